@@ -1,0 +1,165 @@
+/* The adapter contract: what a middleware gives rtmeter so that it can be measured.
+ *
+ * C99 and C++ alike. An adapter fills one rtm_adapter table; the probe's main() is one call of
+ * rtm_probe_main(). The core owns time: it stamps, schedules and records. An adapter only makes
+ * timers, publishes, receives and spins, and never reads a clock to measure.
+ *
+ * Functions marked [setup] run before or after the measured window: they may allocate, block and
+ * fail; a failure fills *error (field, value, message, remedy) and returns non-zero. Functions marked
+ * [measured path] return non-zero on failure but neither throw, log nor block anywhere but in the
+ * middleware itself. C++ adapters derive from rtmeter::Adapter (adapter.hpp) instead.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef RTMETER_ADAPTER_H
+#define RTMETER_ADAPTER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RTM_ADAPTER_ABI 1
+
+/* A time or value that the middleware does not give. */
+#define RTM_ABSENT INT64_MIN
+
+/* Sequence number of the messages by which a client finds its server before measuring. */
+#define RTM_SEQUENCE_HELLO UINT64_MAX
+
+typedef struct rtm_error {
+  char field[64];    /* option or setting at fault, e.g. "option transport" */
+  char value[128];   /* the value it had */
+  char message[384]; /* what is wrong */
+  char remedy[384];  /* what to do about it */
+} rtm_error;
+
+typedef enum rtm_measurement { RTM_WAKEUP = 0, RTM_TIMER = 1, RTM_ROUNDTRIP = 2, RTM_CYCLE = 3 } rtm_measurement;
+typedef enum rtm_role { RTM_ROLE_SINGLE = 0, RTM_ROLE_CLIENT = 1, RTM_ROLE_SERVER = 2 } rtm_role;
+typedef enum rtm_reliability { RTM_BEST_EFFORT = 0, RTM_RELIABLE = 1 } rtm_reliability;
+typedef enum rtm_overrun { RTM_CATCH_UP = 0, RTM_SKIP = 1 } rtm_overrun;
+typedef enum rtm_timer_mode { RTM_ONE_SHOT = 0, RTM_PERIODIC = 1 } rtm_timer_mode;
+typedef enum rtm_drive { RTM_SPIN = 0, RTM_SLEEP_THEN_SPIN_SOME = 1, RTM_POLL = 2 } rtm_drive;
+
+/* Which release a periodic timer's callback serves when the middleware does not report it. */
+typedef enum rtm_ticks {
+  RTM_EVERY_TICK = 0, /* the n-th callback serves release n, however late */
+  RTM_JUMPS = 1       /* missed ticks are passed over: a callback serves the latest release passed */
+} rtm_ticks;
+
+typedef struct rtm_option {
+  const char* key;
+  const char* value;
+} rtm_option;
+
+/* What the adapter may need to know of the run. Strings live until stop(). Read an option with
+ * rtm_option_or(): the probe refuses options that no adapter code asked for. */
+typedef struct rtm_run {
+  rtm_measurement measurement;
+  rtm_role role;
+  rtm_drive drive;
+  rtm_timer_mode timer_mode;    /* RTM_TIMER only */
+  int64_t period_ns;            /* one-shot: the timeout */
+  uint32_t payload_bytes;       /* largest message to come */
+  rtm_reliability reliability;
+  uint32_t history_depth;       /* KEEP_LAST depth */
+  const char* session;          /* unique to the run: derive topics, ports, domains from it */
+  const char* script;           /* null adapter's script, or NULL */
+  int32_t overrun_asked;        /* rtm_overrun, or -1: the adapter's own default */
+  const rtm_option* options;
+  size_t option_count;
+} rtm_run;
+
+/* The option's value, or otherwise when it was not given. [setup] */
+const char* rtm_option_or(const rtm_run* run, const char* key, const char* otherwise);
+
+/* Fills *error (longer texts are cut) and returns -1, so that an adapter can `return rtm_fail(…)`. */
+int rtm_fail(rtm_error* error, const char* field, const char* value, const char* message, const char* remedy);
+
+/* Where describe() puts what it knows: keys and values as text. Repeat a key to make a list. */
+typedef struct rtm_sink {
+  void (*put)(struct rtm_sink* sink, const char* key, const char* value);
+} rtm_sink;
+
+typedef struct rtm_message {
+  uint64_t sequence;
+  const uint8_t* data; /* bytes of the payload; the core's, valid during the call only */
+  uint32_t bytes;
+} rtm_message;
+
+/* What a timer callback knows. Times in the middleware's words, or RTM_ABSENT. */
+typedef struct rtm_fire {
+  int64_t reported_expected_ns;
+  int64_t reported_actual_ns;
+} rtm_fire;
+
+/* The core's callbacks. Call them first thing in the middleware's own callback: the core's first
+ * statement is the stamp. */
+typedef void (*rtm_on_fire)(void* user, const rtm_fire* fire);
+typedef void (*rtm_on_message)(void* user, const rtm_message* message);
+
+typedef struct rtm_timer_spec {
+  rtm_timer_mode mode;
+  int64_t period_ns; /* period, or the one-shot's timeout */
+  rtm_on_fire on_fire;
+  void* user;
+} rtm_timer_spec;
+
+/* What create_timer() says of the timer it made. */
+typedef struct rtm_timer_traits {
+  rtm_ticks ticks;
+  rtm_overrun overrun;        /* what the timer does with ticks that were missed */
+  int32_t reports_monotonic;  /* 1: reported times are CLOCK_MONOTONIC (or the scripted clock) */
+} rtm_timer_traits;
+
+/* Handles are the adapter's own pointers; `self` is what start() gave.
+ *
+ * Keys that describe() should put: before start (self is NULL) name, version, middleware,
+ * middleware_version, measures (one of wakeup, timer.one_shot, timer.periodic, roundtrip, cycle; the
+ * key repeated), drives.<measurement> (repeated, default first), option.<key> (value: "a|b|c: what it
+ * is", default first); "server: inline" when the client needs no server process. After start also
+ * endpoint (what a client in another process needs), qos.<policy>, and whatever is in effect. */
+typedef struct rtm_adapter {
+  uint32_t abi; /* RTM_ADAPTER_ABI */
+
+  void (*describe)(const void* self, rtm_sink* sink);                              /* [setup] */
+
+  /* The middleware's init. */
+  int (*start)(const rtm_run* run, void** self, rtm_error* error);                 /* [setup] */
+  /* Undoes start() and everything created; called once, also after an error. */
+  void (*stop)(void* self);                                                        /* [setup] */
+
+  /* A node, participant or component. */
+  int (*create_node)(void* self, const char* name, void** node, rtm_error* error); /* [setup] */
+
+  int (*create_timer)(void* node, const rtm_timer_spec* spec, void** timer, rtm_timer_traits* traits,
+                      rtm_error* error);                                           /* [setup] */
+  /* Starts a periodic timer, or arms a one-shot (again). now_ns is the core's stamp just taken: an
+   * adapter that can will count from it. A pending shot is replaced. */
+  int (*arm)(void* timer, int64_t now_ns);                                         /* [measured path] */
+
+  int (*create_publisher)(void* node, const char* topic, void** publisher, rtm_error* error);  /* [setup] */
+  int (*create_subscriber)(void* node, const char* topic, rtm_on_message on_message, void* user,
+                           void** subscriber, rtm_error* error);                   /* [setup] */
+  int (*publish)(void* publisher, const rtm_message* message);                     /* [measured path] */
+
+  /* The middleware's own blocking spin: dispatches until interrupt() or, where the middleware can,
+   * until timeout_ns has passed (the core interrupts it in any case). */
+  int (*spin)(void* self, int64_t timeout_ns);                                     /* [measured path] */
+  /* Blocks until at least one callback ran or timeout_ns has passed. */
+  int (*wait)(void* self, int64_t timeout_ns);                                     /* [measured path] */
+  /* Dispatches what is ready; does not block. */
+  int (*spin_some)(void* self);                                                    /* [measured path] */
+  /* Makes spin() and wait() return, from any thread and from within a callback. */
+  void (*interrupt)(void* self);
+} rtm_adapter;
+
+/* The probe: reads the command line, measures, writes log and status; returns the exit code. */
+int rtm_probe_main(int argc, char** argv, const rtm_adapter* adapter);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* RTMETER_ADAPTER_H */

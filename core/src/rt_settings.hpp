@@ -1,0 +1,84 @@
+// Real-time settings of threads and memory: set, then read back. A setting that did not take throws
+// Failure naming the field, the value, the limit in the way and how to raise it. Setup only.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "json.hpp"
+
+namespace rtmeter {
+
+struct Scheduling {
+  enum class Policy { other, fifo, rr, deadline, batch, idle, unknown } policy = Policy::other;
+  int priority = 0;  // fifo, rr: 1-99
+  std::int64_t runtime_ns = 0, deadline_ns = 0, period_ns = 0;  // deadline
+  bool operator==(const Scheduling&) const = default;
+};
+
+std::string to_string(const Scheduling& s);  // "fifo:80", "deadline:1ms/2ms/2ms", "other"
+Json to_json(const Scheduling& s);           // as in spec/probe.md
+Scheduling scheduling_from_json(const Json& j, const std::string& field);  // throws Failure
+
+void set_scheduling(int tid, const Scheduling& wanted, const std::string& field);  // tid 0: caller
+Scheduling get_scheduling(int tid);
+void set_affinity(int tid, const std::vector<int>& cpus);  // CPU that does not exist: Failure
+std::vector<int> get_affinity(int tid);
+std::optional<std::int64_t> get_timer_slack_ns(int tid);   // nullopt if it cannot be read
+
+void lock_memory();  // mlockall(MCL_CURRENT | MCL_FUTURE), verified by VmLck
+void prefault_stack(std::int64_t bytes);
+void prefault_heap(std::int64_t bytes);  // also keeps the heap: M_TRIM_THRESHOLD, M_MMAP_MAX
+
+// Holds /dev/cpu_dma_latency at 0 for its lifetime.
+class CpuDmaLatency {
+ public:
+  CpuDmaLatency();  // throws Failure
+  ~CpuDmaLatency();
+  CpuDmaLatency(const CpuDmaLatency&) = delete;
+  CpuDmaLatency& operator=(const CpuDmaLatency&) = delete;
+
+ private:
+  int fd_;
+};
+
+struct ThreadFacts {
+  int tid = 0;
+  std::string name;
+  std::string role;  // measured, service, middleware
+  Scheduling scheduling;
+  std::vector<int> affinity;
+  std::optional<std::int64_t> timer_slack_ns;
+};
+
+// Every thread of this process, by tid. Threads that end while it looks are left out.
+// measured and service tell the roles; all others are the middleware's.
+std::vector<ThreadFacts> audit_threads(const std::vector<int>& measured, const std::vector<int>& service);
+Json to_json(const std::vector<ThreadFacts>& threads);
+
+// Counters of one thread over a window. open() and close() are called by the measured thread itself,
+// just outside the window; prepare() opens files beforehand.
+class UsageWindow {
+ public:
+  UsageWindow();
+  ~UsageWindow();
+  void open() noexcept;
+  void close() noexcept;
+  Json to_json() const;  // null for what could not be read or if open and close ran on two threads
+ private:
+  struct Reading {
+    int tid = 0;
+    std::int64_t minor_faults = -1, major_faults = -1, voluntary = -1, involuntary = -1, migrations = -1;
+  };
+  Reading read(bool opening) noexcept;
+  Reading before_, after_;
+};
+
+// hostname, kernel, … (spec/probe.md, `machine`)
+Json machine_facts();
+// CLOCK_MONOTONIC, _RAW, BOOTTIME and REALTIME read together.
+Json clock_anchors();
+
+}  // namespace rtmeter

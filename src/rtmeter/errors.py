@@ -1,0 +1,42 @@
+"""The one error a user sees."""
+
+
+class RtmeterError(Exception):
+    """What was wrong, where, and what to do about it; printed once, without a traceback.
+
+    ``field`` is the option or setting at fault, ``value`` what it was, ``where`` a file (and line).
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        field: str | None = None,
+        value: object = None,
+        remedy: str | None = None,
+        where: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.field = field
+        self.value = value
+        self.remedy = remedy
+        self.where = where
+
+    def __str__(self) -> str:
+        at = f"{self.where}: " if self.where else ""
+        field = f"{self.field}" if self.field else ""
+        if field and self.value is not None:
+            field += f" = {self.value!r}"
+        text = f"{at}{field + ': ' if field else ''}{self.message}"
+        return f"{text}. {self.remedy}" if self.remedy else text
+
+    def to_json(self) -> dict[str, object]:
+        """The error as stored in cell.json and printed by ``--json``."""
+        return {
+            "field": self.field,
+            "value": None if self.value is None else str(self.value),
+            "message": self.message,
+            "remedy": self.remedy,
+            "where": self.where,
+        }

@@ -1,0 +1,92 @@
+"""What the modules of the front pass to each other. Imports nothing of ours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+ABSENT = -(2**63)
+"""An absent value in a column of int64 nanoseconds."""
+
+IN_FLIGHT, SERVED, SKIPPED, LOST = 0, 1, 2, 3
+"""Codes of the status column (spec/sample-log.md), warm-up flag taken off."""
+
+STATUS_NAMES = ("in_flight", "served", "skipped", "lost")
+WARM_UP_FLAG = 128
+
+Measurement = Literal["wakeup", "timer", "roundtrip", "cycle"]
+
+
+@dataclass(frozen=True, slots=True)
+class Warning_:
+    """A doubt about the data, stored with it: a type from a fixed set, what was seen, what helps."""
+
+    type: str
+    message: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """What a cell is judged by. ``deadline_ns`` on the judged quantity; ``miss_ratio`` is the allowed
+    share of misses, or None: any miss fails; ``confidence`` of the one-sided bounds."""
+
+    deadline_ns: int
+    miss_ratio: float | None = None
+    confidence: float = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The judgement of one cell.
+
+    ``misses`` of ``n`` releases; ``lower`` and ``upper`` are one-sided Clopper-Pearson bounds of the
+    miss ratio at ``requirement.confidence``; ``more_samples`` is the fewest further samples, all in
+    time, that would make an inconclusive verdict a pass.
+    """
+
+    outcome: Literal["pass", "fail", "inconclusive", "error"]
+    reason: str
+    requirement: Requirement
+    quantity: str
+    n: int
+    misses: int
+    late: int
+    skipped: int
+    lost: int
+    lower: float | None
+    upper: float | None
+    more_samples: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One point of a campaign's matrix: an id unique in the campaign, the factors that vary, and the
+    probe config (spec/probe.md) without paths."""
+
+    id: str
+    adapter: str
+    server_adapter: str | None
+    axes: dict[str, Any]
+    config: dict[str, Any]
+    requirement: Requirement | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Campaign:
+    """A named list of cells, in running order."""
+
+    name: str
+    cells: tuple[Cell, ...]
+    description: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One execution of a campaign on one machine: where its cells are and what was said of them."""
+
+    path: str
+    campaign: str
+    machine: str
+    cells: tuple[str, ...] = field(default_factory=tuple)
