@@ -46,6 +46,7 @@ for package in "${missing[@]}"; do
 done
 
 # An index that cannot be refreshed matters only if a package is then missing: the install tells.
-"${as_root[@]}" apt-get update -qq || echo "install-packages.sh: apt-get update was incomplete; going on" >&2
+"${as_root[@]}" apt-get update -qq -o DPkg::Lock::Timeout=300 || echo "install-packages.sh: apt-get update was incomplete; going on" >&2
 "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-  apt-get install -qq --yes --no-install-recommends -o Dpkg::Use-Pty=0 "${missing[@]}" >/dev/null
+  apt-get install -qq --yes --no-install-recommends -o DPkg::Lock::Timeout=300 \
+  -o Dpkg::Use-Pty=0 "${missing[@]}" >/dev/null
