@@ -3,6 +3,7 @@ add_library(rtmeter_options INTERFACE)
 target_compile_options(rtmeter_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
                                                  $<$<BOOL:${RTMETER_WERROR}>:-Werror>)
 if(RTMETER_SANITIZE)
-  target_compile_options(rtmeter_options INTERFACE -fsanitize=${RTMETER_SANITIZE} -fno-omit-frame-pointer -g)
+  target_compile_options(rtmeter_options INTERFACE -fsanitize=${RTMETER_SANITIZE} -fno-sanitize-recover=all
+                                                   -fno-omit-frame-pointer -g)
   target_link_options(rtmeter_options INTERFACE -fsanitize=${RTMETER_SANITIZE})
 endif()
