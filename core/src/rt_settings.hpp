@@ -59,21 +59,26 @@ std::vector<ThreadFacts> audit_threads(const std::vector<int>& measured, const s
 Json to_json(const std::vector<ThreadFacts>& threads);
 
 // Counters of one thread over a window. open() and close() are called by the measured thread itself,
-// just outside the window; prepare() opens files beforehand.
+// just outside the window; neither allocates or faults. Construct it on any thread, beforehand.
 class UsageWindow {
  public:
   UsageWindow();
   ~UsageWindow();
+  UsageWindow(const UsageWindow&) = delete;
+  UsageWindow& operator=(const UsageWindow&) = delete;
   void open() noexcept;
   void close() noexcept;
   Json to_json() const;  // null for what could not be read or if open and close ran on two threads
+
  private:
   struct Reading {
     int tid = 0;
     std::int64_t minor_faults = -1, major_faults = -1, voluntary = -1, involuntary = -1, migrations = -1;
   };
-  Reading read(bool opening) noexcept;
+  static void read_usage(Reading& into) noexcept;
+
   Reading before_, after_;
+  int counter_fd_ = -1;  // perf counter of migrations, where /proc does not tell them
 };
 
 // hostname, kernel, … (spec/probe.md, `machine`)

@@ -1,0 +1,106 @@
+// Counters of the measured thread. Reading them costs system calls, but neither memory nor faults.
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <string_view>
+
+#include "rt_settings.hpp"
+
+namespace rtmeter {
+namespace {
+
+// The number behind "key   :   number" in a /proc/<tid>/sched text; -1 if absent.
+std::int64_t number_after(std::string_view text, std::string_view key) noexcept {
+  auto at = text.find(key);
+  if (at == std::string_view::npos) return -1;
+  at = text.find_first_not_of(" \t:", at + key.size());
+  std::int64_t number = -1;
+  for (; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at) {
+    number = (number < 0 ? 0 : number * 10) + (text[at] - '0');
+  }
+  return number;
+}
+
+// The scheduler's own count. A perf counter would do as well, but costs at every context switch.
+std::int64_t migrations_in_proc() noexcept {
+  const int fd = open("/proc/thread-self/sched", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return -1;
+  char text[2048];  // nr_migrations is in the first lines
+  const ssize_t bytes = read(fd, text, sizeof text);
+  close(fd);
+  return bytes <= 0 ? -1 : number_after({text, static_cast<std::size_t>(bytes)}, "nr_migrations");
+}
+
+int open_migration_counter() noexcept {
+  perf_event_attr attributes{};
+  attributes.size = sizeof attributes;
+  attributes.type = PERF_TYPE_SOFTWARE;
+  attributes.config = PERF_COUNT_SW_CPU_MIGRATIONS;
+  return static_cast<int>(syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC));
+}
+
+std::int64_t migrations_in(int fd) noexcept {
+  std::int64_t count = -1;
+  return read(fd, &count, sizeof count) == sizeof count ? count : -1;
+}
+
+Json difference(std::int64_t before, std::int64_t after) {
+  return before < 0 || after < 0 ? Json() : Json(after - before);
+}
+
+}  // namespace
+
+// The first readings are for practice: they bring in the code and the pages that later ones use.
+UsageWindow::UsageWindow() {
+  open();
+  close();
+  before_ = after_ = Reading{};
+}
+
+UsageWindow::~UsageWindow() {
+  if (counter_fd_ >= 0) ::close(counter_fd_);
+}
+
+// The usage is read closest to the window: last on opening, first on closing.
+void UsageWindow::open() noexcept {
+  before_.tid = gettid();
+  before_.migrations = migrations_in_proc();
+  if (before_.migrations < 0) {
+    if (counter_fd_ >= 0) ::close(counter_fd_);
+    counter_fd_ = open_migration_counter();
+    before_.migrations = migrations_in(counter_fd_);
+  }
+  read_usage(before_);
+}
+
+void UsageWindow::close() noexcept {
+  read_usage(after_);
+  after_.tid = gettid();
+  after_.migrations = counter_fd_ < 0 ? migrations_in_proc() : migrations_in(counter_fd_);
+}
+
+void UsageWindow::read_usage(Reading& into) noexcept {
+  rusage usage;
+  if (getrusage(RUSAGE_THREAD, &usage) != 0) return;
+  into.minor_faults = usage.ru_minflt;
+  into.major_faults = usage.ru_majflt;
+  into.voluntary = usage.ru_nvcsw;
+  into.involuntary = usage.ru_nivcsw;
+}
+
+Json UsageWindow::to_json() const {
+  const bool one_thread = before_.tid != 0 && before_.tid == after_.tid;
+  const Reading before = one_thread ? before_ : Reading{};
+  Json j = Json::object();
+  j["minor_faults"] = difference(before.minor_faults, after_.minor_faults);
+  j["major_faults"] = difference(before.major_faults, after_.major_faults);
+  j["voluntary_switches"] = difference(before.voluntary, after_.voluntary);
+  j["involuntary_switches"] = difference(before.involuntary, after_.involuntary);
+  j["migrations"] = difference(before.migrations, after_.migrations);
+  return j;
+}
+
+}  // namespace rtmeter
