@@ -1,0 +1,222 @@
+#include "recorder.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <csignal>
+#include <cstring>
+#include <new>
+#include <optional>
+
+#include "errors.hpp"
+
+namespace rtmeter {
+namespace {
+
+using Nanoseconds = std::int64_t;
+constexpr Nanoseconds kMillisecond = 1'000'000;
+// A row is written at the latest 0.5 s after it was recorded: one poll until it is drained, kHold until
+// the poll that finds it due, one poll more when that one comes just too early.
+constexpr Nanoseconds kPoll = 50 * kMillisecond;
+constexpr Nanoseconds kHold = 400 * kMillisecond;
+constexpr Nanoseconds kProducerPause = 50'000;  // WhenFull::wait: between two looks at a full ring
+constexpr std::size_t kStackBytes = 256 << 10;
+constexpr std::size_t kCacheLine = 64;
+
+void pause(Nanoseconds ns) {
+  const timespec t{0, static_cast<long>(ns)};
+  nanosleep(&t, nullptr);
+}
+
+Nanoseconds monotonic_ns() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<Nanoseconds>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
+}
+
+cpu_set_t every_cpu_but(const std::vector<int>& avoided) {
+  cpu_set_t cpus;
+  CPU_ZERO(&cpus);
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) CPU_SET(cpu, &cpus);
+  for (const int cpu : avoided) {
+    if (cpu >= 0 && cpu < CPU_SETSIZE) CPU_CLR(cpu, &cpus);
+  }
+  return cpus;  // the system takes out those that do not exist or are not allowed
+}
+
+// pthread_create() with a small stack, SCHED_OTHER and the given CPUs; returns its error.
+int create_thread(pthread_t* thread, const cpu_set_t& cpus, void* (*body)(void*), void* argument) {
+  const sched_param normal{};
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, kStackBytes);
+  pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
+  pthread_attr_setschedpolicy(&attributes, SCHED_OTHER);
+  pthread_attr_setschedparam(&attributes, &normal);
+  pthread_attr_setaffinity_np(&attributes, sizeof cpus, &cpus);
+  const int error = pthread_create(thread, &attributes, body, argument);
+  pthread_attr_destroy(&attributes);
+  return error;
+}
+
+}  // namespace
+
+struct Recorder::Impl {
+  Impl(LogWriter& log, std::size_t columns, std::size_t ring_rows, WhenFull when_full, Tap tap)
+      : columns_(columns), mask_(std::bit_ceil(std::max<std::size_t>(ring_rows, 2)) - 1),
+        ring_((mask_ + 1) * columns), when_full_(when_full), log_(log), tap_(std::move(tap)) {}
+
+  std::size_t capacity() const { return mask_ + 1; }
+
+  // Measured path: true once there is room for one more row; false if the row is lost.
+  bool make_room(std::uint64_t head) noexcept {
+    known_tail_ = tail_.load(std::memory_order_acquire);
+    while (head - known_tail_ == capacity()) {
+      if (when_full_ == WhenFull::count || !running_.load(std::memory_order_acquire)) return false;
+      pause(kProducerPause);
+      known_tail_ = tail_.load(std::memory_order_acquire);
+    }
+    return true;
+  }
+
+  void run() {
+    pthread_setname_np(pthread_self(), "rtm-writer");
+    tid_.store(gettid(), std::memory_order_release);
+    tid_.notify_all();
+    while (running_.load(std::memory_order_acquire)) {
+      const std::size_t drained = drain();
+      flush_when_due();
+      if (drained < capacity() / 8) pause(kPoll);
+    }
+    while (drain() > 0) {
+    }
+    attempt([&] { log_.flush(); });
+  }
+
+  // Takes what is in the ring, in at most two pieces (it wraps around) and a few steps, so that a
+  // waiting producer goes on early. Returns the number of rows.
+  std::size_t drain() {
+    const std::uint64_t head = head_.load(std::memory_order_acquire);
+    std::uint64_t tail = tail_.load(std::memory_order_relaxed);
+    const std::uint64_t first = tail;
+    while (tail != head) {
+      const std::size_t at = static_cast<std::size_t>(tail) & mask_;
+      const std::size_t step =
+          std::min({static_cast<std::size_t>(head - tail), capacity() - at, capacity() / 4 + 1});
+      const std::int64_t* rows = ring_.data() + at * columns_;
+      if (tap_) attempt([&] { tap_(rows, step); });
+      attempt([&] { log_.append(rows, step); });
+      const std::uint64_t fill = head_.load(std::memory_order_relaxed) - tail;
+      high_water_.store(std::max(high_water_.load(std::memory_order_relaxed), fill),
+                        std::memory_order_relaxed);
+      tail += step;
+      tail_.store(tail, std::memory_order_release);
+    }
+    if (tail != first && !held_since_) held_since_ = monotonic_ns();
+    return static_cast<std::size_t>(tail - first);
+  }
+
+  void flush_when_due() {
+    if (!held_since_) return;
+    if (log_.held_back() == 0) {
+      held_since_.reset();
+    } else if (monotonic_ns() - *held_since_ >= kHold) {
+      attempt([&] { log_.flush(); });
+      held_since_.reset();
+    }
+  }
+
+  // After a failure the ring is drained on, so that the producer never hangs, but nothing is written.
+  template <typename Step>
+  void attempt(Step&& step) {
+    try {
+      step();
+    } catch (const std::exception& e) {
+      if (failed_.load(std::memory_order_relaxed)) return;
+      failure_ = e.what();
+      failed_.store(true, std::memory_order_release);
+    }
+  }
+
+  const std::size_t columns_;
+  const std::size_t mask_;
+  std::vector<std::int64_t> ring_;
+  const WhenFull when_full_;
+
+  // The producer's.
+  alignas(kCacheLine) std::atomic<std::uint64_t> head_{0};  // rows handed over
+  std::uint64_t known_tail_ = 0;                            // tail_ when the producer last looked
+  std::atomic<std::uint64_t> overflow_{0};
+
+  // The writer's.
+  alignas(kCacheLine) std::atomic<std::uint64_t> tail_{0};  // rows taken
+  std::atomic<std::uint64_t> high_water_{0};
+  std::optional<Nanoseconds> held_since_;  // when the oldest row not yet in a frame was drained
+  LogWriter& log_;
+  Tap tap_;
+  std::string failure_;
+  std::atomic<bool> failed_{false};
+
+  alignas(kCacheLine) std::atomic<bool> running_{false};
+  std::atomic<int> tid_{0};
+  pthread_t thread_{};
+};
+
+Recorder::Recorder(LogWriter& log, std::size_t columns, std::size_t ring_rows, WhenFull when_full, Tap tap)
+    : impl_(std::make_unique<Impl>(log, columns, ring_rows, when_full, std::move(tap))) {}
+
+Recorder::~Recorder() { finish(); }
+
+void Recorder::start(const std::vector<int>& avoid_cpus) {
+  Impl& r = *impl_;
+  r.running_.store(true);
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const auto body = [](void* self) -> void* {
+    static_cast<Impl*>(self)->run();
+    return nullptr;
+  };
+  int error = create_thread(&r.thread_, every_cpu_but(avoid_cpus), body, &r);
+  if (error == EINVAL) error = create_thread(&r.thread_, every_cpu_but({}), body, &r);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (error != 0) {
+    r.running_.store(false);
+    throw Failure("recorder", "", std::string("cannot start the writer thread: ") + std::strerror(error),
+                  "raise the limit on threads (ulimit -u) or on locked memory (ulimit -l)");
+  }
+  r.tid_.wait(0);
+}
+
+void Recorder::record(const std::int64_t* row) noexcept {
+  Impl& r = *impl_;
+  const std::uint64_t head = r.head_.load(std::memory_order_relaxed);
+  if (head - r.known_tail_ == r.capacity() && !r.make_room(head)) {
+    r.overflow_.store(r.overflow_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    return;
+  }
+  std::memcpy(r.ring_.data() + (static_cast<std::size_t>(head) & r.mask_) * r.columns_, row,
+              r.columns_ * sizeof *row);
+  r.head_.store(head + 1, std::memory_order_release);
+}
+
+void Recorder::finish() {
+  if (!impl_->running_.exchange(false)) return;
+  pthread_join(impl_->thread_, nullptr);
+}
+
+std::uint64_t Recorder::recorded() const noexcept { return impl_->head_.load(std::memory_order_relaxed); }
+std::uint64_t Recorder::overflow() const noexcept { return impl_->overflow_.load(std::memory_order_relaxed); }
+std::size_t Recorder::high_water() const noexcept {
+  return static_cast<std::size_t>(impl_->high_water_.load(std::memory_order_relaxed));
+}
+std::size_t Recorder::ring_rows() const noexcept { return impl_->capacity(); }
+int Recorder::writer_tid() const noexcept { return impl_->tid_.load(std::memory_order_relaxed); }
+bool Recorder::failed() const noexcept { return impl_->failed_.load(std::memory_order_acquire); }
+std::string Recorder::failure() const { return impl_->failure_; }
+
+}  // namespace rtmeter
