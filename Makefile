@@ -1,0 +1,123 @@
+# Everything the project does with itself; no step is done by hand. `make help` lists the targets.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := help
+
+VENV := .venv
+BIN := $(VENV)/bin
+JOBS ?= $(shell nproc)
+export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
+export CTEST_PARALLEL_LEVEL := $(JOBS)
+# The first interpreter that is new enough; looked for when it is needed, since make may have to install it.
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check
+CPP_FILES = $(shell git ls-files '*.cpp' '*.hpp' '*.h')
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# --- Installing and building: each step is done once, and again when what it depends on changes ---
+
+packages-%:
+	@tools/install-packages.sh $*
+
+$(VENV)/requirements.stamp: requirements.lock | packages-build
+	@[[ -n "$(PYTHON)" ]] || { echo "make: Python 3.11 or newer is needed; set PYTHON to one" >&2; exit 1; }
+	@echo "installing Python packages into $(VENV)"
+	@[[ -x $(BIN)/python ]] || $(PYTHON) -m venv $(VENV)
+	@$(PIP) install --require-hashes -r requirements.lock
+	@touch $@
+
+# Editable, without a second build of the probes: those of build/release are used.
+$(VENV)/rtmeter.stamp: $(VENV)/requirements.stamp pyproject.toml CMakeLists.txt
+	@$(PIP) install --no-build-isolation --no-deps \
+		--config-settings=wheel.cmake=false --config-settings=editable.mode=inplace --editable .
+	@touch $@
+
+.PHONY: venv
+venv: $(VENV)/rtmeter.stamp ## Create .venv with rtmeter in it
+
+# build-PRESET: configure and build one preset of CMakePresets.json; its output is kept and shown on failure.
+build-%: packages-build
+	@mkdir -p build
+	@cmake --preset $* >build/$*.log 2>&1 || { cat build/$*.log; exit 1; }
+	@sed -n '/^-- Adapters:/,/^-- Configuring/{/Configuring/!s/^-- //p}' build/$*.log
+	@cmake --build --preset $*
+
+.PHONY: probes
+probes: build-release ## Build the probes
+
+.PHONY: lock
+lock: packages-build ## Renew requirements.lock from pyproject.toml
+	@$(PYTHON) -m venv build/lock && build/lock/bin/python -m pip install --quiet uv
+	@{ echo "# Exact Python packages for development and CI, with their hashes. Written by \`make lock\`; do not edit."; \
+	   build/lock/bin/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 \
+	     --generate-hashes --no-emit-index-url --no-annotate --no-header --quiet; } >build/requirements.lock
+	@mv build/requirements.lock requirements.lock
+
+# --- What it is for ---
+
+.PHONY: demo
+demo: probes venv ## Measure this machine for about a minute: verdicts and an HTML report
+	@tools/demo.sh $(BIN)/rtmeter
+
+# --- Tests ---
+
+# Each C++ test says on a line "[reduced] ..." what it did not run in full; pytest lists its own at its end.
+define run-tests
+	@ctest --preset test
+	@$(BIN)/pytest
+	@grep -hs '^\[reduced\]' build/release/Testing/Temporary/LastTest.log | sort -u || true
+endef
+
+.PHONY: test
+test: packages-test venv build-test ## Install, build and test, at a size that fits two cores
+	$(run-tests)
+
+.PHONY: test-full
+test-full: export RTMETER_FULL := 1
+test-full: packages-test venv build-test ## Every test at full size, sanitizers and other architectures too
+	$(run-tests)
+	@$(MAKE) sanitize cross
+
+.PHONY: sanitize
+sanitize: packages-test build-asan build-tsan ## Test the core under the address, undefined and thread sanitizers
+	@ctest --preset asan
+	@ctest --preset tsan
+
+.PHONY: cross
+cross: packages-cross build-cross-aarch64 build-cross-armhf ## Cross-build for ARM and test under qemu
+	@ctest --preset cross-aarch64
+	@ctest --preset cross-armhf
+
+.PHONY: bench
+bench: packages-bench venv build-bench ## Run the benchmarks of docs/benchmarks.md
+	@$(BIN)/python bench/run_all.py
+
+# --- Style ---
+
+.PHONY: lint
+lint: venv ## Check style, types and import directions
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/clang-format --dry-run --Werror $(CPP_FILES)
+
+.PHONY: tidy
+tidy: packages-lint packages-test build-test ## Run clang-tidy over the C++ sources
+	@run-clang-tidy -quiet -p build/release -j $(JOBS) '$(CURDIR)/(core|adapters)/' 2>/dev/null
+
+.PHONY: format
+format: venv ## Format all sources
+	@$(BIN)/ruff check --fix-only --quiet
+	@$(BIN)/ruff format --quiet
+	@$(BIN)/clang-format -i $(CPP_FILES)
+
+.PHONY: clean
+clean: ## Remove what was built (.venv and results stay)
+	@rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
