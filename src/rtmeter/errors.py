@@ -29,7 +29,7 @@ class RtmeterError(Exception):
         if field and self.value is not None:
             field += f" = {self.value!r}"
         text = f"{at}{field + ': ' if field else ''}{self.message}"
-        return f"{text}. {self.remedy}" if self.remedy else text
+        return f"{text}; {self.remedy}" if self.remedy else text
 
     def to_json(self) -> dict[str, object]:
         """The error as stored in cell.json and printed by ``--json``."""

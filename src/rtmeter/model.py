@@ -62,7 +62,10 @@ class Verdict:
 @dataclass(frozen=True, slots=True)
 class Cell:
     """One point of a campaign's matrix: an id unique in the campaign, the factors that vary, and the
-    probe config (spec/probe.md) without paths."""
+    probe config (spec/probe.md) without paths.
+
+    ``server_affinity`` replaces the config's affinity in the server process, unless it is None.
+    """
 
     id: str
     adapter: str
@@ -70,11 +73,13 @@ class Cell:
     axes: dict[str, Any]
     config: dict[str, Any]
     requirement: Requirement | None = None
+    server_affinity: tuple[int, ...] | None = None
+    keep_log: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Campaign:
-    """A named list of cells, in running order."""
+    """A named list of cells, in running order; ``source`` is the text of the file."""
 
     name: str
     cells: tuple[Cell, ...]

@@ -1,0 +1,360 @@
+"""Everything a cell can be configured with, declared once.
+
+The options of ``rtmeter measure``, the keys of a campaign (spec/campaign.md) and the probe config
+(spec/probe.md) all derive from :class:`CellOptions`: a field's type parses what people write, its
+serialization is what the probe reads, its description is the help text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    ValidationError,
+    WithJsonSchema,
+    field_serializer,
+)
+
+from rtmeter import values
+from rtmeter.config_rules import as_rtmeter_error, check, fill_in, inapplicable
+from rtmeter.model import Measurement, Requirement
+
+
+@dataclass(frozen=True, slots=True)
+class OnlyFor:
+    """The measurements an option means something for; without this mark: all."""
+
+    measurements: tuple[Measurement, ...]
+
+
+def _text(pattern: str, *, bare_number: bool = False) -> WithJsonSchema:
+    text: dict[str, Any] = {"type": "string", "pattern": pattern}
+    schema = {"anyOf": [text, {"type": "integer", "minimum": 0}]} if bare_number else text
+    return WithJsonSchema(schema, mode="validation")
+
+
+def _probe(schema: dict[str, Any]) -> WithJsonSchema:
+    return WithJsonSchema(schema, mode="serialization")
+
+
+_DURATION = r"^\d+(\.\d+)?(ns|us|µs|ms|s|min|h)$"
+_SCHEDULING = {
+    "type": "object",
+    "properties": {"policy": {"enum": ["other", "fifo", "rr", "deadline"]}}
+    | {"priority": {"type": "integer", "minimum": 1, "maximum": 99}}
+    | {key: {"type": "integer", "minimum": 1} for key in ("runtime_ns", "deadline_ns", "period_ns")},
+    "required": ["policy"],
+    "additionalProperties": False,
+}
+
+Duration = Annotated[
+    int,
+    BeforeValidator(values.parse_positive_ns),
+    _text(_DURATION),
+    _probe({"type": "integer", "minimum": 1}),
+]
+DurationOrZero = Annotated[int, BeforeValidator(values.parse_duration_ns), _text(f"{_DURATION}|^0$")]
+Size = Annotated[
+    int,
+    BeforeValidator(values.parse_size_bytes),
+    _text(r"^\d+(\.\d+)?(B|kB|MB|GB|KiB|MiB|GiB)?$", bare_number=True),
+    _probe({"type": "integer", "minimum": 0}),
+]
+Policy = Annotated[
+    values.Scheduling,
+    BeforeValidator(values.parse_scheduling),
+    PlainSerializer(values.Scheduling.to_probe),
+    _text(r"^(other|(fifo|rr):\d{1,2}|deadline:[^/]+/[^/]+/[^/]+)$"),
+    _probe(_SCHEDULING),
+]
+Cpus = Annotated[
+    tuple[int, ...],
+    BeforeValidator(values.parse_cpus),
+    _text(r"^\d+(-\d+)?(,\d+(-\d+)?)*$", bare_number=True),
+    _probe({"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1}),
+]
+OptionText = Annotated[
+    str,
+    BeforeValidator(values.parse_option_text),
+    WithJsonSchema({"type": ["string", "number", "boolean"]}, mode="validation"),
+]
+
+_ROUNDTRIP = OnlyFor(("roundtrip",))
+_MESSAGES = OnlyFor(("roundtrip", "cycle"))
+_TIMER = OnlyFor(("timer",))
+
+
+class CellOptions(BaseModel):
+    """What a cell is configured with. Times are held in nanoseconds, sizes in bytes.
+
+    ``serialization_alias`` is the probe config's key where it differs; ``exclude`` marks what the
+    front alone needs.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    measurement: Annotated[Measurement, Field(description="What to measure.")]
+    adapter: Annotated[
+        str,
+        Field(
+            description="The middleware's adapter (see: rtmeter adapters).", examples=["posix"], exclude=True
+        ),
+    ]
+    server_adapter: Annotated[
+        str | None,
+        _ROUNDTRIP,
+        Field(description="Adapter of the server process (default: the client's).", exclude=True),
+    ] = None
+    period: Annotated[
+        Duration | None,
+        Field(
+            description="Period of the releases (default 1ms, roundtrip 10ms).",
+            examples=["1ms"],
+            serialization_alias="period_ns",
+        ),
+    ] = None
+    duration: Annotated[
+        Duration | None,
+        Field(
+            description="How long to measure (default 10s, roundtrip 10min).", examples=["10s"], exclude=True
+        ),
+    ] = None
+    samples: Annotated[
+        int | None,
+        Field(
+            description="How many releases to measure, instead of a duration.",
+            examples=["10000"],
+            ge=1,
+            le=2**48,
+        ),
+    ] = None
+    warm_up: Annotated[
+        DurationOrZero, Field(description="Time before measuring, recorded but not counted.", examples=["1s"])
+    ] = 1_000_000_000
+    scheduling: Annotated[
+        Policy,
+        Field(
+            description="Policy of the measured thread: other, fifo:P, rr:P or "
+            "deadline:RUNTIME/DEADLINE/PERIOD.",
+            examples=["fifo:80"],
+        ),
+    ] = values.Scheduling("other")
+    apply: Annotated[
+        Literal["before_init", "after_init"],
+        Field(description="Set the policy before the middleware starts (its threads inherit it) or after."),
+    ] = "before_init"
+    child_threads: Annotated[
+        Policy | None,
+        Field(
+            description="Policy of the middleware's threads, set after it started: other, fifo:P or rr:P.",
+            examples=["rr:70"],
+        ),
+    ] = None
+    affinity: Annotated[Cpus | None, Field(description="CPUs of the measured process.", examples=["1"])] = (
+        None
+    )
+    server_affinity: Annotated[
+        Cpus | None,
+        _ROUNDTRIP,
+        Field(
+            description="CPUs of the server process (default: the client's).", examples=["0"], exclude=True
+        ),
+    ] = None
+    lock_memory: Annotated[bool, Field(description="Lock all memory (mlockall).")] = False
+    prefault_stack: Annotated[
+        Size,
+        Field(
+            description="Stack to touch beforehand.",
+            examples=["512KiB"],
+            serialization_alias="prefault_stack_bytes",
+        ),
+    ] = 0
+    prefault_heap: Annotated[
+        Size,
+        Field(
+            description="Heap to touch beforehand and keep.",
+            examples=["8MiB"],
+            serialization_alias="prefault_heap_bytes",
+        ),
+    ] = 0
+    cpu_dma_latency: Annotated[
+        bool, Field(description="Hold /dev/cpu_dma_latency at 0: no deep idle states.")
+    ] = False
+    overrun: Annotated[
+        Literal["catch_up", "skip"] | None,
+        Field(
+            description="Serve releases that have passed at once, or skip them (default: the measurement's)."
+        ),
+    ] = None
+    deadline: Annotated[
+        Duration | None,
+        Field(
+            description="Deadline of the judged quantity: makes the run a requirement with a verdict.",
+            examples=["1ms"],
+            serialization_alias="deadline_ns",
+        ),
+    ] = None
+    miss_ratio: Annotated[
+        float | None,
+        Field(
+            description="Share of releases allowed to miss the deadline (default: none).",
+            examples=["1e-6"],
+            gt=0,
+            lt=1,
+            exclude=True,
+        ),
+    ] = None
+    confidence: Annotated[
+        float,
+        Field(
+            description="Confidence of the verdict's bounds.", examples=["0.95"], ge=0.5, lt=1, exclude=True
+        ),
+    ] = 0.95
+    mode: Annotated[Literal["one_shot", "periodic"], _TIMER, Field(description="Kind of timer.")] = "periodic"
+    timeout: Annotated[
+        Duration | None,
+        _TIMER,
+        Field(description="Timeout of a one-shot timer.", examples=["1ms"], serialization_alias="timeout_ns"),
+    ] = None
+    drive: Annotated[
+        Literal["spin", "sleep_then_spin_some", "poll"] | None,
+        OnlyFor(("timer", "roundtrip", "cycle")),
+        Field(description="How the callback is reached (default: the adapter's first)."),
+    ] = None
+    before: Annotated[
+        Literal["none", "init", "init_and_node"],
+        OnlyFor(("wakeup",)),
+        Field(description="What the middleware does to the process beforehand."),
+    ] = "none"
+    loss_timeout: Annotated[
+        Duration | None,
+        _MESSAGES,
+        Field(
+            description="When a message counts as lost (default: 500ms, or the deadline if longer).",
+            examples=["500ms"],
+            serialization_alias="loss_timeout_ns",
+        ),
+    ] = None
+    in_flight: Annotated[
+        Literal["one", "open"],
+        _ROUNDTRIP,
+        Field(description="Wait for each reply, or send at every release."),
+    ] = "one"
+    payload: Annotated[
+        Size,
+        _MESSAGES,
+        Field(
+            description="Payload of a message.",
+            examples=["500", "128KiB"],
+            ge=8,
+            le=2**30,
+            serialization_alias="payload_bytes",
+        ),
+    ] = 500
+    reliability: Annotated[
+        Literal["best_effort", "reliable"], _MESSAGES, Field(description="Quality of service: reliability.")
+    ] = "best_effort"
+    history_depth: Annotated[
+        int, _MESSAGES, Field(description="Quality of service: keep last N.", examples=["1"], ge=1, le=2**20)
+    ] = 1
+    connect_timeout: Annotated[
+        Duration,
+        _ROUNDTRIP,
+        Field(
+            description="How long the client looks for its server.",
+            examples=["10s"],
+            serialization_alias="connect_timeout_ns",
+        ),
+    ] = 10_000_000_000
+    script: Annotated[
+        str | None, Field(description="Delays for the null adapter, a CSV file.", examples=["delays.csv"])
+    ] = None
+    options: Annotated[
+        dict[str, OptionText],
+        Field(
+            description="The adapter's own options (see: rtmeter adapters).", examples=[{"transport": "udp"}]
+        ),
+    ] = {}
+    keep_log: Annotated[
+        bool, Field(description="Keep the sample logs beside samples.parquet.", exclude=True)
+    ] = False
+
+    @classmethod
+    def from_given(cls, given: Mapping[str, object], scale: float = 1.0) -> Self:
+        """The options given, checked for contradictions, with every default filled in.
+
+        ``scale`` multiplies the number of measured releases. Raises RtmeterError naming the field.
+        """
+        try:
+            options = cls.model_validate(dict(given))
+        except ValidationError as error:
+            raise as_rtmeter_error(error, cls.model_fields) from None
+        for name in cls.model_fields:
+            if name in given and not cls.applies(name, options.measurement):
+                raise inapplicable(name, given[name], options.measurement, cls.meant_for(name))
+        check(options)
+        return options.model_copy(update=fill_in(options, scale))
+
+    @classmethod
+    def meant_for(cls, name: str) -> tuple[str, ...]:
+        """The measurements the option means something for; empty: all."""
+        marks = [m for m in cls.model_fields[name].metadata if isinstance(m, OnlyFor)]
+        return marks[0].measurements if marks else ()
+
+    @classmethod
+    def applies(cls, name: str, measurement: str) -> bool:
+        """Whether the option means something for the measurement."""
+        return not cls.meant_for(name) or measurement in cls.meant_for(name)
+
+    @property
+    def one_shot(self) -> bool:
+        """Whether shots follow each other instead of a grid of releases."""
+        return self.measurement == "timer" and self.mode == "one_shot"
+
+    @property
+    def tick_ns(self) -> int:
+        """T: the period, or the timeout of one-shot timers. Only after from_given()."""
+        tick = self.timeout if self.one_shot else self.period
+        assert tick is not None, "from_given() fills it in"
+        return tick
+
+    @property
+    def requirement(self) -> Requirement | None:
+        """What the cell is judged by: there if a deadline was given."""
+        return None if self.deadline is None else Requirement(self.deadline, self.miss_ratio, self.confidence)
+
+    @property
+    def missed_after_ns(self) -> int | None:
+        """What the count ``missed`` goes by: the deadline, for round trips by default one period."""
+        return self.tick_ns if self.deadline is None and self.measurement == "roundtrip" else self.deadline
+
+    @field_serializer("warm_up")
+    def _warm_up_releases(self, warm_up_ns: int) -> Annotated[int, Field(ge=0)]:
+        return -(-warm_up_ns // self.tick_ns)
+
+    def probe_config(self) -> dict[str, Any]:
+        """The probe config without paths and session (spec/probe.md), as JSON-ready values."""
+        inapplicable = {n for n in CellOptions.model_fields if not self.applies(n, self.measurement)}
+        config = self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=inapplicable)
+        return config if self.missed_after_ns is None else config | {"deadline_ns": self.missed_after_ns}
+
+
+class ProbeConfig(CellOptions):
+    """The whole probe config: a cell's options and what the front adds when it starts a probe."""
+
+    version: Annotated[Literal[1], Field(description="Version of this format.")]
+    log: Annotated[str, Field(description="Path of the sample log to write; must not exist.")]
+    role: Annotated[
+        Literal["single", "client", "server"], Field(description="Part in a round trip; else single.")
+    ] = "single"
+    session: Annotated[
+        str, Field(description="Unique to the run: topics, sockets and ports derive from it.")
+    ] = "rtmeter"
+    watch_stdin: Annotated[bool, Field(description="Stop when standard input closes.")] = False

@@ -1,0 +1,181 @@
+"""What the options of a cell rule out together, their defaults, and how a wrong one is reported."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from rtmeter.errors import RtmeterError
+from rtmeter.values import format_duration
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+    from pydantic.fields import FieldInfo
+
+    from rtmeter.config import CellOptions
+
+_MS = 1_000_000
+_S = 1_000 * _MS
+_MOST_RELEASES = 2**48
+
+
+def as_rtmeter_error(error: ValidationError, known: Mapping[str, FieldInfo]) -> RtmeterError:
+    """The first thing pydantic found wrong, in our words; ``known`` are the fields there are."""
+    first = error.errors()[0]
+    field = ".".join(str(part) for part in first["loc"])
+    kind, value, context = first["type"], first["input"], first.get("ctx", {})
+    if kind == "missing":
+        remedies = {"adapter": "choose one that `rtmeter adapters` lists"}
+        return RtmeterError("is missing", field=field, remedy=remedies.get(field, f"give {field}"))
+    if kind == "extra_forbidden":
+        near = difflib.get_close_matches(field, known, n=1)
+        remedy = f"did you mean {near[0]}?" if near else f"the options are {', '.join(known)}"
+        return RtmeterError("is no option", field=field, value=value, remedy=remedy)
+    if kind == "value_error":  # ours: (message, remedy)
+        message, remedy = context["error"].args
+        return RtmeterError(message, field=field, value=value, remedy=remedy)
+    if kind == "literal_error":
+        return RtmeterError("is no choice", field=field, value=value, remedy=f"choose {context['expected']}")
+    message = first["msg"].removeprefix("Input ").partition(",")[0]
+    examples = known[field].examples if field in known else None
+    remedy = f"write it like {examples[0]}" if examples else "correct it"
+    return RtmeterError(message, field=field, value=value, remedy=remedy)
+
+
+def inapplicable(field: str, value: object, measurement: str, meant_for: Sequence[str]) -> RtmeterError:
+    """The error for an option that means nothing for the measurement."""
+    return RtmeterError(
+        f"means nothing for {measurement}",
+        field=field,
+        value=value,
+        remedy=f"leave it out; it is for {' and '.join(meant_for)}",
+    )
+
+
+def check(o: CellOptions) -> None:
+    """Raises RtmeterError for the first contradiction."""
+    _check_length(o)
+    _check_deadlines(o)
+    _check_scheduling(o)
+    if o.script is not None and o.adapter != "null":
+        _refuse(o, "script", f"is only for the null adapter, not for {o.adapter}", "leave it out")
+
+
+def _refuse(o: CellOptions, field: str, message: str, remedy: str, value: object = None) -> None:
+    raise RtmeterError(
+        message, field=field, value=getattr(o, field) if value is None else value, remedy=remedy
+    )
+
+
+def _check_length(o: CellOptions) -> None:
+    if o.samples is not None and o.duration is not None:
+        _refuse(o, "samples", "contradicts duration: both say how long to measure", "give one of the two")
+    if o.one_shot:
+        if o.timeout is None:
+            _refuse(o, "mode", "needs a timeout", "give a timeout, e.g. 1ms")
+        if o.period not in (None, o.timeout):
+            _refuse(
+                o,
+                "period",
+                "contradicts mode one_shot: a shot is armed when the one before has fired",
+                "leave the period out; the timeout sets the pace",
+                format_duration(o.period or 0),
+            )
+        if o.overrun is not None:
+            _refuse(o, "overrun", "means nothing for one_shot timers", "leave it out")
+        if o.drive == "sleep_then_spin_some":
+            _refuse(
+                o,
+                "drive",
+                "needs releases to sleep until, which one_shot timers have not",
+                "choose spin or poll",
+            )
+    elif o.timeout is not None:
+        _refuse(
+            o,
+            "timeout",
+            "means nothing for periodic timers",
+            "give mode one_shot, or a period instead",
+            format_duration(o.timeout),
+        )
+
+
+def _check_deadlines(o: CellOptions) -> None:
+    if o.deadline is None:
+        for field in ("miss_ratio", "confidence"):
+            if field in o.model_fields_set:
+                _refuse(o, field, "says nothing without a deadline", "give a deadline, or leave it out")
+    if o.loss_timeout is not None and o.loss_timeout < _missed_after_ns(o):
+        origin = "the deadline" if o.deadline else "one period, the deadline by default,"
+        _refuse(
+            o,
+            "loss_timeout",
+            f"is shorter than {origin} ({format_duration(_missed_after_ns(o))})",
+            "give a longer loss timeout or a shorter deadline",
+            format_duration(o.loss_timeout),
+        )
+
+
+def _check_scheduling(o: CellOptions) -> None:
+    if o.child_threads is not None and o.child_threads.policy == "deadline":
+        _refuse(
+            o,
+            "child_threads",
+            "cannot have the deadline policy",
+            "choose other, fifo:P or rr:P",
+            str(o.child_threads),
+        )
+    if o.scheduling.policy != "deadline":
+        return
+    for field in ("affinity", "server_affinity"):
+        if getattr(o, field) is not None:
+            _refuse(
+                o,
+                field,
+                f"contradicts scheduling {o.scheduling}: Linux lets such a thread run anywhere",
+                "leave the affinity out, or use a cpuset",
+                ",".join(map(str, getattr(o, field))),
+            )
+    if o.apply == "before_init" and "apply" in o.model_fields_set:
+        _refuse(
+            o,
+            "apply",
+            f"contradicts scheduling {o.scheduling}: such a thread cannot start others",
+            "choose after_init",
+        )
+
+
+def _period_ns(o: CellOptions) -> int:
+    if o.one_shot:
+        assert o.timeout is not None, "checked before"
+        return o.timeout
+    return o.period or (10 * _MS if o.measurement == "roundtrip" else _MS)
+
+
+def _missed_after_ns(o: CellOptions) -> int:
+    """The deadline, for round trips one period by default; 0 if there is none."""
+    return o.deadline or (_period_ns(o) if o.measurement == "roundtrip" else 0)
+
+
+def fill_in(o: CellOptions, scale: float) -> dict[str, Any]:
+    """The defaults that depend on other options; ``scale`` multiplies the measured releases."""
+    period_ns = _period_ns(o)
+    duration_ns = o.duration or (600 * _S if o.measurement == "roundtrip" else 10 * _S)
+    samples = o.samples or -(-duration_ns // period_ns)
+    scaled = -(-(samples * Fraction(str(scale))) // 1)
+    if scaled > _MOST_RELEASES:
+        _refuse(
+            o,
+            "duration",
+            "is more releases than rtmeter can count",
+            "measure for a shorter time",
+            format_duration(duration_ns),
+        )
+    filled: dict[str, Any] = {"period": period_ns, "samples": max(1, int(scaled))}
+    if o.measurement in ("roundtrip", "cycle") and o.loss_timeout is None:
+        filled["loss_timeout"] = max(500 * _MS, _missed_after_ns(o))
+    if o.scheduling.policy == "deadline":
+        filled["apply"] = "after_init"
+    return filled

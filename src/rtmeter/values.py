@@ -1,0 +1,150 @@
+"""Values as people write them: ``10ms``, ``128KiB``, ``fifo:80``, CPU ``0,2-3``.
+
+Each parser takes text (or what YAML made of it) and raises ``ValueError(message, remedy)``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+_NS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
+_BYTES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+_QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-zµ]*)\s*")
+_LONGEST_NS = 366 * 24 * _NS["h"]
+_LARGEST_BYTES = 2**40
+
+DURATION_REMEDY = "write it with its unit, e.g. 10ms, 400us, 1.5s, 10min, 24h"
+SIZE_REMEDY = "write it like 500, 500B, 128KiB or 8MiB"
+SCHEDULING_REMEDY = "write other, fifo:80, rr:80 or deadline:100us/1ms/1ms (runtime/deadline/period)"
+CPUS_REMEDY = "write CPU numbers like 1 or 0,2-3"
+
+
+def _quantity(value: object, units: dict[str, int], no_unit: int | None, remedy: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError("is neither a number nor text", remedy)
+    match = _QUANTITY.fullmatch(str(value))
+    if match is None:
+        raise ValueError("is not a number with a unit", remedy)
+    number, unit = Fraction(match[1]), match[2]
+    if not unit and number == 0:
+        return 0
+    factor = no_unit if not unit else units.get(unit)
+    if factor is None:
+        raise ValueError("has no unit" if not unit else f"has the unknown unit {unit!r}", remedy)
+    exact = number * factor
+    if exact.denominator != 1:
+        raise ValueError(f"is not a whole number of {next(iter(units))}", remedy)
+    return exact.numerator
+
+
+def parse_duration_ns(value: object) -> int:
+    """``10ms`` → 10,000,000; at most a year; a bare number other than 0 is refused."""
+    ns = _quantity(value, _NS, None, DURATION_REMEDY)
+    if ns > _LONGEST_NS:
+        raise ValueError("is longer than a year", "give a shorter time")
+    return ns
+
+
+def parse_positive_ns(value: object) -> int:
+    """A duration above zero."""
+    ns = parse_duration_ns(value)
+    if ns == 0:
+        raise ValueError("must be longer than zero", DURATION_REMEDY)
+    return ns
+
+
+def parse_size_bytes(value: object) -> int:
+    """``128KiB`` → 131,072; a bare number is bytes."""
+    size = _quantity(value, _BYTES, 1, SIZE_REMEDY)
+    if size > _LARGEST_BYTES:
+        raise ValueError("is more than 1 TiB", SIZE_REMEDY)
+    return size
+
+
+def parse_cpus(value: object) -> tuple[int, ...]:
+    """``0,2-3`` → (0, 2, 3), sorted, each once."""
+    cpus: set[int] = set()
+    for part in str(value).split(","):
+        match = re.fullmatch(r"\s*(\d{1,4})(?:-(\d{1,4}))?\s*", part)
+        if match is None or isinstance(value, bool):
+            raise ValueError("is not a list of CPU numbers", CPUS_REMEDY)
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last < first:
+            raise ValueError(f"has the empty range {part.strip()}", CPUS_REMEDY)
+        cpus.update(range(first, last + 1))
+    return tuple(sorted(cpus))
+
+
+def parse_option_text(value: object) -> str:
+    """An adapter option's value as text; YAML's numbers and booleans are taken as they are written."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if not isinstance(value, int | float | str):
+        raise ValueError("is neither text nor a number", "give one value")
+    return str(value)
+
+
+def format_duration(ns: int) -> str:
+    """The shortest exact way to write a duration: 1,500,000 → ``1.5ms``."""
+    for unit in ("h", "min"):
+        if ns and ns % _NS[unit] == 0:
+            return f"{ns // _NS[unit]}{unit}"
+    unit = next((u for u in ("s", "ms", "us") if abs(ns) >= _NS[u]), "ns")
+    if ns == 0:
+        return "0s"
+    whole, rest = divmod(abs(ns), _NS[unit])
+    digits = len(str(_NS[unit])) - 1
+    fraction = f"{rest:0{digits}}".rstrip("0") if rest else ""
+    return f"{'-' if ns < 0 else ''}{whole}{'.' + fraction if fraction else ''}{unit}"
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduling:
+    """A scheduling policy: ``other``, ``fifo``, ``rr`` with a priority, ``deadline`` with its times."""
+
+    policy: str
+    priority: int = 0
+    runtime_ns: int = 0
+    deadline_ns: int = 0
+    period_ns: int = 0
+
+    def __str__(self) -> str:
+        if self.policy == "deadline":
+            times = (self.runtime_ns, self.deadline_ns, self.period_ns)
+            return "deadline:" + "/".join(format_duration(t) for t in times)
+        return f"{self.policy}:{self.priority}" if self.policy in ("fifo", "rr") else self.policy
+
+    def to_probe(self) -> dict[str, Any]:
+        """As the probe config has it (spec/probe.md)."""
+        keys = {
+            "fifo": ("priority",),
+            "rr": ("priority",),
+            "deadline": ("runtime_ns", "deadline_ns", "period_ns"),
+        }
+        return {"policy": self.policy} | {k: getattr(self, k) for k in keys.get(self.policy, ())}
+
+
+def parse_scheduling(value: object) -> Scheduling:
+    """``other``, ``fifo:P``, ``rr:P`` (1 to 99) or ``deadline:R/D/P`` with R ≤ D ≤ P."""
+    if isinstance(value, Scheduling):
+        return value
+    policy, _, rest = str(value).strip().partition(":")
+    if policy == "other" and not rest:
+        return Scheduling("other")
+    if policy in ("fifo", "rr"):
+        if not rest:
+            raise ValueError("lacks a priority", f"write {policy}:80 (priorities 1 to 99)")
+        if not rest.isascii() or not rest.isdigit() or not 1 <= int(rest) <= 99:
+            raise ValueError(
+                f"has a priority {rest!r} that is not a number from 1 to 99", f"write {policy}:80"
+            )
+        return Scheduling(policy, priority=int(rest))
+    if policy == "deadline":
+        times = [parse_positive_ns(t) for t in rest.split("/")] if rest else []
+        if len(times) != 3 or sorted(times) != times:
+            raise ValueError("needs runtime/deadline/period, each at most the next", SCHEDULING_REMEDY)
+        return Scheduling("deadline", runtime_ns=times[0], deadline_ns=times[1], period_ns=times[2])
+    raise ValueError("is no scheduling policy", SCHEDULING_REMEDY)
