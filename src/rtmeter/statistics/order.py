@@ -1,0 +1,167 @@
+"""Exact order statistics, mean and standard deviation of up to 10^8 values in one int64 array."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from rtmeter.statistics.quantities import Ints
+from rtmeter.statistics.views import LATER
+
+QUANTILES: tuple[tuple[str, int, int], ...] = (
+    ("p50_ns", 50, 100),
+    ("p90_ns", 90, 100),
+    ("p99_ns", 99, 100),
+    ("p99_9_ns", 999, 1_000),
+    ("p99_99_ns", 9_999, 10_000),
+    ("p99_999_ns", 99_999, 100_000),
+)
+"""Name, numerator and denominator of each quantile that a summary states."""
+
+_PIECE = 1 << 20
+
+
+def quantile_index(n: int, numerator: int, denominator: int) -> int:
+    """Index in ascending order of the smallest of n values whose cumulative share reaches
+    numerator/denominator (type 1 of Hyndman and Fan, 1996), in integers: ceil(n p) - 1."""
+    return max(-(-n * numerator // denominator) - 1, 0)
+
+
+class Values:
+    """A growing int64 array that enlarges in place, so that no second copy ever exists."""
+
+    def __init__(self) -> None:
+        self._data = np.empty(1024, dtype=np.int64)
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def append(self, values: Ints) -> None:
+        """Adds values at the end. Arrays got from ``array`` must be gone by then."""
+        size = self._size + len(values)
+        if size > self._data.size:
+            self._data.resize(max(size, self._data.size * 9 // 8), refcheck=False)
+        self._data[self._size : size] = values
+        self._size = size
+
+    @property
+    def array(self) -> Ints:
+        """The values, shape (len,), as a view."""
+        return self._data[: self._size]
+
+
+class Maximum:
+    """The largest value of a stream in the order of k, and the first k that has it."""
+
+    def __init__(self) -> None:
+        self.value: int | None = None
+        self.k: int | None = None
+
+    def see(self, k: Ints, value: Ints) -> None:
+        """Looks at the next values of the stream."""
+        if len(value):
+            at = int(value.argmax())
+            if self.value is None or value[at] > self.value:
+                self.value, self.k = int(value[at]), int(k[at])
+
+
+def describe(values: Ints, max_at_k: int | None) -> dict[str, Any]:
+    """Count, extremes, mean, standard deviation and quantiles of one view, nanoseconds.
+
+    ``values`` (shape (n,); LATER is a lost release) are reordered in place. What falls on a lost
+    release reads ``"lost"``; the mean and the deviation are then None, as is all but n when n = 0.
+    """
+    n = len(values)
+    places = {name: quantile_index(n, *share) for name, *share in QUANTILES} if n else {}
+    if n:
+        values.partition(sorted({0, n - 1, *places.values()}))
+    mean, stddev = moments(values) if n and values[-1] != LATER else (None, None)
+    return statistics(
+        n,
+        values[0] if n else None,
+        mean,
+        stddev,
+        {name: values[place] for name, place in places.items()},
+        values[-1] if n else None,
+        max_at_k,
+    )
+
+
+def statistics(
+    n: int,
+    minimum: Any,
+    mean: float | None,
+    stddev: float | None,
+    quantiles: dict[str, Any],
+    maximum: Any,
+    max_at_k: int | None,
+) -> dict[str, Any]:
+    """One view as the summary states it; times are ints in nanoseconds, ``"lost"`` or None."""
+    return {
+        "n": n,
+        "min_ns": _time(minimum),
+        "mean_ns": mean,
+        "stddev_ns": stddev,
+        **{name: _time(quantiles.get(name)) for name, _, _ in QUANTILES},
+        "max_ns": _time(maximum),
+        "max_at_k": max_at_k,
+    }
+
+
+def shifted(view: dict[str, Any], by_ns: int) -> dict[str, Any]:
+    """The view of the same values (none lost) with a constant added to each."""
+    moved = {name for name, _, _ in QUANTILES} | {"min_ns", "mean_ns", "max_ns"}
+    return {name: value + by_ns if name in moved else value for name, value in view.items()}
+
+
+def moments(values: Ints) -> tuple[float, float | None]:
+    """Mean and standard deviation (n - 1; None for n = 1) of at least one value.
+
+    The sum is exact in integers, so the mean is correctly rounded. The deviation is taken in a second
+    pass over differences from the nearest integer to the mean: exact integers whose squares are summed
+    in double precision, with a relative error of some 1e-13.
+    """
+    n = len(values)
+    total = exact_sum(values)
+    if n == 1:
+        return float(total), None
+    centre = total // n
+    squares = math.fsum(sum_of_squares(piece - centre) for piece in pieces(values))
+    rest = total - n * centre
+    return total / n, math.sqrt(max(squares - rest * rest / n, 0.0) / (n - 1))
+
+
+def exact_sum(values: Ints) -> int:
+    """The sum as an integer of any size: no overflow whatever the values."""
+    high = low = 0
+    for piece in pieces(values):
+        high += int((piece >> 32).sum())
+        low += int((piece & 0xFFFFFFFF).sum())
+    return (high << 32) + low
+
+
+def sum_of_squares(differences: Ints) -> float:
+    """Sum of squares in double precision."""
+    real = differences.astype(np.float64)
+    return float(np.dot(real, real))
+
+
+def count_above(values: Ints, limit: int) -> int:
+    """How many of the values are greater than the limit."""
+    return sum(int(np.count_nonzero(piece > limit)) for piece in pieces(values))
+
+
+def pieces(values: Ints) -> Iterator[Ints]:
+    """Views of consecutive values, so that what is computed from each stays small."""
+    for start in range(0, len(values), _PIECE):
+        yield values[start : start + _PIECE]
+
+
+def _time(value: Any) -> int | str | None:
+    if value is None:
+        return None
+    return "lost" if value == LATER else int(value)

@@ -1,0 +1,112 @@
+"""The quantities of each measurement, as differences of columns (docs/method.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rtmeter.model import ABSENT
+
+Columns = Mapping[str, npt.NDArray[np.int64]]
+"""A chunk of samples: int64 columns of one length by name, among them ``k`` and ``status``."""
+
+Ints = npt.NDArray[np.int64]
+"""int64 array of shape (rows,)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A signed sum of columns, nanoseconds: those in ``plus`` less those in ``minus``, plus ``timeouts``
+    times the one-shot timeout. ``per_release``: whether every release counts in a view of its own."""
+
+    name: str
+    plus: tuple[str, ...]
+    minus: tuple[str, ...]
+    timeouts: int = 0
+    per_release: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns the quantity is made of."""
+        return self.plus + self.minus
+
+    def of(self, columns: Columns, timeout_ns: int) -> Ints:
+        """The quantity of each row in nanoseconds, shape (rows,); ABSENT where one of its columns is."""
+        total = columns[self.plus[0]] - columns[self.minus[0]]
+        for name in self.plus[1:]:
+            total += columns[name]
+        for name in self.minus[1:]:
+            total -= columns[name]
+        if self.timeouts:
+            total += self.timeouts * timeout_ns
+        for name in self.columns:
+            total[columns[name] == ABSENT] = ABSENT
+        return total
+
+
+_DISPATCH = Quantity("dispatch", ("callback_ns",), ("reported_actual_ns",))
+
+_QUANTITIES: dict[str, tuple[Quantity, ...]] = {
+    "wakeup": (Quantity("latency", ("wake_ns",), ("release_ns",), per_release=True),),
+    "timer/one_shot": (
+        Quantity("measured", ("callback_ns",), ("armed_before_ns",), timeouts=-1, per_release=True),
+        Quantity("measured_after", ("callback_ns",), ("armed_after_ns",), timeouts=-1),
+        Quantity("reported", ("reported_actual_ns",), ("reported_expected_ns",)),
+        Quantity(
+            "difference",
+            ("reported_actual_ns", "armed_before_ns"),
+            ("reported_expected_ns", "callback_ns"),
+            timeouts=1,
+        ),
+        Quantity(
+            "difference_after",
+            ("reported_actual_ns", "armed_after_ns"),
+            ("reported_expected_ns", "callback_ns"),
+            timeouts=1,
+        ),
+        _DISPATCH,
+    ),
+    "timer/periodic": (
+        Quantity("latency", ("callback_ns",), ("release_ns",), per_release=True),
+        _DISPATCH,
+    ),
+    "roundtrip": (
+        Quantity("response", ("received_ns",), ("release_ns",), per_release=True),
+        Quantity("round_trip", ("received_ns",), ("sent_ns",)),
+        Quantity("ping", ("server_received_ns",), ("sent_ns",)),
+        Quantity("pong", ("received_ns",), ("server_sent_ns",)),
+    ),
+    "cycle": (
+        Quantity("completion", ("response_received_ns",), ("release_ns",), per_release=True),
+        Quantity("cycle_delay", ("start_ns",), ("release_ns",), per_release=True),
+        Quantity("request", ("request_received_ns",), ("request_sent_ns",)),
+        Quantity("respond", ("response_received_ns",), ("response_sent_ns",)),
+    ),
+}
+
+
+def kind(meta: Mapping[str, Any]) -> str:
+    """``wakeup``, ``timer/one_shot``, ``timer/periodic``, ``roundtrip`` or ``cycle``."""
+    measurement = str(meta["measurement"])
+    return f"timer/{meta['mode']}" if measurement == "timer" else measurement
+
+
+def quantities(meta: Mapping[str, Any]) -> tuple[Quantity, ...]:
+    """The quantities of a measurement; the first is the judged one."""
+    return _QUANTITIES[kind(meta)]
+
+
+def judged_quantity(meta: Mapping[str, Any]) -> Quantity:
+    """The quantity that verdicts look at: latency, measured, response or completion."""
+    return quantities(meta)[0]
+
+
+def timeout_ns(meta: Mapping[str, Any]) -> int:
+    """A one-shot timer's timeout, in nanoseconds; elsewhere of no effect. A cell that has no
+    ``timeout_ns`` carries it as its period."""
+    timeout = meta.get("timeout_ns")
+    return int(meta["period_ns"] if timeout is None else timeout)

@@ -1,0 +1,127 @@
+"""Which releases a quantity is seen over, and what each counts: the per-release and as-served views.
+
+Both views are streams of blocks in the order of k, warm-up left out, so that a run of any length is
+looked at a chunk at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rtmeter.model import ABSENT, IN_FLIGHT, LOST, SERVED, SKIPPED, WARM_UP_FLAG
+from rtmeter.statistics.quantities import Columns, Ints, Quantity, timeout_ns
+
+LATER = np.iinfo(np.int64).max
+"""What a lost release counts: later than anything measured."""
+
+OUTCOME_BITS = 15
+"""The bits of the status column that hold the outcome (spec/sample-log.md)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Consecutive releases of a view, arrays of shape (releases,): release index, value in nanoseconds
+    (LATER if lost) and outcome (model.SERVED, SKIPPED or LOST)."""
+
+    k: Ints
+    value: Ints
+    outcome: Ints
+
+
+def as_served(meta: Mapping[str, Any], quantity: Quantity, chunks: Iterable[Columns]) -> Iterator[Block]:
+    """The releases that were served and have every column of the quantity."""
+    for rows in _measured(chunks):
+        yield _present(_served(meta, quantity, rows))
+
+
+def per_release(meta: Mapping[str, Any], quantity: Quantity, chunks: Iterable[Columns]) -> Iterator[Block]:
+    """Every release but those in flight.
+
+    A skipped release counts ``free - release``; a round trip's counts from its own release to the reply
+    to the next ping sent, is lost if that ping was lost or never sent, and in flight if that ping is.
+    A row without the stamps that its outcome needs is left out, which the summary reports.
+    """
+    if meta["measurement"] == "roundtrip":
+        for rows in _up_to_a_ping(_measured(chunks)):
+            yield _present(_answered(quantity, rows))
+    else:
+        for rows in _measured(chunks):
+            yield _present(_freed(meta, quantity, rows))
+
+
+def _measured(chunks: Iterable[Columns]) -> Iterator[Columns]:
+    for chunk in chunks:
+        warm_up = (chunk["status"] & WARM_UP_FLAG) != 0
+        rows = _select(chunk, ~warm_up) if warm_up.any() else chunk
+        if len(rows["k"]):
+            yield rows
+
+
+def _select(rows: Columns, which: Any) -> Columns:
+    return {name: column[which] for name, column in rows.items()}
+
+
+def _served(meta: Mapping[str, Any], quantity: Quantity, rows: Columns) -> Block:
+    outcome = rows["status"] & OUTCOME_BITS
+    served = outcome == SERVED
+    if not served.all():
+        rows, outcome = _select(rows, served), outcome[served]
+    return Block(rows["k"], quantity.of(rows, timeout_ns(meta)), outcome)
+
+
+def _freed(meta: Mapping[str, Any], quantity: Quantity, rows: Columns) -> Block:
+    outcome = rows["status"] & OUTCOME_BITS
+    value = quantity.of(rows, timeout_ns(meta))
+    if not (outcome == SERVED).all():
+        skipped = outcome == SKIPPED
+        if skipped.any():
+            free, release = rows["free_ns"][skipped], rows["release_ns"][skipped]
+            value[skipped] = np.where(free == ABSENT, ABSENT, free - release)
+        value[outcome == LOST] = LATER
+        value[outcome == IN_FLIGHT] = ABSENT
+    return Block(rows["k"], value, outcome)
+
+
+def _answered(quantity: Quantity, rows: Columns) -> Block:
+    outcome = rows["status"] & OUTCOME_BITS
+    value = quantity.of(rows, 0)
+    if not (outcome == SERVED).all():
+        value[outcome == LOST] = LATER
+        value[outcome == IN_FLIGHT] = ABSENT
+        skipped = np.flatnonzero(outcome == SKIPPED)
+        pings = np.flatnonzero(outcome != SKIPPED)
+        if len(pings):
+            ping = pings[np.searchsorted(pings, skipped)]
+            answer = value[ping]
+            later = answer + (rows["release_ns"][ping] - rows["release_ns"][skipped])
+            value[skipped] = np.where((answer == LATER) | (answer == ABSENT), answer, later)
+        else:
+            value[skipped] = LATER
+    return Block(rows["k"], value, outcome)
+
+
+def _up_to_a_ping(chunks: Iterable[Columns]) -> Iterator[Columns]:
+    """The same rows cut so that each chunk ends with a ping, except for what follows the last one."""
+    held: Columns | None = None
+    for chunk in chunks:
+        if held is not None:
+            chunk = {name: np.concatenate((column, chunk[name])) for name, column in held.items()}
+        pings = np.flatnonzero((chunk["status"] & OUTCOME_BITS) != SKIPPED)
+        end = int(pings[-1]) + 1 if len(pings) else 0
+        held = _select(chunk, slice(end, None)) if end < len(chunk["k"]) else None
+        if end:
+            yield _select(chunk, slice(0, end))
+    if held is not None:
+        yield held
+
+
+def _present(block: Block) -> Block:
+    absent = block.value == ABSENT
+    if not absent.any():
+        return block
+    there = ~absent
+    return Block(block.k[there], block.value[there], block.outcome[there])
