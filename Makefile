@@ -3,6 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
+.NOTPARALLEL:
 
 VENV := .venv
 BIN := $(VENV)/bin

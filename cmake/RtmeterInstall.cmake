@@ -1,0 +1,18 @@
+# Installs what adapters outside this source tree need: the core, its headers and a CMake package.
+# (Each probe installs itself: rtmeter_add_adapter.)
+include(CMakePackageConfigHelpers)
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/${PROJECT_NAME})
+
+install(TARGETS rtmeter_core EXPORT rtmeter-targets
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
+install(DIRECTORY core/include/rtmeter DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
+install(EXPORT rtmeter-targets NAMESPACE rtmeter:: DESTINATION ${package_dir} COMPONENT development)
+
+configure_package_config_file(cmake/rtmeter-config.cmake.in ${PROJECT_BINARY_DIR}/rtmeter-config.cmake
+                              INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/rtmeter-config-version.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/rtmeter-config.cmake ${PROJECT_BINARY_DIR}/rtmeter-config-version.cmake
+              cmake/RtmeterAdapter.cmake
+        DESTINATION ${package_dir} COMPONENT development)
+install(FILES package.xml DESTINATION share/${PROJECT_NAME} COMPONENT development)
