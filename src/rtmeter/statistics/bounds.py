@@ -1,0 +1,113 @@
+"""Bounds of a miss ratio, what dependence costs them, and how long a run has to be.
+
+Bounds are one-sided, each at the stated confidence, and exact for independent releases (Clopper and
+Pearson, Biometrika 26, 1934). Releases that miss in clusters count for less: n and misses are both divided
+by a design effect before the exact bound is taken (Korn and Graubard, Survey Methodology 24, 1998).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from scipy.special import betaincinv
+
+NS_PER_HOUR = 3_600_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The run that a requirement needs: releases and hours if ``misses_allowed`` of them miss."""
+
+    misses_allowed: int
+    releases: int
+    hours: float
+
+
+def miss_ratio_bounds(
+    misses: int, n: int, confidence: float, design_effect: float = 1.0
+) -> tuple[float, float]:
+    """Lower and upper one-sided bound of the miss ratio; (0, 1) without releases."""
+    if n == 0:
+        return 0.0, 1.0
+    worth, missed = n / design_effect, misses / design_effect
+    return _lower(missed, worth, confidence), _upper(missed, worth, confidence)
+
+
+def _lower(misses: float, n: float, confidence: float) -> float:
+    return float(betaincinv(misses, n - misses + 1, 1 - confidence)) if misses > 0 else 0.0
+
+
+def _upper(misses: float, n: float, confidence: float) -> float:
+    return float(betaincinv(misses + 1, n - misses, confidence)) if misses < n else 1.0
+
+
+def per_hour(ratio: float, period_ns: int) -> float:
+    """Misses an hour at a miss ratio."""
+    return ratio * NS_PER_HOUR / period_ns
+
+
+def hours(releases: float, period_ns: int) -> float:
+    """How long that many releases take."""
+    return releases * period_ns / NS_PER_HOUR
+
+
+def rule_of_three(n: float, confidence: float = 0.95) -> float:
+    """Upper bound of the miss ratio after n releases without a miss: about 3/n at 95 %
+    (Hanley and Lippman-Hand, JAMA 249, 1983)."""
+    return -math.expm1(math.log1p(-confidence) / n)
+
+
+def releases_needed(
+    misses: int, miss_ratio: float, confidence: float, design_effect: float = 1.0, at_least: int = 1
+) -> int:
+    """The fewest releases, not under ``at_least``, of which ``misses`` may miss for the upper bound to be
+    at most ``miss_ratio`` (between 0 and 1)."""
+
+    def enough(n: int) -> bool:
+        return miss_ratio_bounds(misses, n, confidence, design_effect)[1] <= miss_ratio
+
+    return _first(enough, max(at_least, misses, 1))
+
+
+def expected_releases_needed(
+    misses: int, n: int, miss_ratio: float, confidence: float, design_effect: float = 1.0
+) -> int | None:
+    """The releases a pass needs if further ones miss as often as those seen; None if that leads to no
+    pass, because the ratio seen is not below ``miss_ratio``."""
+    seen = misses / n
+    if seen >= miss_ratio:
+        return None
+
+    def enough(total: int) -> bool:
+        worth = total / design_effect
+        return _upper(seen * worth, worth, confidence) <= miss_ratio
+
+    return _first(enough, n)
+
+
+def _first(enough: Callable[[int], bool], start: int) -> int:
+    """The smallest number from ``start`` on that is enough, where all larger ones are too."""
+    low, high = start - 1, start
+    while not enough(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def plan(
+    miss_ratio: float, confidence: float, period_ns: int, extremal_index: float = 1.0, most_misses: int = 5
+) -> list[Plan]:
+    """The run lengths that would pass ``miss_ratio`` with 0 to ``most_misses`` misses.
+
+    ``extremal_index`` below 1: misses are expected in clusters of geometric size with that index.
+    """
+    effect = (2 - extremal_index) / extremal_index
+    plans = []
+    for misses in range(most_misses + 1):
+        releases = releases_needed(misses, miss_ratio, confidence, effect)
+        plans.append(Plan(misses, releases, hours(releases, period_ns)))
+    return plans

@@ -1,0 +1,130 @@
+"""Misses come in clusters: how many clusters, how large, and what n is worth because of it.
+
+Indices are release indices k of exceedances (misses, or values above a threshold), ascending. The extremal
+index theta is the reciprocal of the mean cluster size in the limit of high thresholds: 1 means that
+exceedances come singly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Indices = npt.NDArray[np.int64]
+"""Ascending release indices, shape (exceedances,)."""
+
+FEWEST_FOR_INDEX = 20
+"""Exceedances below which no extremal index is estimated."""
+
+MOST_EXCEEDANCES = 400
+"""Exceedances at which the dependence near the deadline is looked at when there are fewer misses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clusters:
+    """Exceedances grouped: first release and number of exceedances of each cluster, shape (clusters,);
+    ``run_length``: exceedances no further apart than this many releases belong together."""
+
+    first: Indices
+    sizes: Indices
+    run_length: int
+
+    @property
+    def count(self) -> int:
+        """Number of clusters."""
+        return len(self.sizes)
+
+    @property
+    def design_effect(self) -> float:
+        """Variance of the number of exceedances over that of as many single ones; 1 without exceedances.
+
+        That of a compound Poisson count, sum S^2 / sum S; its excess over 1 is raised by 2 / clusters,
+        because few clusters show too little of how large they can be (tests/statistics/test_coverage.py).
+        """
+        if not self.count:
+            return 1.0
+        sizes = self.sizes.astype(np.float64)
+        return 1 + (float(sizes @ sizes / sizes.sum()) - 1) * (1 + 2 / self.count)
+
+
+@dataclass(frozen=True, slots=True)
+class Dependence:
+    """How exceedances near the deadline hang together.
+
+    ``threshold_ns`` and ``exceedances``: where it was looked at; ``extremal_index`` there (None: too few);
+    ``clusters`` of the misses themselves; ``design_effect``: n counts as n / design_effect.
+    """
+
+    threshold_ns: int
+    exceedances: int
+    extremal_index: float | None
+    clusters: Clusters
+    design_effect: float
+
+
+def extremal_index(at: Indices) -> float | None:
+    """Intervals estimator of the extremal index, in (0, 1] (Ferro and Segers, JRSS B 65, 2003, eq. 5).
+
+    None with fewer than FEWEST_FOR_INDEX exceedances.
+    """
+    if len(at) < FEWEST_FOR_INDEX:
+        return None
+    gaps = np.diff(at).astype(np.float64)
+    if gaps.max() <= 2:
+        theta = 2 * gaps.sum() ** 2 / (len(gaps) * np.square(gaps).sum())
+    else:
+        theta = 2 * (gaps - 1).sum() ** 2 / (len(gaps) * ((gaps - 1) * (gaps - 2)).sum())
+    return min(1.0, float(theta))
+
+
+def extremal_index_runs(at: Indices, run_length: int) -> float | None:
+    """Runs estimator of the extremal index: clusters per exceedance (Smith and Weissman, JRSS B 56, 1994)."""
+    return decluster(at, run_length).count / len(at) if len(at) else None
+
+
+def decluster(at: Indices, run_length: int) -> Clusters:
+    """Runs declustering: a gap of more than ``run_length`` releases starts a new cluster."""
+    if not len(at):
+        return Clusters(at, np.empty(0, np.int64), run_length)
+    starts = np.concatenate(([0], np.flatnonzero(np.diff(at) > run_length) + 1))
+    return Clusters(at[starts], np.diff(np.append(starts, len(at))), run_length)
+
+
+def run_length_of(at: Indices, theta: float) -> int:
+    """The run length that goes with an extremal index: of the gaps between exceedances the largest
+    theta * (their number) separate clusters (Ferro and Segers 2003, section 4); at least 1."""
+    gaps = np.sort(np.diff(at))
+    within = len(gaps) - int(theta * len(gaps))
+    return max(1, int(gaps[within - 1])) if within else 1
+
+
+def longest_run(at: Indices) -> int:
+    """The most exceedances in consecutive releases."""
+    return int(decluster(at, 1).sizes.max(initial=0))
+
+
+def improbable_gap(exceedances: int, n: int) -> int:
+    """A gap so short that one of independent exceedances would show it in one run of 20.
+
+    Among m independent exceedances of n releases, about m^2 r / n pairs of neighbours are at most r apart.
+    """
+    return max(1, int(0.05 * n / exceedances**2)) if exceedances else 1
+
+
+def dependence(misses: Indices, near: Indices, threshold_ns: int, n: int) -> Dependence:
+    """What n releases are worth for the ratio of ``misses``.
+
+    ``near``: exceedances of ``threshold_ns``, the misses themselves if they are many, else of a lower
+    threshold: few misses say little about how they cluster. The design effect is the largest of three:
+    (2 - theta) / theta, that of geometric cluster sizes at ``near``; that of the clusters found at
+    ``near``; that of the clusters found among the misses.
+    """
+    theta = extremal_index(near)
+    run_length = 1 if theta is None else run_length_of(near, theta)
+    clusters = decluster(misses, max(run_length, improbable_gap(len(misses), n)))
+    effects = [1.0, clusters.design_effect]
+    if theta is not None:
+        effects += [(2 - theta) / theta, decluster(near, run_length).design_effect]
+    return Dependence(threshold_ns, len(near), theta, clusters, max(effects))

@@ -1,0 +1,103 @@
+import itertools
+
+import numpy as np
+import pytest
+from processes import Process, armax_tail
+
+from rtmeter.statistics.clusters import (
+    decluster,
+    dependence,
+    extremal_index,
+    extremal_index_runs,
+    improbable_gap,
+    longest_run,
+    run_length_of,
+)
+
+
+def indices(*at: int) -> np.ndarray:
+    return np.array(at, dtype=np.int64)
+
+
+def test_a_gap_longer_than_the_run_length_starts_a_cluster() -> None:
+    clusters = decluster(indices(3, 4, 6, 20, 21, 50), 2)
+    assert clusters.first.tolist() == [3, 20, 50]
+    assert clusters.sizes.tolist() == [3, 2, 1]
+
+
+def test_nothing_declusters_to_nothing() -> None:
+    clusters = decluster(indices(), 5)
+    assert clusters.count == 0 and clusters.design_effect == 1.0
+    assert longest_run(indices()) == 0
+    assert extremal_index_runs(indices(), 5) is None
+
+
+def test_single_misses_have_no_design_effect() -> None:
+    assert decluster(np.arange(50, dtype=np.int64) * 100, 10).design_effect == 1.0
+
+
+def test_longest_run_counts_consecutive_releases_only() -> None:
+    assert longest_run(indices(1, 3, 4, 5, 7, 8)) == 3
+
+
+@pytest.mark.parametrize("theta", [0.3, 0.5, 0.8])
+def test_estimators_find_the_extremal_index_of_a_known_process(
+    theta: float, generator: np.random.Generator
+) -> None:
+    at = np.flatnonzero(armax_tail(generator, 2_000_000, theta) < 0.001)
+    found = extremal_index(at)
+    assert found is not None
+    assert found == pytest.approx(theta, abs=0.1)
+    assert extremal_index_runs(at, run_length_of(at, found)) == pytest.approx(found, abs=0.01)
+
+
+def test_independent_exceedances_have_index_one(generator: np.random.Generator) -> None:
+    found = extremal_index(np.flatnonzero(generator.random(2_000_000) < 0.001))
+    assert found is not None and found > 0.9
+
+
+def test_too_few_exceedances_have_no_index() -> None:
+    assert extremal_index(np.arange(19, dtype=np.int64)) is None
+
+
+def test_the_extremal_index_agrees_with_the_formula_written_out() -> None:
+    at = np.cumsum(indices(*([1, 1, 40, 7, 90] * 5)))
+    gaps = [int(b - a) for a, b in itertools.pairwise(at)]
+    numerator = 2 * sum(gap - 1 for gap in gaps) ** 2
+    denominator = len(gaps) * sum((gap - 1) * (gap - 2) for gap in gaps)
+    assert extremal_index(at) == pytest.approx(numerator / denominator)
+
+
+def test_a_burst_of_few_misses_is_one_cluster_where_all_else_is_independent(
+    generator: np.random.Generator,
+) -> None:
+    near = np.flatnonzero(generator.random(100_000) < 0.004)
+    burst = indices(50_000, 50_003, 50_009, 50_012)
+    found = dependence(burst, near, 0, 100_000)
+    assert found.clusters.count == 1
+    assert found.design_effect > 4
+
+
+def test_independent_misses_keep_nearly_all_their_worth(generator: np.random.Generator) -> None:
+    effects = []
+    for _ in range(50):
+        misses = np.flatnonzero(generator.random(100_000) < 0.004)
+        effects.append(dependence(misses, misses, 0, 100_000).design_effect)
+    assert 1 <= np.mean(effects) < 1.15
+
+
+def test_clustered_misses_are_deflated_by_what_geometric_clusters_cost(
+    generator: np.random.Generator,
+) -> None:
+    process = Process("exponential", 0.4)
+    effects = []
+    for _ in range(50):
+        misses = np.flatnonzero(process.draw(generator, 100_000) > process.level_ns(0.004))
+        effects.append(dependence(misses, misses, 0, 100_000).design_effect)
+    assert np.mean(effects) == pytest.approx((2 - 0.4) / 0.4, rel=0.2)
+
+
+def test_gaps_are_improbable_only_among_few_misses() -> None:
+    assert improbable_gap(5, 600_000) == 1200
+    assert improbable_gap(1000, 600_000) == 1
+    assert improbable_gap(0, 600_000) == 1
