@@ -71,9 +71,10 @@ Json to_json(const std::vector<ThreadFacts>& threads) {
     j["tid"] = facts.tid;
     j["name"] = facts.name;
     j["role"] = facts.role;
+    j["policy"] = Json();
+    j["priority"] = facts.scheduling.priority;
     const Json scheduling = to_json(facts.scheduling);
     for (const auto& [key, value] : scheduling.as_object()) j[key] = value;
-    if (j.find("priority") == nullptr) j["priority"] = facts.scheduling.priority;
     Json cpus = Json::array();
     for (const int cpu : facts.affinity) cpus.push(cpu);
     j["affinity"] = cpus;

@@ -1,0 +1,183 @@
+#include <alloca.h>
+#include <linux/capability.h>
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <thread>
+
+#include "child.hpp"
+#include "rt_settings.hpp"
+
+namespace rtmeter {
+namespace {
+
+using namespace testing_help;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SKIP_UNDER_SANITIZERS() GTEST_SKIP() << "sanitizers replace malloc and mlockall"
+#else
+#define SKIP_UNDER_SANITIZERS() (void)0
+#endif
+
+constexpr std::size_t kBytes = 1 << 20;
+
+std::int64_t faults() {
+  rusage usage{};
+  getrusage(RUSAGE_THREAD, &usage);
+  return usage.ru_minflt + usage.ru_majflt;
+}
+
+template <typename Body>
+std::int64_t faults_of(Body body) {
+  const std::int64_t before = faults();
+  body();
+  return faults() - before;
+}
+
+void write_each_page(void* block, std::size_t bytes) {
+  auto* bytes_of = static_cast<volatile char*>(block);
+  for (std::size_t at = 0; at < bytes; at += 4096) bytes_of[at] = 1;
+}
+
+[[gnu::noinline]] void use_stack(std::size_t bytes) { write_each_page(alloca(bytes), bytes); }
+
+void use_heap(std::size_t bytes) {
+  void* block = std::malloc(bytes);
+  write_each_page(block, bytes);
+  std::free(block);
+}
+
+TEST(LockMemory, LocksWhatIsMappedAndWhatWillBe) {
+  SKIP_UNDER_SANITIZERS();
+  NEEDS_CAPABILITY(CAP_IPC_LOCK);
+  EXPECT_EQ(in_child([] {
+              lock_memory();
+              void* block = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+              return "faults " + std::to_string(faults_of([&] { write_each_page(block, kBytes); }));
+            }),
+            "faults 0");
+}
+
+TEST(LockMemory, ALowLimitIsNamed) {
+  SKIP_UNDER_SANITIZERS();
+  const std::string said = in_child([] {
+    limit(RLIMIT_MEMLOCK, 65536);
+    drop_privileges();
+    return outcome_of([] { lock_memory(); });
+  });
+  EXPECT_CONTAINS(said, "lock_memory = true: no permission: RLIMIT_MEMLOCK is 65536 bytes");
+  EXPECT_CONTAINS(said, "CAP_IPC_LOCK");
+  EXPECT_CONTAINS(said, "prlimit --pid $$ --memlock=unlimited");
+  EXPECT_CONTAINS(said, "/etc/security/limits.conf");
+}
+
+TEST(LockMemory, NoLimitAtAllIsNamed) {
+  SKIP_UNDER_SANITIZERS();
+  EXPECT_CONTAINS(in_child([] {
+                    limit(RLIMIT_MEMLOCK, 0);
+                    drop_privileges();
+                    return outcome_of([] { lock_memory(); });
+                  }),
+                  "RLIMIT_MEMLOCK is 0 bytes");
+}
+
+TEST(LockMemory, AnMlockallThatDoesNothingIsFound) {
+#if !defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "only under the address sanitizer, whose mlockall does nothing";
+#endif
+  EXPECT_CONTAINS(outcome_of([] { lock_memory(); }), "mlockall succeeded but VmLck is 0 KiB");
+}
+
+TEST(PrefaultStack, LaterUseDoesNotFault) {
+  std::int64_t without = 0, with = 0;
+  std::thread([&] { without = faults_of([] { use_stack(kBytes); }); }).join();
+  EXPECT_GT(without, 0) << "the control case must fault";
+  EXPECT_EQ(in_child([&] {
+              std::thread([&] {
+                prefault_stack(2 * kBytes);
+                with = faults_of([] { use_stack(kBytes); });
+              }).join();
+              return std::to_string(with);
+            }),
+            "0");
+}
+
+TEST(PrefaultStack, MoreThanTheStackIsRefused) {
+  for (const std::int64_t bytes : {std::int64_t{1} << 40, INT64_MAX}) {
+    const std::string said = outcome_of([&] { prefault_stack(bytes); });
+    EXPECT_CONTAINS(said,
+                    "prefault_stack_bytes = " + std::to_string(bytes) + ": the thread's stack has only ");
+    EXPECT_CONTAINS(said, "RLIMIT_STACK is ");
+    EXPECT_CONTAINS(said, "ulimit -s");
+  }
+}
+
+TEST(PrefaultStack, WhatFitsBarelyFits) {
+  SKIP_UNDER_SANITIZERS();
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, 1 << 20);
+  const auto body = [](void*) -> void* {
+    EXPECT_EQ(outcome_of([] { prefault_stack((1 << 20) - (128 << 10)); }), "ok");
+    EXPECT_CONTAINS(outcome_of([] { prefault_stack(1 << 20); }), "the thread's stack has only ");
+    return nullptr;
+  };
+  pthread_t thread{};
+  ASSERT_EQ(pthread_create(&thread, &attributes, body, nullptr), 0);
+  pthread_join(thread, nullptr);
+  pthread_attr_destroy(&attributes);
+}
+
+TEST(PrefaultHeap, LaterUseDoesNotFault) {
+  SKIP_UNDER_SANITIZERS();
+  EXPECT_NE(in_child([] { return std::to_string(faults_of([] { use_heap(kBytes); })); }), "0")
+      << "the control case must fault";
+  EXPECT_EQ(in_child([] {
+              prefault_heap(2 * kBytes);
+              return std::to_string(faults_of([] {
+                for (int i = 0; i < 10; ++i) use_heap(kBytes);
+              }));
+            }),
+            "0");
+}
+
+TEST(PrefaultHeap, LaterUseByAThreadDoesNotFaultWhereTheThreadPrefaults) {
+  SKIP_UNDER_SANITIZERS();
+  EXPECT_EQ(in_child([] {
+              std::int64_t with = -1;
+              std::thread([&] {
+                prefault_heap(8 * kBytes);
+                with = faults_of([] { use_heap(kBytes); });
+              }).join();
+              return std::to_string(with);
+            }),
+            "0");
+}
+
+TEST(PrefaultHeap, MoreThanThereIsIsRefused) {
+  SKIP_UNDER_SANITIZERS();
+  const std::string said = in_child([] {
+    limit(RLIMIT_AS, 256 << 20);
+    return outcome_of([] { prefault_heap(std::int64_t{1} << 30); });
+  });
+  EXPECT_CONTAINS(said, "prefault_heap_bytes = 1073741824: ");
+  EXPECT_CONTAINS(said, "RLIMIT_AS is 268435456");
+}
+
+TEST(PrefaultHeap, AnAllocatorThatCannotBeToldIsNamed) {
+#if !defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "only under the address sanitizer, whose mallopt does nothing";
+#endif
+  EXPECT_CONTAINS(outcome_of([] { prefault_heap(4096); }), "prefault_heap_bytes = 4096: ");
+}
+
+TEST(Prefault, NothingAskedIsNothingDone) {
+  EXPECT_EQ(outcome_of([] {
+              prefault_stack(0);
+              prefault_heap(0);
+            }),
+            "ok");
+}
+
+}  // namespace
+}  // namespace rtmeter

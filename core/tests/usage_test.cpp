@@ -1,0 +1,125 @@
+#include <linux/capability.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "child.hpp"
+#include "rt_settings.hpp"
+
+namespace rtmeter {
+namespace {
+
+using namespace testing_help;
+
+std::int64_t count(const UsageWindow& window, const char* key) {
+  const Json j = window.to_json();
+  return j.find(key)->is_null() ? -1 : j.find(key)->as_int();
+}
+
+void move_to(int cpu) {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  CPU_SET(cpu, &mask);
+  if (sched_setaffinity(0, sizeof mask, &mask) != 0) throw std::runtime_error("sched_setaffinity");
+}
+
+// Moves there and back twice in a window: three migrations, since the first move is before it.
+std::int64_t migrations_counted(UsageWindow& window, const std::vector<int>& cpus) {
+  move_to(cpus[0]);
+  window.open();
+  for (int i = 1; i <= 3; ++i) move_to(cpus[static_cast<std::size_t>(i % 2)]);
+  window.close();
+  return count(window, "migrations");
+}
+
+TEST(UsageWindow, AnEmptyWindowHasNoFaults) {
+  UsageWindow window;
+  for (int i = 0; i < 100; ++i) {
+    window.open();
+    window.close();
+    EXPECT_EQ(count(window, "minor_faults"), 0);
+    EXPECT_EQ(count(window, "major_faults"), 0);
+  }
+}
+
+TEST(UsageWindow, CountsEachFreshPage) {
+  constexpr int kPages = 37;
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  void* block = mmap(nullptr, kPages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(block, MAP_FAILED);
+  ASSERT_EQ(madvise(block, kPages * page, MADV_NOHUGEPAGE), 0);
+  auto* bytes = static_cast<volatile char*>(block);
+  UsageWindow window;
+  window.open();
+  for (std::size_t at = 0; at < kPages * page; at += page) bytes[at] = 1;
+  window.close();
+  EXPECT_EQ(count(window, "minor_faults"), kPages);
+  munmap(block, kPages * page);
+}
+
+TEST(UsageWindow, CountsVoluntarySwitches) {
+  UsageWindow window;
+  window.open();
+  for (int i = 0; i < 5; ++i) usleep(2000);
+  window.close();
+  EXPECT_GE(count(window, "voluntary_switches"), 1);
+  EXPECT_LE(count(window, "voluntary_switches"), 5);
+}
+
+TEST(UsageWindow, CountsEachMigration) {
+  const auto cpus = get_affinity(0);
+  if (cpus.size() < 2) GTEST_SKIP() << "needs two CPUs";
+  EXPECT_EQ(in_child([&] {
+              UsageWindow window;
+              return std::to_string(migrations_counted(window, cpus)) + " " +
+                     std::to_string(migrations_counted(window, cpus));
+            }),
+            "3 3");
+}
+
+TEST(UsageWindow, CountsMigrationsByPerfWhereProcDoesNotTellThem) {
+  NEEDS_CAPABILITY(CAP_SYS_CHROOT);
+  const auto cpus = get_affinity(0);
+  if (cpus.size() < 2) GTEST_SKIP() << "needs two CPUs";
+  const std::string said = in_child([&] {
+    if (chroot("/sys/kernel") != 0) throw std::runtime_error("chroot");  // no /proc there
+    UsageWindow window;
+    return std::to_string(migrations_counted(window, cpus)) + " " +
+           std::to_string(migrations_counted(window, cpus));
+  });
+  if (said == "-1 -1") GTEST_SKIP() << "needs perf events";
+  EXPECT_EQ(said, "3 3");
+}
+
+TEST(UsageWindow, MigrationsAreNullWhereNothingTellsThem) {
+  NEEDS_CAPABILITY(CAP_SYS_CHROOT);
+  if (read_text("/proc/sys/kernel/perf_event_paranoid").value_or("-1") < "2") {
+    GTEST_SKIP() << "perf events are open to everybody here";
+  }
+  EXPECT_CONTAINS(in_child([] {
+                    if (chroot("/sys/kernel") != 0) throw std::runtime_error("chroot");
+                    drop_privileges();
+                    UsageWindow window;
+                    window.open();
+                    window.close();
+                    return window.to_json().dump();
+                  }),
+                  "\"migrations\":null");
+}
+
+TEST(UsageWindow, TwoThreadsMakeNoWindow) {
+  UsageWindow window;
+  window.open();
+  std::thread([&] { window.close(); }).join();
+  EXPECT_EQ(
+      window.to_json().dump(),
+      R"({"minor_faults":null,"major_faults":null,"voluntary_switches":null,"involuntary_switches":null,)"
+      R"("migrations":null})");
+}
+
+TEST(UsageWindow, ANeverOpenedOneKnowsNothing) { EXPECT_EQ(count(UsageWindow(), "minor_faults"), -1); }
+
+}  // namespace
+}  // namespace rtmeter
