@@ -28,12 +28,13 @@ def describe_corrected(values: Ints, interval_ns: int, max_at_k: int | None) -> 
         name: _smallest(values, long, interval_ns, quantile_index(n, *share) + 1)
         for name, *share in QUANTILES
     }
-    return statistics(n, values[0], mean, stddev, quantiles, values[-1], max_at_k)
+    least = _smallest(values, long, interval_ns, 1)
+    return statistics(n, least, mean, stddev, quantiles, values[-1], max_at_k)
 
 
 def _smallest(values: Ints, long: Ints, interval_ns: int, rank: int) -> int:
     """The rank-th smallest value of the corrected multiset, rank from 1: bisection on the value."""
-    low, high = int(values[0]), int(values[-1])
+    low, high = min(int(values[0]), interval_ns), int(values[-1])
     while low < high:
         middle = (low + high) // 2
         if _count_up_to(values, long, interval_ns, middle) >= rank:

@@ -1,0 +1,161 @@
+"""Verdicts: exact bounds, the rule, and the samples that are still needed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom, binomtest
+
+from rtmeter.model import ABSENT, LOST, SERVED, SKIPPED, Requirement, Verdict
+from rtmeter.verdict import Misses, judge, judge_misses
+
+MS = 1_000_000
+
+
+def verdict(missed: int, n: int, miss_ratio: float | None, confidence: float = 0.95) -> Verdict:
+    return judge_misses(Misses("latency", n, missed, 0, 0), Requirement(MS, miss_ratio, confidence))
+
+
+@settings(max_examples=200, deadline=None)
+@given(data=st.data(), confidence=st.sampled_from((0.5, 0.9, 0.95, 0.99, 0.999)))
+def test_bounds_agree_with_scipy(data: st.DataObject, confidence: float) -> None:
+    n = data.draw(st.integers(1, 10_000_000))
+    missed = data.draw(st.integers(0, min(n, 1000)) | st.just(n))
+    got = verdict(missed, n, 1e-4, confidence)
+    below = binomtest(missed, n, alternative="less").proportion_ci(confidence, "exact")
+    above = binomtest(missed, n, alternative="greater").proportion_ci(confidence, "exact")
+    assert got.upper == pytest.approx(below.high, rel=1e-9)
+    assert got.lower == pytest.approx(above.low, rel=1e-9)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    missed=st.integers(0, 50),
+    in_time=st.integers(1, 10**7),
+    miss_ratio=st.floats(1e-7, 0.5),
+    confidence=st.sampled_from((0.9, 0.95, 0.999)),
+)
+def test_outcome_follows_the_tails_of_the_binomial(
+    missed: int, in_time: int, miss_ratio: float, confidence: float
+) -> None:
+    n = missed + in_time
+    got = verdict(missed, n, miss_ratio, confidence)
+    so_few = binom.cdf(missed, n, miss_ratio)  # pass: so few misses are improbable at the allowed ratio
+    so_many = binom.sf(missed - 1, n, miss_ratio)
+    alpha = 1 - confidence
+    if so_few < alpha * (1 - 1e-9):
+        assert got.outcome == "pass"
+    elif so_many < alpha * (1 - 1e-9):
+        assert got.outcome == "fail"
+    elif so_few > alpha * (1 + 1e-9) and so_many > alpha * (1 + 1e-9):
+        assert got.outcome == "inconclusive"
+    if got.outcome == "inconclusive":
+        assert got.more_samples is not None
+        assert verdict(missed, n + got.more_samples, miss_ratio, confidence).outcome == "pass"
+        assert verdict(missed, n + got.more_samples - 1, miss_ratio, confidence).outcome == "inconclusive"
+    else:
+        assert got.more_samples is None
+
+
+def test_rule_of_three() -> None:
+    assert verdict(0, 2_995_731, 1e-6).outcome == "pass"
+    almost = verdict(0, 2_995_730, 1e-6)
+    assert (almost.outcome, almost.more_samples) == ("inconclusive", 1)
+    assert verdict(0, 1000, 1e-6).more_samples == 2_994_731
+    assert verdict(0, 2_995_731, 1e-6).upper == pytest.approx(-np.log(0.05) / 2_995_731, rel=1e-6)
+
+
+def test_a_miss_costs_more_samples() -> None:
+    # one miss, 95 %: the upper bound is about 4.744 / n
+    got = verdict(1, 1_000_000, 1e-6)
+    assert got.outcome == "inconclusive"
+    assert got.more_samples is not None
+    assert got.more_samples + 1_000_000 == pytest.approx(4.7438645 / 1e-6, rel=1e-6)
+
+
+def test_without_a_miss_ratio_any_miss_fails() -> None:
+    assert verdict(1, 10**6, None).outcome == "fail"
+    got = verdict(0, 10**6, None)
+    assert got.outcome == "pass"
+    assert "with 95 % confidence the miss ratio is at most 3e-06" in got.reason
+
+
+@pytest.mark.parametrize("missed", [0, 2])
+def test_more_samples_than_anyone_has(missed: int) -> None:
+    # With misses the lower bound must not fail it first: allow little more than the lower bound.
+    allowed = 1e-16 if missed == 0 else verdict(2, 10**16, None).lower * 1.001
+    got = verdict(missed, 1000 if missed == 0 else 10**16, allowed)
+    assert got.outcome == "inconclusive"
+    assert got.more_samples is None
+    assert "more than 10^15 further samples" in got.reason
+
+
+def test_reason_in_words() -> None:
+    got = judge_misses(Misses("response", 1_000_000, 3, 0, 1), Requirement(1_500_000, 1e-9, 0.999))
+    assert got.outcome == "fail"
+    assert got.reason == (
+        "4 of 1,000,000 releases missed the deadline of 1.5ms on response (3 late, 1 lost): "
+        "with 99.9 % confidence the miss ratio is at least 4.29e-07, and 1e-09 is allowed"
+    )
+
+
+def test_nothing_measured_is_inconclusive() -> None:
+    assert (verdict(0, 0, None).outcome, verdict(0, 0, None).more_samples) == ("inconclusive", 1)
+    assert (verdict(0, 0, 1e-6).outcome, verdict(0, 0, 1e-6).more_samples) == ("inconclusive", 2_995_731)
+
+
+def test_every_release_missed() -> None:
+    got = verdict(10, 10, 0.5)
+    assert (got.outcome, got.upper) == ("fail", 1.0)
+
+
+WAKEUP = {"measurement": "wakeup", "mode": None, "period_ns": 10, "warm_up": 0, "deadline_ns": 7}
+
+
+def rows() -> list[dict[str, np.ndarray]]:
+    columns = {
+        "k": [0, 1, 2, 3],
+        "release_ns": [0, 10, 20, 30],
+        "wake_ns": [5, 16, ABSENT, 37],
+        "free_ns": [ABSENT, ABSENT, 21, ABSENT],
+        "status": [SERVED, SERVED, SKIPPED, SERVED],
+    }
+    return [{name: np.array(column) for name, column in columns.items()}]
+
+
+def test_a_skipped_release_is_a_miss_and_the_deadline_itself_is_in_time() -> None:
+    got = judge(WAKEUP, rows, Requirement(7))  # latencies 5, 6, 1 (skipped), 7
+    assert (got.n, got.misses, got.late, got.skipped, got.lost) == (4, 1, 0, 1, 0)
+
+
+def test_the_requirement_may_have_a_deadline_of_its_own() -> None:
+    got = judge(WAKEUP, rows, Requirement(5))
+    assert (got.misses, got.late, got.skipped) == (3, 2, 1)
+
+
+def test_a_skipped_ping_counts_by_what_became_of_it() -> None:
+    meta = {"measurement": "roundtrip", "mode": None, "period_ns": 10, "warm_up": 0, "in_flight": "one"}
+    columns = {
+        "k": [0, 1, 2, 3, 4, 5],
+        "release_ns": [0, 10, 20, 30, 40, 50],
+        "sent_ns": [0, ABSENT, 25, ABSENT, 45, ABSENT],
+        "received_ns": [24, ABSENT, 28, ABSENT, ABSENT, ABSENT],
+        "free_ns": [ABSENT, 24, ABSENT, 41, ABSENT, 90],
+        "status": [SERVED, SKIPPED, SERVED, SKIPPED, LOST, SKIPPED],
+    }
+    chunk = {name: np.array(column) for name, column in columns.items()}
+    got = judge(meta, lambda: [chunk], Requirement(10))  # 24, 18 (by k = 2), 8, lost with k = 4, lost, lost
+    assert (got.quantity, got.n, got.misses) == ("response", 6, 5)
+    assert (got.late, got.skipped, got.lost) == (2, 0, 3)
+
+
+def test_invalid_data_are_not_judged() -> None:
+    got = judge(WAKEUP, rows, Requirement(7, 1e-6), invalid="12 rows were lost to a full ring")
+    assert (got.outcome, got.reason, got.n, got.upper) == (
+        "error",
+        "12 rows were lost to a full ring",
+        0,
+        None,
+    )
