@@ -2,7 +2,6 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 MAKEFLAGS += --no-print-directory
-.DEFAULT_GOAL := help
 .NOTPARALLEL:
 
 VENV := .venv
@@ -15,6 +14,9 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check
 CPP_FILES = $(shell git ls-files '*.cpp' '*.hpp' '*.h')
+
+.PHONY: all
+all: probes venv ## Build the probes and install the front into .venv (the default)
 
 .PHONY: help
 help: ## List the targets

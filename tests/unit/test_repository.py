@@ -1,0 +1,109 @@
+"""Rules that hold for the repository itself."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tomllib
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+MOST_LINES = 400
+SOURCES = {".c", ".cpp", ".h", ".hpp", ".py", ".sh", ".cmake"}
+TEXT = SOURCES | {
+    ".md",
+    ".txt",
+    ".toml",
+    ".json",
+    ".yaml",
+    ".yml",
+    ".xml",
+    ".lock",
+    ".in",
+    ".j2",
+    ".js",
+    ".css",
+}
+
+
+def tracked() -> list[Path]:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True)
+    return [path for name in listed.stdout.split("\0") if name and (path := ROOT / name).is_file()]
+
+
+FILES = tracked()
+PAGES = [path for path in FILES if path.suffix == ".md"]
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def test_no_source_file_is_longer_than_allowed() -> None:
+    too_long = {
+        name_of(path): lines
+        for path in FILES
+        if path.suffix in SOURCES and (lines := path.read_text().count("\n")) > MOST_LINES
+    }
+    assert not too_long
+
+
+def test_no_file_names_a_path_of_one_machine() -> None:
+    absolute = re.compile(r"(?<![\w.$}])/(work|home|root)/\w")
+    found = [
+        f"{name_of(path)}:{number}: {line}"
+        for path in FILES
+        if path.suffix in SOURCES | DATA or path.name == "Makefile"
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if absolute.search(line)
+    ]
+    assert not found
+
+
+def test_the_lock_pins_every_requirement_by_hash_and_names_no_index() -> None:
+    lock = (ROOT / "requirements.lock").read_text()
+    assert not re.search(r"://|--(extra-)?index-url|--find-links|@ file", lock)
+    entries = [entry for entry in re.split(r"\n(?=\w)", lock) if not entry.startswith("#")]
+    assert len(entries) > 20
+    assert [entry for entry in entries if "==" not in entry or "--hash=sha256:" not in entry] == []
+
+
+def normalized(requirement: str) -> str:
+    return re.sub(r"[-_.]+", "-", re.split(r"[<>=!~ ;\[]", requirement)[0]).lower()
+
+
+def test_the_lock_covers_what_the_package_asks_for() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    wanted = {
+        normalized(r) for r in [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]]
+    }
+    locked = {
+        normalized(line) for line in (ROOT / "requirements.lock").read_text().splitlines() if "==" in line
+    }
+    assert wanted <= locked
+
+
+def test_the_ros_package_has_the_version_of_the_project() -> None:
+    declared = re.search(r"project\(rtmeter VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text())
+    assert declared
+    assert ElementTree.parse(ROOT / "package.xml").findtext("version") == declared[1]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_between_pages_resolve(page: Path) -> None:
+    prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", prose)
+    assert [t for t in targets if "://" not in t and not (page.parent / t).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_files_that_pages_name_exist(page: Path) -> None:
+    """Paths of this repository in backquotes, such as `docs/decisions/` or `core/src/json.cpp`."""
+    folders = {path.relative_to(ROOT).parts[0] for path in FILES if len(path.relative_to(ROOT).parts) > 1}
+    prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    named = re.findall(r"`([\w.-]+/[\w./-]*)`", prose)
+    ours = [name for name in named if name.split("/")[0] in folders]
+    assert [name for name in ours if not (ROOT / name).exists() and not list(ROOT.glob(f"{name}.*"))] == []
