@@ -1,0 +1,194 @@
+// null: pretends to be a middleware, on a scripted clock. It tests the instrument itself: no time
+// passes, every outcome is exact. docs/null-adapter.md describes the script.
+#include "null.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rtmeter/adapter.hpp"
+#include "script.hpp"
+#include "scripted_clock.hpp"
+
+namespace rtmeter::null {
+namespace {
+
+ScriptedClock& the_clock() {
+  static ScriptedClock clock;
+  return clock;
+}
+
+class Null final : public Adapter {
+ public:
+  explicit Null(const rtm_run& run)
+      : run_(run),
+        script_(run),
+        reports_(choice("report", {"monotonic", "none"}) == "monotonic"),
+        jumps_(choice("ticks", {"every_tick", "jumps"}) == "jumps"),
+        skip_(run.overrun_asked == RTM_SKIP) {
+    if (run.role == RTM_ROLE_SERVER)
+      throw SetupError("server-adapter", "null", "its server runs inline in the client", "leave it out");
+    if (run.measurement != RTM_TIMER)
+      clock_.set_delay([this](std::int64_t k) { return script_.row(k).wake_delay_ns; });
+  }
+
+  static void describe_static(Sink& sink) {
+    sink.put("name", "null").put("version", "1").put("middleware", "none").put("middleware_version", "");
+    for (const char* m : {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "cycle"})
+      sink.put("measures", m);
+    for (const char* d : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.timer", d);
+    for (const char* d : {"sleep_then_spin_some", "spin"}) sink.put("drives.cycle", d);
+    for (const char* d : {"spin", "poll"}) sink.put("drives.roundtrip", d);
+    sink.put("server", "inline");
+    sink.put("clock", "scripted");
+    sink.put("option.report", "monotonic|none: what a timer callback is told of its times");
+    sink.put("option.ticks", "every_tick|jumps: what is declared of a periodic timer that reports nothing");
+  }
+
+  void* create_timer(void* /*node*/, const rtm_timer_spec& spec, rtm_timer_traits& traits) override {
+    spec_ = spec;
+    traits = {jumps_ ? RTM_JUMPS : RTM_EVERY_TICK, skip_ ? RTM_SKIP : RTM_CATCH_UP, reports_ ? 1 : 0};
+    return this;
+  }
+
+  int arm(void* /*timer*/, std::int64_t now_ns) noexcept override {
+    if (spec_.mode == RTM_PERIODIC) {
+      schedule_tick(0);
+      return 0;
+    }
+    const std::int64_t delay_ns = script_.row(tick_++).fire_delay_ns;
+    timer_.reset();
+    if (delay_ns != kNever) timer_ = Shot{now_ns + spec_.period_ns, now_ns + spec_.period_ns + delay_ns};
+    return 0;
+  }
+
+  void* create_publisher(void* /*node*/, const std::string& topic) override {
+    return &publishers_.emplace_back(topic == "ping"      ? Publisher{"pong", &Script::Row::reply_delay_ns}
+                                     : topic == "request" ? Publisher{topic, &Script::Row::request_delay_ns}
+                                                          : Publisher{topic, &Script::Row::respond_delay_ns});
+  }
+  void* create_subscriber(void* /*node*/, const std::string& topic, rtm_on_message on_message,
+                          void* user) override {
+    subscribers_[topic] = {on_message, user};
+    return this;
+  }
+
+  int publish(void* publisher, const rtm_message& message) noexcept override {
+    const auto& p = *static_cast<Publisher*>(publisher);
+    if (message.sequence == RTM_SEQUENCE_HELLO) {
+      deliver(p, message, clock_.now_ns(), Fate::ok);
+      return 0;
+    }
+    const Script::Row& row = script_.row(static_cast<std::int64_t>(message.sequence));
+    const std::int64_t delay_ns = row.*(p.delay);
+    if (delay_ns != kNever)
+      deliver(p, message, clock_.now_ns() + delay_ns, p.topic == "pong" ? row.fate : Fate::ok);
+    return 0;
+  }
+
+  int spin(std::int64_t timeout_ns) noexcept override {
+    const std::int64_t until_ns = after(timeout_ns);
+    interrupted_ = false;
+    while (!interrupted_ && clock_.now_ns() < until_ns) dispatch(until_ns);
+    return 0;
+  }
+  int wait(std::int64_t timeout_ns) noexcept override {
+    dispatch(after(timeout_ns));
+    return 0;
+  }
+  // Polling: time goes on to the timer, or by a period. After a sleep: the timer whose time the sleep
+  // was for fires, when the script says.
+  int spin_some() noexcept override {
+    const std::int64_t now_ns = clock_.now_ns();
+    if (run_.drive == RTM_POLL)
+      dispatch(timer_ ? timer_->due_ns : now_ns + run_.period_ns);
+    else if (timer_ && timer_->expected_ns <= now_ns)
+      fire();
+    return 0;
+  }
+  void interrupt() noexcept override { interrupted_ = true; }
+
+ private:
+  struct Shot {
+    std::int64_t expected_ns, due_ns;
+  };
+  struct Publisher {
+    std::string topic;  // whom it reaches
+    std::int64_t Script::Row::*delay;
+  };
+  struct Subscriber {
+    rtm_on_message on_message = nullptr;
+    void* user = nullptr;
+  };
+
+  std::string choice(const char* key, const std::vector<std::string>& values) const {
+    const std::string value = option_or(run_, key, values.front().c_str());
+    if (std::find(values.begin(), values.end(), value) == values.end())
+      throw SetupError(std::string("option ") + key, value, "is not known", "use " + values[0] + " or " + values[1]);
+    return value;
+  }
+
+  std::int64_t after(std::int64_t timeout_ns) const noexcept {
+    const std::int64_t now_ns = clock_.now_ns();
+    return timeout_ns > INT64_MAX - now_ns ? INT64_MAX : now_ns + timeout_ns;
+  }
+
+  // Runs what comes next, timer or messages, if it comes until then; else goes to until_ns.
+  void dispatch(std::int64_t until_ns) noexcept {
+    if (timer_ && timer_->due_ns <= until_ns && timer_->due_ns <= clock_.next_ns())
+      fire();
+    else
+      clock_.run_next(until_ns);
+  }
+
+  void fire() noexcept {
+    clock_.run_until(std::max(timer_->due_ns, clock_.now_ns()));
+    const rtm_fire fire = reports_ ? rtm_fire{timer_->expected_ns, clock_.now_ns()} : rtm_fire{RTM_ABSENT, RTM_ABSENT};
+    timer_.reset();
+    if (spec_.mode == RTM_PERIODIC) schedule_tick(tick_ + 1);
+    spec_.on_fire(spec_.user, &fire);
+  }
+
+  // The next tick from k on that fires; with skip, those whose release has passed are passed over.
+  void schedule_tick(std::int64_t k) noexcept {
+    if (script_.never_fires()) return;
+    const auto release_ns = [&](std::int64_t j) { return ScriptedClock::kFirstReleaseNs + j * spec_.period_ns; };
+    while (script_.row(k).fire_delay_ns == kNever || (skip_ && release_ns(k) < clock_.now_ns())) ++k;
+    tick_ = k;
+    timer_ = Shot{release_ns(k), release_ns(k) + script_.row(k).fire_delay_ns};
+  }
+
+  void deliver(const Publisher& p, const rtm_message& message, std::int64_t at_ns, Fate fate) {
+    const Subscriber subscriber = subscribers_[p.topic];
+    if (subscriber.on_message == nullptr) return;
+    std::vector<std::uint8_t> bytes(message.data, message.data + message.bytes);
+    if (fate == Fate::corrupt) bytes.back() ^= 0xFF;
+    clock_.schedule(at_ns, [=, sequence = message.sequence, bytes = std::move(bytes)] {
+      const rtm_message copy{sequence, bytes.data(), static_cast<std::uint32_t>(bytes.size())};
+      for (int copies = fate == Fate::duplicate ? 2 : 1; copies > 0; --copies)
+        subscriber.on_message(subscriber.user, &copy);
+    });
+  }
+
+  ScriptedClock& clock_ = the_clock();
+  const rtm_run& run_;
+  const Script script_;
+  const bool reports_, jumps_, skip_;
+  std::atomic<bool> interrupted_{false};  // also by the supervisor
+  rtm_timer_spec spec_{};
+  std::optional<Shot> timer_;
+  std::int64_t tick_ = 0;  // periodic: the tick scheduled; one-shot: shots armed
+  std::deque<Publisher> publishers_;
+  std::map<std::string, Subscriber> subscribers_;
+};
+
+}  // namespace
+
+const rtm_adapter& adapter() { return *adapter_table<Null>(); }
+Clock& clock() { return the_clock(); }
+
+}  // namespace rtmeter::null

@@ -1,0 +1,150 @@
+#include "script.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+
+#include "rtmeter/adapter.hpp"
+#include "scripted_clock.hpp"
+
+namespace rtmeter::null {
+namespace {
+
+using Cells = std::vector<std::string>;
+
+struct Column {
+  const char* name;
+  std::int64_t Script::Row::*value;
+  bool never;     // may be empty
+  bool negative;  // may be early
+};
+
+constexpr Column kColumns[] = {
+    {"wake_delay_ns", &Script::Row::wake_delay_ns, false, true},
+    {"fire_delay_ns", &Script::Row::fire_delay_ns, true, true},
+    {"reply_delay_ns", &Script::Row::reply_delay_ns, true, false},
+    {"request_delay_ns", &Script::Row::request_delay_ns, true, false},
+    {"respond_delay_ns", &Script::Row::respond_delay_ns, true, false},
+};
+
+// Columns without which the script says nothing about the measurement.
+std::vector<std::string> needed(const rtm_run& run) {
+  switch (run.measurement) {
+    case RTM_WAKEUP:
+      return {"wake_delay_ns"};
+    case RTM_TIMER:
+      return {"fire_delay_ns"};
+    case RTM_ROUNDTRIP:
+      return {"reply_delay_ns"};
+    case RTM_CYCLE:
+      return {"request_delay_ns", "respond_delay_ns"};
+  }
+  return {};
+}
+
+Cells split(std::string line) {
+  if (!line.empty() && line.back() == '\r') line.pop_back();
+  Cells cells{""};
+  for (const char c : line) {
+    if (c == ',')
+      cells.emplace_back();
+    else if (c != ' ' && c != '\t')
+      cells.back() += c;
+  }
+  return cells;
+}
+
+// Where a value stands, for messages.
+struct Place {
+  const char* file;
+  std::size_t line;
+  std::string column;
+
+  SetupError error(const std::string& value, const std::string& message, const std::string& remedy) const {
+    return SetupError("script " + column, value, std::string(file) + ":" + std::to_string(line) + ": " + message,
+                      remedy);
+  }
+};
+
+std::int64_t delay(const std::string& text, const Column& column, const rtm_run& run, const Place& place) {
+  if (text.empty()) {
+    if (column.never) return kNever;
+    throw place.error(text, "is empty, but a sleep always ends", "give a number of nanoseconds");
+  }
+  std::int64_t value = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failure != std::errc() || end != text.data() + text.size())
+    throw place.error(text, "is not a whole number of nanoseconds", "give an integer, e.g. 25000");
+  constexpr std::int64_t kMost = std::int64_t{1} << 60;
+  const bool one_shot = run.measurement == RTM_TIMER && run.timer_mode == RTM_ONE_SHOT;
+  const std::int64_t least = !column.negative ? 0 : one_shot ? -run.period_ns : -ScriptedClock::kFirstReleaseNs;
+  if (value < least || value > kMost)
+    throw place.error(text, "must be from " + std::to_string(least) + " to " + std::to_string(kMost),
+                      one_shot && column.negative ? "a shot cannot fire before it is armed" : "correct the script");
+  return value;
+}
+
+Fate fate(const std::string& text, const Place& place) {
+  if (text.empty() || text == "ok") return Fate::ok;
+  if (text == "duplicate") return Fate::duplicate;
+  if (text == "corrupt") return Fate::corrupt;
+  throw place.error(text, "is not a fate", "use ok, duplicate or corrupt; empty means ok");
+}
+
+const Column* find(const std::string& name) {
+  const auto* column = std::find_if(std::begin(kColumns), std::end(kColumns),
+                                    [&](const Column& c) { return name == c.name; });
+  return column == std::end(kColumns) ? nullptr : column;
+}
+
+void check_header(const Cells& names, const rtm_run& run) {
+  for (const std::string& name : names) {
+    const Place place{run.script, 1, name};
+    if (find(name) == nullptr && name != "fate")
+      throw place.error(name, "is not a column of a script",
+                        "known: wake_delay_ns, fire_delay_ns, reply_delay_ns, request_delay_ns, respond_delay_ns, "
+                        "fate");
+    if (std::count(names.begin(), names.end(), name) > 1)
+      throw place.error(name, "stands twice", "keep one");
+  }
+  for (const std::string& name : needed(run))
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      throw Place{run.script, 1, name}.error("", "is missing", "this measurement needs the column " + name);
+}
+
+}  // namespace
+
+Script::Script(const rtm_run& run) {
+  if (run.script == nullptr) {
+    rows_.emplace_back();
+    return;
+  }
+  std::ifstream file(run.script);
+  std::string line;
+  if (!file || !std::getline(file, line))
+    throw SetupError("script", run.script, "cannot be read, or is empty", "give a CSV file with a header line");
+  const Cells names = split(line);
+  check_header(names, run);
+  for (std::size_t number = 2; std::getline(file, line); ++number) {
+    const Cells cells = split(line);
+    if (cells.size() == 1 && cells[0].empty() && names.size() > 1) continue;  // an empty line
+    if (cells.size() != names.size())
+      throw Place{run.script, number, ""}.error(
+          line, "has " + std::to_string(cells.size()) + " cells, the header has " + std::to_string(names.size()),
+          "give every column a cell, if an empty one");
+    Row row;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const Place place{run.script, number, names[i]};
+      if (const Column* column = find(names[i]))
+        row.*(column->value) = delay(cells[i], *column, run, place);
+      else
+        row.fate = fate(cells[i], place);
+    }
+    rows_.push_back(row);
+  }
+  if (rows_.empty())
+    throw SetupError("script", run.script, "has a header but no rows", "add a row for each release");
+  never_fires_ = std::all_of(rows_.begin(), rows_.end(), [](const Row& r) { return r.fire_delay_ns == kNever; });
+}
+
+}  // namespace rtmeter::null

@@ -1,0 +1,190 @@
+#include "config.hpp"
+
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <sstream>
+
+#include "errors.hpp"
+
+namespace rtmeter {
+namespace {
+
+template <typename T>
+struct Name {
+  T value;
+  const char* name;
+};
+
+constexpr Name<rtm_measurement> kMeasurements[] = {
+    {RTM_WAKEUP, "wakeup"}, {RTM_TIMER, "timer"}, {RTM_ROUNDTRIP, "roundtrip"}, {RTM_CYCLE, "cycle"}};
+constexpr Name<rtm_role> kRoles[] = {
+    {RTM_ROLE_SINGLE, "single"}, {RTM_ROLE_CLIENT, "client"}, {RTM_ROLE_SERVER, "server"}};
+constexpr Name<rtm_overrun> kOverruns[] = {{RTM_CATCH_UP, "catch_up"}, {RTM_SKIP, "skip"}};
+constexpr Name<rtm_drive> kDrives[] = {
+    {RTM_SPIN, "spin"}, {RTM_SLEEP_THEN_SPIN_SOME, "sleep_then_spin_some"}, {RTM_POLL, "poll"}};
+constexpr Name<rtm_timer_mode> kModes[] = {{RTM_ONE_SHOT, "one_shot"}, {RTM_PERIODIC, "periodic"}};
+constexpr Name<rtm_reliability> kReliabilities[] = {{RTM_BEST_EFFORT, "best_effort"},
+                                                     {RTM_RELIABLE, "reliable"}};
+constexpr Name<Before> kBefores[] = {
+    {Before::none, "none"}, {Before::init, "init"}, {Before::init_and_node, "init_and_node"}};
+constexpr Name<InFlight> kInFlights[] = {{InFlight::one, "one"}, {InFlight::open, "open"}};
+constexpr Name<bool> kApplies[] = {{true, "before_init"}, {false, "after_init"}};
+
+template <typename T, std::size_t N>
+const char* name_in(const Name<T> (&names)[N], T value) {
+  for (const auto& n : names)
+    if (n.value == value) return n.name;
+  return "?";
+}
+
+// Reads keys of one object and remembers which were asked for, so that unknown ones are errors.
+class Reader {
+ public:
+  explicit Reader(const Json& json) : json_(json) {
+    if (!json.is_object()) throw Failure("config", json.dump(), "is not a JSON object", "see spec/probe.md");
+  }
+
+  const Json* get(const std::string& key) {
+    known_.insert(key);
+    const Json* value = json_.find(key);
+    return value == nullptr || value->is_null() ? nullptr : value;
+  }
+
+  std::optional<std::int64_t> integer(const std::string& key, std::int64_t least, std::int64_t most) {
+    const Json* value = get(key);
+    if (value == nullptr) return std::nullopt;
+    if (!value->is_int() || value->as_int() < least || value->as_int() > most)
+      throw Failure(key, value->dump(), "must be an integer from " + std::to_string(least) + " to " +
+                    std::to_string(most), "give it as an integer; times are nanoseconds");
+    return value->as_int();
+  }
+
+  template <typename T, std::size_t N>
+  std::optional<T> choice(const std::string& key, const Name<T> (&names)[N]) {
+    const Json* value = get(key);
+    if (value == nullptr) return std::nullopt;
+    std::string all;
+    for (const auto& n : names) {
+      if (value->is_string() && value->as_string() == n.name) return n.value;
+      all += std::string(all.empty() ? "" : ", ") + n.name;
+    }
+    throw Failure(key, value->dump(), "is not one of " + all, "choose one of " + all);
+  }
+
+  std::optional<std::string> text(const std::string& key) {
+    const Json* value = get(key);
+    if (value == nullptr) return std::nullopt;
+    if (!value->is_string()) throw Failure(key, value->dump(), "must be a string", "put it in quotes");
+    return value->as_string();
+  }
+
+  bool flag(const std::string& key) {
+    const Json* value = get(key);
+    if (value == nullptr) return false;
+    if (!value->is_bool()) throw Failure(key, value->dump(), "must be true or false", "give true or false");
+    return value->as_bool();
+  }
+
+  void refuse_unknown() const {
+    for (const auto& [key, value] : json_.as_object())
+      if (known_.count(key) == 0)
+        throw Failure(key, value.dump(), "is not a key of the probe config", "see spec/probe.md");
+  }
+
+ private:
+  const Json& json_;
+  std::set<std::string> known_;
+};
+
+template <typename T>
+T required(std::optional<T> value, const std::string& key, const std::string& why) {
+  if (!value) throw Failure(key, "", "is missing: " + why, "add it to the config");
+  return *std::move(value);
+}
+
+}  // namespace
+
+const char* name_of(rtm_measurement m) { return name_in(kMeasurements, m); }
+const char* name_of(rtm_role r) { return name_in(kRoles, r); }
+const char* name_of(rtm_overrun o) { return name_in(kOverruns, o); }
+const char* name_of(rtm_drive d) { return name_in(kDrives, d); }
+const char* name_of(rtm_timer_mode m) { return name_in(kModes, m); }
+
+Config config_from_json(const Json& json) {
+  constexpr std::int64_t kMaxTime = 366LL * 86'400 * 1'000'000'000;  // a year
+  constexpr std::int64_t kMaxCount = std::int64_t{1} << 48;
+  Reader r(json);
+  Config c;
+  c.as_read = json;
+
+  if (required(r.integer("version", 0, INT32_MAX), "version", "the config's version") != 1)
+    throw Failure("version", json.find("version")->dump(), "this probe reads version 1",
+                  "use the rtmeter that came with this probe");
+  c.measurement = required(r.choice("measurement", kMeasurements), "measurement", "what to measure");
+  c.role = r.choice("role", kRoles).value_or(RTM_ROLE_SINGLE);
+  if ((c.measurement == RTM_ROUNDTRIP) == (c.role == RTM_ROLE_SINGLE))
+    throw Failure("role", name_of(c.role), std::string("does not fit ") + name_of(c.measurement),
+                  "roundtrip runs as client or server, everything else as single");
+  c.log = required(r.text("log"), "log", "where to write the sample log");
+  c.mode = r.choice("mode", kModes).value_or(RTM_PERIODIC);
+  const bool one_shot = c.measurement == RTM_TIMER && c.mode == RTM_ONE_SHOT;
+  const auto period = r.integer("period_ns", 1, kMaxTime);
+  const auto timeout = r.integer("timeout_ns", 1, kMaxTime);
+  c.period_ns = one_shot ? required(timeout, "timeout_ns", "a one-shot timer needs it")
+                         : required(period, "period_ns", "the period of the releases");
+  const auto samples = r.integer("samples", 1, kMaxCount);
+  c.samples = c.role == RTM_ROLE_SERVER ? 0 : required(samples, "samples", "how many releases to measure");
+  c.warm_up = r.integer("warm_up", 0, kMaxCount).value_or(0);
+  if (c.total() > kMaxTime / c.period_ns)
+    throw Failure("samples", std::to_string(c.samples), "takes longer than a year at this period",
+                  "measure fewer releases");
+  c.overrun = r.choice("overrun", kOverruns);
+  c.deadline_ns = r.integer("deadline_ns", 1, kMaxTime);
+  const auto loss = r.integer("loss_timeout_ns", 1, kMaxTime);
+  if ((c.measurement == RTM_ROUNDTRIP && c.role == RTM_ROLE_CLIENT) || c.measurement == RTM_CYCLE) {
+    c.loss_timeout_ns = required(loss, "loss_timeout_ns", "when a message counts as lost");
+    if (c.deadline_ns && c.loss_timeout_ns < *c.deadline_ns)
+      throw Failure("loss_timeout_ns", std::to_string(c.loss_timeout_ns), "is shorter than the deadline",
+                    "give a loss timeout of at least deadline_ns");
+  }
+  c.drive = r.choice("drive", kDrives);
+  c.before = r.choice("before", kBefores).value_or(Before::none);
+  c.in_flight = r.choice("in_flight", kInFlights).value_or(InFlight::one);
+  c.payload_bytes = static_cast<std::uint32_t>(r.integer("payload_bytes", 8, 1 << 30).value_or(500));
+  c.reliability = r.choice("reliability", kReliabilities).value_or(RTM_BEST_EFFORT);
+  c.history_depth = static_cast<std::uint32_t>(r.integer("history_depth", 1, 1 << 20).value_or(1));
+  if (const Json* s = r.get("scheduling")) c.scheduling = scheduling_from_json(*s, "scheduling");
+  c.apply_before_init = r.choice("apply", kApplies).value_or(true);
+  if (const Json* s = r.get("child_threads")) c.child_threads = scheduling_from_json(*s, "child_threads");
+  if (const Json* cpus = r.get("affinity")) {
+    for (const Json& cpu : cpus->as_array()) c.affinity.push_back(static_cast<int>(cpu.as_int()));
+    if (c.affinity.empty())
+      throw Failure("affinity", "[]", "names no CPU", "name at least one CPU, or leave it out");
+  }
+  c.lock_memory = r.flag("lock_memory");
+  c.prefault_stack_bytes = r.integer("prefault_stack_bytes", 0, std::int64_t{1} << 40).value_or(0);
+  c.prefault_heap_bytes = r.integer("prefault_heap_bytes", 0, std::int64_t{1} << 40).value_or(0);
+  c.cpu_dma_latency = r.flag("cpu_dma_latency");
+  c.script = r.text("script").value_or("");
+  if (const Json* options = r.get("options"))
+    for (const auto& [key, value] : options->as_object()) c.options.emplace_back(key, value.as_string());
+  c.session = r.text("session").value_or(c.session);
+  c.connect_timeout_ns = r.integer("connect_timeout_ns", 1, kMaxTime).value_or(c.connect_timeout_ns);
+  c.watch_stdin = r.flag("watch_stdin");
+  r.refuse_unknown();
+
+  if (c.scheduling.policy == Scheduling::Policy::deadline && c.apply_before_init)
+    throw Failure("scheduling", to_string(c.scheduling), "SCHED_DEADLINE is not inherited by new threads",
+                  "use \"apply\": \"after_init\"");
+  return c;
+}
+
+Config read_config(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw Failure("--config", path, "cannot be read", "give the path of a JSON file (spec/probe.md)");
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  return config_from_json(Json::parse(text, path));
+}
+
+}  // namespace rtmeter

@@ -1,0 +1,65 @@
+// The probe config (spec/probe.md), parsed and checked.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "json.hpp"
+#include "rt_settings.hpp"
+#include "rtmeter/adapter.h"
+
+namespace rtmeter {
+
+enum class Before { none, init, init_and_node };
+enum class InFlight { one, open };
+
+struct Config {
+  rtm_measurement measurement = RTM_WAKEUP;
+  rtm_role role = RTM_ROLE_SINGLE;
+  std::string log;
+  std::int64_t period_ns = 0;  // one_shot: the timeout
+  std::int64_t samples = 0;
+  std::int64_t warm_up = 0;
+  std::optional<rtm_overrun> overrun;
+  std::optional<std::int64_t> deadline_ns;
+  std::int64_t loss_timeout_ns = 0;
+  rtm_timer_mode mode = RTM_PERIODIC;
+  std::optional<rtm_drive> drive;
+  Before before = Before::none;
+  InFlight in_flight = InFlight::one;
+  std::uint32_t payload_bytes = 500;
+  rtm_reliability reliability = RTM_BEST_EFFORT;
+  std::uint32_t history_depth = 1;
+  Scheduling scheduling;
+  bool apply_before_init = true;
+  std::optional<Scheduling> child_threads;
+  std::vector<int> affinity;  // empty: leave
+  bool lock_memory = false;
+  std::int64_t prefault_stack_bytes = 0, prefault_heap_bytes = 0;
+  bool cpu_dma_latency = false;
+  std::string script;
+  std::vector<std::pair<std::string, std::string>> options;
+  std::string session = "rtmeter";
+  std::int64_t connect_timeout_ns = 10'000'000'000;
+  bool watch_stdin = false;
+
+  Json as_read;  // the object itself, for the log's header
+
+  std::int64_t total() const { return warm_up + samples; }
+};
+
+// Throws Failure naming the key.
+Config config_from_json(const Json& json);
+Config read_config(const std::string& path);
+
+// Names used in configs, logs and descriptions alike.
+const char* name_of(rtm_measurement m);
+const char* name_of(rtm_role r);
+const char* name_of(rtm_overrun o);
+const char* name_of(rtm_drive d);
+const char* name_of(rtm_timer_mode m);
+
+}  // namespace rtmeter

@@ -1,0 +1,322 @@
+// The probe: config in, sample log and status lines out (spec/probe.md).
+#include "rtmeter/probe.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <iostream>
+#include <optional>
+
+#include "errors.hpp"
+#include "instrument.hpp"
+#include "measurement.hpp"
+#include "progress.hpp"
+#include "status.hpp"
+#include "supervisor.hpp"
+
+namespace rtmeter {
+namespace {
+
+constexpr int kComplete = 0, kError = 1, kInterrupted = 4;
+
+// Set when the run shall end; the clock's sleeps look at it too. One run a process.
+std::atomic<bool>& stop_requested() {
+  static std::atomic<bool> stop{false};
+  return stop;
+}
+
+// One run, from config to end frame. Everything it makes is undone when it goes.
+class Run {
+ public:
+  Run(const Config& config, const rtm_adapter& adapter, Clock& clock, std::atomic<bool>& stop, StatusOut& out)
+      : config_(config),
+        clock_(clock),
+        stop_(stop),
+        out_(out),
+        description_(describe(adapter, nullptr)),
+        drive_(choose_drive(description_, config)),
+        columns_(columns_of(config)),
+        progress_(judged_of(config), columns_.size(), config.total()),
+        session_(adapter, config, drive_),
+        log_(config.log, header()),
+        instrument_(measure_instrument(log_, columns_.size())),
+        recorder_(log_, columns_.size(), kRingRows, clock.scripted() ? WhenFull::wait : WhenFull::count,
+                  [this](const std::int64_t* rows, std::size_t n) { progress_.see(rows, n); }),
+        bench_{config_, drive_, clock_, session_, recorder_, usage_, counters_, stop_, watchdog_} {}
+
+  int operator()() {
+    try {
+      measure();
+    } catch (const Failure& failure) {
+      error_ = failure;
+    }
+    return end();
+  }
+
+ private:
+  static constexpr std::size_t kRingRows = 1 << 15;
+
+  void measure() {
+    recorder_.start(config_.affinity);
+    supervisor_.emplace(Supervisor::Duties{stop_, watchdog_, config_.watch_stdin,
+                                           [this] { if (spinning_.load()) session_.interrupt(); },
+                                           [this] { report_progress(); }},
+                        config_.affinity);
+    set_up();
+    announce();
+    spinning_.store(true);
+    ran_ = true;
+    measurement_->run();
+    spinning_.store(false);
+    recorder_.finish();
+  }
+
+  // Supervisor's thread.
+  void report_progress() {
+    if (recorder_.failed()) stop_.store(true);  // nothing more can be kept
+    if (spinning_.load()) out_.write(progress_.to_json());
+  }
+
+  // The order decides what the middleware's threads inherit: affinity and memory always, the measured
+  // policy only with before_init.
+  void set_up() {
+    if (!config_.affinity.empty()) set_affinity(0, config_.affinity);
+    if (config_.lock_memory) lock_memory();
+    if (config_.prefault_heap_bytes > 0) prefault_heap(config_.prefault_heap_bytes);
+    if (config_.prefault_stack_bytes > 0) prefault_stack(config_.prefault_stack_bytes);
+    if (config_.cpu_dma_latency) cpu_dma_latency_.emplace();
+    if (config_.apply_before_init) set_scheduling(0, config_.scheduling, "scheduling");
+    // On a scripted clock it is the adapter that lets time pass.
+    if (config_.measurement != RTM_WAKEUP || config_.before != Before::none || clock_.scripted())
+      session_.start();
+    measurement_ = make_measurement(bench_);
+    measurement_->set_up();
+    session_.refuse_unknown_options();
+    if (!config_.apply_before_init) set_scheduling(0, config_.scheduling, "scheduling");
+    measurement_->begin();
+    if (config_.child_threads)
+      for (const ThreadFacts& t : audit())
+        if (t.role == "middleware") set_scheduling(t.tid, *config_.child_threads, "child_threads");
+  }
+
+  std::vector<ThreadFacts> audit() const {
+    std::vector<int> measured{static_cast<int>(getpid())};
+    if (measurement_)
+      for (const int tid : measurement_->measured_tids()) measured.push_back(tid);
+    return audit_threads(measured, {recorder_.writer_tid(), supervisor_ ? supervisor_->tid() : 0});
+  }
+
+  // Settings read back, threads, and what the middleware says of itself: into log and status.
+  void announce() {
+    before_ = audit();
+    check_measured(before_);
+    Json facts = Json::object();
+    facts["adapter"] = session_.started() ? session_.describe() : description_;
+    facts["effective"] = effective(before_);
+    facts["threads"] = to_json(before_);
+    log_.update(facts);
+    const Json* endpoint = facts.find("adapter")->find("endpoint");
+    facts["event"] = "ready";
+    facts["pid"] = static_cast<std::int64_t>(getpid());
+    facts["role"] = name_of(config_.role);
+    facts["endpoint"] = endpoint != nullptr ? *endpoint : Json();
+    out_.write(facts);
+  }
+
+  // A setting that did not take, or that the middleware took back, is an error.
+  void check_measured(const std::vector<ThreadFacts>& threads) const {
+    for (const ThreadFacts& t : threads)
+      if (t.role == "measured" && !(t.scheduling == config_.scheduling))
+        throw Failure("scheduling", to_string(config_.scheduling),
+                      "thread " + t.name + " runs as " + to_string(t.scheduling),
+                      "the middleware changes its caller's policy: use \"apply\": \"after_init\"");
+  }
+
+  Json effective(const std::vector<ThreadFacts>& threads) const {
+    Json e = Json::object();
+    for (const ThreadFacts& t : threads) {
+      if (t.tid != static_cast<int>(getpid())) continue;
+      e["scheduling"] = to_json(t.scheduling);
+      Json cpus = Json::array();
+      for (const int cpu : t.affinity) cpus.push(cpu);
+      e["affinity"] = cpus;
+      e["timer_slack_ns"] = t.timer_slack_ns ? Json(*t.timer_slack_ns) : Json();
+    }
+    e["apply"] = config_.apply_before_init ? "before_init" : "after_init";
+    e["memory_locked"] = config_.lock_memory;
+    e["prefault_stack_bytes"] = config_.prefault_stack_bytes;
+    e["prefault_heap_bytes"] = config_.prefault_heap_bytes;
+    e["cpu_dma_latency"] = cpu_dma_latency_ ? Json(0) : Json();
+    e["drive"] = name_of(drive_);
+    e["deadline_ns"] = config_.deadline_ns ? Json(*config_.deadline_ns) : Json();
+    e["loss_timeout_ns"] = config_.loss_timeout_ns > 0 ? Json(config_.loss_timeout_ns) : Json();
+    if (measurement_) e["overrun"] = *measurement_->facts().find("overrun");
+    return e;
+  }
+
+  int end() {
+    try {
+      recorder_.finish();
+    } catch (const Failure& failure) {
+      if (!error_) error_ = failure;
+    }
+    if (!error_ && recorder_.failed())
+      error_ = Failure("log", config_.log, recorder_.failure(), "free space, then measure again");
+    const bool interrupted = !error_ && config_.role != RTM_ROLE_SERVER && stop_.load();
+    Json end = end_frame(error_ ? "failed" : interrupted ? "interrupted" : "complete");
+    supervisor_.reset();
+    try {
+      log_.finish(end);
+    } catch (const Failure& failure) {
+      if (!error_) error_ = failure;
+      end["outcome"] = "failed";
+    }
+    if (error_) out_.error(*error_);
+    end["event"] = "end";
+    out_.write(end);
+    return error_ ? kError : interrupted ? kInterrupted : kComplete;
+  }
+
+  Json end_frame(const char* outcome) const {
+    Json e = Json::object();
+    e["outcome"] = outcome;
+    e["error"] = error_ ? to_json(*error_) : Json();
+    e["rows"] = recorder_.recorded();
+    e["counters"] = counters();
+    e["usage"] = ran_ ? usage_.to_json() : Json();
+    Json instrument = instrument_;
+    instrument["ring_rows"] = recorder_.ring_rows();
+    instrument["ring_high_water"] = recorder_.high_water();
+    e["instrument"] = instrument;
+    if (measurement_ && ran_) {
+      const Json facts = measurement_->facts();
+      for (const auto& [key, value] : facts.as_object())
+        if (key != "overrun") e[key] = value;
+      const std::vector<ThreadFacts> after = audit();
+      e["effective"] = effective(after);
+      e["threads"] = to_json(with_ended(after));
+    }
+    e["warnings"] = warnings();
+    return e;
+  }
+
+  // Threads seen at the end, and those seen before that have ended since.
+  std::vector<ThreadFacts> with_ended(std::vector<ThreadFacts> after) const {
+    for (const ThreadFacts& t : before_)
+      if (std::none_of(after.begin(), after.end(), [&](const ThreadFacts& a) { return a.tid == t.tid; }))
+        after.push_back(t);
+    std::sort(after.begin(), after.end(), [](const auto& a, const auto& b) { return a.tid < b.tid; });
+    return after;
+  }
+
+  Json counters() const {
+    return Json(Json::Object{{"overflow", recorder_.overflow()},
+                             {"late_after_lost", counters_.late_after_lost.load()},
+                             {"duplicate", counters_.duplicate.load()},
+                             {"out_of_order", counters_.out_of_order.load()},
+                             {"corrupted", counters_.corrupted.load()},
+                             {"extra_callbacks", counters_.extra_callbacks.load()},
+                             {"refused_calls", session_.refused_calls()}});
+  }
+
+  Json warnings() const {
+    Json list = Json::array();
+    if (measurement_)
+      for (const Json& w : measurement_->warnings()) list.push(w);
+    if (session_.refused_calls() > 0)
+      list.push(Json(Json::Object{
+          {"type", "middleware_refused_calls"},
+          {"message", std::to_string(session_.refused_calls()) +
+                          " calls on the measured path were refused by the middleware"},
+          {"hint", "look at the middleware's own messages; check payload size and queue depths"}}));
+    return list;
+  }
+
+  Json header() const {
+    Json columns = Json::array();
+    for (const std::string& name : columns_) {
+      const char* unit = name == "status" ? "code" : name == "sequence" ? "1" : "ns";
+      columns.push(Json(Json::Object{{"name", name}, {"unit", unit}}));
+    }
+    Json clock = Json::object();
+    clock["id"] = clock_.scripted() ? "scripted" : "CLOCK_MONOTONIC";
+    clock["anchors"] = clock_anchors();
+    return Json(Json::Object{
+        {"format", "rtmeter-sample-log"},
+        {"version", 1},
+        {"measurement", name_of(config_.measurement)},
+        {"mode", config_.measurement == RTM_TIMER ? Json(name_of(config_.mode)) : Json()},
+        {"role", name_of(config_.role)},
+        {"columns", columns},
+        {"absent", kAbsent},
+        {"statuses", Json(Json::Object{{"in_flight", kInFlight},
+                                       {"served", kServed},
+                                       {"skipped", kSkipped},
+                                       {"lost", kLost},
+                                       {"warm_up_flag", kWarmUpFlag}})},
+        {"warm_up", config_.role == RTM_ROLE_SERVER ? 0 : config_.warm_up},
+        {"samples", config_.samples},
+        {"period_ns", config_.period_ns},
+        {"config", config_.as_read},
+        {"adapter", description_},
+        {"machine", machine_facts()},
+        {"clock", clock}});
+  }
+
+  const Config& config_;
+  Clock& clock_;
+  std::atomic<bool>& stop_;
+  StatusOut& out_;
+  const Json description_;
+  const rtm_drive drive_;
+  const std::vector<std::string> columns_;
+  Progress progress_;
+  Session session_;
+  LogWriter log_;
+  const Json instrument_;
+  Recorder recorder_;
+  UsageWindow usage_;
+  Counters counters_;
+  Watchdog watchdog_{INT64_MAX};
+  Bench bench_;
+  std::optional<CpuDmaLatency> cpu_dma_latency_;
+  std::atomic<bool> spinning_{false};
+  std::unique_ptr<Measurement> measurement_;
+  std::optional<Supervisor> supervisor_;
+  std::vector<ThreadFacts> before_;
+  std::optional<Failure> error_;
+  bool ran_ = false;
+};
+
+int usage_error(const char* program) {
+  std::cerr << "usage: " << program << " --describe | --config FILE.json   (spec/probe.md)\n";
+  return kError;
+}
+
+}  // namespace
+
+int probe_main(int argc, char** argv, const rtm_adapter& adapter, Clock& clock) {
+  if (argc == 2 && std::strcmp(argv[1], "--describe") == 0) {
+    std::cout << describe(adapter, nullptr).dump() << std::endl;
+    return kComplete;
+  }
+  if (argc != 3 || std::strcmp(argv[1], "--config") != 0) return usage_error(argv[0]);
+  StatusOut out;
+  Supervisor::block_signals();
+  try {
+    const Config config = read_config(argv[2]);
+    return Run(config, adapter, clock, stop_requested(), out)();
+  } catch (const Failure& failure) {
+    out.error(failure);
+    return kError;
+  }
+}
+
+}  // namespace rtmeter
+
+int rtm_probe_main(int argc, char** argv, const rtm_adapter* adapter) {
+  static rtmeter::MonotonicClock clock(rtmeter::stop_requested());
+  return rtmeter::probe_main(argc, argv, *adapter, clock);
+}

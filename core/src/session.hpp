@@ -1,0 +1,67 @@
+// An adapter at work: the C table with errors as exceptions, handles kept, options accounted for.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "config.hpp"
+#include "json.hpp"
+#include "rtmeter/adapter.h"
+
+namespace rtmeter {
+
+// What describe() puts, as JSON: dotted keys nest, repeated keys and list keys become arrays.
+Json describe(const rtm_adapter& adapter, const void* self);
+
+// The drive to use: the one asked for, or the adapter's first for this measurement; Failure if the
+// adapter does not measure this, or not with that drive.
+rtm_drive choose_drive(const Json& description, const Config& config);
+
+class Session {
+ public:
+  // Prepares the run for the adapter; nothing is started yet.
+  Session(const rtm_adapter& adapter, const Config& config, rtm_drive drive);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  // Setup; all throw Failure with the adapter's own words.
+  void start();
+  void* create_node(const std::string& name);
+  void* create_timer(void* node, const rtm_timer_spec& spec, rtm_timer_traits& traits);
+  void* create_publisher(void* node, const std::string& topic);
+  void* create_subscriber(void* node, const std::string& topic, rtm_on_message on_message, void* user);
+  // Failure if an option was given that the adapter never asked for.
+  void refuse_unknown_options() const;
+  Json describe() const { return rtmeter::describe(adapter_, self_); }
+  bool started() const { return self_ != nullptr; }
+
+  // Measured path. Negative results are counted; the measurement goes on, the result says so.
+  void arm(void* timer, std::int64_t now_ns) noexcept { count(adapter_.arm(timer, now_ns)); }
+  void publish(void* publisher, const rtm_message& message) noexcept {
+    count(adapter_.publish(publisher, &message));
+  }
+  void spin(std::int64_t timeout_ns) noexcept { count(adapter_.spin(self_, timeout_ns)); }
+  void wait(std::int64_t timeout_ns) noexcept { count(adapter_.wait(self_, timeout_ns)); }
+  void spin_some() noexcept { count(adapter_.spin_some(self_)); }
+  void interrupt() noexcept { adapter_.interrupt(self_); }
+  std::uint64_t refused_calls() const noexcept { return refused_.load(std::memory_order_relaxed); }
+
+ private:
+  void count(int result) noexcept {
+    if (result != 0) refused_.fetch_add(1, std::memory_order_relaxed);
+  }
+  template <typename Call>
+  void checked(Call&& call);
+
+  const rtm_adapter& adapter_;
+  rtm_run run_{};
+  std::string session_, script_;
+  std::vector<rtm_option> options_;
+  void* self_ = nullptr;
+  std::atomic<std::uint64_t> refused_{0};
+};
+
+}  // namespace rtmeter

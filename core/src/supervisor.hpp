@@ -1,0 +1,52 @@
+// The service thread beside the writer: signals, standard input, watchdog, progress lines.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "measurement.hpp"
+#include "service_thread.hpp"
+
+namespace rtmeter {
+
+class Supervisor {
+ public:
+  // Blocks the ending signals in the calling thread and all it starts from now on.
+  static void block_signals();
+
+  struct Duties {
+    std::atomic<bool>& stop;          // set when the run shall end
+    const Watchdog& watchdog;         // interrupt when the clock passes it
+    bool watch_stdin;                 // standard input closing ends the run
+    std::function<void()> interrupt;  // makes the middleware's spin return; must be thread-safe
+    std::function<void()> progress;   // prints a progress line
+  };
+
+  Supervisor(Duties duties, const std::vector<int>& avoid_cpus);
+  ~Supervisor();  // joins
+  Supervisor(const Supervisor&) = delete;
+  Supervisor& operator=(const Supervisor&) = delete;
+
+  int tid() const noexcept { return thread_->tid(); }
+  // Why the run was stopped: the signal's number, 0 for standard input or not at all.
+  int signal() const noexcept { return signal_.load(std::memory_order_relaxed); }
+
+ private:
+  void run();
+  void tick();
+  bool requested(int signals);
+
+  Duties duties_;
+  pthread_t measured_;
+  std::atomic<int> signal_{0};
+  std::atomic<bool> done_{false};
+  bool stdin_open_ = true;
+  std::unique_ptr<ServiceThread> thread_;
+};
+
+}  // namespace rtmeter
