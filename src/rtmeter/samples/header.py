@@ -34,7 +34,7 @@ def checked_header(header: dict[str, Any], where: str) -> dict[str, Any]:
     columns = header.get("columns")
     if not isinstance(columns, list) or not _usable([c["name"] if _is_column(c) else "" for c in columns]):
         raise RtmeterError(
-            f"the header's columns must be 1 to {MAX_COLUMNS}, with names of their own, the last one 'status'",
+            f"the header does not name 1 to {MAX_COLUMNS} different columns, the last one 'status'",
             where=where,
             remedy="the probe that wrote it does not follow spec/sample-log.md",
         )

@@ -32,14 +32,13 @@ class ServerRows:
                 value=reader.header.get("role"),
                 remedy="give the log that the server's probe wrote",
             )
-        self._path = reader.path
+        self._reader = reader
         lowest = [int(columns["sequence"].min()) for _, columns in reader.frames()]
         self._lowest_from = np.minimum.accumulate(np.array(lowest, dtype=np.int64)[::-1])[::-1]
         self._frames = reader.frames()
         self._frames_read = 0
         self._pending = np.empty((len(_KEYS), 0), dtype=np.int64)
-        self.unmatched = 0
-        """Rows of the server whose sequence no row of the client has, so far."""
+        self._unmatched = 0
 
     def take(self, k: NDArray[np.int64]) -> Columns:
         """The two stamps for the client's rows ``k`` (ascending, above those of earlier calls); ABSENT
@@ -48,7 +47,7 @@ class ServerRows:
         rows = self._below(int(k[-1]) + 1)
         place = np.minimum(np.searchsorted(k, rows[0]), len(k) - 1)
         matched = k[place] == rows[0]
-        self.unmatched += int((~matched).sum())
+        self._unmatched += int((~matched).sum())
         stamps: Columns = {}
         for name, values in zip(SERVER_STAMPS, rows[1:], strict=True):
             stamps[name] = np.full(len(k), ABSENT, dtype=np.int64)
@@ -56,10 +55,18 @@ class ServerRows:
             stamps[name][place[matched][::-1]] = values[matched][::-1]
         return stamps
 
-    def finish(self) -> None:
-        """Counts what is left as unmatched."""
-        self.unmatched += self._pending.shape[1]
-        self.unmatched += sum(len(columns["sequence"]) for _, columns in self._frames)
+    def finish(self) -> list[str]:
+        """What is wrong with the server's log, in words; to be asked when all rows were taken."""
+        self._unmatched += self._pending.shape[1]
+        self._unmatched += sum(len(columns["sequence"]) for _, columns in self._frames)
+        problems = list(self._reader.problems)
+        for first, last in self._reader.missing:
+            problems.append(
+                f"rows from {first} on are missing" if last is None else f"rows {first} to {last} are missing"
+            )
+        if self._unmatched:
+            problems.append(f"{self._unmatched} rows belong to no row of the client's log")
+        return [f"server's log: {problem}" for problem in problems]
 
     def _below(self, end: int) -> NDArray[np.int64]:
         """Takes out all rows (in the order received) with a sequence below ``end``."""
@@ -72,7 +79,7 @@ class ServerRows:
             if count > MAX_PENDING_ROWS:
                 raise RtmeterError(
                     f"is out of order by more than {MAX_PENDING_ROWS} messages",
-                    where=str(self._path),
+                    where=str(self._reader.path),
                     remedy="convert the client's log without the server's",
                 )
         rows = np.concatenate(parts, axis=1)

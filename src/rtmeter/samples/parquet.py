@@ -42,8 +42,7 @@ def write_parquet(client_log: Path | str, out: Path | str, server_log: Path | st
     Raises RtmeterError if a log cannot be read at all or ``out`` cannot be written.
     """
     reader = LogReader(client_log)
-    server_reader = LogReader(server_log) if server_log is not None else None
-    server = ServerRows(server_reader) if server_reader else None
+    server = None if server_log is None else ServerRows(LogReader(server_log))
     out = Path(out)
     partial = out.with_name(out.name + ".partial")
     try:
@@ -61,14 +60,8 @@ def write_parquet(client_log: Path | str, out: Path | str, server_log: Path | st
     problems = list(reader.problems)
     if unknown:
         problems.append(f"{unknown} rows have a status that this version does not know: it is left empty")
-    if server and server_reader:
-        problems += [f"server's log: {problem}" for problem in server_reader.problems]
-        problems += [
-            f"server's log: rows {a} to {'the end' if b is None else b} are missing"
-            for a, b in server_reader.missing
-        ]
-        if server.unmatched:
-            problems.append(f"server's log: {server.unmatched} rows belong to no row of the client's log")
+    if server:
+        problems += server.finish()
     return Recovery(rows, reader.missing, problems, reader.meta)
 
 
@@ -112,8 +105,6 @@ def _write(reader: LogReader, server: ServerRows | None, out: Path) -> tuple[int
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema), row_group_size=ROW_GROUP_ROWS)
             rows += len(k)
             unknown += int(alien.sum())
-    if server:
-        server.finish()
     return rows, unknown
 
 
