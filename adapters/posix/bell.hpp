@@ -1,0 +1,58 @@
+// A futex that counts: whoever waits for something to happen, in this process or another, sleeps on it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+
+#include <atomic>
+#include <climits>
+#include <cstdint>
+
+#include "system.hpp"
+
+namespace rtmeter_posix {
+
+// 32-bit systems have a call for each size of time_t.
+#ifdef SYS_futex_time64
+inline constexpr long kFutexCall = sizeof(time_t) == 8 ? SYS_futex_time64 : SYS_futex;
+#else
+inline constexpr long kFutexCall = SYS_futex;
+#endif
+
+// To wait: take a ticket, look whether there is something to do, and if not wait with the ticket. To
+// tell: put what there is to do, then ring. A ticket from before a ring does not sleep, so no ring is
+// missed. No lock: a party that dies holds nobody up. Lies in zeroed memory.
+// Flags: 0 between processes, FUTEX_PRIVATE_FLAG between threads.
+template <int Flags>
+class Bell {
+ public:
+  std::uint32_t ticket() const noexcept { return rings_.load(); }
+
+  // Measured path: a system call only if somebody sleeps.
+  void ring() noexcept {
+    rings_.fetch_add(1);
+    if (sleepers_.load() != 0) syscall(kFutexCall, &rings_, FUTEX_WAKE | Flags, INT_MAX, nullptr, nullptr, 0);
+  }
+
+  // Until the next ring after the ticket, a signal, or the timeout (kNever: none); negative: failed.
+  // One sleeper at a time. Measured path.
+  int wait(std::uint32_t ticket, std::int64_t timeout_ns) noexcept {
+    const Timeout timeout(timeout_ns);
+    sleepers_.store(1);
+    const long result = syscall(kFutexCall, &rings_, FUTEX_WAIT | Flags, ticket, timeout.get(), nullptr, 0);
+    sleepers_.store(0, std::memory_order_relaxed);
+    return result == 0 || errno == EAGAIN || errno == EINTR || errno == ETIMEDOUT ? 0 : -1;
+  }
+
+ private:
+  static_assert(std::atomic<std::uint32_t>::is_always_lock_free, "needed between processes");
+
+  alignas(64) std::atomic<std::uint32_t> rings_;
+  std::atomic<std::uint32_t> sleepers_;  // 0 or 1; one that was killed costs a call a ring, no more
+};
+using ProcessBell = Bell<0>;
+using ThreadBell = Bell<FUTEX_PRIVATE_FLAG>;
+static_assert(sizeof(ProcessBell) == 64, "the same in every process");
+
+}  // namespace rtmeter_posix

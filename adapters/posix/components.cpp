@@ -1,0 +1,166 @@
+// Cycle: two components of one process, each with mailboxes; every component on a thread of its own, or
+// all on the thread that measures.
+#include <pthread.h>
+
+#include <array>
+#include <deque>
+#include <thread>
+
+#include "bell.hpp"
+#include "mapping.hpp"
+#include "messaging.hpp"
+#include "ring.hpp"
+
+namespace rtmeter_posix {
+namespace {
+
+struct Mailbox {
+  Mapping memory;
+  Ring messages;
+  Subscription subscription;
+};
+
+// What one thread serves: its mailboxes, and the bell that tells of mail.
+class Executor final : public Loop {
+ public:
+  void add(Mailbox* box) {
+    const std::size_t count = box_count_.load(std::memory_order_relaxed);
+    if (count == boxes_.size())
+      throw rtmeter::SetupError("topic", "", "a component has at most 8 subscriptions", "use fewer");
+    boxes_[count] = box;
+    box_count_.store(count + 1, std::memory_order_release);  // its thread may run already
+  }
+  bool put(Mailbox* box, const rtm_message& message) noexcept {
+    if (!box->messages.put(message)) return false;
+    bell_.ring();
+    return true;
+  }
+
+ private:
+  int block(std::int64_t timeout_ns) noexcept override {
+    const std::uint32_t ticket = bell_.ticket();
+    if (interrupted()) return 0;
+    for (std::size_t i = 0; i < box_count_.load(std::memory_order_acquire); ++i)
+      if (!boxes_[i]->messages.empty()) return 0;
+    return bell_.wait(ticket, timeout_ns);
+  }
+
+  int dispatch(int at_most) noexcept override {
+    int callbacks = 0;
+    for (std::size_t i = 0; i < box_count_.load(std::memory_order_acquire); ++i) {
+      const Subscription& s = boxes_[i]->subscription;
+      const auto call = [&s](const rtm_message& m) noexcept { s.on_message(s.user, &m); };
+      while (callbacks < at_most && !interrupted() && boxes_[i]->messages.take(call)) ++callbacks;
+    }
+    return callbacks;
+  }
+
+  void wake() noexcept override { bell_.ring(); }
+
+  ThreadBell bell_{};
+  std::array<Mailbox*, 8> boxes_{};
+  std::atomic<std::size_t> box_count_{0};
+};
+
+// An executor with a thread of its own, which has the creator's policy, priority and affinity.
+class ExecutorThread {
+ public:
+  explicit ExecutorThread(int number) : thread_([this] { run(); }) {
+    pthread_setname_np(thread_.native_handle(), ("posix-comp-" + std::to_string(number)).c_str());
+  }
+  ~ExecutorThread() {
+    ended_.store(true);
+    executor_.interrupt();
+    thread_.join();
+  }
+  Executor& executor() noexcept { return executor_; }
+
+ private:
+  void run() noexcept {
+    while (!ended_.load()) executor_.spin(-1);
+  }
+
+  Executor executor_;
+  std::atomic<bool> ended_{false};
+  std::thread thread_;  // last: it uses the others
+};
+
+class Components final : public Messaging {
+ public:
+  Components(const rtm_run& run, bool two_threads)
+      : two_threads_(two_threads), max_bytes_(run.payload_bytes) {}
+
+  // The first component is the measured thread's.
+  void* create_node(const std::string& /*name*/) override {
+    if (nodes_++ == 0 || !two_threads_) return &main_;
+    return &threads_.emplace_back(nodes_).executor();
+  }
+
+  void* create_publisher(void* /*node*/, const std::string& topic) override {
+    Topic& t = topic_of(topic);
+    if (std::exchange(t.has_publisher, true))
+      throw rtmeter::SetupError("topic", topic, "a mailbox takes mail from one publisher",
+                                "use another topic");
+    return &t;
+  }
+
+  void* create_subscriber(void* node, const std::string& topic, rtm_on_message on_message,
+                          void* user) override {
+    Topic& t = topic_of(topic);
+    if (t.reader != nullptr)
+      throw rtmeter::SetupError("topic", topic, "a topic has one mailbox", "use another topic");
+    t.box.memory = Mapping(Ring::size_of(max_bytes_));
+    if (!t.box.memory)
+      throw system_error("payload_bytes", std::to_string(max_bytes_), "no memory for a mailbox",
+                         "choose a smaller payload");
+    t.box.messages = Ring(t.box.memory.data(), max_bytes_);
+    t.box.subscription = {on_message, user};
+    t.reader = static_cast<Executor*>(node);
+    t.reader->add(&t.box);
+    return &t;
+  }
+
+  void describe(rtmeter::Sink& sink) const override {
+    sink.put("qos.reliability", "reliable");
+    sink.put("qos.history",
+             "queue of " + std::to_string(Ring::slots_for(max_bytes_)) + " messages, refusing more");
+  }
+
+  int publish(void* publisher, const rtm_message& message) noexcept override {
+    auto* topic = static_cast<Topic*>(publisher);
+    return topic->reader != nullptr && topic->reader->put(&topic->box, message) ? 0 : -1;
+  }
+
+  Loop& loop() noexcept override { return main_; }
+
+ private:
+  struct Topic {
+    std::string name;
+    bool has_publisher = false;
+    Mailbox box;
+    Executor* reader = nullptr;
+  };
+
+  Topic& topic_of(const std::string& name) {
+    for (Topic& topic : topics_)
+      if (topic.name == name) return topic;
+    topics_.emplace_back();
+    topics_.back().name = name;
+    return topics_.back();
+  }
+
+  const bool two_threads_;
+  const std::size_t max_bytes_;
+  int nodes_ = 0;
+  Executor main_;
+  std::deque<Topic> topics_;
+  std::deque<ExecutorThread> threads_;  // last: their threads end before the mailboxes go
+};
+
+}  // namespace
+
+std::unique_ptr<Messaging> make_components(const rtm_run& run, bool two_threads) {
+  return std::make_unique<Components>(run, two_threads);
+}
+
+}  // namespace rtmeter_posix

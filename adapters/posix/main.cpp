@@ -1,0 +1,3 @@
+#include "posix.hpp"
+
+RTMETER_ADAPTER_MAIN(rtmeter_posix::Posix)

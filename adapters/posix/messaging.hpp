@@ -1,0 +1,50 @@
+// What carries messages: between processes (round trip) or between components of one (cycle).
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "loop.hpp"
+#include "rtmeter/adapter.hpp"
+
+namespace rtmeter_posix {
+
+class Messaging {
+ public:
+  virtual ~Messaging() = default;
+
+  // Setup, as in the contract; they throw SetupError.
+  virtual void* create_node(const std::string& /*name*/) { return this; }
+  virtual void* create_publisher(void* node, const std::string& topic) = 0;
+  virtual void* create_subscriber(void* node, const std::string& topic, rtm_on_message on_message,
+                                  void* user) = 0;
+  virtual void describe(rtmeter::Sink& sink) const = 0;
+
+  // Hands the message over without blocking; negative if it could not. Measured path.
+  virtual int publish(void* publisher, const rtm_message& message) noexcept = 0;
+  // What the measured thread spins.
+  virtual Loop& loop() noexcept = 0;
+};
+
+std::unique_ptr<Messaging> make_udp(const rtm_run& run);
+std::unique_ptr<Messaging> make_unix(const rtm_run& run);
+std::unique_ptr<Messaging> make_shared_memory(const rtm_run& run, bool busy);
+std::unique_ptr<Messaging> make_components(const rtm_run& run, bool two_threads);
+
+// Who called back for a topic.
+struct Subscription {
+  rtm_on_message on_message = nullptr;
+  void* user = nullptr;
+};
+
+// The error of a payload that the transport cannot carry.
+inline rtmeter::SetupError payload_error(const rtm_run& run, const std::string& carrier, std::size_t limit,
+                                         const std::string& remedy) {
+  return rtmeter::SetupError("payload_bytes", std::to_string(run.payload_bytes),
+                             carrier + " carries at most " + std::to_string(limit) + " bytes of payload",
+                             remedy);
+}
+
+}  // namespace rtmeter_posix

@@ -1,0 +1,54 @@
+// The posix adapter: what a careful engineer would write with system calls, the floor that every
+// middleware is compared with.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "loop.hpp"
+#include "messaging.hpp"
+#include "rtmeter/adapter.hpp"
+#include "timer.hpp"
+
+namespace rtmeter_posix {
+
+class Posix final : public rtmeter::Adapter {
+ public:
+  static void describe_static(rtmeter::Sink& sink);
+  explicit Posix(const rtm_run& run);
+
+  void describe(rtmeter::Sink& sink) const override;
+  void* create_node(const std::string& name) override;
+  void* create_timer(void* node, const rtm_timer_spec& spec, rtm_timer_traits& traits) override;
+  void* create_publisher(void* node, const std::string& topic) override;
+  void* create_subscriber(void* node, const std::string& topic, rtm_on_message on_message,
+                          void* user) override;
+
+  int arm(void* timer, std::int64_t now_ns) noexcept override {
+    return static_cast<Timer*>(timer)->arm(now_ns);
+  }
+  int publish(void* publisher, const rtm_message& message) noexcept override {
+    return messaging_->publish(publisher, message);
+  }
+  int spin(std::int64_t timeout_ns) noexcept override {
+    return loop_ == nullptr ? -1 : loop_->spin(timeout_ns);
+  }
+  int wait(std::int64_t timeout_ns) noexcept override {
+    return loop_ == nullptr ? -1 : loop_->wait(timeout_ns);
+  }
+  int spin_some() noexcept override { return loop_ == nullptr ? -1 : loop_->spin_some(); }
+  void interrupt() noexcept override {
+    if (loop_ != nullptr) loop_->interrupt();
+  }
+
+ private:
+  std::string make_;  // option timer, transport or components in effect
+  rtm_overrun overrun_;
+  std::unique_ptr<Timer> timer_;
+  std::unique_ptr<Messaging> messaging_;
+  Loop* loop_ = nullptr;  // of the timer or the messaging; a wake-up needs none
+};
+
+}  // namespace rtmeter_posix

@@ -1,0 +1,90 @@
+// Round trip over Unix datagram sockets. Abstract names vanish with their process.
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "datagrams.hpp"
+
+namespace rtmeter_posix {
+namespace {
+
+constexpr const char* kRemedy = "choose another path or session, or end the process that listens there";
+
+// Linux takes a Unix datagram if it fits the sender's SO_SNDBUF and memory can be had: one is sent to
+// find out.
+void check_payload(const rtm_run& run, int socket_fd, std::size_t datagram_bytes) {
+  int send_buffer = 0;
+  socklen_t length = sizeof send_buffer;
+  getsockopt(socket_fd, SOL_SOCKET, SO_SNDBUF, &send_buffer, &length);
+  int pair[2];
+  if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0)
+    throw system_error("option transport", "unix", "socketpair", "raise the limit of open files (ulimit -n)");
+  const Fd sender(pair[0]), receiver(pair[1]);
+  const int half = send_buffer / 2;  // the kernel doubles what is asked for
+  setsockopt(sender.get(), SOL_SOCKET, SO_SNDBUF, &half, sizeof half);
+  const std::vector<std::uint8_t> datagram(datagram_bytes);
+  if (send(sender.get(), datagram.data(), datagram.size(), MSG_DONTWAIT) >= 0) return;
+  constexpr std::size_t kOverhead = 32;  // af_unix: a datagram may take sk_sndbuf - 32
+  throw payload_error(run, "a Unix datagram",
+                      static_cast<std::size_t>(send_buffer) - kOverhead - sizeof(WireHeader),
+                      "choose a smaller payload or transport=shm_futex, or raise net.core.wmem_max");
+}
+
+class Unix final : public Datagrams {
+ public:
+  explicit Unix(const rtm_run& run) : Datagrams(run, AF_UNIX) {
+    check_payload(run, socket_fd(), datagram_bytes());
+    const std::string address = rtmeter::option_or(run, "address", "");
+    const std::string endpoint = rtmeter::option_or(run, "endpoint", "");
+    const bool use_endpoint = !is_server() && !endpoint.empty();
+    const std::string text = use_endpoint ? endpoint : address;
+    const std::string field = use_endpoint      ? "option endpoint"
+                              : address.empty() ? "session"
+                                                : "option address";
+    const Address server = unix_address(text.empty() ? std::string("@rtmeter-") + run.session : text, field);
+    if (is_server()) {
+      listen_at(server, field);
+    } else {
+      bind_to(any_name(), field, kRemedy);  // so that the server can answer
+      connect_to(server);                   // or by the first publish(), once the server listens
+    }
+  }
+  ~Unix() override {
+    if (!path_.empty()) unlink(path_.c_str());
+  }
+
+  void describe(rtmeter::Sink& sink) const override {
+    Datagrams::describe(sink);
+    sink.put("qos.reliability", "reliable");
+  }
+
+ private:
+  // The kernel chooses an abstract name.
+  static Address any_name() {
+    Address any;
+    any.storage.ss_family = AF_UNIX;
+    any.length = sizeof(sa_family_t);
+    return any;
+  }
+
+  void listen_at(const Address& address, const std::string& field) {
+    const std::string name = to_string(address);
+    if (name.front() == '/') {
+      // A socket that a killed server left behind is in the way, but refuses whoever connects.
+      struct stat found{};
+      const Fd probe(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+      if (lstat(name.c_str(), &found) == 0 && S_ISSOCK(found.st_mode) &&
+          connect(probe.get(), address.get(), address.length) != 0 && errno == ECONNREFUSED)
+        unlink(name.c_str());
+    }
+    bind_to(address, field, kRemedy);
+    if (name.front() == '/') path_ = name;
+  }
+
+  std::string path_;  // to unlink; empty for abstract names and clients
+};
+
+}  // namespace
+
+std::unique_ptr<Messaging> make_unix(const rtm_run& run) { return std::make_unique<Unix>(run); }
+
+}  // namespace rtmeter_posix

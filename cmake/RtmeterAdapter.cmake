@@ -1,0 +1,75 @@
+# rtmeter_add_adapter(): one call makes a probe of an adapter's sources. It works in three places: in
+# rtmeter's own build, in an adapter's folder built alone (it then builds the core beside it), and in a
+# project of its own after find_package(rtmeter).
+
+# rtmeter_add_adapter(NAME SOURCES file... [LIBRARIES library...] [TESTS file...])
+#
+# Makes the executable rtmeter-probe-NAME, part of target rtmeter_probes, and installs it where
+# `rtmeter` looks for probes. With RTMETER_TESTS each of TESTS becomes a GoogleTest program that has all
+# SOURCES but main.cpp.
+function(rtmeter_add_adapter NAME)
+  cmake_parse_arguments(PARSE_ARGV 1 adapter "" "" "SOURCES;LIBRARIES;TESTS")
+  if(adapter_UNPARSED_ARGUMENTS OR NOT adapter_SOURCES)
+    message(FATAL_ERROR "rtmeter_add_adapter(${NAME} SOURCES file... [LIBRARIES library...] [TESTS file...])")
+  endif()
+  set(libraries rtmeter::core ${adapter_LIBRARIES})
+  if(TARGET rtmeter_options)
+    list(APPEND libraries rtmeter_options)
+  endif()
+
+  set(probe rtmeter-probe-${NAME})
+  add_executable(${probe} ${adapter_SOURCES})
+  target_compile_features(${probe} PRIVATE cxx_std_17)
+  target_link_libraries(${probe} PRIVATE ${libraries})
+  # Symbols are bound at start: binding one at its first call would show on the measured path.
+  target_link_options(${probe} PRIVATE -Wl,-z,now)
+  install(TARGETS ${probe} RUNTIME DESTINATION ${RTMETER_PROBE_DIR} COMPONENT probes)
+  if(NOT TARGET rtmeter_probes)
+    add_custom_target(rtmeter_probes)
+  endif()
+  add_dependencies(rtmeter_probes ${probe})
+  if(COMMAND rtmeter_adapter_found)
+    rtmeter_adapter_found(${NAME})
+  endif()
+
+  if(RTMETER_TESTS AND adapter_TESTS)
+    set(tested rtmeter_adapter_${NAME})
+    list(FILTER adapter_SOURCES EXCLUDE REGEX "(^|/)main\\.cpp$")
+    add_library(${tested} STATIC ${adapter_SOURCES})
+    target_compile_features(${tested} PUBLIC cxx_std_17)
+    target_include_directories(${tested} PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
+    target_link_libraries(${tested} PUBLIC ${libraries} GTest::gtest_main)
+    foreach(source IN LISTS adapter_TESTS)
+      get_filename_component(test ${source} NAME_WE)
+      add_executable(${NAME}_${test} ${source})
+      target_link_libraries(${NAME}_${test} PRIVATE ${tested})
+      gtest_discover_tests(${NAME}_${test} DISCOVERY_TIMEOUT 60)
+    endforeach()
+  endif()
+endfunction()
+
+if(NOT RTMETER_PROBE_DIR)
+  set(RTMETER_PROBE_DIR lib/rtmeter)
+endif()
+
+# For an adapter's folder built alone: builds the core of the source tree that this file lies in.
+function(rtmeter_add_core SOURCE_DIR)
+  file(STRINGS ${SOURCE_DIR}/CMakeLists.txt line REGEX "^project\\(rtmeter VERSION")
+  string(REGEX MATCH "[0-9]+(\\.[0-9]+)+" PROJECT_VERSION "${line}")
+  set(RTMETER_TESTS OFF)  # the core's tests are the core's
+  include(${SOURCE_DIR}/cmake/RtmeterOptions.cmake)
+  add_subdirectory(${SOURCE_DIR}/core ${CMAKE_BINARY_DIR}/rtmeter-core)
+endfunction()
+
+get_filename_component(rtmeter_source_dir ${CMAKE_CURRENT_LIST_DIR} DIRECTORY)
+if(NOT TARGET rtmeter::core AND EXISTS ${rtmeter_source_dir}/core/CMakeLists.txt)
+  if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+    set(CMAKE_BUILD_TYPE Release)
+  endif()
+  if(RTMETER_TESTS)
+    enable_testing()
+    include(GoogleTest)
+    find_package(GTest REQUIRED)
+  endif()
+  rtmeter_add_core(${rtmeter_source_dir})
+endif()
