@@ -125,8 +125,8 @@ class LogReader:
             if version != VERSION:
                 raise self._error(
                     f"has version {version} of the sample log, this rtmeter reads version {VERSION}",
-                    "read it with the rtmeter that wrote it, or a newer one; if that was version 1, bytes 8 to "
-                    "11 are damaged: make them 01 00 00 00",
+                    "read it with the rtmeter that wrote it, or a newer one; if that was version 1, "
+                    "bytes 8 to 11 are damaged: make them 01 00 00 00",
                 )
             return FILE_HEAD_BYTES
         if next_head(file, 0, min(size, _START_BYTES)) == min(size, _START_BYTES):
