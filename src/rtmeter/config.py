@@ -282,6 +282,15 @@ class CellOptions(BaseModel):
             description="The adapter's own options (see: rtmeter adapters).", examples=[{"transport": "udp"}]
         ),
     ] = {}
+    server_options: Annotated[
+        dict[str, OptionText] | None,
+        _ROUNDTRIP,
+        Field(
+            description="The server adapter's options (default: the client's, if the adapter is the same).",
+            examples=[{"transport": "udp"}],
+            exclude=True,
+        ),
+    ] = None
     keep_log: Annotated[
         bool, Field(description="Keep the sample logs beside samples.parquet.", exclude=True)
     ] = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -21,18 +21,28 @@ _S = 1_000 * _MS
 _MOST_RELEASES = 2**48
 
 
-def as_rtmeter_error(error: ValidationError, known: Mapping[str, FieldInfo]) -> RtmeterError:
-    """The first thing pydantic found wrong, in our words; ``known`` are the fields there are."""
+def unknown_key(field: str, key: str, known: Iterable[str]) -> RtmeterError:
+    """The error for a key that is not known, with what was probably meant."""
+    near = difflib.get_close_matches(key, list(known), n=1)
+    remedy = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(known)}"
+    return RtmeterError("is not known", field=field, value=key, remedy=remedy)
+
+
+def as_rtmeter_error(
+    error: ValidationError, known: Mapping[str, FieldInfo], field: str | None = None
+) -> RtmeterError:
+    """The first thing pydantic found wrong, in our words.
+
+    ``known`` are the fields there are; ``field`` the one at fault if pydantic does not say it.
+    """
     first = error.errors()[0]
-    field = ".".join(str(part) for part in first["loc"])
+    field = field or ".".join(str(part) for part in first["loc"])
     kind, value, context = first["type"], first["input"], first.get("ctx", {})
     if kind == "missing":
         remedies = {"adapter": "choose one that `rtmeter adapters` lists"}
         return RtmeterError("is missing", field=field, remedy=remedies.get(field, f"give {field}"))
     if kind == "extra_forbidden":
-        near = difflib.get_close_matches(field, known, n=1)
-        remedy = f"did you mean {near[0]}?" if near else f"the options are {', '.join(known)}"
-        return RtmeterError("is no option", field=field, value=value, remedy=remedy)
+        return unknown_key("option", field, known)
     if kind == "value_error":  # ours: (message, remedy)
         message, remedy = context["error"].args
         return RtmeterError(message, field=field, value=value, remedy=remedy)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from rtmeter.errors import RtmeterError
 
 ABSENT = -(2**63)
 """An absent value in a column of int64 nanoseconds."""
@@ -18,12 +21,21 @@ Measurement = Literal["wakeup", "timer", "roundtrip", "cycle"]
 
 
 @dataclass(frozen=True, slots=True)
-class Warning_:
+class Doubt:
     """A doubt about the data, stored with it: a type from a fixed set, what was seen, what helps."""
 
     type: str
     message: str
     hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How the run of a cell ended; ``error`` says why it failed."""
+
+    status: Literal["complete", "interrupted", "failed"]
+    error: RtmeterError | None = None
+    warnings: tuple[Doubt, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +76,7 @@ class Cell:
     """One point of a campaign's matrix: an id unique in the campaign, the factors that vary, and the
     probe config (spec/probe.md) without paths.
 
-    ``server_affinity`` replaces the config's affinity in the server process, unless it is None.
+    ``server_affinity`` and ``server_options`` replace the config's in the server process, unless None.
     """
 
     id: str
@@ -74,6 +86,7 @@ class Cell:
     config: dict[str, Any]
     requirement: Requirement | None = None
     server_affinity: tuple[int, ...] | None = None
+    server_options: dict[str, str] | None = None
     keep_log: bool = False
 
 

@@ -1,0 +1,137 @@
+"""Scalars and lists of options → every combination, and the cell that each one makes."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from rtmeter.config import CellOptions
+from rtmeter.config_rules import as_rtmeter_error, unknown_key
+from rtmeter.model import Cell
+
+_LABELS = ("id", "block", "variant", "repeat")  # names that `only` knows besides the options
+_LEADING = ("measurement", "adapter", "mode")  # these decide which other defaults apply
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One combination: the options given (an adapter's own as ``options.KEY``), and what varies."""
+
+    given: dict[str, Any]
+    axes: dict[str, Any]
+
+    def options(self) -> dict[str, Any]:
+        """The options as CellOptions takes them; None means not given."""
+        plain = {k: v for k, v in self.given.items() if not k.startswith("options.") and v is not None}
+        own = {k.removeprefix("options."): v for k, v in self.given.items() if k.startswith("options.")}
+        return plain | ({"options": own} if own else {})
+
+
+def choices(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[Choice]:
+    """The product of all lists, earlier keys varying slower.
+
+    ``defaults`` fill in what is not given, where they mean something for the combination.
+    """
+    leading = {k: defaults[k] for k in _LEADING if k in defaults and k not in given}
+    for chosen, axes in _product(leading | dict(given)):
+        for filled, more in _product(_where_they_apply(defaults, chosen)):
+            yield Choice(filled | chosen, axes | more)
+
+
+def flat(mapping: Mapping[str, Any]) -> dict[str, Any]:
+    """``options: {transport: udp}`` as ``options.transport: udp``."""
+    own = mapping.get("options") or {}
+    return {k: v for k, v in mapping.items() if k != "options"} | {f"options.{k}": v for k, v in own.items()}
+
+
+def cell_from(options: CellOptions, cell_id: str, axes: dict[str, Any]) -> Cell:
+    """The cell that the options describe."""
+    return Cell(
+        id=cell_id,
+        adapter=options.adapter,
+        server_adapter=options.server_adapter,
+        axes=axes,
+        config=options.probe_config(),
+        requirement=options.requirement,
+        server_affinity=options.server_affinity,
+        server_options=options.server_options,
+        keep_log=options.keep_log,
+    )
+
+
+def cell_id(options: CellOptions, block: str | None, axes: Mapping[str, Any]) -> str:
+    """The block's name, or measurement and adapter, and the values that vary: ``wakeup-posix-fifo-80``."""
+    if block is None:
+        head, rest = [options.measurement, options.adapter], {"measurement", "adapter"}
+    else:
+        head, rest = [block], set()
+    varying = [_id_part(axis, value) for axis, value in axes.items() if axis not in rest]
+    return "-".join(slug(part) for part in [*head, *varying])
+
+
+def slug(text: str) -> str:
+    """The text as a file name: other characters than letters, digits, ``.``, ``_`` become ``-``."""
+    return re.sub(r"[^A-Za-z0-9._]+", "-", text).strip("-.")
+
+
+def facts(options: CellOptions, **labels: Any) -> dict[str, Any]:
+    """What ``only`` expressions go by: the options that apply, and id, block, variant, repeat."""
+    applying = {
+        name: getattr(options, name)
+        for name in CellOptions.model_fields
+        if name != "options" and CellOptions.applies(name, options.measurement)
+    }
+    return applying | {f"options.{key}": value for key, value in options.options.items()} | labels
+
+
+def parse_fact(name: str, text: str) -> Any:
+    """A value in an ``only`` expression, of the kind of the fact of that name. Raises RtmeterError."""
+    if name.startswith("options.") or name in ("id", "block", "variant"):
+        return text
+    if name == "repeat" and text.isdecimal():
+        return int(text)
+    if name not in CellOptions.model_fields or name == "options":
+        raise unknown_key("only", name, [*CellOptions.model_fields, *_LABELS])
+    try:
+        return _value_parser(name).validate_python(text)
+    except ValidationError as error:
+        raise as_rtmeter_error(error, CellOptions.model_fields, name) from None
+
+
+@cache
+def _value_parser(name: str) -> TypeAdapter[Any]:
+    return TypeAdapter(CellOptions.model_fields[name].rebuild_annotation())
+
+
+def _id_part(axis: str, value: Any) -> str:
+    """The value alone where it speaks for itself: ``fifo:80``, but ``period-1ms``."""
+    if axis == "repeat":
+        return f"r{value}"
+    speaks = isinstance(value, str) and value[:1].isalpha()
+    return str(value) if speaks else f"{axis.removeprefix('options.')}-{value}"
+
+
+def _product(given: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    axes = [key for key, value in given.items() if isinstance(value, list)]
+    for values in itertools.product(*(given[axis] for axis in axes)):
+        varying = dict(zip(axes, values, strict=True))
+        yield {**given, **varying}, varying
+
+
+def _where_they_apply(defaults: Mapping[str, Any], chosen: Mapping[str, Any]) -> dict[str, Any]:
+    meaningless = {"period", "overrun"} if chosen.get("mode") == "one_shot" else {"timeout"}
+    if "samples" in chosen or "duration" in chosen:
+        meaningless |= {"samples", "duration"}
+    if chosen.get("adapter") != "null":
+        meaningless.add("script")
+
+    def applies(name: str) -> bool:
+        return name.startswith("options.") or CellOptions.applies(name, str(chosen.get("measurement")))
+
+    return {k: v for k, v in defaults.items() if k not in chosen and k not in meaningless and applies(k)}

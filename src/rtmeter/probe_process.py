@@ -1,0 +1,118 @@
+"""One running probe: its config in, its status lines out, and how it is ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+from rtmeter.errors import RtmeterError
+from rtmeter.probes import Probe
+
+_LONGEST_LINE = 4 * 1024 * 1024
+
+
+class ProbeProcess:
+    """A probe in a session of its own, so that a terminal's Ctrl-C reaches the front alone.
+
+    It ends by itself when the front dies: it watches the pipe that is its standard input.
+    """
+
+    def __init__(self, probe: Probe, config: dict[str, Any], folder: Path) -> None:
+        """Starts it. ``config`` is whole (spec/probe.md); its role names the config file in ``folder``."""
+        self.probe, self.role = probe, str(config["role"])
+        self.events: list[dict[str, Any]] = []
+        self.malformed = 0
+        self.heard_at = time.monotonic()
+        self.silent = False  # once its standard output is closed
+        self._rest = b""
+        self._config_path = folder / f"{self.role}.config.json"
+        self._config_path.write_text(json.dumps(config, indent=1), encoding="utf-8")
+        with (folder / "probe.stderr").open("ab") as stderr:
+            try:
+                self._popen = subprocess.Popen(
+                    [probe.path, "--config", self._config_path],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=stderr,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise RtmeterError(
+                    f"its probe {probe.path} cannot be started: {error.strerror}",
+                    field="adapter",
+                    value=probe.name,
+                    remedy="build it again",
+                ) from None
+        assert self._popen.stdout is not None
+        os.set_blocking(self._popen.stdout.fileno(), False)
+        self.exited_fd = os.pidfd_open(self._popen.pid)  # readable once the process has ended
+
+    @property
+    def status_fd(self) -> int:
+        """Readable when a status line has come, and at its end."""
+        assert self._popen.stdout is not None
+        return self._popen.stdout.fileno()
+
+    @property
+    def exit_code(self) -> int | None:
+        """None while it runs; negative: the signal that ended it."""
+        return self._popen.poll()
+
+    def read_events(self) -> list[dict[str, Any]]:
+        """The status lines that have come since, in order; they are kept in ``events`` too."""
+        while True:
+            try:
+                data = os.read(self.status_fd, 1 << 16)
+            except BlockingIOError:
+                break
+            if not data:
+                self.silent = True
+                break
+            self.heard_at = time.monotonic()
+            self._rest += data
+        *lines, self._rest = self._rest.split(b"\n")
+        if len(self._rest) > _LONGEST_LINE:
+            lines, self._rest = [*lines, self._rest], b""
+        fresh = [event for line in lines if line.strip() and (event := self._parse(line)) is not None]
+        self.events = [e for e in self.events if e["event"] != "progress"] + fresh
+        return fresh
+
+    def _parse(self, line: bytes) -> dict[str, Any] | None:
+        try:
+            event = json.loads(line)
+        except ValueError:
+            event = None
+        if isinstance(event, dict) and isinstance(event.get("event"), str):
+            return event
+        self.malformed += 1
+        return None
+
+    def event(self, kind: str) -> dict[str, Any] | None:
+        """The first event of that kind, if it came."""
+        return next((e for e in self.events if e["event"] == kind), None)
+
+    def ask_to_end(self) -> None:
+        """SIGTERM: it keeps what it measured."""
+        if self.exit_code is None:
+            self._popen.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """SIGKILL, to its whole session."""
+        if self.exit_code is None:
+            os.killpg(self._popen.pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        """Kills it if it still runs, reaps it and removes its config file."""
+        self.kill()
+        self._popen.wait()
+        self.read_events()
+        for pipe in (self._popen.stdin, self._popen.stdout):
+            if pipe is not None:
+                pipe.close()
+        os.close(self.exited_fd)
+        self._config_path.unlink(missing_ok=True)

@@ -1,0 +1,137 @@
+"""Finds the probes of this machine and asks them what they can do."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rtmeter.errors import RtmeterError
+from rtmeter.known_adapters import KNOWN_ADAPTERS, remedy_for
+
+PREFIX = "rtmeter-probe-"
+_DESCRIBE_TIMEOUT_S = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """An executable that measures one middleware, and its own words about itself (spec/probe.md)."""
+
+    name: str
+    path: Path
+    facts: dict[str, Any]
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """Of wakeup, timer.one_shot, timer.periodic, roundtrip, cycle."""
+        return tuple(self.facts.get("measures", ()))
+
+    @property
+    def serves_inline(self) -> bool:
+        """Whether its round trips need no server process."""
+        return self.facts.get("server") == "inline"
+
+
+def search_path() -> Iterator[Path]:
+    """The folders that are looked through, the first one that has a probe wins.
+
+    RTMETER_PROBE_PATH, the package's own, a checkout's builds, ROS workspaces, PATH.
+    """
+    yield from _split("RTMETER_PROBE_PATH")
+    package = Path(__file__).parent
+    yield package / "probes"
+    yield from _builds(package.parent.parent)
+    yield from (prefix / "lib" / "rtmeter" for prefix in _split("AMENT_PREFIX_PATH"))
+    yield from _split("PATH")
+
+
+def _split(variable: str) -> list[Path]:
+    return [Path(part) for part in os.environ.get(variable, "").split(os.pathsep) if part]
+
+
+def _builds(checkout: Path) -> Iterator[Path]:
+    """The adapters' folders of the checkout's builds, newest build first."""
+    if not (checkout / "spec" / "probe.md").is_file():
+        return
+    caches = [c for c in (checkout / "build").glob("*/CMakeCache.txt") if _fit_to_measure(c)]
+    for cache in sorted(caches, key=lambda c: c.stat().st_mtime, reverse=True):
+        yield from sorted((cache.parent / "adapters").glob("*"))
+
+
+def _fit_to_measure(cache: Path) -> bool:
+    """Whether the build is optimised, for this machine, and not slowed by sanitizers."""
+    entries = (line.partition("=") for line in cache.read_text(errors="replace").splitlines())
+    value = {key.partition(":")[0]: text for key, _, text in entries}
+    optimised = value.get("CMAKE_BUILD_TYPE", "").startswith("Rel")
+    return optimised and not value.get("RTMETER_SANITIZE") and not value.get("CMAKE_TOOLCHAIN_FILE")
+
+
+def find_probes() -> dict[str, Path]:
+    """Adapter name → executable, sorted by name."""
+    found: dict[str, Path] = {}
+    for folder in search_path():
+        for path in _executables(folder):
+            found.setdefault(path.name.removeprefix(PREFIX), path)
+    return dict(sorted(found.items()))
+
+
+def _executables(folder: Path) -> list[Path]:
+    try:
+        paths = sorted(folder.glob(f"{PREFIX}*"))
+    except OSError:
+        return []
+    return [p for p in paths if p.is_file() and os.access(p, os.X_OK)]
+
+
+def describe(name: str, path: Path) -> Probe:
+    """Asks the probe what it is. Raises RtmeterError if it does not answer."""
+    try:
+        done = subprocess.run(
+            [path, "--describe"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_DESCRIBE_TIMEOUT_S,
+            check=False,
+        )
+        facts = json.loads(done.stdout) if done.returncode == 0 else None
+    except (OSError, subprocess.TimeoutExpired, ValueError) as error:
+        raise _broken(name, path, str(error)) from None
+    if not isinstance(facts, dict):
+        last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
+        raise _broken(name, path, last[0] if last else f"it ended with exit code {done.returncode}")
+    return Probe(name, path, facts)
+
+
+def _broken(name: str, path: Path, why: str) -> RtmeterError:
+    return RtmeterError(
+        f"its probe {path} does not describe itself: {why}",
+        field="adapter",
+        value=name,
+        remedy="build it again where its middleware's libraries are found (source its setup.bash)",
+    )
+
+
+def require(name: str, measurement: str) -> Probe:
+    """The probe of the adapter, able to do the measurement (e.g. ``timer.one_shot``).
+
+    Raises RtmeterError saying what to install, or what it can measure.
+    """
+    found = find_probes()
+    if name not in found:
+        near = difflib.get_close_matches(name, {*found, *KNOWN_ADAPTERS}, n=1)
+        remedy = f"did you mean {near[0]}?" if near and name not in KNOWN_ADAPTERS else remedy_for(name)
+        raise RtmeterError("is not built here", field="adapter", value=name, remedy=remedy)
+    probe = describe(name, found[name])
+    if measurement not in probe.measures:
+        raise RtmeterError(
+            f"does not measure {measurement}",
+            field="adapter",
+            value=name,
+            remedy=f"it measures {', '.join(probe.measures)}",
+        )
+    return probe

@@ -1,0 +1,55 @@
+"""Measures one cell from plan to stored result."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rtmeter import probes, store
+from rtmeter.errors import RtmeterError
+from rtmeter.model import Cell, Outcome
+from rtmeter.record import Logs, record_cell, tidy
+from rtmeter.supervise import OnProgress, Stop, run_probes
+
+
+def probes_for(cell: Cell) -> tuple[probes.Probe, probes.Probe | None]:
+    """The probe that measures the cell, and the one of its server process if it needs one.
+
+    Raises RtmeterError if one is not there, or cannot do it.
+    """
+    measurement = cell.config["measurement"]
+    probe = probes.require(
+        cell.adapter, f"timer.{cell.config['mode']}" if measurement == "timer" else measurement
+    )
+    if measurement != "roundtrip":
+        return probe, None
+    if not probe.serves_inline:
+        other = cell.server_adapter not in (None, cell.adapter)
+        return probe, probes.require(str(cell.server_adapter), measurement) if other else probe
+    for field in ("server_adapter", "server_affinity", "server_options"):
+        if getattr(cell, field) is not None:
+            message = f"means nothing for the adapter {cell.adapter}: it has no server process"
+            raise RtmeterError(message, field=field, value=getattr(cell, field), remedy="leave it out")
+    return probe, None
+
+
+def run_cell(cell: Cell, path: Path, stop: Stop, on_progress: OnProgress) -> dict[str, Any]:
+    """Measures the cell and stores it at ``path``; returns its cell.json.
+
+    A run that fails is stored as failed, with whatever it measured. Raises RtmeterError only if the
+    result cannot be written: what there is of it is then in ``<path>.partial``.
+    """
+    new = store.NewCell(path)
+    started = datetime.now(UTC)
+    try:
+        probe, server = probes_for(cell)
+        with store.writing(new.folder):
+            outcome = run_probes(cell, probe, server, new.folder, stop, on_progress)
+    except RtmeterError as error:
+        outcome = Outcome("failed", error)
+    logs = Logs(new.folder / store.CLIENT_LOG, new.folder / store.SERVER_LOG)
+    record = record_cell(cell, outcome, logs, new.folder, started, datetime.now(UTC))
+    tidy(new.folder, keep_logs=cell.keep_log or record["status"] == "failed" or not record["valid"])
+    new.finish(record)
+    return record

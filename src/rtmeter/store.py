@@ -1,0 +1,212 @@
+"""Results on disk (spec/results.md): cells being written, cells to be read, queries over them."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import shutil
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rtmeter.errors import RtmeterError
+from rtmeter.matrix import slug
+from rtmeter.rows import Samples
+from rtmeter.statistics.quantities import Columns
+
+if TYPE_CHECKING:
+    import duckdb
+
+CELL, SAMPLES, RUN, CAMPAIGN = "cell.json", "samples.parquet", "run.json", "campaign.yaml"
+CLIENT_LOG, SERVER_LOG, STDERR = "probe.rtlog", "server.rtlog", "probe.stderr"
+PARTIAL = ".partial"
+CELL_FORMAT, RUN_FORMAT, VERSION = "rtmeter-cell", "rtmeter-run", 1
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turns what the file system refuses into an RtmeterError that names the path and what to do."""
+    try:
+        yield
+    except OSError as error:
+        remedies = {
+            errno.ENOSPC: "free space there, then measure again",
+            errno.EDQUOT: "free space there, then measure again",
+            errno.EACCES: "choose a folder you may write to",
+            errno.EROFS: "choose a folder you may write to",
+        }
+        raise RtmeterError(
+            f"cannot be written: {(error.strerror or str(error)).lower()}",
+            field="results",
+            value=str(error.filename or path),
+            remedy=remedies.get(error.errno or 0, "choose another folder with --out"),
+        ) from None
+
+
+class NewCell:
+    """A cell being written: into ``<path>.partial``, which becomes ``path`` when it is whole.
+
+    A cell that is there already stays until then. As a context manager it leaves what was written in
+    ``.partial`` if it ends without finish() or discard().
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.folder = path.with_name(path.name + PARTIAL)
+        with writing(path):
+            shutil.rmtree(self.folder, ignore_errors=True)
+            self.folder.mkdir(parents=True)
+
+    def finish(self, record: Mapping[str, Any]) -> None:
+        """Writes cell.json and gives the folder its name; the data are on the disk before that."""
+        with writing(self.folder):
+            text = json.dumps({"format": CELL_FORMAT, "version": VERSION} | dict(record), indent=1)
+            (self.folder / CELL).write_text(text + "\n", encoding="utf-8")
+            for file in self.folder.iterdir():
+                _sync(file)
+            if self.path.exists():
+                shutil.rmtree(self.path)
+            self.folder.rename(self.path)
+            _sync(self.path.parent)
+
+    def discard(self) -> None:
+        """Leaves nothing behind."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def machine_name() -> str:
+    """The host's name as a folder's."""
+    return slug(socket.gethostname()) or "machine"
+
+
+def new_run_folder(out: Path, campaign: str) -> Path:
+    """``<out>/<machine>/<campaign>/<run>``, not yet there; runs are named by the time they start (UTC)."""
+    parent = out / machine_name() / slug(campaign)
+    name = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    taken = (parent / name, *(parent / f"{name}-{n}" for n in range(2, 1000)))
+    return next(folder for folder in taken if not folder.exists())
+
+
+def latest_run(out: Path, campaign: str) -> Path | None:
+    """The folder of the campaign's last run on this machine, if there is one."""
+    runs = (out / machine_name() / slug(campaign)).glob(f"*/{RUN}")
+    return max(
+        (run.parent for run in runs),
+        key=lambda run: read_json(run / RUN, RUN_FORMAT)["started"],
+        default=None,
+    )
+
+
+def write_run(folder: Path, run: Mapping[str, Any], campaign: str) -> None:
+    """Writes run.json and campaign.yaml of a run that starts."""
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / CAMPAIGN).write_text(campaign, encoding="utf-8")
+        text = json.dumps({"format": RUN_FORMAT, "version": VERSION} | dict(run), indent=1)
+        (folder / RUN).write_text(text + "\n", encoding="utf-8")
+
+
+def read_json(path: Path, form: str) -> dict[str, Any]:
+    """A cell.json or run.json. Raises RtmeterError if it is none, or of another version."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RtmeterError(
+            f"cannot be read: {(error.strerror or '').lower()}", where=str(path), remedy="check the path"
+        ) from None
+    except ValueError:
+        content = None
+    if not isinstance(content, dict) or content.get("format") != form:
+        raise RtmeterError(f"is no {form}", where=str(path), remedy="measure again")
+    if content.get("version") != VERSION:
+        raise RtmeterError(
+            f"has version {content.get('version')}, this rtmeter reads version {VERSION}",
+            where=str(path),
+            remedy="read it with the rtmeter that wrote it, or a newer one",
+        )
+    return content
+
+
+def is_cell(folder: Path) -> bool:
+    """Whether the folder holds a cell that is whole."""
+    return (folder / CELL).is_file() and not folder.name.endswith(PARTIAL)
+
+
+def find_cells(path: Path) -> list[Path]:
+    """The cell at the path, or all cells under it: runs by name, each in its running order.
+
+    Raises RtmeterError if there is none.
+    """
+    if is_cell(path):
+        return [path]
+    cells = [file.parent for file in path.rglob(CELL) if is_cell(file.parent)]
+    if not cells:
+        raise RtmeterError(
+            "holds no cell" if path.is_dir() else "is not there",
+            field="path",
+            value=str(path),
+            remedy="give a folder that `rtmeter measure` or `rtmeter run` wrote",
+        )
+    order: dict[Path, dict[str, int]] = {}
+    for run in {cell.parent for cell in cells if (cell.parent / RUN).is_file()}:
+        order[run] = {cell: n for n, cell in enumerate(read_json(run / RUN, RUN_FORMAT)["cells"])}
+    return sorted(cells, key=lambda c: (c.parent, order.get(c.parent, {}).get(c.name, -1), c.name))
+
+
+def load_cell(folder: Path) -> dict[str, Any]:
+    """The content of the cell's cell.json."""
+    return read_json(folder / CELL, CELL_FORMAT)
+
+
+def statistics_meta(cell: Mapping[str, Any]) -> dict[str, Any]:
+    """What the statistics need to know of a cell, from its cell.json."""
+    config = cell["config"]
+    keys = ("period_ns", "timeout_ns", "deadline_ns", "loss_timeout_ns", "in_flight")
+    return {
+        "measurement": cell["measurement"],
+        "mode": cell["mode"],
+        "warm_up": config.get("warm_up", 0),
+        "counters": cell["counters"],
+    } | {key: config.get(key) for key in keys}
+
+
+def chunks(folder: Path) -> Callable[[], Iterator[Columns]]:
+    """A function that starts anew over the cell's samples: all columns, in the order of k."""
+    samples = Samples(folder / SAMPLES)
+    columns = sorted(samples.columns - {"k", "status", "warm_up"})
+    return lambda: samples.chunks(*columns)
+
+
+def connect(path: Path) -> duckdb.DuckDBPyConnection:
+    """A DuckDB connection with the view ``samples``: every sample under the path, where it lies.
+
+    Its columns are those of samples.parquet, and ``cell``: the cell's folder relative to the path.
+    """
+    import duckdb
+
+    cells = [cell for cell in find_cells(path) if (cell / SAMPLES).is_file()]
+    if not cells:
+        raise RtmeterError("holds no samples", field="path", value=str(path), remedy="measure again")
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE cells (number INTEGER, filename VARCHAR, cell VARCHAR)")
+    names = [(n, str(cell / SAMPLES), str(cell.relative_to(path))) for n, cell in enumerate(cells)]
+    connection.executemany("INSERT INTO cells VALUES (?, ?, ?)", names)
+    files = ", ".join("'" + name.replace("'", "''") + "'" for _, name, _ in names)
+    connection.execute(
+        "CREATE VIEW samples AS SELECT cells.cell, s.* EXCLUDE (filename) FROM "
+        f"read_parquet([{files}], union_by_name=true, filename=true, hive_partitioning=false) s "
+        "JOIN cells USING (filename)"
+    )
+    return connection

@@ -1,0 +1,86 @@
+"""YAML with the line of every value, so that an error can say where it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from rtmeter.errors import RtmeterError
+
+KeyPath = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A YAML file: its text, its data, and the line (from 1) of each value by its path of keys."""
+
+    path: Path
+    text: str
+    data: Any
+    lines: dict[KeyPath, int]
+
+    def where(self, *keys: str | int) -> str:
+        """``file:line`` of the value at the path of keys, or of the nearest one around it."""
+        path = keys
+        while path and path not in self.lines:
+            path = path[:-1]
+        return f"{self.path}:{self.lines.get(path, 1)}"
+
+
+def read(path: Path) -> Document:
+    """Raises RtmeterError with file and line for what is no YAML, or has a key twice."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
+        raise RtmeterError(
+            f"cannot be read: {reason}", field="campaign", value=str(path), remedy="give a YAML file"
+        ) from None
+    lines: dict[KeyPath, int] = {}
+    try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        data = None if root is None else _Builder(path, lines).build(root, ())
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = mark.line + 1 if mark else 1
+        problem = getattr(error, "problem", None) or str(error)
+        raise RtmeterError(
+            f"is not YAML: {problem}", where=f"{path}:{line}", remedy="check indentation and quotes there"
+        ) from None
+    return Document(path, text, data, lines)
+
+
+class _Builder(yaml.constructor.SafeConstructor):
+    def __init__(self, path: Path, lines: dict[KeyPath, int]) -> None:
+        super().__init__()
+        self._path, self._lines = path, lines
+
+    def build(self, node: yaml.Node, at: KeyPath) -> Any:
+        self._lines[at] = node.start_mark.line + 1
+        if len(at) > 16:
+            raise RtmeterError("is nested too deeply", where=self._where(node), remedy="see spec/campaign.md")
+        if isinstance(node, yaml.SequenceNode):
+            return [self.build(child, (*at, i)) for i, child in enumerate(node.value)]
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, at)
+        return self.construct_object(node)
+
+    def _mapping(self, node: yaml.MappingNode, at: KeyPath) -> dict[str, Any]:
+        data: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            key = str(key_node.value)
+            if key in data:
+                raise RtmeterError(
+                    f"is there twice, first in line {self._lines[(*at, key)]}",
+                    field=key,
+                    where=self._where(key_node),
+                    remedy="remove one of them",
+                )
+            data[key] = self.build(value_node, (*at, key))
+        return data
+
+    def _where(self, node: yaml.Node) -> str:
+        return f"{self._path}:{node.start_mark.line + 1}"
