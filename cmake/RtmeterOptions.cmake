@@ -2,6 +2,8 @@
 add_library(rtmeter_options INTERFACE)
 target_compile_options(rtmeter_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
                                                  $<$<BOOL:${RTMETER_WERROR}>:-Werror>)
+# Logs of more than 2 GiB on 32-bit systems too.
+target_compile_definitions(rtmeter_options INTERFACE _FILE_OFFSET_BITS=64)
 # GCC 12 warns of strings that overlap where none do (its bug 105651).
 target_compile_options(
   rtmeter_options
