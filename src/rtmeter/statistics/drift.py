@@ -1,0 +1,164 @@
+"""Does the delay of a loop grow, and why?
+
+The delay is start - release of every release that was served, on a grid that never moves; its trend is that
+of block medians.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from rtmeter.statistics.quantities import Ints
+from rtmeter.statistics.tail import block_edges
+from rtmeter.statistics.trend import Floats, Trend, trend
+from rtmeter.statistics.views import LATER
+
+Bools = npt.NDArray[np.bool_]
+Growth = Literal["bounded", "drifting", "overloaded", "skipping"]
+Cause = Literal["clock_rate", "relative_rearming", "executed_cycles", "work_longer_than_period"]
+
+BLOCKS = 100
+FEWEST_BLOCKS = 10
+
+BACK_TO_BACK = 0.01
+"""A cycle that starts within this share of the period after the last one's end did not sleep."""
+
+PIECE = 1 << 20
+
+MOST_CLOCK_RATE = 500e-6
+"""Two clocks of one machine differ by less than this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """What became of the delay over a run.
+
+    ``trend`` is None when there are too few served releases. ``skipped``: releases passed over;
+    ``periods_jumped``: whole periods by which the delay's level jumped; ``causes``: those of
+    docs/method-judgement.md that fit.
+    """
+
+    growth: Growth
+    trend: Trend | None
+    skipped: int
+    periods_jumped: int
+    causes: tuple[Cause, ...]
+
+
+def drift(
+    delay_ns: Ints,
+    period_ns: int,
+    skipped: Bools | None = None,
+    busy_ns: Ints | None = None,
+    clock_rate: float | None = None,
+) -> Drift:
+    """Classifies the growth of a delay.
+
+    ``delay_ns``: start - release of each release in order, shape (n,); LATER where it was lost.
+    ``skipped``: where a release was passed over (its delay is not looked at); None: nowhere. ``busy_ns``:
+    completion - start of each, where the work is known. ``clock_rate``: known relative rate between the
+    clocks of loop and grid, where it was measured.
+    """
+    edges = block_edges(len(delay_ns), min(BLOCKS, len(delay_ns)))
+    quartiles = _quartiles(delay_ns, skipped, edges)
+    filled = ~np.isnan(quartiles[:, 1])
+    passed = 0 if skipped is None else int(np.count_nonzero(skipped))
+    otherwise: Growth = "skipping" if passed else "bounded"
+    if np.count_nonzero(filled) < FEWEST_BLOCKS:
+        return Drift(otherwise, None, passed, 0, ())
+    medians = quartiles[filled, 1]
+    jitter = float(np.median(quartiles[filled, 2] - quartiles[filled, 0]))
+    middle_s = ((edges[:-1] + edges[1:] - 1) / 2)[filled] * (period_ns / 1e9)
+    found = trend(middle_s, medians, len(delay_ns) * period_ns / 1e9, jitter)
+    if found.significant and found.slope_ns_per_s > 0 and _overloaded(delay_ns, period_ns, skipped, busy_ns):
+        return Drift("overloaded", found, passed, 0, ("work_longer_than_period",))
+    last = _settled(delay_ns, skipped, max(0, len(delay_ns) - PIECE), len(delay_ns))
+    if jumped := _whole_periods(medians, last, period_ns):
+        return Drift("skipping", found, passed, jumped, () if passed else ("executed_cycles",))
+    wrapped = np.abs(medians[2:] - medians[:-2]).max() > period_ns / 2
+    if found.significant and not (passed and wrapped):
+        return Drift("drifting", found, passed, 0, _causes(last, found, clock_rate))
+    return Drift(otherwise, found, passed, 0, ())
+
+
+def _quartiles(delay: Ints, skipped: Bools | None, edges: Ints) -> Floats:
+    """Quartiles of the settled delays of each block, shape (blocks, 3); NaN where there are none."""
+    quartiles = np.full((len(edges) - 1, 3), np.nan)
+    for block, (start, end) in enumerate(itertools.pairwise(edges)):
+        present = _settled(delay, skipped, start, end)
+        if len(present):
+            quartiles[block] = np.percentile(present, (25, 50, 75), method="lower")
+    return quartiles
+
+
+def _settled(delay: Ints, skipped: Bools | None, start: int, end: int) -> Ints:
+    """The delays of the releases that were served and not followed by a skip, whose stall they show."""
+    part = delay[start:end]
+    settled = part != LATER
+    if skipped is not None:
+        following = skipped[start + 1 : end + 1]
+        settled &= ~skipped[start:end]
+        settled[: len(following)] &= ~following
+    return part if settled.all() else part[settled]
+
+
+def _whole_periods(medians: Floats, delay: Ints, period_ns: int) -> int:
+    """By how many whole periods the delay's level jumped; 0 if it changed otherwise too.
+
+    Nineteen in twenty block medians, and nine in ten of the single delays at the end, lie a whole number
+    of periods after the first block's, give or take a twentieth or a tenth of a period.
+    """
+    since = (medians - medians[0]) / period_ns
+    single = (delay - medians[0]) / period_ns
+    whole = np.rint(since)
+    near = np.count_nonzero(np.abs(since - whole) < 0.05) >= 0.95 * len(since)
+    locked = np.count_nonzero(np.abs(single - np.rint(single)) < 0.1) >= 0.9 * len(single)
+    return int(np.ptp(whole)) if near and locked else 0
+
+
+def _overloaded(delay: Ints, period_ns: int, skipped: Bools | None, busy: Ints | None) -> bool:
+    """Whether most cycles that followed each other began as soon as the one before had ended."""
+    if busy is None:
+        return False
+    pairs = back_to_back = 0
+    for start in range(0, len(delay), PIECE):
+        part = slice(start, start + PIECE + 1)
+        ran = delay[part] != LATER
+        if skipped is not None:
+            ran &= ~skipped[part]
+        followed = ran[:-1] & ran[1:]
+        idle = (period_ns + np.diff(delay[part]) - busy[part][:-1])[followed]
+        pairs += len(idle)
+        back_to_back += int(np.count_nonzero(idle <= BACK_TO_BACK * period_ns))
+    return back_to_back > 0.5 * pairs
+
+
+def _causes(delay: Ints, found: Trend, clock_rate: float | None) -> tuple[Cause, ...]:
+    """What explains a drift in a loop that has slack.
+
+    Where each cycle is armed relative to the last one every lateness stays: the delay is a random walk,
+    and its increments over many cycles spread as far as their number makes them. Where another clock's
+    grid times the cycles they spread no further than those over one cycle.
+    """
+    rate = found.slope_ns_per_s * 1e-9
+    if clock_rate is not None and found.lower_ns_per_s <= clock_rate * 1e9 <= found.upper_ns_per_s:
+        return ("clock_rate",)
+    many = max(2, len(delay) // 20)
+    spread = np.square(_range(np.diff(delay)))
+    walks = spread > 0 and np.square(_range(delay[many:] - delay[:-many])) > 0.3 * many * spread
+    causes: list[Cause] = []
+    if not walks and abs(rate) < MOST_CLOCK_RATE:
+        causes.append("clock_rate")
+    if rate > 0 and (walks or spread == 0):
+        causes.append("relative_rearming")
+    return tuple(causes)
+
+
+def _range(values: Ints) -> float:
+    low, high = np.percentile(values, (25, 75))
+    return float(high - low)

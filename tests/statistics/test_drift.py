@@ -1,0 +1,227 @@
+import numpy as np
+import pytest
+from processes import CLUSTERED, INDEPENDENT, Process
+from rates import Rates, Sized
+from scipy.signal import lfilter
+from scipy.stats import theilslopes
+
+from rtmeter.statistics.drift import Drift, drift
+from rtmeter.statistics.trend import inflation, trend
+from rtmeter.statistics.views import LATER
+
+MS = 1_000_000
+MINUTE = 60_000
+"""Releases of a minute at 1 kHz."""
+
+
+def jitter(generator: np.random.Generator, n: int = MINUTE) -> np.ndarray:
+    return generator.normal(100_000, 50_000, n)
+
+
+def whole(values: np.ndarray) -> np.ndarray:
+    return np.rint(values).astype(np.int64)
+
+
+def correlated(generator: np.random.Generator, n: int, decay: float) -> np.ndarray:
+    """First-order process of 50 us about 100 us that forgets by ``decay`` a release."""
+    steps = generator.normal(0, 50_000 * np.sqrt(1 - decay**2), n + 20_000)
+    return 100_000 + lfilter([1], [1, -decay], steps)[20_000:]
+
+
+def test_a_microsecond_a_second_is_found_within_a_minute(
+    generator: np.random.Generator, rates: Rates, sized: Sized
+) -> None:
+    runs = sized("runs", reduced=200, full=2000)
+    slope = np.arange(MINUTE)
+    found = sum(drift(whole(jitter(generator) + slope), MS).growth == "drifting" for _ in range(runs))
+    rates.at_least(0.99, found, runs, "drift of 1 us/s under 50 us jitter found within 60 s")
+
+
+@pytest.mark.parametrize("process", INDEPENDENT + CLUSTERED, ids=lambda process: process.name)
+def test_no_drift_is_seen_in_stationary_data(
+    process: Process, generator: np.random.Generator, rates: Rates, sized: Sized
+) -> None:
+    runs = sized("runs", reduced=50, full=2000)
+    alarms = sum(drift(process.draw(generator, MINUTE), MS).growth != "bounded" for _ in range(runs))
+    rates.at_most(0.05, alarms, runs, f"drift-free data called drifting, {process.name}")
+
+
+@pytest.mark.parametrize("decay", [0.99, 0.999, 0.9999])
+def test_no_drift_is_seen_in_what_remembers_for_seconds(
+    decay: float, generator: np.random.Generator, rates: Rates, sized: Sized
+) -> None:
+    runs = sized("runs", reduced=50, full=2000)
+    alarms = sum(
+        drift(whole(correlated(generator, MINUTE, decay)), MS).growth != "bounded" for _ in range(runs)
+    )
+    rates.at_most(0.05, alarms, runs, f"drift-free data called drifting, autocorrelation {decay}")
+
+
+def test_the_slope_and_what_it_comes_to_are_stated(generator: np.random.Generator) -> None:
+    found = drift(whole(jitter(generator) + 5 * np.arange(MINUTE)), MS).trend
+    assert found is not None
+    assert found.lower_ns_per_s <= 5_000 <= found.upper_ns_per_s
+    assert found.accumulated_ns == pytest.approx(300_000, rel=0.02)
+
+
+def test_the_slope_is_scipys(generator: np.random.Generator) -> None:
+    time = np.arange(60.0)
+    medians = whole(generator.normal(0, 50, 60) + 3 * time).astype(np.float64)
+    ours, theirs = trend(time, medians, 60.0), theilslopes(medians, time, 0.99)
+    assert ours.slope_ns_per_s == pytest.approx(theirs.slope)
+    if inflation(medians - ours.slope_ns_per_s * time) == 1:
+        assert ours.lower_ns_per_s == pytest.approx(theirs.low_slope, rel=0.05)
+        assert ours.upper_ns_per_s == pytest.approx(theirs.high_slope, rel=0.05)
+
+
+def test_a_drift_without_jitter_is_exact() -> None:
+    found = drift(7 * np.arange(10_000), MS)
+    assert found.growth == "drifting"
+    assert found.trend is not None and found.trend.slope_ns_per_s == pytest.approx(7_000)
+    assert found.trend.accumulated_ns == pytest.approx(70_000)
+
+
+def test_constant_data_are_bounded() -> None:
+    found = drift(np.full(10_000, 5), MS)
+    assert found.growth == "bounded"
+    assert found.trend is not None and found.trend.accumulated_ns == 0
+
+
+def test_three_releases_are_too_few_to_tell() -> None:
+    assert drift(np.array([1, 2, 3]), MS) == Drift("bounded", None, 0, 0, ())
+
+
+def test_growth_far_below_the_jitter_is_no_drift(generator: np.random.Generator) -> None:
+    values = whole(jitter(generator, 10_000_000))
+    assert drift(values + np.arange(10_000_000) // 5_000, MS).growth == "bounded"
+
+
+# Skips: the released grid passes by, served delays do not grow.
+
+
+def stalls(generator: np.random.Generator, rate_of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Delays under ``skip``: at each release a stall of some periods begins with its probability."""
+    delay = whole(np.abs(jitter(generator, len(rate_of))))
+    skipped = np.zeros(len(rate_of), dtype=np.bool_)
+    for at in np.flatnonzero(generator.random(len(rate_of)) < rate_of):
+        length = int(generator.integers(2, 12))
+        delay[at] += length * MS
+        skipped[at + 1 : at + length] = True
+    return delay, skipped
+
+
+@pytest.mark.parametrize("last", [0.001, 0.02, 0.2], ids="ending at {} stalls a release".format)
+def test_skips_are_never_called_drift(
+    last: float, generator: np.random.Generator, rates: Rates, sized: Sized
+) -> None:
+    runs = sized("runs", reduced=10, full=200)
+    growing = np.linspace(0.0005, last, MINUTE)
+    for _ in range(runs):
+        delay, skipped = stalls(generator, growing)
+        found = drift(delay, MS, skipped)
+        assert found.growth == "skipping"
+        assert found.skipped == np.count_nonzero(skipped)
+
+
+@pytest.mark.parametrize("teeth", [0.6, 1.0, 1.7, 5.0, 80.0])
+def test_a_timer_whose_phase_wraps_is_skipping(teeth: float, generator: np.random.Generator) -> None:
+    for first in np.linspace(0, 0.94, 12):
+        phase = first + np.linspace(0, teeth, MINUTE)
+        skipped = np.diff(np.floor(phase), prepend=0) != 0
+        if not skipped[: MINUTE // 20 * 19].any():
+            continue  # it grew nearly all the time
+        delay = whole(phase % 1 * MS + generator.exponential(5_000, MINUTE))
+        assert drift(delay, MS, skipped).growth == "skipping"
+
+
+@pytest.mark.parametrize("jumps", [1, 3, 40, 5000])
+def test_skips_counted_as_executed_cycles_are_skips(jumps: int, generator: np.random.Generator) -> None:
+    """Comparing with executed cycles adds a period for each skip."""
+    at = generator.choice(np.arange(5_000, MINUTE - 5_000), jumps, replace=False)
+    delay = np.zeros(MINUTE)
+    delay[at] = MS
+    found = drift(whole(np.cumsum(delay) + generator.exponential(5_000, MINUTE)), MS)
+    assert found.growth == "skipping"
+    assert found.causes == ("executed_cycles",)
+    assert found.periods_jumped == pytest.approx(jumps, rel=0.05)
+
+
+def test_a_drift_stays_one_when_some_releases_were_skipped(generator: np.random.Generator) -> None:
+    delay, skipped = stalls(generator, np.full(MINUTE, 0.001))
+    found = drift(delay + 5 * np.arange(MINUTE), MS, skipped)
+    assert found.growth == "drifting" and found.skipped > 0
+
+
+def cycles(work: np.ndarray, wait_for: str, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Delay and work of cycles under ``catch_up``: armed for the ``grid`` or ``relative`` to the last."""
+    late = np.abs(generator.normal(20_000, 5_000, len(work)))
+    start, delays, free = 0.0, [], 0.0
+    for k in range(len(work)):
+        due = k * MS if wait_for == "grid" else start + MS
+        start = max(due + late[k], free) if k else 0.0
+        free = start + work[k]
+        delays.append(start - k * MS)
+    return whole(np.array(delays)), whole(work)
+
+
+def test_work_longer_than_the_period_is_overload(generator: np.random.Generator) -> None:
+    delay, busy = cycles(generator.uniform(0.9, 1.2, 20_000) * MS, "grid", generator)
+    found = drift(delay, MS, busy_ns=busy)
+    assert found.growth == "overloaded"
+    assert found.causes == ("work_longer_than_period",)
+
+
+def test_work_of_two_periods_is_overload_and_no_skip(generator: np.random.Generator) -> None:
+    delay, busy = cycles(np.full(20_000, 2.0 * MS), "grid", generator)
+    assert drift(delay, MS, busy_ns=busy).growth == "overloaded"
+
+
+def test_an_absolute_wait_is_bounded(generator: np.random.Generator) -> None:
+    delay, busy = cycles(generator.uniform(0.5, 1.1, 20_000) * MS, "grid", generator)
+    assert drift(delay, MS, busy_ns=busy).growth == "bounded"
+
+
+def test_relative_rearming_is_named(generator: np.random.Generator) -> None:
+    delay, busy = cycles(generator.uniform(0.1, 0.3, 20_000) * MS, "relative", generator)
+    found = drift(delay, MS, busy_ns=busy)
+    assert found.growth == "drifting"
+    assert found.causes == ("relative_rearming",)
+    assert found.trend is not None
+    assert found.trend.slope_ns_per_s == pytest.approx(20_000 * 1_000, rel=0.02)
+
+
+def test_a_clock_of_another_rate_is_named(generator: np.random.Generator) -> None:
+    found = drift(whole(jitter(generator) + 20e-6 * MS * np.arange(MINUTE)), MS)
+    assert found.causes == ("clock_rate",)
+
+
+def test_a_measured_clock_rate_settles_the_cause(generator: np.random.Generator) -> None:
+    delay = whole(jitter(generator) + 0.01 * MS * np.arange(MINUTE))
+    assert drift(delay, MS).causes == ()
+    assert drift(delay, MS, clock_rate=0.01).causes == ("clock_rate",)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_drift_has_a_direction(sign: int, generator: np.random.Generator) -> None:
+    found = drift(whole(jitter(generator) + sign * 5 * np.arange(MINUTE)), MS).trend
+    assert found is not None and np.sign(found.accumulated_ns) == sign
+
+
+def test_autocorrelation_widens_the_interval(generator: np.random.Generator) -> None:
+    independent = np.mean([inflation(generator.normal(size=100)) for _ in range(200)])
+    dependent = np.mean([inflation(correlated(generator, 100, 0.8)) for _ in range(50)])
+    assert 1 <= independent < 1.1
+    assert dependent > 5
+
+
+def test_blocks_without_a_served_release_are_left_out(generator: np.random.Generator) -> None:
+    skipped = np.zeros(MINUTE, dtype=np.bool_)
+    skipped[10_000:25_000] = True
+    assert drift(whole(jitter(generator)), MS, skipped).growth == "skipping"
+
+
+def test_lost_releases_are_no_skips(generator: np.random.Generator) -> None:
+    delay = whole(jitter(generator))
+    delay[::3] = LATER
+    assert drift(delay, MS).growth == "bounded"
+    assert drift(np.full(1000, LATER), MS) == Drift("bounded", None, 0, 0, ())
