@@ -42,6 +42,7 @@ std::vector<std::string> needed(const rtm_run& run) {
   return {};
 }
 
+// Cells of a line, without the blanks and the quotes around them.
 Cells split(std::string line) {
   if (!line.empty() && line.back() == '\r') line.pop_back();
   Cells cells{""};
@@ -51,6 +52,8 @@ Cells split(std::string line) {
     else if (c != ' ' && c != '\t')
       cells.back() += c;
   }
+  for (std::string& cell : cells)
+    if (cell.size() >= 2 && cell.front() == '"' && cell.back() == '"') cell = cell.substr(1, cell.size() - 2);
   return cells;
 }
 

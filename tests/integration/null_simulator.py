@@ -1,0 +1,139 @@
+"""What the null adapter's script must lead to, by the definitions alone: an independent simulator.
+
+Shares no code with the probe or the package. Times are integers in nanoseconds; a script is a list of rows
+by column name, None where the cell is empty; row k is for release k, from the start again when it ends.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from typing import Any
+
+Row = dict[str, Any]
+Script = list[dict[str, Any]]
+
+
+def simulate(config: dict[str, Any], script: Script, t0: int) -> tuple[list[Row], dict[str, int]]:
+    """The rows of a run that nothing interrupts, and its reply counters. ``t0`` is the first release, for
+    one-shot timers the moment the first shot is armed."""
+    releases = config["warm_up"] + config["samples"]
+    inputs = [script[k % len(script)] for k in range(releases)]
+    counters = Counter(late_after_lost=0, duplicate=0, out_of_order=0, corrupted=0)
+    if config["measurement"] == "roundtrip":
+        rows, counters = round_trips(config, inputs, t0)
+    elif config.get("mode") == "one_shot":
+        rows = one_shots(config, inputs, t0)
+    else:
+        rows = grid(config, inputs, t0)
+    for k, row in enumerate(rows):
+        row |= {"k": k, "warm_up": k < config["warm_up"]}
+    return rows, dict(counters)
+
+
+def one_shots(config: dict[str, Any], inputs: Script, t0: int) -> list[Row]:
+    rows, armed, timeout = [], t0, config["timeout_ns"]
+    patience = 10 * timeout + 1_000_000_000
+    for given in inputs:
+        row: Row = {"armed_before_ns": armed, "armed_after_ns": armed, "status": "lost"}
+        end = armed + patience
+        if given["fire_delay_ns"] is not None and timeout + given["fire_delay_ns"] <= patience:
+            end = armed + timeout + given["fire_delay_ns"]
+            row |= {"callback_ns": end, "status": "served"}
+        rows.append(row)
+        armed = end
+    return rows
+
+
+def grid(config: dict[str, Any], inputs: Script, t0: int) -> list[Row]:
+    """wakeup, periodic timer and cycle: one release after the other on one thread."""
+    rows: list[Row] = []
+    free: int | None = None  # the moment the work of the release before ended
+    for k, given in enumerate(inputs):
+        release = t0 + k * config["period_ns"]
+        row: Row = {"release_ns": release}
+        rows.append(row)
+        if config["overrun"] == "skip" and free is not None and release < free:
+            row |= {"status": "skipped", "free_ns": free}
+            continue
+        row["status"] = "served"
+        if config["measurement"] == "timer":
+            free = no_earlier(release + given["fire_delay_ns"], free)
+            row["callback_ns"] = free
+            continue
+        wake = no_earlier(release + given["wake_delay_ns"], free)
+        free = wake
+        if config["measurement"] == "wakeup":
+            row["wake_ns"] = wake
+            continue
+        row |= {"start_ns": wake, "request_sent_ns": wake}
+        request, respond = given["request_delay_ns"], given["respond_delay_ns"]
+        free = wake + config["loss_timeout_ns"]
+        if request is None or respond is None or wake + request + respond > free:
+            row["status"] = "lost"
+        else:
+            received = wake + request
+            free = received + respond
+            row |= {
+                "request_received_ns": received,
+                "response_sent_ns": received,
+                "response_received_ns": free,
+            }
+    return rows
+
+
+def no_earlier(at: int, free: int | None) -> int:
+    return at if free is None else max(at, free)
+
+
+def round_trips(config: dict[str, Any], inputs: Script, t0: int) -> tuple[list[Row], Counter[str]]:
+    """First every ping is sent, then the replies are met in the order of their arrival.
+
+    That can be told apart because what frees the sender is known when it sends: in ``open`` the send
+    itself, with one in flight the reply's arrival or the loss timeout.
+    """
+    loss, closed = config["loss_timeout_ns"], config["in_flight"] == "one"
+    rows: list[Row] = []
+    arrivals: list[tuple[int, int, int, str]] = []  # (time, k, copy, fate)
+    free: int | None = None
+    for k, given in enumerate(inputs):
+        release = t0 + k * config["period_ns"]
+        if config["overrun"] == "skip" and free is not None and release < free:
+            rows.append({"release_ns": release, "status": "skipped", "free_ns": free})
+            continue
+        sent = no_earlier(release + given["wake_delay_ns"], free)
+        rows.append({"release_ns": release, "sent_ns": sent, "status": "lost"})
+        delay, fate = given["reply_delay_ns"], given["fate"]
+        replied = delay is not None and fate != "corrupt" and delay <= loss
+        if delay is not None:
+            for copy in range(2 if fate == "duplicate" else 1):
+                heapq.heappush(arrivals, (sent + delay, k, copy, fate))
+        free = sent if not closed else sent + (delay if replied else loss)
+        if replied:
+            rows[-1] |= {"status": "served", "received_ns": sent + delay}
+    return rows, count_replies(config, rows, arrivals)
+
+
+def count_replies(
+    config: dict[str, Any], rows: list[Row], arrivals: list[tuple[int, int, int, str]]
+) -> Counter[str]:
+    """Late, double, overtaken and corrupted replies to measured pings, until every release is settled."""
+    counters = Counter(late_after_lost=0, duplicate=0, out_of_order=0, corrupted=0)
+    loss = config["loss_timeout_ns"]
+    settled = max(row.get("received_ns", row["sent_ns"] + loss) for row in rows if "sent_ns" in row)
+    newest = -1
+    while arrivals:
+        time, k, copy, fate = heapq.heappop(arrivals)
+        if time > settled:
+            break
+        measured = k >= config["warm_up"]
+        if fate == "corrupt":
+            counters["corrupted"] += measured
+        elif copy:
+            counters["duplicate"] += measured
+        elif rows[k]["status"] == "lost":
+            counters["late_after_lost"] += measured
+        else:
+            counters["out_of_order"] += measured and k < newest
+            newest = max(newest, k)
+    return counters
