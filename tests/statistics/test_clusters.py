@@ -3,13 +3,15 @@ import itertools
 import numpy as np
 import pytest
 from processes import Process, armax_tail
+from rates import Rates, Sized
 
 from rtmeter.statistics.clusters import (
+    INDEX_NOISE,
+    chance_run_length,
     decluster,
     dependence,
     extremal_index,
     extremal_index_runs,
-    improbable_gap,
     longest_run,
     run_length_of,
 )
@@ -78,12 +80,26 @@ def test_a_burst_of_few_misses_is_one_cluster_where_all_else_is_independent(
     assert found.design_effect > 4
 
 
-def test_independent_misses_keep_nearly_all_their_worth(generator: np.random.Generator) -> None:
+@pytest.mark.parametrize("exceedances", [50, 100, 400, 2000])
+def test_independent_exceedances_are_seldom_found_dependent(
+    exceedances: int, generator: np.random.Generator, rates: Rates, sized: Sized
+) -> None:
+    runs, n = sized("runs", reduced=300, full=5000), 50 * exceedances
+    false = 0
+    for _ in range(runs):
+        at = np.sort(generator.choice(n, exceedances, replace=False))
+        theta = extremal_index(at)
+        false += theta is not None and theta < 1 - INDEX_NOISE / np.sqrt(exceedances)
+    rates.at_most(0.015, false, runs, f"{exceedances} independent exceedances called dependent")
+
+
+@pytest.mark.parametrize("share", [1e-4, 0.004, 0.05])
+def test_independent_misses_keep_all_their_worth(share: float, generator: np.random.Generator) -> None:
     effects = []
-    for _ in range(50):
-        misses = np.flatnonzero(generator.random(100_000) < 0.004)
+    for _ in range(200):
+        misses = np.flatnonzero(generator.random(100_000) < share)
         effects.append(dependence(misses, misses, 0, 100_000).design_effect)
-    assert 1 <= np.mean(effects) < 1.15
+    assert np.mean(np.array(effects) == 1) > 0.9
 
 
 def test_clustered_misses_are_deflated_by_what_geometric_clusters_cost(
@@ -97,7 +113,7 @@ def test_clustered_misses_are_deflated_by_what_geometric_clusters_cost(
     assert np.mean(effects) == pytest.approx((2 - 0.4) / 0.4, rel=0.2)
 
 
-def test_gaps_are_improbable_only_among_few_misses() -> None:
-    assert improbable_gap(5, 600_000) == 1200
-    assert improbable_gap(1000, 600_000) == 1
-    assert improbable_gap(0, 600_000) == 1
+def test_gaps_are_beyond_chance_only_among_few_misses() -> None:
+    assert chance_run_length(5, 600_000) == 1200
+    assert chance_run_length(1000, 600_000) == 0
+    assert chance_run_length(0, 600_000) == 0

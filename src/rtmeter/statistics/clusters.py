@@ -7,6 +7,7 @@ exceedances come singly.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,10 @@ Indices = npt.NDArray[np.int64]
 
 FEWEST_FOR_INDEX = 20
 """Exceedances below which no extremal index is estimated."""
+
+INDEX_NOISE = 2.3
+"""Of m independent exceedances the estimated index is below 1 - 2.3 / sqrt(m) in one case of a hundred
+(tests/statistics/test_clusters.py): above that, independence is believed and bounds are exact."""
 
 MOST_EXCEEDANCES = 400
 """Exceedances at which the dependence near the deadline is looked at when there are fewer misses."""
@@ -105,26 +110,29 @@ def longest_run(at: Indices) -> int:
     return int(decluster(at, 1).sizes.max(initial=0))
 
 
-def improbable_gap(exceedances: int, n: int) -> int:
-    """A gap so short that one of independent exceedances would show it in one run of 20.
+def chance_run_length(exceedances: int, n: int) -> int:
+    """A gap so short that independent exceedances would show it in one run of 20 only; 0 if none is.
 
     Among m independent exceedances of n releases, about m^2 r / n pairs of neighbours are at most r apart.
     """
-    return max(1, int(0.05 * n / exceedances**2)) if exceedances else 1
+    return int(0.05 * n / exceedances**2) if exceedances else 0
 
 
 def dependence(misses: Indices, near: Indices, threshold_ns: int, n: int) -> Dependence:
     """What n releases are worth for the ratio of ``misses``.
 
     ``near``: exceedances of ``threshold_ns``, the misses themselves if they are many, else of a lower
-    threshold: few misses say little about how they cluster. The design effect is the largest of three:
-    (2 - theta) / theta, that of geometric cluster sizes at ``near``; that of the clusters found at
-    ``near``; that of the clusters found among the misses.
+    threshold: few misses say little about how they cluster. The design effect is the largest of
+    (2 - theta) / theta, that of geometric cluster sizes, and that of the clusters found, where either of
+    the two is dependent; and that of the clusters of misses, however few.
     """
-    theta = extremal_index(near)
-    run_length = 1 if theta is None else run_length_of(near, theta)
-    clusters = decluster(misses, max(run_length, improbable_gap(len(misses), n)))
-    effects = [1.0, clusters.design_effect]
-    if theta is not None:
-        effects += [(2 - theta) / theta, decluster(near, run_length).design_effect]
-    return Dependence(threshold_ns, len(near), theta, clusters, max(effects))
+    run_length, effects = chance_run_length(len(misses), n), [1.0]
+    for at in (near, misses):
+        theta = extremal_index(at)
+        if theta is not None and theta < 1 - INDEX_NOISE / math.sqrt(len(at)):
+            apart = run_length_of(at, theta)
+            run_length = max(run_length, apart)
+            effects += [(2 - theta) / theta, decluster(at, apart).design_effect]
+    clusters = decluster(misses, run_length)
+    effect = max(*effects, clusters.design_effect)
+    return Dependence(threshold_ns, len(near), extremal_index(near), clusters, effect)
