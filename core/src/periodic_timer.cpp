@@ -39,8 +39,11 @@ void PeriodicTimer::on_fire(void* user, const rtm_fire* fire) {
 void PeriodicTimer::run() noexcept {
   const std::int64_t first_ns = b_.clock.first_release_ns(b_.config.period_ns);
   heard_ns_.store(first_ns, std::memory_order_relaxed);  // silence counts from here
-  if (b_.drive == RTM_SLEEP_THEN_SPIN_SOME) ticks_.fix(first_ns);
-  b_.session.arm(timer_, b_.clock.now_ns());
+  const std::int64_t armed_ns = b_.clock.now_ns();
+  b_.session.arm(timer_, armed_ns);
+  // A sleep shall find the tick ready: the sleeps follow the timer by half a period.
+  if (b_.drive == RTM_SLEEP_THEN_SPIN_SOME)
+    ticks_.fix(b_.clock.scripted() ? first_ns : armed_ns + b_.config.period_ns * 3 / 2);
   switch (b_.drive) {
     case RTM_SPIN: return spin();
     case RTM_POLL: return poll();
