@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cstddef>
 #include <cstring>
+#include <optional>
 
 #include "rtmeter/adapter.hpp"
 
@@ -17,20 +18,21 @@ namespace {
 constexpr const char* kIpRemedy = "give IP or IP:port, such as 192.168.0.2:7400 or [::1]:7400";
 
 struct HostPort {
-  std::string host, port;
+  std::string host;
+  std::optional<std::string> port;
 };
 
-// An IPv6 address has colons of its own, so its port needs brackets before it.
+// An IPv6 address has colons of its own, so a port needs brackets before it.
 HostPort split(const std::string& text) {
   if (!text.empty() && text.front() == '[') {
     const auto end = text.find(']');
-    if (end == std::string::npos) return {text, ""};
-    const std::string rest = text.substr(end + 1);
-    if (rest.empty()) return {text.substr(1, end - 1), ""};
-    return rest.front() == ':' ? HostPort{text.substr(1, end - 1), rest.substr(1)} : HostPort{text, ""};
+    if (end + 1 == text.size()) return {text.substr(1, end - 1), std::nullopt};
+    if (end == std::string::npos || text[end + 1] != ':') return {text, std::nullopt};
+    return {text.substr(1, end - 1), text.substr(end + 2)};
   }
   const auto colon = text.find(':');
-  if (colon == std::string::npos || text.find(':', colon + 1) != std::string::npos) return {text, ""};
+  if (colon == std::string::npos || text.find(':', colon + 1) != std::string::npos)
+    return {text, std::nullopt};
   return {text.substr(0, colon), text.substr(colon + 1)};
 }
 
@@ -38,7 +40,7 @@ HostPort split(const std::string& text) {
 
 Address ip_address(const std::string& text, const std::string& field) {
   const HostPort parts = split(text);
-  const std::string port = parts.port.empty() ? "0" : parts.port;
+  const std::string port = parts.port.value_or("0");
   unsigned number = 0;
   const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
   if (error != std::errc() || end != port.data() + port.size() || number > 65535)

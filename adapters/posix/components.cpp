@@ -4,7 +4,7 @@
 
 #include <array>
 #include <deque>
-#include <thread>
+#include <utility>
 
 #include "bell.hpp"
 #include "mapping.hpp"
@@ -65,24 +65,37 @@ class Executor final : public Loop {
 // An executor with a thread of its own, which has the creator's policy, priority and affinity.
 class ExecutorThread {
  public:
-  explicit ExecutorThread(int number) : thread_([this] { run(); }) {
-    pthread_setname_np(thread_.native_handle(), ("posix-comp-" + std::to_string(number)).c_str());
+  explicit ExecutorThread(int number) {
+    constexpr std::size_t kStackBytes = 256 << 10;  // mlockall takes all of it
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, kStackBytes);
+    errno = pthread_create(&thread_, &attributes, &ExecutorThread::run, this);
+    pthread_attr_destroy(&attributes);
+    if (errno != 0)
+      throw system_error("option components", "two_threads", "cannot start a thread",
+                         "raise the limits of threads, memory and real-time priority (ulimit -u, -l, -r)");
+    pthread_setname_np(thread_, ("posix-comp-" + std::to_string(number)).c_str());
   }
+  ExecutorThread(const ExecutorThread&) = delete;
+  ExecutorThread& operator=(const ExecutorThread&) = delete;
   ~ExecutorThread() {
     ended_.store(true);
     executor_.interrupt();
-    thread_.join();
+    pthread_join(thread_, nullptr);
   }
   Executor& executor() noexcept { return executor_; }
 
  private:
-  void run() noexcept {
-    while (!ended_.load()) executor_.spin(-1);
+  static void* run(void* self_pointer) noexcept {
+    auto* self = static_cast<ExecutorThread*>(self_pointer);
+    while (!self->ended_.load()) self->executor_.spin(-1);
+    return nullptr;
   }
 
   Executor executor_;
   std::atomic<bool> ended_{false};
-  std::thread thread_;  // last: it uses the others
+  pthread_t thread_{};
 };
 
 class Components final : public Messaging {

@@ -110,6 +110,9 @@ void* Posix::create_node(const std::string& name) {
 
 void* Posix::create_timer(void* node, const rtm_timer_spec& spec, rtm_timer_traits& traits) {
   if (timer_ == nullptr) return Adapter::create_timer(node, spec, traits);
+  if (std::exchange(has_timer_, true))
+    throw rtmeter::SetupError("timer", "a second one", "this adapter makes one timer a run",
+                              "measure one timer");
   traits = timer_->configure(spec, overrun_);
   return timer_.get();
 }

@@ -47,6 +47,7 @@ class Posix final : public rtmeter::Adapter {
   std::string make_;  // option timer, transport or components in effect
   rtm_overrun overrun_;
   std::unique_ptr<Timer> timer_;
+  bool has_timer_ = false;  // the core has it
   std::unique_ptr<Messaging> messaging_;
   Loop* loop_ = nullptr;  // of the timer or the messaging; a wake-up needs none
 };

@@ -1,0 +1,110 @@
+// Cycle: request and response between two components, on two threads or one.
+#include <dirent.h>
+
+#include <thread>
+
+#include "harness.hpp"
+
+namespace rtmeter_posix {
+namespace {
+
+std::size_t thread_count() {
+  std::size_t count = 0;
+  DIR* tasks = opendir("/proc/self/task");
+  while (const dirent* entry = readdir(tasks)) count += entry->d_name[0] == '.' ? 0 : 1;
+  closedir(tasks);
+  return count;
+}
+
+class ComponentsTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    Asked asked;
+    asked.measurement = RTM_CYCLE;
+    asked.options = {{"components", GetParam()}};
+    instance_ = std::make_unique<Instance>(asked);
+    ASSERT_TRUE(instance_->started()) << instance_->error().message;
+    void* a = instance_->node("a");
+    void* b = instance_->node("b");
+    request_ = instance_->publisher(a, "request");
+    response_ = instance_->publisher(b, "response");
+    ASSERT_NE(instance_->subscriber(b, "request", &ComponentsTest::on_request, this), nullptr);
+    ASSERT_NE(instance_->subscriber(a, "response", &ComponentsTest::on_response, this), nullptr);
+  }
+
+  bool two_threads() const { return std::string(GetParam()) == "two_threads"; }
+
+  void send(std::uint64_t sequence) {
+    const std::uint8_t data[] = {1, 2, 3, 4, 5, 6, 7, static_cast<std::uint8_t>(sequence)};
+    ASSERT_EQ(instance_->publish(request_, {sequence, data, sizeof data}), 0);
+  }
+
+  static void on_request(void* user, const rtm_message* m) {
+    auto* self = static_cast<ComponentsTest*>(user);
+    self->responder_ = std::this_thread::get_id();
+    EXPECT_EQ(self->instance_->publish(self->response_, *m), 0);
+  }
+  static void on_response(void* user, const rtm_message* m) {
+    auto* self = static_cast<ComponentsTest*>(user);
+    EXPECT_EQ(std::this_thread::get_id(), self->main_);
+    EXPECT_EQ(m->sequence, self->responses_++);
+    EXPECT_EQ(m->bytes, 8U);
+    EXPECT_EQ(m->data[7], static_cast<std::uint8_t>(m->sequence));
+  }
+
+  const std::size_t threads_before_ = thread_count();
+  const std::thread::id main_ = std::this_thread::get_id();
+  std::unique_ptr<Instance> instance_;
+  void* request_ = nullptr;
+  void* response_ = nullptr;
+  std::atomic<std::thread::id> responder_{};
+  std::uint64_t responses_ = 0;
+};
+
+TEST_P(ComponentsTest, EveryRequestIsAnsweredByTheRightThread) {
+  EXPECT_EQ(thread_count(), threads_before_ + (two_threads() ? 1 : 0));
+  for (std::uint64_t k = 0; k < 2000; ++k) {
+    send(k);
+    while (responses_ <= k)
+      if (k % 2 == 0)
+        ASSERT_EQ(instance_->wait(60'000'000'000), 0);
+      else
+        ASSERT_EQ(instance_->spin_some(), 0);
+    ASSERT_EQ(responses_, k + 1);
+  }
+  EXPECT_EQ(responder_.load() == main_, !two_threads());
+  instance_->stop();
+  EXPECT_EQ(thread_count(), threads_before_);
+}
+
+TEST_P(ComponentsTest, SeveralMayBeUnderWay) {
+  for (std::uint64_t k = 0; k < 10; ++k) send(k);
+  while (responses_ < 10) ASSERT_EQ(instance_->wait(60'000'000'000), 0);
+  EXPECT_EQ(instance_->wait(1'000'000), 0);
+  EXPECT_EQ(responses_, 10U);
+}
+
+TEST_P(ComponentsTest, InterruptEndsAWait) {
+  for (int n = 0; n < 50; ++n) {
+    std::thread other([this] { instance_->interrupt(); });
+    EXPECT_EQ(n % 2 == 0 ? instance_->spin(INT64_MAX) : instance_->wait(-1), 0);
+    other.join();
+  }
+}
+
+TEST_P(ComponentsTest, ATopicHasOnePublisherAndOneMailbox) {
+  void* node = instance_->node("c");
+  EXPECT_EQ(instance_->publisher(node, "request"), nullptr);
+  EXPECT_STREQ(instance_->error().field, "topic");
+  EXPECT_EQ(instance_->subscriber(node, "request", &ComponentsTest::on_request, this), nullptr);
+  EXPECT_STREQ(instance_->error().value, "request");
+  void* nobody = instance_->publisher(node, "unheard");
+  const std::uint8_t data[8] = {};
+  EXPECT_NE(instance_->publish(nobody, {1, data, sizeof data}), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Options, ComponentsTest, ::testing::Values("two_threads", "same_thread"),
+                         [](const auto& option) { return std::string(option.param); });
+
+}  // namespace
+}  // namespace rtmeter_posix
