@@ -41,6 +41,7 @@ class Companion {
 };
 
 TEST(Audit, TellsEveryThreadAndItsSettings) {
+  SKIP_UNDER_EMULATION();
   NEEDS_CAPABILITY(CAP_SYS_NICE);
   EXPECT_EQ(
       in_child([] {

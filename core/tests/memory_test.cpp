@@ -89,6 +89,7 @@ TEST(LockMemory, AnMlockallThatDoesNothingIsFound) {
 }
 
 TEST(PrefaultStack, LaterUseDoesNotFault) {
+  SKIP_UNDER_EMULATION();
   std::int64_t without = 0, with = 0;
   std::thread([&] { without = faults_of([] { use_stack(kBytes); }); }).join();
   EXPECT_GT(without, 0) << "the control case must fault";
@@ -129,6 +130,7 @@ TEST(PrefaultStack, WhatFitsBarelyFits) {
 }
 
 TEST(PrefaultHeap, LaterUseDoesNotFault) {
+  SKIP_UNDER_EMULATION();
   SKIP_UNDER_SANITIZERS();
   EXPECT_NE(in_child([] { return std::to_string(faults_of([] { use_heap(kBytes); })); }), "0")
       << "the control case must fault";
@@ -142,6 +144,7 @@ TEST(PrefaultHeap, LaterUseDoesNotFault) {
 }
 
 TEST(PrefaultHeap, LaterUseByAThreadDoesNotFaultWhereTheThreadPrefaults) {
+  SKIP_UNDER_EMULATION();
   SKIP_UNDER_SANITIZERS();
   EXPECT_EQ(in_child([] {
               std::int64_t with = -1;
@@ -155,6 +158,7 @@ TEST(PrefaultHeap, LaterUseByAThreadDoesNotFaultWhereTheThreadPrefaults) {
 }
 
 TEST(PrefaultHeap, MoreThanThereIsIsRefused) {
+  SKIP_UNDER_EMULATION();
   SKIP_UNDER_SANITIZERS();
   const std::string said = in_child([] {
     limit(RLIMIT_AS, 256 << 20);
