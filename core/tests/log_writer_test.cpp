@@ -78,6 +78,7 @@ TEST_F(LogWriterTest, LaysOutMagicHeadersAndFramesAsSpecified) {
   EXPECT_EQ(file.size(), log.bytes());
   EXPECT_EQ(file.substr(12, 8), std::string("RBF\x01H\0\0\0", 8));
   const SampleLog written = read_sample_log(path_);
+  EXPECT_EQ(written.head, std::string("\x89RTM\r\n\x1a\n\x01\0\0\0", 12));
   ASSERT_EQ(written.kinds(), "HHRE");
   EXPECT_EQ(written.whole_bytes, written.file_bytes);
   EXPECT_EQ(written.frames[0].content, header_.dump());
