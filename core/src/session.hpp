@@ -46,7 +46,10 @@ class Session {
   void spin(std::int64_t timeout_ns) noexcept { count(adapter_.spin(self_, timeout_ns)); }
   void wait(std::int64_t timeout_ns) noexcept { count(adapter_.wait(self_, timeout_ns)); }
   void spin_some() noexcept { count(adapter_.spin_some(self_)); }
-  void interrupt() noexcept { adapter_.interrupt(self_); }
+  // Nothing to interrupt where the middleware was not started (wakeup, before: none).
+  void interrupt() noexcept {
+    if (self_ != nullptr) adapter_.interrupt(self_);
+  }
   std::uint64_t refused_calls() const noexcept { return refused_.load(std::memory_order_relaxed); }
 
  private:
