@@ -10,7 +10,7 @@ from typing import Any
 
 from rtmeter import store, version
 from rtmeter.errors import RtmeterError
-from rtmeter.model import Cell, Doubt, Outcome
+from rtmeter.model import Cell, Doubt, Outcome, Requirement, Verdict
 from rtmeter.samples import LogReader, Recovery, write_parquet
 from rtmeter.statistics.summary import summarise
 from rtmeter.verdict import judge, refuse
@@ -141,37 +141,37 @@ def _log_doubts(client: Recovery | None, server: Mapping[str, Any]) -> list[Doub
 def _findings(
     cell: Cell, record: Mapping[str, Any], folder: Path, has_rows: bool, doubts: list[Doubt]
 ) -> dict[str, Any]:
-    """Summary, verdict and validity; what makes the cell invalid is added to the doubts."""
-    meta = store.statistics_meta(record)
-    summary = None
-    invalid = [f"the run failed: {record['error']['message']}"] if record["error"] else []
+    """Summary, validity and verdict; what makes the cell invalid is added to the doubts."""
+    found: dict[str, Any] = {"summary": None, "verdict": None}
+    invalid = bool(record["error"] or record["missing"])
     if overflow := record["counters"].get("overflow", 0):
-        invalid.append(f"{overflow} rows were lost to a full ring: the writer could not keep up")
-        doubts.append(Doubt("ring_overflow", invalid[-1], "give the writer a CPU of its own"))
-    if record["missing"] and not record["error"]:
-        invalid.append("rows are missing from the log")
-    chunks = store.chunks(folder) if has_rows else None
-    if chunks:
-        summary = summarise(meta, chunks)
-        problems = summary.pop("problems")
-        invalid += problems
-        doubts += [
-            Doubt("violated_identity", problem, "the samples do not add up") for problem in problems
-        ]
+        invalid = True
+        message = f"{overflow:,} rows were lost to a full ring: the writer could not keep up"
+        doubts.append(Doubt("ring_overflow", message, "leave the writer a CPU of its own"))
+    if has_rows:
+        summary = summarise(store.statistics_meta(record), store.chunks(folder))
+        for problem in summary.pop("problems"):
+            invalid = True
+            doubts.append(Doubt("samples_do_not_add_up", problem, "report this as a defect"))
+        found["summary"] = summary
     else:
         (folder / store.SAMPLES).unlink(missing_ok=True)
-    verdict = None
+    found["valid"] = not invalid
     if cell.requirement is not None:
-        reason = invalid[0] if invalid else "nothing was measured" if chunks is None else None
-        if chunks is None or reason:
-            verdict = refuse(meta, cell.requirement, reason or "")
-        else:
-            verdict = judge(meta, chunks, cell.requirement)
-    return {
-        "valid": not invalid,
-        "summary": summary,
-        "verdict": asdict(verdict) if verdict else None,
-    }
+        found["verdict"] = asdict(judge_cell({**record, **found}, folder, cell.requirement))
+    return found
+
+
+def judge_cell(record: Mapping[str, Any], folder: Path, requirement: Requirement) -> Verdict:
+    """The verdict of a cell in ``folder`` by its samples; an error if they must not be judged."""
+    meta = store.statistics_meta(record)
+    if record["error"]:
+        return refuse(meta, requirement, f"the run failed: {record['error']['message']}")
+    if not record["valid"]:
+        return refuse(meta, requirement, "the result is invalid: see its warnings")
+    if record["summary"] is None:
+        return refuse(meta, requirement, "nothing was measured")
+    return judge(meta, store.chunks(folder), requirement)
 
 
 def _stamp(time: datetime) -> str:

@@ -34,11 +34,14 @@ def probes_for(cell: Cell) -> tuple[probes.Probe, probes.Probe | None]:
     return probe, None
 
 
-def run_cell(cell: Cell, path: Path, stop: Stop, on_progress: OnProgress) -> dict[str, Any]:
+def run_cell(
+    cell: Cell, path: Path, stop: Stop, on_progress: OnProgress, *, keep_empty: bool = True
+) -> dict[str, Any]:
     """Measures the cell and stores it at ``path``; returns its cell.json.
 
-    A run that fails is stored as failed, with whatever it measured. Raises RtmeterError only if the
-    result cannot be written: what there is of it is then in ``<path>.partial``.
+    A run that fails is stored as failed, with whatever it measured; unless ``keep_empty``, not if that
+    is nothing. Raises RtmeterError only if the result cannot be written: what there is of it is then in
+    ``<path>.partial``.
     """
     new = store.NewCell(path)
     started = datetime.now(UTC)
@@ -51,5 +54,8 @@ def run_cell(cell: Cell, path: Path, stop: Stop, on_progress: OnProgress) -> dic
     logs = Logs(new.folder / store.CLIENT_LOG, new.folder / store.SERVER_LOG)
     record = record_cell(cell, outcome, logs, new.folder, started, datetime.now(UTC))
     tidy(new.folder, keep_logs=cell.keep_log or record["status"] == "failed" or not record["valid"])
-    new.finish(record)
+    if keep_empty or record["summary"] or (new.folder / store.STDERR).exists():
+        new.finish(record)
+    else:
+        new.discard()
     return record

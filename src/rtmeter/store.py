@@ -11,7 +11,7 @@ import socket
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from rtmeter.errors import RtmeterError
 from rtmeter.matrix import slug
@@ -50,13 +50,14 @@ def writing(path: Path) -> Iterator[None]:
 class NewCell:
     """A cell being written: into ``<path>.partial``, which becomes ``path`` when it is whole.
 
-    A cell that is there already stays until then. As a context manager it leaves what was written in
-    ``.partial`` if it ends without finish() or discard().
+    A cell that is there already stays until then. As a context manager it leaves nothing behind unless
+    it was finished.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.folder = path.with_name(path.name + PARTIAL)
+        self._made = [parent for parent in self.folder.parents if not parent.exists()]
         with writing(path):
             shutil.rmtree(self.folder, ignore_errors=True)
             self.folder.mkdir(parents=True)
@@ -74,8 +75,31 @@ class NewCell:
             _sync(self.path.parent)
 
     def discard(self) -> None:
-        """Leaves nothing behind."""
+        """Leaves nothing behind, not even the folders that were made for it."""
         shutil.rmtree(self.folder, ignore_errors=True)
+        for parent in self._made:
+            with contextlib.suppress(OSError):  # it holds something else by now
+                parent.rmdir()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.folder.exists():
+            self.discard()
+
+
+def check_free(path: Path, field: str) -> None:
+    """Raises RtmeterError if a cell at the path would take the place of something.
+
+    A cell that failed before it measured anything is nothing.
+    """
+    taken = path.exists() and (not path.is_dir() or any(path.iterdir()))
+    if taken and is_cell(path):
+        taken = load_cell(path)["summary"] is not None
+    if taken:
+        remedy = "choose another folder, or remove it"
+        raise RtmeterError("holds something already", field=field, value=str(path), remedy=remedy)
 
 
 def _sync(path: Path) -> None:
@@ -190,23 +214,49 @@ def chunks(folder: Path) -> Callable[[], Iterator[Columns]]:
 
 
 def connect(path: Path) -> duckdb.DuckDBPyConnection:
-    """A DuckDB connection with the view ``samples``: every sample under the path, where it lies.
+    """A DuckDB connection with the view ``samples``: every sample under the path, read where it lies.
 
-    Its columns are those of samples.parquet, and ``cell``: the cell's folder relative to the path.
+    Its columns are ``cell``, the cell's folder relative to the path, and those of samples.parquet.
     """
     import duckdb
 
-    cells = [cell for cell in find_cells(path) if (cell / SAMPLES).is_file()]
-    if not cells:
+    files = [str(cell / SAMPLES) for cell in find_cells(path) if (cell / SAMPLES).is_file()]
+    if not files:
         raise RtmeterError("holds no samples", field="path", value=str(path), remedy="measure again")
     connection = duckdb.connect()
-    connection.execute("CREATE TABLE cells (number INTEGER, filename VARCHAR, cell VARCHAR)")
-    names = [(n, str(cell / SAMPLES), str(cell.relative_to(path))) for n, cell in enumerate(cells)]
-    connection.executemany("INSERT INTO cells VALUES (?, ?, ?)", names)
-    files = ", ".join("'" + name.replace("'", "''") + "'" for _, name, _ in names)
+    around = len(f"{path}/"), len(f"/{SAMPLES}")
     connection.execute(
-        "CREATE VIEW samples AS SELECT cells.cell, s.* EXCLUDE (filename) FROM "
-        f"read_parquet([{files}], union_by_name=true, filename=true, hive_partitioning=false) s "
-        "JOIN cells USING (filename)"
+        f"CREATE VIEW samples AS SELECT substr(filename, {around[0]} + 1, "
+        f"greatest(0, length(filename) - {sum(around)})) AS cell, * EXCLUDE (filename) "
+        f"FROM read_parquet([{', '.join(map(_quoted, files))}], union_by_name=true, filename=true, "
+        "hive_partitioning=false)"
     )
     return connection
+
+
+def export(path: Path, out: Path, form: str) -> None:
+    """Writes every sample under the path into one file, as ``csv`` or ``parquet``.
+
+    Of several cells it has the column ``cell``.
+    """
+    import duckdb
+
+    settings = {"csv": "FORMAT csv, HEADER", "parquet": "FORMAT parquet, COMPRESSION zstd"}.get(form)
+    if settings is None:
+        raise RtmeterError("is no format", field="--format", value=form, remedy="choose csv or parquet")
+    columns = "* EXCLUDE (cell)" if is_cell(path) else "*"
+    partial = out.with_name(out.name + PARTIAL)
+    with connect(path) as connection, writing(out):
+        try:
+            target = _quoted(str(partial))
+            connection.execute(f"COPY (SELECT {columns} FROM samples) TO {target} ({settings})")
+            partial.replace(out)
+        except duckdb.Error as error:
+            reason = str(error).splitlines()[0]
+            raise RtmeterError(reason, where=str(out), remedy="check the path, and the space there") from None
+        finally:
+            partial.unlink(missing_ok=True)
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

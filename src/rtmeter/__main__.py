@@ -1,0 +1,5 @@
+"""`python -m rtmeter`."""
+
+from rtmeter.cli import main
+
+main()

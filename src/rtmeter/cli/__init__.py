@@ -1,0 +1,99 @@
+"""The command line: one file per command, each imported only when it is the one that runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+
+import typer
+
+from rtmeter.cli import exit_codes
+from rtmeter.cli.output import print_error
+from rtmeter.errors import RtmeterError
+
+COMMANDS = {
+    "measure": "Measure one cell, given by options.",
+    "run": "Measure every cell of a campaign file.",
+    "summary": "Show counts and quantiles of measured cells.",
+    "report": "Write an HTML report of measured cells.",
+    "verdict": "Judge measured cells by a deadline.",
+    "adapters": "List the middlewares that can be measured here.",
+    "export": "Write samples as CSV or Parquet.",
+    "recover": "Make a cell of a sample log that was left alone or damaged.",
+}
+"""Command → one line of help; rtmeter.cli.<command> has the function and an example."""
+
+_EPILOG = (
+    "Exit codes: 0 pass (or nothing to judge), 1 error, 2 requirement not met, 3 inconclusive. "
+    "Example: rtmeter measure wakeup --adapter posix --period 1ms --duration 10s --deadline 1ms"
+)
+
+
+def application(chosen: str | None) -> typer.Typer:
+    """The whole command line; only the chosen command is imported, the others stand by name."""
+    app = typer.Typer(
+        add_completion=False, no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False
+    )
+    app.callback(epilog=_EPILOG)(_top)
+    for name, line in COMMANDS.items():
+        if name == chosen:
+            module = import_module(f"rtmeter.cli.{name}")
+            text = f"{line}\n\n{module.DETAILS}\n\n[bold]Example:[/bold] [cyan]{module.EXAMPLE}[/cyan]"
+            app.command(name, help=text)(module.command)
+        else:
+            app.command(name, help=line)(_not_chosen)
+    return app
+
+
+def _not_chosen() -> None:
+    raise AssertionError("another command was chosen")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from rtmeter import version
+
+        print(version())
+        raise typer.Exit
+
+
+def _top(
+    _: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
+) -> None:
+    """Measures how punctual a robot's middleware is on this machine, and judges it by a deadline."""
+
+
+def run(argv: list[str]) -> int:
+    """Runs the command line and returns its exit code; every error is printed once, none is raised."""
+    as_json = "--json" in argv
+    try:
+        chosen = next((a for a in argv if not a.startswith("-")), None)
+        command = typer.main.get_command(application(chosen))
+        code = command.main(argv, prog_name="rtmeter", standalone_mode=False)
+        return code if isinstance(code, int) else exit_codes.PASS
+    except RtmeterError as error:
+        print_error(error, as_json=as_json)
+    except BrokenPipeError:  # whoever read our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except KeyboardInterrupt:
+        print_error(RtmeterError("interrupted"), as_json=as_json)
+    except Exception as error:
+        # A mistyped command line: typer's exceptions, whose classes differ between its versions.
+        if not hasattr(error, "format_message"):
+            raise
+        if type(error).__name__ != "NoArgsIsHelpError":  # that one has printed the help
+            print_error(_usage_error(error), as_json=as_json)
+    return exit_codes.ERROR
+
+
+def _usage_error(error: Exception) -> RtmeterError:
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "rtmeter"
+    message = str(error.format_message()).rstrip(".")  # type: ignore[attr-defined]
+    return RtmeterError(message, remedy=f"see `{command} --help`")
+
+
+def main() -> None:
+    """The `rtmeter` command."""
+    sys.exit(run(sys.argv[1:]))

@@ -1,0 +1,27 @@
+"""What the exit code says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+PASS, ERROR, FAIL, INCONCLUSIVE = 0, 1, 2, 3
+_WORST_FIRST = (ERROR, FAIL, INCONCLUSIVE, PASS)
+_OF_OUTCOME = {"pass": PASS, "fail": FAIL, "inconclusive": INCONCLUSIVE, "error": ERROR}
+
+
+def of_outcome(outcome: str) -> int:
+    """The exit code of a verdict."""
+    return _OF_OUTCOME[outcome]
+
+
+def of_cell(record: Mapping[str, Any]) -> int:
+    """The exit code of a measured cell: an error unless it is complete and valid, else its verdict's."""
+    if record["status"] != "complete" or not record["valid"]:
+        return ERROR
+    return of_outcome(record["verdict"]["outcome"]) if record["verdict"] else PASS
+
+
+def worst(codes: Iterable[int]) -> int:
+    """The worst of several, in the order error, fail, inconclusive, pass."""
+    return min(codes, key=_WORST_FIRST.index, default=PASS)

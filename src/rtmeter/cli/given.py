@@ -1,0 +1,83 @@
+"""The options of a cell as command-line options, made from their one declaration."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+import typer
+from pydantic.fields import FieldInfo
+
+from rtmeter.config import CellOptions
+from rtmeter.errors import RtmeterError
+
+_PAIRS = {"options": "--option", "server_options": "--server-option"}
+
+
+def flag(name: str) -> str:
+    """The command-line option of a field: ``loss_timeout`` → ``--loss-timeout``."""
+    head, _, key = name.partition(".")
+    if head in _PAIRS:
+        return f"{_PAIRS[head]} {key}".rstrip()
+    return name if head == "measurement" else "--" + head.replace("_", "-")
+
+
+def with_cell_options(function: Callable[..., int]) -> Callable[..., int]:
+    """Gives a command every option of a cell: its ``**given`` takes them; its own are keyword-only."""
+    own = inspect.signature(function, eval_str=True).parameters.values()
+    fields = [_parameter(name, info) for name, info in CellOptions.model_fields.items()]
+    function.__signature__ = inspect.Signature([*fields, *(p for p in own if p.kind == p.KEYWORD_ONLY)])  # type: ignore[attr-defined]
+    return function
+
+
+def collect(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What was given on the command line, as CellOptions takes it."""
+    collected = {name: value for name, value in given.items() if value not in (None, False, [])}
+    for name in _PAIRS:
+        if name in collected:
+            collected[name] = dict(_pair(name, text) for text in collected[name])
+    return collected
+
+
+def as_flag(error: RtmeterError) -> RtmeterError:
+    """The error with its field as the command-line option that it is."""
+    if error.field is not None and error.field.partition(".")[0] in CellOptions.model_fields:
+        error.field = flag(error.field)
+    return error
+
+
+def _pair(name: str, text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise RtmeterError(
+            "is no key=value", field=_PAIRS[name], value=text, remedy="write e.g. transport=udp"
+        )
+    return key, value
+
+
+def _parameter(name: str, info: FieldInfo) -> inspect.Parameter:
+    if name == "measurement":
+        kind: Any = Annotated[str, typer.Argument(help=info.description, metavar=_metavar(info))]
+        return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind)
+    meant_for = CellOptions.meant_for(name)
+    settings: dict[str, Any] = {"help": info.description, "show_default": False}
+    if meant_for:
+        settings["rich_help_panel"] = f"Only for {', '.join(meant_for)}"
+    if info.annotation is bool:
+        kind, default = Annotated[bool, typer.Option(flag(name), **settings)], False
+    elif name in _PAIRS:
+        option = typer.Option(_PAIRS[name], metavar="KEY=VALUE", **settings)
+        kind, default = Annotated[list[str] | None, option], None
+    else:
+        kind = Annotated[str | None, typer.Option(flag(name), metavar=_metavar(info), **settings)]
+        default = None
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+
+
+def _metavar(info: FieldInfo) -> str:
+    """The choices, else the first example."""
+    for kind in (info.annotation, *get_args(info.annotation)):
+        if get_origin(kind) is Literal:
+            return "|".join(get_args(kind))
+    return str(info.examples[0]) if info.examples else "NAME"

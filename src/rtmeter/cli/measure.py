@@ -1,0 +1,65 @@
+"""rtmeter measure: one cell from options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rtmeter.cli import exit_codes
+from rtmeter.cli.given import as_flag, collect, with_cell_options
+from rtmeter.errors import RtmeterError
+
+EXAMPLE = (
+    "rtmeter measure wakeup --adapter posix --period 1ms --duration 10s --scheduling fifo:80 --deadline 1ms"
+)
+DETAILS = (
+    "Times and sizes are written with their unit: 400us, 10ms, 128KiB. With --deadline the exit code is the "
+    "verdict. Ctrl-C ends the run and keeps what was measured."
+)
+
+
+@with_cell_options
+def command(
+    *,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for the cell (default: one under results/).")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    **given: Any,
+) -> int:
+    """Measures, stores and shows the cell."""
+    from rtmeter import matrix, runner, store
+    from rtmeter.campaign import resolve_script
+    from rtmeter.cli.interrupt import stopping
+    from rtmeter.cli.output import print_json
+    from rtmeter.cli.progress import progress_for
+    from rtmeter.cli.summary import cell_summary
+    from rtmeter.cli.tables import show_cell
+    from rtmeter.config import CellOptions
+
+    try:
+        options = CellOptions.from_given(resolve_script(collect(given), Path.cwd()))
+        cell = matrix.cell_from(options, matrix.cell_id(options, None, {}), {})
+        runner.probes_for(cell)
+    except RtmeterError as error:
+        raise as_flag(error) from None
+    path = out or store.new_run_folder(Path("results"), "measure") / cell.id
+    store.check_free(path, "--out")
+    with stopping() as stop, progress_for([cell]) as progress:
+        record = runner.run_cell(cell, path, stop, progress.watch(0, cell), keep_empty=False)
+    if record["error"]:
+        raise as_flag(error_of(record, path))
+    if as_json:
+        print_json(cell_summary(record, path))
+    else:
+        show_cell(record, path)
+    return exit_codes.of_cell(record)
+
+
+def error_of(record: Mapping[str, Any], path: Path) -> RtmeterError:
+    """Why the cell failed; ``where`` is its folder if something was measured."""
+    words = {key: record["error"][key] for key in ("field", "value", "remedy")}
+    return RtmeterError(record["error"]["message"], where=str(path) if record["summary"] else None, **words)

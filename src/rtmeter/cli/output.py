@@ -1,0 +1,43 @@
+"""Printing: results to standard output, everything else to standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from rtmeter.errors import RtmeterError
+
+_NARROWEST = 140  # columns where standard output is no terminal: tables are not to be squeezed
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A rich console that neither colours nor squeezes what goes into a file."""
+    from rich.console import Console
+
+    found = Console(stderr=stderr, highlight=False)
+    if not found.is_terminal:
+        found.width = max(found.width, _NARROWEST)
+    return found
+
+
+def print_json(value: Any) -> None:
+    """The one JSON object of ``--json``."""
+    print(json.dumps(value, indent=1))
+
+
+def print_error(error: RtmeterError, *, as_json: bool) -> None:
+    """The error, once: a line on standard error, and with ``--json`` the object on standard output."""
+    print(f"rtmeter: {error}", file=sys.stderr)
+    if as_json:
+        print_json({"error": error.to_json()})
+
+
+def microseconds(ns: float | str | None) -> str:
+    """Nanoseconds as microseconds with one decimal; ``lost`` stays, None is a dash."""
+    if ns is None:
+        return "-"
+    return ns if isinstance(ns, str) else f"{ns / 1000:,.1f}"

@@ -1,0 +1,107 @@
+"""Progress of one or many cells on standard error: a live bar on a terminal, else a line now and then."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from rtmeter.cli.output import console, microseconds
+from rtmeter.model import Cell
+from rtmeter.values import format_duration
+
+Event = Mapping[str, Any]
+Show = Callable[[str, float, bool], None]
+"""(what to say, share of the cell done, whether the cell ended)"""
+
+_LINE_EVERY_S = 10.0
+
+
+class Progress:
+    """Turns the probes' progress into words: cells done and to come, time left, live maximum, losses."""
+
+    def __init__(self, cells: Sequence[Cell], show: Show) -> None:
+        self._cells, self._show = cells, show
+        self._planned_ns = [_planned_ns(cell) for cell in cells]
+
+    def watch(self, index: int, cell: Cell) -> Callable[[Event], None]:
+        """To be called with every progress event of the cell, which starts now."""
+        self._say(index, cell, "starts", 0.0)
+        return lambda event: self._say(index, cell, _words(event), _share(event))
+
+    def ended(self, index: int, record: Mapping[str, Any]) -> None:
+        """The cell ended and is stored."""
+        verdict = record["verdict"]
+        invalid = "" if record["valid"] or record["error"] else ", invalid"
+        words = (
+            record["status"] + invalid + (f": {verdict['outcome']}, {verdict['reason']}" if verdict else "")
+        )
+        if record["error"]:
+            words = f"failed: {record['error']['message']}"
+        self._show(f"{self._place(index)} {record['id']}: {words}", 1.0, True)
+
+    def kept(self, index: int) -> None:
+        """The cell was there from an earlier run."""
+        self._show(f"{self._place(index)} {self._cells[index].id}: done before", 1.0, True)
+
+    def _say(self, index: int, cell: Cell, words: str, share: float) -> None:
+        left_ns = self._planned_ns[index] * (1 - share) + sum(self._planned_ns[index + 1 :])
+        left = format_duration(int(left_ns / 1e9) * 10**9) if left_ns >= 1e9 else "under 1s"
+        self._show(f"{self._place(index)} {cell.id}: {words}, {left} left", share, False)
+
+    def _place(self, index: int) -> str:
+        return f"[{index + 1}/{len(self._cells)}]"
+
+
+@contextmanager
+def progress_for(cells: Sequence[Cell]) -> Iterator[Progress]:
+    """Shows progress while the block runs."""
+    if not sys.stderr.isatty():
+        yield Progress(cells, _Lines())
+        return
+    from rich.live import Live
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+
+    screen = console(stderr=True)
+    with Live(console=screen, transient=True, refresh_per_second=4) as live:
+
+        def show(words: str, share: float, ended: bool) -> None:
+            if ended:
+                live.update("")
+                screen.print(words, markup=False)
+                return
+            row = Table.grid(padding=(0, 1))
+            row.add_row(ProgressBar(total=1.0, completed=share, width=24), words)
+            live.update(row)
+
+        yield Progress(cells, show)
+
+
+class _Lines:
+    """A line when a cell starts or ends, and every ten seconds."""
+
+    def __init__(self) -> None:
+        self._said_at = -_LINE_EVERY_S
+
+    def __call__(self, words: str, share: float, ended: bool) -> None:
+        if ended or share == 0.0 or time.monotonic() - self._said_at >= _LINE_EVERY_S:
+            self._said_at = time.monotonic()
+            print(words, file=sys.stderr, flush=True)
+
+
+def _planned_ns(cell: Cell) -> int:
+    config = cell.config
+    return int((config["warm_up"] + config["samples"]) * config["period_ns"])
+
+
+def _share(event: Event) -> float:
+    return float(event["released"] / event["of"]) if event["of"] else 0.0
+
+
+def _words(event: Event) -> str:
+    lost = f", {event['lost']:,} lost" if event["lost"] else ""
+    skipped = f", {event['skipped']:,} skipped" if event["skipped"] else ""
+    return f"{_share(event):.0%}, max {microseconds(event['max_ns'])} us{lost}{skipped}"

@@ -1,0 +1,140 @@
+"""Cells as text: one in full, or many in a table. Times in microseconds; the unit is in every header."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rtmeter.cli.output import console, microseconds
+from rtmeter.statistics.quantities import judged_quantity
+from rtmeter.store import statistics_meta
+from rtmeter.values import format_duration
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+_STATISTICS = {
+    "min": "min_ns",
+    "mean": "mean_ns",
+    "p50": "p50_ns",
+    "p99": "p99_ns",
+    "p99.9": "p99_9_ns",
+    "p99.999": "p99_999_ns",
+    "max": "max_ns",
+}
+_VIEWS = {"per_release": "per release", "as_served": "as served", "corrected": "corrected"}
+_STYLES = {"pass": "green", "fail": "red", "inconclusive": "yellow", "error": "red"}
+
+
+def show_cell(record: Mapping[str, Any], path: Path) -> None:
+    """The cell's conditions, counts, quantities, doubts and verdict."""
+    out = console()
+    out.print(f"{record['id']}: {_what(record)}", markup=False)
+    _show_conditions(record, out)
+    summary = record["summary"]
+    if summary:
+        counts = ", ".join(f"{name} {count:,}" for name, count in summary["counts"].items())
+        out.print(f"counts: {counts}\n{summary['identity']}", markup=False)
+        table = _table("quantity", "view", "n", *(f"{name}\nus" for name in _STATISTICS), "at k")
+        for quantity, views in summary["quantities"].items():
+            for view, title in _VIEWS.items():
+                if values := views.get(view):
+                    table.add_row(
+                        quantity, title, f"{values['n']:,}", *_row(values), _text(values["max_at_k"])
+                    )
+        out.print(table)
+    _show_doubts(record, out)
+    _show_verdict(record, out)
+    out.print(f"stored in {path}", markup=False)
+
+
+def show_cells(records: Sequence[Mapping[str, Any]], names: Sequence[str]) -> None:
+    """One line a cell: the judged quantity per release, what was missed, and the verdict."""
+    out = console()
+    _show_conditions(records[0], out, machine_only=True)
+    table = _table("cell", "quantity", "n", *(f"{name}\nus" for name in _STATISTICS), "late", "verdict")
+    for record, name in zip(records, names, strict=True):
+        table.add_row(name, *_cell_row(record))
+    out.print(table)
+    for record, name in zip(records, names, strict=True):
+        if record["error"] or record["warnings"]:
+            out.print(f"{name}:", markup=False)
+            _show_doubts(record, out)
+
+
+def _cell_row(record: Mapping[str, Any]) -> list[str]:
+    quantity = judged_quantity(statistics_meta(record)).name
+    verdict = record["verdict"]
+    state = record["status"] if record["valid"] or record["status"] == "failed" else "invalid"
+    outcome = verdict["outcome"] if verdict and state == "complete" else "" if state == "complete" else state
+    style = _STYLES.get(outcome, "red" if outcome else "")
+    said = f"[{style}]{outcome}[/{style}]" if style else outcome
+    values = record["summary"] and record["summary"]["quantities"][quantity]["per_release"]
+    if not values:
+        return [quantity, "0", *("-" for _ in _STATISTICS), "-", said]
+    return [quantity, f"{values['n']:,}", *_row(values), _text(verdict and verdict["misses"]), said]
+
+
+def _row(values: Mapping[str, Any]) -> list[str]:
+    return [microseconds(values[key]) for key in _STATISTICS.values()]
+
+
+def _text(value: int | None) -> str:
+    return "-" if value is None else f"{value:,}"
+
+
+def _table(*headers: str) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for header in headers:
+        numeric = header.endswith("us") or header in ("n", "at k", "late")
+        name = header in ("cell", "quantity")
+        table.add_column(header, justify="right" if numeric else "left", no_wrap=not name, overflow="fold")
+    return table
+
+
+def _what(record: Mapping[str, Any]) -> str:
+    config = record["config"]
+    mode = f" {record['mode']}" if record["mode"] else ""
+    pace = f"every {format_duration(config['period_ns'])}" if config.get("period_ns") else ""
+    if record["mode"] == "one_shot":
+        pace = f"timeout {format_duration(config['timeout_ns'])}"
+    return f"{record['measurement']}{mode} on {record['adapter']}, {pace}, {record['status']}"
+
+
+def _show_conditions(record: Mapping[str, Any], out: Console, *, machine_only: bool = False) -> None:
+    """A number without its conditions is not shown."""
+    machine, facts, effective = record["machine"], record["adapter_facts"], record["effective"]
+    if machine:
+        kernel = f"Linux {machine['kernel']} {machine['kernel_version']}"
+        out.print(f"machine: {machine['cpu_model']}, {machine['cpus_online']} CPUs, {kernel}", markup=False)
+        if machine.get("virtual_machine"):
+            what = f"a virtual machine ({machine['virtual_machine']})"
+            out.print(f"[yellow]{what}: unfit for absolute claims[/yellow]")
+    if machine_only or not effective:
+        return
+    policy = effective["scheduling"]
+    words = [f"policy {policy['policy']}{':' + str(policy['priority']) if 'priority' in policy else ''}"]
+    words += [f"set {effective['apply']}", f"CPUs {','.join(map(str, effective['affinity']))}"]
+    words += ["memory locked"] if effective["memory_locked"] else []
+    words += [f"overrun {effective['overrun']}"] if effective.get("overrun") else []
+    middleware = f"{facts.get('middleware', '')} {facts.get('middleware_version', '')}".strip()
+    out.print(f"conditions: {', '.join(words)}; {middleware}", markup=False)
+
+
+def _show_doubts(record: Mapping[str, Any], out: Console) -> None:
+    if record["error"]:
+        out.print(f"  [red]failed[/red]: {record['error']['message']}")
+    for doubt in record["warnings"]:
+        hint = f" ({doubt['hint']})" if doubt.get("hint") else ""
+        out.print(f"  [yellow]{doubt['type']}[/yellow]: {doubt['message']}{hint}")
+
+
+def _show_verdict(record: Mapping[str, Any], out: Console) -> None:
+    if verdict := record["verdict"]:
+        style = _STYLES[verdict["outcome"]]
+        out.print(f"[{style}]{verdict['outcome']}[/{style}]: {verdict['reason']}")

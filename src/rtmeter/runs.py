@@ -1,0 +1,92 @@
+"""One execution of a campaign: which cells are to be measured still, in a folder of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol, Self
+
+from rtmeter import runner, store, version
+from rtmeter.errors import RtmeterError
+from rtmeter.model import Campaign, Cell
+from rtmeter.supervise import Stop
+
+
+class Watcher(Protocol):
+    """Who is told how the run goes."""
+
+    def watch(self, index: int, cell: Cell) -> Callable[[Mapping[str, Any]], None]:
+        """The cell starts; what is returned hears its progress."""
+
+    def ended(self, index: int, record: Mapping[str, Any]) -> None:
+        """The cell is stored."""
+
+    def kept(self, index: int) -> None:
+        """The cell is there already."""
+
+
+class Run:
+    """A campaign's cells in ``folder``."""
+
+    def __init__(self, folder: Path, campaign: Campaign) -> None:
+        self.folder, self._campaign = folder, campaign
+
+    @classmethod
+    def start(cls, out: Path, campaign: Campaign, scale: float) -> Self:
+        """A new run under ``out``."""
+        folder = store.new_run_folder(out, campaign.name)
+        started = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        about = {"campaign": campaign.name, "started": started, "scale": scale, "rtmeter": version()}
+        store.write_run(folder, about | {"cells": [cell.id for cell in campaign.cells]}, campaign.source)
+        return cls(folder, campaign)
+
+    @classmethod
+    def resume(cls, out: Path, campaign: Campaign, scale: float) -> Self:
+        """The last run of the campaign under ``out``, which must be of the same text and scale."""
+        folder = store.latest_run(out, campaign.name)
+        if folder is None:
+            raise RtmeterError(
+                f"finds no run of {campaign.name} on this machine",
+                field="--resume",
+                value=str(out),
+                remedy="run it without --resume, or name its results with --out",
+            )
+        about = store.read_json(folder / store.RUN, store.RUN_FORMAT)
+        source = (folder / store.CAMPAIGN).read_text(encoding="utf-8")
+        for what, changed in (("campaign", source != campaign.source), ("scale", about["scale"] != scale)):
+            if changed:
+                remedy = f"resume with {folder / store.CAMPAIGN} and --scale {about['scale']:g}, or run anew"
+                message = f"finds a run with another {what}"
+                raise RtmeterError(message, field="--resume", value=str(folder), remedy=remedy)
+        known = about["cells"]
+        added = [cell.id for cell in campaign.cells if cell.id not in known]
+        store.write_run(folder, about | {"cells": [*known, *added]}, source)
+        return cls(folder, campaign)
+
+    def measure(self, stop: Stop, watcher: Watcher) -> dict[str, dict[str, Any]]:
+        """Measures what is not there yet, in order, until all is done or ``stop`` is asked.
+
+        Returns the cell.json of every cell that is there then, by id. Raises RtmeterError if a result
+        cannot be written.
+        """
+        records: dict[str, dict[str, Any]] = {}
+        for index, cell in enumerate(self._campaign.cells):
+            path = self.folder / cell.id
+            if (record := _done(path)) is not None:
+                watcher.kept(index)
+            elif stop.asked:
+                continue
+            else:
+                record = runner.run_cell(cell, path, stop, watcher.watch(index, cell))
+                watcher.ended(index, record)
+            records[cell.id] = record
+        return records
+
+
+def _done(path: Path) -> dict[str, Any] | None:
+    """The record of a cell that need not be measured again."""
+    if not store.is_cell(path):
+        return None
+    record = store.load_cell(path)
+    return record if record["status"] == "complete" and record["valid"] else None
