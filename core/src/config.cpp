@@ -1,11 +1,10 @@
 #include "config.hpp"
 
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <sstream>
 
 #include "errors.hpp"
+#include "limits.hpp"
 
 namespace rtmeter {
 namespace {
@@ -181,10 +180,9 @@ Config config_from_json(const Json& json) {
 }
 
 Config read_config(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw Failure("--config", path, "cannot be read", "give the path of a JSON file (spec/probe.md)");
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  return config_from_json(Json::parse(text, path));
+  const auto text = read_text(path);
+  if (!text) throw Failure("--config", path, "cannot be read", "give the path of a JSON file (spec/probe.md)");
+  return config_from_json(Json::parse(*text, path));
 }
 
 }  // namespace rtmeter

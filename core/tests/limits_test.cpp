@@ -26,6 +26,12 @@ TEST(CpuList, ThisMachinesCpusArePossible) {
   EXPECT_TRUE(std::includes(possible.begin(), possible.end(), online.begin(), online.end()));
 }
 
+TEST(ReadText, WhatOpensButCannotBeReadIsNothing) {
+  EXPECT_EQ(read_text("/proc/self"), std::nullopt) << "a directory";
+  EXPECT_EQ(read_text("/proc/self/mem"), std::nullopt) << "nothing is mapped at 0";
+  EXPECT_EQ(read_text("/dev/null"), "");
+}
+
 TEST(StatusValue, FindsWholeKeysOnly) {
   EXPECT_EQ(status_value("/proc/self/status", "Pid"), std::to_string(getpid()));
   EXPECT_EQ(status_value("/proc/self/status", "Pi"), std::nullopt);
