@@ -33,7 +33,7 @@ class Pending {
     mask_ = size - 1;
   }
 
-  Slot& slot(std::int64_t k) noexcept { return slots_[static_cast<std::uint64_t>(k) & mask_]; }
+  Slot& slot(std::int64_t k) noexcept { return slots_[static_cast<std::size_t>(k) & mask_]; }
   // The slot if it still belongs to k.
   Slot* find(std::int64_t k) noexcept {
     Slot& s = slot(k);
