@@ -14,6 +14,7 @@ from rtmeter.config_rules import unknown_key
 from rtmeter.errors import RtmeterError
 from rtmeter.model import Campaign, Cell
 from rtmeter.only import Predicate, compile_only
+from rtmeter.values import slug
 from rtmeter.yaml_lines import Document, KeyPath
 
 CAMPAIGN_KEYS = ("name", "description", "defaults", "repeat", "interleave", "cells")
@@ -163,7 +164,7 @@ class _Reader:
         return value
 
     def _name(self, at: KeyPath, value: Any) -> str:
-        if isinstance(value, bool) or not isinstance(value, str | int) or not matrix.slug(str(value)):
+        if isinstance(value, bool) or not isinstance(value, str | int) or not slug(str(value)):
             raise self._error(at, value, "is no name", "write a word of letters, digits, - or _")
         return str(value)
 

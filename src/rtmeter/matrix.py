@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -14,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from rtmeter.config import CellOptions
 from rtmeter.config_rules import as_rtmeter_error, unknown_key
 from rtmeter.model import Cell
+from rtmeter.values import slug
 
 _LABELS = ("id", "block", "variant", "repeat")  # names that `only` knows besides the options
 _LEADING = ("measurement", "adapter", "mode")  # these decide which other defaults apply
@@ -73,11 +73,6 @@ def cell_id(options: CellOptions, block: str | None, axes: Mapping[str, Any]) ->
         head, rest = [block], set()
     varying = [_id_part(axis, value) for axis, value in axes.items() if axis not in rest]
     return "-".join(slug(part) for part in [*head, *varying])
-
-
-def slug(text: str) -> str:
-    """The text as a file name: other characters than letters, digits, ``.``, ``_`` become ``-``."""
-    return re.sub(r"[^A-Za-z0-9._]+", "-", text).strip("-.")
 
 
 def facts(options: CellOptions, **labels: Any) -> dict[str, Any]:

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from rtmeter.errors import RtmeterError
-from rtmeter.matrix import slug
 from rtmeter.rows import Samples
 from rtmeter.statistics.quantities import Columns
+from rtmeter.values import slug
 
 if TYPE_CHECKING:
     import duckdb

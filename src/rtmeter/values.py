@@ -1,4 +1,4 @@
-"""Values as people write them: ``10ms``, ``128KiB``, ``fifo:80``, CPU ``0,2-3``.
+"""Values as people write them: ``10ms``, ``128KiB``, ``fifo:80``, CPUs ``0,2-3``; and written back.
 
 Each parser takes text (or what YAML made of it) and raises ``ValueError(message, remedy)``.
 """
@@ -99,6 +99,11 @@ def format_duration(ns: int) -> str:
     digits = len(str(_NS[unit])) - 1
     fraction = f"{rest:0{digits}}".rstrip("0") if rest else ""
     return f"{'-' if ns < 0 else ''}{whole}{'.' + fraction if fraction else ''}{unit}"
+
+
+def slug(text: str) -> str:
+    """The text as a file name: other characters than letters, digits, ``.``, ``_`` become ``-``."""
+    return re.sub(r"[^A-Za-z0-9._]+", "-", text).strip("-.")
 
 
 @dataclass(frozen=True, slots=True)
