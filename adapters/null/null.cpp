@@ -22,14 +22,16 @@ ScriptedClock& the_clock() {
   return clock;
 }
 
+using Choices = std::vector<std::string>;
+
 class Null final : public Adapter {
  public:
   explicit Null(const rtm_run& run)
       : run_(run),
         script_(run),
         reports_(choice("report", {"monotonic", "none"}) == "monotonic"),
-        jumps_(choice("ticks", {"every_tick", "jumps"}) == "jumps"),
-        skip_(run.overrun_asked == RTM_SKIP) {
+        skip_(run.overrun_asked == RTM_SKIP),
+        jumps_(choice("ticks", skip_ ? Choices{"jumps", "every_tick"} : Choices{"every_tick", "jumps"}) == "jumps") {
     if (run.role == RTM_ROLE_SERVER)
       throw SetupError("server-adapter", "null", "its server runs inline in the client", "leave it out");
     if (run.measurement != RTM_TIMER)
@@ -46,7 +48,7 @@ class Null final : public Adapter {
     sink.put("server", "inline");
     sink.put("clock", "scripted");
     sink.put("option.report", "monotonic|none: what a timer callback is told of its times");
-    sink.put("option.ticks", "every_tick|jumps: what is declared of a periodic timer that reports nothing");
+    sink.put("option.ticks", "every_tick|jumps: what is declared of a periodic timer that reports nothing; jumps if it skips");
   }
 
   void* create_timer(void* /*node*/, const rtm_timer_spec& spec, rtm_timer_traits& traits) override {
@@ -125,7 +127,8 @@ class Null final : public Adapter {
     void* user = nullptr;
   };
 
-  std::string choice(const char* key, const std::vector<std::string>& values) const {
+  // The option's value; the first choice is the default.
+  std::string choice(const char* key, const Choices& values) const {
     const std::string value = option_or(run_, key, values.front().c_str());
     if (std::find(values.begin(), values.end(), value) == values.end())
       throw SetupError(std::string("option ") + key, value, "is not known", "use " + values[0] + " or " + values[1]);
@@ -177,7 +180,7 @@ class Null final : public Adapter {
   ScriptedClock& clock_ = the_clock();
   const rtm_run& run_;
   const Script script_;
-  const bool reports_, jumps_, skip_;
+  const bool reports_, skip_, jumps_;
   std::atomic<bool> interrupted_{false};  // also by the supervisor
   rtm_timer_spec spec_{};
   std::optional<Shot> timer_;

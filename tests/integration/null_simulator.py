@@ -8,24 +8,30 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
+from collections.abc import Iterator
+from itertools import count
 from typing import Any
 
 Row = dict[str, Any]
 Script = list[dict[str, Any]]
 
 
-def simulate(config: dict[str, Any], script: Script, t0: int) -> tuple[list[Row], dict[str, int]]:
-    """The rows of a run that nothing interrupts, and its reply counters. ``t0`` is the first release, for
-    one-shot timers the moment the first shot is armed."""
-    releases = config["warm_up"] + config["samples"]
-    inputs = [script[k % len(script)] for k in range(releases)]
-    counters = Counter(late_after_lost=0, duplicate=0, out_of_order=0, corrupted=0)
+def simulate(config: dict[str, Any], script: Script, anchor: int) -> tuple[list[Row], dict[str, int]]:
+    """The rows of a run that nothing interrupts, and its reply counters.
+
+    ``anchor``, which no definition fixes, is the first release; for one-shot timers the moment the first
+    shot is armed, for periodic ones the first callback.
+    """
+    inputs = [script[k % len(script)] for k in range(config["warm_up"] + config["samples"])]
+    counters = Counter(dict.fromkeys(("late_after_lost", "duplicate", "out_of_order", "corrupted"), 0))
     if config["measurement"] == "roundtrip":
-        rows, counters = round_trips(config, inputs, t0)
+        rows, counters = round_trips(config, inputs, anchor)
     elif config.get("mode") == "one_shot":
-        rows = one_shots(config, inputs, t0)
+        rows = one_shots(config, inputs, anchor)
+    elif config.get("mode") == "periodic":
+        rows = periodic(config, script, anchor)
     else:
-        rows = grid(config, inputs, t0)
+        rows = grid(config, inputs, anchor)
     for k, row in enumerate(rows):
         row |= {"k": k, "warm_up": k < config["warm_up"]}
     return rows, dict(counters)
@@ -46,8 +52,10 @@ def one_shots(config: dict[str, Any], inputs: Script, t0: int) -> list[Row]:
 
 
 def grid(config: dict[str, Any], inputs: Script, t0: int) -> list[Row]:
-    """wakeup, periodic timer and cycle: one release after the other on one thread."""
+    """wakeup and cycle: one release after the other on one thread; but a cycle that the middleware's timer
+    starts (``spin``) does not wait for the response of the one before."""
     rows: list[Row] = []
+    by_timer = config.get("drive") == "spin"
     free: int | None = None  # the moment the work of the release before ended
     for k, given in enumerate(inputs):
         release = t0 + k * config["period_ns"]
@@ -57,29 +65,76 @@ def grid(config: dict[str, Any], inputs: Script, t0: int) -> list[Row]:
             row |= {"status": "skipped", "free_ns": free}
             continue
         row["status"] = "served"
-        if config["measurement"] == "timer":
-            free = no_earlier(release + given["fire_delay_ns"], free)
-            row["callback_ns"] = free
-            continue
-        wake = no_earlier(release + given["wake_delay_ns"], free)
-        free = wake
+        wake = free = no_earlier(release + given["fire_delay_ns" if by_timer else "wake_delay_ns"], free)
         if config["measurement"] == "wakeup":
             row["wake_ns"] = wake
             continue
         row |= {"start_ns": wake, "request_sent_ns": wake}
         request, respond = given["request_delay_ns"], given["respond_delay_ns"]
-        free = wake + config["loss_timeout_ns"]
-        if request is None or respond is None or wake + request + respond > free:
+        end = wake + config["loss_timeout_ns"]
+        if request is None or respond is None or wake + request + respond > end:
             row["status"] = "lost"
         else:
-            received = wake + request
-            free = received + respond
+            end = wake + request + respond
             row |= {
-                "request_received_ns": received,
-                "response_sent_ns": received,
-                "response_received_ns": free,
+                "request_received_ns": wake + request,
+                "response_sent_ns": wake + request,
+                "response_received_ns": end,
             }
+        free = wake if by_timer else end
     return rows
+
+
+def fires(config: dict[str, Any], script: Script) -> Iterator[tuple[int, int]]:
+    """Number and time of the ticks that come, from the release of tick 0."""
+    free: int | None = None
+    for tick in count():
+        release, delay = tick * config["period_ns"], script[tick % len(script)]["fire_delay_ns"]
+        passed_over = config["overrun"] == "skip" and free is not None and release < free
+        if delay is not None and not passed_over:
+            if config["drive"] == "sleep_then_spin_some":
+                delay = max(delay, 0)
+            free = no_earlier(release + delay, free)
+            yield tick, free
+
+
+def ticks_of(config: dict[str, Any]) -> str:
+    """What the adapter declares of a timer that reports nothing."""
+    default = "jumps" if config["overrun"] == "skip" else "every_tick"
+    return str(config.get("options", {}).get("ticks", default))
+
+
+def periodic(config: dict[str, Any], script: Script, first_callback: int) -> list[Row]:
+    """Which release each callback serves, by what the timer reports or by what is declared of it."""
+    releases, warm_up, period = config["warm_up"] + config["samples"], config["warm_up"], config["period_ns"]
+    jumps = ticks_of(config) == "jumps"
+    slept = config["drive"] == "sleep_then_spin_some"
+    reported = config.get("options", {}).get("report") != "none" and not slept
+    first_tick, first_fire = next(fires(config, script))
+    origin = first_callback - first_fire  # the release of tick 0
+    t0 = origin if slept else origin + first_tick * period if reported else first_callback
+    rows: list[Row] = []
+    free: int | None = None
+    for tick, fire in fires(config, script):
+        callback = origin + fire
+        if reported:
+            k = tick - first_tick
+        elif jumps and callback >= t0 + (len(rows) + 1) * period:
+            k = (callback - t0) // period
+        else:
+            k = len(rows)
+        if not reported and not slept and k < warm_up:
+            t0 = min(t0, callback - k * period)
+        while len(rows) < min(k, releases):
+            release = t0 + len(rows) * period
+            since = free if free is not None and free > release else callback
+            rows.append({"release_ns": release, "status": "skipped", "free_ns": since})
+        if len(rows) == k < releases:
+            rows.append({"release_ns": t0 + k * period, "status": "served", "callback_ns": callback})
+        if len(rows) == releases:
+            return rows
+        free = callback
+    raise AssertionError("ticks never end")
 
 
 def no_earlier(at: int, free: int | None) -> int:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from null_simulator import Row, Script, simulate
+from null_simulator import Row, Script, simulate, ticks_of
 
 import definitions
 from rtmeter.model import ABSENT, STATUS_NAMES, WARM_UP_FLAG, Requirement
@@ -47,8 +47,11 @@ def random_run(kind: str, rng: random.Random, samples: int) -> tuple[dict[str, A
         config |= {"measurement": "timer", "mode": kind, "timeout_ns": period, "overrun": None}
         columns = {"fire_delay_ns": delays(rng, period, early=period, rare=late)}
     elif kind == "periodic":
-        config |= {"measurement": "timer", "mode": kind, "drive": rng.choice(("spin", "poll"))}
-        columns = {"fire_delay_ns": delays(rng, period, early=period)}
+        config |= {"measurement": "timer", "mode": kind} | random_timer(rng, config["overrun"])
+        # Ticks that never come: not where the sleep ends the run and the timer is said to lose none.
+        all_come = config["drive"] == "sleep_then_spin_some" and ticks_of(config) == "every_tick"
+        never = [None] * rng.choice((0, 0 if all_come else 4))
+        columns = {"fire_delay_ns": delays(rng, period, early=period, rare=never)}
     else:
         columns = {"wake_delay_ns": delays(rng, period, early=period)}
     if kind.startswith("roundtrip"):
@@ -61,6 +64,8 @@ def random_run(kind: str, rng: random.Random, samples: int) -> tuple[dict[str, A
         late = [None, loss, loss + 1, loss + period, 3 * loss]
         columns["reply_delay_ns"] = delays(rng, period, rare=late)
     if kind == "cycle":
+        config["drive"] = rng.choice(("sleep_then_spin_some", "spin"))
+        columns["fire_delay_ns"] = columns["wake_delay_ns"]
         config["loss_timeout_ns"] = loss
         columns["request_delay_ns"] = delays(rng, period // 2, rare=[None, loss, loss - 1])
         columns["respond_delay_ns"] = delays(rng, period // 2, rare=[None, loss, loss + 1])
@@ -71,7 +76,16 @@ def random_run(kind: str, rng: random.Random, samples: int) -> tuple[dict[str, A
     if kind.startswith("roundtrip"):
         for row in script:
             row["fate"] = rng.choices(("ok", "duplicate", "corrupt"), (20, 2, 1))[0]
+    if kind == "periodic" and script[0]["fire_delay_ns"] is None:
+        script[0]["fire_delay_ns"] = 0  # a script of empty cells alone is a timer that never fires
     return config, script
+
+
+def random_timer(rng: random.Random, overrun: str) -> dict[str, Any]:
+    """How a periodic timer is driven and what it says of its ticks."""
+    drive = rng.choice(("spin", "poll", "sleep_then_spin_some"))
+    ticks = {"ticks": "jumps"} if overrun == "catch_up" and rng.random() < 0.5 else {}
+    return {"drive": drive, "options": {"report": rng.choice(("monotonic", "none"))} | ticks}
 
 
 def delays(
@@ -116,10 +130,11 @@ def chunks_of(reader: LogReader) -> Iterator[dict[str, np.ndarray]]:
         yield {"k": np.arange(first, first + len(columns["status"])), **columns}
 
 
-def first_time(reader: LogReader) -> int:
-    """The first release, or the moment the first shot was armed."""
-    columns = next(reader.frames())[1]
-    return int(columns["release_ns" if "release_ns" in columns else "armed_before_ns"][0])
+def anchor_of(reader: LogReader) -> int:
+    """The first release, the moment the first shot was armed, or a periodic timer's first callback."""
+    names = ("armed_before_ns", "callback_ns", "release_ns")
+    name = next(name for name in names if name in reader.columns)
+    return int(next(c[name][c[name] != ABSENT][0] for _, c in reader.frames()))
 
 
 def assert_same_rows(reader: LogReader, wanted: list[Row]) -> None:
@@ -168,7 +183,7 @@ def prove(folder: Path, kind: str, seed: int, samples: int) -> None:
     rng = random.Random(f"{kind} {seed}")
     config, script = random_run(kind, rng, samples)
     reader = run_probe(folder, config, script)
-    rows, counters = simulate(config, script, first_time(reader))
+    rows, counters = simulate(config, script, anchor_of(reader))
     assert_same_rows(reader, rows)
     if config["measurement"] == "roundtrip":
         assert {name: reader.meta["counters"][name] for name in counters} == counters
