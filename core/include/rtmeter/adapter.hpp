@@ -5,10 +5,11 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <exception>
-#include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "rtmeter/adapter.h"
 
@@ -45,6 +46,18 @@ inline std::string option_or(const rtm_run& run, const char* key, const char* ot
   return rtm_option_or(&run, key, otherwise);
 }
 
+class Adapter;
+
+namespace detail {
+
+// Handles that cross the C border must know their adapter: arm() and publish() get only the handle.
+struct Handle {
+  Adapter* adapter;
+  void* inner;
+};
+
+}  // namespace detail
+
 // Derive, implement what the middleware can, leave the rest: an unimplemented setup method answers
 // "this adapter cannot". A derived class also has
 //   static void describe_static(Sink&)       what is known before start
@@ -71,20 +84,22 @@ class Adapter {
   virtual int spin_some() noexcept { return -1; }
   virtual void interrupt() noexcept {}
 
+  // What crosses the C border for an object that a create_ method returned; lives until stop(). [setup]
+  void* handle_of(void* inner) {
+    handles_.push_back({this, inner});
+    return &handles_.back();
+  }
+
  private:
   static SetupError cannot(const char* what) {
     return SetupError("measurement", what, std::string("this adapter has no ") + what,
                       "choose a measurement that `rtmeter adapters` lists for it");
   }
+
+  std::deque<detail::Handle> handles_;  // growing moves none
 };
 
 namespace detail {
-
-// Handles that cross the C border must know their adapter: arm() and publish() get only the handle.
-struct Handle {
-  Adapter* adapter;
-  void* inner;
-};
 
 template <typename F>
 int guarded(rtm_error* error, F&& body) {
@@ -106,10 +121,9 @@ inline Adapter* adapter(void* self) { return static_cast<Adapter*>(self); }
 
 }  // namespace detail
 
-// The C table of an Adapter class. Handles are allocated during setup and live until the process ends.
+// The C table of an Adapter class.
 template <typename A>
 const rtm_adapter* adapter_table() {
-  using detail::Handle;
   static const rtm_adapter table = {
       RTM_ADAPTER_ABI,
       [](const void* self, rtm_sink* raw) {
@@ -124,13 +138,13 @@ const rtm_adapter* adapter_table() {
       [](void* self, const char* name, void** node, rtm_error* error) {
         return detail::guarded(error, [&] {
           auto* a = detail::adapter(self);
-          *node = new Handle{a, a->create_node(name)};
+          *node = a->handle_of(a->create_node(name));
         });
       },
       [](void* node, const rtm_timer_spec* spec, void** timer, rtm_timer_traits* traits, rtm_error* error) {
         return detail::guarded(error, [&] {
           auto* a = detail::handle(node)->adapter;
-          *timer = new Handle{a, a->create_timer(detail::handle(node)->inner, *spec, *traits)};
+          *timer = a->handle_of(a->create_timer(detail::handle(node)->inner, *spec, *traits));
         });
       },
       [](void* timer, int64_t now_ns) {
@@ -140,15 +154,15 @@ const rtm_adapter* adapter_table() {
       [](void* node, const char* topic, void** publisher, rtm_error* error) {
         return detail::guarded(error, [&] {
           auto* a = detail::handle(node)->adapter;
-          *publisher = new Handle{a, a->create_publisher(detail::handle(node)->inner, topic)};
+          *publisher = a->handle_of(a->create_publisher(detail::handle(node)->inner, topic));
         });
       },
       [](void* node, const char* topic, rtm_on_message on_message, void* user, void** subscriber,
          rtm_error* error) {
         return detail::guarded(error, [&] {
           auto* a = detail::handle(node)->adapter;
-          *subscriber =
-              new Handle{a, a->create_subscriber(detail::handle(node)->inner, topic, on_message, user)};
+          *subscriber = a->handle_of(
+              a->create_subscriber(detail::handle(node)->inner, topic, on_message, user));
         });
       },
       [](void* publisher, const rtm_message* message) {
