@@ -80,6 +80,7 @@ Cpus = Annotated[
     _text(r"^\d+(-\d+)?(,\d+(-\d+)?)*$", bare_number=True),
     _probe({"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1}),
 ]
+Ratio = Annotated[float, WithJsonSchema({"type": ["number", "string"]}, mode="validation")]
 OptionText = Annotated[
     str,
     BeforeValidator(values.parse_option_text),
@@ -202,7 +203,7 @@ class CellOptions(BaseModel):
         ),
     ] = None
     miss_ratio: Annotated[
-        float | None,
+        Ratio | None,
         Field(
             description="Share of releases allowed to miss the deadline (default: none).",
             examples=["1e-6"],
@@ -212,7 +213,7 @@ class CellOptions(BaseModel):
         ),
     ] = None
     confidence: Annotated[
-        float,
+        Ratio,
         Field(
             description="Confidence of the verdict's bounds.", examples=["0.95"], ge=0.5, lt=1, exclude=True
         ),

@@ -125,6 +125,8 @@ def _where_they_apply(defaults: Mapping[str, Any], chosen: Mapping[str, Any]) ->
         meaningless |= {"samples", "duration"}
     if chosen.get("adapter") != "null":
         meaningless.add("script")
+    if {**defaults, **chosen}.get("deadline") is None:
+        meaningless |= {"miss_ratio", "confidence"}
 
     def applies(name: str) -> bool:
         return name.startswith("options.") or CellOptions.applies(name, str(chosen.get("measurement")))

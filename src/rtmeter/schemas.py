@@ -1,0 +1,112 @@
+"""The JSON schemas in spec/, made from the declaration of the options: ``python -m rtmeter.schemas spec``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from rtmeter.campaign import BLOCK_KEYS, CAMPAIGN_KEYS
+from rtmeter.config import CellOptions, ProbeConfig
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_Schema = dict[str, Any]
+_SCALAR: _Schema = {"type": ["string", "number", "boolean"]}
+
+
+def probe_config_schema() -> _Schema:
+    """What a probe reads (spec/probe.md)."""
+    schema = ProbeConfig.model_json_schema(mode="serialization", by_alias=True)
+    schema |= {"$schema": _DIALECT, "title": "rtmeter probe config, version 1"}
+    schema["description"] = "The config of one probe: see probe.md. Times are nanoseconds, sizes bytes."
+    schema["properties"]["samples"]["description"] = "Measured releases; required except for a server."
+    schema["properties"]["warm_up"]["description"] = "Number of warm-up releases."
+    for field in schema["properties"].values():
+        field.pop("examples", None)  # those are of what people write
+    return _tidy(schema)
+
+
+def campaign_schema() -> _Schema:
+    """What a person writes (spec/campaign.md)."""
+    properties = CellOptions.model_json_schema()["properties"]
+    options = {name: _scalar_or_list(schema) for name, schema in properties.items() if "options" not in name}
+    for name in ("options", "server_options"):
+        values = {"additionalProperties": _scalar_or_list(_SCALAR)}
+        options[name] = {"type": "object", "description": properties[name]["description"]} | values
+    count: _Schema = {"type": "integer", "minimum": 1, "maximum": 10_000}
+    word: _Schema = {"type": ["string", "integer"]}
+    some: _Schema = {"$ref": "#/$defs/options", "unevaluatedProperties": False}
+    block: _Schema = {
+        "name": {"description": "Starts the ids of the block's cells."} | word,
+        "repeat": {"description": "How often each cell is measured."} | count,
+        "only": {"type": "string", "description": "Keeps the combinations for which it holds."},
+        "variants": {
+            "type": "object",
+            "description": "Named sets of options that vary together: the axis `variant`.",
+            "additionalProperties": {"anyOf": [some, {"type": "null"}]},
+        },
+    }
+    top: _Schema = {
+        "name": {"description": "Folder of the results (default: the file's name)."} | word,
+        "description": {"type": "string"},
+        "defaults": {"description": "Options for every cell for which they mean something."} | some,
+        "repeat": {"description": "How often each cell is measured."} | count,
+        "interleave": {
+            "type": "boolean",
+            "description": "Measure every cell once before any a second time (default: true).",
+        },
+        "cells": {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/block"}},
+    }
+    assert tuple(block) == BLOCK_KEYS and tuple(top) == CAMPAIGN_KEYS
+    return _tidy(
+        {
+            "$schema": _DIALECT,
+            "title": "rtmeter campaign",
+            "description": "A list of blocks; the lists in a block make its matrix: see campaign.md.",
+            "type": "object",
+            "properties": top,
+            "required": ["cells"],
+            "additionalProperties": False,
+            "$defs": {
+                "block": some | {"properties": block},
+                "options": {"type": "object", "properties": options},
+            },
+        }
+    )
+
+
+def _scalar_or_list(schema: _Schema) -> _Schema:
+    words = {key: schema[key] for key in ("description", "examples") if key in schema}
+    bare = {key: value for key, value in schema.items() if key not in (*words, "default")}
+    choices = bare["anyOf"] if set(bare) <= {"anyOf", "title"} and "anyOf" in bare else [bare]
+    choices = [choice for choice in choices if choice != {"type": "null"}]
+    items = choices[0] if len(choices) == 1 else {"anyOf": choices}
+    as_list = {"type": "array", "items": items, "minItems": 1}
+    return words | {"anyOf": [*choices, as_list, {"type": "null"}]}
+
+
+def _tidy(schema: _Schema) -> _Schema:
+    """Without the titles that pydantic derives from the names."""
+
+    def tidy(value: Any) -> Any:
+        if isinstance(value, list):
+            return [tidy(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        return {key: tidy(item) for key, item in value.items() if key != "title" or not isinstance(item, str)}
+
+    return {key: tidy(value) for key, value in schema.items()}
+
+
+FILES = {"probe-config.schema.json": probe_config_schema, "campaign.schema.json": campaign_schema}
+
+
+def text_of(name: str) -> str:
+    """The content of the file of that name in spec/."""
+    return json.dumps(FILES[name](), indent=2, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    for file in FILES:
+        (Path(sys.argv[1]) / file).write_text(text_of(file), encoding="utf-8")
