@@ -2,6 +2,8 @@
 # rtmeter's own build, in an adapter's folder built alone (it then builds the core beside it), and in a
 # project of its own after find_package(rtmeter).
 
+include(${CMAKE_CURRENT_LIST_DIR}/RtmeterAdapterTable.cmake OPTIONAL)
+
 # rtmeter_add_adapter(NAME SOURCES file... [LIBRARIES library...] [TESTS file...])
 #
 # Makes the executable rtmeter-probe-NAME, part of target rtmeter_probes, and installs it where
@@ -72,4 +74,5 @@ if(NOT TARGET rtmeter::core AND EXISTS ${rtmeter_source_dir}/core/CMakeLists.txt
     find_package(GTest REQUIRED)
   endif()
   rtmeter_add_core(${rtmeter_source_dir})
+  cmake_language(DEFER CALL rtmeter_print_adapters)
 endif()
