@@ -166,8 +166,8 @@ class LogReader:
         for number in np.flatnonzero(given < np.asarray(self._row_counts, dtype=np.int64)):
             first, count = self._first_rows[number], self._row_counts[number]
             self._problem(
-                f"rows {first} to {first + count - 1} at byte {self._at[number]} were partly or all there "
-                "before: the earlier ones count"
+                f"rows {first} to {first + count - 1} at byte {self._at[number]} were there before, partly or all: "
+                "the earlier frame's count"
             )
 
     def _last_row(self) -> str:
