@@ -22,6 +22,7 @@ def simulate(config: dict[str, Any], script: Script, anchor: int) -> tuple[list[
     ``anchor``, which no definition fixes, is the first release; for one-shot timers the moment the first
     shot is armed, for periodic ones the first callback.
     """
+    config = config | {"overrun": overrun_of(config)}
     inputs = [script[k % len(script)] for k in range(config["warm_up"] + config["samples"])]
     counters = Counter(dict.fromkeys(("late_after_lost", "duplicate", "out_of_order", "corrupted"), 0))
     if config["measurement"] == "roundtrip":
@@ -35,6 +36,11 @@ def simulate(config: dict[str, Any], script: Script, anchor: int) -> tuple[list[
     for k, row in enumerate(rows):
         row |= {"k": k, "warm_up": k < config["warm_up"]}
     return rows, dict(counters)
+
+
+def overrun_of(config: dict[str, Any]) -> str:
+    """The policy asked for, or the default: skip for round trips with one message in flight."""
+    return str(config["overrun"] or ("skip" if config.get("in_flight") == "one" else "catch_up"))
 
 
 def one_shots(config: dict[str, Any], inputs: Script, t0: int) -> list[Row]:
@@ -100,7 +106,7 @@ def fires(config: dict[str, Any], script: Script) -> Iterator[tuple[int, int]]:
 
 def ticks_of(config: dict[str, Any]) -> str:
     """What the adapter declares of a timer that reports nothing."""
-    default = "jumps" if config["overrun"] == "skip" else "every_tick"
+    default = "jumps" if overrun_of(config) == "skip" else "every_tick"
     return str(config.get("options", {}).get("ticks", default))
 
 
