@@ -2,6 +2,7 @@
 # rtmeter's own build, in an adapter's folder built alone (it then builds the core beside it), and in a
 # project of its own after find_package(rtmeter).
 
+include_guard(GLOBAL)
 include(${CMAKE_CURRENT_LIST_DIR}/RtmeterAdapterTable.cmake OPTIONAL)
 
 # rtmeter_add_adapter(NAME SOURCES file... [LIBRARIES library...] [TESTS file...])
