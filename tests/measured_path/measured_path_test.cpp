@@ -1,0 +1,234 @@
+// rtmeter's own code on the measured path does no allocation, page fault or system call besides the one
+// that sleeps to the release; the posix adapter's does none but those that wait, send, receive or arm.
+#include <gtest/gtest.h>
+#include <linux/capability.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <optional>
+#include <set>
+
+#include "limits.hpp"
+#include "probe_process.hpp"
+
+namespace rtmeter {
+namespace {
+
+using testing_help::ProbeProcess;
+using Calls = std::set<long>;
+
+constexpr std::int64_t kSamples = 200;
+
+// A folder for a test's files, removed with the object.
+struct Folder {
+  const std::string path = testing::TempDir() + "measured-path-" + std::to_string(getpid());
+  Folder() { std::filesystem::create_directories(path); }
+  ~Folder() { std::filesystem::remove_all(path); }
+};
+
+// What a run was caught at.
+struct Caught {
+  int exit_code = -1;
+  Json end, traps;
+
+  std::int64_t allocations(const char* side) const { return traps.find(side)->find("allocations")->as_int(); }
+  std::int64_t calls(const char* side, long number) const {
+    const Json* count = traps.find(side)->find("calls")->find(std::to_string(number));
+    return count == nullptr ? 0 : count->as_int();
+  }
+  Calls calls_besides(const char* side, const Calls& allowed) const {
+    Calls others;
+    for (const auto& [number, count] : traps.find(side)->find("calls")->as_object()) {
+      if (allowed.count(std::stol(number)) == 0) others.insert(std::stol(number));
+    }
+    return others;
+  }
+  std::int64_t faults() const {
+    const Json* usage = end.find("usage");
+    return usage->find("minor_faults")->as_int() + usage->find("major_faults")->as_int();
+  }
+  std::string text() const { return traps.dump() + "\n" + end.dump(); }
+};
+
+Json config_of(const char* measurement, Json::Object more) {
+  Json::Object all = {{"version", 1},
+                      {"measurement", measurement},
+                      {"period_ns", 1'000'000},
+                      {"samples", kSamples},
+                      {"warm_up", 50},
+                      {"lock_memory", true},
+                      {"prefault_stack_bytes", 65536},
+                      {"session", "measured-path-" + std::to_string(getpid())}};
+  for (auto& entry : more) all.push_back(std::move(entry));
+  return Json(std::move(all));
+}
+
+Json option(const char* key, const char* value) { return Json(Json::Object{{key, value}}); }
+
+Caught collect(ProbeProcess& probe) {
+  Caught caught;
+  for (Json line = probe.next_line(); !line.is_null(); line = probe.next_line()) {
+    if (line.find("event")->as_string() == "end") caught.end = line;
+    if (line.find("event")->as_string() == "error") ADD_FAILURE() << line.dump();
+  }
+  caught.exit_code = probe.wait();
+  caught.traps = Json::parse(probe.last_error_line(), "the traps' report");
+  return caught;
+}
+
+Caught run(const Json& config, const std::vector<std::string>& environment = {}) {
+  const Folder folder;
+  ProbeProcess probe(RTMETER_TRAPPED_PROBE, folder.path, "probe", config, environment);
+  return collect(probe);
+}
+
+// Nothing was caught but the calls named; each side's are those that the run cannot do without. Ending a
+// server, which waits for messages until it is told, may take the adapter further ones.
+void expect_clean(const Caught& caught, int threads, const Calls& core, const Calls& adapter,
+                  const Calls& ending = {}) {
+  EXPECT_EQ(caught.exit_code, 0) << caught.text();
+  EXPECT_EQ(caught.traps.find("threads")->as_int(), threads) << caught.text();
+  for (const char* side : {"core", "adapter"}) {
+    EXPECT_EQ(caught.allocations(side), 0) << side << ": " << caught.text();
+    const Calls& needed = side == std::string("core") ? core : adapter;
+    Calls allowed = needed;
+    if (side == std::string("adapter")) allowed.insert(ending.begin(), ending.end());
+    EXPECT_EQ(caught.calls_besides(side, allowed), Calls{}) << side << ": " << caught.text();
+    for (const long number : needed)
+      EXPECT_GT(caught.calls(side, number), 0) << "call " << number << " was not seen";
+  }
+  EXPECT_EQ(caught.faults(), 0) << caught.text();
+}
+
+class MeasuredPath : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!has_capability(CAP_IPC_LOCK))
+      GTEST_SKIP() << "needs CAP_IPC_LOCK: without locked memory pages fault";
+    if (read_text("/proc/sys/kernel/seccomp/actions_avail").value_or("").find("trap") == std::string::npos) {
+      GTEST_SKIP() << "needs seccomp filters";
+    }
+  }
+};
+
+TEST_F(MeasuredPath, Wakeup) {
+  for (const char* overrun : {"catch_up", "skip"}) {
+    const Caught caught = run(config_of("wakeup", {{"overrun", overrun}}));
+    expect_clean(caught, 1, {SYS_clock_nanosleep}, {});
+    EXPECT_LE(caught.calls("core", SYS_clock_nanosleep), kSamples) << "one sleep a release";
+  }
+}
+
+struct TimerCase {
+  const char *timer, *drive;
+  Calls core, adapter;
+};
+using Timer = MeasuredPath;
+
+TEST_F(Timer, Periodic) {
+  const TimerCase cases[] = {
+      {"clock_nanosleep", "spin", {}, {SYS_clock_nanosleep}},
+      {"timerfd", "spin", {}, {SYS_epoll_wait, SYS_read}},
+      {"posix", "spin", {}, {SYS_rt_sigtimedwait}},
+      {"clock_nanosleep", "sleep_then_spin_some", {SYS_clock_nanosleep}, {}},
+      {"timerfd", "sleep_then_spin_some", {SYS_clock_nanosleep}, {SYS_read}},
+      {"posix", "sleep_then_spin_some", {SYS_clock_nanosleep}, {SYS_rt_sigtimedwait}},
+      {"timerfd", "poll", {}, {SYS_read}},
+  };
+  for (const TimerCase& c : cases) {
+    SCOPED_TRACE(std::string(c.timer) + ", " + c.drive);
+    expect_clean(
+        run(config_of("timer",
+                      {{"mode", "periodic"}, {"drive", c.drive}, {"options", option("timer", c.timer)}})),
+        1, c.core, c.adapter);
+  }
+}
+
+TEST_F(Timer, OneShot) {
+  const TimerCase cases[] = {
+      {"clock_nanosleep", "spin", {}, {SYS_clock_nanosleep}},
+      {"timerfd", "spin", {}, {SYS_timerfd_settime, SYS_epoll_wait, SYS_read}},
+      {"posix", "spin", {}, {SYS_timer_settime, SYS_rt_sigtimedwait}},
+  };
+  for (const TimerCase& c : cases) {
+    SCOPED_TRACE(c.timer);
+    Json config = config_of("timer", {{"mode", "one_shot"},
+                                      {"timeout_ns", 1'000'000},
+                                      {"drive", c.drive},
+                                      {"options", option("timer", c.timer)}});
+    expect_clean(run(config), 1, c.core, c.adapter);
+  }
+}
+
+struct RoundtripCase {
+  const char *transport, *drive, *in_flight;
+  Calls client, server;
+};
+
+TEST_F(MeasuredPath, Roundtrip) {
+  const RoundtripCase cases[] = {
+      {"udp", "spin", "one", {SYS_sendmsg, SYS_ppoll, SYS_recvfrom}, {SYS_sendmsg, SYS_ppoll, SYS_recvfrom}},
+      {"unix", "spin", "one", {SYS_sendmsg, SYS_ppoll, SYS_recvfrom}, {SYS_sendmsg, SYS_ppoll, SYS_recvfrom}},
+      {"udp", "poll", "one", {SYS_sendmsg, SYS_recvfrom}, {SYS_sendmsg, SYS_recvfrom}},
+      {"udp", "spin", "open", {SYS_sendmsg, SYS_ppoll, SYS_recvfrom}, {SYS_sendmsg, SYS_ppoll, SYS_recvfrom}},
+      {"shm_futex", "spin", "one", {SYS_futex}, {SYS_futex}},
+      {"shm_poll", "spin", "one", {}, {}},
+  };
+  for (const RoundtripCase& c : cases) {
+    SCOPED_TRACE(std::string(c.transport) + ", " + c.drive + ", " + c.in_flight);
+    const Folder folder;
+    const auto config = [&](const char* role, Json options) {
+      return config_of("roundtrip", {{"role", role},
+                                     {"drive", c.drive},
+                                     {"loss_timeout_ns", 500'000'000},
+                                     {"in_flight", c.in_flight},
+                                     {"options", std::move(options)}});
+    };
+    ProbeProcess server(RTMETER_TRAPPED_PROBE, folder.path, "server",
+                        config("server", option("transport", c.transport)));
+    const Json ready = server.next_line();
+    ASSERT_EQ(ready.find("event")->as_string(), "ready") << ready.dump();
+    Json options = option("transport", c.transport);
+    options["endpoint"] = *ready.find("endpoint");
+    ProbeProcess client(RTMETER_TRAPPED_PROBE, folder.path, "client", config("client", options));
+    const bool open = c.in_flight == std::string("open");
+    expect_clean(collect(client), open ? 2 : 1, {SYS_clock_nanosleep}, c.client);
+    server.interrupt();
+    expect_clean(collect(server), 1, {}, c.server, {SYS_read});  // an eventfd wakes it
+  }
+}
+
+TEST_F(MeasuredPath, Cycle) {
+  const Json options[] = {option("components", "same_thread"), option("components", "two_threads")};
+  const auto config = [&](int which) {
+    return config_of("cycle", {{"loss_timeout_ns", 500'000'000}, {"options", options[which]}});
+  };
+  expect_clean(run(config(0)), 1, {SYS_clock_nanosleep}, {});
+  expect_clean(run(config(1)), 2, {SYS_clock_nanosleep}, {SYS_futex});
+}
+
+// The control: what is planted in a callback is caught, and told apart from what the adapter does.
+using Control = MeasuredPath;
+
+Json control_config() { return config_of("timer", {{"mode", "periodic"}, {"drive", "spin"}}); }
+
+TEST_F(Control, APlantedAllocationIsCaught) {
+  const Caught caught = run(control_config(), {"RTMETER_TRAP_PLANT=allocation"});
+  EXPECT_GE(caught.allocations("core"), 2 * (kSamples - 1)) << caught.text();
+  EXPECT_EQ(caught.allocations("adapter"), 0);
+}
+
+TEST_F(Control, APlantedSystemCallIsCaught) {
+  const Caught caught = run(control_config(), {"RTMETER_TRAP_PLANT=call"});
+  EXPECT_GE(caught.calls("core", SYS_getppid), kSamples - 1) << caught.text();
+  EXPECT_EQ(caught.calls("adapter", SYS_getppid), 0);
+}
+
+TEST_F(Control, APlantedPageFaultIsCaught) {
+  const Caught caught = run(control_config(), {"RTMETER_TRAP_PLANT=fault"});
+  EXPECT_GE(caught.faults(), kSamples - 1) << caught.text();
+}
+
+}  // namespace
+}  // namespace rtmeter
