@@ -133,7 +133,7 @@ class Server final : public Measurement {
   }
 
   void run() noexcept override {
-    enter(0);
+    enter(b_.config.warm_up);  // a server has no warm-up: its window is the whole run
     while (!stopped()) {
       if (b_.drive == RTM_POLL)
         b_.session.spin_some();
