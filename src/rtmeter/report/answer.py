@@ -1,0 +1,218 @@
+"""What a report opens with: what was asked, the answer, what limits it, what to do next."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from rtmeter.report import words
+from rtmeter.report.cellfile import Asked, CellFile, Judged
+from rtmeter.report.cells import WORST_FIRST, Cell, Outcome
+from rtmeter.statistics.bounds import releases_needed
+
+NAMES: dict[Outcome, str] = {
+    "error": "Error",
+    "fail": "Fail",
+    "inconclusive": "Inconclusive",
+    "unfinished": "Not finished",
+    "unjudged": "Not judged",
+    "pass": "Pass",
+}
+
+_OF_MANY: dict[Outcome, str] = {
+    "error": "failed or gave invalid data",
+    "fail": "missed the requirement",
+    "inconclusive": "need more evidence",
+    "unfinished": "not finished",
+    "unjudged": "not judged",
+    "pass": "passed",
+}
+
+_WHERE_TO_LOOK = {
+    ("", "late"): "look at when the late ones came: clusters point at throttling or another task, single "
+    "ones at interrupts, idle states or page faults.",
+    ("", "skipped"): "see what kept the thread from being free at its releases, or lengthen the period.",
+    ("", "lost"): "find where messages are dropped, or ask for reliable delivery.",
+    ("timer", "lost"): "find out why shots never fired: see what the middleware printed.",
+}
+
+_MOST_SENTENCES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The opening of a report; ``limits`` and ``next`` are sentences, the most important first."""
+
+    outcome: Outcome
+    headline: str
+    asked: str
+    limits: list[str]
+    next: list[str]
+
+
+def answer(cells: Sequence[Cell]) -> Answer:
+    """The answer over cells sorted the worst first, of which there is at least one."""
+    return Answer(
+        outcome=cells[0].outcome,
+        headline=_headline(cells[0]) if len(cells) == 1 else _headline_of_many(cells),
+        asked=_asked(cells),
+        limits=list(islice(dict.fromkeys(_limits(cells)), _MOST_SENTENCES)),
+        next=list(islice(dict.fromkeys(_next(cells)), _MOST_SENTENCES)),
+    )
+
+
+def reason(cell: Cell) -> str:
+    """Why the cell has its outcome, in a sentence."""
+    if cell.problem:
+        return _sentence(cell.problem)
+    assert cell.file is not None
+    if not cell.file.valid:
+        return f"The data are invalid: {_why_invalid(cell.file)}."
+    if cell.file.verdict:
+        return _sentence(cell.file.verdict.reason)
+    return "No deadline was asked: this cell is described, not judged."
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith((".", "?", "!")) else ".")
+
+
+def _why_invalid(file: CellFile) -> str:
+    if file.summary and file.summary.problems:
+        return "; ".join(file.summary.problems[:3])
+    if overflow := file.counters.get("overflow"):
+        return f"{overflow} rows were lost to a full ring"
+    if file.missing:
+        return "rows are missing from a damaged log"
+    return file.verdict.reason if file.verdict else "see its warnings"
+
+
+def _headline(cell: Cell) -> str:
+    if cell.file is None or cell.outcome in ("error", "unfinished"):
+        return reason(cell)
+    verdict, deadline_ns = cell.file.verdict, cell.file.deadline_ns
+    n = cell.judged.n if cell.judged else 0
+    if verdict is None or deadline_ns is None:
+        return f"{n:,} releases measured; no deadline was asked."
+    if verdict.n == 0:
+        return "Nothing was measured."
+    deadline = f"the deadline of {words.round_us(deadline_ns)} µs"
+    if verdict.misses == 0:
+        return f"All {verdict.n:,} releases met {deadline}."
+    return f"{verdict.misses:,} of {verdict.n:,} releases missed {deadline}."
+
+
+def _headline_of_many(cells: Sequence[Cell]) -> str:
+    tally = Counter(cell.outcome for cell in cells)
+    worst = [outcome for outcome in WORST_FIRST if tally[outcome]]
+    if len(worst) == 1:
+        return f"All {len(cells)} cells {_OF_MANY[worst[0]]}."
+    named = [f"{tally[outcome]} {_OF_MANY[outcome]}" for outcome in worst[:2] if outcome != "pass"]
+    return f"Of {len(cells)} cells {', '.join(named)}."
+
+
+def _asked(cells: Sequence[Cell]) -> str:
+    questions = list(dict.fromkeys(_question(cell.file) for cell in cells if cell.file))
+    if not questions:
+        return "Unknown: no cell has a readable cell.json."
+    if len(questions) == 1:
+        return questions[0]
+    return f"{questions[0]} And {len(questions) - 1} more: each cell states its own."
+
+
+def _question(file: CellFile) -> str:
+    asked, name = file.requirement, words.judged(file.meta)
+    if asked is None:
+        return f"How late is the {name}? No deadline was given."
+    within = f"within {words.round_us(asked.deadline_ns)} µs"
+    if asked.miss_ratio is None:
+        return f"Is the {name} of every release {within}?"
+    sure = f"with {100 * asked.confidence:.10g} % confidence"
+    return f"Is the {name} {within}, but for {words.ratio(asked.miss_ratio)} of the releases, {sure}?"
+
+
+def _limits(cells: Sequence[Cell]) -> Iterator[str]:
+    worst = cells[0]
+    alone = len(cells) == 1
+    if worst.outcome != "pass" and not (alone and worst.outcome in ("error", "unfinished")):
+        yield reason(worst) if alone else f"{worst.id}: {reason(worst)}"
+    yield from _maximum(worst, len(cells))
+    for cell in cells:
+        if machine := virtual_machine(cell.file):
+            yield f"Measured in a virtual machine ({machine}): unfit for absolute claims."
+        if cell.file:
+            yield from (_sentence(doubt.message) for doubt in cell.file.warnings)
+
+
+def _maximum(cell: Cell, cells: int) -> Iterator[str]:
+    """The maximum of a cell beside its deadline."""
+    judged = cell.judged
+    if judged is None or judged.n == 0:
+        return
+    if judged.max_ns == "lost":
+        text = "the maximum is a release that was lost"
+    else:
+        deadline_ns = cell.file.deadline_ns if cell.file else None
+        of = f" of {words.round_us(deadline_ns)} µs allowed" if deadline_ns else ""
+        text = (
+            f"the latest release took {words.us(judged.max_ns)} µs{of} (k = {words.count(judged.max_at_k)})"
+        )
+    if cells == 1:
+        yield _sentence(text)
+    elif cell.outcome == "pass":
+        yield f"{cell.id} comes nearest to its deadline: {text}."
+
+
+def virtual_machine(file: CellFile | None) -> str | None:
+    """The kind of virtual machine that a cell was measured in."""
+    kind = file.machine.get("virtual_machine") if file else None
+    return None if kind in (None, False, "", "none") else "of unknown kind" if kind is True else str(kind)
+
+
+def _next(cells: Sequence[Cell]) -> Iterator[str]:
+    steps: dict[str, list[str]] = {}
+    for cell in cells:
+        for step in _steps(cell):
+            steps.setdefault(step, []).append(cell.id)
+    for step, names in steps.items():
+        which = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        yield _sentence(step) if len(names) == len(cells) else f"{which}: {step}"
+    for cell in cells:
+        if cell.file:
+            yield from (_sentence(doubt.hint) for doubt in cell.file.warnings if doubt.hint)
+    if any(virtual_machine(cell.file) for cell in cells):
+        yield "Repeat it on the target itself before claiming absolute numbers."
+
+
+def _steps(cell: Cell) -> Iterator[str]:
+    if cell.outcome == "unfinished":
+        yield "let the run end, or continue it with --resume."
+    elif cell.outcome == "error":
+        remedy = cell.file.error.remedy if cell.file and cell.file.error else None
+        yield _sentence(remedy or "measure the cell again")
+    elif cell.outcome == "unjudged":
+        yield "give a deadline (--deadline) to have it judged."
+    elif cell.file and cell.file.verdict and cell.file.requirement:
+        yield from _after_verdict(cell.file, cell.file.verdict, cell.file.requirement)
+
+
+def _after_verdict(file: CellFile, verdict: Judged, asked: Asked) -> Iterator[str]:
+    if verdict.outcome == "inconclusive" and verdict.more_samples:
+        time = _time(file, verdict.more_samples)
+        yield f"measure {verdict.more_samples:,} more releases{time}: if all are in time, it passes."
+    elif verdict.outcome == "fail":
+        most = max((verdict.late, "late"), (verdict.skipped, "skipped"), (verdict.lost, "lost"))[1]
+        yield _WHERE_TO_LOOK.get((file.measurement, most)) or _WHERE_TO_LOOK["", most]
+    elif verdict.outcome == "pass" and verdict.misses == 0 and verdict.upper:
+        rarer = 10.0 ** -len(str(int(1 / verdict.upper)))
+        needed = releases_needed(0, rarer, asked.confidence)
+        yield (
+            f"nothing for this requirement; to show that fewer than {words.ratio(rarer)} miss, "
+            f"measure {needed:,} releases without a miss{_time(file, needed)}."
+        )
+
+
+def _time(file: CellFile, releases: int) -> str:
+    return f" ({words.span(releases * file.tick_ns / 1e9)})" if file.tick_ns else ""

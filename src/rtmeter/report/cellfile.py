@@ -1,0 +1,185 @@
+"""cell.json as the report reads it (spec/results.md): what a type is wrong for is damage, not a crash."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from rtmeter.errors import RtmeterError
+from rtmeter.model import Measurement
+
+FORMAT, VERSION = "rtmeter-cell", 1
+
+Time = int | float | Literal["lost"] | None
+"""Nanoseconds; ``lost`` where a statistic falls on a lost release; None where there is none."""
+
+
+def _empty_if_null(value: object) -> object:
+    return {} if value is None else value
+
+
+Facts = Annotated[dict[str, Any], BeforeValidator(_empty_if_null), Field(default_factory=dict)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class Doubt(_Part):
+    """A warning stored with the data."""
+
+    type: str
+    message: str
+    hint: str = ""
+
+
+class Failure(_Part):
+    """Why a cell failed."""
+
+    message: str
+    field: str | None = None
+    value: str | None = None
+    remedy: str | None = None
+
+
+class Asked(_Part):
+    """The requirement."""
+
+    deadline_ns: int = Field(gt=0)
+    miss_ratio: float | None = None
+    confidence: float = 0.95
+
+
+class Judged(_Part):
+    """The verdict."""
+
+    outcome: Literal["pass", "fail", "inconclusive", "error"]
+    reason: str
+    n: int = 0
+    misses: int = 0
+    late: int = 0
+    skipped: int = 0
+    lost: int = 0
+    upper: float | None = None
+    more_samples: int | None = None
+
+
+class Statistics(_Part):
+    """One view of a quantity, nanoseconds."""
+
+    n: int
+    min_ns: Time = None
+    mean_ns: Time = None
+    stddev_ns: Time = None
+    p50_ns: Time = None
+    p99_ns: Time = None
+    p99_9_ns: Time = None
+    p99_999_ns: Time = None
+    max_ns: Time = None
+    max_at_k: int | None = None
+
+
+class Summary(_Part):
+    """Counts, identity and quantities by name and view."""
+
+    counts: dict[str, int | None] = Field(default_factory=dict)
+    identity: str = ""
+    quantities: dict[str, dict[str, Statistics | None]] = Field(default_factory=dict)
+    problems: list[str] = Field(default_factory=list)
+
+
+class Config(BaseModel):
+    """The probe config: what the report computes with, and all the rest."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    period_ns: int | None = Field(default=None, gt=0)
+    timeout_ns: int | None = Field(default=None, gt=0)
+    deadline_ns: int | None = Field(default=None, gt=0)
+    warm_up: int = Field(default=0, ge=0)
+    in_flight: str | None = None
+
+
+class CellFile(_Part):
+    """A cell.json."""
+
+    format: Literal["rtmeter-cell"]
+    version: int
+    id: str
+    status: Literal["complete", "interrupted", "failed"]
+    valid: bool
+    error: Failure | None = None
+    measurement: Measurement
+    mode: Literal["one_shot", "periodic"] | None = None
+    adapter: str
+    server_adapter: str | None = None
+    axes: Facts
+    config: Config = Config()
+    requirement: Asked | None = None
+    effective: Facts
+    threads: Annotated[dict[str, list[dict[str, Any]]], BeforeValidator(_empty_if_null)] = Field(
+        default_factory=dict
+    )
+    usage: Facts
+    instrument: Facts
+    counters: Facts
+    grid: Facts
+    adapter_facts: Facts
+    machine: Facts
+    warnings: list[Doubt] = Field(default_factory=list)
+    missing: list[tuple[int, int | None]] = Field(default_factory=list)
+    summary: Summary | None = None
+    verdict: Judged | None = None
+    started: str | None = None
+    ended: str | None = None
+    rtmeter: str | None = None
+
+    @model_validator(mode="after")
+    def _has_its_times(self) -> Self:
+        if self.measurement == "timer" and self.mode is None:
+            raise ValueError("a timer cell needs a mode")
+        if self.tick_ns is None and self.status != "failed":
+            raise ValueError("the config has neither period_ns nor timeout_ns")
+        return self
+
+    @property
+    def tick_ns(self) -> int | None:
+        """The period, or a one-shot's timeout."""
+        shot = self.config.timeout_ns if self.mode == "one_shot" else None
+        return shot or self.config.period_ns
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """What rtmeter.statistics asks of a cell."""
+        keys = ("period_ns", "timeout_ns", "deadline_ns", "in_flight", "warm_up")
+        about = {"measurement": self.measurement, "mode": self.mode}
+        return about | {key: getattr(self.config, key) for key in keys}
+
+    @property
+    def deadline_ns(self) -> int | None:
+        """The deadline that plots show: that of the requirement, else the one configured."""
+        return self.requirement.deadline_ns if self.requirement else self.config.deadline_ns
+
+
+def read_cell_file(path: Path) -> CellFile:
+    """The cell.json at ``path``; RtmeterError if it cannot be read, is damaged or of another version."""
+    remedy = "measure the cell again, or recover its probe.rtlog (rtmeter recover)"
+    try:
+        cell = CellFile.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise RtmeterError(f"cannot be read: {error.strerror}", where=path.name, remedy=remedy) from error
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field = ".".join(str(part) for part in first["loc"]) or None
+        raise RtmeterError(
+            first["msg"].removeprefix("Value error, "), where=path.name, field=field, remedy=remedy
+        ) from error
+    if cell.version != VERSION:
+        raise RtmeterError(
+            f"is of version {cell.version}, and this rtmeter reads version {VERSION}",
+            where=path.name,
+            remedy="use the rtmeter that wrote it, or a later one",
+        )
+    return cell

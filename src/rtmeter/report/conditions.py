@@ -1,0 +1,78 @@
+"""Under which conditions a cell's numbers were measured: as asked, in effect, and seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rtmeter.report import words
+from rtmeter.report.cellfile import CellFile
+
+_IN_EFFECT = {"lock_memory": "memory_locked"}
+"""Settings that are read back under another name."""
+
+_NOT_CONDITIONS = {"version", "log", "session", "watch_stdin", "role", "measurement", "mode", "script"}
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One condition; ``differs``: what is in effect is not what was asked."""
+
+    name: str
+    asked: str
+    effective: str
+    differs: bool = False
+
+
+def in_one_line(file: CellFile) -> list[str]:
+    """What a number of this cell must not be shown without."""
+    facts, machine = file.adapter_facts, file.machine
+    adapter = " ".join(str(facts[key]) for key in ("middleware", "middleware_version") if facts.get(key))
+    kernel = " ".join(str(machine[key]) for key in ("kernel", "kernel_version") if machine.get(key))
+    cpus = machine.get("cpus_online")
+    policy = words.setting("scheduling", file.effective.get("scheduling"))
+    affinity = file.effective.get("affinity")
+    n = file.summary.counts.get("released", file.summary.counts.get("armed")) if file.summary else None
+    parts = [
+        f"{words.measurement(file.meta)} of {file.adapter}" + (f" ({adapter})" if adapter else ""),
+        f"server {file.server_adapter}" if file.server_adapter not in (None, file.adapter) else "",
+        f"{'timeout' if file.mode == 'one_shot' else 'every'} {words.setting('_ns', file.tick_ns)}",
+        f"{n:,} releases" if n is not None else "",
+        policy + (f" on CPU {words.setting('', affinity)}" if affinity else ""),
+        f"kernel {kernel}" if kernel else "",
+        f"{machine.get('cpu_model', '')}" + (f", {cpus} CPUs" if cpus else ""),
+        f"host {machine['hostname']}" if machine.get("hostname") else "",
+        f"{file.started}" if file.started else "",
+    ]
+    return [part for part in parts if part and not part.endswith(words.NONE)]
+
+
+def settings(file: CellFile) -> list[Setting]:
+    """Every setting that was asked or is in effect."""
+    return list(_settings(file.config.model_dump(), file.effective))
+
+
+def _settings(asked: Mapping[str, Any], effective: Mapping[str, Any]) -> Iterator[Setting]:
+    told = set()
+    for name, value in asked.items():
+        key = _IN_EFFECT.get(name, name)
+        told.add(key)
+        if name in _NOT_CONDITIONS or (value is None and effective.get(key) is None):
+            continue
+        left, right = words.setting(name, value), words.setting(name, effective.get(key))
+        differs = value is not None and effective.get(key) is not None and left != right
+        yield Setting(words.label(name), left, right, differs)
+    for name, value in effective.items():
+        if name not in told and value is not None:
+            yield Setting(words.label(name), words.NONE, words.setting(name, value))
+
+
+def facts(*sources: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Names and values of facts in words, those without a value left out."""
+    return [
+        (words.label(str(name)), words.setting(str(name), value))
+        for source in sources
+        for name, value in source.items()
+        if value not in (None, "", [], {})
+    ]

@@ -1,0 +1,74 @@
+"""Extremes over stretches of releases: a plot of them loses no spike, however many releases there are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from rtmeter.model import LOST, SERVED, SKIPPED
+from rtmeter.statistics.quantities import Ints
+from rtmeter.statistics.views import LATER, Block
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """A quantity over stretches of consecutive releases, arrays of shape (stretches,).
+
+    ``first_k``: where each begins; ``n``: the values in it, lost ones apart. Where n is 0, ``min_ns``,
+    ``max_ns`` and ``mean_ns`` mean nothing. ``late``: served after the deadline; ``skipped``; ``lost``.
+    """
+
+    first_k: Ints
+    n: Ints
+    min_ns: Ints
+    max_ns: Ints
+    mean_ns: npt.NDArray[np.float64]
+    late: Ints
+    skipped: Ints
+    lost: Ints
+
+
+class Stretches:
+    """Builds an envelope of at most ``most`` stretches over releases ``first_k`` to ``last_k``; releases
+    outside, which only a file at odds with itself has, count in the nearest stretch."""
+
+    def __init__(self, first_k: int, last_k: int, most: int, deadline_ns: int | None) -> None:
+        releases = max(last_k - first_k + 1, 1)
+        self._first_k, self._deadline_ns = first_k, deadline_ns
+        self._length = -(-releases // most)
+        self._size = -(-releases // self._length)
+        self._n, self._late, self._skipped, self._lost = np.zeros((4, self._size), dtype=np.int64)
+        self._sum = np.zeros(self._size)
+        self._min, self._max = np.full(self._size, LATER), np.full(self._size, -LATER)
+
+    def see(self, block: Block) -> None:
+        """Adds releases, best in the order of k."""
+        stretch = np.clip((block.k - self._first_k) // self._length, 0, self._size - 1)
+        if not (block.outcome == SERVED).all():
+            self._skipped += self._count(stretch[block.outcome == SKIPPED])
+            self._lost += self._count(stretch[block.outcome == LOST])
+        valued = block.value != LATER
+        value, outcome = block.value, block.outcome
+        if not valued.all():
+            stretch, value, outcome = stretch[valued], value[valued], outcome[valued]
+        if not len(value):
+            return
+        if self._deadline_ns is not None:
+            self._late += self._count(stretch[(value > self._deadline_ns) & (outcome == SERVED)])
+        self._n += self._count(stretch)
+        starts = np.concatenate(([0], np.flatnonzero(np.diff(stretch)) + 1))
+        at = stretch[starts]
+        np.minimum.at(self._min, at, np.minimum.reduceat(value, starts))
+        np.maximum.at(self._max, at, np.maximum.reduceat(value, starts))
+        np.add.at(self._sum, at, np.add.reduceat(value.astype(np.float64), starts))
+
+    def envelope(self) -> Envelope:
+        """What was seen so far."""
+        first_k = self._first_k + self._length * np.arange(self._size)
+        mean = self._sum / np.maximum(self._n, 1)
+        return Envelope(first_k, self._n, self._min, self._max, mean, self._late, self._skipped, self._lost)
+
+    def _count(self, stretch: Ints) -> Ints:
+        return np.bincount(stretch, minlength=self._size)

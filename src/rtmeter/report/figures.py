@@ -1,0 +1,162 @@
+"""The figures of a cell: its samples gathered and drawn, quantity by quantity."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from markupsafe import Markup
+
+from rtmeter.model import ABSENT
+from rtmeter.report import charts, words
+from rtmeter.report.cellfile import CellFile
+from rtmeter.report.cells import Cell
+from rtmeter.report.data import Detail, Series, gather
+from rtmeter.report.grammar import Spec
+from rtmeter.report.rows import Samples
+from rtmeter.statistics.quantities import Ints, Quantity, kind, quantities
+
+_PLOTTED = {
+    "wakeup": ("latency",),
+    "timer/periodic": ("latency", "dispatch"),
+    "timer/one_shot": ("measured", "reported", "difference"),
+    "roundtrip": ("response", "round_trip", "ping", "pong"),
+    "cycle": ("completion", "cycle_delay", "request", "respond"),
+}
+"""The quantities that are plotted, the judged one first; the table shows all."""
+
+_WITH_DEADLINE = {"latency", "measured", "response", "round_trip", "completion"}
+
+_SHARED_POINTS = 100_000
+"""Stretches that the figures of a report share: what keeps it below 10 MB."""
+
+_TALL, _LOW = 250, 150
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A plot: its title, what it shows, and its specification as JSON that is safe inside HTML."""
+
+    title: str
+    about: str
+    spec: Markup
+
+
+@dataclass(frozen=True, slots=True)
+class Largest:
+    """One of the largest values: release, seconds after the first one, nanoseconds."""
+
+    k: int
+    at_s: float
+    value_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """The figures of one quantity; ``view`` and ``n`` say of what they are."""
+
+    quantity: str
+    judged: bool
+    view: str
+    n: int
+    figures: list[Figure]
+    largest: list[Largest]
+
+
+def detail_for(cells: int) -> Detail:
+    """How much detail each plot of a report of so many cells gets."""
+    share = _SHARED_POINTS // max(1, cells)
+    if share >= 2400:
+        return Detail()
+    return Detail(stretches=max(60, share // 4), steps=max(60, share // 10), points_a_decade=12)
+
+
+def panels(cell: Cell, detail: Detail, all_quantities: bool) -> list[Panel]:
+    """The panels of a cell with a file; none if it has no samples. Unreadable ones raise RtmeterError."""
+    assert cell.file is not None
+    path = cell.directory / "samples.parquet"
+    if cell.file.status == "failed" and not path.exists():
+        return []
+    samples = Samples(path)
+    return list(_panels(samples, cell.file, detail, all_quantities))
+
+
+def _panels(samples: Samples, file: CellFile, detail: Detail, all_quantities: bool) -> Iterator[Panel]:
+    by_name = {quantity.name: quantity for quantity in quantities(file.meta)}
+    plotted = [by_name[name] for name in _PLOTTED[kind(file.meta)] if name in by_name]
+    time: charts.Time | None = None
+    for quantity in plotted if all_quantities else plotted[:1]:
+        deadline_ns = file.deadline_ns if quantity.name in _WITH_DEADLINE else None
+        if set(quantity.columns) - samples.columns and quantity is not plotted[0]:
+            continue
+        series = gather(samples, file.meta, quantity, deadline_ns, detail)
+        if series is not None:
+            time = time or _time(samples, file, series)
+            yield _panel(file, quantity, charts.Subject(series, deadline_ns), time, detail)
+
+
+def _panel(
+    file: CellFile, quantity: Quantity, subject: charts.Subject, time: charts.Time, detail: Detail
+) -> Panel:
+    judged = quantity is quantities(file.meta)[0]
+    height = _TALL if judged else _LOW
+    name, view = next(iter(subject.views.items()))
+    return Panel(
+        quantity=words.quantity(file.meta, quantity.name),
+        judged=judged,
+        view=words.VIEWS[name],
+        n=view.n,
+        figures=[
+            Figure(
+                "Over time",
+                "Least to greatest value of each stretch of time, their mean, and when releases missed",
+                _json(charts.over_time(subject, time, height)),
+            ),
+            Figure(
+                "Histogram",
+                "How many releases had which value; counts on a logarithmic axis",
+                _json(charts.histogram(subject, height)),
+            ),
+            Figure(
+                "Complementary CDF",
+                "Share of the releases that were that late or later; logarithmic",
+                _json(charts.complementary_cdf(subject, height, detail.points_a_decade)),
+            ),
+        ],
+        largest=[
+            Largest(k, float(time.of(k)), value_ns)
+            for k, value_ns in zip(view.largest_k.tolist(), view.largest_ns.tolist(), strict=True)
+        ],
+    )
+
+
+def _time(samples: Samples, file: CellFile, series: Series) -> charts.Time:
+    """When each stretch began, counted from the first measured release."""
+    assert file.tick_ns is not None
+    first_k = series.envelope.first_k
+    end_k = max(samples.k_range()[1] + 1, int(first_k[-1]) + 1)
+    if file.mode == "one_shot":
+        begins_ns, end_ns = _armed(samples, first_k, end_k, file.tick_ns)
+    else:
+        begins_ns, end_ns = (first_k - first_k[0]) * file.tick_ns, (end_k - int(first_k[0])) * file.tick_ns
+    at = charts.Time(first_k, begins_ns / 1e9, end_k, end_ns / 1e9)
+    gaps = [(first, end_k - 1 if last is None else last) for first, last in file.missing]
+    spans = [(at.of(first), at.of(last + 1)) for first, last in gaps if last >= first_k[0]]
+    return charts.Time(at.first_k, at.begins_s, at.end_k, at.end_s, tuple(spans))
+
+
+def _armed(samples: Samples, first_k: Ints, end_k: int, timeout_ns: int) -> tuple[Ints, int]:
+    """When the first shot of each stretch was armed, and when the last shot was due."""
+    k = np.r_[first_k, end_k - 1] if first_k[-1] < end_k - 1 else first_k
+    armed = samples.at(k, "armed_before_ns")
+    known = armed != ABSENT
+    armed = np.interp(k, k[known], armed[known] - armed[known][0]).astype(np.int64)
+    return armed[: len(first_k)], int(armed[-1]) + timeout_ns
+
+
+def _json(spec: Spec) -> Markup:
+    """JSON without what could end the element it stands in."""
+    text = json.dumps(spec, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))

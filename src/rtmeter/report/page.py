@@ -1,0 +1,124 @@
+"""The page: what is said of each cell, put into the templates."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib.resources import files
+
+import jinja2
+import vl_convert
+from markupsafe import Markup
+
+from rtmeter import version
+from rtmeter.errors import RtmeterError
+from rtmeter.report import answer, conditions, words
+from rtmeter.report.cellfile import Statistics
+from rtmeter.report.cells import WORST_FIRST, Cell
+from rtmeter.report.data import Detail
+from rtmeter.report.figures import Panel, detail_for, panels
+
+_FEW_CELLS = 4
+"""In reports of so many cells, conditions are not folded away."""
+
+_MANY_CELLS = 60
+"""In reports of more cells, the judged quantity alone is plotted."""
+
+_GATHERING_THREADS = 2
+
+SYMBOLS = {"error": "!", "fail": "✕", "inconclusive": "?", "unfinished": "…", "unjudged": "–", "pass": "✓"}
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A cell and its plots."""
+
+    anchor: str
+    cell: Cell
+    panels: list[Panel]
+
+    @property
+    def statistics(self) -> list[tuple[str, str, Statistics]]:
+        """(quantity, views, statistics) of the table; views that are the same share a row."""
+        file = self.cell.file
+        if file is None or file.summary is None:
+            return []
+        rows = []
+        for name, views in file.summary.quantities.items():
+            distinct: dict[Statistics, list[str]] = {}
+            for view, statistics in views.items():
+                if statistics is not None and statistics.n:
+                    distinct.setdefault(statistics, []).append(words.VIEWS.get(view, view))
+            rows += [(words.quantity(file.meta, name), ", ".join(v), s) for s, v in distinct.items()]
+        return rows
+
+
+def render(title: str, cells: Sequence[Cell]) -> str:
+    """The page of at least one cell."""
+    gather = partial(_section, detail=detail_for(len(cells)), all_quantities=len(cells) <= _MANY_CELLS)
+    with ThreadPoolExecutor(_GATHERING_THREADS) as pool:
+        sections = list(pool.map(gather, range(1, len(cells) + 1), cells))
+    sections.sort(key=lambda section: section.cell.badness)
+    cells = [section.cell for section in sections]
+    tally = Counter(cell.outcome for cell in cells)
+    script = _script()
+    return (
+        _environment()
+        .get_template("report.html")
+        .render(
+            title=title,
+            answer=answer.answer(cells),
+            tally=[(outcome, tally[outcome]) for outcome in WORST_FIRST if tally[outcome]],
+            sections=sections,
+            axes=list(dict.fromkeys(axis for cell in cells if cell.file for axis in cell.file.axes)),
+            few=len(cells) <= _FEW_CELLS,
+            script=Markup(script),
+            script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+            version=version(),
+        )
+    )
+
+
+def _section(number: int, cell: Cell, detail: Detail, all_quantities: bool) -> Section:
+    drawn: list[Panel] = []
+    if cell.file is not None:
+        try:
+            drawn = panels(cell, detail, all_quantities)
+        except RtmeterError as error:
+            cell = replace(cell, state="damaged", problem=str(error))
+    return Section(f"cell-{number}", cell, drawn)
+
+
+def _script() -> str:
+    """Vega-Lite, what it needs, and the page's own script, as one."""
+    libraries = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    own = files("rtmeter.report").joinpath("templates/report.js").read_text(encoding="utf-8")
+    return f"\n{libraries}\n{own}\n".replace("</script", "<\\/script").replace("\r", "")
+
+
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("rtmeter.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals |= {"names": answer.NAMES, "symbols": SYMBOLS, "dash": words.NONE}
+    environment.globals |= {"reason": answer.reason, "virtual_machine": answer.virtual_machine}
+    environment.globals |= {"in_one_line": conditions.in_one_line, "settings": conditions.settings}
+    environment.globals |= {"facts_of": conditions.facts, "judged_of": words.judged}
+    environment.filters |= {
+        "us": words.us,
+        "round_us": words.round_us,
+        "n": words.count,
+        "ratio": words.ratio,
+        "setting": lambda value, name: words.setting(name, value),
+        "label": words.label,
+    }
+    return environment

@@ -1,0 +1,105 @@
+// The report's own script: themes, plots drawn when they come into sight, sortable tables.
+"use strict";
+(() => {
+  const root = document.documentElement;
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  let chosen = null; // a theme chosen by hand holds; else the system's does
+  const applyTheme = () => { root.dataset.theme = chosen ?? (dark.matches ? "dark" : "light"); };
+  dark.addEventListener("change", applyTheme);
+  document.getElementById("theme").addEventListener("click", () => {
+    chosen = root.dataset.theme === "dark" ? "light" : "dark";
+    applyTheme();
+  });
+  applyTheme();
+
+  const tip = document.createElement("div");
+  tip.id = "tip";
+  tip.hidden = true;
+  document.body.append(tip);
+
+  function showTip(_, event, __, value) {
+    tip.hidden = value === null || value === undefined || value === "";
+    if (tip.hidden) return;
+    const table = document.createElement("table");
+    for (const [name, what] of Object.entries(value)) {
+      const row = table.insertRow();
+      row.insertCell().textContent = name;
+      row.insertCell().textContent = what;
+    }
+    tip.replaceChildren(table);
+    const left = Math.min(event.pageX + 14, scrollX + root.clientWidth - tip.offsetWidth - 4);
+    tip.style.left = `${Math.max(left, 0)}px`;
+    tip.style.top = `${event.pageY + 14}px`;
+  }
+
+  function rowsOf(columns) {
+    const names = Object.keys(columns);
+    return columns[names[0]].map((_, i) => Object.fromEntries(names.map((name) => [name, columns[name][i]])));
+  }
+
+  const specs = new Map();
+  for (const script of document.querySelectorAll("script[data-plot]")) specs.set(script.dataset.plot, script);
+
+  function draw(place) {
+    const script = specs.get(place.id);
+    if (!script) return;
+    specs.delete(place.id);
+    const spec = JSON.parse(script.textContent);
+    for (const name of Object.keys(spec.datasets)) spec.datasets[name] = rowsOf(spec.datasets[name]);
+    const options = { mode: "vega-lite", renderer: "svg", actions: false, defaultStyle: false, tooltip: showTip };
+    vegaEmbed(place, spec, options).then(
+      () => { place.dataset.drawn = ""; },
+      (error) => { place.textContent = `This plot could not be drawn: ${error.message}`; console.error(error); },
+    );
+  }
+
+  const places = [...document.querySelectorAll(".plot")];
+  const drawAll = () => places.forEach(draw);
+  const inSight = new IntersectionObserver(
+    (entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => draw(entry.target)),
+    { rootMargin: "600px" },
+  );
+  places.forEach((place) => inSight.observe(place));
+
+  // Print: light, everything drawn and nothing folded away; then back.
+  let folded = [];
+  addEventListener("beforeprint", () => {
+    root.dataset.theme = "light";
+    folded = [...document.querySelectorAll("details:not([open])")];
+    folded.forEach((details) => { details.open = true; });
+    drawAll();
+  });
+  addEventListener("afterprint", () => {
+    folded.forEach((details) => { details.open = false; });
+    applyTheme();
+  });
+
+  function key(row, column) {
+    const cell = row.cells[column];
+    const value = cell.dataset.value ?? cell.textContent.trim();
+    const number = Number(value);
+    return value === "" ? null : Number.isNaN(number) ? value : number;
+  }
+
+  function compare(a, b) {
+    if (a === null || b === null) return (a === null) - (b === null);
+    return typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true });
+  }
+
+  for (const table of document.querySelectorAll("table.sortable")) {
+    [...table.tHead.rows[0].cells].forEach((head, column) => {
+      const button = document.createElement("button");
+      button.append(...head.childNodes);
+      head.append(button);
+      button.addEventListener("click", () => {
+        const down = head.getAttribute("aria-sort") === "ascending";
+        for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+        head.setAttribute("aria-sort", down ? "descending" : "ascending");
+        const rows = [...table.tBodies[0].rows].map((row) => [key(row, column), row]);
+        const empty = rows.filter(([value]) => value === null);
+        const rest = rows.filter(([value]) => value !== null).sort(([a], [b]) => (down ? compare(b, a) : compare(a, b)));
+        table.tBodies[0].append(...[...rest, ...empty].map(([, row]) => row));
+      });
+    });
+  }
+})();

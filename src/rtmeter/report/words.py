@@ -1,0 +1,128 @@
+"""Numbers and settings as a report writes them: nanoseconds come in, microseconds go out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from rtmeter.statistics.quantities import judged_quantity, kind
+from rtmeter.values import format_duration
+
+NONE = "–"
+
+QUANTITIES = {
+    "wakeup/latency": "wake-up latency",
+    "timer/latency": "timer latency",
+    "measured": "lateness, measured",
+    "measured_after": "lateness, from after arming",
+    "reported": "lateness, reported",
+    "difference": "reported less measured",
+    "difference_after": "reported less that from after arming",
+    "dispatch": "dispatch of the callback",
+    "response": "response (release to reply)",
+    "round_trip": "round trip (send to reply)",
+    "ping": "ping (client to server)",
+    "pong": "pong (server to client)",
+    "completion": "completion (release to response)",
+    "cycle_delay": "cycle delay",
+    "cycle_delay_normalised": "cycle delay less its minimum",
+    "request": "request",
+    "respond": "respond",
+}
+
+VIEWS = {"per_release": "per release", "as_served": "as served", "corrected": "corrected"}
+
+MEASUREMENTS = {
+    "wakeup": "wake-up",
+    "timer/periodic": "periodic timer",
+    "timer/one_shot": "one-shot timer",
+    "roundtrip": "round trip",
+    "cycle": "request–respond cycle",
+}
+
+
+def measurement(meta: Mapping[str, Any]) -> str:
+    """What was measured."""
+    return MEASUREMENTS[kind(meta)]
+
+
+def quantity(meta: Mapping[str, Any], name: str) -> str:
+    """A quantity in words; one that is not known keeps its name."""
+    return QUANTITIES.get(f"{meta['measurement']}/{name}") or QUANTITIES.get(name, name)
+
+
+def judged(meta: Mapping[str, Any]) -> str:
+    """The judged quantity in words."""
+    return quantity(meta, judged_quantity(meta).name)
+
+
+def us(ns: float | str | None) -> str:
+    """Microseconds with as many decimals as say something: 0.312, 54.31, 1,234.5."""
+    if ns is None:
+        return NONE
+    if isinstance(ns, str):
+        return ns
+    value = ns / 1000
+    decimals = 3 if abs(value) < 10 else 2 if abs(value) < 100 else 1
+    return f"{value:,.{decimals}f}".replace("-", "−")
+
+
+def round_us(ns: float) -> str:
+    """Microseconds without needless decimals, for deadlines: 1,000, 0.5."""
+    return f"{ns / 1000:,.3f}".rstrip("0").rstrip(".")
+
+
+def count(number: float | None) -> str:
+    """A count with thousands set apart."""
+    return NONE if number is None else f"{number:,}"
+
+
+def ratio(share: float | None) -> str:
+    """A small share as a power of ten: 4.99 × 10⁻⁵."""
+    if share is None:
+        return NONE
+    if share == 0 or share >= 0.01:
+        return f"{share:.3g}"
+    exponent = math.floor(math.log10(share))
+    mantissa = f"{share / 10**exponent:.3g}"
+    return f"{mantissa} × 10{str(exponent).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
+
+
+def span(seconds: float) -> str:
+    """How long something takes, roughly: 40 s, 50 min, 35 days."""
+    for unit, length in (("years", 31_557_600), ("days", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:,.0f} {unit}"
+    return f"{seconds:,.0f} s" if seconds >= 2 else f"{seconds:.2g} s"
+
+
+def setting(name: str, value: object) -> str:
+    """A setting as people write it: fifo:80, 1ms, yes, 0, 2."""
+    if value is None:
+        return NONE
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict) and "policy" in value:
+        return scheduling(value)
+    if isinstance(value, int) and name.endswith("_ns"):
+        return format_duration(value)
+    if isinstance(value, list | tuple):
+        return ", ".join(str(part) for part in value)
+    if isinstance(value, dict):
+        return ", ".join(f"{key} = {setting(str(key), part)}" for key, part in value.items()) or NONE
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def scheduling(policy: Mapping[str, Any]) -> str:
+    """A policy as it is written in campaigns."""
+    name = str(policy.get("policy"))
+    if name == "deadline":
+        times = (policy.get(key) for key in ("runtime_ns", "deadline_ns", "period_ns"))
+        return "deadline:" + "/".join(setting("_ns", time) for time in times)
+    return f"{name}:{policy['priority']}" if policy.get("priority") else name
+
+
+def label(name: str) -> str:
+    """The name of a setting in words: lock_memory → lock memory; units go, values carry theirs."""
+    return name.removesuffix("_ns").removesuffix("_bytes").replace("_", " ")
