@@ -40,13 +40,14 @@ class Probe:
 def search_path() -> Iterator[Path]:
     """The folders that are looked through, the first one that has a probe wins.
 
-    RTMETER_PROBE_PATH, the package's own, a checkout's builds, ROS workspaces, PATH.
+    RTMETER_PROBE_PATH, the package's own, a checkout's builds, colcon workspaces, PATH.
     """
     yield from _split("RTMETER_PROBE_PATH")
     package = Path(__file__).parent
     yield package / "probes"
     yield from _builds(package.parent.parent)
-    yield from (prefix / "lib" / "rtmeter" for prefix in _split("AMENT_PREFIX_PATH"))
+    for workspaces in ("AMENT_PREFIX_PATH", "CMAKE_PREFIX_PATH"):  # colcon sets the latter for plain CMake
+        yield from (prefix / "lib" / "rtmeter" for prefix in _split(workspaces))
     yield from _split("PATH")
 
 

@@ -10,8 +10,8 @@ from rtmeter.cli import exit_codes
 
 EXAMPLE = "rtmeter adapters"
 DETAILS = (
-    "Probes are looked for in RTMETER_PROBE_PATH, the installed package, this checkout's builds, ROS "
-    "workspaces (AMENT_PREFIX_PATH) and PATH; the first one of a name wins."
+    "Probes are looked for in RTMETER_PROBE_PATH, the installed package, this checkout's builds, colcon "
+    "workspaces (AMENT_PREFIX_PATH, CMAKE_PREFIX_PATH) and PATH; the first one of a name wins."
 )
 
 
