@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +13,7 @@ from rtmeter.samples.reader import Columns, LogReader
 
 SERVER_STAMPS = ("server_received_ns", "server_sent_ns")
 _KEYS = ("sequence", *SERVER_STAMPS)
+_NO_ROWS = np.empty((len(_KEYS), 0), dtype=np.int64)
 
 MAX_PENDING_ROWS = 1 << 22
 """Rows of the server that may be read before the client's row is: bounds the memory (100 MB)."""
@@ -37,23 +40,31 @@ class ServerRows:
         self._lowest_from = np.minimum.accumulate(np.array(lowest, dtype=np.int64)[::-1])[::-1]
         self._frames = reader.frames()
         self._frames_read = 0
-        self._pending = np.empty((len(_KEYS), 0), dtype=np.int64)
+        self._pending = _NO_ROWS
         self._unmatched = 0
 
     def take(self, k: NDArray[np.int64]) -> Columns:
         """The two stamps for the client's rows ``k`` (ascending, above those of earlier calls); ABSENT
         where the server has none.
         """
-        rows = self._below(int(k[-1]) + 1)
-        place = np.minimum(np.searchsorted(k, rows[0]), len(k) - 1)
-        matched = k[place] == rows[0]
-        self._unmatched += int((~matched).sum())
-        stamps: Columns = {}
-        for name, values in zip(SERVER_STAMPS, rows[1:], strict=True):
-            stamps[name] = np.full(len(k), ABSENT, dtype=np.int64)
-            # Backwards: of two rows with one sequence the first received is written last, and stays.
-            stamps[name][place[matched][::-1]] = values[matched][::-1]
-        return stamps
+        end = int(k[-1]) + 1
+        stamps = np.full((len(SERVER_STAMPS), len(k)), ABSENT, dtype=np.int64)
+        given = np.zeros(len(k), dtype=bool)
+        later, pending = [_NO_ROWS], 0
+        for rows in self._rows_below(end):
+            now = rows[0] < end
+            if not now.all():
+                later.append(rows[:, ~now])
+                pending += later[-1].shape[1]
+            if pending > MAX_PENDING_ROWS:
+                raise RtmeterError(
+                    f"is out of order by more than {MAX_PENDING_ROWS} messages",
+                    where=str(self._reader.path),
+                    remedy="convert the client's log without the server's",
+                )
+            self._deal(rows[:, now], k, stamps, given)
+        self._pending = np.concatenate(later, axis=1)
+        return dict(zip(SERVER_STAMPS, stamps, strict=True))
 
     def finish(self) -> list[str]:
         """What is wrong with the server's log, in words; to be asked when all rows were taken."""
@@ -68,21 +79,26 @@ class ServerRows:
             problems.append(f"{self._unmatched} rows belong to no row of the client's log")
         return [f"server's log: {problem}" for problem in problems]
 
-    def _below(self, end: int) -> NDArray[np.int64]:
-        """Takes out all rows (in the order received) with a sequence below ``end``."""
-        parts, count = [self._pending], self._pending.shape[1]
+    def _rows_below(self, end: int) -> Iterator[NDArray[np.int64]]:
+        """What is pending, then every frame up to the last one that has a sequence below ``end``."""
+        yield self._pending
         while self._frames_read < len(self._lowest_from) and self._lowest_from[self._frames_read] < end:
             _, columns = next(self._frames)
             self._frames_read += 1
-            parts.append(np.stack([columns[name] for name in _KEYS]))
-            count += parts[-1].shape[1]
-            if count > MAX_PENDING_ROWS:
-                raise RtmeterError(
-                    f"is out of order by more than {MAX_PENDING_ROWS} messages",
-                    where=str(self._reader.path),
-                    remedy="convert the client's log without the server's",
-                )
-        rows = np.concatenate(parts, axis=1)
-        now = rows[0] < end
-        self._pending = rows[:, ~now]
-        return rows[:, now]
+            yield np.stack([columns[name] for name in _KEYS])
+
+    def _deal(
+        self,
+        rows: NDArray[np.int64],
+        k: NDArray[np.int64],
+        stamps: NDArray[np.int64],
+        given: NDArray[np.bool_],
+    ) -> None:
+        """Puts the rows' stamps where ``k`` is their sequence, unless an earlier row was given there."""
+        place = np.minimum(np.searchsorted(k, rows[0]), len(k) - 1)
+        known = k[place] == rows[0]
+        self._unmatched += int((~known).sum())
+        new = known & ~given[place]
+        # Backwards: of two rows with one sequence the first received is written last, and stays.
+        stamps[:, place[new][::-1]] = rows[1:, new][:, ::-1]
+        given[place[new]] = True

@@ -164,9 +164,10 @@ class LogReader:
         given = np.zeros(len(self._at), dtype=np.int64)
         np.add.at(given, self._pieces[:, 0], self._pieces[:, 2] - self._pieces[:, 1])
         for number in np.flatnonzero(given < np.asarray(self._row_counts, dtype=np.int64)):
-            first, count = self._first_rows[number], self._row_counts[number]
+            first = self._first_rows[number]
+            last = first + self._row_counts[number] - 1
             self._problem(
-                f"rows {first} to {first + count - 1} at byte {self._at[number]} were there before, partly or all: "
+                f"rows {first} to {last} at byte {self._at[number]} were there before, partly or all: "
                 "the earlier frame's count"
             )
 
