@@ -1,0 +1,91 @@
+"""The commands of docs/add-a-middleware.md work as they stand, from copying the template to measuring."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "add-a-middleware.md"
+
+
+def commands() -> str:
+    """All shell blocks of the page, in their order, as one script that ends at the first failure."""
+    blocks = re.findall(r"^```sh\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    return "set -euo pipefail\n" + "\n".join(blocks)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home directory in which the page's commands were run, in a shell that finds `rtmeter`."""
+    home = tmp_path_factory.mktemp("home")
+    bin_dir = home / "bin"
+    bin_dir.mkdir()
+    rtmeter = bin_dir / "rtmeter"
+    rtmeter.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m rtmeter "$@"\n')
+    rtmeter.chmod(rtmeter.stat().st_mode | stat.S_IXUSR)
+    environment = os.environ | {
+        "HOME": str(home),
+        "PATH": f"{bin_dir}:{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT / "src"),
+        "CMAKE_BUILD_PARALLEL_LEVEL": "2",
+    }
+    done = subprocess.run(
+        ["bash", "-c", commands()],
+        cwd=ROOT,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=1000,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    (home / "stdout").write_text(done.stdout)
+    return home
+
+
+@pytest.mark.timeout(1200)
+def test_the_copy_is_a_probe_of_its_own_name(home: Path) -> None:
+    printed = (home / "stdout").read_text()
+    described = next(line for line in printed.splitlines() if line.startswith('{"name":'))
+    facts = json.loads(described)
+    assert facts["name"] == "mymw"
+    assert facts["measures"] == ["wakeup", "timer.one_shot", "timer.periodic", "cycle"]
+    assert "mymw" in printed.split(described, 1)[1], "rtmeter adapters lists it"
+
+
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("folder", ["periodic", "one_shot", "cycle"])
+def test_every_release_of_its_measurements_is_accounted_for(home: Path, folder: str) -> None:
+    cell = json.loads((home / "mymw" / folder / "cell.json").read_text())
+    assert cell["status"] == "complete"
+    assert cell["valid"] is True
+    assert cell["adapter"] == "mymw"
+    counts = cell["summary"]["counts"]
+    assert counts["warm_up"] == 100
+    assert counts["armed" if folder == "one_shot" else "released"] == 500
+    assert counts["fired" if folder == "one_shot" else "served"] > 0
+
+
+@pytest.mark.timeout(1200)
+def test_the_source_tree_is_left_alone(home: Path) -> None:
+    assert not (ROOT / "adapters" / "mymw").exists()
+    assert not (ROOT / "adapters" / "template" / "build").exists()
+
+
+def test_the_page_names_what_exists() -> None:
+    """Files that the page sends its reader to, and the methods it names."""
+    page = PAGE.read_text()
+    for path in re.findall(r"`((?:adapters|core|src|tests|docs)/[\w./-]+)`", page):
+        assert (ROOT / path).exists(), path
+    contract = (ROOT / "core/include/rtmeter/adapter.h").read_text()
+    for method in re.findall(r"`((?:create|spin)_\w+|arm|publish|wait|spin|interrupt|describe)`", page):
+        assert f"(*{method})" in contract, method
