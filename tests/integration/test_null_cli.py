@@ -1,0 +1,90 @@
+"""The same proof through the command line: what ``rtmeter`` prints as JSON, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from null_runs import KINDS, assert_same_summary, random_run, write_script
+from null_simulator import Row, simulate
+
+import definitions
+
+EXIT_CODES = {"pass": 0, "error": 1, "fail": 2, "inconclusive": 3}
+
+
+def rtmeter(folder: Path, *arguments: str) -> tuple[int, dict[str, Any]]:
+    """Exit code and the JSON object that was printed."""
+    done = subprocess.run(
+        [sys.executable, "-m", "rtmeter", *arguments, "--json"],
+        cwd=folder,
+        env=os.environ | {"NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode in (0, 2, 3), done.stdout + done.stderr
+    return done.returncode, json.loads(done.stdout)
+
+
+def options_of(config: dict[str, Any]) -> list[str]:
+    """The config as command-line options."""
+    times = {"period_ns": "period", "timeout_ns": "timeout", "loss_timeout_ns": "loss-timeout"}
+    times |= {"deadline_ns": "deadline"}
+    words = {"samples": "samples", "overrun": "overrun", "mode": "mode", "drive": "drive"}
+    words |= {"in_flight": "in-flight"}
+    given = {times[key]: f"{config[key]}ns" for key in times if config.get(key) is not None}
+    given |= {words[key]: str(config[key]) for key in words if config.get(key) is not None}
+    given["warm-up"] = f"{config['warm_up'] * config['period_ns']}ns"
+    if config.get("mode") == "one_shot":
+        del given["period"]
+    listed = [f"--{name}={value}" for name, value in given.items()]
+    return listed + [f"--option={key}={value}" for key, value in config.get("options", {}).items()]
+
+
+def report(config: dict[str, Any], rows: list[Row]) -> None:
+    """What the null adapter reports of its timers: when it should have fired, and when it did."""
+    told = config["measurement"] == "timer" and config.get("options", {}).get("report") != "none"
+    for row in rows:
+        if told and row["status"] == "served":
+            due = (
+                row["armed_before_ns"] + config["timeout_ns"]
+                if "armed_before_ns" in row
+                else row["release_ns"]
+            )
+            row |= {"reported_expected_ns": due, "reported_actual_ns": row["callback_ns"]}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_command_line(kind: str, tmp_path: Path, sized: Any) -> None:
+    for seed in range(sized("runs", reduced=1, full=30)):
+        rng, folder = random.Random(f"{kind} cli {seed}"), tmp_path / str(seed)
+        folder.mkdir()
+        config, script = random_run(kind, rng, rng.choice((50, 3000)))
+        write_script(folder, script)
+        asked = [config["measurement"], "--adapter=null", "--script=script.csv", *options_of(config)]
+        code, measured = rtmeter(folder, "measure", *asked, "--out=cell")
+        _, shown = rtmeter(folder, "summary", "cell")
+        assert code == EXIT_CODES[measured["verdict"]["outcome"]] if measured["verdict"] else code == 0
+
+        # All that a summary states are differences: where the grid begins does not matter.
+        rows, counters = simulate(config, script, 0)
+        report(config, rows)
+        meta = {"mode": None, "in_flight": None, "deadline_ns": None, "timeout_ns": None, **config}
+        wanted = definitions.summary(meta | {"counters": counters}, rows)
+        for summary in (measured, shown):
+            assert summary["valid"] is True
+            assert_same_summary(summary, wanted)
+
+        deadline = rng.choice((1, config["period_ns"] // 4, 10 * config["period_ns"]))
+        code, verdict = rtmeter(folder, "verdict", "cell", f"--deadline={deadline}ns", "--miss-ratio=0.01")
+        assert code == EXIT_CODES[verdict["outcome"]]
+        missed = definitions.misses(meta, rows, deadline)
+        assert {name: verdict[name] for name in missed} == missed
