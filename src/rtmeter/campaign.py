@@ -141,6 +141,11 @@ class _Reader:
         for key, value in matrix.flat(mapping).items():
             if value == []:
                 raise self._error((*at, *key.split(".")), value, "is an empty list", "give it a value")
+            if key in ("adapter", "server_adapter") and None in (
+                value if isinstance(value, list) else [value]
+            ):
+                remedy = 'put the null adapter in quotes: "null"'
+                raise self._error((*at, key), None, "is YAML's null, which is no name", remedy)
         return matrix.flat(mapping)
 
     def _options(self, at: KeyPath, variant: str | None, choice: matrix.Choice) -> CellOptions:

@@ -29,7 +29,7 @@ class ProbeProcess:
         self.malformed = 0
         self.heard_at = time.monotonic()
         self.silent = False  # once its standard output is closed
-        self._rest = b""
+        self._rest, self._asked = b"", False
         self._config_path = folder / f"{self.role}.config.json"
         self._config_path.write_text(json.dumps(config, indent=1), encoding="utf-8")
         with (folder / "probe.stderr").open("ab") as stderr:
@@ -62,6 +62,11 @@ class ProbeProcess:
     def exit_code(self) -> int | None:
         """None while it runs; negative: the signal that ended it."""
         return self._popen.poll()
+
+    @property
+    def ended_well(self) -> bool:
+        """Complete (0) or interrupted (4); or SIGTERM came before the probe could heed it."""
+        return self.exit_code in (0, 4) or (self._asked and self.exit_code == -signal.SIGTERM)
 
     def read_events(self) -> list[dict[str, Any]]:
         """The status lines that have come since, in order; they are kept in ``events`` too."""
@@ -99,6 +104,7 @@ class ProbeProcess:
     def ask_to_end(self) -> None:
         """SIGTERM: it keeps what it measured."""
         if self.exit_code is None:
+            self._asked = True
             self._popen.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:

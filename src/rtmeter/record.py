@@ -10,13 +10,15 @@ from typing import Any
 
 from rtmeter import store, version
 from rtmeter.errors import RtmeterError
+from rtmeter.log_meta import LogMeta
 from rtmeter.model import Cell, Doubt, Outcome, Requirement, Verdict
+from rtmeter.rows import Samples
 from rtmeter.samples import LogReader, Recovery, write_parquet
+from rtmeter.statistics.quantities import judged_quantity
 from rtmeter.statistics.summary import summarise
 from rtmeter.verdict import judge, refuse
 
 _WORDS = ("effective", "usage", "instrument", "counters", "grid", "machine", "clock")
-_RUN_KEYS = ("version", "role", "log", "session", "watch_stdin")  # of a config: the run's, not the cell's
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +39,18 @@ def record_cell(
     doubts = list(outcome.warnings)
     error = outcome.error
     client: Recovery | None = None
+    meta = LogMeta()
     try:
         client = _convert(logs, folder / store.SAMPLES, doubts)
+        meta = LogMeta.of(client.meta, logs.client)
     except RtmeterError as unreadable:
         if unreadable.where != str(logs.client):
             raise
-        error = error or unreadable
+        if outcome.status == "complete":
+            error = unreadable
+        elif logs.client.exists():
+            doubts.append(Doubt("damaged_log", str(unreadable), "nothing of it was kept"))
     server = _server_meta(logs.server)
-    meta = client.meta if client else {}
     record: dict[str, Any] = {
         "id": cell.id,
         "status": "failed" if error else outcome.status,
@@ -56,20 +62,17 @@ def record_cell(
         "server_adapter": cell.server_adapter,
         "axes": cell.axes,
         "config": cell.config,
-        "server_config": config_of(server) if server else None,
+        "server_config": server.cell_config if server else None,
         "requirement": asdict(cell.requirement) if cell.requirement else None,
-        "threads": {"client": meta.get("threads") or [], "server": server.get("threads") or []},
-        "adapter_facts": meta.get("adapter") or {},
+        "threads": {"client": meta.threads, "server": server.threads if server else []},
+        "adapter_facts": meta.adapter,
         "missing": client.missing if client else [],
     }
-    record |= {word: meta.get(word) or {} for word in _WORDS}
+    record |= {word: getattr(meta, word) for word in _WORDS}
     doubts += _log_doubts(client, server)
     record |= _findings(cell, record, folder, bool(client and client.rows), doubts)
-    record["warnings"] = [
-        *(meta.get("warnings") or []),
-        *(server.get("warnings") or []),
-        *map(asdict, doubts),
-    ]
+    doubts = [*meta.warnings, *(server.warnings if server else ()), *doubts]
+    record["warnings"] = [asdict(doubt) for doubt in doubts]
     times = {"started": _stamp(started), "ended": _stamp(ended) if ended else None}
     return record | times | {"rtmeter": version()}
 
@@ -84,32 +87,6 @@ def tidy(folder: Path, *, keep_logs: bool) -> None:
             (folder / log).unlink(missing_ok=True)
 
 
-def config_of(meta: Mapping[str, Any]) -> dict[str, Any]:
-    """The cell's part of the config that a log's header repeats."""
-    return {key: value for key, value in (meta.get("config") or {}).items() if key not in _RUN_KEYS}
-
-
-def recovered(log: Path, server_log: Path | None, folder: Path) -> dict[str, Any]:
-    """The cell.json of a sample log that was left alone; writes samples.parquet into ``folder``.
-
-    Raises RtmeterError if nothing of the log can be read.
-    """
-    reader = LogReader(log)
-    meta = reader.meta
-    cell = Cell(
-        id=log.parent.name.removesuffix(store.PARTIAL) or log.stem,
-        adapter=str(meta.get("adapter", {}).get("name", "unknown")),
-        server_adapter=None,
-        axes={},
-        config={"measurement": meta["measurement"]} | config_of(meta),
-    )
-    cut = RtmeterError("the log was cut: its probe did not end by itself", field="log", value=str(log))
-    outcome = Outcome(meta["outcome"]) if reader.ended else Outcome("failed", cut)
-    anchor_ns = meta.get("clock", {}).get("anchors", {}).get("realtime_ns", 0)
-    logs = Logs(log, server_log or log.with_name("no-server"))
-    return record_cell(cell, outcome, logs, folder, datetime.fromtimestamp(anchor_ns / 1e9, UTC), None)
-
-
 def _convert(logs: Logs, out: Path, doubts: list[Doubt]) -> Recovery:
     """The client's log as samples.parquet, joined with the server's if that can be read."""
     if logs.server.is_file():
@@ -122,17 +99,17 @@ def _convert(logs: Logs, out: Path, doubts: list[Doubt]) -> Recovery:
     return write_parquet(logs.client, out)
 
 
-def _server_meta(log: Path) -> dict[str, Any]:
+def _server_meta(log: Path) -> LogMeta | None:
     try:
-        return LogReader(log).meta if log.is_file() else {}
+        return LogMeta.of(LogReader(log).meta, log) if log.is_file() else None
     except RtmeterError:
-        return {}  # said by _convert()
+        return None  # said by _convert()
 
 
-def _log_doubts(client: Recovery | None, server: Mapping[str, Any]) -> list[Doubt]:
+def _log_doubts(client: Recovery | None, server: LogMeta | None) -> list[Doubt]:
     hint = "what is whole was kept"
     doubts = [Doubt("damaged_log", problem, hint) for problem in (client.problems if client else [])]
-    lost = (server.get("counters") or {}).get("overflow", 0)
+    lost = server.counters.get("overflow", 0) if server else 0
     if lost:
         doubts.append(Doubt("server_overflow", f"{lost} rows of the server were lost to a full ring", ""))
     return doubts
@@ -149,6 +126,7 @@ def _findings(
         message = f"{overflow:,} rows were lost to a full ring: the writer could not keep up"
         doubts.append(Doubt("ring_overflow", message, "leave the writer a CPU of its own"))
     if has_rows:
+        _check_columns(record, folder)
         summary = summarise(store.statistics_meta(record), store.chunks(folder))
         for problem in summary.pop("problems"):
             invalid = True
@@ -156,10 +134,19 @@ def _findings(
         found["summary"] = summary
     else:
         (folder / store.SAMPLES).unlink(missing_ok=True)
-    found["valid"] = not invalid
+    found["valid"] = has_rows and not invalid
     if cell.requirement is not None:
         found["verdict"] = asdict(judge_cell({**record, **found}, folder, cell.requirement))
     return found
+
+
+def _check_columns(record: Mapping[str, Any], folder: Path) -> None:
+    """Raises RtmeterError if the samples cannot be those of the measurement."""
+    needed = set(judged_quantity(store.statistics_meta(record)).columns)
+    if lacking := sorted(needed - Samples(folder / store.SAMPLES).columns):
+        remedy = "the probe that wrote it does not follow spec/sample-log.md"
+        message = f"lacks the column {lacking[0]} that {record['measurement']} needs"
+        raise RtmeterError(message, field="log", value=record["id"], remedy=remedy)
 
 
 def judge_cell(record: Mapping[str, Any], folder: Path, requirement: Requirement) -> Verdict:

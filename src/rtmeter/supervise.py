@@ -99,7 +99,7 @@ class _Run:
         failure = self.failure or next((e for p in processes if (e := _exit_error(p))), None)
         if failure is not None:
             return Outcome("failed", failure, warnings)
-        complete = self._client is not None and self._client.exit_code == 0
+        complete = self._client is not None and self._client.exit_code == 0  # not 4: interrupted
         return Outcome("complete" if complete else "interrupted", None, warnings)
 
     def close(self) -> None:
@@ -219,8 +219,8 @@ def _probe_error(process: ProbeProcess, message: str, field: str = "probe") -> R
 
 
 def _exit_error(process: ProbeProcess) -> RtmeterError | None:
-    """None if the probe ended as it should: complete (0) or interrupted (4)."""
-    if process.exit_code in (0, 4):
+    """None if the probe ended as it should."""
+    if process.ended_well:
         return None
     return _reported_error(process) or _probe_error(process, f"died in mid-run ({_how(process)})")
 

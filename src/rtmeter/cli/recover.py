@@ -31,7 +31,7 @@ def command(
     """Writes a cell and shows it."""
     from rtmeter import store
     from rtmeter.cli.tables import show_cell
-    from rtmeter.record import recovered
+    from rtmeter.recovered import recovered
 
     path = out or log.with_suffix("")
     store.check_free(path, "--out")

@@ -110,17 +110,19 @@ def _show_conditions(record: Mapping[str, Any], out: Console, *, machine_only: b
     """A number without its conditions is not shown."""
     machine, facts, effective = record["machine"], record["adapter_facts"], record["effective"]
     if machine:
-        kernel = f"Linux {machine['kernel']} {machine['kernel_version']}"
-        out.print(f"machine: {machine['cpu_model']}, {machine['cpus_online']} CPUs, {kernel}", markup=False)
+        about = (machine.get(key, "?") for key in ("cpu_model", "cpus_online", "kernel", "kernel_version"))
+        out.print("machine: {}, {} CPUs, Linux {} {}".format(*about), markup=False)
         if machine.get("virtual_machine"):
             what = f"a virtual machine ({machine['virtual_machine']})"
             out.print(f"[yellow]{what}: unfit for absolute claims[/yellow]")
     if machine_only or not effective:
         return
-    policy = effective["scheduling"]
-    words = [f"policy {policy['policy']}{':' + str(policy['priority']) if 'priority' in policy else ''}"]
-    words += [f"set {effective['apply']}", f"CPUs {','.join(map(str, effective['affinity']))}"]
-    words += ["memory locked"] if effective["memory_locked"] else []
+    policy = effective.get("scheduling", {})
+    words = [
+        f"policy {policy.get('policy', '?')}{':' + str(policy['priority']) if 'priority' in policy else ''}"
+    ]
+    words += [f"set {effective.get('apply')}", f"CPUs {','.join(map(str, effective.get('affinity', '?')))}"]
+    words += ["memory locked"] if effective.get("memory_locked") else []
     words += [f"overrun {effective['overrun']}"] if effective.get("overrun") else []
     middleware = f"{facts.get('middleware', '')} {facts.get('middleware_version', '')}".strip()
     out.print(f"conditions: {', '.join(words)}; {middleware}", markup=False)

@@ -1,0 +1,130 @@
+"""A probe that behaves as its option ``behave`` says: to test what the front does about it.
+
+It follows spec/probe.md but measures nothing: its rows are made up. ``rtmeter-probe-fake`` runs it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sample_logs import headers, json_frame, row_frame, wakeup_rows
+
+FACTS = {"name": "fake", "version": "1", "middleware": "none", "middleware_version": "0"}
+CAN = {"measures": ["wakeup", "timer.periodic", "roundtrip"]}
+COLUMNS = {
+    "single": ("release_ns", "wake_ns", "free_ns", "status"),
+    "client": ("release_ns", "sent_ns", "received_ns", "free_ns", "status"),
+    "server": ("sequence", "server_received_ns", "server_sent_ns", "status"),
+}
+WARM_UP = 3  # as in sample_logs
+ROWS_A_FRAME = 10
+
+
+class Probe:
+    """One run."""
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        self.config = config
+        self.behave = config["options"].get("behave", "complete")
+        self.total = config.get("samples", 10**9) + WARM_UP
+        self.rows = 0
+        self.log = Path(config["log"]).open("xb", buffering=0)
+        self.stop = False
+        signal.signal(signal.SIGTERM, self.on_term)
+
+    def on_term(self, *_: object) -> None:
+        self.stop = self.behave != "deaf"
+
+    def say(self, event: str, **rest: Any) -> None:
+        print(json.dumps({"event": event} | rest), flush=True)
+
+    def write(self, *pieces: Any) -> None:
+        self.log.write(b"".join(piece.data for piece in pieces))
+
+    def begin(self) -> None:
+        role = self.config["role"]
+        columns = [{"name": name, "unit": "ns"} for name in COLUMNS[role]]
+        about = {"role": role, "columns": columns, "measurement": self.config["measurement"]}
+        self.write(*headers(config=self.config, adapter=FACTS, **about))
+        self.say("ready", role=role, endpoint="there" if role == "server" else None)
+
+    def frame(self) -> None:
+        count = min(ROWS_A_FRAME, self.total - self.rows)
+        if self.config["role"] != "server":
+            release, received, free, status = wakeup_rows(self.rows, count)
+            sent = [release] if self.config["role"] == "client" else []
+            self.write(row_frame(self.rows, np.stack((release, *sent, received, free, status))))
+        self.rows += count
+        progress = {"released": self.rows, "of": self.total, "warm_up": WARM_UP, "lost": 0, "skipped": 0}
+        self.say("progress", max_ns=None if self.rows <= WARM_UP else 100_000 + self.rows, **progress)
+
+    def end(self, outcome: str) -> None:
+        lost = 7 if self.behave == "overflow" else 0
+        content = {"outcome": outcome, "counters": {"overflow": lost}, "warnings": []}
+        self.write(json_frame(b"E", self.rows, content))
+        self.say("end", outcome=outcome)
+
+    def slowly(self) -> None:
+        """Until it is stopped, or standard input ends."""
+        while not self.stop and self.rows < self.total:
+            if self.behave == "silent":
+                time.sleep(0.05)
+                continue
+            self.frame()
+            if select.select([sys.stdin], [], [], 0.05)[0] and not sys.stdin.read(1):
+                self.stop = True
+
+    def __call__(self) -> int:
+        if self.behave == "refuse":
+            self.say(
+                "error", field="affinity", value="9", message="CPU 9 does not exist", remedy="choose 0-1"
+            )
+            self.end("failed")
+            return 1
+        if self.behave == "never_ready":
+            time.sleep(60)
+        if self.behave == "chatty":
+            print("this is no status line", flush=True)
+            print('["neither is this"]', flush=True)
+            print("middleware says hello", file=sys.stderr)
+        self.begin()
+        if self.behave in ("slow", "silent", "deaf") or self.config["role"] == "server":
+            self.slowly()
+        while not self.stop and self.rows < self.total:
+            self.frame()
+            if self.behave == "die" and self.rows >= self.total // 2:
+                os.kill(os.getpid(), signal.SIGKILL)
+        self.end("interrupted" if self.stop else "complete")
+        return 4 if self.stop and self.config["role"] != "server" else 0
+
+
+def server_that_dies(probe: Probe) -> int:
+    """Ready, and gone."""
+    probe.begin()
+    time.sleep(0.3)
+    os.kill(os.getpid(), signal.SIGKILL)
+    return 0
+
+
+def main(arguments: list[str]) -> int:
+    if arguments == ["--describe"]:
+        print(json.dumps(FACTS | CAN))
+        return 0
+    probe = Probe(json.loads(Path(arguments[1]).read_text()))
+    if probe.behave == "server_dies" and probe.config["role"] == "server":
+        return server_that_dies(probe)
+    if probe.behave == "server_dies":
+        probe.behave = "slow"
+    return probe()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,207 @@
+"""Campaign files: the matrix they make, and how what is wrong in them is reported."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rtmeter.campaign import read_campaign
+from rtmeter.errors import RtmeterError
+from rtmeter.model import Campaign, Requirement
+
+
+def read(tmp_path: Path, text: str, **arguments: object) -> Campaign:
+    path = tmp_path / "c.yaml"
+    path.write_text(text)
+    return read_campaign(path, **arguments)  # type: ignore[arg-type]
+
+
+def ids(campaign: Campaign) -> list[str]:
+    return [cell.id for cell in campaign.cells]
+
+
+def test_scalars_make_one_cell(tmp_path: Path) -> None:
+    campaign = read(tmp_path, "cells:\n- {measurement: wakeup, adapter: posix}\n")
+    assert campaign.name == "c"
+    assert ids(campaign) == ["wakeup-posix"]
+    assert campaign.cells[0].axes == {}
+    assert campaign.cells[0].requirement is None
+    assert campaign.source.startswith("cells:")
+
+
+def test_lists_make_the_matrix_the_first_axis_varies_slowest(tmp_path: Path) -> None:
+    campaign = read(
+        tmp_path,
+        """
+        name: matrix
+        cells:
+        - measurement: wakeup
+          adapter: [posix, "null"]
+          period: [1ms, 500us]
+        """,
+    )
+    assert ids(campaign) == [
+        "wakeup-posix-period-1ms",
+        "wakeup-posix-period-500us",
+        "wakeup-null-period-1ms",
+        "wakeup-null-period-500us",
+    ]
+    assert campaign.cells[1].axes == {"adapter": "posix", "period": "500us"}
+    assert campaign.cells[1].config["period_ns"] == 500_000
+
+
+def test_an_adapters_own_options_can_vary(tmp_path: Path) -> None:
+    campaign = read(
+        tmp_path,
+        """
+        cells:
+        - {name: E, measurement: roundtrip, adapter: posix, options: {transport: [udp, unix], domain: 3}}
+        """,
+    )
+    assert ids(campaign) == ["E-udp", "E-unix"]
+    assert campaign.cells[1].config["options"] == {"transport": "unix", "domain": "3"}
+    assert campaign.cells[1].axes == {"options.transport": "unix"}
+
+
+def test_variants_vary_together(tmp_path: Path) -> None:
+    campaign = read(
+        tmp_path,
+        """
+        cells:
+        - name: t1
+          measurement: wakeup
+          adapter: posix
+          lock_memory: false
+          variants:
+            A:
+            C: {scheduling: ["fifo:80", "rr:80"], lock_memory: true}
+        """,
+    )
+    assert ids(campaign) == ["t1-A", "t1-C-fifo-80", "t1-C-rr-80"]
+    assert [cell.config["lock_memory"] for cell in campaign.cells] == [False, True, True]
+    assert campaign.cells[2].axes == {"variant": "C", "scheduling": "rr:80"}
+
+
+def test_defaults_apply_where_they_mean_something(tmp_path: Path) -> None:
+    campaign = read(
+        tmp_path,
+        """
+        defaults: {adapter: posix, period: 2ms, payload: [100, 200], samples: 10, deadline: 1ms, miss_ratio: 1e-3}
+        cells:
+        - {measurement: wakeup}
+        - {measurement: roundtrip, duration: 1s}
+        - {measurement: timer, mode: one_shot, timeout: 5ms, deadline: null}
+        """,
+    )
+    wakeup, small, large, shot = campaign.cells
+    assert "payload_bytes" not in wakeup.config
+    assert (wakeup.config["samples"], small.config["samples"]) == (10, 500)
+    assert [small.config["payload_bytes"], large.config["payload_bytes"]] == [100, 200]
+    assert large.id == "roundtrip-posix-payload-200"
+    assert shot.config["period_ns"] == 5_000_000
+    assert wakeup.requirement == Requirement(1_000_000, 1e-3)
+    assert shot.requirement is None
+
+
+def test_repeats_are_interleaved_unless_they_shall_not(tmp_path: Path) -> None:
+    text = """
+    repeat: 2
+    cells:
+    - {name: a, measurement: wakeup, adapter: posix}
+    - {name: b, measurement: wakeup, adapter: posix, repeat: 1}
+    - {name: c, measurement: wakeup, adapter: posix}
+    """
+    assert ids(read(tmp_path, text)) == ["a-r1", "b", "c-r1", "a-r2", "c-r2"]
+    assert ids(read(tmp_path, "    interleave: false" + text)) == ["a-r1", "a-r2", "b", "c-r1", "c-r2"]
+
+
+def test_only_chooses_in_the_block_and_from_outside(tmp_path: Path) -> None:
+    text = """
+    cells:
+    - measurement: [wakeup, cycle]
+      adapter: posix
+      scheduling: [other, "fifo:80"]
+      only: not (measurement == cycle and scheduling == other)
+    """
+    assert ids(read(tmp_path, text)) == ["wakeup-posix-other", "wakeup-posix-fifo-80", "cycle-posix-fifo-80"]
+    chosen = read(tmp_path, text, only="scheduling==fifo:80 and measurement==wakeup")
+    assert ids(chosen) == ["wakeup-posix-fifo-80"]
+
+
+def test_scale_is_applied_to_every_cell(tmp_path: Path) -> None:
+    campaign = read(tmp_path, "cells:\n- {measurement: wakeup, adapter: posix, samples: [100, 1]}", scale=0.1)
+    assert [cell.config["samples"] for cell in campaign.cells] == [10, 1]
+
+
+def test_a_script_is_looked_for_beside_the_campaign(tmp_path: Path) -> None:
+    (tmp_path / "delays.csv").write_text("wake_delay_ns\n1\n")
+    text = 'cells:\n- {measurement: wakeup, adapter: "null", script: delays.csv}'
+    assert read(tmp_path, text).cells[0].config["script"] == str(tmp_path / "delays.csv")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "field", "message"),
+    [
+        ("cells: [", 1, None, "is not YAML"),
+        ("a:\n  - b\n c: 1", 3, None, "is not YAML"),
+        ("- 1", 1, "campaign", "is no mapping"),
+        ("", 1, "campaign", "is no mapping"),
+        ("name: x", 1, "cells", "is no list of blocks"),
+        ("name: x\ncells: {}", 2, "cells", "is no list of blocks"),
+        ("nam: x\ncells: []", 1, "campaign", "did you mean name"),
+        ("cells:\n- 3", 2, "cells.0", "is no mapping"),
+        ("cells:\n- measurement: wakeup\n  adapter: posix\n  perod: 1ms", 4, "cells.0", "did you mean period"),
+        ("cells:\n- measurement: wakeup\n  adapter: posix\n  period: 10", 4, "period", "has no unit"),
+        ("cells:\n- measurement: wakeup\n  adapter: posix\n  period: []", 4, "cells.0.period", "empty list"),
+        ("cells:\n- measurement: wakeup\n  adapter: posix\n  payload: 500", 4, "payload", "means nothing"),
+        ("cells:\n- measurement: wakeup\n  adapter: posix\n  options: 3", 4, "cells.0.options", "no mapping"),
+        ("cells:\n- measurement: wakeup\n  adapter: posix\n  options:\n    a: {}", 5, "options.a", "neither"),
+        ("cells:\n- measurement: wakeup\n  period: 1ms", 2, "adapter", "is missing"),
+        ("cells:\n- measurement: wakeup\n  measurement: cycle", 3, "measurement", "is there twice"),
+        ("defaults:\n  perod: 1ms\ncells:\n- {}", 2, "defaults", "did you mean period"),
+        ("defaults:\n  period: x\ncells:\n- {measurement: wakeup, adapter: posix}", 2, "period", "not a number"),
+        ("cells:\n- {measurement: wakeup, adapter: posix}\n- {measurement: wakeup, adapter: posix}", 3, "cells.1",
+         "is also the id of a cell of"),
+        ("cells:\n- measurement: wakeup\n  adapter: posix\n  repeat: 0", 4, "cells.0.repeat", "from 1 to"),
+        ("interleave: 3\ncells: [{}]", 1, "interleave", "neither true nor false"),
+        ("cells:\n- measurement: wakeup\n  adapter: posix\n  only: adapter=x", 4, "only", "cannot be read"),
+        ("cells:\n- measurement: wakeup\n  adapter: posix\n  only: adapter==x", 4, "cells.0.only", "no cell"),
+        ("cells:\n- measurement: wakeup\n  adapter: posix\n  variants:\n    A: {repeat: 2}", 5,
+         "cells.0.variants.A", "is not known"),
+        ("cells:\n- measurement: wakeup\n  adapter: posix\n  variants:\n    A: {period: x}", 5, "period",
+         "not a number"),
+        ("cells:\n- name: '//'\n  measurement: wakeup", 2, "cells.0.name", "is no name"),
+        ('cells:\n- measurement: wakeup\n  adapter: "null"\n  script: none.csv', 4, "script", "is no file"),
+        ("cells:\n- measurement: wakeup\n  adapter: [posix, null]", 3, "cells.0.adapter", "YAML's null"),
+        ("a: &a [*a]\ncells: []", 1, None, "nested too deeply"),
+        ("cells:\n- measurement: [wakeup]\n  adapter: posix\n  samples: [[1]]", 4, "samples", "valid integer"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_reported_with_its_line(
+    tmp_path: Path, text: str, line: int, field: str | None, message: str
+) -> None:
+    with pytest.raises(RtmeterError, match=message) as caught:
+        read(tmp_path, text)
+    assert caught.value.where == f"{tmp_path / 'c.yaml'}:{line}"
+    assert caught.value.field == field
+    assert caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [({"scale": 0.0}, "scale"), ({"scale": float("nan")}, "scale"), ({"scale": float("inf")}, "scale"),
+     ({"only": "adapter==ros2"}, "only"), ({"only": "adapter=="}, "only")],
+)  # fmt: skip
+def test_wrong_arguments_are_refused(tmp_path: Path, arguments: dict[str, object], field: str) -> None:
+    with pytest.raises(RtmeterError) as caught:
+        read(tmp_path, "cells:\n- {measurement: wakeup, adapter: posix}", **arguments)
+    assert caught.value.field == field
+
+
+def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(RtmeterError, match="cannot be read: No such file"):
+        read_campaign(tmp_path / "none.yaml")
+    (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(RtmeterError, match="not UTF-8"):
+        read_campaign(tmp_path / "binary.yaml")

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from rtmeter.config import CellOptions
+from rtmeter.errors import RtmeterError
+from rtmeter.matrix import facts, parse_fact
+from rtmeter.only import compile_only
+
+GIVEN = {
+    "measurement": "roundtrip",
+    "adapter": "posix",
+    "period": "1ms",
+    "payload": "1KiB",
+    "affinity": "1,0",
+    "scheduling": "fifo:80",
+    "options": {"transport": "udp"},
+}
+
+
+def holds(expression: str, **changes: Any) -> bool:
+    known = facts(CellOptions.from_given(GIVEN | changes), id="a-b", block=None, variant="A", repeat=2)
+    return compile_only(expression, parse_fact)(known)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "adapter==posix",
+        "adapter == 'posix'",
+        'adapter != "null"',
+        "adapter==posix and scheduling==fifo:80",
+        "adapter==null or period==1000us",
+        "adapter==null and adapter==null or adapter==posix",
+        "not adapter==null",
+        "not (adapter==posix and period>1ms)",
+        "period >= 1ms and period <= 1ms and period < 2ms",
+        "payload==1024",
+        "affinity==0-1",
+        "scheduling in (other, fifo:80)",
+        "options.transport==udp",
+        "options.nothing!=udp",
+        "variant==A and repeat==2 and repeat<3 and id==a-b",
+        "lock_memory==false",
+        "samples==600000",
+        "mode!=one_shot",  # does not apply, so equals nothing
+    ],
+)
+def test_it_holds(expression: str) -> None:
+    assert holds(expression)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "adapter==null",
+        "adapter==posix and period>1ms",
+        "mode==one_shot",
+        "block==x",
+        "timeout<1s",  # none was given
+        "scheduling in (other, rr:80)",
+        "options.nothing==udp",
+        "not not adapter==null",
+        "(adapter==null or adapter==posix) and repeat==1",
+    ],
+)
+def test_it_does_not_hold(expression: str) -> None:
+    assert not holds(expression)
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("", "'the end' where a name was expected"),
+        ("adapter", "where a comparison was expected"),
+        ("adapter=posix", "cannot be read from '=posix'"),
+        ("adapter==", "where a value for adapter was expected"),
+        ("adapter==posix extra", "'extra' where nothing more"),
+        ("(adapter==posix", "where '\\)' was expected"),
+        ("adaptor==posix", "did you mean adapter"),
+        ("options==x", "is not known"),
+        ("period==10", "has no unit"),
+        ("repeat==x", "is not known"),
+        ("scheduling<fifo:80", "by size, which has none"),
+        ("lock_memory>false", "by size, which has none"),
+        ("adapter in ()", "where a value for adapter was expected"),
+        ("adapter in (posix", "where '\\)' was expected"),
+        ("and==1", "is not known"),
+        ("(" * 200 + "adapter==posix" + ")" * 200, "too deeply"),
+        ("not " * 200 + "adapter==posix", "too deeply"),
+    ],
+)
+def test_what_is_no_expression_says_why(expression: str, message: str) -> None:
+    with pytest.raises(RtmeterError, match=message):
+        holds(expression)
+
+
+@given(st.text(alphabet="adpter=!<>()'\", notrx:0", max_size=40))
+@example("adapter==posix")
+def test_any_text_is_an_expression_or_refused(text: str) -> None:
+    try:
+        assert holds(text) in (True, False)
+    except RtmeterError as error:
+        assert error.message

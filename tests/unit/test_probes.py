@@ -1,0 +1,102 @@
+"""Finding probes and asking them what they are."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from rtmeter import probes
+from rtmeter.errors import RtmeterError
+from rtmeter.known_adapters import KNOWN_ADAPTERS
+
+
+def make_probe(folder: Path, name: str, script: str = "echo '{}'") -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"rtmeter-probe-{name}"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def only_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No probes but those of the test."""
+    monkeypatch.setattr(probes, "__file__", str(tmp_path / "checkout" / "src" / "rtmeter" / "probes.py"))
+    for variable in ("RTMETER_PROBE_PATH", "AMENT_PREFIX_PATH"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("PATH", "/bin:/usr/bin")
+    return tmp_path
+
+
+def test_the_first_place_wins(only_ours: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    named = make_probe(only_ours / "named", "a")
+    make_probe(only_ours / "workspace" / "lib" / "rtmeter", "a")
+    workspace = make_probe(only_ours / "workspace" / "lib" / "rtmeter", "b")
+    installed = make_probe(only_ours / "checkout" / "src" / "rtmeter" / "probes", "c")
+    on_path = make_probe(only_ours / "bin", "d")
+    monkeypatch.setenv("RTMETER_PROBE_PATH", f"{only_ours / 'nowhere'}{os.pathsep}{named.parent}")
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(only_ours / "workspace"))
+    monkeypatch.setenv("PATH", f"{on_path.parent}{os.pathsep}/bin")
+    assert probes.find_probes() == {"a": named, "b": workspace, "c": installed, "d": on_path}
+
+
+def test_a_checkouts_builds_are_used_if_they_are_fit_to_measure(only_ours: Path) -> None:
+    checkout = only_ours / "checkout"
+    (checkout / "spec").mkdir(parents=True)
+    (checkout / "spec" / "probe.md").touch()
+    for age, (build, cache) in enumerate(
+        {
+            "asan": "CMAKE_BUILD_TYPE:STRING=Release\nRTMETER_SANITIZE:STRING=address",
+            "debug": "CMAKE_BUILD_TYPE:STRING=Debug",
+            "cross": "CMAKE_BUILD_TYPE:STRING=Release\nCMAKE_TOOLCHAIN_FILE:FILEPATH=arm.cmake",
+            "newer": "CMAKE_BUILD_TYPE:STRING=Release\nRTMETER_SANITIZE:STRING=",
+            "older": "CMAKE_BUILD_TYPE:STRING=Release",
+        }.items()
+    ):
+        make_probe(checkout / "build" / build / "adapters" / "posix", "posix")
+        (checkout / "build" / build / "CMakeCache.txt").write_text(cache)
+        os.utime(checkout / "build" / build / "CMakeCache.txt", (1000 - age, 1000 - age))
+    assert probes.find_probes() == {
+        "posix": checkout / "build" / "newer" / "adapters" / "posix" / "rtmeter-probe-posix"
+    }
+
+
+def test_what_cannot_be_executed_is_no_probe(only_ours: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_probe(only_ours / "x", "a").chmod(0o644)
+    (only_ours / "x" / "rtmeter-probe-folder").mkdir()
+    monkeypatch.setenv("RTMETER_PROBE_PATH", str(only_ours / "x"))
+    assert probes.find_probes() == {}
+
+
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [
+        ("exit 3", "exit code 3"),
+        ("echo 'libros.so: cannot open shared object file' >&2; exit 127", "libros.so: cannot open"),
+        ("echo nonsense", "does not describe itself"),
+        ("echo '[1]'", "does not describe itself"),
+    ],
+)
+def test_a_broken_probe_says_why(tmp_path: Path, script: str, why: str) -> None:
+    with pytest.raises(RtmeterError, match=why) as caught:
+        probes.describe("broken", make_probe(tmp_path, "broken", script))
+    assert caught.value.field == "adapter"
+    assert caught.value.remedy
+
+
+def test_an_adapter_that_is_not_built_says_what_to_install(fake_probe: Path) -> None:
+    for name, (_, remedy) in KNOWN_ADAPTERS.items():
+        with pytest.raises(RtmeterError, match="is not built here") as caught:
+            probes.require(name, "wakeup")
+        assert caught.value.remedy == remedy
+    with pytest.raises(RtmeterError, match=r"did you mean fake\?"):
+        probes.require("fkae", "wakeup")
+
+
+def test_an_adapter_is_asked_whether_it_can(fake_probe: Path) -> None:
+    assert probes.require("fake", "timer.periodic").path == fake_probe
+    with pytest.raises(RtmeterError, match="does not measure cycle") as caught:
+        probes.require("fake", "cycle")
+    assert caught.value.remedy == "it measures wakeup, timer.periodic, roundtrip"

@@ -1,0 +1,64 @@
+"""The schemas in spec/ are those of the options' declaration, and hold for what is read and written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from rtmeter.campaign import read_campaign
+from rtmeter.schemas import FILES, campaign_schema, probe_config_schema, text_of
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+CAMPAIGNS = sorted((ROOT / "campaigns").glob("*.yaml"))
+
+
+def validator(schema: dict[str, Any]) -> jsonschema.Draft202012Validator:
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_files_are_in_step_with_the_declaration(name: str) -> None:
+    assert (ROOT / "spec" / name).read_text() == text_of(name), "run: python -m rtmeter.schemas spec"
+
+
+@pytest.mark.parametrize("path", CAMPAIGNS, ids=lambda path: path.stem)
+def test_campaigns_and_their_probe_configs_are_valid(path: Path) -> None:
+    validator(campaign_schema()).validate(yaml.safe_load(path.read_text()))
+    for cell in read_campaign(path).cells:
+        run = {"version": 1, "role": "single", "log": "probe.rtlog", "session": "s", "watch_stdin": True}
+        validator(probe_config_schema()).validate(cell.config | run)
+
+
+def test_every_key_of_the_probe_config_is_described_in_its_document() -> None:
+    text = (ROOT / "spec" / "probe.md").read_text()
+    assert [key for key in probe_config_schema()["properties"] if f"`{key}`" not in text] == []
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"cells": []},
+        {"cells": [{"perod": "1ms"}]},
+        {"cells": [{"period": []}]},
+        {"cells": [{"period": "10"}]},
+        {"cells": [{"measurement": "swim"}]},
+        {"cells": [{"repeat": 0}]},
+        {"cells": [{"variants": {"A": {"repeat": 2}}}]},
+        {"defaults": {"name": "x"}, "cells": [{}]},
+        {"cels": [{}]},
+    ],
+)
+def test_broken_campaigns_are_invalid(broken: dict[str, Any]) -> None:
+    assert not validator(campaign_schema()).is_valid(broken)
+
+
+def test_a_probe_config_is_closed() -> None:
+    config = {"version": 1, "measurement": "wakeup", "log": "x", "warm_up": 0}
+    assert validator(probe_config_schema()).is_valid(config)
+    assert not validator(probe_config_schema()).is_valid(config | {"perod_ns": 1})
+    assert not validator(probe_config_schema()).is_valid(config | {"period_ns": 0})

@@ -1,0 +1,247 @@
+"""What the front does about probes that die, hang, refuse or talk nonsense, shown on the fake probe."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from rtmeter import runner, store, supervise
+from rtmeter.config import CellOptions
+from rtmeter.matrix import cell_from
+from rtmeter.samples import LogReader
+from rtmeter.supervise import Stop
+
+pytestmark = pytest.mark.usefixtures("fake_probe")
+Watch = Callable[[dict[str, Any]], None]
+SRC = Path(__file__).resolve().parent.parent.parent / "src"
+
+
+def run(
+    tmp_path: Path, behave: str, *, stop: Stop | None = None, watch: Watch | None = None, **given: Any
+) -> dict[str, Any]:
+    options = {"measurement": "wakeup", "adapter": "fake", "samples": 97, "warm_up": "3ms"}
+    options |= {"options": {"behave": behave}}
+    cell = cell_from(CellOptions.from_given(options | given), "cell", {})
+    return runner.run_cell(cell, tmp_path / "cell", stop or Stop(), watch or (lambda event: None))
+
+
+def rows(folder: Path) -> int:
+    return int(pq.read_metadata(folder / store.SAMPLES).num_rows)
+
+
+def running(folder: Path) -> list[str]:
+    """Probes that still run for the folder."""
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    return [line for line in listed.splitlines() if "fake_probe" in line and str(folder) in line]
+
+
+def test_a_cell_that_is_complete(tmp_path: Path) -> None:
+    seen: list[dict[str, Any]] = []
+    record = run(tmp_path, "complete", watch=seen.append, deadline="1s")
+    assert (record["status"], record["valid"], record["error"]) == ("complete", True, None)
+    assert record["summary"]["counts"]["released"] == 97
+    assert record["verdict"]["outcome"] == "pass"
+    assert [event["released"] for event in seen] == list(range(10, 101, 10))
+    assert sorted(p.name for p in (tmp_path / "cell").iterdir()) == ["cell.json", "samples.parquet"]
+    assert store.load_cell(tmp_path / "cell") == {"format": "rtmeter-cell", "version": 1} | record
+
+
+def test_logs_are_kept_on_demand(tmp_path: Path) -> None:
+    run(tmp_path, "complete", keep_log=True)
+    assert (tmp_path / "cell" / store.CLIENT_LOG).is_file()
+
+
+def test_a_probe_that_dies(tmp_path: Path) -> None:
+    record = run(tmp_path, "die", deadline="1s")
+    assert (record["status"], record["valid"]) == ("failed", False)
+    assert "killed by SIGKILL" in record["error"]["message"]
+    assert record["missing"] == [[50, None]]
+    assert record["summary"]["counts"]["released"] == 47
+    assert record["verdict"]["outcome"] == "error"
+    assert rows(tmp_path / "cell") == 50
+    assert (tmp_path / "cell" / store.CLIENT_LOG).is_file()
+
+
+def test_a_probe_that_refuses_is_quoted(tmp_path: Path) -> None:
+    record = run(tmp_path, "refuse")
+    assert record["status"] == "failed"
+    words = {key: record["error"][key] for key in ("field", "value", "message", "remedy")}
+    assert words == {
+        "field": "affinity",
+        "value": "9",
+        "message": "CPU 9 does not exist",
+        "remedy": "choose 0-1",
+    }
+
+
+def test_status_lines_that_are_none_are_doubts(tmp_path: Path) -> None:
+    record = run(tmp_path, "chatty")
+    assert (record["status"], record["valid"]) == ("complete", True)
+    assert [w["type"] for w in record["warnings"]] == ["malformed_status"]
+    assert (tmp_path / "cell" / store.STDERR).read_text() == "middleware says hello\n"
+
+
+def test_an_overflow_makes_the_result_invalid(tmp_path: Path) -> None:
+    record = run(tmp_path, "overflow", deadline="1s")
+    assert (record["status"], record["valid"]) == ("complete", False)
+    assert "ring_overflow" in [w["type"] for w in record["warnings"]]
+    assert record["verdict"]["outcome"] == "error"
+
+
+def test_a_probe_that_does_not_get_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervise, "_START_S", 1)
+    record = run(tmp_path, "never_ready")
+    assert "did not get ready within 1 s" in record["error"]["message"]
+    assert running(tmp_path) == []
+
+
+def test_a_probe_that_falls_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervise, "_SILENCE_S", 1)
+    monkeypatch.setattr(supervise, "_GRACE_S", 0)
+    record = run(tmp_path, "silent")
+    assert "has not been heard of for 1 s" in record["error"]["message"]
+    assert running(tmp_path) == []
+
+
+def test_a_run_that_is_stopped_keeps_what_it_measured(tmp_path: Path) -> None:
+    stop = Stop()
+    record = run(
+        tmp_path,
+        "slow",
+        samples=10**6,
+        stop=stop,
+        watch=lambda event: stop.asked or stop.ask(),
+        deadline="1s",
+    )
+    assert (record["status"], record["valid"], record["error"]) == ("interrupted", True, None)
+    assert rows(tmp_path / "cell") == record["summary"]["counts"]["released"] + 3
+    assert record["verdict"]["outcome"] == "pass"
+
+
+def test_a_probe_that_does_not_end_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervise, "_GRACE_S", 1)
+    stop = Stop()
+    record = run(tmp_path, "deaf", samples=10**6, stop=stop, watch=lambda event: stop.asked or stop.ask())
+    assert record["status"] == "failed"
+    assert "did not end when it was asked to" in record["error"]["message"]
+    assert running(tmp_path) == []
+    assert rows(tmp_path / "cell") > 0
+
+
+def test_the_second_interruption_kills(tmp_path: Path) -> None:
+    stop = Stop()
+    record = run(tmp_path, "deaf", samples=10**6, stop=stop, watch=lambda event: stop.ask())
+    assert record["status"] == "failed"
+    assert "killed at the second interruption" in record["error"]["message"]
+    assert running(tmp_path) == []
+
+
+def roundtrip(tmp_path: Path, behave: str, **given: Any) -> dict[str, Any]:
+    return run(tmp_path, behave, measurement="roundtrip", period="1ms", **given)
+
+
+def test_a_server_that_dies_ends_the_run(tmp_path: Path) -> None:
+    record = roundtrip(tmp_path, "server_dies", samples=10**6)
+    assert (record["status"], record["valid"]) == ("failed", False)
+    assert record["error"]["field"] == "server"
+    assert "died in mid-run (killed by SIGKILL)" in record["error"]["message"]
+    assert running(tmp_path) == []
+    assert rows(tmp_path / "cell") > 0
+
+
+def test_the_clients_endpoint_is_the_servers(tmp_path: Path) -> None:
+    record = roundtrip(tmp_path, "complete", keep_log=True, affinity="0", server_affinity="1")
+    client = LogReader(tmp_path / "cell" / store.CLIENT_LOG).meta["config"]
+    server = LogReader(tmp_path / "cell" / store.SERVER_LOG).meta["config"]
+    assert client["options"] == {"behave": "complete", "endpoint": "there"}
+    assert server["options"] == {"behave": "complete"}
+    assert (client["role"], server["role"]) == ("client", "server")
+    assert client["session"] == server["session"]
+    assert (client["affinity"], server["affinity"]) == ([0], [1])
+    assert record["server_config"]["affinity"] == [1]
+
+
+def test_a_server_of_another_adapter_gets_its_own_options(tmp_path: Path) -> None:
+    given = {"measurement": "roundtrip", "adapter": "fake", "server_adapter": "other", "options": {"a": "1"}}
+    cell = cell_from(CellOptions.from_given(given), "cell", {})
+    assert supervise._server_config(cell, cell.config, tmp_path)["options"] == {}
+    cell = cell_from(CellOptions.from_given(given | {"server_options": {"b": "2"}}), "cell", {})
+    assert supervise._server_config(cell, cell.config, tmp_path)["options"] == {"b": "2"}
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="needs a CPU besides the measured one")
+def test_the_front_stands_aside_while_it_measures(tmp_path: Path) -> None:
+    before = os.sched_getaffinity(0)
+    measured = min(before)
+    seen: set[frozenset[int]] = set()
+    run(
+        tmp_path,
+        "complete",
+        affinity=str(measured),
+        watch=lambda e: seen.add(frozenset(os.sched_getaffinity(0))),
+    )
+    assert frozenset(before - {measured}) in seen
+    assert os.sched_getaffinity(0) == before
+    assert os.sched_getscheduler(0) == os.SCHED_OTHER
+
+
+def test_probes_end_when_the_front_is_killed(tmp_path: Path, fake_probe: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "rtmeter",
+        "measure",
+        "wakeup",
+        "--adapter",
+        "fake",
+        "--samples",
+        "1000000",
+    ]
+    front = subprocess.Popen(
+        [*command, "--option", "behave=slow", "--out", "cell"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(SRC), "RTMETER_PROBE_PATH": str(fake_probe.parent)},
+        stderr=subprocess.DEVNULL,
+    )
+    log = tmp_path / "cell.partial" / store.CLIENT_LOG
+    wait_until(lambda: log.is_file() and log.stat().st_size > 3000)
+    front.send_signal(signal.SIGKILL)
+    front.wait()
+    wait_until(lambda: LogReader(log).ended)
+    assert LogReader(log).meta["outcome"] == "interrupted"
+    assert not (tmp_path / "cell").exists()
+
+
+def wait_until(done: Callable[[], bool], limit_s: float = 30) -> None:
+    end = time.monotonic() + limit_s
+    while not done():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.05)
+
+
+def test_a_stop_may_come_from_a_signal_handler(tmp_path: Path) -> None:
+    stop = Stop()
+    before = signal.signal(signal.SIGUSR1, lambda *_: stop.ask())
+    try:
+        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGUSR1)).start()
+        record = run(tmp_path, "slow", samples=10**6, stop=stop)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert record["status"] == "interrupted"
+
+
+def test_a_config_file_is_not_left_behind(tmp_path: Path) -> None:
+    roundtrip(tmp_path, "complete")
+    assert not list((tmp_path / "cell").glob("*.config.json"))
+    assert json.loads((tmp_path / "cell" / store.CELL).read_text())["threads"] == {"client": [], "server": []}

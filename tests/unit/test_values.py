@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtmeter import values
+
+
+@pytest.mark.parametrize(
+    ("text", "ns"),
+    [
+        ("1ns", 1),
+        ("400us", 400_000),
+        ("400µs", 400_000),
+        ("10ms", 10_000_000),
+        ("1.5s", 1_500_000_000),
+        ("0.000000001s", 1),
+        ("10min", 600_000_000_000),
+        ("24h", 86_400_000_000_000),
+        (" 3 ms ", 3_000_000),
+        ("0", 0),
+        (0, 0),
+        ("0s", 0),
+    ],
+)
+def test_durations_are_exact(text: object, ns: int) -> None:
+    assert values.parse_duration_ns(text) == ns
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("10", "no unit"),
+        (10, "no unit"),
+        ("10sec", "unknown unit 'sec'"),
+        ("-1s", "not a number"),
+        ("1e3s", "not a number"),
+        ("0.5ns", "not a whole number of ns"),
+        ("", "not a number"),
+        ("ms", "not a number"),
+        (True, "neither"),
+        (None, "neither"),
+        ("10000h", "longer than a year"),
+    ],
+)
+def test_what_is_no_duration_says_why_and_how_to_write_one(text: object, why: str) -> None:
+    with pytest.raises(ValueError, match=why) as caught:
+        values.parse_duration_ns(text)
+    assert len(caught.value.args) == 2
+
+
+@given(st.integers(min_value=0, max_value=366 * 24 * 3600 * 10**9))
+def test_a_duration_is_read_back_as_it_was_written(ns: int) -> None:
+    assert values.parse_duration_ns(values.format_duration(ns)) == ns
+
+
+@pytest.mark.parametrize(
+    ("ns", "text"),
+    [(1_500_000, "1.5ms"), (10**10, "10s"), (6 * 10**11, "10min"), (7, "7ns"), (-1500, "-1.5us")],
+)
+def test_a_duration_is_written_short(ns: int, text: str) -> None:
+    assert values.format_duration(ns) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("500", 500), (500, 500), ("1kB", 1000), ("128KiB", 131_072), ("1.5MiB", 1_572_864)]
+)
+def test_sizes(text: object, size: int) -> None:
+    assert values.parse_size_bytes(text) == size
+
+
+@pytest.mark.parametrize("text", ["1K", "-1", "0.5B", "2TiB", "9999GiB", [1]])
+def test_what_is_no_size(text: object) -> None:
+    with pytest.raises(ValueError):
+        values.parse_size_bytes(text)
+
+
+@pytest.mark.parametrize(("text", "cpus"), [(1, (1,)), ("0,2-3", (0, 2, 3)), ("3-3,0,3", (0, 3))])
+def test_cpus(text: object, cpus: tuple[int, ...]) -> None:
+    assert values.parse_cpus(text) == cpus
+
+
+@pytest.mark.parametrize("text", ["", "a", "-1", "3-1", "1,", True, "99999"])
+def test_what_is_no_list_of_cpus(text: object) -> None:
+    with pytest.raises(ValueError):
+        values.parse_cpus(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "probe"),
+    [
+        ("other", {"policy": "other"}),
+        ("fifo:80", {"policy": "fifo", "priority": 80}),
+        ("rr:1", {"policy": "rr", "priority": 1}),
+        (
+            "deadline:100us/1ms/1ms",
+            {"policy": "deadline", "runtime_ns": 100_000, "deadline_ns": 1_000_000, "period_ns": 1_000_000},
+        ),
+    ],
+)
+def test_scheduling(text: str, probe: dict[str, object]) -> None:
+    scheduling = values.parse_scheduling(text)
+    assert scheduling.to_probe() == probe
+    assert str(scheduling) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["fifo", "fifo:", "fifo:0", "fifo:100", "fifo:-1", "rr:x", "other:1", "batch", "", "deadline:1ms/2ms"]
+    + ["deadline:2ms/1ms/1ms", "deadline:1ms", "deadline:", "deadline:0s/1ms/1ms", "fifo:٣"],
+)
+def test_what_is_no_scheduling(text: str) -> None:
+    with pytest.raises(ValueError):
+        values.parse_scheduling(text)
+
+
+def test_slugs_are_file_names() -> None:
+    assert values.slug("fifo:80") == "fifo-80"
+    assert values.slug("../a b/..") == "a-b"
