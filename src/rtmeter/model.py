@@ -38,6 +38,22 @@ class Outcome:
     warnings: tuple[Doubt, ...] = ()
 
 
+Consequence = Literal["info", "deflate", "refuse"]
+"""What a finding means for a bound: nothing, fewer effective releases, or that there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a gate saw in the data: its type, the statistic it decided on and that one's value, what
+    follows for a bound, and the same in words."""
+
+    type: str
+    statistic: str
+    value: float
+    consequence: Consequence
+    message: str
+
+
 @dataclass(frozen=True, slots=True)
 class Requirement:
     """What a cell is judged by. ``deadline_ns`` on the judged quantity; ``miss_ratio`` is the allowed
