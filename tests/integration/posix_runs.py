@@ -1,0 +1,126 @@
+"""Runs of the posix probe: processes that are always ended, status lines, and the logs they leave."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtmeter.model import IN_FLIGHT, LOST, SERVED, SKIPPED, WARM_UP_FLAG
+from rtmeter.probes import find_probes
+from rtmeter.samples import LogReader
+
+MS = 1_000_000
+PERIOD, WARM_UP, SAMPLES = MS, 20, 200
+LONG = 20_000 * MS
+"""A loss timeout that no stall of the machine reaches."""
+
+Config = dict[str, Any]
+Columns = dict[str, NDArray[np.int64]]
+
+
+class Probe:
+    """One process, its status lines and its log."""
+
+    def __init__(self, folder: Path, config: Config) -> None:
+        name = config.get("role", "single")
+        self.log = folder / f"{name}.rtlog"
+        settings = folder / f"{name}.json"
+        defaults = {"version": 1, "log": str(self.log), "period_ns": PERIOD, "watch_stdin": name == "server"}
+        settings.write_text(json.dumps(defaults | config))
+        self.process = subprocess.Popen(
+            [find_probes()["posix"], "--config", settings],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.events: list[dict[str, Any]] = []
+
+    def until(self, *names: str) -> dict[str, Any]:
+        """The next status line of one of these names, or of the name ``error``."""
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.events.append(json.loads(line))
+            if self.events[-1]["event"] in (*names, "error"):
+                return self.events[-1]
+        raise AssertionError(f"the probe ended without {names}: {self.events}")
+
+    def end(self) -> int:
+        """Waits for its end; the exit code. A server ends when its standard input closes."""
+        out, _ = self.process.communicate(timeout=200)
+        self.events += [json.loads(line) for line in out.splitlines()]
+        return self.process.returncode
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
+@contextmanager
+def probe(folder: Path, config: Config) -> Iterator[Probe]:
+    """A started probe that is killed if it still runs at the end."""
+    started = Probe(folder, config)
+    try:
+        yield started
+    finally:
+        started.kill()
+
+
+def measure(folder: Path, config: Config) -> tuple[LogReader, Columns]:
+    """A complete run of one process."""
+    with probe(folder, {"samples": SAMPLES, "warm_up": WARM_UP} | config) as one:
+        assert one.end() == 0, one.events
+    return read(one.log)
+
+
+def refusal(folder: Path, config: Config) -> dict[str, Any]:
+    """The error that ends a run which cannot be."""
+    with probe(folder, {"samples": SAMPLES, "warm_up": WARM_UP} | config) as one:
+        assert one.end() == 1
+    return next(event for event in one.events if event["event"] == "error")
+
+
+@contextmanager
+def client_and_server(folder: Path, config: Config) -> Iterator[tuple[Probe, Probe]]:
+    """A round trip under way: client and server of a session of its own."""
+    both = {"measurement": "roundtrip", "loss_timeout_ns": LONG, "session": f"test-{uuid.uuid4()}"} | config
+    with probe(folder, {"role": "server"} | both) as server:
+        ready = server.until("ready")
+        assert ready["event"] == "ready", ready
+        options = both.get("options", {}) | {"endpoint": ready["endpoint"]}
+        counts = {"samples": SAMPLES, "warm_up": WARM_UP}
+        with probe(folder, counts | both | {"role": "client", "options": options}) as client:
+            yield client, server
+
+
+def read(log: Path) -> tuple[LogReader, Columns]:
+    """A whole log."""
+    reader = LogReader(log)
+    assert reader.problems == []
+    assert reader.missing == []
+    assert reader.meta["counters"]["overflow"] == 0
+    frames = [columns for _, columns in reader.frames()]
+    return reader, {name: np.concatenate([f[name] for f in frames]) for name in reader.columns}
+
+
+def counts(columns: Columns) -> dict[str, int]:
+    """Measured releases by their outcome."""
+    status = columns["status"]
+    measured = status[(status & WARM_UP_FLAG) == 0] & 15
+    names = {"served": SERVED, "skipped": SKIPPED, "lost": LOST, "in_flight": IN_FLIGHT}
+    found = {name: int((measured == code).sum()) for name, code in names.items()}
+    assert sum(found.values()) == len(measured), "a status that is none"
+    return found | {"released": len(measured), "warm_up": len(status) - len(measured)}
+
+
+def only(columns: Columns, code: int) -> Columns:
+    """The rows of one outcome, warm-up included."""
+    chosen = (columns["status"] & 15) == code
+    return {name: values[chosen] for name, values in columns.items()}
