@@ -3,52 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import stat
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from pages import ROOT, run_page
 
-ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "add-a-middleware.md"
-
-
-def commands() -> str:
-    """All shell blocks of the page, in their order, as one script that ends at the first failure."""
-    blocks = re.findall(r"^```sh\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
-    return "set -euo pipefail\n" + "\n".join(blocks)
 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home directory in which the page's commands were run, in a shell that finds `rtmeter`."""
     home = tmp_path_factory.mktemp("home")
-    bin_dir = home / "bin"
-    bin_dir.mkdir()
-    rtmeter = bin_dir / "rtmeter"
-    rtmeter.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m rtmeter "$@"\n')
-    rtmeter.chmod(rtmeter.stat().st_mode | stat.S_IXUSR)
-    environment = os.environ | {
-        "HOME": str(home),
-        "PATH": f"{bin_dir}:{os.environ['PATH']}",
-        "PYTHONPATH": str(ROOT / "src"),
-        "CMAKE_BUILD_PARALLEL_LEVEL": "2",
-    }
-    done = subprocess.run(
-        ["bash", "-c", commands()],
-        cwd=ROOT,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=1000,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-    (home / "stdout").write_text(done.stdout)
+    (home / "stdout").write_text(run_page(PAGE, home, cwd=ROOT))
     return home
 
 

@@ -1,0 +1,44 @@
+"""Runs the commands that a page of docs/ shows."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def shell_blocks(page: Path) -> str:
+    """All ```sh blocks of a page, in their order, as one script that ends at the first failure."""
+    blocks = re.findall(r"^```sh\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+    return "set -euo pipefail\n" + "\n".join(blocks)
+
+
+def run_page(page: Path, home: Path, cwd: Path) -> str:
+    """Runs a page's shell blocks with `rtmeter` on the PATH; returns what they printed."""
+    bin_dir = home / "bin"
+    bin_dir.mkdir()
+    rtmeter = bin_dir / "rtmeter"
+    rtmeter.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m rtmeter "$@"\n')
+    rtmeter.chmod(0o755)
+    environment = os.environ | {
+        "HOME": str(home),
+        "PATH": f"{bin_dir}:{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT / "src"),
+        "CMAKE_BUILD_PARALLEL_LEVEL": "2",
+    }
+    done = subprocess.run(
+        ["bash", "-c", shell_blocks(page)],
+        cwd=cwd,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=1000,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    return done.stdout
