@@ -226,6 +226,17 @@ def test_says_at_most_a_hundred_problems_and_counts_the_others(tmp_path: Path) -
     assert reader.problems[-1] == "and 50 more"
 
 
+@pytest.mark.parametrize("around", [4 << 10, 12 << 10, 1 << 20])
+def test_finds_the_next_frame_at_any_distance(tmp_path: Path, around: int) -> None:
+    """Also where the search goes from one stretch of the file to the next within a head."""
+    after = row_frame(10, wakeup_rows(10, 3))
+    for distance in range(around - 40, around + 3):
+        spoilt = Piece(b"RBF\x01" + bytes(distance))
+        reader = reader_of(tmp_path, joined([*headers(), GOOD, spoilt, after, json_frame(b"E", 13, {})]))
+        assert rows_read(reader) == list(range(13))
+        assert len(reader.problems) == 1
+
+
 def test_reads_a_log_without_its_magic(tmp_path: Path) -> None:
     whole = joined(wakeup_log([10, 10]))
     for data in (bytes(12) + whole[12:], whole[5:], b"xyz" + whole):

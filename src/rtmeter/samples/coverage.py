@@ -15,7 +15,7 @@ def claims(first_rows: Ints, row_counts: Ints) -> Ints:
     a row the first in the file has it. ``frame`` indexes the arguments, ``end`` is exclusive.
     """
     ends = first_rows + row_counts
-    order = np.argsort(first_rows, kind="stable")
+    order = np.argsort(first_rows)
     if (first_rows[order][1:] >= ends[order][:-1]).all():
         return np.column_stack((order, first_rows[order], ends[order]))
     return _sweep(order, first_rows, ends)
@@ -54,8 +54,5 @@ def gaps(pieces: Ints, rows_known: int, ended: bool) -> list[list[int | None]]:
     open_ = np.flatnonzero(begins < ends)
     found: list[list[int | None]] = [[int(begins[i]), int(ends[i]) - 1] for i in open_]
     if not ended:
-        if found and found[-1][1] == ends[-1] - 1:
-            found[-1][1] = None
-        else:
-            found.append([int(ends[-1]), None])
+        found.append([int(ends[-1]), None])
     return found
