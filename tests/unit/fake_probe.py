@@ -36,7 +36,7 @@ class Probe:
         self.behave = config["options"].get("behave", "complete")
         self.total = config.get("samples", 10**9) + WARM_UP
         self.rows = 0
-        self.log = Path(config["log"]).open("xb", buffering=0)
+        self.log = os.open(config["log"], os.O_CREAT | os.O_EXCL | os.O_WRONLY)
         self.stop = False
         signal.signal(signal.SIGTERM, self.on_term)
 
@@ -47,7 +47,7 @@ class Probe:
         print(json.dumps({"event": event} | rest), flush=True)
 
     def write(self, *pieces: Any) -> None:
-        self.log.write(b"".join(piece.data for piece in pieces))
+        os.write(self.log, b"".join(piece.data for piece in pieces))
 
     def begin(self) -> None:
         role = self.config["role"]

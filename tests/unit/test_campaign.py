@@ -17,6 +17,9 @@ def read(tmp_path: Path, text: str, **arguments: object) -> Campaign:
     return read_campaign(path, **arguments)  # type: ignore[arg-type]
 
 
+W = "cells:\n- measurement: wakeup\n  adapter: posix\n"
+
+
 def ids(campaign: Campaign) -> list[str]:
     return [cell.id for cell in campaign.cells]
 
@@ -87,7 +90,8 @@ def test_defaults_apply_where_they_mean_something(tmp_path: Path) -> None:
     campaign = read(
         tmp_path,
         """
-        defaults: {adapter: posix, period: 2ms, payload: [100, 200], samples: 10, deadline: 1ms, miss_ratio: 1e-3}
+        defaults: {adapter: posix, period: 2ms, payload: [100, 200], samples: 10, deadline: 1ms,
+                   miss_ratio: 1e-3}
         cells:
         - {measurement: wakeup}
         - {measurement: roundtrip, duration: 1s}
@@ -151,31 +155,30 @@ def test_a_script_is_looked_for_beside_the_campaign(tmp_path: Path) -> None:
         ("name: x\ncells: {}", 2, "cells", "is no list of blocks"),
         ("nam: x\ncells: []", 1, "campaign", "did you mean name"),
         ("cells:\n- 3", 2, "cells.0", "is no mapping"),
-        ("cells:\n- measurement: wakeup\n  adapter: posix\n  perod: 1ms", 4, "cells.0", "did you mean period"),
-        ("cells:\n- measurement: wakeup\n  adapter: posix\n  period: 10", 4, "period", "has no unit"),
-        ("cells:\n- measurement: wakeup\n  adapter: posix\n  period: []", 4, "cells.0.period", "empty list"),
-        ("cells:\n- measurement: wakeup\n  adapter: posix\n  payload: 500", 4, "payload", "means nothing"),
-        ("cells:\n- measurement: wakeup\n  adapter: posix\n  options: 3", 4, "cells.0.options", "no mapping"),
-        ("cells:\n- measurement: wakeup\n  adapter: posix\n  options:\n    a: {}", 5, "options.a", "neither"),
+        (W + "  perod: 1ms", 4, "cells.0", "did you mean period"),
+        (W + "  period: 10", 4, "period", "has no unit"),
+        (W + "  period: []", 4, "cells.0.period", "empty list"),
+        (W + "  payload: 500", 4, "payload", "means nothing"),
+        (W + "  options: 3", 4, "cells.0.options", "no mapping"),
+        (W + "  options:\n    a: {}", 5, "options.a", "neither"),
         ("cells:\n- measurement: wakeup\n  period: 1ms", 2, "adapter", "is missing"),
         ("cells:\n- measurement: wakeup\n  measurement: cycle", 3, "measurement", "is there twice"),
         ("defaults:\n  perod: 1ms\ncells:\n- {}", 2, "defaults", "did you mean period"),
-        ("defaults:\n  period: x\ncells:\n- {measurement: wakeup, adapter: posix}", 2, "period", "not a number"),
-        ("cells:\n- {measurement: wakeup, adapter: posix}\n- {measurement: wakeup, adapter: posix}", 3, "cells.1",
-         "is also the id of a cell of"),
-        ("cells:\n- measurement: wakeup\n  adapter: posix\n  repeat: 0", 4, "cells.0.repeat", "from 1 to"),
+        ("defaults:\n  period: x\n" + W, 2, "period", "not a number"),
+        (W + "- {measurement: wakeup, adapter: posix}", 4, "cells.1", "is also the id of a cell of"),
+        (W + "  repeat: 0", 4, "cells.0.repeat", "from 1 to"),
         ("interleave: 3\ncells: [{}]", 1, "interleave", "neither true nor false"),
-        ("cells:\n- measurement: wakeup\n  adapter: posix\n  only: adapter=x", 4, "only", "cannot be read"),
-        ("cells:\n- measurement: wakeup\n  adapter: posix\n  only: adapter==x", 4, "cells.0.only", "no cell"),
-        ("cells:\n- measurement: wakeup\n  adapter: posix\n  variants:\n    A: {repeat: 2}", 5,
+        (W + "  only: adapter=x", 4, "only", "cannot be read"),
+        (W + "  only: adapter==x", 4, "cells.0.only", "no cell"),
+        (W + "  variants:\n    A: {repeat: 2}", 5,
          "cells.0.variants.A", "is not known"),
-        ("cells:\n- measurement: wakeup\n  adapter: posix\n  variants:\n    A: {period: x}", 5, "period",
+        (W + "  variants:\n    A: {period: x}", 5, "period",
          "not a number"),
         ("cells:\n- name: '//'\n  measurement: wakeup", 2, "cells.0.name", "is no name"),
         ('cells:\n- measurement: wakeup\n  adapter: "null"\n  script: none.csv', 4, "script", "is no file"),
         ("cells:\n- measurement: wakeup\n  adapter: [posix, null]", 3, "cells.0.adapter", "YAML's null"),
         ("a: &a [*a]\ncells: []", 1, None, "nested too deeply"),
-        ("cells:\n- measurement: [wakeup]\n  adapter: posix\n  samples: [[1]]", 4, "samples", "valid integer"),
+        (W + "  samples: [[1]]", 4, "samples", "valid integer"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_reported_with_its_line(

@@ -64,7 +64,7 @@ def _top(
     """Measures how punctual a robot's middleware is on this machine, and judges it by a deadline."""
 
 
-def run(argv: list[str]) -> int:
+def invoke(argv: list[str]) -> int:
     """Runs the command line and returns its exit code; every error is printed once, none is raised."""
     as_json = "--json" in argv
     try:
@@ -96,4 +96,4 @@ def _usage_error(error: Exception) -> RtmeterError:
 
 def main() -> None:
     """The `rtmeter` command."""
-    sys.exit(run(sys.argv[1:]))
+    sys.exit(invoke(sys.argv[1:]))

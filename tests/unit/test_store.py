@@ -1,0 +1,183 @@
+"""Results on disk: written whole or not at all, found again in order, queried where they lie."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from rtmeter import store
+from rtmeter.errors import RtmeterError
+from rtmeter.model import ABSENT, SERVED, WARM_UP_FLAG
+from synthetic import Made, write_cell
+
+
+def test_a_new_cell_takes_its_name_when_it_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "cell"
+    new = store.NewCell(path)
+    assert new.folder == tmp_path / "a" / "cell.partial"
+    (new.folder / "data").write_text("x")
+    assert not path.exists()
+    new.finish({"id": "cell"})
+    assert not new.folder.exists()
+    assert store.load_cell(path) == {"format": "rtmeter-cell", "version": 1, "id": "cell"}
+
+
+def test_an_earlier_cell_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
+    store.NewCell(tmp_path / "cell").finish({"id": "first"})
+    new = store.NewCell(tmp_path / "cell")
+    assert store.load_cell(tmp_path / "cell")["id"] == "first"
+    new.finish({"id": "second"})
+    assert store.load_cell(tmp_path / "cell")["id"] == "second"
+
+
+def test_a_cell_that_is_given_up_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    with store.NewCell(tmp_path / "there" / "a" / "b" / "cell"):
+        pass
+    assert list(tmp_path.iterdir()) == [tmp_path / "there"]
+    assert not any((tmp_path / "there").iterdir())
+
+
+def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(RtmeterError, match="cannot be written: not a directory") as caught:
+        store.NewCell(tmp_path / "file" / "cell")
+    assert caught.value.remedy
+
+
+def test_a_place_is_free_unless_something_would_be_lost(tmp_path: Path) -> None:
+    store.check_free(tmp_path / "none", "--out")
+    (tmp_path / "empty").mkdir()
+    store.check_free(tmp_path / "empty", "--out")
+    store.NewCell(tmp_path / "failed").finish({"summary": None})
+    store.check_free(tmp_path / "failed", "--out")
+    store.NewCell(tmp_path / "measured").finish({"summary": {}})
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "thesis.tex").touch()
+    (tmp_path / "file").touch()
+    for name in ("measured", "other", "file"):
+        with pytest.raises(RtmeterError, match="holds something already"):
+            store.check_free(tmp_path / name, "--out")
+
+
+def test_cells_are_found_in_the_order_of_their_run(tmp_path: Path) -> None:
+    run = tmp_path / "machine" / "campaign" / "run"
+    store.write_run(run, {"cells": ["z", "a", "gone"]}, "text")
+    for name in ("a", "z"):
+        store.NewCell(run / name).finish({"id": name})
+    store.NewCell(run / "unfinished")
+    (run / "broken.partial").mkdir()
+    (run / "broken.partial" / "cell.json").write_text("{}")
+    assert store.find_cells(tmp_path) == [run / "z", run / "a"]
+    assert store.find_cells(run / "a") == [run / "a"]
+    assert (run / "campaign.yaml").read_text() == "text"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "cannot be read: no such file"),
+        ("{", "is no rtmeter-cell"),
+        ("[]", "is no rtmeter-cell"),
+        ('{"format": "rtmeter-run", "version": 1}', "is no rtmeter-cell"),
+        ('{"format": "rtmeter-cell", "version": 2}', "has version 2"),
+    ],
+)
+def test_what_is_no_cell_json(tmp_path: Path, content: str | None, message: str) -> None:
+    if content is not None:
+        (tmp_path / "cell.json").write_text(content)
+    with pytest.raises(RtmeterError, match=message) as caught:
+        store.load_cell(tmp_path)
+    assert caught.value.where == str(tmp_path / "cell.json")
+
+
+def test_a_folder_without_cells_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(RtmeterError, match="holds no cell"):
+        store.find_cells(tmp_path)
+    with pytest.raises(RtmeterError, match="is not there"):
+        store.find_cells(tmp_path / "none")
+
+
+def test_the_latest_run_is_the_one_that_started_last(tmp_path: Path) -> None:
+    assert store.latest_run(tmp_path, "c") is None
+    first = store.new_run_folder(tmp_path, "c")
+    store.write_run(first, {"started": "2026-01-02"}, "")
+    second = store.new_run_folder(tmp_path, "c")
+    assert second != first
+    store.write_run(second, {"started": "2026-01-01"}, "")
+    assert store.latest_run(tmp_path, "c") == first
+
+
+def test_chunks_are_the_samples_as_the_statistics_take_them(tmp_path: Path) -> None:
+    folder = write_cell(tmp_path / "cell", Made(samples=50, warm_up=5))
+    stream = store.chunks(folder)
+    for _ in range(2):  # it starts anew
+        (chunk,) = list(stream())
+        table = pq.read_table(folder / store.SAMPLES)
+        assert chunk["k"].tolist() == list(range(55))
+        assert chunk["wake_ns"].tolist() == table["wake_ns"].to_pylist()
+        assert (chunk["free_ns"] == ABSENT).all()
+        assert chunk["status"].tolist() == [SERVED | WARM_UP_FLAG] * 5 + [SERVED] * 50
+        assert all(column.dtype == np.int64 for column in chunk.values())
+
+
+def two_cells(tmp_path: Path) -> Path:
+    root = tmp_path / "it's"
+    write_cell(root / "a", Made(id="a", samples=30))
+    write_cell(root / "b=1", Made(id="b", measurement="roundtrip", samples=20))
+    return root
+
+
+def test_samples_of_many_cells_are_one_view(tmp_path: Path) -> None:
+    root = two_cells(tmp_path)
+    with store.connect(root) as connection:
+        found = connection.sql(
+            "SELECT cell, count(*), count(wake_ns), count(received_ns) FROM samples GROUP BY 1 ORDER BY 1"
+        ).fetchall()
+    rows = {name: pq.read_metadata(root / name / store.SAMPLES).num_rows for name in ("a", "b=1")}
+    assert [(row[0], row[1]) for row in found] == sorted(rows.items())
+    assert found[0][2] == rows["a"] and found[0][3] == 0
+    assert found[1][2] == 0 and found[1][3] > 0
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_an_export_has_every_row_in_order(tmp_path: Path, form: str) -> None:
+    root = two_cells(tmp_path)
+    for path, cell in ((root, True), (root / "a", False)):
+        out = tmp_path / f"out.{form}"
+        store.export(path, out, form)
+        read = duckdb.sql(f"SELECT * FROM read_{'csv_auto' if form == 'csv' else form}('{out}')")
+        assert ("cell" in read.columns) == cell
+        k = [row[0] for row in read.select("k").fetchall()]
+        counts = [pq.read_metadata(p / store.SAMPLES).num_rows for p in store.find_cells(path)]
+        assert k == [row for count in counts for row in range(count)]
+        assert not list(tmp_path.glob("*.partial"))
+
+
+def test_an_export_keeps_every_value(tmp_path: Path) -> None:
+    folder = write_cell(tmp_path / "cell", Made(samples=30))
+    store.export(folder, tmp_path / "out.parquet", "parquet")
+    original, exported = pq.read_table(folder / store.SAMPLES), pq.read_table(tmp_path / "out.parquet")
+    assert exported.column_names == original.column_names
+    assert exported.to_pydict() == original.to_pydict()
+
+
+def test_an_export_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    folder = write_cell(tmp_path / "cell", Made(samples=30))
+    with pytest.raises(RtmeterError):
+        store.export(folder, tmp_path / "none" / "out.csv", "csv")
+    with pytest.raises(RtmeterError, match="is no format"):
+        store.export(folder, tmp_path / "out.xlsx", "xlsx")
+    (folder / store.SAMPLES).unlink()
+    with pytest.raises(RtmeterError, match="holds no samples"):
+        store.export(folder, tmp_path / "out.csv", "csv")
+
+
+def test_cell_json_is_plain_json(tmp_path: Path) -> None:
+    store.NewCell(tmp_path / "cell").finish({"a": None, "b": [1, 2.5, "x"]})
+    assert json.loads((tmp_path / "cell" / "cell.json").read_text())["b"] == [1, 2.5, "x"]
