@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rtmeter.errors import RtmeterError
 from rtmeter.report import bins
 from rtmeter.report.data import LARGEST, Detail, Series, gather
-from rtmeter.report.rows import Samples
+from rtmeter.rows import Samples
 from rtmeter.statistics.quantities import quantities
 from synthetic import Made, columns_of, meta_of, rows_of, usual, write_samples
 

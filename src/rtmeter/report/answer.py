@@ -80,8 +80,6 @@ def _sentence(text: str) -> str:
 
 
 def _why_invalid(file: CellFile) -> str:
-    if file.summary and file.summary.problems:
-        return "; ".join(file.summary.problems[:3])
     if overflow := file.counters.get("overflow"):
         return f"{overflow} rows were lost to a full ring"
     if file.missing:
@@ -156,9 +154,7 @@ def _maximum(cell: Cell, cells: int) -> Iterator[str]:
     else:
         deadline_ns = cell.file.deadline_ns if cell.file else None
         of = f" of {words.round_us(deadline_ns)} µs allowed" if deadline_ns else ""
-        text = (
-            f"the latest release took {words.us(judged.max_ns)} µs{of} (k = {words.count(judged.max_at_k)})"
-        )
+        text = f"the maximum is {words.us(judged.max_ns)} µs{of}, at k = {words.count(judged.max_at_k)}"
     if cells == 1:
         yield _sentence(text)
     elif cell.outcome == "pass":
@@ -209,7 +205,7 @@ def _after_verdict(file: CellFile, verdict: Judged, asked: Asked) -> Iterator[st
         rarer = 10.0 ** -len(str(int(1 / verdict.upper)))
         needed = releases_needed(0, rarer, asked.confidence)
         yield (
-            f"nothing for this requirement; to show that fewer than {words.ratio(rarer)} miss, "
+            f"nothing for this requirement. To show that fewer than {words.ratio(rarer)} miss, "
             f"measure {needed:,} releases without a miss{_time(file, needed)}."
         )
 

@@ -7,10 +7,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from rtmeter import store
 from rtmeter.errors import RtmeterError
 from rtmeter.model import Measurement
-
-FORMAT, VERSION = "rtmeter-cell", 1
 
 Time = int | float | Literal["lost"] | None
 """Nanoseconds; ``lost`` where a statistic falls on a lost release; None where there is none."""
@@ -87,7 +86,6 @@ class Summary(_Part):
     counts: dict[str, int | None] = Field(default_factory=dict)
     identity: str = ""
     quantities: dict[str, dict[str, Statistics | None]] = Field(default_factory=dict)
-    problems: list[str] = Field(default_factory=list)
 
 
 class Config(BaseModel):
@@ -176,9 +174,9 @@ def read_cell_file(path: Path) -> CellFile:
         raise RtmeterError(
             first["msg"].removeprefix("Value error, "), where=path.name, field=field, remedy=remedy
         ) from error
-    if cell.version != VERSION:
+    if cell.version != store.VERSION:
         raise RtmeterError(
-            f"is of version {cell.version}, and this rtmeter reads version {VERSION}",
+            f"is of version {cell.version}, and this rtmeter reads version {store.VERSION}",
             where=path.name,
             remedy="use the rtmeter that wrote it, or a later one",
         )

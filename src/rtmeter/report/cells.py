@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from rtmeter import store
 from rtmeter.errors import RtmeterError
 from rtmeter.report.cellfile import CellFile, Statistics, read_cell_file
 from rtmeter.statistics.quantities import judged_quantity
@@ -18,15 +19,13 @@ Outcome = Literal["error", "fail", "inconclusive", "unfinished", "unjudged", "pa
 
 WORST_FIRST: tuple[Outcome, ...] = ("error", "fail", "inconclusive", "unfinished", "unjudged", "pass")
 
-PARTIAL = ".partial"
-
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell's directory and its cell.json; ``problem`` says why there is none, or what is wrong with it."""
+    """A cell's folder and its cell.json; ``problem`` says why there is none, or what is wrong with it."""
 
     id: str
-    directory: Path
+    folder: Path
     state: State
     file: CellFile | None = None
     problem: str | None = None
@@ -66,50 +65,46 @@ class Cell:
 def find_cells(path: Path) -> list[Cell]:
     """The cell at ``path``, or all below it; also those that run, and those a run planned but lacks."""
     if not path.is_dir():
-        raise RtmeterError("is no directory", field="PATH", value=str(path), remedy="give a cell or a folder")
-    if _is_cell(path):
-        return [_read(path, path.name)]
-    cells = [
-        _read(directory, str(directory.relative_to(path)))
-        for directory in sorted(path.rglob("*"))
-        if directory.is_dir() and _is_cell(directory)
-    ]
-    cells += _planned(path, {cell.directory for cell in cells})
-    if not cells:
         raise RtmeterError(
-            "has no results in it",
-            field="PATH",
-            value=str(path),
-            remedy="give what `rtmeter measure --out` or `rtmeter run --out` wrote",
+            "is no folder", field="path", value=str(path), remedy="give a cell or a folder of cells"
         )
-    return cells
+    if _is_cell(path):
+        return [_read(path)]
+    cells = [_read(folder) for folder in sorted(path.rglob("*")) if folder.is_dir() and _is_cell(folder)]
+    cells += _planned(path, {cell.folder for cell in cells})
+    if not cells:
+        remedy = "give a folder that `rtmeter measure` or `rtmeter run` wrote"
+        raise RtmeterError("holds no cell", field="path", value=str(path), remedy=remedy)
+    times = Counter(cell.id for cell in cells)
+    return [
+        cell if times[cell.id] == 1 else replace(cell, id=str(cell.folder.relative_to(path)))
+        for cell in cells
+    ]
 
 
-def _is_cell(directory: Path) -> bool:
-    parts = ("cell.json", "samples.parquet", "probe.rtlog")
-    return directory.name.endswith(PARTIAL) or any((directory / part).exists() for part in parts)
+def _is_cell(folder: Path) -> bool:
+    parts = (store.CELL, store.SAMPLES, store.CLIENT_LOG)
+    return folder.name.endswith(store.PARTIAL) or any((folder / part).exists() for part in parts)
 
 
-def _read(directory: Path, name: str) -> Cell:
-    if directory.name.endswith(PARTIAL):
+def _read(folder: Path) -> Cell:
+    if folder.name.endswith(store.PARTIAL):
         problem = "It is being measured, or rtmeter was killed while it was."
-        return Cell(name.removesuffix(PARTIAL), directory, "running", problem=problem)
+        return Cell(folder.name.removesuffix(store.PARTIAL), folder, "running", problem=problem)
     try:
-        file = read_cell_file(directory / "cell.json")
+        file = read_cell_file(folder / store.CELL)
     except RtmeterError as error:
-        return Cell(name, directory, "damaged", problem=str(error))
-    return Cell(file.id, directory, file.status, file, file.error.message if file.error else None)
+        return Cell(folder.name, folder, "damaged", problem=str(error))
+    return Cell(file.id, folder, file.status, file, file.error.message if file.error else None)
 
 
 def _planned(path: Path, present: set[Path]) -> Iterator[Cell]:
-    """Cells that a run.json lists and that have no directory."""
-    for run in sorted(path.rglob("run.json")):
+    """Cells that a run.json lists and that have no folder."""
+    for run in sorted(path.rglob(store.RUN)):
         try:
-            ids = json.loads(run.read_bytes())["cells"]
-            directories = {str(cell): run.parent / str(cell) for cell in ids}
-        except (OSError, ValueError, TypeError, KeyError):
-            continue
-        for cell, directory in directories.items():
-            partial = directory.with_name(directory.name + PARTIAL)
-            if not {directory, partial} & present:
-                yield Cell(cell, directory, "not run", problem="The run has not come to it.")
+            names = [str(name) for name in store.read_json(run, store.RUN_FORMAT)["cells"]]
+        except (RtmeterError, KeyError, TypeError):
+            continue  # the cells that are there are shown all the same
+        for name in names:
+            if not {run.parent / name, run.parent / f"{name}{store.PARTIAL}"} & present:
+                yield Cell(name, run.parent / name, "not run", problem="The run has not come to it.")

@@ -177,9 +177,9 @@ def histogram(subject: Subject, height: int) -> Spec:
     y |= {"scale": {"type": "log", "domain": [_EMPTY_BIN, most], "nice": False}}
     layers: list[Spec] = []
     for name in views:
-        drawn = {"transform": [{"calculate": f"max(datum.{name}, {_EMPTY_BIN})", "as": "drawn"}]}
-        colour = {"datum": words.VIEWS[name], "scale": grammar.view_colours(views)}
-        encoding = {"x": x, "y": y | {"field": "drawn"}, "color": colour}
+        height_of_bin = {"calculate": f"max(datum.{name}, {_EMPTY_BIN})", "as": "drawn"}
+        drawn = {"transform": [height_of_bin, {"calculate": f"'{words.VIEWS[name]}'", "as": "view"}]}
+        encoding = {"x": x, "y": y | {"field": "drawn"}, "color": grammar.view_colour(views)}
         area = {"type": "area", "interpolate": "step-after", "opacity": 0.18}
         line = {"type": "line", "interpolate": "step-after", "strokeWidth": 1.3}
         if layers:
@@ -240,7 +240,7 @@ def complementary_cdf(subject: Subject, height: int, points_a_decade: int) -> Sp
     y: Spec = {"field": "share", "type": "quantitative", "title": "Share that late or later"}
     y |= {"scale": {"type": "log", "domain": [rarest / 1.5, 1], "nice": False}}
     y |= {"axis": {"values": ticks, "labelExpr": grammar.power_of_ten_labels(ticks)}}
-    colour = {"field": "view", "type": "nominal", "scale": grammar.view_colours(subject.views)}
+    colour = grammar.view_colour(subject.views)
     deadline_us = subject.deadline_us
     at = None if deadline_us is None else grammar.share_of_axis(x["scale"], deadline_us)
     shown = [("x", "at or above, µs"), ("share", "share"), ("one_in", "that is"), ("view", "view")]

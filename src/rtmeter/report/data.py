@@ -17,7 +17,7 @@ from rtmeter.errors import RtmeterError
 from rtmeter.model import SERVED
 from rtmeter.report import bins
 from rtmeter.report.envelope import Envelope, Stretches
-from rtmeter.report.rows import Samples
+from rtmeter.rows import Samples
 from rtmeter.statistics.quantities import Ints, Quantity
 from rtmeter.statistics.views import LATER, Block, as_served, per_release
 

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup
 
+from rtmeter import store
 from rtmeter.model import ABSENT
 from rtmeter.report import charts, words
 from rtmeter.report.cellfile import CellFile
 from rtmeter.report.cells import Cell
 from rtmeter.report.data import Detail, Series, gather
 from rtmeter.report.grammar import Spec
-from rtmeter.report.rows import Samples
+from rtmeter.rows import Samples
 from rtmeter.statistics.quantities import Ints, Quantity, kind, quantities
 
 _PLOTTED = {
@@ -76,8 +77,8 @@ def detail_for(cells: int) -> Detail:
 def panels(cell: Cell, detail: Detail, all_quantities: bool) -> list[Panel]:
     """The panels of a cell with a file; none if it has no samples. Unreadable ones raise RtmeterError."""
     assert cell.file is not None
-    path = cell.directory / "samples.parquet"
-    if cell.file.status == "failed" and not path.exists():
+    path = cell.folder / store.SAMPLES
+    if cell.file.summary is None and not path.exists():
         return []
     samples = Samples(path)
     return list(_panels(samples, cell.file, detail, all_quantities))

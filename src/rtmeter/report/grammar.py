@@ -120,10 +120,11 @@ def hover(mark: Spec, encoding: Spec, shown: Iterable[tuple[str, str]]) -> Spec:
     }
 
 
-def view_colours(views: Iterable[str]) -> Spec:
-    """The colour scale of the views, with its legend."""
+def view_colour(views: Iterable[str]) -> Spec:
+    """The colour by the field ``view``, with a legend of these views."""
     names = list(views)
-    return {"domain": [words.VIEWS[n] for n in names], "range": [VIEW_COLOURS[n] for n in names]}
+    scale = {"domain": [words.VIEWS[n] for n in names], "range": [VIEW_COLOURS[n] for n in names]}
+    return {"field": "view", "type": "nominal", "scale": scale}
 
 
 def us(ns: npt.ArrayLike, absent: npt.ArrayLike = False) -> list[float | None]:

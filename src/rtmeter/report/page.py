@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from importlib.resources import files
 
 import jinja2
@@ -94,6 +94,7 @@ def _section(number: int, cell: Cell, detail: Detail, all_quantities: bool) -> S
     return Section(f"cell-{number}", cell, drawn)
 
 
+@cache
 def _script() -> str:
     """Vega-Lite, what it needs, and the page's own script, as one."""
     libraries = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")

@@ -79,14 +79,15 @@ def count(number: float | None) -> str:
 
 
 def ratio(share: float | None) -> str:
-    """A small share as a power of ten: 4.99 × 10⁻⁵."""
+    """A share; a small one as a power of ten: 4.99 × 10⁻⁵, 10⁻⁶."""
     if share is None:
         return NONE
     if share == 0 or share >= 0.01:
         return f"{share:.3g}"
     exponent = math.floor(math.log10(share))
     mantissa = f"{share / 10**exponent:.3g}"
-    return f"{mantissa} × 10{str(exponent).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
+    times = "" if mantissa == "1" else f"{mantissa} × "
+    return f"{times}10{str(exponent).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
 
 
 def span(seconds: float) -> str:
