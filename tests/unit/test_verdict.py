@@ -159,3 +159,9 @@ def test_invalid_data_are_not_judged() -> None:
         0,
         None,
     )
+
+
+def test_bounds_that_equal_the_allowed_ratio() -> None:
+    bounds = verdict(3, 1000, None)
+    assert verdict(3, 1000, bounds.upper).outcome == "pass"
+    assert verdict(3, 1000, bounds.lower).outcome == "inconclusive"
