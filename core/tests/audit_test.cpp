@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <filesystem>
 #include <future>
+#include <iterator>
 #include <thread>
 
 #include "child.hpp"

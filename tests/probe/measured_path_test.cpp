@@ -3,11 +3,9 @@
 #include <gtest/gtest.h>
 #include <linux/capability.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
-#include <filesystem>
-#include <optional>
 #include <set>
+#include <sstream>
 
 #include "limits.hpp"
 #include "probe_process.hpp"
@@ -15,17 +13,10 @@
 namespace rtmeter {
 namespace {
 
-using testing_help::ProbeProcess;
+using namespace testing_help;
 using Calls = std::set<long>;
 
 constexpr std::int64_t kSamples = 200;
-
-// A folder for a test's files, removed with the object.
-struct Folder {
-  const std::string path = testing::TempDir() + "measured-path-" + std::to_string(getpid());
-  Folder() { std::filesystem::create_directories(path); }
-  ~Folder() { std::filesystem::remove_all(path); }
-};
 
 // What a run was caught at.
 struct Caught {
@@ -52,34 +43,25 @@ struct Caught {
 };
 
 Json config_of(const char* measurement, Json::Object more) {
-  Json::Object all = {{"version", 1},
-                      {"measurement", measurement},
-                      {"period_ns", 1'000'000},
-                      {"samples", kSamples},
-                      {"warm_up", 50},
-                      {"lock_memory", true},
-                      {"prefault_stack_bytes", 65536},
-                      {"session", "measured-path-" + std::to_string(getpid())}};
-  for (auto& entry : more) all.push_back(std::move(entry));
-  return Json(std::move(all));
+  more.emplace_back("lock_memory", true);
+  more.emplace_back("prefault_stack_bytes", 65536);
+  return probe_config(measurement, kSamples, std::move(more));
 }
-
-Json option(const char* key, const char* value) { return Json(Json::Object{{key, value}}); }
 
 Caught collect(ProbeProcess& probe) {
   Caught caught;
-  for (Json line = probe.next_line(); !line.is_null(); line = probe.next_line()) {
-    if (line.find("event")->as_string() == "end") caught.end = line;
-    if (line.find("event")->as_string() == "error") ADD_FAILURE() << line.dump();
-  }
+  caught.end = probe.next_event("end");
   caught.exit_code = probe.wait();
-  caught.traps = Json::parse(probe.last_error_line(), "the traps' report");
+  std::string last;  // the traps' report
+  std::istringstream errors(probe.errors());
+  for (std::string line; std::getline(errors, line);) last = line;
+  caught.traps = Json::parse(last, "the traps' report");
   return caught;
 }
 
 Caught run(const Json& config, const std::vector<std::string>& environment = {}) {
   const Folder folder;
-  ProbeProcess probe(RTMETER_TRAPPED_PROBE, folder.path, "probe", config, environment);
+  ProbeProcess probe(RTMETER_PROBE, folder, "probe", config, environment);
   return collect(probe);
 }
 
@@ -185,13 +167,12 @@ TEST_F(MeasuredPath, Roundtrip) {
                                      {"in_flight", c.in_flight},
                                      {"options", std::move(options)}});
     };
-    ProbeProcess server(RTMETER_TRAPPED_PROBE, folder.path, "server",
-                        config("server", option("transport", c.transport)));
-    const Json ready = server.next_line();
-    ASSERT_EQ(ready.find("event")->as_string(), "ready") << ready.dump();
+    ProbeProcess server(RTMETER_PROBE, folder, "server", config("server", option("transport", c.transport)));
+    const Json ready = server.next_event("ready");
+    ASSERT_FALSE(ready.is_null()) << server.errors();
     Json options = option("transport", c.transport);
     options["endpoint"] = *ready.find("endpoint");
-    ProbeProcess client(RTMETER_TRAPPED_PROBE, folder.path, "client", config("client", options));
+    ProbeProcess client(RTMETER_PROBE, folder, "client", config("client", options));
     const bool open = c.in_flight == std::string("open");
     expect_clean(collect(client), open ? 2 : 1, {SYS_clock_nanosleep}, c.client);
     server.interrupt();

@@ -10,10 +10,24 @@
 
 namespace rtmeter::testing_help {
 
+// A folder for a test's files, removed with the object.
+struct Folder {
+  Folder();
+  ~Folder();
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  const std::string path;
+};
+
+// A config (spec/probe.md) with a period of 1 ms and 50 warm-up releases.
+Json probe_config(const char* measurement, std::int64_t samples, Json::Object more);
+// `options` with one entry.
+Json option(const char* key, const char* value);
+
 class ProbeProcess {
  public:
-  // Starts `program --config FILE`; files go into `folder`, named by `name`.
-  ProbeProcess(const std::string& program, const std::string& folder, const std::string& name, Json config,
+  // Starts `program --config FILE`; files go into the folder, named by `name`.
+  ProbeProcess(const std::string& program, const Folder& folder, const std::string& name, Json config,
                const std::vector<std::string>& environment = {});
   ~ProbeProcess();  // kills it if it still runs
   ProbeProcess(const ProbeProcess&) = delete;
@@ -21,12 +35,14 @@ class ProbeProcess {
 
   // The next status line, or null at the end of output.
   Json next_line();
+  // The next status line of that event, or null.
+  Json next_event(const std::string& event);
   // Asks it to end, as a user's Ctrl-C would.
   void interrupt() const;
   // Waits for its end; the exit code, or minus the signal that ended it.
   int wait();
-  // The last line of its standard error, after wait().
-  std::string last_error_line() const;
+  // What it wrote to standard error.
+  std::string errors() const;
 
  private:
   std::string errors_path_;

@@ -1,0 +1,119 @@
+// The posix probe as a whole, in each of its ways to measure: every release is accounted for, to the end
+// and when interrupted. With the sanitizers this is where the threads of a probe meet.
+#include <gtest/gtest.h>
+
+#include "probe_process.hpp"
+
+namespace rtmeter {
+namespace {
+
+using namespace testing_help;
+
+constexpr std::int64_t kSamples = 100, kTotal = 150;
+
+std::int64_t number(const Json& end, const char* key) { return end.find("counters")->find(key)->as_int(); }
+
+void expect_complete(ProbeProcess& probe) {
+  const Json end = probe.next_event("end");
+  EXPECT_EQ(probe.wait(), 0) << probe.errors();
+  ASSERT_FALSE(end.is_null()) << probe.errors();
+  EXPECT_EQ(end.find("outcome")->as_string(), "complete");
+  EXPECT_EQ(end.find("rows")->as_int(), kTotal);
+  for (const char* count : {"overflow", "duplicate", "out_of_order", "corrupted"})
+    EXPECT_EQ(number(end, count), 0);
+}
+
+void run(const Json& config) {
+  const Folder folder;
+  ProbeProcess probe(RTMETER_PROBE, folder, "probe", config);
+  expect_complete(probe);
+}
+
+TEST(ProbeRuns, Wakeup) {
+  for (const char* overrun : {"catch_up", "skip"})
+    run(probe_config("wakeup", kSamples, {{"overrun", overrun}}));
+}
+
+TEST(ProbeRuns, Timer) {
+  for (const char* make : {"clock_nanosleep", "timerfd", "posix"}) {
+    for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) {
+      SCOPED_TRACE(std::string(make) + ", " + drive);
+      run(probe_config("timer", kSamples,
+                       {{"mode", "periodic"}, {"drive", drive}, {"options", option("timer", make)}}));
+    }
+    SCOPED_TRACE(std::string(make) + ", one_shot");
+    run(probe_config("timer", kSamples,
+                     {{"mode", "one_shot"}, {"timeout_ns", 1'000'000}, {"options", option("timer", make)}}));
+  }
+}
+
+TEST(ProbeRuns, Cycle) {
+  for (const char* components : {"two_threads", "same_thread"}) {
+    SCOPED_TRACE(components);
+    run(probe_config("cycle", kSamples,
+                     {{"loss_timeout_ns", 500'000'000}, {"options", option("components", components)}}));
+  }
+}
+
+struct Link {
+  const char *transport, *in_flight;
+};
+
+TEST(ProbeRuns, Roundtrip) {
+  for (const Link& link : {Link{"udp", "one"},
+                           {"udp", "open"},
+                           {"unix", "one"},
+                           {"unix", "open"},
+                           {"shm_futex", "one"},
+                           {"shm_futex", "open"},
+                           {"shm_poll", "one"}}) {
+    SCOPED_TRACE(std::string(link.transport) + ", " + link.in_flight);
+    const Folder folder;
+    const auto config = [&](const char* role, Json options) {
+      return probe_config("roundtrip", kSamples,
+                          {{"role", role},
+                           {"loss_timeout_ns", 500'000'000},
+                           {"in_flight", link.in_flight},
+                           {"options", std::move(options)}});
+    };
+    ProbeProcess server(RTMETER_PROBE, folder, "server",
+                        config("server", option("transport", link.transport)));
+    const Json ready = server.next_event("ready");
+    ASSERT_FALSE(ready.is_null()) << server.errors();
+    Json options = option("transport", link.transport);
+    options["endpoint"] = *ready.find("endpoint");
+    ProbeProcess client(RTMETER_PROBE, folder, "client", config("client", options));
+    expect_complete(client);
+    server.interrupt();
+    const Json end = server.next_event("end");
+    EXPECT_EQ(server.wait(), 0) << server.errors();
+    EXPECT_GT(end.find("rows")->as_int(), 0);
+  }
+}
+
+TEST(ProbeRuns, AnInterruptedRunKeepsWhatWasMeasured) {
+  constexpr std::int64_t kForever = 1'000'000;
+  const Json configs[] = {
+      probe_config("wakeup", kForever, {}),
+      probe_config("timer", kForever, {{"mode", "periodic"}, {"drive", "spin"}}),
+      probe_config("timer", kForever, {{"mode", "one_shot"}, {"timeout_ns", 1'000'000}}),
+      probe_config("cycle", kForever, {{"loss_timeout_ns", 500'000'000}}),
+  };
+  for (const Json& config : configs) {
+    SCOPED_TRACE(config.dump());
+    const Folder folder;
+    ProbeProcess probe(RTMETER_PROBE, folder, "probe", config);
+    Json progress = probe.next_event("progress");
+    while (!progress.is_null() && progress.find("released")->as_int() < kTotal)
+      progress = probe.next_event("progress");
+    probe.interrupt();
+    const Json end = probe.next_event("end");
+    EXPECT_EQ(probe.wait(), 4) << probe.errors();
+    ASSERT_FALSE(end.is_null());
+    EXPECT_EQ(end.find("outcome")->as_string(), "interrupted");
+    EXPECT_GE(end.find("rows")->as_int(), kTotal);
+  }
+}
+
+}  // namespace
+}  // namespace rtmeter
