@@ -98,7 +98,8 @@ cross: packages-cross build-cross-aarch64 build-cross-armhf ## Cross-build for A
 
 .PHONY: bench
 bench: packages-bench venv build-bench ## Run the benchmarks of docs/benchmarks.md
-	@$(BIN)/python bench/run_all.py
+	@for name in record_cost log_size help_time probe_24h summary_24h vs_cyclictest; do \
+		echo; echo "== $$name"; $(BIN)/python bench/$$name.py; done
 
 # --- Style ---
 

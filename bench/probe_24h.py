@@ -1,6 +1,6 @@
 """A day at 1 kHz through the null adapter: the probe's memory, and the size of its log.
 
-Real wake-up delays are measured first (posix, a minute by default) and replayed as the script, so that
+Real wake-up delays are measured first (posix, two minutes by default) and replayed as the script, so that
 the log holds what a real day would. Bounds: resident memory flat after the start and at most 64 MiB; at
 most 3 bytes a value in the log of the real run.
 """
@@ -58,7 +58,7 @@ def resident_kib(pid: int) -> int | None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--samples", type=int, default=DAY)
-    parser.add_argument("--real-seconds", type=int, default=60)
+    parser.add_argument("--real-seconds", type=int, default=120)
     args = parser.parse_args()
 
     with tempfile.TemporaryDirectory(dir=ROOT / "build") as name:
