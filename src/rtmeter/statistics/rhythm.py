@@ -96,8 +96,9 @@ def _longest(late: Indices, n: int, period_ns: int) -> Rhythm | None:
     if not len(kept):
         return None
     exact, exact_strength = _refine(late, n, float(cycles[_top(strength, kept)]))
-    if exact_strength < SMALLEST_STRENGTH:
-        return None  # an artefact of the bins
+    in_use = len(np.unique(np.floor(late * (exact / n))))
+    if exact_strength < SMALLEST_STRENGTH or in_use < max(FEWEST_CYCLES, 0.25 * min(exact, len(late))):
+        return None  # an artefact of the bins, or a burst that is short against the period
     period_s = run_s / exact
     return Rhythm(period_s, exact_strength, len(late), cause_of(period_s))
 

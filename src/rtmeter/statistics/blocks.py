@@ -1,0 +1,90 @@
+"""A run cut into blocks: what the gates look at instead of single releases.
+
+The number of blocks and of exceedances in them stays the same however long the run: a test on them sees
+what is large enough to matter and not what ten million releases make significant.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from rtmeter.statistics.clusters import Indices
+from rtmeter.statistics.quantities import Ints
+from rtmeter.statistics.tail import above, block_counts, block_edges, block_maxima, largest
+from rtmeter.statistics.trend import Floats
+
+MOST_BLOCKS = 200
+FEWEST_BLOCKS = 20
+SMALLEST_BLOCK = 50
+A_BLOCK = 20
+
+Effect = Callable[[Floats, list[int]], float]
+"""Of a series and the blocks at which segments of it begin (the first one at 0): how many times as likely
+exceedances are in one segment as in another, at least 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Blocks of a run, in release order.
+
+    ``edges``: where they begin and end, shape (blocks + 1,); ``maxima`` (ns): the maximum of each;
+    ``counts`` and ``rare_counts``: exceedances in each of a threshold that A_BLOCK a block exceed, and of
+    one that A_BLOCK / 10 do, all of shape (blocks,). ``at``: the releases of the former exceedances, of
+    ``threshold_ns``; ``scale_ns``: that much above, one is 1/e as likely (by the median excess).
+    """
+
+    edges: Ints
+    maxima: Floats
+    counts: Floats
+    rare_counts: Floats
+    at: Indices
+    threshold_ns: int
+    scale_ns: float
+
+    @property
+    def count(self) -> int:
+        """Number of blocks."""
+        return len(self.maxima)
+
+    def series(self) -> tuple[tuple[Floats, Effect], ...]:
+        """What gates look at: series of blocks, and how large a change between segments of each is."""
+        return (self.maxima, self._shift), (self.counts, _ratio), (self.rare_counts, _ratio)
+
+    def _shift(self, maxima: Floats, starts: list[int]) -> float:
+        """The factor in the rate of exceedances that the shift of the maxima's median comes to."""
+        medians = [float(np.median(part)) for part in np.split(maxima, starts)]
+        shift = max(medians) - min(medians)
+        if self.scale_ns <= 0:
+            return math.inf if shift else 1.0
+        return math.exp(min(shift / self.scale_ns, 700.0))
+
+
+def _ratio(counts: Floats, starts: list[int]) -> float:
+    """The factor between the rates of two segments; half an exceedance is added to each."""
+    rates = [(float(part.sum()) + 0.5) / len(part) for part in np.split(counts, starts)]
+    return max(rates) / min(rates)
+
+
+def blocks_of(values: Ints) -> Blocks | None:
+    """The blocks of a run (values in ns, shape (n,)); None if it is too short for them."""
+    n = len(values)
+    count = min(MOST_BLOCKS, n // SMALLEST_BLOCK)
+    if count < FEWEST_BLOCKS:
+        return None
+    edges = block_edges(n, count)
+    top = largest(values, A_BLOCK * count + 1).astype(np.float64)
+    at = above(values, int(top[0]))
+    rare = at[values[at] > top[-(A_BLOCK * count // 10) - 1]]
+    return Blocks(
+        edges=edges,
+        maxima=block_maxima(values, edges).astype(np.float64),
+        counts=block_counts(at, edges).astype(np.float64),
+        rare_counts=block_counts(rare, edges).astype(np.float64),
+        at=at,
+        threshold_ns=int(top[0]),
+        scale_ns=float(np.median(top[1:] - top[0])) / math.log(2),
+    )

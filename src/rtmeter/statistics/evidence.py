@@ -1,0 +1,153 @@
+"""All that is found out about a run before it is judged: dependence, what n is worth, and the gates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rtmeter.model import Finding
+from rtmeter.statistics import gates
+from rtmeter.statistics.blocks import Blocks, blocks_of
+from rtmeter.statistics.clusters import MOST_EXCEEDANCES, Dependence, decluster, dependence
+from rtmeter.statistics.drift import Bools, Drift, drift
+from rtmeter.statistics.modes import quantum, second_mode
+from rtmeter.statistics.quantities import Ints
+from rtmeter.statistics.rhythm import Rhythm, rhythm
+from rtmeter.statistics.tail import above, largest
+from rtmeter.statistics.views import LATER
+
+TAIL_SHARE = 10
+MOST_TAIL = 70_000
+"""The tail in which modes are looked for: a tenth of the run, at most so many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the gates saw of a run of ``n`` releases with ``misses`` (their indices).
+
+    ``dependence`` of the exceedances near the deadline; ``design_effect``: n counts as
+    n / design_effect; ``blocks``: None if the run is too short for them; ``findings`` in the order of
+    their weight.
+    """
+
+    n: int
+    misses: Ints
+    dependence: Dependence
+    design_effect: float
+    blocks: Blocks | None
+    drift: Drift
+    rhythm: Rhythm | None
+    findings: tuple[Finding, ...]
+
+    @property
+    def effective_n(self) -> float:
+        """Independent releases that would say as much."""
+        return self.n / self.design_effect
+
+    @property
+    def refusals(self) -> tuple[Finding, ...]:
+        """Why there is no bound; empty if there is one."""
+        return tuple(finding for finding in self.findings if finding.consequence == "refuse")
+
+
+def examine(
+    values: Ints,
+    period_ns: int,
+    deadline_ns: int,
+    *,
+    skipped: Bools | None = None,
+    busy_ns: Ints | None = None,
+    virtual_machine: bool = False,
+) -> Evidence:
+    """Looks at a run of at least one release.
+
+    ``values``: the judged quantity per release in ns, in order, shape (n,), LATER where it was lost.
+    ``skipped``: the releases passed over, misses whatever their value. ``busy_ns``: as in ``drift``.
+    """
+    n = len(values)
+    misses = above(values, deadline_ns)
+    if skipped is not None:
+        misses = np.union1d(misses, np.flatnonzero(skipped))
+    blocks = blocks_of(values)
+    near, threshold_ns = _near(values, misses, blocks, deadline_ns)
+    found = dependence(misses, near, threshold_ns, n)
+    grown = drift(values, period_ns, skipped, busy_ns)
+    clusters = found.clusters if found.clusters.count else decluster(near, found.clusters.run_length)
+    beat = rhythm(clusters.first, n, period_ns)
+    findings = gates.growth(grown, blocks)
+    factor = 1.0
+    if blocks is None:
+        findings.append(_too_short(n))
+    else:
+        findings += gates.stationarity(blocks)
+        findings += gates.changes(blocks, period_ns)
+        factor, crowded = gates.dependence_between_blocks(blocks, found.design_effect)
+        findings += crowded
+        findings += gates.warm_up(values, blocks, period_ns)
+    effect = found.design_effect * factor
+    findings += _clustered(found)
+    findings += _shape(values, blocks, effect)
+    findings += gates.rhythms(beat)
+    if virtual_machine:
+        findings.append(VIRTUAL_MACHINE)
+    return Evidence(n, misses, found, effect, blocks, grown, beat, tuple(findings))
+
+
+def _near(values: Ints, misses: Ints, blocks: Blocks | None, deadline_ns: int) -> tuple[Ints, int]:
+    """The exceedances whose dependence stands for that of the misses, and their threshold."""
+    if len(misses) >= MOST_EXCEEDANCES or blocks is None:
+        return misses, deadline_ns
+    threshold = int(np.sort(values[blocks.at])[-min(MOST_EXCEEDANCES + 1, len(blocks.at))])
+    return blocks.at[values[blocks.at] > threshold], threshold
+
+
+VIRTUAL_MACHINE = Finding(
+    "virtual_machine",
+    "virtual machine",
+    1.0,
+    "info",
+    "measured in a virtual machine: fit for comparisons, unfit for absolute claims",
+)
+
+
+def _too_short(n: int) -> Finding:
+    return Finding(
+        "too_few_samples",
+        "releases",
+        float(n),
+        "info",
+        f"{n:,} releases are too few to look at dependence and stationarity: the bound assumes both",
+    )
+
+
+def _clustered(found: Dependence) -> list[Finding]:
+    if found.design_effect == 1:
+        return []
+    index = found.extremal_index
+    return [
+        Finding(
+            "dependence",
+            "extremal index" if index is not None else "design effect",
+            index if index is not None else found.design_effect,
+            "deflate",
+            f"late releases come in clusters: n counts as n / {found.design_effect:.1f}",
+        )
+    ]
+
+
+def _shape(values: Ints, blocks: Blocks | None, design_effect: float) -> list[Finding]:
+    """What needs no order: constant data, resolution, modes."""
+    n = len(values)
+    top = largest(values, min(n, max(1000, min(n // TAIL_SHARE, MOST_TAIL))))
+    measured = top[top != LATER]
+    if not len(measured):
+        message = "every release was lost" if len(top) == n else "more were lost than the tail holds"
+        return [Finding("lost", "releases lost", float(len(top)), "info", message)]
+    if measured[0] == measured[-1] and values.min() == values.max():
+        message = "all values are equal: nothing is known of how they vary"
+        return [Finding("constant", "value in ns", float(measured[0]), "info", message)]
+    step = quantum(measured)
+    scale = blocks.scale_ns if blocks else 0.0
+    found = gates.quantisation(step, scale) if blocks else []
+    return found + gates.modes(second_mode(measured[-n // TAIL_SHARE :], step, design_effect))

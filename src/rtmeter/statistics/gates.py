@@ -1,0 +1,219 @@
+"""The gates before a bound: does the run look like what the bound assumes?
+
+Each gate decides on exceedances and block maxima of a fixed number (blocks.py), and on the size of an
+effect: a change matters if it makes exceedances MATERIAL times as likely. What it sees is a typed finding.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from rtmeter.model import Finding
+from rtmeter.statistics.blocks import Blocks
+from rtmeter.statistics.changes import change_points
+from rtmeter.statistics.clusters import decluster, extremal_index, run_length_of
+from rtmeter.statistics.drift import Drift
+from rtmeter.statistics.modes import Mode
+from rtmeter.statistics.quantities import Ints
+from rtmeter.statistics.rhythm import Rhythm
+from rtmeter.statistics.serial import KPSS_LIMIT, autocorrelation, kpss
+from rtmeter.statistics.trend import inflation
+from rtmeter.statistics.words import about, moment, times
+
+MATERIAL = 1.5
+"""A factor in the rate of exceedances that matters."""
+
+SMALLEST_WINDOW = 64
+"""Releases at the start that are compared with the rest."""
+
+TAIL_RATIO, BODY_RATIO = 2.0, 1.6
+"""How many times as many exceedances, and values above the median, make a start later than the rest."""
+
+START_PROBABILITY = 1e-5
+"""Of as many by chance, at one length of the start."""
+
+OVERDISPERSED = 1.4
+"""Variance of the exceedances a block, over that of the clusters known, that chance does not explain:
+the ratio of 200 independent blocks has a standard deviation of a tenth."""
+
+
+def dependence_between_blocks(blocks: Blocks, design_effect: float) -> tuple[float, list[Finding]]:
+    """A factor on the design effect for what clusters do not explain, and the findings that raise it.
+
+    Exceedances a block vary more than their clusters make them (modulation), or blocks resemble their
+    neighbours (Ljung-Box, with the autocorrelation as the effect).
+    """
+    findings = []
+    factor = 1.0
+    counts = blocks.counts
+    mean = float(counts.mean())
+    dispersion = float(counts.var(ddof=1)) / mean if mean else 1.0
+    if dispersion > OVERDISPERSED * design_effect:
+        factor = dispersion / design_effect
+        findings.append(
+            Finding(
+                "dependence",
+                "dispersion of exceedances a block",
+                dispersion,
+                "deflate",
+                f"late releases crowd into parts of the run: their number a block varies {dispersion:.1f} "
+                "times as much as that of independent ones",
+            )
+        )
+    neighbours = max((autocorrelation(series) for series in (counts, blocks.maxima)), key=lambda a: a.q)
+    alike = max(inflation(counts), inflation(blocks.maxima))
+    if neighbours.probability < 1e-3 and alike > MATERIAL:
+        factor *= alike
+        findings.append(
+            Finding(
+                "dependence",
+                "Ljung-Box Q of blocks",
+                neighbours.q,
+                "deflate",
+                f"blocks resemble their neighbours (autocorrelation {neighbours.largest:.2f}): "
+                f"{alike:.1f} of them count as one",
+            )
+        )
+    return factor, findings
+
+
+def stationarity(blocks: Blocks) -> list[Finding]:
+    """Whether block maxima or the exceedances a block wander (KPSS)."""
+    quarters = [blocks.count * part // 4 for part in (1, 2, 3)]
+    worst, ratio = 0.0, 1.0
+    for series, effect in blocks.series():
+        statistic = kpss(series)
+        if statistic > max(KPSS_LIMIT, worst) and effect(series, quarters) >= MATERIAL:
+            worst, ratio = statistic, effect(series, quarters)
+    if not worst:
+        return []
+    message = (
+        f"the tail is not stationary: late releases are {times(ratio)} as likely in one quarter of the run "
+        "as in another"
+    )
+    return [Finding("stationarity", "KPSS", worst, "refuse", message)]
+
+
+def changes(blocks: Blocks, period_ns: int) -> list[Finding]:
+    """Where block maxima or the exceedances a block change for good."""
+    for series, effect in blocks.series():
+        starts = change_points(series)
+        if starts and (ratio := effect(series, starts)) >= MATERIAL:
+            at = ", ".join(moment(int(blocks.edges[start]), period_ns) for start in starts)
+            message = (
+                f"the tail changes at {at}: late releases are {times(ratio)} as likely in one part of the "
+                "run as in another"
+            )
+            return [Finding("change_point", "change points", float(len(starts)), "refuse", message)]
+    return []
+
+
+def growth(found: Drift, blocks: Blocks | None) -> list[Finding]:
+    """Drift, overload and skips of the delay. A drift is refused if what it comes to over the run makes
+    exceedances MATERIAL times as likely."""
+    if found.growth == "bounded" or (trend := found.trend) is None:
+        return []
+    if found.growth == "skipping":
+        message = f"{found.skipped:,} releases were skipped; the delay of the others does not grow"
+        return [Finding("skipping", "releases skipped", float(found.skipped), "info", message)]
+    scale = blocks.scale_ns if blocks else trend.jitter_ns
+    material = abs(trend.accumulated_ns) >= math.log(MATERIAL) * scale
+    why = f" ({', '.join(cause.replace('_', ' ') for cause in found.causes)})" if found.causes else ""
+    message = (
+        f"the delay is {found.growth}{why}: {trend.slope_ns_per_s / 1e3:+.4g} us/s "
+        f"[{trend.lower_ns_per_s / 1e3:.4g}, {trend.upper_ns_per_s / 1e3:.4g}], "
+        f"{about(trend.accumulated_ns)} over the run"
+    )
+    refused = material or found.growth == "overloaded"
+    kind = "drift" if found.growth == "drifting" else "overload"
+    return [Finding(kind, "slope in ns/s", trend.slope_ns_per_s, "refuse" if refused else "info", message)]
+
+
+def warm_up(values: Ints, blocks: Blocks, period_ns: int) -> list[Finding]:
+    """Whether the start of the run is later than the rest: more exceedances, or a higher median.
+
+    The bound is on the safe side with such a start in it, so this is for information; extremes are
+    refused.
+    """
+    n = len(values)
+    middle = int(np.median(values[:: n // 100_000 + 1]))
+    settled = blocks.at[np.searchsorted(blocks.at, n // 4) :]
+    design_effect = decluster(settled, run_length_of(settled, extremal_index(settled) or 1.0)).design_effect
+    worst, length = START_PROBABILITY, 0
+    window = n // 8
+    while window >= SMALLEST_WINDOW:
+        tail = int(np.searchsorted(blocks.at, window))
+        body = int(np.count_nonzero(values[:window] > middle))
+        for seen, expected, ratio in (
+            (tail, window * len(blocks.at) / n, TAIL_RATIO),
+            (body, window * 0.5, BODY_RATIO),
+        ):
+            chance = _upper_tail(seen / design_effect, expected / design_effect)
+            if seen >= ratio * expected and chance < worst:
+                worst, length = chance, window
+        window //= 2
+    if not length:
+        return []
+    message = (
+        f"the first {moment(length, period_ns)} are later than the rest: a longer warm-up is needed; the "
+        "bound is on the safe side with them in it"
+    )
+    return [Finding("warm_up", "releases at the start", float(length), "info", message)]
+
+
+def modes(found: Mode | None) -> list[Finding]:
+    """A mode of its own in the tail: another cause than that of the rest."""
+    if found is None:
+        return []
+    return [
+        Finding(
+            "mixture",
+            "share of the tail in a mode of its own",
+            found.share,
+            "info",
+            f"the tail is a mixture: of the {found.values:,} releases later than "
+            f"{about(found.threshold_ns)}, {100 * found.share:.0f} % are in a mode of their own at "
+            f"about {about(found.at_ns)}",
+        )
+    ]
+
+
+def rhythms(found: Rhythm | None) -> list[Finding]:
+    """A period that late releases keep."""
+    if found is None:
+        return []
+    cause = f", the period of {found.cause}" if found.cause else ""
+    return [
+        Finding(
+            "rhythm",
+            "mean resultant length",
+            found.strength,
+            "info",
+            f"late releases come every {about(found.period_s * 1e9)}{cause}",
+        )
+    ]
+
+
+def quantisation(quantum_ns: int, scale_ns: float) -> list[Finding]:
+    """Whether the resolution of the values is coarse against the tail."""
+    if quantum_ns <= 0.1 * scale_ns or quantum_ns <= 1:
+        return []
+    return [
+        Finding(
+            "quantisation",
+            "resolution over the tail's scale",
+            quantum_ns / scale_ns if scale_ns else math.inf,
+            "info",
+            f"values come in steps of {about(quantum_ns)}, coarse against the tail "
+            f"(scale {about(scale_ns)}): a deadline between two steps is judged by the lower one",
+        )
+    ]
+
+
+def _upper_tail(seen: float, expected: float) -> float:
+    """Chernoff's bound of a Poisson count of at least ``seen``."""
+    if seen <= expected or expected <= 0:
+        return 1.0
+    return math.exp(seen - expected - seen * math.log(seen / expected))

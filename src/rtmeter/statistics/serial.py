@@ -1,0 +1,54 @@
+"""Tests of a series of blocks: level stationarity and autocorrelation, on ranks."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import chdtrc
+from scipy.stats import rankdata
+
+from rtmeter.statistics.trend import Floats
+
+KPSS_LIMIT = 1.168
+"""Passed by one stationary series in a thousand (MacNeill, Annals of Statistics 6, 1978, table 2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Autocorrelation:
+    """Ljung and Box's Q over ``lags`` lags, its probability under independence, and the largest
+    autocorrelation in size, which is the effect."""
+
+    q: float
+    probability: float
+    lags: int
+    largest: float
+
+
+def kpss(series: Floats) -> float:
+    """Kwiatkowski, Phillips, Schmidt and Shin's statistic of level stationarity (J. Econometrics 54,
+    1992) of the series' ranks, shape (blocks,), with Bartlett's window; 0 if they are all equal."""
+    size = len(series)
+    centred = rankdata(series) - (size + 1) / 2
+    window = int(4 * (size / 100) ** 0.25)
+    variance = float(centred @ centred) / size
+    for lag in range(1, window + 1):
+        weight = 1 - lag / (window + 1)
+        variance += 2 * weight * float(centred[lag:] @ centred[:-lag]) / size
+    if variance <= 0:
+        return 0.0
+    return float(np.square(np.cumsum(centred)).sum()) / (size**2 * variance)
+
+
+def autocorrelation(series: Floats, lags: int = 10) -> Autocorrelation:
+    """Ljung and Box's test (Biometrika 65, 1978) of the series' ranks, shape (blocks,)."""
+    size = len(series)
+    centred = rankdata(series) - (size + 1) / 2
+    power = float(centred @ centred)
+    if power == 0:
+        return Autocorrelation(0.0, 1.0, lags, 0.0)
+    rho = np.array([float(centred[lag:] @ centred[:-lag]) / power for lag in range(1, lags + 1)])
+    q = size * (size + 2) * float((rho**2 / (size - np.arange(1, lags + 1))).sum())
+    largest = float(rho[np.abs(rho).argmax()])
+    return Autocorrelation(q, float(chdtrc(lags, q)) if math.isfinite(q) else 0.0, lags, largest)

@@ -1,0 +1,29 @@
+"""Numbers as findings say them: three significant digits and a unit."""
+
+from __future__ import annotations
+
+_UNITS = ((3.6e12, "h"), (60e9, "min"), (1e9, "s"), (1e6, "ms"), (1e3, "us"))
+
+
+def about(time_ns: float) -> str:
+    """A time in the largest unit that leaves at least 1 before the point: ``71.2 us``."""
+    for size, unit in _UNITS:
+        if abs(time_ns) >= size:
+            return f"{_three(time_ns / size)} {unit}"
+    return f"{time_ns:.0f} ns"
+
+
+def times(ratio: float) -> str:
+    """A factor: ``2.5 times``."""
+    return f"{ratio:.1f} times" if ratio < 100 else "more than a hundred times"
+
+
+def moment(release: int, period_ns: int) -> str:
+    """A point or length of a run: ``1.5 s (1,500 releases)``."""
+    return f"{about(release * period_ns)} ({release:,} releases)"
+
+
+def _three(value: float) -> str:
+    digits = 2 if abs(value) < 10 else 1 if abs(value) < 100 else 0
+    text = f"{value:,.{digits}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

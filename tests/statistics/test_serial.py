@@ -1,0 +1,53 @@
+import numpy as np
+import pytest
+from rates import Rates, Sized
+from scipy.signal import lfilter
+from scipy.stats import chi2, rankdata
+
+from rtmeter.statistics.serial import KPSS_LIMIT, autocorrelation, kpss
+
+
+def test_a_stationary_series_passes_kpss(generator: np.random.Generator, rates: Rates, sized: Sized) -> None:
+    runs = sized("runs", reduced=500, full=10_000)
+    above = sum(kpss(generator.standard_cauchy(200)) > KPSS_LIMIT for _ in range(runs))
+    rates.at_most(0.001, above, runs, "stationary series above the KPSS limit")
+
+
+def test_a_trend_and_a_random_walk_do_not(generator: np.random.Generator) -> None:
+    noise = generator.normal(size=200)
+    assert kpss(noise + np.linspace(0, 3, 200)) > KPSS_LIMIT
+    assert kpss(np.cumsum(noise)) > KPSS_LIMIT
+
+
+def test_kpss_by_its_definition(generator: np.random.Generator) -> None:
+    series = generator.normal(size=50)
+    ranks = rankdata(series)
+    error = ranks - ranks.mean()
+    window = int(4 * (50 / 100) ** 0.25)
+    variance = sum(e * e for e in error) / 50
+    for lag in range(1, window + 1):
+        products = sum(error[t] * error[t - lag] for t in range(lag, 50)) / 50
+        variance += 2 * (1 - lag / (window + 1)) * products
+    partial = [sum(error[: t + 1]) for t in range(50)]
+    assert kpss(series) == pytest.approx(sum(s * s for s in partial) / (50**2 * variance))
+
+
+def test_ljung_box_by_its_definition(generator: np.random.Generator) -> None:
+    series = generator.normal(size=60)
+    found = autocorrelation(series, lags=5)
+    error = rankdata(series) - 30.5
+    rho = [float(np.sum(error[lag:] * error[:-lag]) / np.sum(error**2)) for lag in range(1, 6)]
+    q = 60 * 62 * sum(r * r / (60 - lag) for lag, r in enumerate(rho, 1))
+    assert found.q == pytest.approx(q)
+    assert found.probability == pytest.approx(chi2.sf(q, 5))
+    assert abs(found.largest) == pytest.approx(max(map(abs, rho)))
+
+
+def test_autocorrelation_is_seen(generator: np.random.Generator) -> None:
+    found = autocorrelation(lfilter([1], [1, -0.7], generator.normal(size=300))[100:])
+    assert found.largest > 0.5 and found.probability < 1e-6
+
+
+def test_equal_values_have_neither() -> None:
+    assert kpss(np.full(50, 2.0)) == 0
+    assert autocorrelation(np.full(50, 2.0)).q == 0
