@@ -30,6 +30,10 @@ class Cycle final : public Exchange<kColumns, kRequestSent, kResponseReceived, k
     if (b_.drive == RTM_SPIN) {
       if (b_.config.warm_up == 0) enter(0);
       timer_.run();
+      if (!timer_.grid_known()) return leave();  // it never called back: no release is known
+      grid_ = timer_.grid();
+      const std::int64_t now_ns = b_.clock.now_ns();
+      if (!stopped()) pass_over_before(grid_.latest(now_ns) + 1, now_ns);  // the timer fell silent
     } else {
       run_paced(true, overrun_or(RTM_CATCH_UP) == RTM_SKIP);
     }
@@ -58,13 +62,19 @@ class Cycle final : public Exchange<kColumns, kRequestSent, kResponseReceived, k
     b_.session.publish(request_, message);
   }
 
-  // The middleware's timer starts the cycle (drive spin).
-  bool on_tick(std::int64_t k, std::int64_t now_ns, const rtm_fire& /*fire*/) noexcept override {
-    const std::int64_t total = b_.config.total();
-    for (std::int64_t j = pending_.next(); j < k && j < total; j = pending_.next()) {
+  // Releases before k that are not sent: the thread became free with the previous tick, or now.
+  void pass_over_before(std::int64_t k, std::int64_t now_ns) noexcept {
+    const std::int64_t end = k < b_.config.total() ? k : b_.config.total();
+    for (std::int64_t j = pending_.next(); j < end; j = pending_.next()) {
       make_room();
       pass_over(timer_.release_ns(j), last_ns_ > timer_.release_ns(j) ? last_ns_ : now_ns);
     }
+  }
+
+  // The middleware's timer starts the cycle (drive spin).
+  bool on_tick(std::int64_t k, std::int64_t now_ns, const rtm_fire& /*fire*/) noexcept override {
+    const std::int64_t total = b_.config.total();
+    pass_over_before(k, now_ns);
     make_room();
     if (k == pending_.next() && k < total) send_started(k, timer_.release_ns(k), now_ns);
     last_ns_ = now_ns;

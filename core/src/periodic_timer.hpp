@@ -25,7 +25,8 @@ class PeriodicTimer {
   // for ten periods and ten seconds. Measured path.
   void run() noexcept;
 
-  std::int64_t release_ns(std::int64_t k) const noexcept { return ticks_.grid().release_ns(k); }
+  const Grid& grid() const noexcept { return ticks_.grid(); }
+  std::int64_t release_ns(std::int64_t k) const noexcept { return grid().release_ns(k); }
   bool grid_known() const noexcept { return ticks_.known(); }
   bool fell_silent() const noexcept { return silent_; }
   Json facts() const;
