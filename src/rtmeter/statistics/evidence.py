@@ -98,8 +98,11 @@ def _near(values: Ints, misses: Ints, blocks: Blocks | None, deadline_ns: int) -
     """The exceedances whose dependence stands for that of the misses, and their threshold."""
     if len(misses) >= MOST_EXCEEDANCES or blocks is None:
         return misses, deadline_ns
-    threshold = int(np.sort(values[blocks.at])[-min(MOST_EXCEEDANCES + 1, len(blocks.at))])
-    return blocks.at[values[blocks.at] > threshold], threshold
+    if len(blocks.at) <= MOST_EXCEEDANCES:
+        return blocks.at, blocks.threshold_ns
+    exceeding = values[blocks.at]
+    threshold = int(np.partition(exceeding, -MOST_EXCEEDANCES)[-MOST_EXCEEDANCES])
+    return blocks.at[exceeding >= threshold], threshold - 1
 
 
 VIRTUAL_MACHINE = Finding(

@@ -1,0 +1,177 @@
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from processes import CLUSTERED, INDEPENDENT, Process
+from rates import Rates, Sized
+
+from rtmeter.statistics.evidence import Evidence, examine
+from rtmeter.statistics.views import LATER
+
+MS = 1_000_000
+MINUTE = 60_000
+FAR = 10**12
+"""A deadline that nothing misses."""
+
+Ints = np.ndarray
+Draw = Callable[[np.random.Generator], Ints]
+
+EXPONENTIAL = Process("exponential")
+SOME_CLUSTERED = Process("exponential", 0.4)
+RUN = np.arange(MINUTE) / MINUTE
+"""How far a run is at each release, 0 to 1."""
+
+
+def types(found: Evidence) -> set[str]:
+    return {finding.type for finding in found.findings}
+
+
+def whole(values: np.ndarray) -> Ints:
+    return np.rint(values).astype(np.int64)
+
+
+@pytest.mark.parametrize("process", INDEPENDENT + CLUSTERED, ids=lambda process: process.name)
+def test_well_behaved_runs_are_not_refused(
+    process: Process, generator: np.random.Generator, rates: Rates, sized: Sized
+) -> None:
+    runs = sized("runs", reduced=20, full=2000)
+    refused = sum(bool(examine(process.draw(generator, MINUTE), MS, FAR).refusals) for _ in range(runs))
+    rates.at_most(0.05, refused, runs, f"gates refuse a stationary run, {process.name}")
+
+
+DRIFTING: dict[str, Draw] = {
+    "level rises by the tail's scale": lambda g: EXPONENTIAL.draw(g, MINUTE) + whole(50e3 * RUN),
+    "the same, clustered": lambda g: SOME_CLUSTERED.draw(g, MINUTE) + whole(50e3 * RUN),
+    "level falls by the tail's scale": lambda g: EXPONENTIAL.draw(g, MINUTE) - whole(50e3 * RUN),
+    "1 us/s under 50 us of normal jitter": lambda g: whole(g.normal(1e5, 5e4, MINUTE) + np.arange(MINUTE)),
+    "spread grows by half": lambda g: whole(EXPONENTIAL.draw(g, MINUTE) * (1 + 0.5 * RUN)),
+    "spread grows by half, clustered": lambda g: whole(SOME_CLUSTERED.draw(g, MINUTE) * (1 + 0.5 * RUN)),
+    "heavy tail, level rises": lambda g: Process("pareto", 0.5).draw(g, MINUTE) + whole(60e3 * RUN),
+    "a step to half as much again": lambda g: whole(EXPONENTIAL.draw(g, MINUTE) * (1 + 0.5 * (RUN > 0.7))),
+    "a random walk": lambda g: EXPONENTIAL.draw(g, MINUTE) + whole(np.cumsum(g.normal(0, 500, MINUTE))),
+}
+
+
+@pytest.mark.parametrize("name", DRIFTING)
+def test_what_drifts_is_refused(
+    name: str, generator: np.random.Generator, rates: Rates, sized: Sized
+) -> None:
+    runs = sized("runs", reduced=20, full=2000)
+    refused = sum(bool(examine(DRIFTING[name](generator), MS, FAR).refusals) for _ in range(runs))
+    rates.at_least(0.95, refused, runs, f"drifting runs refused, {name}")
+
+
+def test_independent_data_have_no_findings(generator: np.random.Generator) -> None:
+    found = examine(EXPONENTIAL.draw(generator, MINUTE), MS, FAR)
+    assert found.findings == ()
+    assert found.effective_n == found.n == MINUTE
+
+
+def test_clusters_deflate_n(generator: np.random.Generator) -> None:
+    found = examine(SOME_CLUSTERED.draw(generator, MINUTE), MS, FAR)
+    assert types(found) == {"dependence"}
+    assert found.design_effect == pytest.approx((2 - 0.4) / 0.4, rel=0.3)
+    assert found.effective_n == pytest.approx(MINUTE / found.design_effect)
+
+
+def test_modulated_lateness_deflates_n_beyond_its_clusters(generator: np.random.Generator) -> None:
+    busy = np.repeat(generator.random(MINUTE // 100) < 0.1, 100)
+    values = EXPONENTIAL.draw(generator, MINUTE) * np.where(busy, 3, 1)
+    found = examine(values, MS, FAR)
+    assert any(finding.statistic == "dispersion of exceedances a block" for finding in found.findings)
+    assert found.design_effect > 5
+
+
+def test_a_late_start_asks_for_a_longer_warm_up(generator: np.random.Generator) -> None:
+    values = EXPONENTIAL.draw(generator, MINUTE)
+    values[:600] *= 5
+    (finding,) = (f for f in examine(values, MS, FAR).findings if f.type == "warm_up")
+    assert 300 <= finding.value <= 1200
+    assert "longer warm-up" in finding.message
+
+
+def test_the_moment_of_a_change_is_told(generator: np.random.Generator) -> None:
+    values = EXPONENTIAL.draw(generator, MINUTE)
+    values[45_000:] *= 2
+    (finding,) = (f for f in examine(values, MS, FAR).findings if f.type == "change_point")
+    assert finding.consequence == "refuse"
+    assert finding.value == 1
+    assert any(at in finding.message for at in ("44.7 s", "45 s", "45.3 s"))
+
+
+def test_throttling_each_second_is_named(generator: np.random.Generator) -> None:
+    values = EXPONENTIAL.draw(generator, MINUTE)
+    for start in range(300, MINUTE, 1000):
+        values[start : start + 50] += np.arange(50, 0, -1) * MS
+    (finding,) = (f for f in examine(values, MS, 2 * MS).findings if f.type == "rhythm")
+    assert "every 1 s" in finding.message and "throttling" in finding.message
+
+
+def test_coarse_clocks_are_named(generator: np.random.Generator) -> None:
+    values = EXPONENTIAL.draw(generator, MINUTE) // 10_000 * 10_000
+    assert "quantisation" in types(examine(values, MS, FAR))
+
+
+def test_a_microsecond_clock_is_fine_enough(generator: np.random.Generator) -> None:
+    values = EXPONENTIAL.draw(generator, MINUTE) // 1_000 * 1_000
+    assert "quantisation" not in types(examine(values, MS, FAR))
+
+
+# What goes wrong.
+
+
+def test_constant_data() -> None:
+    found = examine(np.full(MINUTE, 5_000), MS, 10_000)
+    assert types(found) == {"constant"} and not found.refusals
+    assert found.design_effect == 1 and len(found.misses) == 0
+
+
+def test_constant_data_that_always_miss() -> None:
+    found = examine(np.full(MINUTE, 5_000), MS, 1_000)
+    assert len(found.misses) == MINUTE
+
+
+def test_all_lost() -> None:
+    found = examine(np.full(MINUTE, LATER), MS, FAR)
+    assert len(found.misses) == MINUTE
+    assert "lost" in types(found)
+
+
+def test_half_lost(generator: np.random.Generator) -> None:
+    values = EXPONENTIAL.draw(generator, MINUTE)
+    values[generator.random(MINUTE) < 0.5] = LATER
+    assert len(examine(values, MS, FAR).misses) == np.count_nonzero(values == LATER)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 50, 999])
+def test_few_samples(n: int, generator: np.random.Generator) -> None:
+    found = examine(EXPONENTIAL.draw(generator, n), MS, FAR)
+    assert "too_few_samples" in types(found)
+    assert found.effective_n == n
+
+
+def test_one_enormous_outlier_moves_nothing(generator: np.random.Generator) -> None:
+    values = EXPONENTIAL.draw(generator, MINUTE)
+    before = examine(values, MS, FAR)
+    values[31_234] = 10**15
+    after = examine(values, MS, FAR)
+    assert len(after.misses) == 1
+    assert after.design_effect == pytest.approx(before.design_effect, rel=0.1)
+    assert not after.refusals
+
+
+def test_negative_values(generator: np.random.Generator) -> None:
+    assert examine(EXPONENTIAL.draw(generator, MINUTE) - 10**9, MS, FAR).findings == ()
+
+
+def test_skipped_releases_are_misses_whatever_their_value(generator: np.random.Generator) -> None:
+    skipped = np.zeros(MINUTE, dtype=np.bool_)
+    skipped[[10, 11, 12, 40_000]] = True
+    found = examine(EXPONENTIAL.draw(generator, MINUTE), MS, FAR, skipped=skipped)
+    assert found.misses.tolist() == [10, 11, 12, 40_000]
+    assert "skipping" in types(found) and "drift" not in types(found)
+
+
+def test_a_virtual_machine_is_labelled(generator: np.random.Generator) -> None:
+    found = examine(EXPONENTIAL.draw(generator, MINUTE), MS, FAR, virtual_machine=True)
+    assert types(found) == {"virtual_machine"}
