@@ -53,7 +53,7 @@ def random_run(
             "role": "client",
             "in_flight": kind.partition("_")[2],
             "loss_timeout_ns": loss,
-            "deadline_ns": period,
+            "deadline_ns": rng.choice((None, period, period // 8)),
         }
         late = [None, loss, loss + 1, loss + period, 3 * loss]
         columns["reply_delay_ns"] = delays(rng, period, rare=late)
@@ -104,20 +104,20 @@ def write_script(folder: Path, script: Script) -> Path:
     return path
 
 
-def run_probe(folder: Path, config: dict[str, Any], script: Script) -> LogReader:
-    """A whole run, and the log that it left."""
+def probe_command(folder: Path, config: dict[str, Any], script: Script) -> list[str | Path]:
+    """What starts the probe; it will write ``run.rtlog`` into the folder."""
     log, settings, table = folder / "run.rtlog", folder / "config.json", write_script(folder, script)
     given = {key: value for key, value in config.items() if value is not None}
     settings.write_text(json.dumps({"version": 1, "log": str(log), "script": str(table), **given}))
-    done = subprocess.run(
-        [find_probes()["null"], "--config", settings],
-        capture_output=True,
-        text=True,
-        timeout=250,
-        check=False,
-    )
+    return [find_probes()["null"], "--config", settings]
+
+
+def run_probe(folder: Path, config: dict[str, Any], script: Script) -> LogReader:
+    """A whole run, and the log that it left."""
+    command = probe_command(folder, config, script)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=250, check=False)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    reader = LogReader(log)
+    reader = LogReader(folder / "run.rtlog")
     assert reader.problems == []
     assert reader.meta["counters"]["overflow"] == 0
     return reader

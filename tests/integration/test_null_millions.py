@@ -1,56 +1,27 @@
-"""Ten million releases of the null adapter, each row compared.
-
-The script is a block of random rows that ends quietly, so that the run is that block over and over: what
-the simulator says of one holds for all, moved by the block's duration.
-"""
+"""Ten million releases of the null adapter, every row compared, and runs that are interrupted."""
 
 from __future__ import annotations
 
 import math
-import random
+import signal
+import subprocess
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from null_runs import KINDS, assert_same_summary, chunks_of, random_run, run_probe
-from null_simulator import Row, Script, simulate
+from null_blocks import Block, repeating_run
+from null_runs import KINDS, assert_same_summary, chunks_of, probe_command, run_probe
 
 import definitions
-from rtmeter.model import ABSENT, STATUS_NAMES
 from rtmeter.samples import LogReader
 from rtmeter.statistics.summary import summarise
 
-QUIET_ROWS = 100
+BLOCKS = 100
 
 
-def quiet(script: Script) -> None:
-    """Lets every release of the block's end be on time, until nothing of the block is under way."""
-    for row in script[-QUIET_ROWS:]:
-        row |= {name: 0 for name in row if name != "fate"} | ({"fate": "ok"} if "fate" in row else {})
-
-
-def table_of(rows: list[Row], names: tuple[str, ...]) -> dict[str, np.ndarray]:
-    table = {name: np.array([row.get(name, ABSENT) for row in rows]) for name in names if name != "status"}
-    return table | {"status": np.array([STATUS_NAMES.index(row["status"]) for row in rows])}
-
-
-def assert_same_rows(reader: LogReader, block: list[Row], duration: int) -> int:
-    """Compares every row; returns how many there were."""
-    table = table_of(block, reader.columns)
-    seen = 0
-    for chunk in chunks_of(reader):
-        at, moved = chunk["k"] % len(block), chunk["k"] // len(block) * duration
-        for name, column in chunk.items():
-            if name in table and not name.startswith("reported"):
-                expected = table[name][at]
-                stamps = name != "status"
-                expected = np.where(expected == ABSENT, ABSENT, expected + moved) if stamps else expected
-                compared = expected != ABSENT if "start_ns" in table else slice(None)
-                assert np.array_equal(column[compared], expected[compared]), (name, int(chunk["k"][0]))
-        assert np.array_equal(chunk["k"], np.arange(seen, seen + len(at)))
-        seen += len(at)
-    return seen
+def facts(config: dict[str, Any], counters: dict[str, int]) -> dict[str, Any]:
+    missing = {"mode": None, "in_flight": None, "deadline_ns": None, "timeout_ns": None}
+    return missing | config | {"counters": counters}
 
 
 def repeated(summary: dict[str, Any], times: int) -> dict[str, Any]:
@@ -58,6 +29,8 @@ def repeated(summary: dict[str, Any], times: int) -> dict[str, Any]:
     quantities = {
         name: {view: None if of is None else repeated_view(of, times) for view, of in views.items()}
         for name, views in summary["quantities"].items()
+        # no definition fixes what a timer reports
+        if name not in ("reported", "difference", "difference_after", "dispatch")
     }
     return {"counts": {name: n * times for name, n in summary["counts"].items()}, "quantities": quantities}
 
@@ -72,27 +45,33 @@ def repeated_view(view: dict[str, Any], times: int) -> dict[str, Any]:
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("kind", KINDS)
 def test_millions(kind: str, tmp_path: Path, sized: Any) -> None:
-    releases, rng = sized("releases", reduced=200_000, full=10_000_000), random.Random(kind)
-    length = releases // 100
-    config, script = random_run(kind, rng, releases, length)
-    quiet(script)
-    config |= {"warm_up": 0, "options": {}}
-    if "drive" in config:
-        config["drive"] = "spin"
+    releases = sized("releases", reduced=200_000, full=10_000_000)
+    config, script = repeating_run(kind, f"millions {kind}", releases, releases // BLOCKS)
     reader = run_probe(tmp_path, config, script)
-    first = next(reader.frames())[1]
-    anchor = int(first["armed_before_ns" if kind == "one_shot" else "release_ns"][0])
-    if kind == "periodic":
-        anchor = int(first["callback_ns"][0])
-    block, counters = simulate(config | {"samples": length}, script, anchor)
-    duration = length * config["period_ns"]
-    if kind == "one_shot":
-        duration = block[-1]["callback_ns"] - block[0]["armed_before_ns"]
-    assert assert_same_rows(reader, block, duration) == releases
-    meta = {"mode": None, "in_flight": None, "deadline_ns": None, "timeout_ns": None, **config}
-    got = summarise(meta | {"counters": reader.meta["counters"]}, lambda: chunks_of(reader))
-    wanted = repeated(definitions.summary(meta | {"counters": counters}, block), 100)
-    for name in ("reported", "difference", "difference_after", "dispatch"):
-        wanted["quantities"].pop(name, None)  # no definition fixes what a timer reports
+    block = Block.of(config, script, reader)
+    assert block.assert_repeated(reader) == releases
+    got = summarise(facts(config, reader.meta["counters"]), lambda: chunks_of(reader))
+    wanted = definitions.summary(facts(config, block.counters), block.rows)
     assert got["problems"] == []
-    assert_same_summary(got, wanted)
+    assert_same_summary(got, repeated(wanted, BLOCKS))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_interrupted(kind: str, tmp_path: Path) -> None:
+    config, script = repeating_run(kind, f"interrupted {kind}", 10**10, 1_000)
+    command = probe_command(tmp_path, config, script)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as probe:
+        assert probe.stdout is not None
+        next(line for line in probe.stdout if '"progress"' in line)
+        probe.send_signal(signal.SIGINT)
+        probe.stdout.read()
+        assert probe.wait(timeout=60) == 4
+    reader = LogReader(tmp_path / "run.rtlog")
+    assert reader.problems == []
+    assert reader.meta["outcome"] == "interrupted"
+    # What was under way at the end is in flight; releases that had passed by then are skipped.
+    assert Block.of(config, script, reader).assert_repeated(reader, end=reader.rows - 50) == reader.rows
+    got = summarise(facts(config, reader.meta["counters"]), lambda: chunks_of(reader))
+    assert got["problems"] == []
+    assert got["counts"].get("armed", got["counts"].get("released")) == reader.rows
+    assert got["counts"].get("in_flight", 0) <= 50
