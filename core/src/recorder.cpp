@@ -1,20 +1,16 @@
 #include "recorder.hpp"
 
-#include <pthread.h>
-#include <sched.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
 #include <chrono>
 #include <condition_variable>
-#include <csignal>
 #include <cstring>
 #include <mutex>
 #include <optional>
 
-#include "errors.hpp"
+#include "service_thread.hpp"
 
 namespace rtmeter {
 namespace {
@@ -27,7 +23,6 @@ constexpr Nanoseconds kPoll = 50 * kMillisecond;
 constexpr Nanoseconds kHold = 400 * kMillisecond;
 static_assert(kHold + 2 * kPoll <= 500 * kMillisecond);
 constexpr Nanoseconds kProducerPause = 50'000;  // WhenFull::wait: between two looks at a full ring
-constexpr std::size_t kStackBytes = 256 << 10;
 constexpr std::size_t kCacheLine = 64;
 
 void pause(Nanoseconds ns) {
@@ -41,42 +36,31 @@ Nanoseconds monotonic_ns() {
   return static_cast<Nanoseconds>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
 }
 
-cpu_set_t every_cpu_but(const std::vector<int>& avoided) {
-  cpu_set_t cpus;
-  CPU_ZERO(&cpus);
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) CPU_SET(cpu, &cpus);
-  for (const int cpu : avoided) {
-    if (cpu >= 0 && cpu < CPU_SETSIZE) CPU_CLR(cpu, &cpus);
-  }
-  return cpus;  // the system takes out those that do not exist or are not allowed
-}
-
-// pthread_create() with a small stack, SCHED_OTHER and the given CPUs; returns its error.
-int create_thread(pthread_t* thread, const cpu_set_t& cpus, void* (*body)(void*), void* argument) {
-  const sched_param normal{};
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, kStackBytes);
-  pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
-  pthread_attr_setschedpolicy(&attributes, SCHED_OTHER);
-  pthread_attr_setschedparam(&attributes, &normal);
-  pthread_attr_setaffinity_np(&attributes, sizeof cpus, &cpus);
-  const int error = pthread_create(thread, &attributes, body, argument);
-  pthread_attr_destroy(&attributes);
-  return error;
-}
-
 }  // namespace
 
 struct Recorder::Impl {
   Impl(LogWriter& log, std::size_t columns, std::size_t ring_rows, WhenFull when_full, Tap tap)
       : columns_(columns), mask_(std::bit_ceil(std::max<std::size_t>(ring_rows, 2)) - 1),
-        ring_((mask_ + 1) * columns), when_full_(when_full), log_(log), tap_(std::move(tap)) {}
+        ring_(capacity() * columns), when_full_(when_full), log_(log), tap_(std::move(tap)) {}
 
   std::size_t capacity() const { return mask_ + 1; }
+  std::int64_t* slot(std::uint64_t row) {
+    return ring_.data() + (static_cast<std::size_t>(row) & mask_) * columns_;
+  }
 
-  // Measured path: true once there is room for one more row; false if the row is lost.
-  bool make_room(std::uint64_t head) noexcept {
+  // Measured path.
+  void record(const std::int64_t* row) noexcept {
+    const std::uint64_t head = head_.load(std::memory_order_relaxed);
+    if (head - known_tail_ > mask_ && !make_room(head)) {
+      overflow_.store(overflow_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+      return;
+    }
+    std::memcpy(slot(head), row, columns_ * sizeof *row);
+    head_.store(head + 1, std::memory_order_release);
+  }
+
+  // Measured path, when the ring seemed full: true once there is room; false if the row is lost.
+  [[gnu::noinline]] bool make_room(std::uint64_t head) noexcept {
     known_tail_ = tail_.load(std::memory_order_acquire);
     while (head - known_tail_ == capacity()) {
       if (when_full_ == WhenFull::count || !running_.load(std::memory_order_acquire)) return false;
@@ -88,9 +72,6 @@ struct Recorder::Impl {
   }
 
   void run() {
-    pthread_setname_np(pthread_self(), "rtm-writer");
-    tid_.store(gettid(), std::memory_order_release);
-    tid_.notify_all();
     while (running_.load(std::memory_order_acquire)) {
       const std::size_t drained = drain();
       flush_when_due();
@@ -124,7 +105,7 @@ struct Recorder::Impl {
       const std::size_t at = static_cast<std::size_t>(tail) & mask_;
       const std::size_t step =
           std::min({static_cast<std::size_t>(head - tail), capacity() - at, capacity() / 4 + 1});
-      const std::int64_t* rows = ring_.data() + at * columns_;
+      const std::int64_t* rows = slot(tail);
       if (tap_) attempt([&] { tap_(rows, step); });
       attempt([&] { log_.append(rows, step); });
       const std::uint64_t fill = head_.load(std::memory_order_relaxed) - tail;
@@ -159,31 +140,29 @@ struct Recorder::Impl {
     }
   }
 
-  const std::size_t columns_;
+  // What a record touches besides the ring, in one cache line: the first three do not change.
+  alignas(kCacheLine) const std::size_t columns_;
   const std::size_t mask_;
   std::vector<std::int64_t> ring_;
-  const WhenFull when_full_;
-
-  // The producer's.
-  alignas(kCacheLine) std::atomic<std::uint64_t> head_{0};  // rows handed over
-  std::uint64_t known_tail_ = 0;                            // tail_ when the producer last looked
+  std::atomic<std::uint64_t> head_{0};  // rows handed over
+  std::uint64_t known_tail_ = 0;        // tail_ when the producer last looked
   std::atomic<std::uint64_t> overflow_{0};
 
   // The writer's.
   alignas(kCacheLine) std::atomic<std::uint64_t> tail_{0};  // rows taken
   std::atomic<std::uint64_t> high_water_{0};
   std::optional<Nanoseconds> held_since_;  // when the oldest row not yet in a frame was drained
+  const WhenFull when_full_;
   LogWriter& log_;
-  Tap tap_;
+  const Tap tap_;
   std::string failure_;
   std::atomic<bool> failed_{false};
 
-  alignas(kCacheLine) std::atomic<bool> running_{false};
-  std::atomic<int> tid_{0};
+  std::atomic<bool> running_{false};
   std::mutex mutex_;
   std::condition_variable wakes_;
   bool woken_ = false;
-  pthread_t thread_{};
+  std::optional<ServiceThread> thread_;
 };
 
 Recorder::Recorder(LogWriter& log, std::size_t columns, std::size_t ring_rows, WhenFull when_full, Tap tap)
@@ -194,40 +173,20 @@ Recorder::~Recorder() { finish(); }
 void Recorder::start(const std::vector<int>& avoid_cpus) {
   Impl& r = *impl_;
   r.running_.store(true);
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  const auto body = [](void* self) -> void* {
-    static_cast<Impl*>(self)->run();
-    return nullptr;
-  };
-  int error = create_thread(&r.thread_, every_cpu_but(avoid_cpus), body, &r);
-  if (error == EINVAL) error = create_thread(&r.thread_, every_cpu_but({}), body, &r);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (error != 0) {
+  try {
+    r.thread_.emplace("rtm-writer", avoid_cpus, [&r] { r.run(); });
+  } catch (...) {
     r.running_.store(false);
-    throw Failure("recorder", "", std::string("cannot start the writer thread: ") + std::strerror(error),
-                  "raise the limit on threads (ulimit -u) or on locked memory (ulimit -l)");
+    throw;
   }
-  r.tid_.wait(0);
 }
 
-void Recorder::record(const std::int64_t* row) noexcept {
-  Impl& r = *impl_;
-  const std::uint64_t head = r.head_.load(std::memory_order_relaxed);
-  if (head - r.known_tail_ == r.capacity() && !r.make_room(head)) {
-    r.overflow_.store(r.overflow_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    return;
-  }
-  std::memcpy(r.ring_.data() + (static_cast<std::size_t>(head) & r.mask_) * r.columns_, row,
-              r.columns_ * sizeof *row);
-  r.head_.store(head + 1, std::memory_order_release);
-}
+void Recorder::record(const std::int64_t* row) noexcept { impl_->record(row); }
 
 void Recorder::finish() {
   if (!impl_->running_.exchange(false)) return;
   impl_->wake();
-  pthread_join(impl_->thread_, nullptr);
+  impl_->thread_.reset();
 }
 
 std::uint64_t Recorder::recorded() const noexcept { return impl_->head_.load(std::memory_order_relaxed); }
@@ -236,7 +195,7 @@ std::size_t Recorder::high_water() const noexcept {
   return static_cast<std::size_t>(impl_->high_water_.load(std::memory_order_relaxed));
 }
 std::size_t Recorder::ring_rows() const noexcept { return impl_->capacity(); }
-int Recorder::writer_tid() const noexcept { return impl_->tid_.load(std::memory_order_relaxed); }
+int Recorder::writer_tid() const noexcept { return impl_->thread_ ? impl_->thread_->tid() : 0; }
 bool Recorder::failed() const noexcept { return impl_->failed_.load(std::memory_order_acquire); }
 std::string Recorder::failure() const { return impl_->failure_; }
 

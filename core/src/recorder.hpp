@@ -2,13 +2,11 @@
 // rows, drained by a normal-priority thread.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "log_writer.hpp"
@@ -50,7 +48,7 @@ class Recorder {
   std::uint64_t overflow() const noexcept;       // rows lost to a full ring
   std::size_t high_water() const noexcept;       // fullest the ring has been, rows
   std::size_t ring_rows() const noexcept;
-  int writer_tid() const noexcept;               // 0 before start()
+  int writer_tid() const noexcept;               // 0 unless it runs
   // True once the log could not be written (disk full); the measured loop should end.
   bool failed() const noexcept;
   std::string failure() const;                   // why, after finish()

@@ -5,7 +5,6 @@
 
 #include <csignal>
 #include <cstring>
-#include <thread>
 
 #include "errors.hpp"
 
@@ -49,7 +48,7 @@ ServiceThread::ServiceThread(const std::string& name, const std::vector<int>& av
   const cpu_set_t cpus = every_cpu_but(avoid_cpus);
   // Where only the avoided CPUs are left this fails, and the thread shares them.
   pthread_setaffinity_np(thread_, sizeof cpus, &cpus);
-  while (tid_.load(std::memory_order_acquire) == 0) std::this_thread::yield();
+  tid_.wait(0, std::memory_order_acquire);  // blocks: a real-time creator that yields would not let it run
 }
 
 ServiceThread::~ServiceThread() { pthread_join(thread_, nullptr); }
@@ -57,6 +56,7 @@ ServiceThread::~ServiceThread() { pthread_join(thread_, nullptr); }
 void* ServiceThread::enter(void* self) {
   auto* thread = static_cast<ServiceThread*>(self);
   thread->tid_.store(static_cast<int>(gettid()), std::memory_order_release);
+  thread->tid_.notify_one();
   thread->body_();
   return nullptr;
 }
