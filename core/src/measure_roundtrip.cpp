@@ -17,7 +17,6 @@ class Client final : public Exchange<kColumns, kSent, kReceived, kFree> {
  public:
   explicit Client(Bench& bench)
       : Exchange(bench), open_(bench.config.in_flight == InFlight::open), payload_(bench.config.payload_bytes) {}
-  ~Client() override { stop_receiver(); }
 
   void set_up() override {
     void* node = b_.session.create_node("client");
@@ -32,6 +31,7 @@ class Client final : public Exchange<kColumns, kSent, kReceived, kFree> {
     receiver_ = std::thread([this] { receive(); });
     while (receiver_tid_.load(std::memory_order_acquire) == 0) std::this_thread::yield();
   }
+  void end() noexcept override { stop_receiver(); }
   std::vector<int> measured_tids() const override {
     const int tid = receiver_tid_.load(std::memory_order_acquire);
     return tid == 0 ? std::vector<int>{} : std::vector<int>{tid};

@@ -61,6 +61,8 @@ class Measurement {
   virtual void set_up() = 0;
   // Starts threads of its own, once the real-time settings are in effect (they inherit them).
   virtual void begin() {}
+  // Ends the threads that begin() started.
+  virtual void end() noexcept {}
   // Measures until every release is settled or stop is set. Measured path.
   virtual void run() noexcept = 0;
   // What was in effect, known after run(): grid, overrun, ticks.

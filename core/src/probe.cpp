@@ -46,6 +46,14 @@ class Run {
                   [this](const std::int64_t* rows, std::size_t n) { progress_.see(rows, n); }),
         bench_{config_, drive_, clock_, session_, recorder_, usage_, counters_, stop_, watchdog_} {}
 
+  // The middleware's threads call back into the measurement: they end first.
+  ~Run() {
+    if (measurement_) measurement_->end();
+    session_.stop();
+  }
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
   int operator()() {
     try {
       measure();

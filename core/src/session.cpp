@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <set>
+#include <utility>
 
 #include "errors.hpp"
 
@@ -116,8 +117,10 @@ Session::Session(const rtm_adapter& adapter, const Config& config, rtm_drive dri
   run_.option_count = options_.size();
 }
 
-Session::~Session() {
-  if (self_ != nullptr) adapter_.stop(self_);
+Session::~Session() { stop(); }
+
+void Session::stop() noexcept {
+  if (self_ != nullptr) adapter_.stop(std::exchange(self_, nullptr));
 }
 
 template <typename Call>

@@ -36,6 +36,8 @@ class Session {
   // Failure if an option was given that the adapter never asked for.
   void refuse_unknown_options() const;
   Json describe() const { return rtmeter::describe(adapter_, self_); }
+  // Undoes start(): from now on nothing calls back. Also done by the destructor.
+  void stop() noexcept;
   bool started() const { return self_ != nullptr; }
 
   // Measured path. Negative results are counted; the measurement goes on, the result says so.
