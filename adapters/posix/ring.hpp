@@ -19,7 +19,7 @@ class Ring {
   static std::uint32_t slots_for(std::size_t max_bytes) {
     constexpr std::size_t kMiB = std::size_t{1} << 20;
     std::uint32_t slots = 256;
-    while (slots > 4 && slots * slot_size(max_bytes) > kMiB) slots /= 2;
+    while (slots > 4 && slot_size(max_bytes) > kMiB / slots) slots /= 2;
     return slots;
   }
   // What a ring for messages of up to max_bytes takes.

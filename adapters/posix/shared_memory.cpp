@@ -20,7 +20,7 @@ constexpr std::uint32_t kMagic = 0x4d485352, kVersion = 1;
 struct Region {
   std::uint32_t magic, version;
   std::uint64_t tag;        // tag_of(session)
-  std::uint64_t max_bytes;  // of a payload
+  std::uint32_t max_bytes;  // of a payload
   std::uint32_t busy;       // 1: nobody rings
   alignas(64) ProcessBell bells[2];  // rung for the server, for the client
 };

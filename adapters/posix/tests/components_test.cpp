@@ -24,18 +24,18 @@ std::size_t component_threads() {
 
 class ComponentsTest : public ::testing::TestWithParam<const char*> {
  protected:
-  void SetUp() override {
+  ComponentsTest() {
     Asked asked;
     asked.measurement = RTM_CYCLE;
     asked.options = {{"components", GetParam()}};
     instance_ = std::make_unique<Instance>(asked);
-    ASSERT_TRUE(instance_->started()) << instance_->error().message;
+    EXPECT_TRUE(instance_->started()) << instance_->error().message;
     void* a = instance_->node("a");
     void* b = instance_->node("b");
     request_ = instance_->publisher(a, "request");
     response_ = instance_->publisher(b, "response");
-    ASSERT_NE(instance_->subscriber(b, "request", &ComponentsTest::on_request, this), nullptr);
-    ASSERT_NE(instance_->subscriber(a, "response", &ComponentsTest::on_response, this), nullptr);
+    EXPECT_NE(instance_->subscriber(b, "request", &ComponentsTest::on_request, this), nullptr);
+    EXPECT_NE(instance_->subscriber(a, "response", &ComponentsTest::on_response, this), nullptr);
   }
 
   bool two_threads() const { return std::string(GetParam()) == "two_threads"; }
