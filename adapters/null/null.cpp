@@ -27,11 +27,10 @@ using Choices = std::vector<std::string>;
 class Null final : public Adapter {
  public:
   explicit Null(const rtm_run& run)
-      : run_(run),
-        script_(run),
-        reports_(choice("report", {"monotonic", "none"}) == "monotonic"),
+      : run_(run), script_(run), reports_(choice("report", {"monotonic", "none"}) == "monotonic"),
         skip_(run.overrun_asked == RTM_SKIP),
-        jumps_(choice("ticks", skip_ ? Choices{"jumps", "every_tick"} : Choices{"every_tick", "jumps"}) == "jumps") {
+        jumps_(choice("ticks", skip_ ? Choices{"jumps", "every_tick"} : Choices{"every_tick", "jumps"}) ==
+               "jumps") {
     if (run.role == RTM_ROLE_SERVER)
       throw SetupError("server-adapter", "null", "its server runs inline in the client", "leave it out");
     if (run.measurement != RTM_TIMER)
@@ -48,7 +47,9 @@ class Null final : public Adapter {
     sink.put("server", "inline");
     sink.put("clock", "scripted");
     sink.put("option.report", "monotonic|none: what a timer callback is told of its times");
-    sink.put("option.ticks", "every_tick|jumps: what is declared of a periodic timer that reports nothing; jumps if it skips");
+    sink.put(
+        "option.ticks",
+        "every_tick|jumps: what is declared of a periodic timer that reports nothing; jumps if it skips");
   }
 
   void* create_timer(void* /*node*/, const rtm_timer_spec& spec, rtm_timer_traits& traits) override {
@@ -120,7 +121,7 @@ class Null final : public Adapter {
   };
   struct Publisher {
     std::string topic;  // whom it reaches
-    std::int64_t Script::Row::*delay;
+    std::int64_t Script::Row::* delay;
   };
   struct Subscriber {
     rtm_on_message on_message = nullptr;
@@ -131,7 +132,8 @@ class Null final : public Adapter {
   std::string choice(const char* key, const Choices& values) const {
     const std::string value = option_or(run_, key, values.front().c_str());
     if (std::find(values.begin(), values.end(), value) == values.end())
-      throw SetupError(std::string("option ") + key, value, "is not known", "use " + values[0] + " or " + values[1]);
+      throw SetupError(std::string("option ") + key, value, "is not known",
+                       "use " + values[0] + " or " + values[1]);
     return value;
   }
 
@@ -150,7 +152,8 @@ class Null final : public Adapter {
 
   void fire() noexcept {
     clock_.run_until(std::max(timer_->due_ns, clock_.now_ns()));
-    const rtm_fire fire = reports_ ? rtm_fire{timer_->expected_ns, clock_.now_ns()} : rtm_fire{RTM_ABSENT, RTM_ABSENT};
+    const rtm_fire fire =
+        reports_ ? rtm_fire{timer_->expected_ns, clock_.now_ns()} : rtm_fire{RTM_ABSENT, RTM_ABSENT};
     timer_.reset();
     if (spec_.mode == RTM_PERIODIC) schedule_tick(tick_ + 1);
     spec_.on_fire(spec_.user, &fire);
@@ -159,7 +162,9 @@ class Null final : public Adapter {
   // The next tick from k on that fires; with skip, those whose release has passed are passed over.
   void schedule_tick(std::int64_t k) noexcept {
     if (script_.never_fires()) return;
-    const auto release_ns = [&](std::int64_t j) { return ScriptedClock::kFirstReleaseNs + j * spec_.period_ns; };
+    const auto release_ns = [&](std::int64_t j) {
+      return ScriptedClock::kFirstReleaseNs + j * spec_.period_ns;
+    };
     while (script_.row(k).fire_delay_ns == kNever || (skip_ && release_ns(k) < clock_.now_ns())) ++k;
     tick_ = k;
     timer_ = Shot{release_ns(k), release_ns(k) + script_.row(k).fire_delay_ns};

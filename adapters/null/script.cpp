@@ -14,7 +14,7 @@ using Cells = std::vector<std::string>;
 
 struct Column {
   const char* name;
-  std::int64_t Script::Row::*value;
+  std::int64_t Script::Row::* value;
   bool never;     // may be empty
   bool negative;  // may be early
 };
@@ -64,8 +64,8 @@ struct Place {
   std::string column;
 
   SetupError error(const std::string& value, const std::string& message, const std::string& remedy) const {
-    return SetupError("script " + column, value, std::string(file) + ":" + std::to_string(line) + ": " + message,
-                      remedy);
+    return SetupError("script " + column, value,
+                      std::string(file) + ":" + std::to_string(line) + ": " + message, remedy);
   }
 };
 
@@ -80,10 +80,13 @@ std::int64_t delay(const std::string& text, const Column& column, const rtm_run&
     throw place.error(text, "is not a whole number of nanoseconds", "give an integer, e.g. 25000");
   constexpr std::int64_t kMost = std::int64_t{1} << 60;
   const bool one_shot = run.measurement == RTM_TIMER && run.timer_mode == RTM_ONE_SHOT;
-  const std::int64_t least = !column.negative ? 0 : one_shot ? -run.period_ns : -ScriptedClock::kFirstReleaseNs;
+  const std::int64_t least = !column.negative ? 0
+                             : one_shot       ? -run.period_ns
+                                              : -ScriptedClock::kFirstReleaseNs;
   if (value < least || value > kMost)
-    throw place.error(text, "must be from " + std::to_string(least) + " to " + std::to_string(kMost),
-                      one_shot && column.negative ? "a shot cannot fire before it is armed" : "correct the script");
+    throw place.error(
+        text, "must be from " + std::to_string(least) + " to " + std::to_string(kMost),
+        one_shot && column.negative ? "a shot cannot fire before it is armed" : "correct the script");
   return value;
 }
 
@@ -95,8 +98,8 @@ Fate fate(const std::string& text, const Place& place) {
 }
 
 const Column* find(const std::string& name) {
-  const auto* column = std::find_if(std::begin(kColumns), std::end(kColumns),
-                                    [&](const Column& c) { return name == c.name; });
+  const auto* column =
+      std::find_if(std::begin(kColumns), std::end(kColumns), [&](const Column& c) { return name == c.name; });
   return column == std::end(kColumns) ? nullptr : column;
 }
 
@@ -104,11 +107,11 @@ void check_header(const Cells& names, const rtm_run& run) {
   for (const std::string& name : names) {
     const Place place{run.script, 1, name};
     if (find(name) == nullptr && name != "fate")
-      throw place.error(name, "is not a column of a script",
-                        "known: wake_delay_ns, fire_delay_ns, reply_delay_ns, request_delay_ns, respond_delay_ns, "
-                        "fate");
-    if (std::count(names.begin(), names.end(), name) > 1)
-      throw place.error(name, "stands twice", "keep one");
+      throw place.error(
+          name, "is not a column of a script",
+          "known: wake_delay_ns, fire_delay_ns, reply_delay_ns, request_delay_ns, respond_delay_ns, "
+          "fate");
+    if (std::count(names.begin(), names.end(), name) > 1) throw place.error(name, "stands twice", "keep one");
   }
   for (const std::string& name : needed(run))
     if (std::find(names.begin(), names.end(), name) == names.end())
@@ -125,7 +128,8 @@ Script::Script(const rtm_run& run) {
   std::ifstream file(run.script);
   std::string line;
   if (!file || !std::getline(file, line))
-    throw SetupError("script", run.script, "cannot be read, or is empty", "give a CSV file with a header line");
+    throw SetupError("script", run.script, "cannot be read, or is empty",
+                     "give a CSV file with a header line");
   const Cells names = split(line);
   check_header(names, run);
   for (std::size_t number = 2; std::getline(file, line); ++number) {
@@ -133,7 +137,8 @@ Script::Script(const rtm_run& run) {
     if (cells.size() == 1 && cells[0].empty() && names.size() > 1) continue;  // an empty line
     if (cells.size() != names.size())
       throw Place{run.script, number, ""}.error(
-          line, "has " + std::to_string(cells.size()) + " cells, the header has " + std::to_string(names.size()),
+          line,
+          "has " + std::to_string(cells.size()) + " cells, the header has " + std::to_string(names.size()),
           "give every column a cell, if an empty one");
     Row row;
     for (std::size_t i = 0; i < names.size(); ++i) {
@@ -147,7 +152,8 @@ Script::Script(const rtm_run& run) {
   }
   if (rows_.empty())
     throw SetupError("script", run.script, "has a header but no rows", "add a row for each release");
-  never_fires_ = std::all_of(rows_.begin(), rows_.end(), [](const Row& r) { return r.fire_delay_ns == kNever; });
+  never_fires_ =
+      std::all_of(rows_.begin(), rows_.end(), [](const Row& r) { return r.fire_delay_ns == kNever; });
 }
 
 }  // namespace rtmeter::null

@@ -24,7 +24,7 @@ constexpr Name<rtm_drive> kDrives[] = {
     {RTM_SPIN, "spin"}, {RTM_SLEEP_THEN_SPIN_SOME, "sleep_then_spin_some"}, {RTM_POLL, "poll"}};
 constexpr Name<rtm_timer_mode> kModes[] = {{RTM_ONE_SHOT, "one_shot"}, {RTM_PERIODIC, "periodic"}};
 constexpr Name<rtm_reliability> kReliabilities[] = {{RTM_BEST_EFFORT, "best_effort"},
-                                                     {RTM_RELIABLE, "reliable"}};
+                                                    {RTM_RELIABLE, "reliable"}};
 constexpr Name<Before> kBefores[] = {
     {Before::none, "none"}, {Before::init, "init"}, {Before::init_and_node, "init_and_node"}};
 constexpr Name<InFlight> kInFlights[] = {{InFlight::one, "one"}, {InFlight::open, "open"}};
@@ -54,8 +54,9 @@ class Reader {
     const Json* value = get(key);
     if (value == nullptr) return std::nullopt;
     if (!value->is_int() || value->as_int() < least || value->as_int() > most)
-      throw Failure(key, value->dump(), "must be an integer from " + std::to_string(least) + " to " +
-                    std::to_string(most), "give it as an integer; times are nanoseconds");
+      throw Failure(key, value->dump(),
+                    "must be an integer from " + std::to_string(least) + " to " + std::to_string(most),
+                    "give it as an integer; times are nanoseconds");
     return value->as_int();
   }
 
@@ -181,7 +182,8 @@ Config config_from_json(const Json& json) {
 
 Config read_config(const std::string& path) {
   const auto text = read_text(path);
-  if (!text) throw Failure("--config", path, "cannot be read", "give the path of a JSON file (spec/probe.md)");
+  if (!text)
+    throw Failure("--config", path, "cannot be read", "give the path of a JSON file (spec/probe.md)");
   return config_from_json(Json::parse(*text, path));
 }
 

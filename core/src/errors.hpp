@@ -10,8 +10,8 @@ namespace rtmeter {
 class Failure : public std::runtime_error {
  public:
   Failure(std::string field, std::string value, const std::string& message, std::string remedy)
-      : std::runtime_error(message),
-        field_(std::move(field)), value_(std::move(value)), remedy_(std::move(remedy)) {}
+      : std::runtime_error(message), field_(std::move(field)), value_(std::move(value)),
+        remedy_(std::move(remedy)) {}
   const std::string& field() const noexcept { return field_; }
   const std::string& value() const noexcept { return value_; }
   const std::string& remedy() const noexcept { return remedy_; }

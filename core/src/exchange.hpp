@@ -16,8 +16,7 @@ class Exchange : public Measurement {
   using State = typename Ring::State;
 
   explicit Exchange(Bench& bench)
-      : Measurement(bench),
-        grace_ns_(bench.clock.scripted() ? 0 : 100'000'000),
+      : Measurement(bench), grace_ns_(bench.clock.scripted() ? 0 : 100'000'000),
         pending_(room(bench.config)) {}
 
   // Sends the request of the release: takes a slot, stamps, publishes the slot, then the message.
@@ -49,8 +48,8 @@ class Exchange : public Measurement {
       free_ns = s.at(kSent);
       if (one_at_a_time) {
         await(pending_.slot(k));
-        free_ns = s.state.load(std::memory_order_acquire) == State::answered ? s.at(kAnswered)
-                                                                             : b_.clock.now_ns();
+        free_ns =
+            s.state.load(std::memory_order_acquire) == State::answered ? s.at(kAnswered) : b_.clock.now_ns();
       }
       settle(b_.clock.now_ns());
     }
@@ -84,7 +83,8 @@ class Exchange : public Measurement {
     }
     State lost = State::lost;
     note(s->state.compare_exchange_strong(lost, State::late) ? b_.counters.late_after_lost
-                                                             : b_.counters.duplicate, k);
+                                                             : b_.counters.duplicate,
+         k);
     return false;
   }
 
@@ -149,8 +149,8 @@ class Exchange : public Measurement {
     pending_.emit(all, [this](std::int64_t k, const Slot& s, State state) noexcept {
       std::int64_t row[Columns];
       for (std::size_t c = 0; c + 1 < Columns; ++c) row[c] = s.at(c);
-      const Status outcome = state == State::answered  ? kServed
-                             : state == State::skipped ? kSkipped
+      const Status outcome = state == State::answered                       ? kServed
+                             : state == State::skipped                      ? kSkipped
                              : state == State::lost || state == State::late ? kLost
                                                                             : kInFlight;
       row[Columns - 1] = status(outcome, k);

@@ -17,7 +17,8 @@ std::optional<std::string> read_text(const std::string& path) {
   std::string text;
   try {
     text.assign(std::istreambuf_iterator<char>(file), {});
-  } catch (const std::ios_base::failure&) {  // opened but cannot be read: a directory, a thread that just ended
+  } catch (
+      const std::ios_base::failure&) {  // opened but cannot be read: a directory, a thread that just ended
     return std::nullopt;
   }
   while (!text.empty() && (text.back() == '\n' || text.back() == '\0')) text.pop_back();

@@ -7,7 +7,15 @@ namespace rtmeter {
 namespace {
 
 enum Column : std::size_t {
-  kRelease, kStart, kRequestSent, kRequestReceived, kResponseSent, kResponseReceived, kFree, kStatus, kColumns
+  kRelease,
+  kStart,
+  kRequestSent,
+  kRequestReceived,
+  kResponseSent,
+  kResponseReceived,
+  kFree,
+  kStatus,
+  kColumns
 };
 
 class Cycle final : public Exchange<kColumns, kRequestSent, kResponseReceived, kFree>,

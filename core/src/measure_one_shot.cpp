@@ -11,8 +11,10 @@ class OneShot final : public Measurement {
 
   void set_up() override {
     if (b_.config.overrun)
-      throw Failure("overrun", name_of(*b_.config.overrun), "has no meaning for one-shot timers: the next is "
-                    "armed after the callback", "leave it out");
+      throw Failure("overrun", name_of(*b_.config.overrun),
+                    "has no meaning for one-shot timers: the next is "
+                    "armed after the callback",
+                    "leave it out");
     rtm_timer_traits traits{};
     const rtm_timer_spec spec{RTM_ONE_SHOT, b_.config.period_ns, &OneShot::on_fire, this};
     timer_ = b_.session.create_timer(b_.session.create_node("timer"), spec, traits);
@@ -32,17 +34,18 @@ class OneShot final : public Measurement {
       // A callback that came after the shot had been given up does not make it less lost.
       const bool lost = !fired || callback_ns_ > lost_at_ns;
       const Status s = !lost ? kServed : stopped() && b_.clock.now_ns() < lost_at_ns ? kInFlight : kLost;
-      const std::int64_t row[] = {before_ns, after_ns, lost ? kAbsent : callback_ns_,
+      const std::int64_t row[] = {before_ns,
+                                  after_ns,
+                                  lost ? kAbsent : callback_ns_,
                                   lost ? kAbsent : fire_.reported_expected_ns,
-                                  lost ? kAbsent : fire_.reported_actual_ns, status(s, k)};
+                                  lost ? kAbsent : fire_.reported_actual_ns,
+                                  status(s, k)};
       b_.recorder.record(row);
     }
     leave();
   }
 
-  Json facts() const override {
-    return Json(Json::Object{{"overrun", nullptr}, {"grid", nullptr}});
-  }
+  Json facts() const override { return Json(Json::Object{{"overrun", nullptr}, {"grid", nullptr}}); }
 
  private:
   // True once the callback ran; false when the shot is lost or the run was stopped.

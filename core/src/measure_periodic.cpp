@@ -41,7 +41,7 @@ class Periodic final : public Measurement, private PeriodicTimer::Client {
 
   void record(std::int64_t k, std::int64_t callback_ns, const rtm_fire& fire, std::int64_t free_ns,
               Status s) noexcept {
-    const std::int64_t row[] = {timer_.release_ns(k),     callback_ns, fire.reported_expected_ns,
+    const std::int64_t row[] = {timer_.release_ns(k),    callback_ns, fire.reported_expected_ns,
                                 fire.reported_actual_ns, free_ns,     status(s, k)};
     b_.recorder.record(row);
   }

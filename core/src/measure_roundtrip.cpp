@@ -16,7 +16,8 @@ enum Column : std::size_t { kRelease, kSent, kReceived, kFree, kStatus, kColumns
 class Client final : public Exchange<kColumns, kSent, kReceived, kFree> {
  public:
   explicit Client(Bench& bench)
-      : Exchange(bench), open_(bench.config.in_flight == InFlight::open), payload_(bench.config.payload_bytes) {}
+      : Exchange(bench), open_(bench.config.in_flight == InFlight::open),
+        payload_(bench.config.payload_bytes) {}
 
   void set_up() override {
     void* node = b_.session.create_node("client");

@@ -35,7 +35,8 @@ class Wakeup final : public Measurement {
   }
 
   Json facts() const override {
-    return Json(Json::Object{{"overrun", name_of(overrun_or(RTM_CATCH_UP))}, {"grid", grid_json(grid_, "core")}});
+    return Json(
+        Json::Object{{"overrun", name_of(overrun_or(RTM_CATCH_UP))}, {"grid", grid_json(grid_, "core")}});
   }
 
  private:

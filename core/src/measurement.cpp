@@ -8,15 +8,17 @@ std::vector<std::string> columns_of(const Config& config) {
       return {"release_ns", "wake_ns", "free_ns", "status"};
     case RTM_TIMER:
       if (config.mode == RTM_ONE_SHOT)
-        return {"armed_before_ns", "armed_after_ns", "callback_ns", "reported_expected_ns", "reported_actual_ns",
-                "status"};
+        return {"armed_before_ns",      "armed_after_ns",     "callback_ns",
+                "reported_expected_ns", "reported_actual_ns", "status"};
       return {"release_ns", "callback_ns", "reported_expected_ns", "reported_actual_ns", "free_ns", "status"};
     case RTM_ROUNDTRIP:
-      if (config.role == RTM_ROLE_SERVER) return {"sequence", "server_received_ns", "server_sent_ns", "status"};
+      if (config.role == RTM_ROLE_SERVER)
+        return {"sequence", "server_received_ns", "server_sent_ns", "status"};
       return {"release_ns", "sent_ns", "received_ns", "free_ns", "status"};
     case RTM_CYCLE:
-      return {"release_ns",       "start_ns",         "request_sent_ns", "request_received_ns",
-              "response_sent_ns", "response_received_ns", "free_ns",         "status"};
+      return {
+          "release_ns",           "start_ns", "request_sent_ns", "request_received_ns", "response_sent_ns",
+          "response_received_ns", "free_ns",  "status"};
   }
   return {};
 }

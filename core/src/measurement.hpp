@@ -87,7 +87,9 @@ class Measurement {
     if (window_open_) b_.usage.close();
     window_open_ = false;
   }
-  rtm_overrun overrun_or(rtm_overrun otherwise) const noexcept { return b_.config.overrun.value_or(otherwise); }
+  rtm_overrun overrun_or(rtm_overrun otherwise) const noexcept {
+    return b_.config.overrun.value_or(otherwise);
+  }
   Json grid_json(const Grid& grid, const char* from) const {
     return Json(Json::Object{{"t0_ns", grid.t0_ns}, {"period_ns", grid.period_ns}, {"t0_from", from}});
   }

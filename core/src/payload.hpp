@@ -14,7 +14,8 @@ class Payload {
  public:
   // bytes >= 8. The body is a fixed pattern; only sequence number and checksum change.
   explicit Payload(std::uint32_t bytes) : data_(bytes) {
-    for (std::uint32_t i = kChecksum; i < bytes; ++i) data_[i] = static_cast<std::uint8_t>(i * 131U + (i >> 8));
+    for (std::uint32_t i = kChecksum; i < bytes; ++i)
+      data_[i] = static_cast<std::uint8_t>(i * 131U + (i >> 8));
     body_crc_ = crc32c(data_.data() + kChecksum, bytes - kChecksum);
   }
 

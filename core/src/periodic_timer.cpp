@@ -5,7 +5,8 @@
 namespace rtmeter {
 
 PeriodicTimer::PeriodicTimer(Bench& bench, Client& client)
-    : b_(bench), client_(client), ticks_(Ticks::Rule::every_tick, bench.config.period_ns, bench.config.warm_up) {}
+    : b_(bench), client_(client),
+      ticks_(Ticks::Rule::every_tick, bench.config.period_ns, bench.config.warm_up) {}
 
 void PeriodicTimer::create(void* node) {
   const rtm_timer_spec spec{RTM_PERIODIC, b_.config.period_ns, &PeriodicTimer::on_fire, this};
@@ -16,7 +17,7 @@ void PeriodicTimer::create(void* node) {
                   std::string("leave it out, or ask for ") + name_of(traits_.overrun));
   // In sleep_then_spin_some the grid is that of the sleep, which reported times know nothing of.
   const bool reported = traits_.reports_monotonic != 0 && b_.drive != RTM_SLEEP_THEN_SPIN_SOME;
-  const auto rule = reported ? Ticks::Rule::reported
+  const auto rule = reported                          ? Ticks::Rule::reported
                     : traits_.ticks == RTM_EVERY_TICK ? Ticks::Rule::every_tick
                                                       : Ticks::Rule::jumps;
   ticks_ = Ticks(rule, b_.config.period_ns, b_.config.warm_up);
@@ -45,9 +46,12 @@ void PeriodicTimer::run() noexcept {
   if (b_.drive == RTM_SLEEP_THEN_SPIN_SOME)
     ticks_.fix(b_.clock.scripted() ? first_ns : armed_ns + b_.config.period_ns * 3 / 2);
   switch (b_.drive) {
-    case RTM_SPIN: return spin();
-    case RTM_POLL: return poll();
-    case RTM_SLEEP_THEN_SPIN_SOME: return sleep_then_spin_some();
+    case RTM_SPIN:
+      return spin();
+    case RTM_POLL:
+      return poll();
+    case RTM_SLEEP_THEN_SPIN_SOME:
+      return sleep_then_spin_some();
   }
 }
 
@@ -84,13 +88,12 @@ void PeriodicTimer::sleep_then_spin_some() noexcept {
 }
 
 Json PeriodicTimer::facts() const {
-  return Json(Json::Object{
-      {"overrun", name_of(traits_.overrun)},
-      {"ticks", ticks_.name()},
-      {"grid", ticks_.known() ? Json(Json::Object{{"t0_ns", ticks_.grid().t0_ns},
-                                                  {"period_ns", ticks_.grid().period_ns},
-                                                  {"t0_from", ticks_.t0_from()}})
-                              : Json()}});
+  return Json(Json::Object{{"overrun", name_of(traits_.overrun)},
+                           {"ticks", ticks_.name()},
+                           {"grid", ticks_.known() ? Json(Json::Object{{"t0_ns", ticks_.grid().t0_ns},
+                                                                       {"period_ns", ticks_.grid().period_ns},
+                                                                       {"t0_from", ticks_.t0_from()}})
+                                                   : Json()}});
 }
 
 Json::Array PeriodicTimer::warnings() const {

@@ -31,17 +31,10 @@ std::atomic<bool>& stop_requested() {
 class Run {
  public:
   Run(const Config& config, const rtm_adapter& adapter, Clock& clock, std::atomic<bool>& stop, StatusOut& out)
-      : config_(config),
-        clock_(clock),
-        stop_(stop),
-        out_(out),
-        description_(describe(adapter, nullptr)),
-        drive_(choose_drive(description_, config)),
-        columns_(columns_of(config)),
-        progress_(judged_of(config), columns_.size(), config.total()),
-        session_(adapter, config, drive_),
-        log_(config.log, header()),
-        instrument_(measure_instrument(log_, columns_.size())),
+      : config_(config), clock_(clock), stop_(stop), out_(out), description_(describe(adapter, nullptr)),
+        drive_(choose_drive(description_, config)), columns_(columns_of(config)),
+        progress_(judged_of(config), columns_.size(), config.total()), session_(adapter, config, drive_),
+        log_(config.log, header()), instrument_(measure_instrument(log_, columns_.size())),
         recorder_(log_, columns_.size(), kRingRows, clock.scripted() ? WhenFull::wait : WhenFull::count,
                   [this](const std::int64_t* rows, std::size_t n) { progress_.see(rows, n); }),
         bench_{config_, drive_, clock_, session_, recorder_, usage_, counters_, stop_, watchdog_} {}
@@ -69,7 +62,9 @@ class Run {
   void measure() {
     recorder_.start(config_.affinity);
     supervisor_.emplace(Supervisor::Duties{stop_, watchdog_, config_.watch_stdin,
-                                           [this] { if (spinning_.load()) session_.interrupt(); },
+                                           [this] {
+                                             if (spinning_.load()) session_.interrupt();
+                                           },
                                            [this] { report_progress(); }},
                         config_.affinity);
     set_up();
@@ -251,26 +246,26 @@ class Run {
     Json clock = Json::object();
     clock["id"] = clock_.scripted() ? "scripted" : "CLOCK_MONOTONIC";
     clock["anchors"] = clock_anchors();
-    return Json(Json::Object{
-        {"format", "rtmeter-sample-log"},
-        {"version", 1},
-        {"measurement", name_of(config_.measurement)},
-        {"mode", config_.measurement == RTM_TIMER ? Json(name_of(config_.mode)) : Json()},
-        {"role", name_of(config_.role)},
-        {"columns", columns},
-        {"absent", kAbsent},
-        {"statuses", Json(Json::Object{{"in_flight", kInFlight},
-                                       {"served", kServed},
-                                       {"skipped", kSkipped},
-                                       {"lost", kLost},
-                                       {"warm_up_flag", kWarmUpFlag}})},
-        {"warm_up", config_.role == RTM_ROLE_SERVER ? 0 : config_.warm_up},
-        {"samples", config_.samples},
-        {"period_ns", config_.period_ns},
-        {"config", config_.as_read},
-        {"adapter", description_},
-        {"machine", machine_facts()},
-        {"clock", clock}});
+    return Json(
+        Json::Object{{"format", "rtmeter-sample-log"},
+                     {"version", 1},
+                     {"measurement", name_of(config_.measurement)},
+                     {"mode", config_.measurement == RTM_TIMER ? Json(name_of(config_.mode)) : Json()},
+                     {"role", name_of(config_.role)},
+                     {"columns", columns},
+                     {"absent", kAbsent},
+                     {"statuses", Json(Json::Object{{"in_flight", kInFlight},
+                                                    {"served", kServed},
+                                                    {"skipped", kSkipped},
+                                                    {"lost", kLost},
+                                                    {"warm_up_flag", kWarmUpFlag}})},
+                     {"warm_up", config_.role == RTM_ROLE_SERVER ? 0 : config_.warm_up},
+                     {"samples", config_.samples},
+                     {"period_ns", config_.period_ns},
+                     {"config", config_.as_read},
+                     {"adapter", description_},
+                     {"machine", machine_facts()},
+                     {"clock", clock}});
   }
 
   const Config& config_;

@@ -84,7 +84,8 @@ rtm_drive choose_drive(const Json& description, const Config& config) {
   const Json* list = drives == nullptr ? nullptr : drives->find(name_of(config.measurement));
   if (list == nullptr) {
     if (config.drive)
-      throw Failure("drive", name_of(*config.drive), std::string("has no meaning in ") + measure, "leave it out");
+      throw Failure("drive", name_of(*config.drive), std::string("has no meaning in ") + measure,
+                    "leave it out");
     return config.measurement == RTM_CYCLE ? RTM_SLEEP_THEN_SPIN_SOME : RTM_SPIN;
   }
   const auto known = {RTM_SPIN, RTM_SLEEP_THEN_SPIN_SOME, RTM_POLL};
@@ -92,8 +93,8 @@ rtm_drive choose_drive(const Json& description, const Config& config) {
     if (config.drive ? drive == *config.drive && contains(list, name_of(drive))
                      : list->as_array().front().as_string() == name_of(drive))
       return drive;
-  throw Failure("drive", config.drive ? name_of(*config.drive) : "", "this adapter drives " + measure + " by " +
-                joined(list), "choose one of these");
+  throw Failure("drive", config.drive ? name_of(*config.drive) : "",
+                "this adapter drives " + measure + " by " + joined(list), "choose one of these");
 }
 
 Session::Session(const rtm_adapter& adapter, const Config& config, rtm_drive drive)
@@ -153,7 +154,8 @@ void* Session::create_publisher(void* node, const std::string& topic) {
   return publisher;
 }
 
-void* Session::create_subscriber(void* node, const std::string& topic, rtm_on_message on_message, void* user) {
+void* Session::create_subscriber(void* node, const std::string& topic, rtm_on_message on_message,
+                                 void* user) {
   void* subscriber = nullptr;
   checked([&](rtm_error* e) {
     return adapter_.create_subscriber(node, topic.c_str(), on_message, user, &subscriber, e);
@@ -179,7 +181,8 @@ const char* rtm_option_or(const rtm_run* run, const char* key, const char* other
   return otherwise;
 }
 
-int rtm_fail(rtm_error* error, const char* field, const char* value, const char* message, const char* remedy) {
+int rtm_fail(rtm_error* error, const char* field, const char* value, const char* message,
+             const char* remedy) {
   const auto put = [](char* into, std::size_t size, const char* text) {
     std::strncpy(into, text == nullptr ? "" : text, size - 1);
     into[size - 1] = '\0';

@@ -32,7 +32,7 @@ sigset_t ending_signals() {
 void Supervisor::block_signals() {
   const sigset_t set = ending_signals();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  struct sigaction wake {};
+  struct sigaction wake{};
   wake.sa_handler = [](int) {};
   sigaction(kWake, &wake, nullptr);
   std::signal(SIGPIPE, SIG_IGN);

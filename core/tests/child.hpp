@@ -73,7 +73,8 @@ inline void drop_privileges() {
 
 }  // namespace rtmeter::testing_help
 
-// Under qemu (`make cross`) a process also has the emulator's threads and page faults, and more address space.
+// Under qemu (`make cross`) a process also has the emulator's threads and page faults, and more address
+// space.
 #ifdef RTMETER_EMULATED
 #define SKIP_UNDER_EMULATION() GTEST_SKIP() << "threads, faults and limits are the emulator's"
 #else

@@ -64,7 +64,8 @@ TEST(ControlGroup, IsWhereTheThreadWasPut) {
               const auto found = control_group(0, "cpu");
               const bool member = read_text(found->directory + "/cgroup.procs") == std::to_string(getpid());
               const bool below = found->mount + found->name == found->directory;
-              return std::string(member ? "member" : "no member") + (below ? " below" : " not below") + " the mount";
+              return std::string(member ? "member" : "no member") + (below ? " below" : " not below") +
+                     " the mount";
             }),
             "member below the mount");
 }

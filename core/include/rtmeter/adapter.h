@@ -36,7 +36,12 @@ typedef struct rtm_error {
   char remedy[384];  /* what to do about it */
 } rtm_error;
 
-typedef enum rtm_measurement { RTM_WAKEUP = 0, RTM_TIMER = 1, RTM_ROUNDTRIP = 2, RTM_CYCLE = 3 } rtm_measurement;
+typedef enum rtm_measurement {
+  RTM_WAKEUP = 0,
+  RTM_TIMER = 1,
+  RTM_ROUNDTRIP = 2,
+  RTM_CYCLE = 3
+} rtm_measurement;
 typedef enum rtm_role { RTM_ROLE_SINGLE = 0, RTM_ROLE_CLIENT = 1, RTM_ROLE_SERVER = 2 } rtm_role;
 typedef enum rtm_reliability { RTM_BEST_EFFORT = 0, RTM_RELIABLE = 1 } rtm_reliability;
 typedef enum rtm_overrun { RTM_CATCH_UP = 0, RTM_SKIP = 1 } rtm_overrun;

@@ -19,8 +19,8 @@ namespace rtmeter {
 class SetupError : public std::runtime_error {
  public:
   SetupError(std::string field, std::string value, const std::string& message, std::string remedy)
-      : std::runtime_error(message),
-        field_(std::move(field)), value_(std::move(value)), remedy_(std::move(remedy)) {}
+      : std::runtime_error(message), field_(std::move(field)), value_(std::move(value)),
+        remedy_(std::move(remedy)) {}
   const std::string& field() const { return field_; }
   const std::string& value() const { return value_; }
   const std::string& remedy() const { return remedy_; }
@@ -161,8 +161,8 @@ const rtm_adapter* adapter_table() {
          rtm_error* error) {
         return detail::guarded(error, [&] {
           auto* a = detail::handle(node)->adapter;
-          *subscriber = a->handle_of(
-              a->create_subscriber(detail::handle(node)->inner, topic, on_message, user));
+          *subscriber =
+              a->handle_of(a->create_subscriber(detail::handle(node)->inner, topic, on_message, user));
         });
       },
       [](void* publisher, const rtm_message* message) {
@@ -179,7 +179,7 @@ const rtm_adapter* adapter_table() {
 
 }  // namespace rtmeter
 
-#define RTMETER_ADAPTER_MAIN(AdapterClass)                                                \
-  int main(int argc, char** argv) {                                                       \
-    return rtm_probe_main(argc, argv, rtmeter::adapter_table<AdapterClass>());            \
+#define RTMETER_ADAPTER_MAIN(AdapterClass)                                     \
+  int main(int argc, char** argv) {                                            \
+    return rtm_probe_main(argc, argv, rtmeter::adapter_table<AdapterClass>()); \
   }
