@@ -1,0 +1,113 @@
+"""What leaves the source tree works without it: the wheel, the CMake package, the colcon package."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+OURS = {"null", "posix", "template"}
+OUTSIDE = """
+cmake_minimum_required(VERSION 3.22)
+project(outside LANGUAGES C CXX)
+find_package(rtmeter REQUIRED)
+rtmeter_add_adapter(outside SOURCES template.cpp)
+"""
+
+
+def run(*command: str | Path, cwd: Path | None = None) -> str:
+    """Runs a command that must succeed, without the checkout in its way; returns its output."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("RTMETER_", "PYTHONPATH"))}
+    done = subprocess.run(
+        command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=900, check=False
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-build-isolation", "--no-deps"]
+    run(*pip, f"--config-settings=build-dir={folder / 'build'}", "--wheel-dir", folder, ROOT)
+    [wheel] = folder.glob("*.whl")
+    return wheel
+
+
+@pytest.mark.timeout(1000)
+def test_the_wheel_carries_package_probes_and_licence(wheel: Path) -> None:
+    names = ZipFile(wheel).namelist()
+    assert {f"rtmeter/probes/rtmeter-probe-{name}" for name in OURS} <= set(names)
+    assert {"rtmeter/cli/__init__.py", "rtmeter/report/__init__.py"} <= set(names)
+    assert [name for name in names if name.endswith("licenses/LICENSE")]
+    of_package = {
+        str(path.relative_to(ROOT / "src"))
+        for path in (ROOT / "src" / "rtmeter").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert of_package <= set(names), "templates, styles and scripts are inside"
+    assert not [name for name in names if name.startswith(("include/", "lib/"))], "nothing for C++ is"
+
+
+@pytest.mark.timeout(1000)
+def test_rtmeter_of_the_wheel_measures_with_its_own_probes(wheel: Path, tmp_path: Path) -> None:
+    """In a virtual environment that borrows the installed libraries, but not the checkout."""
+    venv.create(tmp_path / "venv", with_pip=False)
+    python = tmp_path / "venv" / "bin" / "python"
+    [site] = (tmp_path / "venv").glob("lib/python*/site-packages")
+    ZipFile(wheel).extractall(site)
+    for probe in (site / "rtmeter" / "probes").iterdir():
+        probe.chmod(0o755)  # as pip does
+    libraries = next(p for p in sys.path if p.endswith("site-packages"))
+    (site / "libraries.pth").write_text(f"import sys; sys.path.append({libraries!r})\n")
+
+    listed = json.loads(run(python, "-m", "rtmeter", "adapters", "--json", cwd=tmp_path))
+    paths = {adapter["name"]: Path(adapter["path"]) for adapter in listed["adapters"]}
+    assert {name: paths[name].parent for name in OURS} == dict.fromkeys(OURS, site / "rtmeter" / "probes")
+    measure = ["measure", "wakeup", "--adapter", "posix", "--samples", "20", "--warm-up", "0", "--json"]
+    cell = json.loads(run(python, "-m", "rtmeter", *measure, "--out", tmp_path / "cell", cwd=tmp_path))
+    assert cell["counts"]["served"] == 20
+    run(python, "-m", "rtmeter", "report", tmp_path / "cell", "-o", tmp_path / "report.html", cwd=tmp_path)
+
+
+@pytest.mark.timeout(1000)
+def test_an_adapter_elsewhere_builds_against_the_installed_core(tmp_path: Path) -> None:
+    build, prefix, outside = tmp_path / "build", tmp_path / "prefix", tmp_path / "outside"
+    run("cmake", "-S", ROOT, "-B", build, "-G", "Ninja", f"-DCMAKE_INSTALL_PREFIX={prefix}")
+    run("cmake", "--build", build, "--target", "install")
+    probes = {path.name for path in (prefix / "lib" / "rtmeter").iterdir()}
+    assert probes == {f"rtmeter-probe-{name}" for name in OURS}
+    assert (prefix / "share" / "rtmeter" / "package.xml").is_file()
+    assert not list(prefix.rglob("json.hpp")), "the core's insides are not installed"
+
+    outside.mkdir()
+    (outside / "CMakeLists.txt").write_text(OUTSIDE)
+    for source in (ROOT / "adapters" / "template").glob("*.?pp"):
+        (outside / source.name).write_text(source.read_text())
+    run("cmake", "-S", outside, "-B", outside / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}")
+    run("cmake", "--build", outside / "build")
+    described = json.loads(run(outside / "build" / "rtmeter-probe-outside", "--describe"))
+    assert described["measures"]
+
+
+@pytest.mark.full_only("builds with colcon, which it installs")
+@pytest.mark.timeout(1000)
+def test_colcon_builds_the_package(tmp_path: Path) -> None:
+    venv.create(tmp_path / "venv", with_pip=True)
+    run(tmp_path / "venv" / "bin" / "pip", "install", "--quiet", "colcon-common-extensions")
+    workspace = tmp_path / "workspace"
+    (workspace / "src").mkdir(parents=True)
+    (workspace / "src" / "rtmeter").symlink_to(ROOT)
+    run(tmp_path / "venv" / "bin" / "colcon", "build", cwd=workspace)
+    probes = {path.name for path in (workspace / "install" / "rtmeter" / "lib" / "rtmeter").iterdir()}
+    assert probes == {f"rtmeter-probe-{name}" for name in OURS}
+    rtmeter = f"PYTHONPATH={ROOT / 'src'} {sys.executable} -m rtmeter"
+    listed = run("bash", "-c", f"source {workspace}/install/setup.bash && {rtmeter} adapters", cwd=tmp_path)
+    assert "posix" in listed
