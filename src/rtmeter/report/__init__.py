@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+from rtmeter import store
 from rtmeter.errors import RtmeterError
 from rtmeter.report.cells import find_cells
 from rtmeter.report.page import render
@@ -15,7 +16,7 @@ def write(path: Path, out: Path) -> Path:
 
     The file appears whole or not at all: an older report stays if the new one cannot be written.
     """
-    page = render(path.resolve().name, find_cells(path))
+    page = render(_title(path.resolve()), find_cells(path))
     partial = None
     try:
         with tempfile.NamedTemporaryFile("w", dir=out.parent, prefix=f".{out.name}.", delete=False) as file:
@@ -31,3 +32,11 @@ def write(path: Path, out: Path) -> Path:
             f"cannot be written: {error.strerror}", field="-o", value=str(out), remedy=remedy
         ) from error
     return out
+
+
+def _title(path: Path) -> str:
+    """The folder's name, after that of its campaign if it is a run."""
+    try:
+        return f"{store.read_json(path / store.RUN, store.RUN_FORMAT)['campaign']}, {path.name}"
+    except (RtmeterError, KeyError):
+        return path.name

@@ -43,11 +43,11 @@ _MOST_SENTENCES = 3
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The opening of a report; ``limits`` and ``next`` are sentences, the most important first."""
+    """The opening of a report; sentences, the most important first."""
 
     outcome: Outcome
     headline: str
-    asked: str
+    asked: list[str]
     limits: list[str]
     next: list[str]
 
@@ -57,7 +57,7 @@ def answer(cells: Sequence[Cell]) -> Answer:
     return Answer(
         outcome=cells[0].outcome,
         headline=_headline(cells[0]) if len(cells) == 1 else _headline_of_many(cells),
-        asked=_asked(cells),
+        asked=list(_asked(cells)),
         limits=list(islice(dict.fromkeys(_limits(cells)), _MOST_SENTENCES)),
         next=list(islice(dict.fromkeys(_next(cells)), _MOST_SENTENCES)),
     )
@@ -111,13 +111,14 @@ def _headline_of_many(cells: Sequence[Cell]) -> str:
     return f"Of {len(cells)} cells {', '.join(named)}."
 
 
-def _asked(cells: Sequence[Cell]) -> str:
+def _asked(cells: Sequence[Cell]) -> Iterator[str]:
     questions = list(dict.fromkeys(_question(cell.file) for cell in cells if cell.file))
+    yield from questions[:_MOST_SENTENCES]
     if not questions:
-        return "Unknown: no cell has a readable cell.json."
-    if len(questions) == 1:
-        return questions[0]
-    return f"{questions[0]} And {len(questions) - 1} more: each cell states its own."
+        yield "Not known: no cell.json can be read."
+    more = len(questions) - _MOST_SENTENCES
+    if more > 0:
+        yield f"And {more} more, as each cell states."
 
 
 def _question(file: CellFile) -> str:
@@ -170,7 +171,7 @@ def virtual_machine(file: CellFile | None) -> str | None:
 def _next(cells: Sequence[Cell]) -> Iterator[str]:
     steps: dict[str, list[str]] = {}
     for cell in cells:
-        for step in _steps(cell):
+        for step in _steps(cell) if cell.outcome != "pass" or cells[0].outcome == "pass" else ():
             steps.setdefault(step, []).append(cell.id)
     for step, names in steps.items():
         which = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

@@ -39,8 +39,8 @@ class Subject:
     def views(self) -> dict[str, View]:
         """The views worth telling apart: one, if nothing was passed over or lost."""
         views = {name: view for name, view in self.series.views.items() if view.n}
-        primary = next(iter(views.values()))
-        return {name: view for name, view in views.items() if view is primary or view.n != primary.n}
+        first, primary = next(iter(views.items()))
+        return {name: view for name, view in views.items() if name == first or view.n != primary.n}
 
     @property
     def typical_us(self) -> float:
@@ -98,6 +98,7 @@ def over_time(subject: Subject, time: Time, height: int) -> Spec:
     x: Spec = {"field": "t", "type": "quantitative", "title": f"Time, {unit}"}
     x |= {"scale": {"domain": [0, stretches["end"][-1]], "nice": False}}
     until = {"x": x, "x2": {"field": "end"}}
+    several = bool((envelope.n > 1).any())
     most, mean = {"x": x, "y": y}, {"x": x, "y": y | {"field": "mean"}}
     colour = VIEW_COLOURS[next(iter(subject.views))]
     shown = [("t", f"from, {unit}"), ("end", f"to, {unit}"), ("k", "first k"), ("n", "values")]
@@ -112,7 +113,11 @@ def over_time(subject: Subject, time: Time, height: int) -> Spec:
                 "encoding": most | {"y2": {"field": "min"}},
             },
             {"mark": {"type": "line", "color": colour, "strokeWidth": 1.2}, "encoding": most},
-            {"mark": {"type": "line", "color": INK, "strokeWidth": 1}, "encoding": mean},
+            *(
+                [{"mark": {"type": "line", "color": INK, "strokeWidth": 1}, "encoding": mean}]
+                if several
+                else []
+            ),
             {
                 "transform": [{"filter": "datum.dot"}],
                 "mark": {"type": "point", "color": colour, "filled": True, "size": 14, "opacity": 1},

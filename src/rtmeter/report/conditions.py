@@ -12,7 +12,10 @@ from rtmeter.report.cellfile import CellFile
 _IN_EFFECT = {"lock_memory": "memory_locked"}
 """Settings that are read back under another name."""
 
-_NOT_CONDITIONS = {"version", "log", "session", "watch_stdin", "role", "measurement", "mode", "script"}
+_NOT_CONDITIONS = {"measurement", "mode"}
+
+_CAPABILITIES = {"measures", "drives", "option"}
+"""What an adapter could do: no condition of what it did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,5 +77,5 @@ def facts(*sources: Mapping[str, Any]) -> list[tuple[str, str]]:
         (words.label(str(name)), words.setting(str(name), value))
         for source in sources
         for name, value in source.items()
-        if value not in (None, "", [], {})
+        if name not in _CAPABILITIES and value not in (None, "", [], {})
     ]

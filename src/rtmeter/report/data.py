@@ -72,7 +72,7 @@ class Series:
     """One quantity of a cell: its envelope, the grid of its histograms, and its views by name
     (``per_release``, ``as_served``), first the one that the envelope shows."""
 
-    quantity: str
+    quantity: Quantity
     envelope: Envelope
     grid: bins.Grid
     views: dict[str, View]
@@ -173,7 +173,7 @@ def gather(
         views = {"per_release": views["as_served"], **views}
     if not any(view.n for view in views.values()):
         return None
-    return Series(quantity.name, envelope.envelope(), grid, views)
+    return Series(quantity, envelope.envelope(), grid, views)
 
 
 def _blocks(samples: Samples, meta: Mapping[str, Any], quantity: Quantity) -> Iterator[Block]:

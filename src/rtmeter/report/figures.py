@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,7 @@ from rtmeter.report.cells import Cell
 from rtmeter.report.data import Detail, Series, gather
 from rtmeter.report.grammar import Spec
 from rtmeter.rows import Samples
-from rtmeter.statistics.quantities import Ints, Quantity, kind, quantities
+from rtmeter.statistics.quantities import Ints, Quantity, judged_quantity, kind, quantities
 
 _PLOTTED = {
     "wakeup": ("latency",),
@@ -32,6 +32,8 @@ _WITH_DEADLINE = {"latency", "measured", "response", "round_trip", "completion"}
 
 _SHARED_POINTS = 100_000
 """Stretches that the figures of a report share: what keeps it below 10 MB."""
+
+_THREADS = 2
 
 _TALL, _LOW = 250, 150
 
@@ -76,32 +78,38 @@ def detail_for(cells: int) -> Detail:
 
 def panels(cell: Cell, detail: Detail, all_quantities: bool) -> list[Panel]:
     """The panels of a cell with a file; none if it has no samples. Unreadable ones raise RtmeterError."""
-    assert cell.file is not None
-    path = cell.folder / store.SAMPLES
-    if cell.file.summary is None and not path.exists():
+    file, path = cell.file, cell.folder / store.SAMPLES
+    assert file is not None
+    if file.summary is None and not path.exists():
         return []
     samples = Samples(path)
-    return list(_panels(samples, cell.file, detail, all_quantities))
+    judged, *others = _plotted(file)
+    others = [other for other in others if all_quantities and samples.columns.issuperset(other.columns)]
+
+    def gathered(quantity: Quantity) -> Series | None:
+        return gather(Samples(path), file.meta, quantity, _deadline_ns(file, quantity), detail)
+
+    with ThreadPoolExecutor(_THREADS) as pool:
+        found = [series for series in pool.map(gathered, [judged, *others]) if series is not None]
+    if not found:
+        return []
+    time = _time(samples, file, found[0].envelope.first_k)
+    return [_panel(file, series, time, detail) for series in found]
 
 
-def _panels(samples: Samples, file: CellFile, detail: Detail, all_quantities: bool) -> Iterator[Panel]:
+def _plotted(file: CellFile) -> list[Quantity]:
     by_name = {quantity.name: quantity for quantity in quantities(file.meta)}
-    plotted = [by_name[name] for name in _PLOTTED[kind(file.meta)] if name in by_name]
-    time: charts.Time | None = None
-    for quantity in plotted if all_quantities else plotted[:1]:
-        deadline_ns = file.deadline_ns if quantity.name in _WITH_DEADLINE else None
-        if set(quantity.columns) - samples.columns and quantity is not plotted[0]:
-            continue
-        series = gather(samples, file.meta, quantity, deadline_ns, detail)
-        if series is not None:
-            time = time or _time(samples, file, series)
-            yield _panel(file, quantity, charts.Subject(series, deadline_ns), time, detail)
+    return [by_name[name] for name in _PLOTTED[kind(file.meta)]]
 
 
-def _panel(
-    file: CellFile, quantity: Quantity, subject: charts.Subject, time: charts.Time, detail: Detail
-) -> Panel:
-    judged = quantity is quantities(file.meta)[0]
+def _deadline_ns(file: CellFile, quantity: Quantity) -> int | None:
+    return file.deadline_ns if quantity.name in _WITH_DEADLINE else None
+
+
+def _panel(file: CellFile, series: Series, time: charts.Time, detail: Detail) -> Panel:
+    quantity = series.quantity
+    subject = charts.Subject(series, _deadline_ns(file, quantity))
+    judged = quantity == judged_quantity(file.meta)
     height = _TALL if judged else _LOW
     name, view = next(iter(subject.views.items()))
     return Panel(
@@ -133,10 +141,9 @@ def _panel(
     )
 
 
-def _time(samples: Samples, file: CellFile, series: Series) -> charts.Time:
+def _time(samples: Samples, file: CellFile, first_k: Ints) -> charts.Time:
     """When each stretch began, counted from the first measured release."""
     assert file.tick_ns is not None
-    first_k = series.envelope.first_k
     end_k = max(samples.k_range()[1] + 1, int(first_k[-1]) + 1)
     if file.mode == "one_shot":
         begins_ns, end_ns = _armed(samples, first_k, end_k, file.tick_ns)

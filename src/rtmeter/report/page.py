@@ -6,9 +6,8 @@ import base64
 import hashlib
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from importlib.resources import files
 
 import jinja2
@@ -28,8 +27,6 @@ _FEW_CELLS = 4
 
 _MANY_CELLS = 60
 """In reports of more cells, the judged quantity alone is plotted."""
-
-_GATHERING_THREADS = 2
 
 SYMBOLS = {"error": "!", "fail": "✕", "inconclusive": "?", "unfinished": "…", "unjudged": "–", "pass": "✓"}
 
@@ -60,9 +57,8 @@ class Section:
 
 def render(title: str, cells: Sequence[Cell]) -> str:
     """The page of at least one cell."""
-    gather = partial(_section, detail=detail_for(len(cells)), all_quantities=len(cells) <= _MANY_CELLS)
-    with ThreadPoolExecutor(_GATHERING_THREADS) as pool:
-        sections = list(pool.map(gather, range(1, len(cells) + 1), cells))
+    detail, all_quantities = detail_for(len(cells)), len(cells) <= _MANY_CELLS
+    sections = [_section(number, cell, detail, all_quantities) for number, cell in enumerate(cells, 1)]
     sections.sort(key=lambda section: section.cell.badness)
     cells = [section.cell for section in sections]
     tally = Counter(cell.outcome for cell in cells)

@@ -108,11 +108,21 @@ def setting(name: str, value: object) -> str:
         return scheduling(value)
     if isinstance(value, int) and name.endswith("_ns"):
         return format_duration(value)
+    if isinstance(value, int) and name.endswith("_bytes"):
+        return size(value)
     if isinstance(value, list | tuple):
         return ", ".join(str(part) for part in value)
     if isinstance(value, dict):
         return ", ".join(f"{key} = {setting(str(key), part)}" for key, part in value.items()) or NONE
     return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def size(bytes_: int) -> str:
+    """A size: 500 B, 128 KiB, 8 MiB."""
+    for unit, factor in (("MiB", 2**20), ("KiB", 2**10)):
+        if bytes_ and bytes_ % factor == 0:
+            return f"{bytes_ // factor:,} {unit}"
+    return f"{bytes_:,} B"
 
 
 def scheduling(policy: Mapping[str, Any]) -> str:
