@@ -64,7 +64,7 @@ def report(config: dict[str, Any], rows: list[Row]) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_command_line(kind: str, tmp_path: Path, sized: Any) -> None:
-    for seed in range(sized("runs", reduced=1, full=30)):
+    for seed in range(sized("runs", reduced=1, full=10)):
         rng, folder = random.Random(f"{kind} cli {seed}"), tmp_path / str(seed)
         folder.mkdir()
         config, script = random_run(kind, rng, rng.choice((50, 3000)))
