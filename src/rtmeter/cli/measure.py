@@ -60,6 +60,6 @@ def command(
 
 
 def error_of(record: Mapping[str, Any], path: Path) -> RtmeterError:
-    """Why the cell failed; ``where`` is its folder if something was measured."""
+    """Why the cell failed; ``where`` is its folder if there is something in it to look at."""
     words = {key: record["error"][key] for key in ("field", "value", "remedy")}
-    return RtmeterError(record["error"]["message"], where=str(path) if record["summary"] else None, **words)
+    return RtmeterError(record["error"]["message"], where=str(path) if path.exists() else None, **words)

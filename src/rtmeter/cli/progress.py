@@ -17,6 +17,7 @@ Show = Callable[[str, float, bool], None]
 """(what to say, share of the cell done, whether the cell ended)"""
 
 _LINE_EVERY_S = 10.0
+_SHARE_THAT_TELLS = 0.02
 
 
 class Progress:
@@ -25,9 +26,11 @@ class Progress:
     def __init__(self, cells: Sequence[Cell], show: Show) -> None:
         self._cells, self._show = cells, show
         self._planned_ns = [_planned_ns(cell) for cell in cells]
+        self._began_at_ns = 0
 
     def watch(self, index: int, cell: Cell) -> Callable[[Event], None]:
         """To be called with every progress event of the cell, which starts now."""
+        self._began_at_ns = time.monotonic_ns()
         self._say(index, cell, "starts", 0.0)
         return lambda event: self._say(index, cell, _words(event), _share(event))
 
@@ -47,7 +50,10 @@ class Progress:
         self._show(f"{self._place(index)} {self._cells[index].id}: done before", 1.0, True)
 
     def _say(self, index: int, cell: Cell, words: str, share: float) -> None:
-        left_ns = self._planned_ns[index] * (1 - share) + sum(self._planned_ns[index + 1 :])
+        own_ns = float(self._planned_ns[index])
+        if share > _SHARE_THAT_TELLS:  # by its own pace: behind its grid, or on scripted time
+            own_ns = (time.monotonic_ns() - self._began_at_ns) / share
+        left_ns = own_ns * (1 - share) + sum(self._planned_ns[index + 1 :])
         left = format_duration(int(left_ns / 1e9) * 10**9) if left_ns >= 1e9 else "under 1s"
         self._show(f"{self._place(index)} {cell.id}: {words}, {left} left", share, False)
 

@@ -1,0 +1,109 @@
+"""The command line as a user runs it: a process of its own, on the real probes."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rtmeter.errors import RtmeterError
+from rtmeter.samples import LogReader
+
+PTRACE_ATTACH, PTRACE_DETACH, WALL = 16, 17, 0x40000000
+SRC = Path(__file__).resolve().parent.parent.parent / "src"
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command printed, and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+def environment(changes: Mapping[str, str] | None = None) -> dict[str, str]:
+    return os.environ | {"PYTHONPATH": str(SRC)} | dict(changes or {})
+
+
+@contextmanager
+def running(*arguments: object, **changes: str) -> Iterator[subprocess.Popen[str]]:
+    """The command, running; ``changes`` are environment variables. It is killed if it is still there."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "rtmeter", *map(str, arguments)],
+        env=environment(changes),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def rtmeter(*arguments: object, **changes: str) -> Done:
+    """The command, run to its end. A traceback is never what a user should see."""
+    with running(*arguments, **changes) as process:
+        return ended(process)
+
+
+def ended(process: subprocess.Popen[str]) -> Done:
+    """Waits for the command's end."""
+    out, err = process.communicate(timeout=240)
+    assert "Traceback" not in err, err
+    return Done(process.returncode, out, err)
+
+
+def probes_of(front: int, role: str = "") -> list[int]:
+    """The probes that the process started, by pid; those of one role if it is given."""
+    listed = subprocess.run(["ps", "-ww", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True)
+    rows = [line.split(None, 2) for line in listed.stdout.splitlines()[1:]]
+    return [int(pid) for pid, parent, args in rows if int(parent) == front and f"{role}.config.json" in args]
+
+
+def wait_until(done: Callable[[], object], limit_s: float = 60) -> None:
+    end = time.monotonic() + limit_s
+    while not done():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.02)
+
+
+def rows_of(log: Path) -> int:
+    """How many rows can be read of a log that is being written; 0 if there is none yet."""
+    try:
+        return LogReader(log).rows
+    except RtmeterError:
+        return 0
+
+
+@contextmanager
+def stopped(tid: int) -> Iterator[None]:
+    """Stops one thread of another process while the block runs; its other threads go on."""
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def ptrace(request: int) -> None:
+        if libc.ptrace(request, tid, None, None) != 0:
+            pytest.skip(f"this system does not let a process be traced: {os.strerror(ctypes.get_errno())}")
+
+    ptrace(PTRACE_ATTACH)
+    os.waitpid(tid, WALL)
+    try:
+        yield
+    finally:
+        ptrace(PTRACE_DETACH)
