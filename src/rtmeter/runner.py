@@ -52,10 +52,15 @@ def run_cell(
     except RtmeterError as error:
         outcome = Outcome("failed", error)
     logs = Logs(new.folder / store.CLIENT_LOG, new.folder / store.SERVER_LOG)
-    record = record_cell(cell, outcome, logs, new.folder, started, datetime.now(UTC))
-    tidy(new.folder, keep_logs=cell.keep_log or record["status"] == "failed" or not record["valid"])
-    if keep_empty or record["summary"] or (new.folder / store.STDERR).exists():
-        new.finish(record)
-    else:
-        new.discard()
+    try:
+        record = record_cell(cell, outcome, logs, new.folder, started, datetime.now(UTC))
+        tidy(new.folder, keep_logs=cell.keep_log or record["status"] == "failed" or not record["valid"])
+        if keep_empty or record["summary"] or (new.folder / store.STDERR).exists():
+            new.finish(record)
+        else:
+            new.discard()
+    except RtmeterError as error:
+        if logs.client.exists():
+            error.remedy = f"free space there, then run: rtmeter recover {logs.client}"
+        raise
     return record

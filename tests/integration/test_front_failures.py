@@ -210,6 +210,7 @@ def test_a_full_disk_is_an_error_and_leaves_nothing_that_looks_whole(small_disk:
     done = rtmeter(*WAKEUP, "--period", "10us", "--duration", "10min", "--out", small_disk / "cell")
     assert done.code == 1
     assert "no space left on device" in done.err.lower()
+    assert f"rtmeter recover {small_disk / 'cell.partial' / store.CLIENT_LOG}" in done.err
     assert [path.name for path in small_disk.iterdir()] == ["cell.partial"]
     assert not list(small_disk.rglob(store.CELL)) and not list(small_disk.rglob(store.SAMPLES))
     assert rows_of(small_disk / "cell.partial" / store.CLIENT_LOG) > 1000
