@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
-from markupsafe import Markup
 
 from rtmeter import store
 from rtmeter.model import ABSENT
@@ -40,11 +38,11 @@ _TALL, _LOW = 250, 150
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A plot: its title, what it shows, and its specification as JSON that is safe inside HTML."""
+    """A plot: its title, what it shows, and its specification."""
 
     title: str
     about: str
-    spec: Markup
+    spec: Spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,17 +119,17 @@ def _panel(file: CellFile, series: Series, time: charts.Time, detail: Detail) ->
             Figure(
                 "Over time",
                 "Least to greatest value of each stretch of time, their mean, and when releases missed",
-                _json(charts.over_time(subject, time, height)),
+                charts.over_time(subject, time, height),
             ),
             Figure(
                 "Histogram",
                 "How many releases had which value; counts on a logarithmic axis",
-                _json(charts.histogram(subject, height)),
+                charts.histogram(subject, height),
             ),
             Figure(
                 "Complementary CDF",
                 "Share of the releases that were that late or later; logarithmic",
-                _json(charts.complementary_cdf(subject, height, detail.points_a_decade)),
+                charts.complementary_cdf(subject, height, detail.points_a_decade),
             ),
         ],
         largest=[
@@ -162,9 +160,3 @@ def _armed(samples: Samples, first_k: Ints, end_k: int, timeout_ns: int) -> tupl
     known = armed != ABSENT
     armed = np.interp(k, k[known], armed[known] - armed[known][0]).astype(np.int64)
     return armed[: len(first_k)], int(armed[-1]) + timeout_ns
-
-
-def _json(spec: Spec) -> Markup:
-    """JSON without what could end the element it stands in."""
-    text = json.dumps(spec, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
-    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))

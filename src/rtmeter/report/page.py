@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
+import zlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +22,8 @@ from rtmeter.report import answer, conditions, words
 from rtmeter.report.cellfile import Statistics
 from rtmeter.report.cells import WORST_FIRST, Cell
 from rtmeter.report.data import Detail
-from rtmeter.report.figures import Panel, detail_for, panels
+from rtmeter.report.figures import Figure, Panel, detail_for, panels
+from rtmeter.report.grammar import Spec
 
 _FEW_CELLS = 4
 """In reports of so many cells, conditions are not folded away."""
@@ -55,6 +58,23 @@ class Section:
         return rows
 
 
+class Plots:
+    """Numbers the figures as the templates place them, and packs their specifications for the page."""
+
+    def __init__(self) -> None:
+        self._specs: list[Spec] = []
+
+    def number(self, figure: Figure) -> int:
+        """The number of a figure that is placed now."""
+        self._specs.append(figure.spec)
+        return len(self._specs) - 1
+
+    def packed(self) -> str:
+        """The specifications in the order of their numbers: JSON, deflated (RFC 1950), in base 64."""
+        text = json.dumps(self._specs, separators=(",", ":"), allow_nan=False)
+        return base64.b64encode(zlib.compress(text.encode())).decode()
+
+
 def render(title: str, cells: Sequence[Cell]) -> str:
     """The page of at least one cell."""
     detail, all_quantities = detail_for(len(cells)), len(cells) <= _MANY_CELLS
@@ -73,6 +93,7 @@ def render(title: str, cells: Sequence[Cell]) -> str:
             sections=sections,
             axes=list(dict.fromkeys(axis for cell in cells if cell.file for axis in cell.file.axes)),
             few=len(cells) <= _FEW_CELLS,
+            plots=Plots(),
             script=Markup(script),
             script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
             version=version(),

@@ -37,20 +37,27 @@
     return columns[names[0]].map((_, i) => Object.fromEntries(names.map((name) => [name, columns[name][i]])));
   }
 
-  const specs = new Map();
-  for (const script of document.querySelectorAll("script[data-plot]")) specs.set(script.dataset.plot, script);
+  // The specifications of all plots, in the order of their numbers: JSON, deflated, in base 64.
+  let specs = [];
+  async function readSpecs() {
+    const packed = Uint8Array.from(atob(document.getElementById("plots").textContent), (c) => c.charCodeAt(0));
+    const text = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+    specs = await new Response(text).json();
+  }
+
+  function complain(place, error) {
+    place.textContent = `This plot could not be drawn: ${error.message}`;
+    console.error(error);
+  }
 
   function draw(place) {
-    const script = specs.get(place.id);
-    if (!script) return;
-    specs.delete(place.id);
-    const spec = JSON.parse(script.textContent);
+    const spec = specs[place.dataset.plot];
+    if (!spec) return;
+    delete specs[place.dataset.plot];
     for (const name of Object.keys(spec.datasets)) spec.datasets[name] = rowsOf(spec.datasets[name]);
     const options = { mode: "vega-lite", renderer: "svg", actions: false, defaultStyle: false, tooltip: showTip };
-    vegaEmbed(place, spec, options).then(
-      () => { place.dataset.drawn = ""; },
-      (error) => { place.textContent = `This plot could not be drawn: ${error.message}`; console.error(error); },
-    );
+    vegaEmbed(place, spec, options)
+      .then(() => { place.dataset.drawn = ""; }, (error) => complain(place, error));
   }
 
   const places = [...document.querySelectorAll(".plot")];
@@ -59,7 +66,10 @@
     (entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => draw(entry.target)),
     { rootMargin: "600px" },
   );
-  places.forEach((place) => inSight.observe(place));
+  readSpecs().then(
+    () => places.forEach((place) => inSight.observe(place)),
+    (error) => places.forEach((place) => complain(place, error)),
+  );
 
   // Print: light, everything drawn and nothing folded away; then back.
   let folded = [];
@@ -76,9 +86,11 @@
 
   function key(row, column) {
     const cell = row.cells[column];
-    const value = cell.dataset.value ?? cell.textContent.trim();
-    const number = Number(value);
-    return value === "" ? null : Number.isNaN(number) ? value : number;
+    const shown = cell.dataset.order ?? cell.textContent.trim();
+    if (shown === "–") return null;
+    if (shown === "lost") return Infinity;
+    const number = Number(shown.replaceAll(",", "").replace("−", "-"));
+    return Number.isNaN(number) ? shown : number;
   }
 
   function compare(a, b) {
