@@ -65,7 +65,7 @@ class Executor final : public Loop {
 // An executor with a thread of its own, which has the creator's policy, priority and affinity.
 class ExecutorThread {
  public:
-  explicit ExecutorThread(int number) {
+  explicit ExecutorThread(const std::string& name) {
     constexpr std::size_t kStackBytes = 256 << 10;  // mlockall takes all of it
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
@@ -75,7 +75,7 @@ class ExecutorThread {
     if (errno != 0)
       throw system_error("option components", "two_threads", "cannot start a thread",
                          "raise the limits of threads, memory and real-time priority (ulimit -u, -l, -r)");
-    pthread_setname_np(thread_, ("posix-comp-" + std::to_string(number)).c_str());
+    pthread_setname_np(thread_, ("posix-" + name).substr(0, 15).c_str());
   }
   ExecutorThread(const ExecutorThread&) = delete;
   ExecutorThread& operator=(const ExecutorThread&) = delete;
@@ -104,9 +104,9 @@ class Components final : public Messaging {
       : two_threads_(two_threads), max_bytes_(run.payload_bytes) {}
 
   // The first component is the measured thread's.
-  void* create_node(const std::string& /*name*/) override {
+  void* create_node(const std::string& name) override {
     if (nodes_++ == 0 || !two_threads_) return &main_;
-    return &threads_.emplace_back(nodes_).executor();
+    return &threads_.emplace_back(name).executor();
   }
 
   void* create_publisher(void* /*node*/, const std::string& topic) override {

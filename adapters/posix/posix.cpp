@@ -25,11 +25,12 @@ struct Choice {
     sink.put(std::string("option.") + option, names() + ": " + about);
   }
 
-  Product make(const rtm_run& run, std::string* chosen) const {
-    *chosen = rtmeter::option_or(run, option, makes.front().first.c_str());
+  // What the run asks for; tells option and value.
+  Product make(const rtm_run& run, std::pair<std::string, std::string>* in_effect) const {
+    *in_effect = {option, rtmeter::option_or(run, option, makes.front().first.c_str())};
     for (const auto& [name, product] : makes)
-      if (name == *chosen) return product(run);
-    throw rtmeter::SetupError(std::string("option ") + option, *chosen, "no such choice",
+      if (name == in_effect->second) return product(run);
+    throw rtmeter::SetupError(std::string("option ") + option, in_effect->second, "no such choice",
                               "choose one of " + names());
   }
 };
@@ -91,16 +92,16 @@ void Posix::describe_static(rtmeter::Sink& sink) {
 Posix::Posix(const rtm_run& run)
     : overrun_(run.overrun_asked < 0 ? RTM_CATCH_UP : static_cast<rtm_overrun>(run.overrun_asked)) {
   if (run.measurement == RTM_TIMER) {
-    timer_ = timers().make(run, &make_);
+    timer_ = timers().make(run, &in_effect_);
     loop_ = timer_.get();
   } else if (run.measurement == RTM_ROUNDTRIP || run.measurement == RTM_CYCLE) {
-    messaging_ = (run.measurement == RTM_CYCLE ? components() : transports()).make(run, &make_);
+    messaging_ = (run.measurement == RTM_CYCLE ? components() : transports()).make(run, &in_effect_);
     loop_ = &messaging_->loop();
   }
 }
 
 void Posix::describe(rtmeter::Sink& sink) const {
-  if (!make_.empty()) sink.put("make", make_);
+  if (!in_effect_.first.empty()) sink.put(in_effect_.first, in_effect_.second);
   if (messaging_ != nullptr) messaging_->describe(sink);
 }
 

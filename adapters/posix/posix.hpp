@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "loop.hpp"
 #include "messaging.hpp"
@@ -44,7 +45,7 @@ class Posix final : public rtmeter::Adapter {
   }
 
  private:
-  std::string make_;  // option timer, transport or components in effect
+  std::pair<std::string, std::string> in_effect_;  // option timer, transport or components, and its value
   rtm_overrun overrun_;
   std::unique_ptr<Timer> timer_;
   bool has_timer_ = false;  // the core has it

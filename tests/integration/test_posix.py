@@ -71,7 +71,7 @@ def test_wakeup_after_what_the_adapter_does_beforehand(tmp_path: Path, before: s
 def test_periodic_timer_serves_every_tick(tmp_path: Path, make: str, drive: str) -> None:
     reader, columns = measure(tmp_path, timer(make, drive=drive))
     all_served(columns)
-    assert reader.meta["adapter"]["make"] == make
+    assert reader.meta["adapter"]["timer"] == make
     assert reader.meta["effective"]["drive"] == drive
     assert reader.meta["effective"]["overrun"] == "catch_up"
     assert np.all(np.diff(columns["release_ns"]) == PERIOD)
@@ -135,7 +135,7 @@ def test_round_trip_accounts_for_every_release(
     assert counters["corrupted"] == counters["duplicate"] == counters["out_of_order"] == 0
     if in_flight == "one":
         assert found["lost"] == counters["refused_calls"] == 0
-    assert reader.meta["adapter"]["make"] == transport
+    assert reader.meta["adapter"]["transport"] == transport
     assert reader.meta["adapter"]["qos"]["reliability"] == (
         "best_effort" if transport == "udp" else "reliable"
     )
@@ -211,7 +211,7 @@ def test_cycle_of_two_components(tmp_path: Path, components: str, drive: str) ->
     for earlier, later in itertools.pairwise(order):
         assert np.all(columns[f"{later}_ns"] >= columns[f"{earlier}_ns"]), (earlier, later)
     names = [t["name"] for t in reader.meta["threads"] if t["role"] == "middleware"]
-    assert names == (["posix-comp-2"] if components == "two_threads" else [])
+    assert names == (["posix-b"] if components == "two_threads" else [])
 
 
 @needs_fifo
