@@ -61,6 +61,17 @@ TEST(Udp, ServerTakesAGivenAddressAndChoosesAPort) {
   EXPECT_EQ(taken.error().value, server.endpoint());
 }
 
+TEST(Udp, SpeaksIPv6) {
+  Asked asked = asked_roundtrip(RTM_ROLE_SERVER, "udp");
+  asked.options.emplace_back("address", "::1");
+  EchoServer server(asked);
+  if (!server.instance().started()) GTEST_SKIP() << "no IPv6 here: " << server.instance().error().message;
+  EXPECT_EQ(server.endpoint().rfind("[::1]:", 0), 0U);
+  server.start();
+  EchoClient client(client_of(server, "udp"));
+  EXPECT_TRUE(client.ask(1));
+}
+
 TEST(Udp, ClientSaysWhatIsWrongWithItsEndpoint) {
   for (const Options& given : {Options{}, Options{{"endpoint", "127.0.0.1"}},
                                Options{{"endpoint", "nowhere:1"}}, Options{{"address", "127.0.0.1"}}}) {

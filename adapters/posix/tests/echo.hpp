@@ -1,4 +1,5 @@
 // A server that sends back what it hears, and a client that asks it, as the core's round trip does.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <atomic>

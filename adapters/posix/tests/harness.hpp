@@ -1,4 +1,5 @@
 // The posix adapter through its C table, as the core uses it.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <gtest/gtest.h>
