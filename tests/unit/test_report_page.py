@@ -78,7 +78,7 @@ def test_a_pass_answers_first_and_names_the_next_step(folder):
     page = page_of(write_cell(folder, Made(id="idle loop", delays=usual(2, 40))))
     assert "Pass All 2,000 releases met the deadline of 1,000 µs." in page.text
     assert "Is the wake-up latency of every release within 1,000 µs?" in page.text
-    assert "Measured in a virtual machine (kvm): unfit for absolute claims." in page.text
+    assert "Virtual machine (kvm): unfit for absolute claims." in page.text
     assert "To show that fewer than 10⁻³ miss, measure 2,995 releases without a miss (3 s)." in page.text
     assert len(page.plots) == 3
 
@@ -111,6 +111,30 @@ def test_a_failed_cell_shows_its_error_and_remedy(folder):
     assert "scheduling = fifo:99" in page.text
     assert "Raise rtprio in /etc/security/limits.conf." in page.text
     assert page.plots == []
+
+
+def test_made_up_times_are_called_that(folder):
+    page = page_of(write_cell(folder, Made(changes={"clock": {"id": "scripted"}})))
+    assert "Scripted clock: the delays are made up, they test rtmeter itself." in page.text
+
+
+def test_a_machine_of_its_own_is_not_called_unfit(folder):
+    page = page_of(write_cell(folder, Made(changes={"machine": {"virtual_machine": None}})))
+    assert "unfit" not in page.text
+
+
+def test_settings_that_are_not_in_effect_as_asked_are_marked(folder):
+    effective = {"scheduling": {"policy": "other"}, "memory_locked": True, "apply": "before_init"}
+    page = page_of(write_cell(folder, Made(changes={"effective": effective})))
+    assert "scheduling fifo:80 other (differs)" in page.text
+    assert "lock memory yes yes" in page.text
+    assert page.text.count("(differs)") == 1
+
+
+def test_every_thread_is_listed(folder):
+    page = page_of(write_cell(folder, Made()))
+    assert "4211 rtmeter-probe-p measured fifo:80 1 50us" in page.text
+    assert "4213 recvUC middleware fifo:80 1 50us" in page.text
 
 
 def test_an_interrupted_cell_is_marked(folder):
@@ -344,3 +368,18 @@ def test_what_is_no_result_is_refused(tmp_path):
     write_cell(tmp_path / "cell", Made(samples=10))
     with pytest.raises(RtmeterError, match="cannot be written"):
         report.write(tmp_path / "cell", tmp_path / "no" / "such" / "report.html")
+
+
+def test_many_cells_stay_below_10_megabytes(folder, sized):
+    cells = sized("cells", reduced=30, full=500)
+    for number in range(cells):
+        made = Made(
+            id=f"cell {number}",
+            measurement="roundtrip",
+            skip=True,
+            delays=usual(number, 60, spikes=0.01),
+            axes={"payload": number % 5, "load": number // 5},
+        )
+        write_cell(folder / made.id, made)
+    out = report.write(folder, folder.parent / "report.html")
+    assert out.stat().st_size < 10e6

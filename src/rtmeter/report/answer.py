@@ -139,9 +139,9 @@ def _limits(cells: Sequence[Cell]) -> Iterator[str]:
         yield reason(worst) if alone else f"{worst.id}: {reason(worst)}"
     yield from _maximum(worst, len(cells))
     for cell in cells:
-        if machine := virtual_machine(cell.file):
-            yield f"Measured in a virtual machine ({machine}): unfit for absolute claims."
         if cell.file:
+            if why := unfit(cell.file):
+                yield _sentence(why)
             yield from (_sentence(doubt.message) for doubt in cell.file.warnings)
 
 
@@ -162,10 +162,14 @@ def _maximum(cell: Cell, cells: int) -> Iterator[str]:
         yield f"{cell.id} comes nearest to its deadline: {text}."
 
 
-def virtual_machine(file: CellFile | None) -> str | None:
-    """The kind of virtual machine that a cell was measured in."""
-    kind = file.machine.get("virtual_machine") if file else None
-    return None if kind in (None, False, "", "none") else "of unknown kind" if kind is True else str(kind)
+def unfit(file: CellFile) -> str | None:
+    """Why a cell's numbers are unfit for absolute claims; None if they are not."""
+    if file.clock.get("id") == "scripted":
+        return "scripted clock: the delays are made up, they test rtmeter itself"
+    kind = file.machine.get("virtual_machine")
+    if kind in (None, False, "", "none"):
+        return None
+    return f"virtual machine ({'of unknown kind' if kind is True else kind}): unfit for absolute claims"
 
 
 def _next(cells: Sequence[Cell]) -> Iterator[str]:
@@ -179,7 +183,7 @@ def _next(cells: Sequence[Cell]) -> Iterator[str]:
     for cell in cells:
         if cell.file:
             yield from (_sentence(doubt.hint) for doubt in cell.file.warnings if doubt.hint)
-    if any(virtual_machine(cell.file) for cell in cells):
+    if any(cell.file and unfit(cell.file) for cell in cells):
         yield "Repeat it on the target itself before claiming absolute numbers."
 
 

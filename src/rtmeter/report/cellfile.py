@@ -126,6 +126,7 @@ class CellFile(_Part):
     grid: Facts
     adapter_facts: Facts
     machine: Facts
+    clock: Facts
     warnings: list[Doubt] = Field(default_factory=list)
     missing: list[tuple[int, int | None]] = Field(default_factory=list)
     summary: Summary | None = None

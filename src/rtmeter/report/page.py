@@ -128,7 +128,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.globals |= {"names": answer.NAMES, "symbols": SYMBOLS, "dash": words.NONE}
-    environment.globals |= {"reason": answer.reason, "virtual_machine": answer.virtual_machine}
+    environment.globals |= {"reason": answer.reason, "unfit": answer.unfit}
     environment.globals |= {"in_one_line": conditions.in_one_line, "settings": conditions.settings}
     environment.globals |= {"facts_of": conditions.facts, "judged_of": words.judged}
     environment.filters |= {
