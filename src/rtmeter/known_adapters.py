@@ -1,23 +1,43 @@
-"""The adapters that rtmeter has, or plans: what each measures with, and what it needs to be built."""
+"""The adapters that rtmeter has or will have: what each measures, and what it needs to be built."""
 
-KNOWN_ADAPTERS: dict[str, tuple[str, str]] = {
-    "posix": ("Linux system calls", "build rtmeter: make"),
-    "null": ("nothing: scripted delays that test the instrument", "build rtmeter: make"),
-    "ros1": ("ROS 1, roscpp", "install ROS Noetic's roscpp and source its setup.bash, then make"),
-    "rcl": ("ROS 2, rcl", "install ROS 2 (ros-<distro>-rcl), source its setup.bash, then make"),
-    "ros2": ("ROS 2, rclcpp", "install ROS 2 (ros-<distro>-rclcpp), source its setup.bash, then make"),
-    "rclpy": ("ROS 2, rclpy", "install ROS 2 (ros-<distro>-rclpy) and source its setup.bash"),
-    "orocos": ("OROCOS RTT", "install liborocos-rtt-dev (2.9), then make"),
-    "cyclonedds": ("Eclipse Cyclone DDS", "install cyclonedds-dev and cyclonedds-tools, then make"),
-    "fastdds": ("eProsima Fast DDS", "install libfastdds-dev (Debian: libfastrtps-dev), then make"),
-    "dustdds": ("Dust DDS", "install Rust's cargo, then make"),
-    "iceoryx": ("Eclipse iceoryx", "install libiceoryx-posh-dev, then make"),
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """An adapter by what it measures and what must be installed; ``planned``: no version has it yet."""
+
+    middleware: str
+    needs: str
+    planned: bool = True
+
+    @property
+    def remedy(self) -> str:
+        """What to do to have it."""
+        if self.planned:
+            return f"this version has no such adapter yet; it will need {self.needs}"
+        return f"install {self.needs}, then run make"
+
+
+KNOWN_ADAPTERS: dict[str, Known] = {
+    "posix": Known("Linux system calls", "a C++20 compiler and libzstd", planned=False),
+    "null": Known("nothing: scripted delays", "a C++20 compiler and libzstd", planned=False),
+    "ros1": Known("ROS 1, roscpp", "ROS Noetic's roscpp (source its setup.bash)"),
+    "rcl": Known("ROS 2, rcl", "ros-<distro>-rcl (source its setup.bash)"),
+    "ros2": Known("ROS 2, rclcpp", "ros-<distro>-rclcpp (source its setup.bash)"),
+    "rclpy": Known("ROS 2, rclpy", "ros-<distro>-rclpy (source its setup.bash)"),
+    "orocos": Known("OROCOS RTT", "liborocos-rtt-dev 2.9"),
+    "cyclonedds": Known("Eclipse Cyclone DDS", "cyclonedds-dev and cyclonedds-tools"),
+    "fastdds": Known("eProsima Fast DDS", "libfastdds-dev or libfastrtps-dev, and fastddsgen"),
+    "dustdds": Known("Dust DDS", "Rust's cargo"),
+    "iceoryx": Known("Eclipse iceoryx", "libiceoryx-posh-dev"),
 }
-"""name: (middleware, what to do to have it)."""
 
 
 def remedy_for(name: str) -> str:
     """What to do to have the adapter."""
     if name in KNOWN_ADAPTERS:
-        return KNOWN_ADAPTERS[name][1]
+        return KNOWN_ADAPTERS[name].remedy
     return "`rtmeter adapters` lists what was found; docs/add-a-middleware.md shows how to add one"

@@ -17,7 +17,8 @@ from rtmeter.samples import LogReader
 def recovered(log: Path, server_log: Path | None, folder: Path) -> dict[str, Any]:
     """The cell.json of a sample log; writes samples.parquet into ``folder``.
 
-    A log that its probe did not end is that of a failed run. Raises RtmeterError if nothing of the log
+    ``server_log`` is by default the one beside it. A log that its probe did not end is that of a failed
+    run. Raises RtmeterError if nothing of the log
     can be read, or it is a server's.
     """
     reader = LogReader(log)
@@ -38,7 +39,7 @@ def recovered(log: Path, server_log: Path | None, folder: Path) -> dict[str, Any
         config=meta.cell_config | {"measurement": meta.measurement, "mode": meta.mode},
     )
     started = datetime.fromtimestamp(meta.clock.get("anchors", {}).get("realtime_ns", 0) / 1e9, UTC)
-    logs = Logs(log, server_log or log.with_name("none"))
+    logs = Logs(log, server_log or log.with_name(store.SERVER_LOG))
     return record_cell(cell, _outcome(meta, reader.ended), logs, folder, started, None)
 
 

@@ -94,6 +94,11 @@ def check_free(path: Path, field: str) -> None:
 
     A cell that failed before it measured anything is nothing.
     """
+    partial = path.with_name(path.name + PARTIAL)
+    if partial.exists():
+        remedy = f"wait for it; or rtmeter recover {partial / CLIENT_LOG}, and remove {partial}"
+        message = "is being measured, or was when rtmeter was killed"
+        raise RtmeterError(message, field=field, value=str(path), remedy=remedy)
     taken = path.exists() and (not path.is_dir() or any(path.iterdir()))
     if taken and is_cell(path):
         taken = load_cell(path)["summary"] is not None

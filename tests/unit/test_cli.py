@@ -75,7 +75,7 @@ WRONG = [
     ("measure wakeup --adapter fake --option x", 1, "", "--option = 'x': is no key=value"),
     ("measure wakeup --adapter null --script x.csv", 1, "", "--script = 'x.csv': is no file"),
     ("measure wakeup --adapter fkae", 1, "", "--adapter = 'fkae': is not built here; did you mean fake?"),
-    ("measure wakeup --adapter ros2", 1, "", "--adapter = 'ros2': is not built here; install ROS 2"),
+    ("measure wakeup --adapter ros2", 1, "", "--adapter = 'ros2': is not built here; this version has no such adapter yet; it will need ros-"),
     ("measure cycle --adapter fake", 1, "", "--adapter = 'fake': does not measure cycle; it measures wakeup"),
     ("run", 1, "", "Missing argument"),
     ("run none.yaml", 1, "", "campaign = 'none.yaml': cannot be read"),

@@ -87,10 +87,10 @@ def test_a_broken_probe_says_why(tmp_path: Path, script: str, why: str) -> None:
 
 
 def test_an_adapter_that_is_not_built_says_what_to_install(fake_probe: Path) -> None:
-    for name, (_, remedy) in KNOWN_ADAPTERS.items():
+    for name, known in KNOWN_ADAPTERS.items():
         with pytest.raises(RtmeterError, match="is not built here") as caught:
             probes.require(name, "wakeup")
-        assert caught.value.remedy == remedy
+        assert caught.value.remedy == known.remedy
     with pytest.raises(RtmeterError, match=r"did you mean fake\?"):
         probes.require("fkae", "wakeup")
 

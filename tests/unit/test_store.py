@@ -63,6 +63,9 @@ def test_a_place_is_free_unless_something_would_be_lost(tmp_path: Path) -> None:
     for name in ("measured", "other", "file"):
         with pytest.raises(RtmeterError, match="holds something already"):
             store.check_free(tmp_path / name, "--out")
+    store.NewCell(tmp_path / "running")
+    with pytest.raises(RtmeterError, match="is being measured, or was when rtmeter was killed"):
+        store.check_free(tmp_path / "running", "--out")
 
 
 def test_cells_are_found_in_the_order_of_their_run(tmp_path: Path) -> None:

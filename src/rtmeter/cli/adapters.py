@@ -33,8 +33,8 @@ def command(
             found.append(entry | {"error": error.to_json()})
     names = {entry["name"] for entry in found}
     missing = [
-        {"name": name, "middleware": middleware, "remedy": remedy}
-        for name, (middleware, remedy) in KNOWN_ADAPTERS.items()
+        {"name": name, "middleware": known.middleware, "remedy": known.remedy}
+        for name, known in KNOWN_ADAPTERS.items()
         if name not in names
     ]
     if as_json:
@@ -60,6 +60,12 @@ def _show(found: list[dict[str, Any]], missing: list[dict[str, Any]]) -> None:
             version = entry.get("middleware_version", "")
             table.add_row(entry["name"], entry.get("middleware", ""), version, measures)
     out.print(table)
+    for entry in found:
+        drives, options = entry.get("drives", {}), entry.get("option", {})
+        words = [f"--drive {'|'.join(names)} ({measurement})" for measurement, names in drives.items()]
+        words += [f"--option {key}={meaning}" for key, meaning in options.items()]
+        if words:
+            out.print(f"{entry['name']}:", *(f"  {line}" for line in words), sep="\n", markup=False)
     if not found:
         out.print("no probe was found: build rtmeter with `make`, or set RTMETER_PROBE_PATH")
     lacking = Table("not here", "middleware", "to have it", box=box.SIMPLE_HEAD, pad_edge=False)

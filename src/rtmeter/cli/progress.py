@@ -6,15 +6,16 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from datetime import timedelta
+from typing import Any, Literal
 
 from rtmeter.cli.output import console, microseconds
 from rtmeter.model import Cell
-from rtmeter.values import format_duration
 
 Event = Mapping[str, Any]
-Show = Callable[[str, float, bool], None]
-"""(what to say, share of the cell done, whether the cell ended)"""
+Moment = Literal["start", "during", "end"]
+Show = Callable[[str, float, Moment], None]
+"""(what to say, share of the cell done, when in the cell's life)"""
 
 _LINE_EVERY_S = 10.0
 _SHARE_THAT_TELLS = 0.02
@@ -31,8 +32,8 @@ class Progress:
     def watch(self, index: int, cell: Cell) -> Callable[[Event], None]:
         """To be called with every progress event of the cell, which starts now."""
         self._began_at_ns = time.monotonic_ns()
-        self._say(index, cell, "starts", 0.0)
-        return lambda event: self._say(index, cell, _words(event), _share(event))
+        self._say(index, cell, "starts", 0.0, "start")
+        return lambda event: self._say(index, cell, _words(event), _share(event), "during")
 
     def ended(self, index: int, record: Mapping[str, Any]) -> None:
         """The cell ended and is stored."""
@@ -43,19 +44,19 @@ class Progress:
         )
         if record["error"]:
             words = f"failed: {record['error']['message']}"
-        self._show(f"{self._place(index)} {record['id']}: {words}", 1.0, True)
+        self._show(f"{self._place(index)} {record['id']}: {words}", 1.0, "end")
 
     def kept(self, index: int) -> None:
         """The cell was there from an earlier run."""
-        self._show(f"{self._place(index)} {self._cells[index].id}: done before", 1.0, True)
+        self._show(f"{self._place(index)} {self._cells[index].id}: done before", 1.0, "end")
 
-    def _say(self, index: int, cell: Cell, words: str, share: float) -> None:
+    def _say(self, index: int, cell: Cell, words: str, share: float, moment: Moment) -> None:
         own_ns = float(self._planned_ns[index])
         if share > _SHARE_THAT_TELLS:  # by its own pace: behind its grid, or on scripted time
             own_ns = (time.monotonic_ns() - self._began_at_ns) / share
         left_ns = own_ns * (1 - share) + sum(self._planned_ns[index + 1 :])
-        left = format_duration(int(left_ns / 1e9) * 10**9) if left_ns >= 1e9 else "under 1s"
-        self._show(f"{self._place(index)} {cell.id}: {words}, {left} left", share, False)
+        left = timedelta(seconds=int(left_ns / 1e9))
+        self._show(f"{self._place(index)} {cell.id}: {words}, {left} left", share, moment)
 
     def _place(self, index: int) -> str:
         return f"[{index + 1}/{len(self._cells)}]"
@@ -74,8 +75,8 @@ def progress_for(cells: Sequence[Cell]) -> Iterator[Progress]:
     screen = console(stderr=True)
     with Live(console=screen, transient=True, refresh_per_second=4) as live:
 
-        def show(words: str, share: float, ended: bool) -> None:
-            if ended:
+        def show(words: str, share: float, moment: Moment) -> None:
+            if moment == "end":
                 live.update("")
                 screen.print(words, markup=False)
                 return
@@ -92,8 +93,8 @@ class _Lines:
     def __init__(self) -> None:
         self._said_at = -_LINE_EVERY_S
 
-    def __call__(self, words: str, share: float, ended: bool) -> None:
-        if ended or share == 0.0 or time.monotonic() - self._said_at >= _LINE_EVERY_S:
+    def __call__(self, words: str, _share: float, moment: Moment) -> None:
+        if moment != "during" or time.monotonic() - self._said_at >= _LINE_EVERY_S:
             self._said_at = time.monotonic()
             print(words, file=sys.stderr, flush=True)
 

@@ -25,7 +25,10 @@ def command(
         ),
     ] = None,
     server_log: Annotated[
-        Path | None, typer.Option(help="The server's log of a round trip.", show_default=False)
+        Path | None,
+        typer.Option(
+            help="The server's log of a round trip (default: server.rtlog beside FILE).", show_default=False
+        ),
     ] = None,
 ) -> int:
     """Writes a cell and shows it."""

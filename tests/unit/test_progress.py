@@ -1,0 +1,113 @@
+"""Progress: what is said of a run, and where."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rtmeter.cli.progress import Progress, progress_for
+from rtmeter.config import CellOptions
+from rtmeter.matrix import cell_from
+from rtmeter.model import Cell
+
+SRC = Path(__file__).resolve().parent.parent.parent / "src"
+
+
+def cell(name: str, duration: str) -> Cell:
+    given = {"measurement": "wakeup", "adapter": "posix", "duration": duration, "warm_up": "1s"}
+    return cell_from(CellOptions.from_given(given), name, {})
+
+
+CELLS = [cell("a", "9s"), cell("b", "59s"), cell("c", "1h")]
+
+
+def event(released: int, **changes: Any) -> dict[str, Any]:
+    return {"released": released, "of": 10_000, "max_ns": None, "lost": 0, "skipped": 0} | changes
+
+
+def test_it_says_what_is_done_and_what_is_to_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[tuple[str, float, str]] = []
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic_ns", lambda: int(now[0] * 1e9))
+    progress = Progress(CELLS, lambda *words: said.append(words))
+    hear = progress.watch(0, CELLS[0])
+    hear(event(100, max_ns=123_456))
+    now[0] = 40.0  # four times as slow as planned
+    hear(event(5_000, max_ns=5_000_000, lost=2, skipped=1_000))
+    progress.ended(0, {"id": "a", "status": "complete", "valid": True, "error": None, "verdict": None})
+    progress.kept(1)
+    assert said == [
+        ("[1/3] a: starts, 1:01:11 left", 0.0, "start"),
+        ("[1/3] a: 1%, max 123.5 us, 1:01:10 left", 0.01, "during"),
+        ("[1/3] a: 50%, max 5,000.0 us, 2 lost, 1,000 skipped, 1:01:41 left", 0.5, "during"),
+        ("[1/3] a: complete", 1.0, "end"),
+        ("[2/3] b: done before", 1.0, "end"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("record", "words"),
+    [
+        ({"status": "complete", "valid": False}, "complete, invalid"),
+        ({"status": "interrupted"}, "interrupted"),
+        ({"status": "failed", "valid": False, "error": {"message": "it died"}}, "failed: it died"),
+        ({"verdict": {"outcome": "pass", "reason": "none late"}}, "complete: pass, none late"),
+    ],
+)
+def test_it_says_how_a_cell_ended(record: dict[str, Any], words: str) -> None:
+    said: list[str] = []
+    whole = {"id": "a", "status": "complete", "valid": True, "error": None, "verdict": None} | record
+    Progress(CELLS, lambda text, *_: said.append(text)).ended(0, whole)
+    assert said == [f"[1/3] a: {words}"]
+
+
+def test_lines_come_now_and_then_where_there_is_no_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    with progress_for(CELLS) as progress:
+        hear = progress.watch(0, CELLS[0])
+        for second in range(25):
+            now[0] = 100.0 + second
+            hear(event(second * 100))
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert [line.split(",")[0] for line in said.err.splitlines()] == [
+        "[1/3] a: starts",
+        "[1/3] a: 10%",
+        "[1/3] a: 20%",
+    ]
+
+
+def test_a_terminal_shows_a_bar_and_the_results_stay_apart(tmp_path: Path, fake_probe: Path) -> None:
+    terminal, side = pty.openpty()
+    command = [sys.executable, "-m", "rtmeter", "measure", "wakeup", "--adapter", "fake", "--samples", "97"]
+    done = subprocess.run(
+        [*command, "--warm-up", "3ms", "--json", "--out", tmp_path / "cell"],
+        env=os.environ
+        | {
+            "PYTHONPATH": str(SRC),
+            "RTMETER_PROBE_PATH": str(fake_probe.parent),
+            "TERM": "xterm",
+            "COLUMNS": "120",
+        },
+        stdout=subprocess.PIPE,
+        stderr=side,
+        timeout=60,
+        check=True,
+    )
+    os.close(side)
+    os.set_blocking(terminal, False)
+    shown = os.read(terminal, 1 << 16).decode()
+    os.close(terminal)
+    assert "[1/1] wakeup-fake" in shown
+    assert "\x1b[" in shown
+    assert done.stdout.startswith(b"{")
