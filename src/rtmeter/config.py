@@ -23,7 +23,7 @@ from pydantic import (
 )
 
 from rtmeter import values
-from rtmeter.config_rules import as_rtmeter_error, check, fill_in, inapplicable
+from rtmeter.config_rules import MOST_RELEASES, as_rtmeter_error, check, fill_in, inapplicable
 from rtmeter.model import Measurement, Requirement
 
 
@@ -133,7 +133,7 @@ class CellOptions(BaseModel):
             description="How many releases to measure, instead of a duration.",
             examples=["10000"],
             ge=1,
-            le=2**48,
+            le=MOST_RELEASES,
         ),
     ] = None
     warm_up: Annotated[

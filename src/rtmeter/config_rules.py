@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _MS = 1_000_000
 _S = 1_000 * _MS
-_MOST_RELEASES = 2**48
+MOST_RELEASES = 2**48
 
 
 def unknown_key(field: str, key: str, known: Iterable[str]) -> RtmeterError:
@@ -175,7 +175,7 @@ def fill_in(o: CellOptions, scale: float) -> dict[str, Any]:
     duration_ns = o.duration or (600 * _S if o.measurement == "roundtrip" else 10 * _S)
     samples = o.samples or -(-duration_ns // period_ns)
     scaled = -(-(samples * Fraction(str(scale))) // 1)
-    if scaled > _MOST_RELEASES:
+    if scaled > MOST_RELEASES:
         _refuse(
             o,
             "duration",

@@ -28,8 +28,9 @@ class Choice:
 
     def options(self) -> dict[str, Any]:
         """The options as CellOptions takes them; None means not given."""
-        plain = {k: v for k, v in self.given.items() if not k.startswith("options.") and v is not None}
-        own = {k.removeprefix("options."): v for k, v in self.given.items() if k.startswith("options.")}
+        given = {k: v for k, v in self.given.items() if v is not None}
+        plain = {k: v for k, v in given.items() if not k.startswith("options.")}
+        own = {k.removeprefix("options."): v for k, v in given.items() if k.startswith("options.")}
         return plain | ({"options": own} if own else {})
 
 

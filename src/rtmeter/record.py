@@ -12,7 +12,6 @@ from rtmeter import store, version
 from rtmeter.errors import RtmeterError
 from rtmeter.log_meta import LogMeta
 from rtmeter.model import Cell, Doubt, Outcome, Requirement, Verdict
-from rtmeter.rows import Samples
 from rtmeter.samples import LogReader, Recovery, write_parquet
 from rtmeter.statistics.quantities import judged_quantity
 from rtmeter.statistics.summary import summarise
@@ -38,14 +37,12 @@ def record_cell(
     """
     doubts = list(outcome.warnings)
     error = outcome.error
-    client: Recovery | None = None
-    meta = LogMeta()
     try:
-        client = _convert(logs, folder / store.SAMPLES, doubts)
-        meta = LogMeta.of(client.meta, logs.client)
+        client, meta = _read(cell, logs, folder / store.SAMPLES, doubts)
     except RtmeterError as unreadable:
         if unreadable.where != str(logs.client):
             raise
+        client, meta = None, LogMeta()
         if outcome.status == "complete":
             error = unreadable
         elif logs.client.exists():
@@ -87,6 +84,26 @@ def tidy(folder: Path, *, keep_logs: bool) -> None:
             (folder / log).unlink(missing_ok=True)
 
 
+def _read(cell: Cell, logs: Logs, out: Path, doubts: list[Doubt]) -> tuple[Recovery, LogMeta]:
+    """Converts the logs to samples.parquet.
+
+    Raises RtmeterError, with the client's log as ``where`` if that is at fault.
+    """
+    recovery = _convert(logs, out, doubts)
+    meta = LogMeta.of(recovery.meta, logs.client)
+    about = {"measurement": cell.config["measurement"], "mode": cell.config.get("mode")}
+    lacking = set(judged_quantity(about).columns) - {column["name"] for column in recovery.meta["columns"]}
+    if lacking:
+        raise RtmeterError(
+            f"lacks columns of a {about['measurement']} log",
+            field="columns",
+            value=", ".join(sorted(lacking)),
+            where=str(logs.client),
+            remedy="the probe that wrote it does not follow spec/sample-log.md",
+        )
+    return recovery, meta
+
+
 def _convert(logs: Logs, out: Path, doubts: list[Doubt]) -> Recovery:
     """The client's log as samples.parquet, joined with the server's if that can be read."""
     if logs.server.is_file():
@@ -126,7 +143,6 @@ def _findings(
         message = f"{overflow:,} rows were lost to a full ring: the writer could not keep up"
         doubts.append(Doubt("ring_overflow", message, "leave the writer a CPU of its own"))
     if has_rows:
-        _check_columns(record, folder)
         summary = summarise(store.statistics_meta(record), store.chunks(folder))
         for problem in summary.pop("problems"):
             invalid = True
@@ -138,15 +154,6 @@ def _findings(
     if cell.requirement is not None:
         found["verdict"] = asdict(judge_cell({**record, **found}, folder, cell.requirement))
     return found
-
-
-def _check_columns(record: Mapping[str, Any], folder: Path) -> None:
-    """Raises RtmeterError if the samples cannot be those of the measurement."""
-    needed = set(judged_quantity(store.statistics_meta(record)).columns)
-    if lacking := sorted(needed - Samples(folder / store.SAMPLES).columns):
-        remedy = "the probe that wrote it does not follow spec/sample-log.md"
-        message = f"lacks the column {lacking[0]} that {record['measurement']} needs"
-        raise RtmeterError(message, field="log", value=record["id"], remedy=remedy)
 
 
 def judge_cell(record: Mapping[str, Any], folder: Path, requirement: Requirement) -> Verdict:

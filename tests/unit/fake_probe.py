@@ -51,7 +51,8 @@ class Probe:
 
     def begin(self) -> None:
         role = self.config["role"]
-        columns = [{"name": name, "unit": "ns"} for name in COLUMNS[role]]
+        names = COLUMNS["server" if self.behave == "alien" else role]
+        columns = [{"name": name, "unit": "ns"} for name in names]
         about = {"role": role, "columns": columns, "measurement": self.config["measurement"]}
         self.write(*headers(config=self.config, adapter=FACTS, **about))
         self.say("ready", role=role, endpoint="there" if role == "server" else None)

@@ -99,6 +99,13 @@ def test_an_overflow_makes_the_result_invalid(tmp_path: Path) -> None:
     assert record["verdict"]["outcome"] == "error"
 
 
+def test_a_log_that_is_not_of_the_measurement(tmp_path: Path) -> None:
+    record = run(tmp_path, "alien", deadline="1s")
+    assert (record["status"], record["valid"], record["summary"]) == ("failed", False, None)
+    assert record["error"]["value"] == "release_ns, wake_ns"
+    assert not (tmp_path / "cell" / store.SAMPLES).exists()
+
+
 def test_a_probe_that_does_not_get_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supervise, "_START_S", 1)
     record = run(tmp_path, "never_ready")

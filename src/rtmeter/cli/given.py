@@ -36,7 +36,7 @@ def collect(given: Mapping[str, Any]) -> dict[str, Any]:
     collected = {name: value for name, value in given.items() if value not in (None, False, [])}
     for name in _PAIRS:
         if name in collected:
-            collected[name] = dict(_pair(name, text) for text in collected[name])
+            collected[name] = _pairs(_PAIRS[name], collected[name])
     return collected
 
 
@@ -47,13 +47,16 @@ def as_flag(error: RtmeterError) -> RtmeterError:
     return error
 
 
-def _pair(name: str, text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not key or not equals:
-        raise RtmeterError(
-            "is no key=value", field=_PAIRS[name], value=text, remedy="write e.g. transport=udp"
-        )
-    return key, value
+def _pairs(option: str, texts: list[str]) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not key or not equals:
+            raise RtmeterError("is no key=value", field=option, value=text, remedy="write e.g. transport=udp")
+        if key in pairs:
+            raise RtmeterError("is given twice", field=f"{option} {key}", value=value, remedy="give it once")
+        pairs[key] = value
+    return pairs
 
 
 def _parameter(name: str, info: FieldInfo) -> inspect.Parameter:
