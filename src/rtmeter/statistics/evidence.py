@@ -139,18 +139,26 @@ def _clustered(found: Dependence) -> list[Finding]:
     ]
 
 
+def _lost(lost: int, n: int) -> Finding:
+    share = "every release" if lost == n else f"{lost:,} of {n:,} releases"
+    message = f"{share} was lost: how late they would have been is not known"
+    return Finding("lost", "releases lost", float(lost), "info", message)
+
+
 def _shape(values: Ints, blocks: Blocks | None, design_effect: float) -> list[Finding]:
     """What needs no order: constant data, resolution, modes."""
     n = len(values)
     top = largest(values, min(n, max(1000, min(n // TAIL_SHARE, MOST_TAIL))))
     measured = top[top != LATER]
+    lost = int(np.count_nonzero(values == LATER))
+    findings = [_lost(lost, n)] if lost else []
     if not len(measured):
-        message = "every release was lost" if len(top) == n else "more were lost than the tail holds"
-        return [Finding("lost", "releases lost", float(len(top)), "info", message)]
+        return findings
     if measured[0] == measured[-1] and values.min() == values.max():
         message = "all values are equal: nothing is known of how they vary"
-        return [Finding("constant", "value in ns", float(measured[0]), "info", message)]
+        return [*findings, Finding("constant", "value in ns", float(measured[0]), "info", message)]
     step = quantum(measured)
     scale = blocks.scale_ns if blocks else 0.0
-    found = gates.quantisation(step, scale) if blocks else []
-    return found + gates.modes(second_mode(measured[-n // TAIL_SHARE :], step, design_effect))
+    if blocks:
+        findings += gates.quantisation(step, scale)
+    return findings + gates.modes(second_mode(measured[-n // TAIL_SHARE :], step, design_effect))

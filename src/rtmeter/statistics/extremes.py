@@ -1,0 +1,159 @@
+"""Beyond what was seen: the level that a run passes once in N hours, or why that cannot be said.
+
+Two models, fitted with a free shape: peaks over a threshold (generalised Pareto) and block maxima
+(generalised extreme value). Clusters count once: "once" is a cluster of late releases. Pareto's level is the
+answer; the other model, and other thresholds and block sizes, have to agree with it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from rtmeter.model import Finding
+from rtmeter.statistics.bounds import hours
+from rtmeter.statistics.evidence import Evidence
+from rtmeter.statistics.modes import quantum, second_mode
+from rtmeter.statistics.quantities import Ints
+from rtmeter.statistics.tail import largest
+from rtmeter.statistics.tail_fits import FEWEST_EXTREMES, TailFit, maxima_of, peaks_over
+from rtmeter.statistics.words import about
+
+MOST_PEAKS = 400
+MOST_MAXIMA = 200
+SMALLEST_BLOCK = 200
+
+MOST_FACTOR = 10.0
+"""A level is stated for at most this many times the length of the run."""
+
+FEWEST_TIMES = 10.0
+"""A level that fewer peaks than this reach in the time asked for lies within the data."""
+
+AD_LIMIT = {"peaks": 1.7, "maxima": 0.95}
+"""Anderson and Darling's statistic with fitted parameters is above it in one case of a hundred, for shapes
+of -0.4 to 1 (tests/statistics/test_extremes.py)."""
+
+OUTLIER = 1e-4
+"""A largest value that the model gives a smaller probability than this is none of its kind."""
+
+HEAVY = 0.1
+"""A shape that is called heavy even if its interval includes 0."""
+
+COARSE = 0.5
+"""A resolution of this share of the tail's scale hides the tail's shape."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extremes:
+    """The level passed once in ``hours`` at ``confidence``: ``best`` states it, ``others`` are the fits
+    over other thresholds and blocks; ``findings`` with a refusal mean that it must not be stated."""
+
+    hours: float
+    confidence: float
+    best: TailFit | None
+    others: tuple[TailFit, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def refusals(self) -> tuple[Finding, ...]:
+        """Why no level is stated; empty if one is."""
+        return tuple(finding for finding in self.findings if finding.consequence == "refuse")
+
+    @property
+    def upper_ns(self) -> float | None:
+        """Upper end of the level's interval in ns; None if refused."""
+        return None if self.refusals or self.best is None else self.best.level_interval_ns[1]
+
+
+def extremes(
+    values: Ints, period_ns: int, horizon_hours: float, evidence: Evidence, confidence: float = 0.95
+) -> Extremes:
+    """The return level of a run (ns per release, in order, shape (n,)) that ``evidence`` was taken of."""
+    factor = horizon_hours / hours(len(values), period_ns)
+    count = min(MOST_PEAKS, len(values) // 50)
+    refusals = _by_evidence(evidence) + _by_length(len(values), period_ns, factor, count)
+    if not refusals:
+        refusals = _by_shape(largest(values, count + 1), evidence)
+    if refusals:
+        return Extremes(horizon_hours, confidence, None, (), tuple(refusals))
+    best = peaks_over(values, count, factor, confidence, with_shape=True)
+    others = [peaks_over(values, other, factor, confidence) for other in (count // 2, 2 * count)]
+    blocks = min(MOST_MAXIMA, len(values) // SMALLEST_BLOCK)
+    sizes = [size for size in (blocks // 2, blocks) if size >= FEWEST_EXTREMES]
+    others += [maxima_of(values, size, factor, confidence) for size in sizes]
+    agreeing = tuple(fit for fit in others if fit is not None)
+    return Extremes(horizon_hours, confidence, best, agreeing, tuple(_by_fit(best, agreeing)))
+
+
+DISQUALIFYING = ("warm_up", "constant", "lost", "too_few_samples")
+"""Findings that a bound of the miss ratio can stand and a model of the tail cannot."""
+
+
+def _by_evidence(evidence: Evidence) -> list[Finding]:
+    refusals = list(evidence.refusals)
+    for finding in evidence.findings:
+        if finding.type in DISQUALIFYING:
+            refusals.append(
+                Finding(finding.type, finding.statistic, finding.value, "refuse", finding.message)
+            )
+    return refusals
+
+
+def _by_length(n: int, period_ns: int, factor: float, count: int) -> list[Finding]:
+    run = hours(n, period_ns)
+    if count < FEWEST_EXTREMES:
+        message = f"{n:,} releases leave {count} extremes, and {FEWEST_EXTREMES} are needed"
+        return [Finding("too_few_maxima", "extremes", float(count), "refuse", message)]
+    if factor > MOST_FACTOR * (1 + 1e-9):
+        message = (
+            f"once in {about(factor * run * 3.6e12)} is beyond {MOST_FACTOR:g} times the run of "
+            f"{about(run * 3.6e12)}: measure at least {about(factor * run * 3.6e12 / MOST_FACTOR)}"
+        )
+        return [Finding("beyond_the_run", "factor", factor, "refuse", message)]
+    if factor * count < FEWEST_TIMES:
+        message = f"once in {about(factor * run * 3.6e12)} is seen often in the run: take a quantile"
+        return [Finding("within_the_run", "factor", factor, "refuse", message)]
+    return []
+
+
+def _by_shape(top: Ints, evidence: Evidence) -> list[Finding]:
+    """``top``: the threshold and the values above it, ascending."""
+    step = quantum(top)
+    scale = float(np.median(top[1:] - top[0])) / math.log(2)
+    if step > COARSE * scale:
+        message = (
+            f"values come in steps of {about(step)}, too coarse for a tail with a scale of {about(scale)}"
+        )
+        return [Finding("quantisation", "resolution over scale", step / max(scale, 1), "refuse", message)]
+    if mode := second_mode(top, step, evidence.design_effect):
+        message = f"the {mode.values:,} largest values have a mode of their own at about {about(mode.at_ns)}"
+        return [Finding("mixture", "share in a mode of its own", mode.share, "refuse", message)]
+    return []
+
+
+def _by_fit(best: TailFit | None, others: tuple[TailFit, ...]) -> list[Finding]:
+    if best is None:
+        message = f"late releases come in fewer than {FEWEST_EXTREMES} clusters"
+        return [Finding("too_few_maxima", "clusters", 0.0, "refuse", message)]
+    found = []
+    if best.largest_probability < OUTLIER:
+        message = "the largest value is none of the rest's kind: its cause has to be found, not extrapolated"
+        found.append(Finding("outlier", "probability", best.largest_probability, "refuse", message))
+    if best.anderson_darling > AD_LIMIT[best.method]:
+        message = "no generalised Pareto distribution fits the tail"
+        found.append(Finding("misfit", "Anderson-Darling", best.anderson_darling, "refuse", message))
+    lower = max(fit.level_interval_ns[0] for fit in (best, *others))
+    upper = min(fit.level_interval_ns[1] for fit in (best, *others))
+    if lower > upper:
+        message = "the level depends on the threshold or on the block size"
+        found.append(Finding("unstable", "gap between intervals in ns", lower - upper, "refuse", message))
+    if best.shape_interval and (best.shape > HEAVY or best.shape_interval[0] > 0):
+        low, high = best.shape_interval
+        message = (
+            f"the tail is heavy (shape {best.shape:.2f} [{low:.2f}, {high:.2f}]): ever longer runs show ever "
+            "later releases"
+        )
+        found.append(Finding("heavy_tail", "shape", best.shape, "info", message))
+    return found

@@ -1,0 +1,227 @@
+import math
+
+import numpy as np
+import pandas as pd
+import pyextremes
+import pytest
+from processes import CLUSTERED, INDEPENDENT, Process
+from rates import Rates, Sized
+from scipy.stats import genextreme, genpareto
+
+from rtmeter.statistics.evidence import Evidence, examine
+from rtmeter.statistics.extremes import AD_LIMIT, Extremes, extremes
+from rtmeter.statistics.models import ExtremeValue, Pareto, reduced
+from rtmeter.statistics.tail_fits import Fitted, anderson_darling, maxima_of, peaks_over
+from rtmeter.statistics.views import LATER
+
+MS = 1_000_000
+N = 60_000
+FAR = 10**12
+HOURS = N * MS / 3.6e12
+"""Length of a run."""
+
+EXPONENTIAL = Process("exponential")
+
+
+def of(values: np.ndarray, factor: float = 10.0) -> Extremes:
+    return extremes(values, MS, factor * len(values) * MS / 3.6e12, examine(values, MS, FAR))
+
+
+def refused(values: np.ndarray, factor: float = 10.0) -> set[str]:
+    found = of(values, factor)
+    assert found.upper_ns is None
+    return {finding.type for finding in found.refusals}
+
+
+@pytest.mark.parametrize("factor", [1, 10])
+@pytest.mark.parametrize("process", INDEPENDENT + CLUSTERED, ids=lambda process: process.name)
+def test_the_interval_covers_the_return_level(
+    process: Process, factor: int, generator: np.random.Generator, rates: Rates, sized: Sized
+) -> None:
+    runs = sized("runs", reduced=5, full=2000)
+    true_ns = process.level_ns(1 / (N * factor * process.extremal_index))
+    covered = answered = 0
+    for _ in range(runs):
+        found = of(process.draw(generator, N), factor)
+        if found.best is not None and not found.refusals:
+            answered += 1
+            lower, upper = found.best.level_interval_ns
+            covered += lower <= true_ns <= upper
+    what = f"{process.name}, {factor} times the run"
+    rates.at_most(0.10, runs - answered, runs, f"return levels refused, {what}")
+    rates.at_least(0.90, covered, answered, f"return levels covered, {what}")
+
+
+@pytest.mark.parametrize("shape", [-0.2, 0.0, 0.3])
+def test_peaks_agree_with_scipy_and_pyextremes(shape: float, generator: np.random.Generator) -> None:
+    values = (genpareto.rvs(shape, scale=50_000, size=20_000, random_state=generator)).astype(np.int64)
+    fit = peaks_over(values, 400, 10.0, 0.95)
+    assert fit is not None and fit.threshold_ns is not None
+    excesses = values[values > fit.threshold_ns] - fit.threshold_ns
+    c, _, scale = genpareto.fit(excesses, fit.shape, floc=0, scale=float(excesses.mean()))
+    assert fit.shape == pytest.approx(c, abs=0.01)
+    assert fit.level_ns == pytest.approx(fit.threshold_ns + genpareto.isf(1 / 4000, c, scale=scale), rel=0.01)
+    times = pd.date_range("2026-01-01", periods=len(values), freq="1s")
+    peaks = pd.Series(values, index=times, dtype=float)[values > fit.threshold_ns]
+    model = pyextremes.EVA.from_extremes(peaks, method="POT", threshold=fit.threshold_ns)
+    model.fit_model("MLE", "genpareto", {"floc": fit.threshold_ns})
+    theirs = model.get_return_value(10 * (times[-1] - times[0]).total_seconds(), "1s")[0]
+    assert fit.level_ns == pytest.approx(theirs, rel=0.02)
+
+
+@pytest.mark.parametrize("shape", [-0.2, 0.05, 0.3])
+def test_maxima_agree_with_scipy_and_pyextremes(shape: float, generator: np.random.Generator) -> None:
+    """SciPy's c is -xi."""
+    maxima = genextreme.rvs(-shape, loc=3e5, scale=5e4, size=200, random_state=generator).astype(np.int64)
+    values = np.zeros(200 * 100, dtype=np.int64)
+    values[50::100] = maxima
+    fit = maxima_of(values, 200, 10.0, 0.95)
+    assert fit is not None
+    c, loc, scale = genextreme.fit(maxima, -fit.shape, loc=float(np.median(maxima)), scale=5e4)
+    assert fit.shape == pytest.approx(-c, abs=0.01)
+    assert fit.level_ns == pytest.approx(genextreme.isf(1 / 2000, c, loc, scale), rel=0.01)
+    series = pd.Series(
+        maxima / 5e4, index=pd.date_range("2026-01-01", periods=200, freq="100s"), dtype=float, name="maxima"
+    )  # in units in which its optimiser finds the maximum
+    model = pyextremes.EVA.from_extremes(series, method="BM", block_size="100s")
+    model.fit_model("MLE", "genextreme")
+    assert fit.level_ns == pytest.approx(5e4 * model.get_return_value(200_000, "1s")[0], rel=0.02)
+
+
+def test_the_profile_interval_is_where_the_likelihood_has_dropped(generator: np.random.Generator) -> None:
+    model = Pareto(generator.exponential(1.0, 300), 3000.0)
+    lower, upper = Fitted(model, 0.95).level_interval(1.0, 0.0)
+    shapes = np.linspace(-0.6, 1.5, 4001)
+
+    def profile(level: float) -> float:
+        return min(model.nll(np.array([level, shape])) for shape in shapes)
+
+    best = min(profile(level) for level in np.linspace(lower, upper, 60))
+    for end in (lower, upper):
+        assert profile(end) - best == pytest.approx(1.9207, abs=0.05)
+
+
+def test_the_shape_s_interval_holds_the_shape(generator: np.random.Generator) -> None:
+    inside = 0
+    for _ in range(60):
+        excesses = genpareto.rvs(0.2, size=400, random_state=generator)
+        low, high = Fitted(Pareto(excesses / excesses.mean(), 4000.0), 0.95).shape_interval()
+        inside += low <= 0.2 <= high
+    assert inside >= 50
+
+
+@pytest.mark.parametrize("shape", [-0.4, 0.0, 0.5])
+def test_fits_of_the_right_model_seldom_pass_the_limit(
+    shape: float, generator: np.random.Generator, rates: Rates, sized: Sized
+) -> None:
+    runs = sized("runs", reduced=60, full=5000)
+    peaks = maxima = 0
+    for _ in range(runs):
+        excesses = genpareto.rvs(shape, size=400, random_state=generator)
+        peaks += (
+            anderson_darling(Fitted(Pareto(excesses / excesses.mean(), 1e3), 0.95).log_survival)
+            > AD_LIMIT["peaks"]
+        )
+        blocks = genextreme.rvs(-shape, size=200, random_state=generator)
+        maxima += anderson_darling(Fitted(ExtremeValue(blocks, 1e3), 0.95).log_survival) > AD_LIMIT["maxima"]
+    rates.at_most(0.01, peaks, runs, f"Pareto tails called no such, shape {shape}")
+    rates.at_most(0.01, maxima, runs, f"extreme value maxima called no such, shape {shape}")
+
+
+def test_anderson_darling_by_its_definition() -> None:
+    below = np.array([0.1, 0.4, 0.5, 0.9])
+    terms = [(2 * i - 1) * (math.log(below[i - 1]) + math.log(1 - below[4 - i])) for i in range(1, 5)]
+    assert anderson_darling(np.log(1 - below)) == pytest.approx(-4 - sum(terms) / 4)
+
+
+def test_the_reduced_level_is_continuous_at_shape_zero() -> None:
+    assert reduced(1000, 1e-9) == pytest.approx(math.log(1000))
+    assert reduced(1000, 2e-6) == pytest.approx(math.log(1000), rel=1e-4)
+
+
+def test_other_thresholds_and_blocks_are_shown(generator: np.random.Generator) -> None:
+    found = of(EXPONENTIAL.draw(generator, N))
+    assert [(fit.method, fit.extremes) for fit in found.others] == [
+        ("peaks", 200),
+        ("peaks", 800),
+        ("maxima", 100),
+        ("maxima", 200),
+    ]
+
+
+def test_a_heavy_tail_is_warned_of(generator: np.random.Generator) -> None:
+    found = of(Process("pareto").draw(generator, N))
+    assert "heavy_tail" in {finding.type for finding in found.findings} and not found.refusals
+
+
+def test_a_light_tail_is_not(generator: np.random.Generator) -> None:
+    values = np.rint(generator.uniform(0, 1e6, N)).astype(np.int64)
+    assert "heavy_tail" not in {finding.type for finding in of(values).findings}
+
+
+# Refusals.
+
+
+def test_beyond_ten_times_the_run(generator: np.random.Generator) -> None:
+    found = of(EXPONENTIAL.draw(generator, N), 10.5)
+    (finding,) = found.refusals
+    assert finding.type == "beyond_the_run"
+    assert "measure at least 1.05 min" in finding.message
+
+
+def test_within_the_run(generator: np.random.Generator) -> None:
+    assert refused(EXPONENTIAL.draw(generator, N), 0.01) == {"within_the_run"}
+
+
+def test_too_few(generator: np.random.Generator) -> None:
+    assert refused(EXPONENTIAL.draw(generator, 2_000)) == {"too_few_maxima"}
+    assert refused(EXPONENTIAL.draw(generator, 3)) >= {"too_few_samples", "too_few_maxima"}
+
+
+def test_too_few_clusters(generator: np.random.Generator) -> None:
+    values = EXPONENTIAL.draw(generator, N)
+    for start in generator.choice(N // 100, 30, replace=False) * 100:
+        values[start : start + 60] += 10**6
+    assert refused(values) & {"too_few_maxima", "mixture", "unstable", "misfit"}
+
+
+def test_what_drifts(generator: np.random.Generator) -> None:
+    assert "drift" in refused(EXPONENTIAL.draw(generator, N) + 2 * np.arange(N))
+
+
+def test_a_late_start(generator: np.random.Generator) -> None:
+    values = EXPONENTIAL.draw(generator, N)
+    values[:600] *= 5
+    assert "warm_up" in refused(values)
+
+
+def test_lost_releases(generator: np.random.Generator) -> None:
+    values = EXPONENTIAL.draw(generator, N)
+    values[1234] = LATER
+    assert "lost" in refused(values)
+
+
+def test_constant_data() -> None:
+    assert "constant" in refused(np.full(N, 7))
+
+
+def test_coarse_clocks(generator: np.random.Generator) -> None:
+    assert refused(EXPONENTIAL.draw(generator, N) // 100_000 * 100_000) == {"quantisation"}
+
+
+def test_a_mode_among_the_largest(generator: np.random.Generator) -> None:
+    values = EXPONENTIAL.draw(generator, N)
+    values[generator.random(N) < 0.003] += 2 * MS
+    assert refused(values) & {"mixture", "misfit"}
+
+
+def test_one_enormous_outlier(generator: np.random.Generator) -> None:
+    values = EXPONENTIAL.draw(generator, N)
+    values[4321] = 10**12
+    assert "outlier" in refused(values)
+
+
+def test_evidence_is_the_run_s(generator: np.random.Generator) -> None:
+    values = EXPONENTIAL.draw(generator, N)
+    found: Evidence = examine(values, MS, FAR)
+    assert extremes(values, MS, HOURS, found).upper_ns is not None
