@@ -79,9 +79,10 @@ def test_rtmeter_of_the_wheel_measures_with_its_own_probes(wheel: Path, tmp_path
 
 @pytest.mark.timeout(1000)
 def test_an_adapter_elsewhere_builds_against_the_installed_core(tmp_path: Path) -> None:
-    build, prefix, outside = tmp_path / "build", tmp_path / "prefix", tmp_path / "outside"
-    run("cmake", "-S", ROOT, "-B", build, "-G", "Ninja", f"-DCMAKE_INSTALL_PREFIX={prefix}")
-    run("cmake", "--build", build, "--target", "install")
+    build, prefix, outside = ROOT / "build" / "release", tmp_path / "prefix", tmp_path / "outside"
+    run("cmake", "--preset", "release", cwd=ROOT)
+    run("cmake", "--build", "--preset", "release", cwd=ROOT)
+    run("cmake", "--install", build, "--prefix", prefix)
     probes = {path.name for path in (prefix / "lib" / "rtmeter").iterdir()}
     assert probes == {f"rtmeter-probe-{name}" for name in OURS}
     assert (prefix / "share" / "rtmeter" / "package.xml").is_file()
