@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from null_runs import chunks_of, random_run
+from null_runs import anchor_of, chunks_of, random_run
 from null_simulator import Row, Script, simulate
 
 from rtmeter.model import ABSENT, IN_FLIGHT, STATUS_NAMES
@@ -40,13 +40,11 @@ class Block:
 
     @classmethod
     def of(cls, config: dict[str, Any], script: Script, reader: LogReader) -> Block:
-        first = next(reader.frames())[1]
-        shots = "armed_before_ns" in first
-        anchor = "armed_before_ns" if shots else "callback_ns" if "callback_ns" in first else "release_ns"
-        rows, counters = simulate(config | {"samples": len(script)}, script, int(first[anchor][0]))
+        anchor = anchor_of(config, reader)
+        rows, counters = simulate(config | {"samples": len(script)}, script, anchor)
         duration = len(script) * config["period_ns"]
-        if shots:
-            duration = rows[-1]["callback_ns"] - rows[0]["armed_before_ns"]
+        if config.get("mode") == "one_shot":
+            duration = rows[-1]["callback_ns"] - anchor
         return cls(rows, counters, duration)
 
     def assert_repeated(self, reader: LogReader, end: int | None = None) -> int:

@@ -123,6 +123,16 @@ def run_probe(folder: Path, config: dict[str, Any], script: Script) -> LogReader
     return reader
 
 
+def anchor_of(config: dict[str, Any], reader: LogReader) -> int:
+    """The moment of the log that the simulator starts from."""
+    name = "release_ns"
+    if config.get("mode") == "one_shot":
+        name = "armed_before_ns"
+    elif config.get("mode") == "periodic" and config["drive"] != "sleep_then_spin_some":
+        name = "callback_ns"
+    return int(next(reader.frames())[1][name][0])
+
+
 def chunks_of(reader: LogReader) -> Iterator[dict[str, np.ndarray]]:
     """The rows as a summary reads them."""
     for first, columns in reader.frames():

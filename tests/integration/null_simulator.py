@@ -20,7 +20,7 @@ def simulate(config: dict[str, Any], script: Script, anchor: int) -> tuple[list[
     """The rows of a run that nothing interrupts, and its reply counters.
 
     ``anchor``, which no definition fixes, is the first release; for one-shot timers the moment the first
-    shot is armed, for periodic ones the first callback.
+    shot is armed, for periodic ones that nobody sleeps for the first callback.
     """
     config = config | {"overrun": overrun_of(config)}
     inputs = [script[k % len(script)] for k in range(config["warm_up"] + config["samples"])]
@@ -110,15 +110,15 @@ def ticks_of(config: dict[str, Any]) -> str:
     return str(config.get("options", {}).get("ticks", default))
 
 
-def periodic(config: dict[str, Any], script: Script, first_callback: int) -> list[Row]:
+def periodic(config: dict[str, Any], script: Script, anchor: int) -> list[Row]:
     """Which release each callback serves, by what the timer reports or by what is declared of it."""
     releases, warm_up, period = config["warm_up"] + config["samples"], config["warm_up"], config["period_ns"]
     jumps = ticks_of(config) == "jumps"
     slept = config["drive"] == "sleep_then_spin_some"
     reported = config.get("options", {}).get("report") != "none" and not slept
     first_tick, first_fire = next(fires(config, script))
-    origin = first_callback - first_fire  # the release of tick 0
-    t0 = origin if slept else origin + first_tick * period if reported else first_callback
+    origin = anchor if slept else anchor - first_fire  # the release of tick 0
+    t0 = origin if slept else origin + first_tick * period if reported else anchor
     rows: list[Row] = []
     free: int | None = None
     for tick, fire in fires(config, script):

@@ -62,6 +62,7 @@ def report(config: dict[str, Any], rows: list[Row]) -> None:
             row |= {"reported_expected_ns": due, "reported_actual_ns": row["callback_ns"]}
 
 
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("kind", KINDS)
 def test_command_line(kind: str, tmp_path: Path, sized: Any) -> None:
     for seed in range(sized("runs", reduced=1, full=10)):

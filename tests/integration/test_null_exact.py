@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from null_runs import KINDS, assert_same_summary, chunks_of, random_run, run_probe
+from null_runs import KINDS, anchor_of, assert_same_summary, chunks_of, random_run, run_probe
 from null_simulator import Row, simulate
 
 import definitions
@@ -19,13 +19,6 @@ from rtmeter.model import ABSENT, STATUS_NAMES, WARM_UP_FLAG, Requirement
 from rtmeter.samples import LogReader
 from rtmeter.statistics.summary import summarise
 from rtmeter.verdict import judge
-
-
-def anchor_of(reader: LogReader) -> int:
-    """The first release, the moment the first shot was armed, or a periodic timer's first callback."""
-    names = ("armed_before_ns", "callback_ns", "release_ns")
-    name = next(name for name in names if name in reader.columns)
-    return int(next(c[name][c[name] != ABSENT][0] for _, c in reader.frames()))
 
 
 def assert_same_rows(reader: LogReader, wanted: list[Row]) -> None:
@@ -58,7 +51,7 @@ def prove(folder: Path, kind: str, seed: int, samples: int) -> None:
     rng = random.Random(f"{kind} {seed}")
     config, script = random_run(kind, rng, samples)
     reader = run_probe(folder, config, script)
-    rows, counters = simulate(config, script, anchor_of(reader))
+    rows, counters = simulate(config, script, anchor_of(config, reader))
     assert_same_rows(reader, rows)
     if config["measurement"] == "roundtrip":
         assert {name: reader.meta["counters"][name] for name in counters} == counters
@@ -81,6 +74,7 @@ def prove(folder: Path, kind: str, seed: int, samples: int) -> None:
     assert found == definitions.misses(meta, rows, deadline)
 
 
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("kind", KINDS)
 def test_random_scripts(kind: str, tmp_path: Path, sized: Any) -> None:
     for seed in range(sized("scripts", reduced=25, full=500)):
