@@ -119,7 +119,9 @@ typedef struct rtm_timer_traits {
   int32_t reports_monotonic;  /* 1: reported times are CLOCK_MONOTONIC (or the scripted clock) */
 } rtm_timer_traits;
 
-/* Handles are the adapter's own pointers; `self` is what start() gave.
+/* Handles are the adapter's own pointers; `self` is what start() gave. The thread that calls start() and
+ * creates everything is also the one that arms and spins; in an open-loop round trip a second thread
+ * waits for replies while the first publishes.
  *
  * Keys that describe() should put: before start (self is NULL) name, version, middleware,
  * middleware_version, measures (one of wakeup, timer.one_shot, timer.periodic, roundtrip, cycle; the
@@ -157,7 +159,8 @@ typedef struct rtm_adapter {
   int (*wait)(void* self, int64_t timeout_ns);                                     /* [measured path] */
   /* Dispatches what is ready; does not block. */
   int (*spin_some)(void* self);                                                    /* [measured path] */
-  /* Makes spin() and wait() return, from any thread and from within a callback. */
+  /* Makes spin() and wait() return, from any thread and from within a callback. One that comes just
+   * before spin() or wait() is called is not lost: that call returns at once. */
   void (*interrupt)(void* self);
 } rtm_adapter;
 
