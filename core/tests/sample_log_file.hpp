@@ -69,7 +69,8 @@ inline SampleLog read_sample_log(const std::string& path) {
     Frame frame{file[at + 4], little_endian<std::uint64_t>(file, at + 8),
                 little_endian<std::uint32_t>(file, at + 16), file.substr(at + 32, bytes)};
     if (frame.kind == 'R') {
-      std::string planes(ZSTD_getFrameContentSize(file.data() + at + 32, bytes), '\0');
+      const auto content_bytes = ZSTD_getFrameContentSize(file.data() + at + 32, bytes);
+      std::string planes(static_cast<std::size_t>(content_bytes), '\0');
       EXPECT_EQ(ZSTD_decompress(planes.data(), planes.size(), file.data() + at + 32, bytes), planes.size());
       frame.content = planes;
     }
