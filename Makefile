@@ -93,8 +93,8 @@ sanitize: packages-test build-asan build-tsan ## Test the core under the address
 
 .PHONY: cross
 cross: packages-cross build-cross-aarch64 build-cross-armhf ## Cross-build for ARM and test under qemu
-	@ctest --preset cross-aarch64
-	@ctest --preset cross-armhf
+	@tools/cross-test.sh aarch64
+	@tools/cross-test.sh armhf
 
 .PHONY: bench
 bench: packages-bench venv build-bench ## Run the benchmarks of docs/benchmarks.md
