@@ -116,6 +116,7 @@ def test_a_failed_cell_shows_its_error_and_remedy(folder):
 def test_made_up_times_are_called_that(folder):
     page = page_of(write_cell(folder, Made(changes={"clock": {"id": "scripted"}})))
     assert "Scripted clock: the delays are made up, they test rtmeter itself." in page.text
+    assert "on the target itself" not in page.text
 
 
 def test_a_machine_of_its_own_is_not_called_unfit(folder):
@@ -139,14 +140,18 @@ def test_every_thread_is_listed(folder):
 
 def test_an_interrupted_cell_is_marked(folder):
     page = page_of(write_cell(folder, Made(changes={"status": "interrupted"})))
-    assert "interrupted" in page.text
+    assert "The run was interrupted: what it measured until then is judged." in page.text
     assert len(page.plots) == 3
 
 
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"counters": {"overflow": 12}}, "12 rows were lost to a full ring"),
+        ({"counters": {"overflow": 12}}, "The data are invalid: 12 rows were lost to a full ring."),
+        (
+            {"warnings": [{"type": "samples_do_not_add_up", "message": "row k = 7 is missing"}]},
+            "The data are invalid: row k = 7 is missing.",
+        ),
         ({"missing": [[500, 899]]}, "k = 500 to 899"),
         ({"missing": [[500, None]]}, "k = 500 to the end"),
     ],
@@ -190,7 +195,9 @@ def test_a_damaged_cell_json_is_shown_as_damage(folder, content, says):
         ("version", 2),
         ("config", {"period_ns": "soon"}),
         ("config", {"period_ns": 0}),
+        ("config", {"period_ns": 2**70}),
         ("config", {}),
+        ("requirement", {"deadline_ns": 1000, "miss_ratio": -1}),
         ("threads", {"client": ["x"]}),
         ("summary", {"quantities": {"latency": {"per_release": {"n": "many"}}}}),
         ("warnings", "none"),

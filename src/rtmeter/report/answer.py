@@ -38,6 +38,9 @@ _WHERE_TO_LOOK = {
     ("timer", "lost"): "find out why shots never fired: see what the middleware printed.",
 }
 
+_INVALIDATING = {"ring_overflow", "damaged_log", "samples_do_not_add_up"}
+"""Warnings that make a cell's data invalid."""
+
 _MOST_SENTENCES = 3
 
 
@@ -80,11 +83,12 @@ def _sentence(text: str) -> str:
 
 
 def _why_invalid(file: CellFile) -> str:
+    for doubt in file.warnings:
+        if doubt.type in _INVALIDATING:
+            return doubt.message
     if overflow := file.counters.get("overflow"):
         return f"{overflow} rows were lost to a full ring"
-    if file.missing:
-        return "rows are missing from a damaged log"
-    return file.verdict.reason if file.verdict else "see its warnings"
+    return "rows are missing from a damaged log" if file.missing else "see its warnings"
 
 
 def _headline(cell: Cell) -> str:
@@ -139,6 +143,8 @@ def _limits(cells: Sequence[Cell]) -> Iterator[str]:
         yield reason(worst) if alone else f"{worst.id}: {reason(worst)}"
     yield from _maximum(worst, len(cells))
     for cell in cells:
+        if cell.state == "interrupted":
+            yield "The run was interrupted: what it measured until then is judged."
         if cell.file:
             if why := unfit(cell.file):
                 yield _sentence(why)
@@ -164,12 +170,16 @@ def _maximum(cell: Cell, cells: int) -> Iterator[str]:
 
 def unfit(file: CellFile) -> str | None:
     """Why a cell's numbers are unfit for absolute claims; None if they are not."""
-    if file.clock.get("id") == "scripted":
+    if _scripted(file):
         return "scripted clock: the delays are made up, they test rtmeter itself"
     kind = file.machine.get("virtual_machine")
     if kind in (None, False, "", "none"):
         return None
     return f"virtual machine ({'of unknown kind' if kind is True else kind}): unfit for absolute claims"
+
+
+def _scripted(file: CellFile) -> bool:
+    return file.clock.get("id") == "scripted"
 
 
 def _next(cells: Sequence[Cell]) -> Iterator[str]:
@@ -183,7 +193,7 @@ def _next(cells: Sequence[Cell]) -> Iterator[str]:
     for cell in cells:
         if cell.file:
             yield from (_sentence(doubt.hint) for doubt in cell.file.warnings if doubt.hint)
-    if any(cell.file and unfit(cell.file) for cell in cells):
+    if any(cell.file and unfit(cell.file) and not _scripted(cell.file) for cell in cells):
         yield "Repeat it on the target itself before claiming absolute numbers."
 
 

@@ -11,6 +11,9 @@ from rtmeter import store
 from rtmeter.errors import RtmeterError
 from rtmeter.model import Measurement
 
+Nanoseconds = Annotated[int, Field(gt=0, lt=2**56)]
+"""A duration of a setting; at most two years."""
+
 Time = int | float | Literal["lost"] | None
 """Nanoseconds; ``lost`` where a statistic falls on a lost release; None where there is none."""
 
@@ -46,9 +49,9 @@ class Failure(_Part):
 class Asked(_Part):
     """The requirement."""
 
-    deadline_ns: int = Field(gt=0)
-    miss_ratio: float | None = None
-    confidence: float = 0.95
+    deadline_ns: Nanoseconds
+    miss_ratio: float | None = Field(default=None, gt=0, lt=1)
+    confidence: float = Field(default=0.95, gt=0, lt=1)
 
 
 class Judged(_Part):
@@ -61,7 +64,7 @@ class Judged(_Part):
     late: int = 0
     skipped: int = 0
     lost: int = 0
-    upper: float | None = None
+    upper: float | None = Field(default=None, ge=0, le=1)
     more_samples: int | None = None
 
 
@@ -93,10 +96,10 @@ class Config(BaseModel):
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
-    period_ns: int | None = Field(default=None, gt=0)
-    timeout_ns: int | None = Field(default=None, gt=0)
-    deadline_ns: int | None = Field(default=None, gt=0)
-    warm_up: int = Field(default=0, ge=0)
+    period_ns: Nanoseconds | None = None
+    timeout_ns: Nanoseconds | None = None
+    deadline_ns: Nanoseconds | None = None
+    warm_up: int = Field(default=0, ge=0, lt=2**48)
     in_flight: str | None = None
 
 
