@@ -26,7 +26,7 @@ class Plan:
 
 
 def miss_ratio_bounds(
-    misses: int, n: int, confidence: float, design_effect: float = 1.0
+    misses: float, n: float, confidence: float, design_effect: float = 1.0
 ) -> tuple[float, float]:
     """Lower and upper one-sided bound of the miss ratio; (0, 1) without releases."""
     if n == 0:

@@ -1,0 +1,146 @@
+"""Is B better or worse than A? Shifts of quantiles and of the miss ratio, with intervals that hold together.
+
+Each quantity has an interval in each run; their difference has the interval that follows from both ends
+(MOVER: Zou and Donner, Statistics in Medicine 27, 2008). The intervals are widened so that all of them hold
+at once with the stated confidence (Bonferroni): two runs of one distribution are rarely called different.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.special import stdtrit
+
+from rtmeter.statistics.quantiles import COMPARED, Estimate, miss_ratio, quantiles
+from rtmeter.statistics.quantities import Ints
+from rtmeter.statistics.trend import Floats
+
+Outcome = Literal["improved", "worse", "no evidence", "not enough data"]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimates:
+    """What a comparison needs of a run: n, and by name (``p99.9``, ``miss_ratio``) each quantity's value
+    and interval, widened so that the differences of all hold together at ``confidence``."""
+
+    n: int
+    confidence: float
+    quantities: dict[str, Estimate]
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """The difference B - A of one quantity (``p99.9`` in ns, ``miss_ratio``): A's and B's values, the
+    difference, its two-sided interval, and what it says. Ends are NaN if a run is too short."""
+
+    quantity: str
+    a: float
+    b: float
+    difference: float
+    lower: float
+    upper: float
+
+    @property
+    def outcome(self) -> Outcome:
+        """Of this quantity alone."""
+        if math.isnan(self.lower) or math.isnan(self.upper):
+            return "not enough data"
+        if self.lower > 0:
+            return "worse"
+        return "improved" if self.upper < 0 else "no evidence"
+
+    @property
+    def relative(self) -> float:
+        """The difference as a share of A; NaN if A is zero or negative."""
+        return self.difference / self.a if self.a > 0 else math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The shifts of all quantities, which hold together at ``confidence``. ``pairs``: how many pairs of
+    runs they come from; 0 if from one run each, whose difference from run to run is not seen."""
+
+    confidence: float
+    shifts: tuple[Shift, ...]
+    pairs: int
+
+    @property
+    def outcome(self) -> Outcome:
+        """Worse if anything is, else improved if anything is."""
+        outcomes = {shift.outcome for shift in self.shifts}
+        for outcome in ("worse", "improved", "no evidence"):
+            if outcome in outcomes:
+                return outcome
+        return "not enough data"
+
+
+def estimates(
+    values: Ints, deadline_ns: int | None, confidence: float = 0.95, percents: Sequence[str] = COMPARED
+) -> Estimates:
+    """The estimates of a run (ns per release in order, shape (n,), LATER where lost); with a deadline
+    also that of the miss ratio."""
+    shared = _shared(confidence, len(percents) + (deadline_ns is not None))
+    found = {f"p{percent}": one for percent, one in quantiles(values, percents, shared).items()}
+    if deadline_ns is not None:
+        found["miss_ratio"] = miss_ratio(values, deadline_ns, shared)
+    return Estimates(len(values), confidence, found)
+
+
+def compare(pairs: Sequence[tuple[Estimates, Estimates]]) -> Comparison:
+    """A and B of one pair of runs, or of pairs that were measured interleaved; all hold the same
+    quantities."""
+    names = pairs[0][0].quantities
+    several = len(pairs) if len(pairs) > 1 else 0
+    return Comparison(pairs[0][0].confidence, tuple(shift(name, pairs) for name in names), several)
+
+
+def shift(
+    quantity: str, pairs: Sequence[tuple[Estimates, Estimates]], factor: float = 1.0, allowance: float = 0.0
+) -> Shift:
+    """B's quantity less ``factor`` times A's and an ``allowance``.
+
+    Of one pair the interval follows from both runs' own. Of several it is Student's over the pairs: what
+    differs from run to run is in it, and what both runs of a pair share is not.
+    """
+    known = [(a.quantities[quantity], b.quantities[quantity]) for a, b in pairs]
+    first, second = (np.array([run.value for run in runs]) for runs in zip(*known, strict=True))
+    differences = [_less(b, factor * a) - allowance for a, b in zip(first, second, strict=True)]
+    difference = float(np.mean(differences))
+    if len(pairs) == 1:
+        lower, upper = mover(known[0][0].times(factor), known[0][1])
+        lower, upper = lower - allowance, upper - allowance
+    else:
+        reach = _student(np.array(differences), _shared(pairs[0][0].confidence, len(pairs[0][0].quantities)))
+        lower, upper = difference - reach, difference + reach
+    return Shift(quantity, float(first.mean()), float(second.mean()), difference, lower, upper)
+
+
+def mover(a: Estimate, b: Estimate) -> tuple[float, float]:
+    """The interval of b - a."""
+    difference = _less(b.value, a.value)
+    lower = difference - math.hypot(_less(b.value, b.lower), _less(a.upper, a.value))
+    upper = difference + math.hypot(_less(b.upper, b.value), _less(a.value, a.lower))
+    return lower, upper
+
+
+def _shared(confidence: float, count: int) -> float:
+    """The confidence each of ``count`` intervals needs for all to hold at ``confidence``."""
+    return 1 - (1 - confidence) / count
+
+
+def _less(b: float, a: float) -> float:
+    """b - a, where two lost releases do not differ."""
+    return 0.0 if b == a else float(b - a)
+
+
+def _student(differences: Floats, confidence: float) -> float:
+    """Half the width of Student's interval of the mean; NaN if a run's release was lost."""
+    if not np.isfinite(differences).all():
+        return math.nan
+    count = len(differences)
+    student = float(stdtrit(count - 1, (1 + confidence) / 2))
+    return student * float(differences.std(ddof=1)) / math.sqrt(count)

@@ -1,0 +1,214 @@
+import math
+
+import numpy as np
+import pytest
+from processes import CLUSTERED, INDEPENDENT, Process
+from rates import Rates, Sized
+
+from rtmeter.errors import RtmeterError
+from rtmeter.statistics.compare import Comparison, Estimates, compare, estimates
+from rtmeter.statistics.gate import judge_gate, parse_gate
+from rtmeter.statistics.pooling import pooling
+from rtmeter.statistics.views import LATER
+
+N = 60_000
+TEN_MINUTES = 600_000
+DEADLINE = 400_000
+EXPONENTIAL = Process("exponential")
+
+
+def draw(generator: np.random.Generator, factor: float = 1.0, n: int = N) -> np.ndarray:
+    return np.rint(EXPONENTIAL.draw(generator, n) * factor).astype(np.int64)
+
+
+def pair(generator: np.random.Generator, factor: float) -> tuple[Estimates, Estimates]:
+    return estimates(draw(generator), DEADLINE), estimates(draw(generator, factor), DEADLINE)
+
+
+def outcomes(found: Comparison) -> dict[str, str]:
+    return {shift.quantity: shift.outcome for shift in found.shifts}
+
+
+@pytest.mark.parametrize("process", INDEPENDENT + CLUSTERED, ids=lambda process: process.name)
+def test_runs_of_one_distribution_are_seldom_called_different(
+    process: Process, generator: np.random.Generator, rates: Rates, sized: Sized
+) -> None:
+    runs = sized("pairs", reduced=25, full=2000)
+    deadline = round(process.level_ns(1e-3))
+    different = 0
+    for _ in range(runs):
+        both = (
+            estimates(process.draw(generator, N), deadline),
+            estimates(process.draw(generator, N), deadline),
+        )
+        different += compare([both]).outcome in ("worse", "improved")
+    rates.at_most(0.05, different, runs, f"two runs of one distribution called different, {process.name}")
+
+
+@pytest.mark.parametrize("process", INDEPENDENT, ids=lambda process: process.name)
+def test_ten_percent_more_at_p999_is_found_in_ten_minutes(
+    process: Process, generator: np.random.Generator, rates: Rates, sized: Sized
+) -> None:
+    runs = sized("pairs", reduced=5, full=2000)
+    found = 0
+    for _ in range(runs):
+        a = process.draw(generator, TEN_MINUTES)
+        b = process.draw(generator, TEN_MINUTES)
+        late = b > process.level_ns(0.01)
+        b[late] = np.rint(b[late] * 1.1).astype(np.int64)
+        found += outcomes(compare([(estimates(a, None), estimates(b, None))]))["p99.9"] == "worse"
+    rates.at_least(0.90, found, runs, f"10 % at p99.9 found in 10 minutes of 1 kHz, {process.name}")
+
+
+def test_what_is_later_is_worse_and_what_is_earlier_improved(generator: np.random.Generator) -> None:
+    slower, faster = compare([pair(generator, 1.3)]), compare([pair(generator, 0.7)])
+    assert slower.outcome == "worse" and outcomes(slower)["p50"] == "worse"
+    assert faster.outcome == "improved" and outcomes(faster)["miss_ratio"] == "improved"
+    assert slower.pairs == 0
+
+
+def test_worse_anywhere_is_worse(generator: np.random.Generator) -> None:
+    b = draw(generator, 0.8)
+    b[generator.random(N) < 0.01] += 10**7
+    found = compare([(estimates(draw(generator), DEADLINE), estimates(b, DEADLINE))])
+    assert found.outcome == "worse" and outcomes(found)["p50"] == "improved"
+
+
+def test_the_shift_is_stated_with_its_interval(generator: np.random.Generator) -> None:
+    shift = {s.quantity: s for s in compare([pair(generator, 1.2)]).shifts}["p90"]
+    assert shift.lower < 0.2 * EXPONENTIAL.level_ns(0.1) < shift.upper
+    assert shift.relative == pytest.approx(0.2, abs=0.05)
+
+
+def test_three_samples_are_not_enough() -> None:
+    few = estimates(np.array([1, 2, 3]), None)
+    assert compare([(few, few)]).outcome == "not enough data"
+
+
+def test_equal_constant_runs_do_not_differ() -> None:
+    a, b = (estimates(np.full(N, value), DEADLINE) for value in (5_000, 6_000))
+    assert compare([(a, a)]).outcome == "no evidence"
+    assert compare([(a, b)]).outcome == "worse"
+
+
+def test_losses_are_worse(generator: np.random.Generator) -> None:
+    lossy = draw(generator)
+    lossy[generator.random(N) < 0.05] = LATER
+    found = compare([(estimates(draw(generator), DEADLINE), estimates(lossy, DEADLINE))])
+    assert outcomes(found)["p99"] == "worse" and outcomes(found)["miss_ratio"] == "worse"
+
+
+def test_all_lost_twice_does_not_differ() -> None:
+    lost = estimates(np.full(N, LATER), DEADLINE)
+    assert compare([(lost, lost)]).outcome == "no evidence"
+
+
+# Interleaved pairs.
+
+
+def test_pairs_see_through_what_both_runs_share(generator: np.random.Generator) -> None:
+    pairs = []
+    for offset in (0, 200_000, 50_000, 400_000, 100_000, 300_000):
+        a, b = draw(generator, n=20_000) + offset, draw(generator, n=20_000) + offset + 10_000
+        pairs.append((estimates(a, None, percents=("50",)), estimates(b, None, percents=("50",))))
+    (shift,) = compare(pairs).shifts
+    assert shift.outcome == "worse" and shift.difference == pytest.approx(10_000, rel=0.1)
+    assert compare(pairs).pairs == 6
+
+
+def test_pairs_see_that_runs_differ_anyway(generator: np.random.Generator) -> None:
+    pairs = []
+    for first, second in ((0, 40_000), (50_000, 10_000), (20_000, 60_000), (70_000, 30_000)):
+        a, b = draw(generator, n=20_000) + first, draw(generator, n=20_000) + second
+        pairs.append((estimates(a, None), estimates(b, None)))
+    assert compare(pairs[:1]).outcome == "worse"
+    assert compare(pairs).outcome == "no evidence"
+
+
+# Gates.
+
+
+@pytest.mark.parametrize(
+    ("text", "quantity", "factor", "allowance"),
+    [
+        ("p99.9<+5%", "p99.9", 1.05, 0),
+        ("p50 < +10us", "p50", 1.0, 10_000),
+        ("p99<-1ms", "p99", 1.0, -1_000_000),
+        ("p99.99<-20%", "p99.99", 0.8, 0),
+        ("miss_ratio<+1e-6", "miss_ratio", 1.0, 1e-6),
+        ("miss_ratio<+50%", "miss_ratio", 1.5, 0),
+    ],
+)
+def test_gates_are_read(text: str, quantity: str, factor: float, allowance: float) -> None:
+    gate = parse_gate(text)
+    assert (gate.quantity, gate.allowance) == (quantity, allowance)
+    assert gate.factor == pytest.approx(factor)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["p100<+5%", "p0<+5%", "max<+5%", "p99", "p99<5%", "p99>+5%", "p99<+5", "p99<+x%", "", "p99<+nan%"],
+)
+def test_what_is_no_gate_is_refused_with_a_remedy(text: str) -> None:
+    with pytest.raises(RtmeterError) as error:
+        parse_gate(text)
+    assert error.value.field == "gate" and error.value.value == text and error.value.remedy
+
+
+def test_a_gate_passes_fails_or_cannot_tell(generator: np.random.Generator) -> None:
+    def judged(text: str, factor: float) -> str:
+        return judge_gate(parse_gate(text), [pair(generator, factor)]).outcome
+
+    assert judged("p90<+20%", 1.0) == "pass"
+    assert judged("p90<+20%", 1.5) == "fail"
+    assert judged("p90<+20%", 1.2) == "inconclusive"
+    assert judged("p90<+30us", 1.1) == "pass"
+    assert judged("p90<+1us", 1.3) == "fail"
+    assert judged("p90<-10%", 0.7) == "pass"
+    assert judged("miss_ratio<+0.01", 1.0) == "pass"
+    assert judged("miss_ratio<+0.01", 2.0) == "fail"
+
+
+def test_a_gate_judges_pairs_together(generator: np.random.Generator) -> None:
+    pairs = [pair(generator, 1.0) for _ in range(6)]
+    found = judge_gate(parse_gate("p90<+10%"), pairs)
+    assert found.outcome == "pass" and found.excess.upper < 0
+
+
+def test_a_gate_without_data_cannot_tell() -> None:
+    few = estimates(np.array([1, 2, 3]), None)
+    found = judge_gate(parse_gate("p99.9<+5%"), [(few, few)])
+    assert found.outcome == "inconclusive" and math.isnan(found.excess.upper)
+
+
+# Pooling.
+
+
+def test_runs_alike_are_pooled(generator: np.random.Generator) -> None:
+    found = pooling([draw(generator) for _ in range(4)], margin=0.15)
+    assert found.outcome == "equivalent"
+
+
+def test_runs_that_differ_are_not(generator: np.random.Generator) -> None:
+    found = pooling([draw(generator), draw(generator, 1.5), draw(generator)], margin=0.15)
+    assert found.outcome == "different"
+    assert found.furthest is not None and 1 in found.furthest[:2]
+
+
+def test_too_little_data_shows_no_equivalence(generator: np.random.Generator) -> None:
+    assert pooling([draw(generator, n=300) for _ in range(2)], margin=0.05).outcome == "not shown"
+
+
+def test_unequal_runs_are_seldom_pooled(generator: np.random.Generator, rates: Rates, sized: Sized) -> None:
+    """At the margin's border: the worst case."""
+    runs = sized("pairs", reduced=60, full=2000)
+    wrong = sum(
+        pooling([draw(generator, n=10_000), draw(generator, 1.105 / 0.95, n=10_000)], margin=0.15).outcome
+        == "equivalent"
+        for _ in range(runs)
+    )
+    rates.at_most(0.05, wrong, runs, "runs apart by the margin pooled")
+
+
+def test_one_run_is_itself(generator: np.random.Generator) -> None:
+    assert pooling([draw(generator)], margin=0.1).outcome == "equivalent"

@@ -1,0 +1,108 @@
+import math
+
+import numpy as np
+import pytest
+from hdrh.histogram import HdrHistogram
+from processes import CLUSTERED, INDEPENDENT, Process
+from rates import Rates, Sized
+from scipy.stats import quantile_test
+
+from rtmeter.statistics.quantiles import COMPARED, design_effect, miss_ratio, quantiles
+from rtmeter.statistics.views import LATER
+
+N = 60_000
+EXPONENTIAL = Process("exponential")
+
+
+def test_quantiles_are_exact_order_statistics(generator: np.random.Generator) -> None:
+    values = EXPONENTIAL.draw(generator, 1000)
+    ordered = np.sort(values)
+    found = quantiles(values, ("50", "90", "99.9"), 0.95)
+    assert found["50"].value == ordered[499]
+    assert found["90"].value == ordered[899]
+    assert found["99.9"].value == ordered[998]
+
+
+def test_quantiles_agree_with_hdrhistogram(generator: np.random.Generator) -> None:
+    """Three digits; it takes the value at or above the percentile."""
+    values = EXPONENTIAL.draw(generator, N) + 1
+    histogram = HdrHistogram(1, 10**10, 3)
+    for value in values.tolist():
+        histogram.record_value(value)
+    for percent, found in quantiles(values, COMPARED, 0.95).items():
+        assert histogram.get_value_at_percentile(float(percent)) == pytest.approx(found.value, rel=2e-3)
+
+
+@pytest.mark.parametrize("percent", ["50", "99", "99.9"])
+def test_intervals_agree_with_scipy(percent: str) -> None:
+    """On values spread so evenly over the run that nothing looks dependent."""
+    values = np.argsort(np.argsort(np.arange(N) * (np.sqrt(5) / 2 - 0.5) % 1))
+    found = quantiles(values, (percent,), 0.95)[percent]
+    theirs = quantile_test(values, q=0, p=float(percent) / 100).confidence_interval(0.95)
+    ordered = np.sort(values)
+    ours_at, theirs_at = (
+        np.searchsorted(ordered, ends) for ends in ((found.lower, found.upper), (theirs.low, theirs.high))
+    )
+    assert found.design_effect == 1
+    assert np.abs(ours_at - theirs_at).max() <= 2
+
+
+@pytest.mark.parametrize("process", [*INDEPENDENT, *CLUSTERED[::4]], ids=lambda process: process.name)
+@pytest.mark.parametrize("percent", ["50", "99", "99.9"])
+def test_intervals_cover_the_quantile(
+    process: Process, percent: str, generator: np.random.Generator, rates: Rates, sized: Sized
+) -> None:
+    runs = sized("runs", reduced=40, full=2000)
+    true_ns = process.level_ns(1 - float(percent) / 100)
+    covered = 0
+    for _ in range(runs):
+        found = quantiles(process.draw(generator, N), (percent,), 0.95)[percent]
+        covered += found.lower <= round(true_ns) <= found.upper
+    bound = 0.94 if process.extremal_index == 1 else 0.92
+    rates.at_least(bound, covered, runs, f"p{percent} covered, {process.name}")
+
+
+def test_a_moving_block_bootstrap_agrees(generator: np.random.Generator) -> None:
+    """Kunsch, Annals of Statistics 17, 1989: blocks of 200 releases, drawn with replacement."""
+    values = Process("exponential", 0.4).draw(generator, N)
+    starts = generator.integers(0, N - 200, (400, N // 200))
+    resampled = np.array([np.quantile(values[row[:, None] + np.arange(200)], 0.99) for row in starts])
+    found = quantiles(values, ("99",), 0.95)["99"]
+    width = np.quantile(resampled, 0.975) - np.quantile(resampled, 0.025)
+    assert found.upper - found.lower == pytest.approx(width, rel=0.25)
+
+
+def test_a_short_run_has_no_interval_far_out(generator: np.random.Generator) -> None:
+    found = quantiles(EXPONENTIAL.draw(generator, 3), COMPARED, 0.95)
+    assert math.isnan(found["99.9"].upper) and math.isnan(found["50"].lower)
+
+
+def test_lost_releases_are_later_than_any(generator: np.random.Generator) -> None:
+    values = EXPONENTIAL.draw(generator, N)
+    values[: N // 50] = LATER
+    found = quantiles(values, ("50", "99"), 0.95)
+    assert math.isfinite(found["50"].value)
+    assert found["99"].value == found["99"].lower == math.inf
+
+
+def test_independent_values_have_no_design_effect(generator: np.random.Generator) -> None:
+    values = EXPONENTIAL.draw(generator, N)
+    for tail in (0.5, 0.1, 0.01, 0.001):
+        assert design_effect(values, round(EXPONENTIAL.level_ns(tail))) == pytest.approx(1, abs=0.3)
+
+
+def test_blocks_show_dependence_in_the_middle(generator: np.random.Generator) -> None:
+    level = np.repeat(generator.normal(0, 30_000, N // 50), 50)
+    values = np.rint(EXPONENTIAL.draw(generator, N) + level).astype(np.int64)
+    assert design_effect(values, int(np.median(values))) > 3
+
+
+def test_all_or_none_above_the_limit() -> None:
+    assert design_effect(np.full(N, 5), 4) == design_effect(np.full(N, 5), 5) == 1
+
+
+def test_the_miss_ratio_and_its_interval(generator: np.random.Generator) -> None:
+    values = EXPONENTIAL.draw(generator, N)
+    found = miss_ratio(values, round(EXPONENTIAL.level_ns(1e-3)), 0.95)
+    assert found.lower < 1e-3 < found.upper
+    assert found.value == pytest.approx(np.mean(values > EXPONENTIAL.level_ns(1e-3)))
