@@ -183,7 +183,7 @@ def find_cells(path: Path) -> list[Path]:
     cells = [file.parent for file in path.rglob(CELL) if is_cell(file.parent)]
     if not cells:
         raise RtmeterError(
-            "holds no cell" if path.is_dir() else "is not there",
+            "holds no cell" if path.exists() else "is not there",
             field="path",
             value=str(path),
             remedy="give a folder that `rtmeter measure` or `rtmeter run` wrote",
@@ -225,11 +225,12 @@ def connect(path: Path) -> duckdb.DuckDBPyConnection:
     """
     import duckdb
 
-    files = [str(cell / SAMPLES) for cell in find_cells(path) if (cell / SAMPLES).is_file()]
+    root = path.resolve()
+    files = [str(cell / SAMPLES) for cell in find_cells(root) if (cell / SAMPLES).is_file()]
     if not files:
         raise RtmeterError("holds no samples", field="path", value=str(path), remedy="measure again")
     connection = duckdb.connect()
-    around = len(f"{path}/"), len(f"/{SAMPLES}")
+    around = len(f"{root}/"), len(f"/{SAMPLES}")
     connection.execute(
         f"CREATE VIEW samples AS SELECT substr(filename, {around[0]} + 1, "
         f"greatest(0, length(filename) - {sum(around)})) AS cell, * EXCLUDE (filename) "

@@ -136,9 +136,10 @@ def two_cells(tmp_path: Path) -> Path:
     return root
 
 
-def test_samples_of_many_cells_are_one_view(tmp_path: Path) -> None:
+def test_samples_of_many_cells_are_one_view(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = two_cells(tmp_path)
-    with store.connect(root) as connection:
+    monkeypatch.chdir(root)
+    with store.connect(Path()) as connection:
         found = connection.sql(
             "SELECT cell, count(*), count(wake_ns), count(received_ns) FROM samples GROUP BY 1 ORDER BY 1"
         ).fetchall()
