@@ -40,6 +40,7 @@ CASES = {
     "round trip": Made(measurement="roundtrip", delays=stalling, skip=True, loss_timeout_ns=5_000_000),
     "cycle": Made(measurement="cycle", delays=stalling, skip=True, loss_timeout_ns=5_000_000),
     "like a real one": Made(delays=usual(1, 60), samples=20_000, warm_up=0),
+    "far from the rest": Made(delays=lambda k: (5e4 + 100 * (k % 61) + {500: -9e5, 900: 9e5}.get(k, 0),)),
     "one sample": Made(samples=1),
     "ever the same": Made(samples=500),
     "two values": Made(delays=lambda k: (40_000 + 900_000 * (k % 3 == 0),)),
@@ -169,6 +170,11 @@ def test_a_quantity_as_served_only_has_one_view(gathered):
     served = [v for _, outcome, v in releases_of(CASES["round trip"], "round_trip") if outcome == "served"]
     assert series.views["as_served"].n == len(served)
     assert series.views["as_served"].largest_ns[0] == max(served)
+
+
+def test_values_far_from_the_rest_are_counted_beside_the_bins(gathered):
+    view = gathered(CASES["far from the rest"], "latency").views["per_release"]
+    assert (view.steps[0], view.steps[-1]) == (1, 1)
 
 
 def test_everything_lost_has_no_values_but_counts(gathered):
