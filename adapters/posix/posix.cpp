@@ -74,7 +74,7 @@ void Posix::describe_static(rtmeter::Sink& sink) {
   utsname system{};
   uname(&system);
   sink.put("name", "posix").put("version", "1");
-  sink.put("middleware", "none: Linux system calls").put("middleware_version", system.release);
+  sink.put("middleware", "Linux system calls").put("middleware_version", system.release);
   for (const char* what : {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "cycle"})
     sink.put("measures", what);
   for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.timer", drive);
