@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from memory import PEAK_KIB
 from rtmeter.model import STATUS_NAMES
 from synthetic import T0_NS, Made, cell_json, meta_of
 
@@ -20,12 +21,13 @@ CHUNK = 1 << 20
 SPIKE_NS = 1_234_567_891
 ALLOWED_KIB = 1536 * 1024
 
-REPORT = """
-import resource, sys
+REPORT = f"""
+import sys
 from pathlib import Path
 from rtmeter import report
+{PEAK_KIB}
 report.write(Path(sys.argv[1]), Path(sys.argv[2]))
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+print(peak_kib())
 """
 
 

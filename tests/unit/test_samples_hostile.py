@@ -28,6 +28,7 @@ from sample_logs import (
     wakeup_rows,
 )
 
+from memory import PEAK_KIB
 from rtmeter.errors import RtmeterError
 from rtmeter.samples import LogReader, read_log
 
@@ -169,13 +170,14 @@ def test_takes_little_memory_for_hostile_files(tmp_path: Path) -> None:
     many = [Piece(frame(b"R", 10 + i * ROWS, lying(ZEROS, 4 * 8 * ROWS), ROWS)) for i in range(20)]
     path = tmp_path / "hostile.rtlog"
     path.write_bytes(joined([*headers(), GOOD, *many, json_frame(b"E", 2**63 - 1, {})]))
-    code = """
-import resource, sys
+    code = f"""
+import sys
 from rtmeter.samples import LogReader
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+{PEAK_KIB}
+before = peak_kib()
 reader = LogReader(sys.argv[1])
 rows = sum(len(columns["status"]) for _, columns in reader.frames())
-grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+grown = peak_kib() - before
 print(rows, reader.missing, grown)
 """
     said = subprocess.run(

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sample_logs import FILE_HEAD, Piece, headers, joined, json_frame, row_frame, wakeup_log, wakeup_rows
 
+from memory import PEAK_KIB
 from rtmeter.errors import RtmeterError
 from rtmeter.model import ABSENT, STATUS_NAMES
 from rtmeter.samples import join, parquet, recover, write_parquet
@@ -232,11 +233,12 @@ def test_takes_the_same_memory_for_a_long_log(tmp_path: Path, sized: Callable[..
         for number in range(frames):
             file.write(row_frame(500 * number, wakeup_rows(500 * number, 500)).data)
         file.write(json_frame(b"E", 500 * frames, {}).data)
-    code = """
-import resource, sys
+    code = f"""
+import sys
 from rtmeter.samples import write_parquet
+{PEAK_KIB}
 recovery = write_parquet(sys.argv[1], sys.argv[2])
-print(recovery.rows, recovery.missing, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+print(recovery.rows, recovery.missing, peak_kib())
 """
     command = [sys.executable, "-c", code, tmp_path / "long.rtlog", tmp_path / "out"]
     rows, missing, peak_kib = subprocess.run(
