@@ -10,7 +10,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+import hypothesis
 import pytest
+
+# No test is timed: an example that takes long on a busy machine is no failure.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 FULL = os.environ.get("RTMETER_FULL") == "1"
 
