@@ -14,7 +14,9 @@ import hypothesis
 import pytest
 
 # No test is timed: an example that takes long on a busy machine is no failure.
-hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.register_profile(
+    "untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 hypothesis.settings.load_profile("untimed")
 
 FULL = os.environ.get("RTMETER_FULL") == "1"
