@@ -79,6 +79,7 @@ endef
 .PHONY: test
 test: packages-test venv build-test ## Install, build and test, at a size that fits two cores
 	$(run-tests)
+	@echo "[reduced] not run: sanitizers (make sanitize), ARM under qemu (make cross); make test-full runs all"
 
 .PHONY: test-full
 test-full: export RTMETER_FULL := 1
