@@ -54,6 +54,10 @@ class Finding:
     message: str
 
 
+Criticality = Literal["hard", "firm", "soft"]
+"""What a missed deadline means: the system has failed; the result is worthless; it is worth less."""
+
+
 @dataclass(frozen=True, slots=True)
 class Requirement:
     """What a cell is judged by. ``deadline_ns`` on the judged quantity; ``miss_ratio`` is the allowed
@@ -62,6 +66,56 @@ class Requirement:
     deadline_ns: int
     miss_ratio: float | None = None
     confidence: float = 0.95
+    criticality: Criticality = "firm"
+
+
+@dataclass(frozen=True, slots=True)
+class ReturnLevel:
+    """The level that a run passes once in ``hours``, with its two-sided interval and the shape of the
+    tail; the values are None where ``findings`` refuse them."""
+
+    hours: float
+    level_ns: float | None
+    lower_ns: float | None
+    upper_ns: float | None
+    shape: float | None
+    shape_interval: tuple[float, float] | None
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """What a verdict rests on besides the number of misses.
+
+    ``clusters`` of misses and the ``longest_run`` of consecutive ones, and by how much those that came
+    were late; ``effective_n``: n over the ``design_effect`` of dependence, with the ``extremal_index``
+    (None: not known); ``lower`` and ``upper``: the bounds of the miss ratio for that n (None: refused),
+    and the same per hour; ``more_hours``: the shortest further run, all in time, that passes, and
+    ``expected_hours``, if misses go on as seen; ``growth`` of the delay with its causes, its slope and
+    what it came to over the run; the period of late releases; the return level; what the gates found.
+    """
+
+    clusters: int
+    longest_run: int
+    median_lateness_ns: float | None
+    largest_lateness_ns: float | None
+    extremal_index: float | None
+    design_effect: float
+    effective_n: float
+    lower: float | None
+    upper: float | None
+    lower_per_hour: float | None
+    upper_per_hour: float | None
+    more_hours: float | None
+    expected_hours: float | None
+    growth: str
+    causes: tuple[str, ...]
+    slope_ns_per_s: float | None
+    slope_interval_ns_per_s: tuple[float, float] | None
+    accumulated_ns: float | None
+    rhythm_s: float | None
+    return_level: ReturnLevel | None
+    findings: tuple[Finding, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +123,10 @@ class Verdict:
     """The judgement of one cell.
 
     ``misses`` of ``n`` releases; ``lower`` and ``upper`` are one-sided Clopper-Pearson bounds of the
-    miss ratio at ``requirement.confidence``; ``more_samples`` is the fewest further samples, all in
-    time, that would make an inconclusive verdict a pass.
+    miss ratio at ``requirement.confidence`` if misses are independent; ``more_samples`` is the fewest
+    further samples, all in time, that would make an inconclusive verdict a pass; ``support``: what
+    dependence and the gates make of it, which decides the outcome; None where there is no order of
+    releases, or none were measured.
     """
 
     outcome: Literal["pass", "fail", "inconclusive", "error"]
@@ -85,6 +141,7 @@ class Verdict:
     lower: float | None
     upper: float | None
     more_samples: int | None = None
+    support: Support | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -208,6 +208,7 @@ def statistics_meta(cell: Mapping[str, Any]) -> dict[str, Any]:
         "mode": cell["mode"],
         "warm_up": config.get("warm_up", 0),
         "counters": cell["counters"],
+        "virtual_machine": cell["machine"].get("virtual_machine") not in (None, False, "", "none"),
     } | {key: config.get(key) for key in keys}
 
 

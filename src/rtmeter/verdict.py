@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
-from rtmeter.model import SKIPPED, Requirement, Verdict
-from rtmeter.statistics.bounds import miss_ratio_bounds, releases_needed
+from rtmeter.model import Finding, Requirement, Support, Verdict
+from rtmeter.statistics.bounds import NS_PER_HOUR, further_releases, miss_ratio_bounds
+from rtmeter.statistics.judged import JudgedRun, judged_run
+from rtmeter.statistics.order import pieces
 from rtmeter.statistics.quantities import judged_quantity
 from rtmeter.statistics.summary import Chunks
-from rtmeter.statistics.views import LATER, per_release
+from rtmeter.statistics.support import support_of
+from rtmeter.statistics.views import LATER
+from rtmeter.statistics.words import about
 from rtmeter.values import format_duration
 
-MOST_FURTHER_SAMPLES = 10**15
-"""Where the search for the samples that would pass ends: 30,000 years at 1 kHz."""
+Decided = Literal["pass", "fail", "inconclusive"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,30 +48,38 @@ class Misses:
         return f"{missed} ({found})" if found else missed
 
 
-def misses(meta: Mapping[str, Any], chunks: Chunks, deadline_ns: int) -> Misses:
-    """Counts the misses of the per-release view; ``meta`` and ``chunks`` as in ``summarise``."""
-    quantity = judged_quantity(meta)
-    n = late = skipped = lost = 0
-    for block in per_release(meta, quantity, chunks()):
-        over = block.value > deadline_ns
-        if meta["measurement"] != "roundtrip":
-            passed_over = block.outcome == SKIPPED
+def misses(run: JudgedRun, deadline_ns: int) -> Misses:
+    """Counts the misses of a run."""
+    n, late, skipped, lost = len(run.values), 0, 0, 0
+    start = 0
+    for values in pieces(run.values):
+        over = values > deadline_ns
+        if run.skipped is not None and run.skips_miss:
+            passed_over = run.skipped[start : start + len(values)]
             skipped += int(np.count_nonzero(passed_over))
             over &= ~passed_over
-        gone = int(np.count_nonzero(block.value == LATER))
-        n += len(block.value)
+        gone = int(np.count_nonzero(values == LATER))
         late += int(np.count_nonzero(over)) - gone
         lost += gone
-    return Misses(quantity.name, n, late, skipped, lost)
+        start += len(values)
+    return Misses(run.quantity, n, late, skipped, lost)
 
 
 def judge(
     meta: Mapping[str, Any], chunks: Chunks, requirement: Requirement, invalid: str | None = None
 ) -> Verdict:
-    """The verdict of a cell by its samples; ``invalid`` says why they must not be judged, if so."""
+    """The verdict of a cell by its samples; ``invalid`` says why they must not be judged, if so.
+
+    ``meta`` and ``chunks`` as in ``summarise``; ``virtual_machine`` in meta is among the findings.
+    """
     if invalid is not None:
         return refuse(meta, requirement, invalid)
-    return judge_misses(misses(meta, chunks, requirement.deadline_ns), requirement)
+    run = judged_run(meta, chunks)
+    found = misses(run, requirement.deadline_ns)
+    if found.n == 0:
+        return judge_misses(found, requirement)
+    evidence = run.examine(requirement.deadline_ns, virtual_machine=bool(meta.get("virtual_machine")))
+    return judge_misses(found, requirement, support_of(run, evidence, requirement))
 
 
 def refuse(meta: Mapping[str, Any], requirement: Requirement, reason: str) -> Verdict:
@@ -76,17 +87,19 @@ def refuse(meta: Mapping[str, Any], requirement: Requirement, reason: str) -> Ve
     return Verdict("error", reason, requirement, judged_quantity(meta).name, 0, 0, 0, 0, 0, None, None)
 
 
-def judge_misses(found: Misses, requirement: Requirement) -> Verdict:
-    """The verdict by the number of misses alone.
+def judge_misses(found: Misses, requirement: Requirement, support: Support | None = None) -> Verdict:
+    """The verdict by the number of misses and by what supports it, if anything does.
 
     With a miss ratio P: pass if the upper bound is at most P, fail if the lower bound is above P, else
-    inconclusive. Without: any miss fails. The bounds are one-sided and exact (Clopper and Pearson, 1934).
+    inconclusive. Without: any miss fails. The bounds are one-sided and exact (Clopper and Pearson, 1934),
+    for as many releases as dependence leaves; where gates refuse them nothing passes by them.
     """
     lower, upper = miss_ratio_bounds(found.total, found.n, requirement.confidence)
-    outcome, why, more = _outcome(found, requirement, lower, upper)
+    outcome, why, more = _outcome(found, requirement, support)
+    notes = "".join(f"; {note}" for note in _notes(found, requirement, support))
     return Verdict(
         outcome=outcome,
-        reason=f"{found.words(requirement.deadline_ns)}: {why}",
+        reason=f"{found.words(requirement.deadline_ns)}: {why}{notes}",
         requirement=requirement,
         quantity=found.quantity,
         n=found.n,
@@ -97,35 +110,88 @@ def judge_misses(found: Misses, requirement: Requirement) -> Verdict:
         lower=lower,
         upper=upper,
         more_samples=more,
+        support=support,
     )
 
 
 def _outcome(
-    found: Misses, requirement: Requirement, lower: float, upper: float
-) -> tuple[Literal["pass", "fail", "inconclusive"], str, int | None]:
-    sure = f"with {100 * requirement.confidence:.10g} % confidence the miss ratio is"
-    allowed = requirement.miss_ratio
+    found: Misses, requirement: Requirement, support: Support | None
+) -> tuple[Decided, str, int | None]:
+    """The outcome, why, and the fewest further samples that would pass."""
+    allowed, effect = requirement.miss_ratio, support.design_effect if support else 1.0
     if found.n == 0:
         return "inconclusive", "nothing was measured", 1 if allowed is None else _more(found, requirement)
+    if requirement.criticality == "hard":
+        return (*_hard(found, requirement, support), None)
+    lower, upper = miss_ratio_bounds(found.total, found.n, requirement.confidence, effect)
+    sure = f"with {_percent(requirement)} confidence the miss ratio is"
+    refused = _refusals(support.findings) if support else ""
+    no_bound = f"no bound of the miss ratio is stated: {refused}"
     if allowed is None:
         if found.total:
             return "fail", "none is allowed", None
-        return "pass", f"{sure} at most {upper:.3g}", None
-    if upper <= allowed:
-        return "pass", f"{sure} at most {upper:.3g}, and {allowed:g} is allowed", None
+        return "pass", no_bound if refused else f"{sure} at most {upper:.3g}", None
     if lower > allowed:
         return "fail", f"{sure} at least {lower:.3g}, and {allowed:g} is allowed", None
-    more = _more(found, requirement)
+    if refused:
+        return "inconclusive", no_bound, None
+    if upper <= allowed:
+        return "pass", f"{sure} at most {upper:.3g}, and {allowed:g} is allowed", None
+    more = _more(found, requirement, effect)
     further = "more than 10^15" if more is None else f"{more:,}"
     why = f"{sure} at most {upper:.3g} and at least {lower:.3g}, and {allowed:g} is allowed"
     return "inconclusive", f"{why}; {further} further samples, all in time, would pass", more
 
 
-def _more(found: Misses, requirement: Requirement) -> int | None:
-    """The fewest further samples, all in time, that pass; None if more than MOST_FURTHER_SAMPLES."""
-    allowed, confidence = requirement.miss_ratio, requirement.confidence
-    assert allowed is not None
-    most = found.n + MOST_FURTHER_SAMPLES
-    if miss_ratio_bounds(found.total, most, confidence)[1] > allowed:
-        return None
-    return releases_needed(found.total, allowed, confidence, at_least=found.n) - found.n
+def _hard(found: Misses, requirement: Requirement, support: Support | None) -> tuple[Decided, str]:
+    """A hard deadline: no miss is seen, and what is extrapolated stays below it."""
+    no_proof = "measurement cannot prove that a hard deadline is never missed"
+    if found.total:
+        return "fail", "a hard deadline allows none"
+    level = support.return_level if support else None
+    if level is None:
+        return (
+            "inconclusive",
+            f"the order of the releases is not known, so nothing is extrapolated; {no_proof}",
+        )
+    if level.upper_ns is None:
+        return "inconclusive", f"nothing is extrapolated: {_refusals(level.findings)}; {no_proof}"
+    latest = (
+        f"with {_percent(requirement)} confidence the latest release in {about(level.hours * NS_PER_HOUR)} "
+        f"comes within {about(level.upper_ns)}"
+    )
+    if level.upper_ns <= requirement.deadline_ns:
+        return "pass", f"{latest}; {no_proof}"
+    return "inconclusive", f"{latest}, no sooner; {no_proof}"
+
+
+def _notes(found: Misses, requirement: Requirement, support: Support | None) -> Iterator[str]:
+    """What else there is to say of the misses and of the bound."""
+    if support is None:
+        return
+    if found.total > 1:
+        run = f", at most {support.longest_run:,} of them consecutive" if support.longest_run > 1 else ""
+        clusters = "one cluster" if support.clusters == 1 else f"{support.clusters:,} clusters"
+        yield f"the misses come in {clusters}{run}"
+    if requirement.criticality == "soft" and support.largest_lateness_ns is not None:
+        half, most = about(support.median_lateness_ns or 0), about(support.largest_lateness_ns)
+        yield f"half of the late ones come within {half} after the deadline, all within {most}"
+    bounded = support.upper is not None and (requirement.miss_ratio is not None or found.total == 0)
+    if bounded and support.design_effect > 1:
+        worth = f"{found.n:,} releases say as much as {support.effective_n:,.0f} single ones"
+        yield f"late releases hang together: {worth}"
+
+
+def _refusals(findings: tuple[Finding, ...]) -> str:
+    return "; ".join(finding.message for finding in findings if finding.consequence == "refuse")
+
+
+def _percent(requirement: Requirement) -> str:
+    return f"{100 * requirement.confidence:.10g} %"
+
+
+def _more(found: Misses, requirement: Requirement, design_effect: float = 1.0) -> int | None:
+    assert requirement.miss_ratio is not None
+    return further_releases(
+        found.total, found.n, requirement.miss_ratio, requirement.confidence, design_effect
+    )

@@ -166,24 +166,24 @@ def cycles(work: np.ndarray, wait_for: str, generator: np.random.Generator) -> t
 
 def test_work_longer_than_the_period_is_overload(generator: np.random.Generator) -> None:
     delay, busy = cycles(generator.uniform(0.9, 1.2, 20_000) * MS, "grid", generator)
-    found = drift(delay, MS, busy_ns=busy)
+    found = drift(delay, MS, completion_ns=delay + busy)
     assert found.growth == "overloaded"
     assert found.causes == ("work_longer_than_period",)
 
 
 def test_work_of_two_periods_is_overload_and_no_skip(generator: np.random.Generator) -> None:
     delay, busy = cycles(np.full(20_000, 2.0 * MS), "grid", generator)
-    assert drift(delay, MS, busy_ns=busy).growth == "overloaded"
+    assert drift(delay, MS, completion_ns=delay + busy).growth == "overloaded"
 
 
 def test_an_absolute_wait_is_bounded(generator: np.random.Generator) -> None:
     delay, busy = cycles(generator.uniform(0.5, 1.1, 20_000) * MS, "grid", generator)
-    assert drift(delay, MS, busy_ns=busy).growth == "bounded"
+    assert drift(delay, MS, completion_ns=delay + busy).growth == "bounded"
 
 
 def test_relative_rearming_is_named(generator: np.random.Generator) -> None:
     delay, busy = cycles(generator.uniform(0.1, 0.3, 20_000) * MS, "relative", generator)
-    found = drift(delay, MS, busy_ns=busy)
+    found = drift(delay, MS, completion_ns=delay + busy)
     assert found.growth == "drifting"
     assert found.causes == ("relative_rearming",)
     assert found.trend is not None

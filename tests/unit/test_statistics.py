@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import definitions
 from rtmeter.model import ABSENT, STATUS_NAMES, WARM_UP_FLAG
+from rtmeter.statistics.judged import judged_run
 from rtmeter.statistics.summary import summarise
 from rtmeter.verdict import misses
 
@@ -142,6 +143,6 @@ def test_follows_the_definitions(kind: str, data: st.DataObject) -> None:
 def test_misses_follow_the_definitions(kind: str, data: st.DataObject, deadline_ns: int) -> None:
     meta, rows = data.draw(tables(kind))
     borders = data.draw(st.lists(st.integers(0, 40), max_size=6))
-    found = misses(meta, chunked(kind, rows, borders), deadline_ns)
+    found = misses(judged_run(meta, chunked(kind, rows, borders)), deadline_ns)
     got = {"n": found.n, "late": found.late, "skipped": found.skipped, "lost": found.lost}
     assert got == definitions.misses(meta, rows, deadline_ns)

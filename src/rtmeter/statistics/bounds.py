@@ -15,6 +15,9 @@ from scipy.special import betaincinv
 
 NS_PER_HOUR = 3_600_000_000_000
 
+MOST_FURTHER = 10**15
+"""Where the search for the releases that would pass ends: 30,000 years at 1 kHz."""
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -71,19 +74,28 @@ def releases_needed(
     return _first(enough, max(at_least, misses, 1))
 
 
+def further_releases(
+    misses: int, n: int, miss_ratio: float, confidence: float, design_effect: float = 1.0
+) -> int | None:
+    """The fewest further releases after n, all in time, that bring the upper bound to ``miss_ratio``;
+    None if more than MOST_FURTHER."""
+    if miss_ratio_bounds(misses, n + MOST_FURTHER, confidence, design_effect)[1] > miss_ratio:
+        return None
+    return releases_needed(misses, miss_ratio, confidence, design_effect, at_least=n) - n
+
+
 def expected_releases_needed(
     misses: int, n: int, miss_ratio: float, confidence: float, design_effect: float = 1.0
 ) -> int | None:
     """The releases a pass needs if further ones miss as often as those seen; None if that leads to no
     pass, because the ratio seen is not below ``miss_ratio``."""
     seen = misses / n
-    if seen >= miss_ratio:
-        return None
 
     def enough(total: int) -> bool:
-        worth = total / design_effect
-        return _upper(seen * worth, worth, confidence) <= miss_ratio
+        return miss_ratio_bounds(seen * total, total, confidence, design_effect)[1] <= miss_ratio
 
+    if seen >= miss_ratio or not enough(n + MOST_FURTHER):
+        return None
     return _first(enough, n)
 
 

@@ -54,15 +54,15 @@ def drift(
     delay_ns: Ints,
     period_ns: int,
     skipped: Bools | None = None,
-    busy_ns: Ints | None = None,
+    completion_ns: Ints | None = None,
     clock_rate: float | None = None,
 ) -> Drift:
     """Classifies the growth of a delay.
 
     ``delay_ns``: start - release of each release in order, shape (n,); LATER where it was lost.
-    ``skipped``: where a release was passed over (its delay is not looked at); None: nowhere. ``busy_ns``:
-    completion - start of each, where the work is known. ``clock_rate``: known relative rate between the
-    clocks of loop and grid, where it was measured.
+    ``skipped``: where a release was passed over (its delay is not looked at); None: nowhere.
+    ``completion_ns``: completion - release of each, where the work is known. ``clock_rate``: known
+    relative rate between the clocks of loop and grid, where it was measured.
     """
     edges = block_edges(len(delay_ns), min(BLOCKS, len(delay_ns)))
     quartiles = _quartiles(delay_ns, skipped, edges)
@@ -75,7 +75,11 @@ def drift(
     jitter = float(np.median(quartiles[filled, 2] - quartiles[filled, 0]))
     middle_s = ((edges[:-1] + edges[1:] - 1) / 2)[filled] * (period_ns / 1e9)
     found = trend(middle_s, medians, len(delay_ns) * period_ns / 1e9, jitter)
-    if found.significant and found.slope_ns_per_s > 0 and _overloaded(delay_ns, period_ns, skipped, busy_ns):
+    if (
+        found.significant
+        and found.slope_ns_per_s > 0
+        and _overloaded(delay_ns, period_ns, skipped, completion_ns)
+    ):
         return Drift("overloaded", found, passed, 0, ("work_longer_than_period",))
     last = _settled(delay_ns, skipped, max(0, len(delay_ns) - PIECE), len(delay_ns))
     if jumped := _whole_periods(medians, last, period_ns):
@@ -121,18 +125,18 @@ def _whole_periods(medians: Floats, delay: Ints, period_ns: int) -> int:
     return int(np.ptp(whole)) if near and locked else 0
 
 
-def _overloaded(delay: Ints, period_ns: int, skipped: Bools | None, busy: Ints | None) -> bool:
+def _overloaded(delay: Ints, period_ns: int, skipped: Bools | None, completion: Ints | None) -> bool:
     """Whether most cycles that followed each other began as soon as the one before had ended."""
-    if busy is None:
+    if completion is None:
         return False
     pairs = back_to_back = 0
     for start in range(0, len(delay), PIECE):
         part = slice(start, start + PIECE + 1)
-        ran = delay[part] != LATER
+        ran = (delay[part] != LATER) & (completion[part] != LATER)
         if skipped is not None:
             ran &= ~skipped[part]
         followed = ran[:-1] & ran[1:]
-        idle = (period_ns + np.diff(delay[part]) - busy[part][:-1])[followed]
+        idle = (period_ns + delay[part][1:] - completion[part][:-1])[followed]
         pairs += len(idle)
         back_to_back += int(np.count_nonzero(idle <= BACK_TO_BACK * period_ns))
     return back_to_back > 0.5 * pairs

@@ -57,22 +57,26 @@ def examine(
     deadline_ns: int,
     *,
     skipped: Bools | None = None,
-    busy_ns: Ints | None = None,
+    skips_miss: bool = True,
+    delay_ns: Ints | None = None,
     virtual_machine: bool = False,
 ) -> Evidence:
     """Looks at a run of at least one release.
 
     ``values``: the judged quantity per release in ns, in order, shape (n,), LATER where it was lost.
-    ``skipped``: the releases passed over, misses whatever their value. ``busy_ns``: as in ``drift``.
+    ``skipped``: the releases passed over, which if ``skips_miss`` are misses whatever their value.
+    ``delay_ns``: start - release of each where the values are completion - release.
     """
     n = len(values)
     misses = above(values, deadline_ns)
-    if skipped is not None:
+    if skipped is not None and skips_miss:
         misses = np.union1d(misses, np.flatnonzero(skipped))
     blocks = blocks_of(values)
     near, threshold_ns = _near(values, misses, blocks, deadline_ns)
     found = dependence(misses, near, threshold_ns, n)
-    grown = drift(values, period_ns, skipped, busy_ns)
+    grown = drift(
+        values if delay_ns is None else delay_ns, period_ns, skipped, None if delay_ns is None else values
+    )
     clusters = found.clusters if found.clusters.count else decluster(near, found.clusters.run_length)
     beat = rhythm(clusters.first, n, period_ns)
     findings = gates.growth(grown, blocks)

@@ -146,6 +146,9 @@ def _by_fit(best: TailFit | None, others: tuple[TailFit, ...]) -> list[Finding]:
         found.append(Finding("misfit", "Anderson-Darling", best.anderson_darling, "refuse", message))
     lower = max(fit.level_interval_ns[0] for fit in (best, *others))
     upper = min(fit.level_interval_ns[1] for fit in (best, *others))
+    if not math.isfinite(best.level_interval_ns[1]):
+        message = "the level has no upper end: the tail is too heavy for so few extremes"
+        found.append(Finding("unbounded", "shape", best.shape, "refuse", message))
     if lower > upper:
         message = "the level depends on the threshold or on the block size"
         found.append(Finding("unstable", "gap between intervals in ns", lower - upper, "refuse", message))

@@ -204,7 +204,7 @@ def quantisation(quantum_ns: int, scale_ns: float) -> list[Finding]:
         Finding(
             "quantisation",
             "resolution over the tail's scale",
-            quantum_ns / scale_ns if scale_ns else math.inf,
+            quantum_ns / max(scale_ns, 1.0),
             "info",
             f"values come in steps of {about(quantum_ns)}, coarse against the tail "
             f"(scale {about(scale_ns)}): a deadline between two steps is judged by the lower one",
