@@ -21,9 +21,10 @@ class Exchange : public Measurement {
 
   // Sends the request of the release: takes a slot, stamps, publishes the slot, then the message.
   virtual void send(std::int64_t k, std::int64_t release_ns) noexcept = 0;
-  // How the sender waits for an answer when it has nothing else to do.
+  // How the sender waits for an answer when it has nothing else to do. On a scripted clock no time passes
+  // between two polls: it waits, lest time be carried past timeout_ns.
   virtual void wait_for_answer(std::int64_t timeout_ns) noexcept {
-    if (b_.drive == RTM_POLL)
+    if (b_.drive == RTM_POLL && !b_.clock.scripted())
       b_.session.spin_some();
     else
       b_.session.wait(timeout_ns);
