@@ -130,13 +130,14 @@ Script::Script(const rtm_run& run) {
   if (!file || !std::getline(file, line))
     throw SetupError("script", run.script, "cannot be read, or is empty",
                      "give a CSV file with a header line");
+  if (line.rfind("\xEF\xBB\xBF", 0) == 0) line.erase(0, 3);  // a byte order mark, as spreadsheets write it
   const Cells names = split(line);
   check_header(names, run);
   for (std::size_t number = 2; std::getline(file, line); ++number) {
     const Cells cells = split(line);
     if (cells.size() == 1 && cells[0].empty() && names.size() > 1) continue;  // an empty line
     if (cells.size() != names.size())
-      throw Place{run.script, number, ""}.error(
+      throw Place{run.script, number, "row"}.error(
           line,
           "has " + std::to_string(cells.size()) + " cells, the header has " + std::to_string(names.size()),
           "give every column a cell, if an empty one");
