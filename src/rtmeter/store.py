@@ -180,7 +180,8 @@ def find_cells(path: Path) -> list[Path]:
     """
     if is_cell(path):
         return [path]
-    cells = [file.parent for file in path.rglob(CELL) if is_cell(file.parent)]
+    found = (file.parent for file in path.rglob(CELL) if is_cell(file.parent))
+    cells = [cell for cell in found if not is_cell(cell.parent)]  # one recovered in its cell counts once
     if not cells:
         raise RtmeterError(
             "holds no cell" if path.exists() else "is not there",

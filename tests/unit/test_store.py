@@ -76,6 +76,7 @@ def test_cells_are_found_in_the_order_of_their_run(tmp_path: Path) -> None:
     store.NewCell(run / "unfinished")
     (run / "broken.partial").mkdir()
     (run / "broken.partial" / "cell.json").write_text("{}")
+    store.NewCell(run / "a" / "probe").finish({"id": "a"})  # recovered beside its log
     assert store.find_cells(tmp_path) == [run / "z", run / "a"]
     assert store.find_cells(run / "a") == [run / "a"]
     assert (run / "campaign.yaml").read_text() == "text"
