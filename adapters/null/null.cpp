@@ -130,7 +130,7 @@ class Null final : public Adapter {
 
   // The option's value; the first choice is the default.
   std::string choice(const char* key, const Choices& values) const {
-    const std::string value = option_or(run_, key, values.front().c_str());
+    std::string value = option_or(run_, key, values.front().c_str());
     if (std::find(values.begin(), values.end(), value) == values.end())
       throw SetupError(std::string("option ") + key, value, "is not known",
                        "use " + values[0] + " or " + values[1]);

@@ -124,6 +124,8 @@ rtmeter::Json report(Side side) {
 
 }  // namespace
 
+// The linker's names.
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
 extern "C" {
 
 int __real_rtm_probe_main(int argc, char** argv, const rtm_adapter* adapter);
@@ -152,3 +154,4 @@ void __wrap__ZN7rtmeter11UsageWindow5closeEv(rtmeter::UsageWindow* window) {
 }
 
 }  // extern "C"
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)

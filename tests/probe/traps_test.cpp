@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -83,9 +84,9 @@ TEST(Traps, SystemCallsAreCountedAndDoWhatTheyDo) {
 TEST(Traps, ACallOfSixArgumentsAndOneThatSetsTheSignalMaskWork) {
   bool mapped = false, blocked = false;
   const auto body = [&] {
-    const long page = syscall(SYS_mmap, 0L, 4096L, 3L, 0x22L, -1L, 0L);  // anonymous, private, writable
-    if (page > 0) *reinterpret_cast<volatile char*>(page) = 1;
-    mapped = page > 0;
+    void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    mapped = page != MAP_FAILED;
+    if (mapped) *static_cast<volatile char*>(page) = 1;
     sigset_t set, now;
     sigemptyset(&set);
     sigaddset(&set, SIGUSR2);
