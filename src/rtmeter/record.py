@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -152,7 +153,8 @@ def _findings(
         (folder / store.SAMPLES).unlink(missing_ok=True)
     found["valid"] = has_rows and not invalid
     if cell.requirement is not None:
-        found["verdict"] = asdict(judge_cell({**record, **found}, folder, cell.requirement))
+        verdict = judge_cell({**record, **found}, folder, cell.requirement)
+        found["verdict"] = json.loads(json.dumps(asdict(verdict)))  # lists, as cell.json holds them
     return found
 
 
