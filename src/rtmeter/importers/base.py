@@ -1,0 +1,203 @@
+"""What an importer makes of a tool's file, and how it says what is wrong with one."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rtmeter.errors import RtmeterError
+from rtmeter.model import Doubt
+from rtmeter.statistics.histogram import Histogram, Intervals
+from rtmeter.statistics.quantities import Ints
+
+US = 1000
+MOST_NS = 366 * 24 * 3600 * 10**9
+"""No latency is a year long: what is, was negative and wrapped around, or is of another unit."""
+
+STEP_NS = 100_000_000
+STEP_BLOCK = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One series of a file (a thread, a CPU): exactly one of single values in order (ns, shape (n,)), a
+    histogram, or intervals."""
+
+    name: str
+    samples: Ints | None = None
+    histogram: Histogram | None = None
+    intervals: Intervals | None = None
+
+    @property
+    def n(self) -> int:
+        """How many values it has."""
+        data = self.histogram or self.intervals
+        return data.n if data else len(self.samples) if self.samples is not None else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A file of another tool. ``quantity``: what its values are; ``period_ns`` if the file says it;
+    ``facts``: what else it says of the run; ``verified``: the reader was tested on the real tool's output,
+    not only written from its source."""
+
+    tool: str
+    quantity: str
+    series: tuple[Series, ...]
+    verified: bool
+    period_ns: int | None = None
+    version: str | None = None
+    facts: Mapping[str, str] = field(default_factory=dict)
+    doubts: tuple[Doubt, ...] = ()
+
+
+class Source:
+    """A file being read: its text by lines, and errors that name the place."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self.text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            raise self.error("is not text", remedy="give the tool's own output file") from None
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise self.error(f"cannot be read: {reason}", remedy="check the path") from None
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines without their ends."""
+        return self.text.splitlines()
+
+    def error(
+        self,
+        message: str,
+        *,
+        line: int | None = None,
+        field: str | None = None,
+        value: object = None,
+        remedy: str | None = None,
+    ) -> RtmeterError:
+        """What is wrong, at a line (from 1)."""
+        where = f"{self.path}:{line}" if line else str(self.path)
+        return RtmeterError(message, where=where, field=field, value=value, remedy=remedy)
+
+    def json(self) -> dict[str, Any]:
+        """The file as a JSON object; NaN and infinities are refused."""
+
+        def no_number(name: str) -> float:
+            raise self.error("is not a number", value=name, remedy="the file is damaged: measure again")
+
+        try:
+            found = json.loads(self.text, parse_constant=no_number)
+        except json.JSONDecodeError as error:
+            raise self.error(f"is not JSON: {error.msg}", line=error.lineno, remedy=CUT) from None
+        if not isinstance(found, dict):
+            raise self.error("is not a JSON object", remedy=CUT)
+        return found
+
+    def number(self, text: object, field: str, line: int | None = None) -> float:
+        """A finite number."""
+        try:
+            number = float(str(text).strip())
+        except ValueError:
+            number = math.nan
+        if not math.isfinite(number):
+            raise self.error("is not a number", line=line, field=field, value=text, remedy=CUT)
+        return number
+
+    def count(self, text: object, field: str, line: int | None = None) -> int:
+        """A whole number, not negative."""
+        number = self.number(text, field, line)
+        if number < 0 or number != int(number):
+            raise self.error("is not a count", line=line, field=field, value=text, remedy=CUT)
+        return int(number)
+
+    def time_ns(
+        self, text: object, unit_ns: int, field: str, line: int | None = None, *, signed: bool = False
+    ) -> int:
+        """A time in units of ``unit_ns``, as nanoseconds."""
+        time = round(self.number(text, field, line) * unit_ns)
+        if time < 0 and not signed:
+            remedy = "this tool writes no negative times: the file is damaged, or its clock was set back"
+            raise self.error("is negative", line=line, field=field, value=text, remedy=remedy)
+        if abs(time) > MOST_NS:
+            remedy = "a negative time wrapped around, or the unit is another: check the tool's options"
+            raise self.error("is longer than a year", line=line, field=field, value=text, remedy=remedy)
+        return time
+
+    def refuse_steps(self, samples: Ints) -> None:
+        """Refuses samples whose level jumps by more than any delay: the clock was set meanwhile."""
+        blocks = len(samples) // STEP_BLOCK
+        if blocks < 3:
+            return
+        medians = np.median(samples[: blocks * STEP_BLOCK].reshape(blocks, STEP_BLOCK), axis=1)
+        jumps = np.abs(medians[2:] - medians[:-2])  # a block with the step in it lies between
+        at = int(jumps.argmax())
+        if jumps[at] > STEP_NS and jumps[at] > 100 * float(np.median(jumps)):
+            k = (at + 1) * STEP_BLOCK
+            message = f"steps by {jumps[at] / 1e9:.3g} s at about sample {k:,} and stays there"
+            remedy = "the clock was set during the run: measure with CLOCK_MONOTONIC"
+            raise self.error(message, field="latency", remedy=remedy)
+
+
+CUT = "the file is cut, damaged or of another tool: copy it again or measure again"
+
+
+def histogram(
+    source: Source,
+    bins: Mapping[int, int],
+    unit_ns: int,
+    *,
+    name: str,
+    total: int | None = None,
+    over_from: int | None = None,
+    smallest: int | None = None,
+    largest: int | None = None,
+) -> Histogram:
+    """A histogram from counts by bin in units of ``unit_ns``, checked against what the tool says of it.
+
+    ``total``: how many values there were, so that more of them are ``over_from`` or beyond; ``smallest``
+    and ``largest`` value as the tool states them: a histogram that disagrees has mixed units.
+    """
+    used = sorted(edge for edge, count in bins.items() if count)
+    inside = sum(bins.values())
+    over = 0 if total is None else total - inside
+    if over < 0:
+        remedy = "the file was put together from two, or is damaged"
+        raise source.error(
+            f"has {inside:,} values, and its total is {total:,}", field=f"histogram of {name}", remedy=remedy
+        )
+    start = max(used[-1] + 1 if used else 0, over_from or 0)
+    mixed = "units are mixed (the summary in another than the histogram), or the file was edited"
+    if used and smallest is not None and smallest > used[0]:
+        message = f"begins at {used[0]:,}, below the stated minimum"
+        raise source.error(message, field=f"histogram of {name}", value=smallest, remedy=mixed)
+    if largest is not None and used and largest < used[-1]:
+        message = f"reaches {used[-1]:,}, beyond the stated maximum"
+        raise source.error(message, field=f"histogram of {name}", value=largest, remedy=mixed)
+    if largest is not None and used and not over and largest > used[-1]:
+        message = f"ends at {used[-1]:,}, below the stated maximum, and nothing lies beyond it"
+        raise source.error(message, field=f"histogram of {name}", value=largest, remedy=mixed)
+    return Histogram(
+        lower_ns=np.array([edge * unit_ns for edge in used], dtype=np.int64),
+        width_ns=unit_ns,
+        counts=np.array([bins[edge] for edge in used], dtype=np.int64),
+        over=over,
+        over_from_ns=start * unit_ns,
+        below_ns=None if largest is None else (largest + 1) * unit_ns,
+    )
+
+
+def overflow_doubt(name: str, over: int, n: int) -> tuple[Doubt, ...]:
+    """The doubt that values lie beyond the last bin."""
+    if not over:
+        return ()
+    message = f"{name}: {over:,} of {n:,} values lie beyond the last bin, and only the largest is known"
+    return (Doubt("histogram_overflow", message, "measure with more bins"),)

@@ -1,0 +1,160 @@
+"""cyclictest and oslat of rt-tests: JSON, and cyclictest's histogram as text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from rtmeter.importers.base import CUT, US, Imported, Series, Source, histogram, overflow_doubt
+from rtmeter.model import Doubt
+
+FILE_VERSION = 1
+NEWER = "use a later rtmeter, or rt-tests 2.x"
+
+
+def read_json(source: Source) -> Imported:
+    """``cyclictest --json`` or ``oslat --json``."""
+    document = source.json()
+    version = document.get("file_version")
+    if version != FILE_VERSION:
+        raise source.error(
+            "is a version that is not known", field="file_version", value=version, remedy=NEWER
+        )
+    command = str(document.get("cmdline:", document.get("cmdline", "")))
+    tool = "oslat" if "oslat" in command.split(" ")[0] else "cyclictest"
+    threads = document.get("thread")
+    if not isinstance(threads, dict) or not threads or ("cyclictest" not in command and tool != "oslat"):
+        raise source.error(
+            "is neither of cyclictest nor of oslat", field="cmdline", value=command, remedy=CUT
+        )
+    read = _oslat if tool == "oslat" else _cyclictest
+    unit_ns = 1 if document.get("resolution_in_ns") == 1 else US
+    series: list[Series] = []
+    doubts: list[Doubt] = []
+    for name, thread in threads.items():
+        one, doubt = read(source, f"thread {name}", thread, command, unit_ns)
+        series.append(one)
+        doubts += doubt
+    quantity = "gap between two readings of a busy loop" if tool == "oslat" else "wake-up latency"
+    return Imported(
+        tool=tool,
+        quantity=quantity,
+        series=tuple(series),
+        verified=True,
+        period_ns=None if tool == "oslat" else interval_ns(command),
+        version=str(document.get("rt_test_version:", document.get("rt_test_version", ""))) or None,
+        facts={"command": command, **_system(document)},
+        doubts=tuple(doubts),
+    )
+
+
+def _cyclictest(
+    source: Source, name: str, thread: Mapping[str, Any], command: str, unit_ns: int
+) -> tuple[Series, tuple[Doubt, ...]]:
+    cycles = source.count(thread.get("cycles"), f"cycles of {name}")
+    bins = _bins(source, name, thread)
+    if not bins and cycles:
+        remedy = "run cyclictest with -h as well, so that the file has a histogram"
+        raise source.error("has no histogram", field=name, remedy=remedy)
+    found = histogram(
+        source,
+        bins,
+        unit_ns,
+        name=name,
+        total=cycles,
+        over_from=_option(command, "h", "histogram"),
+        smallest=source.count(thread.get("min"), f"min of {name}"),
+        largest=source.count(thread.get("max"), f"max of {name}"),
+    )
+    return Series(name, histogram=found), overflow_doubt(name, found.over, found.n)
+
+
+def _oslat(
+    source: Source, name: str, thread: Mapping[str, Any], command: str, unit_ns: int
+) -> tuple[Series, tuple[Doubt, ...]]:
+    """Bin k holds what took from k - 1 to k microseconds, the last one all that took longer."""
+    bins = {edge - 1: count for edge, count in _bins(source, name, thread).items()}
+    largest = source.count(thread.get("max"), f"max of {name}") - 1
+    total = sum(bins.values())
+    last = max(bins, default=0)
+    if largest > last:
+        del bins[last]
+    found = histogram(source, bins, US, name=name, total=total, over_from=last, largest=largest)
+    return Series(name, histogram=found), overflow_doubt(name, found.over, found.n)
+
+
+def _bins(source: Source, name: str, thread: Mapping[str, Any]) -> dict[int, int]:
+    bins = thread.get("histogram")
+    if not isinstance(bins, dict):
+        raise source.error("has no histogram", field=name, remedy=CUT)
+    return {
+        source.count(edge, f"bin of {name}"): source.count(count, f"bin {edge} of {name}")
+        for edge, count in bins.items()
+    }
+
+
+def _system(document: Mapping[str, Any]) -> dict[str, str]:
+    system = document.get("sysinfo", {})
+    facts = {key: str(system[key]) for key in ("nodename", "release", "version", "machine") if key in system}
+    return facts | {key: str(document[key]) for key in ("start_time", "end_time") if key in document}
+
+
+def read_histogram(source: Source) -> Imported:
+    """What ``cyclictest -h``, ``-H`` or ``--histfile`` writes: a row a bin, a column a thread, and lines
+    of totals. Of ``-H`` the last column is the sum over the threads and is left out."""
+    rows: dict[int, list[int]] = {}
+    stated: dict[str, list[int]] = {}
+    for number, line in enumerate(source.lines, 1):
+        if match := re.match(r"# (Total|Min Latencies|Max Latencies|Histogram Overflows): *(.*)", line):
+            stated[match[1]] = [source.count(word, match[1], number) for word in match[2].split()]
+        elif line and not line.startswith(("#", "T:", "policy:")):
+            edge, *counts = line.split()
+            rows[source.count(edge, "bin", number)] = [
+                source.count(count, f"bin {edge}", number) for count in counts
+            ]
+    least, most, over = (stated.get(key) for key in ("Min Latencies", "Max Latencies", "Histogram Overflows"))
+    if not rows or least is None or most is None or over is None:
+        raise source.error("is no histogram of cyclictest, or is cut", remedy=CUT)
+    threads = len(least)
+    if {len(counts) for counts in rows.values()} - {threads, threads + 1}:
+        raise source.error("has rows of different length", field="histogram", remedy=CUT)
+    series: list[Series] = []
+    doubts: list[Doubt] = []
+    for thread in range(threads):
+        name, bins = f"thread {thread}", {edge: counts[thread] for edge, counts in rows.items()}
+        total = sum(bins.values()) + over[thread]
+        if "Total" in stated and stated["Total"][thread] != sum(bins.values()):
+            message = f"has {sum(bins.values()):,} values, and its total is {stated['Total'][thread]:,}"
+            raise source.error(message, field=f"histogram of {name}", remedy=CUT)
+        found = histogram(
+            source,
+            bins,
+            US,
+            name=name,
+            total=total,
+            over_from=max(rows) + 1,
+            smallest=least[thread] if sum(bins.values()) else None,
+            largest=most[thread],
+        )
+        series.append(Series(name, histogram=found))
+        doubts += overflow_doubt(name, found.over, found.n)
+    doubts.append(_UNIT)
+    return Imported("cyclictest", "wake-up latency", tuple(series), verified=True, doubts=tuple(doubts))
+
+
+_UNIT = Doubt(
+    "unit_assumed",
+    "a histogram as text does not say its unit: microseconds are taken",
+    "of a run with --nsecs import the file that --json writes",
+)
+
+
+def interval_ns(command: str) -> int:
+    """The period of the first thread: ``-i``, 1 ms by default."""
+    return (_option(command, "i", "interval") or 1000) * US
+
+
+def _option(command: str, short: str, long: str) -> int | None:
+    match = re.search(rf"(?:^|\s)(?:-{short}\s*|--{long}[= ])(\d+)", command)
+    return int(match[1]) if match else None

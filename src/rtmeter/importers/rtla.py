@@ -1,0 +1,96 @@
+"""rtla timerlat hist and rtla osnoise hist: a row a bin, a column a CPU and context, then totals."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from rtmeter.importers.base import CUT, US, Imported, Series, Source, histogram, overflow_doubt
+from rtmeter.model import Doubt
+
+_CONTEXTS = {"IRQ": "interrupt", "Thr": "thread", "Usr": "user thread", "CPU": "noise"}
+_UNITS = {"nanoseconds": 1, "microseconds": US}
+_SUMMARY = ("over", "count", "min", "avg", "max")
+
+
+def read(source: Source) -> Imported:
+    """The standard output of ``rtla timerlat hist`` or ``rtla osnoise hist``."""
+    lines = source.lines
+    titles = [match for line in lines if (match := re.match(r"# RTLA (\w+) histogram", line))]
+    units = re.findall(r"^# Time unit is (\w+)", source.text, re.MULTILINE)
+    if not titles or not units:
+        raise source.error("is no histogram of rtla, or has no header", remedy="run rtla without --no-header")
+    if len(titles) > 1:
+        remedy = "import the output of one run at a time"
+        raise source.error(f"has {len(titles)} histograms ({', '.join(units)})", remedy=remedy)
+    tool, unit = titles[0][1], units[0]
+    if tool not in ("timerlat", "osnoise") or unit not in _UNITS:
+        raise source.error("is not known", field="histogram", value=f"{tool} in {unit}", remedy=CUT)
+    columns: list[str] = []
+    rows: dict[int, list[str]] = {}
+    stated: dict[str, list[str]] = {}
+    for number, line in enumerate(lines, 1):
+        words = line.split()
+        if line.startswith("Index"):
+            columns = words[1:]
+        elif line.startswith("ALL:"):
+            break
+        elif words and words[0].rstrip(":") in _SUMMARY and words[0].endswith(":"):
+            stated[words[0][:-1]] = words[1:]
+        elif words and columns and words[0].isdigit():
+            if len(words) != len(columns) + 1:
+                raise source.error("has another number of columns than the header", line=number, remedy=CUT)
+            rows[int(words[0])] = words[1:]
+    if not columns or "over" not in stated:
+        raise source.error("has no index or no totals", remedy="run rtla without --no-index and --no-summary")
+    edges = sorted(rows)
+    width = _width(edges)
+    series: list[Series] = []
+    doubts: list[Doubt] = []
+    for column, label in enumerate(columns):
+        name = _name(label)
+        bins = {edge // width: source.count(rows[edge][column], f"bin {edge} of {name}") for edge in edges}
+        found = histogram(
+            source,
+            bins,
+            width * _UNITS[unit],
+            name=name,
+            total=sum(bins.values()) + source.count(stated["over"][column], f"over of {name}"),
+            largest=_stated(source, stated, "max", column, width, name),
+            smallest=_stated(source, stated, "min", column, width, name),
+        )
+        counted = stated.get("count")
+        if counted and source.count(counted[column], f"count of {name}") != found.n:
+            message = f"has {found.n:,} values, and its count is {counted[column]}"
+            raise source.error(message, field=f"histogram of {name}", remedy=CUT)
+        series.append(Series(name, histogram=found))
+        doubts += overflow_doubt(name, found.over, found.n)
+    duration = re.search(r"^# Duration: (.*)$", source.text, re.MULTILINE)
+    return Imported(
+        f"rtla {tool}",
+        "timer latency" if tool == "timerlat" else "noise in a period",
+        tuple(series),
+        verified=False,
+        facts={"duration": duration[1].strip()} if duration else {},
+        doubts=tuple(doubts),
+    )
+
+
+def _width(edges: list[int]) -> int:
+    """The bucket size, which the output does not state: what all edges are multiples of. Of fewer than
+    five rows that says little, and 1, the default, is taken."""
+    return max(1, math.gcd(*edges)) if len(edges) >= 5 else 1
+
+
+def _stated(
+    source: Source, stated: dict[str, list[str]], what: str, column: int, width: int, name: str
+) -> int | None:
+    words = stated.get(what)
+    if words is None or words[column] == "-":
+        return None
+    return source.count(words[column], f"{what} of {name}") // width
+
+
+def _name(label: str) -> str:
+    context, _, cpu = label.partition("-")
+    return f"CPU {int(cpu)} {_CONTEXTS.get(context, context)}" if cpu.isdigit() else label

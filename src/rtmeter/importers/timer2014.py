@@ -1,0 +1,63 @@
+"""The gnuplot logs of the 2014 ROS 1 timer tests: a histogram in microseconds after lines of comment.
+
+Early values follow as comments of their own (``#-000003``), truncated towards zero; those of less than a
+microsecond are in no row. Later versions of the tool put a gnuplot script before the
+data and ``end`` after them.
+"""
+
+from __future__ import annotations
+
+import re
+
+from rtmeter.importers.base import CUT, US, Imported, Series, Source, histogram
+
+_ROW = re.compile(r"(?P<early>#-)?(?P<bin>\d{6,})\s+(?P<count>\d+)")
+_STATED = re.compile(
+    r"# (?P<what>Measured|Reported|Difference).*MIN:\s*(?P<least>-?\d+)us.*MAX:\s*(?P<most>-?\d+)us"
+)
+
+
+def read(source: Source) -> Imported:
+    """One of the logs; which of the three quantities it holds is told by its minimum and maximum."""
+    bins: dict[int, int] = {}
+    stated: dict[str, tuple[int, int]] = {}
+    for number, line in enumerate(source.lines, 1):
+        if match := _ROW.fullmatch(line.strip()):
+            edge = -int(match["bin"]) if match["early"] else int(match["bin"])
+            if edge in bins:
+                remedy = "the file was put together from two: import one at a time"
+                raise source.error("comes twice", line=number, field="bin", value=edge, remedy=remedy)
+            bins[edge] = source.count(match["count"], f"bin {edge}", number)
+        elif match := _STATED.match(line):
+            stated[match["what"].lower()] = (int(match["least"]), int(match["most"]))
+    if not bins or not stated:
+        raise source.error("is no log of the 2014 timer tests", remedy=CUT)
+    loops = re.search(r"LoopLength:\s*(\d+)", source.text)
+    timeout = re.search(r"Timeout:\s*(\d+)\s*us", source.text)
+    used = [edge for edge, count in bins.items() if count]
+    if not used:
+        raise source.error("has no values", remedy=CUT)
+    names = [what for what, (_, most) in stated.items() if most == max(bins)]
+    if not names:
+        remedy = "units are mixed (the summary in another than the histogram), or the file was edited"
+        raise source.error(
+            "does not end at the stated maximum", field="histogram", value=max(bins), remedy=remedy
+        )
+    # Truncation towards zero makes -3 hold what lies in (-4, -3], a bin lower than its name says; and what
+    # lies in (-1, 0) is in no row at all.
+    shifted = {edge - 1 if edge < 0 else edge: count for edge, count in bins.items()}
+    if loops:
+        missing = int(loops[1]) - sum(bins.values())
+        if missing < 0 or (missing and stated[names[0]][0] > 0):
+            message = f"has {sum(bins.values()):,} values, and its loop length is {loops[1]}"
+            raise source.error(message, field="histogram", remedy=CUT)
+        shifted[-1] = missing
+    found = histogram(source, shifted, US, name=names[0], largest=max(bins))
+    return Imported(
+        "ros_realtime_tests",
+        f"{names[0]} latency of a one-shot timer",
+        (Series(names[0], histogram=found),),
+        verified=False,
+        period_ns=int(timeout[1]) * US if timeout else None,
+        facts={"loops": loops[1]} if loops else {},
+    )

@@ -1,0 +1,108 @@
+"""The three CSV files of the 2020 ROS 2 timer tool: histogram, largest values, time series.
+
+The tool keeps absolute differences, so early looks late; its histogram has 1,000 bins of a microsecond and
+drops what lies beyond them.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from rtmeter.importers.base import CUT, US, Imported, Series, Source, histogram
+from rtmeter.model import Doubt
+from rtmeter.statistics.histogram import Histogram
+
+HIST, TOP, SERIES = "latency,count", "latency,index", "idx,latency"
+BINS = 1000
+
+_ABSOLUTE = Doubt("absolute_values", "the tool takes absolute differences: what was early counts as late", "")
+
+
+def read_histogram(source: Source) -> Imported:
+    """``latency,count``: microseconds. What was beyond the last bin is in no file but the largest ten,
+    so it is looked for beside this one (``…topn…`` for ``…hist…``)."""
+    bins = {
+        source.count(edge, "latency", number): source.count(count, "count", number)
+        for number, (edge, count) in _rows(source, HIST)
+    }
+    if len(bins) > BINS + 1 or set(bins) != set(range(len(bins))):
+        raise source.error("has not one row a microsecond", field="latency", remedy=CUT)
+    found = histogram(source, bins, US, name="histogram")
+    beyond = len(bins) * US
+    message = "the tool drops values beyond its last bin"
+    doubts = [_ABSOLUTE]
+    top = _beside(source)
+    if top is not None:
+        latest = [value for value in _largest(top) if value >= beyond]
+        found = Histogram(
+            found.lower_ns,
+            US,
+            found.counts,
+            over=len(latest),
+            over_from_ns=beyond,
+            below_ns=max(_largest(top)) + 1,
+        )
+        if len(latest) == len(_largest(top)):
+            doubts.append(Doubt("histogram_overflow", f"{message}, at least {len(latest)} of them", ""))
+    else:
+        hint = "put the file of the largest values beside it"
+        doubts.append(Doubt("histogram_overflow", f"{message}: how many is not known", hint))
+    return _imported(Series("histogram", histogram=found), doubts)
+
+
+def read_series(source: Source) -> Imported:
+    """``idx,latency``: nanoseconds, in order."""
+    values: list[int] = []
+    for number, (index, latency) in _rows(source, SERIES):
+        if source.count(index, "idx", number) != len(values):
+            raise source.error("is out of order", line=number, field="idx", value=index, remedy=CUT)
+        values.append(source.time_ns(latency, 1, "latency", number))
+    samples = np.array(values, dtype=np.int64)
+    source.refuse_steps(samples)
+    return _imported(Series("time series", samples=samples), [_ABSOLUTE])
+
+
+def read_largest(source: Source) -> Imported:
+    """``latency,index``: the ten largest values alone judge nothing."""
+    _largest(source)
+    remedy = "import the histogram or the time series of the same run; this file is read beside it"
+    raise source.error("has the largest values only", remedy=remedy)
+
+
+def _largest(source: Source) -> list[int]:
+    return [source.time_ns(value, 1, "latency", number) for number, (value, _) in _rows(source, TOP)]
+
+
+def _beside(source: Source) -> Source | None:
+    name = re.sub("hist", "topn", source.path.name)
+    path = source.path.with_name(name)
+    return Source(path) if name != source.path.name and path.is_file() else None
+
+
+def _rows(source: Source, header: str) -> list[tuple[int, tuple[str, str]]]:
+    """Line numbers and the two columns of each row."""
+    lines = source.lines
+    if not lines or lines[0].strip() != header:
+        found = lines[0] if lines else ""
+        raise source.error(f"is not the header {header}", line=1, field="header", value=found, remedy=CUT)
+    rows = []
+    for number, line in enumerate(lines[1:], 2):
+        first, comma, second = line.partition(",")
+        if not comma or "," in second:
+            raise source.error("has not two columns", line=number, value=line, remedy=CUT)
+        rows.append((number, (first, second)))
+    if not rows:
+        raise source.error("has no values", remedy=CUT)
+    return rows
+
+
+def _imported(series: Series, doubts: list[Doubt]) -> Imported:
+    return Imported(
+        "ros2_timer_latency_measurement",
+        "latency as the tool takes it",
+        (series,),
+        verified=False,
+        doubts=tuple(doubts),
+    )
