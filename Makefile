@@ -115,7 +115,7 @@ lint: venv ## Check style, types and import directions
 .PHONY: tidy
 tidy: packages-lint packages-test build-test ## Run clang-tidy over the C++ sources
 	@run-clang-tidy -quiet -extra-arg-before=-std=c++17 -p build/release -j $(JOBS) \
-		'$(CURDIR)/(core|adapters)/' 2>/dev/null
+		'$(CURDIR)/(core|adapters|tests)/' 2>/dev/null
 
 .PHONY: format
 format: venv ## Format all sources

@@ -219,7 +219,7 @@ inline Json torn(const std::string& path) {
 
 // The wakeup log with one bit of the second frame's payload flipped.
 inline Json flipped(const std::string& path) {
-  const Json expected = wakeup(path, {1}, Json::parse("[[5, 6]]", "golden"));
+  Json expected = wakeup(path, {1}, Json::parse("[[5, 6]]", "golden"));
   change(path, [](std::string& bytes) { bytes[frame_at(bytes, 'R', 1) + 40] ^= 0x10; });
   return expected;
 }
