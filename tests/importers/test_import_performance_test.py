@@ -1,0 +1,62 @@
+"""performance_test's logs, as its source writes them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from imported import refused
+
+from rtmeter.importers import read
+from rtmeter.statistics.histogram import Counted
+
+CSV = """\
+Experiment id: 0b1c
+Performance Test Version: 2.0.0
+Publishing rate: 1000
+
+
+---EXPERIMENT-START---
+T_experiment,\tT_loop,\treceived,\tsent,\tlost,\trelative_loss,\tdata_received,\tlatency_min (ms),\
+\tlatency_max (ms),\tlatency_mean (ms),\tlatency_variance (ms),\t
+1.000000,\t\t1.000000,\t\t1000,\t\t1000,\t\t0,\t\t0.00,\t\t1024,\t\t0.05,\t\t0.9,\t\t0.1,\t\t1e-05,\t\t
+2.000000,\t\t1.000000,\t\t998,\t\t1000,\t\t2,\t\t0.00,\t\t1024,\t\t0.05,\t\t1.7,\t\t0.1,\t\t1e-05,\t\t
+Maximum runtime reached. Exiting.
+"""
+
+
+def test_performance_test_csv(write) -> None:
+    found = read(write(CSV))
+    (series,) = found.series
+    assert (found.tool, found.version) == ("performance_test", "2.0.0")
+    assert series.intervals is not None and series.n == 2000
+    assert series.intervals.maxima_ns.tolist() == [900_000, 1_700_000]
+    assert series.intervals.misses(1_000_000) == Counted(2000, 3, 1000, 2)
+    assert series.intervals.misses(2_000_000) == Counted(2000, 2, 2, 2)
+
+
+def test_performance_test_json(write) -> None:
+    results = [
+        {"num_samples_received": 10, "num_samples_lost": 1, "latency_min": 1e-5, "latency_max": 2.5e-3},
+        {"num_samples_received": 0, "num_samples_lost": 0, "latency_min": 1e9, "latency_max": -1e9},
+    ]
+    (series,) = read(write(json.dumps({"perf_test_version": "2.1", "analysis_results": results}))).series
+    assert series.intervals is not None
+    assert series.intervals.maxima_ns.tolist() == [2_500_000, 0]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("latency_max (ms)", "latency_top (ms)"),
+        ("latency_max (ms)", "latency_max (weeks)"),
+        ("0.05,\t\t1.7", "5000,\t\t1.7"),
+        ("0.05,\t\t1.7", "0.05,\t\tnan"),
+        ("0.05,\t\t1.7", "0.05,\t\t-1.7"),
+        ("998,", "some,"),
+        ("2.000000,\t\t1.000000,\t\t998,", "2.000000,"),
+    ],
+)
+def test_performance_test_that_is_damaged(old: str, new: str, write) -> None:
+    assert old in CSV
+    refused(write(CSV.replace(old, new)))

@@ -1,0 +1,128 @@
+"""cyclictest's and oslat's files: data/ was written by rt-tests 2.40, and what is installed here is run."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from imported import DATA, refused
+
+from rtmeter.importers import read
+from rtmeter.statistics.histogram import Counted
+
+
+def test_cyclictest_json() -> None:
+    found = read(DATA / "cyclictest.json")
+    assert (found.tool, found.version, found.period_ns, found.verified) == (
+        "cyclictest",
+        "2.40",
+        500_000,
+        True,
+    )
+    assert [(series.name, series.n) for series in found.series] == [("thread 0", 2000), ("thread 1", 2000)]
+    first = found.series[0].histogram
+    assert first is not None
+    assert (first.over, first.over_from_ns, first.below_ns) == (3, 400_000, 2_822_000)
+    assert first.misses(1_000_000) == Counted(2000, 0, 3)
+    assert first.misses(399_999) == Counted(2000, 3, 3)
+    assert first.misses(3_000_000) == Counted(2000, 0, 0)
+    assert {doubt.type for doubt in found.doubts} == {"histogram_overflow"}
+
+
+def test_cyclictest_histogram_agrees_with_its_json() -> None:
+    text, document = read(DATA / "cyclictest.hist"), read(DATA / "cyclictest.json")
+    for ours, theirs in zip(text.series, document.series, strict=True):
+        assert ours.histogram is not None and theirs.histogram is not None
+        assert np.array_equal(ours.histogram.lower_ns, theirs.histogram.lower_ns)
+        assert np.array_equal(ours.histogram.counts, theirs.histogram.counts)
+        assert ours.histogram.over == theirs.histogram.over
+
+
+def test_oslat_json() -> None:
+    document = json.loads((DATA / "oslat.json").read_text())["thread"]["0"]
+    found = read(DATA / "oslat.json")
+    (series,) = found.series
+    assert found.tool == "oslat" and series.histogram is not None
+    assert series.n == sum(document["histogram"].values())
+    assert series.histogram.below_ns == document["max"] * 1000
+    assert series.histogram.lower_ns[0] == 0  # bin 1 is what took less than a microsecond
+    assert series.histogram.over == document["histogram"]["32"]
+
+
+@pytest.mark.parametrize("option", ["json", "histfile"])
+def test_the_cyclictest_installed_here(option: str, tmp_path: Path) -> None:
+    tool = shutil.which("cyclictest")
+    if tool is None:
+        pytest.skip("cyclictest (rt-tests) is not installed")
+    out = tmp_path / "out"
+    command = [tool, "-q", "-t1", "-i", "1000", "-l", "50", "-h", "1000", f"--{option}={out}"]
+    subprocess.run([*command, "--policy=other"], check=True, timeout=60, capture_output=True)
+    (series,) = read(out).series
+    assert series.n == 50
+
+
+def cyclictest(**changes: object) -> dict[str, object]:
+    thread = {"histogram": {"10": 5, "12": 3}, "cycles": 9, "min": 10, "max": 700, "avg": 20.0}
+    document = {"file_version": 1, "cmdline:": "cyclictest -h 100 -i 1000", "thread": {"0": thread}}
+    for key, value in changes.items():
+        (thread if key in thread else document)[key] = value
+    return document
+
+
+def test_nanoseconds_are_told_by_the_resolution(write) -> None:
+    (series,) = read(write(json.dumps(cyclictest(resolution_in_ns=1)))).series
+    assert series.histogram is not None and series.histogram.width_ns == 1
+    assert series.histogram.lower_ns.tolist() == [10, 12]
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"file_version": 2}, "file_version"),
+        ({"min": 11}, "histogram of thread 0"),
+        ({"max": 11}, "histogram of thread 0"),
+        ({"cycles": 7}, "histogram of thread 0"),
+        ({"cycles": 8}, "histogram of thread 0"),
+        ({"histogram": {"10": -5}}, "bin 10 of thread 0"),
+        ({"histogram": {"-3": 5}}, "bin of thread 0"),
+        ({"histogram": {"10": 1.5}}, "bin 10 of thread 0"),
+        ({"histogram": {"ten": 1}}, "bin of thread 0"),
+        ({"histogram": {}}, "thread 0"),
+        ({"thread": {}}, "cmdline"),
+        ({"cmdline:": "pmqtest"}, "cmdline"),
+        ({"min": None}, "min of thread 0"),
+    ],
+)
+def test_a_file_that_cannot_be_of_cyclictest(changes: dict, field: str, write) -> None:
+    assert refused(write(json.dumps(cyclictest(**changes)))).field == field
+
+
+def test_nan_in_json(write) -> None:
+    text = json.dumps(cyclictest()).replace('"avg": 20.0', '"avg": NaN')
+    assert refused(write(text)).value == "NaN"
+
+
+def test_json_that_is_cut(write) -> None:
+    error = refused(write((DATA / "cyclictest.json").read_text()[:800]))
+    assert "is not JSON" in error.message and ":" in (error.where or "")
+
+
+@pytest.mark.parametrize("end", [200, 3000, 8200])
+def test_a_histogram_that_is_cut(end: int, write) -> None:
+    refused(write((DATA / "cyclictest.hist").read_text()[:end]))
+
+
+def test_a_histogram_of_two_units(write) -> None:
+    text = (DATA / "cyclictest.hist").read_text().replace("# Min Latencies: 00014", "# Min Latencies: 14321")
+    assert "mixed" in (refused(write(text)).remedy or "")
+
+
+def test_a_sum_column_is_left_out(write) -> None:
+    rows = "000010 000002\t000003\t000005\n000011 000001\t000000\t000001\n"
+    totals = "# Total: 000000003 000000003\n# Min Latencies: 00010 00010\n# Avg Latencies: 00010 00010\n"
+    totals += "# Max Latencies: 00011 00010 00011\n# Histogram Overflows: 00000 00000 00000\n"
+    assert [series.n for series in read(write("# Histogram\n" + rows + totals)).series] == [3, 3]

@@ -1,0 +1,85 @@
+"""rtla's histograms, as tools/tracing/rtla/src/{timerlat,osnoise}_hist.c print them."""
+
+from __future__ import annotations
+
+import pytest
+from imported import refused
+
+from rtmeter.importers import read
+
+TIMERLAT = """\
+# RTLA timerlat histogram
+# Time unit is microseconds (us)
+# Duration:   0 00:00:05
+Index   IRQ-000   Thr-000   IRQ-001   Thr-001
+0            12         0        40         0
+1           300         9       500         1
+4             0       303         0       538
+7             1         0         0         2
+8             0         0         1         0
+over:         0         2         0         0
+count:      313       314       541       541
+min:          0         1         0         1
+avg:          1         5         1         4
+max:          7       612         8         7
+ALL:        IRQ       Thr
+count:      854       855
+min:          0         1
+avg:          1         4
+max:          8       612
+"""
+
+
+def test_rtla_timerlat(write) -> None:
+    found = read(write(TIMERLAT))
+    assert (found.tool, found.verified) == ("rtla timerlat", False)
+    names = ["CPU 0 interrupt", "CPU 0 thread", "CPU 1 interrupt", "CPU 1 thread"]
+    assert [series.name for series in found.series] == names
+    assert [series.n for series in found.series] == [313, 314, 541, 541]
+    thread = found.series[1].histogram
+    assert thread is not None
+    assert (thread.over, thread.over_from_ns, thread.below_ns) == (2, 5_000, 613_000)
+
+
+def test_rtla_without_an_all_block_and_with_nothing_on_a_cpu(write) -> None:
+    text = TIMERLAT.split("ALL:")[0].replace("min:          0         1", "min:          0         1")
+    assert len(read(write(text)).series) == 4
+
+
+def test_rtla_osnoise_in_nanoseconds(write) -> None:
+    text = (
+        "# RTLA osnoise histogram\n# Time unit is nanoseconds (ns)\n# Duration:   0 00:01:00\n"
+        "Index   CPU-000\n500          4\n1000         2\n1500         1\n2500         1\n3000         1\n"
+        "over:         0 \ncount:        9 \nmin:        507 \navg:     900.00 \nmax:       3400 \n"
+    )
+    found = read(write(text))
+    (series,) = found.series
+    assert found.tool == "rtla osnoise" and series.name == "CPU 0 noise"
+    assert series.histogram is not None and series.histogram.width_ns == 500
+    assert series.histogram.below_ns == 3_500
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("# RTLA timerlat histogram\n", ""),
+        ("microseconds (us)", "fortnights (fn)"),
+        ("Index   IRQ-000", "Index   "),
+        ("over:", "ofer:"),
+        ("count:      313", "count:      312"),
+        (
+            "max:          7       612         8         7\nALL",
+            "max:          6       612         8         7\nALL",
+        ),
+        ("4             0       303", "4             0       nan"),
+        ("4             0       303", "4             0      -303"),
+        ("4             0       303", "4             0"),
+    ],
+)
+def test_rtla_that_is_damaged(old: str, new: str, write) -> None:
+    assert old in TIMERLAT
+    refused(write(TIMERLAT.replace(old, new)), "rtla")
+
+
+def test_two_runs_of_rtla_in_one_file(write) -> None:
+    assert "one run at a time" in (refused(write(TIMERLAT + TIMERLAT)).remedy or "")

@@ -1,0 +1,54 @@
+"""rttest's files, as its source writes them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from imported import refused
+
+from rtmeter.importers import read
+
+
+def rttest(latencies: list[object], period: int = 1_000_000) -> str:
+    rows = [f"{i} {i * period} {latency} 0 0" for i, latency in enumerate(latencies)]
+    return "\n".join(["iteration timestamp latency minor_pagefaults major_pagefaults", *rows, ""])
+
+
+def test_rttest_is_signed_and_in_order(write) -> None:
+    found = read(write(rttest([50, -3, 70_000])))
+    (series,) = found.series
+    assert series.samples is not None and series.samples.tolist() == [50, -3, 70_000]
+    assert found.period_ns == 1_000_000
+
+
+@pytest.mark.parametrize("latency", ["nan", "inf", "12us", "", 2**63, -(2**62)])
+def test_a_latency_that_is_none(latency: object, write) -> None:
+    refused(write(rttest([50, latency, 70])))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "iteration timestamp latency\n0 0 5\n",
+        "iteration timestamp latency minor_pagefaults major_pagefaults\n",
+        rttest([1, 2, 3]).replace("1 1000000", "2 1000000"),
+        rttest([1, 2, 3, 4]).replace(" 2000000 ", " 2500000 "),
+    ],
+)
+def test_a_file_that_is_not_of_rttest(text: str, write) -> None:
+    refused(write(text), "rttest")
+
+
+def test_a_clock_that_was_set(write) -> None:
+    generator = np.random.default_rng(1)
+    latencies = generator.integers(10_000, 90_000, 2000)
+    latencies[1200:] += 3_600_000_000_000
+    error = refused(write(rttest(latencies.tolist())))
+    assert "steps by 3.6e+03 s at about sample 1,1" in error.message
+    assert "CLOCK_MONOTONIC" in (error.remedy or "")
+
+
+def test_a_stall_is_no_step(write) -> None:
+    latencies = np.full(2000, 50_000)
+    latencies[500:510] = 900_000_000
+    assert read(write(rttest(latencies.tolist()))).series[0].n == 2000

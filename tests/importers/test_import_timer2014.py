@@ -1,0 +1,50 @@
+"""The gnuplot logs of the 2014 timer tests, as their source writes them."""
+
+from __future__ import annotations
+
+import pytest
+from imported import refused
+
+from rtmeter.importers import read
+
+
+def log2014(bins: dict[int, int], loops: int, least: int, most: int) -> str:
+    rows = "".join(f"{i:06} \t{bins.get(i, 0):06}\n" for i in range(most + 1))
+    early = "".join(f"#-{i:06} \t{bins.get(-i, 0):06}\n" for i in range(1, -least + 1))
+    return (
+        "# Plot data for GnuPlot\n"
+        f"# Timeout: 1000us, LoopLength: {loops}\n"
+        f"# Measured:\t MIN: {least}us \tAVG: 44us \tMAX: {most}us\n"
+        "# Reported:\t MIN: 30us \tAVG: 40us \tMAX: 99us\n"
+        "# Difference:\t MIN: -9us \tAVG: 4us \tMAX: 7us\n"
+        f"{rows}{'# negative Values following' + chr(10) + early if least < 0 else ''}\n"
+    )
+
+
+def test_the_2014_log(write) -> None:
+    found = read(write(log2014({0: 5, 40: 90, 120: 2, -3: 2}, 100, -3, 120)))
+    (series,) = found.series
+    assert found.quantity == "measured latency of a one-shot timer"
+    assert found.period_ns == 1_000_000
+    assert series.n == 100 and series.histogram is not None
+    assert series.histogram.lower_ns.tolist() == [-4_000, -1_000, 0, 40_000, 120_000]
+    assert series.histogram.counts.tolist() == [2, 1, 5, 90, 2]  # one early by less than a microsecond
+
+
+def test_a_2014_log_with_its_gnuplot_script(write) -> None:
+    text = 'set logscale y\nplot "-" using 1:2\n' + log2014({40: 90}, 90, 40, 40) + "\nend\n"
+    assert read(write(text)).series[0].n == 90
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        log2014({40: 90}, 80, 40, 40),
+        log2014({40: 90}, 95, 40, 40),
+        log2014({40: 90}, 90, 40, 40).replace("MAX: 40us", "MAX: 40000us"),
+        log2014({40: 90}, 90, 40, 40) + log2014({40: 90}, 90, 40, 40),
+        log2014({}, 0, 0, 40),
+    ],
+)
+def test_a_2014_log_that_does_not_add_up(text: str, write) -> None:
+    refused(write(text))

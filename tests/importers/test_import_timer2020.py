@@ -1,0 +1,53 @@
+"""The three CSV files of the 2020 timer tool, as its source writes them."""
+
+from __future__ import annotations
+
+import pytest
+from imported import refused
+
+from rtmeter.importers import read
+
+
+def hist2020(counts: dict[int, int]) -> str:
+    return "latency,count\n" + "".join(f"{i},{counts.get(i, 0)}\n" for i in range(1000))
+
+
+def test_the_2020_histogram(write) -> None:
+    found = read(write(hist2020({3: 100, 700: 1}), "hist.csv"))
+    (series,) = found.series
+    assert series.n == 101 and series.histogram is not None
+    assert series.histogram.quantile(0.5) == (3_000, 4_000)
+    assert {doubt.type for doubt in found.doubts} == {"absolute_values", "histogram_overflow"}
+
+
+def test_what_the_2020_histogram_drops_is_looked_for_beside_it(write) -> None:
+    write("latency,index\n1078345,77\n990000,5\n", "spin_topn.csv")
+    (series,) = read(write(hist2020({3: 100}), "spin_hist.csv")).series
+    assert series.histogram is not None
+    assert (series.n, series.histogram.over, series.histogram.below_ns) == (101, 1, 1_078_346)
+
+
+def test_the_2020_time_series(write) -> None:
+    (series,) = read(write("idx,latency\n0,5100\n1,4900\n2,120000\n")).series
+    assert series.samples is not None and series.samples.tolist() == [5100, 4900, 120_000]
+
+
+def test_the_2020_largest_values_judge_nothing(write) -> None:
+    assert "largest values only" in refused(write("latency,index\n5100,3\n")).message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "idx,latency\n0,18446744073709551000\n",
+        "idx,latency\n1,5\n",
+        "idx,latency\n0,5,6\n",
+        "idx,latency\n0\n",
+        "idx,latency\n0,NaN\n",
+        "idx,latency\n0,-5\n",
+        "idx,latency\n",
+        "latency,count\n0,1\n5,1\n",
+    ],
+)
+def test_a_2020_file_that_is_damaged(text: str, write) -> None:
+    refused(write(text))
