@@ -15,9 +15,7 @@ void PeriodicTimer::create(void* node) {
     throw Failure("overrun", name_of(*b_.config.overrun),
                   std::string("this timer decides itself: it does ") + name_of(traits_.overrun),
                   std::string("leave it out, or ask for ") + name_of(traits_.overrun));
-  // In sleep_then_spin_some the grid is that of the sleep, which reported times know nothing of.
-  const bool reported = traits_.reports_monotonic != 0 && b_.drive != RTM_SLEEP_THEN_SPIN_SOME;
-  const auto rule = reported                          ? Ticks::Rule::reported
+  const auto rule = traits_.reports_monotonic != 0    ? Ticks::Rule::reported
                     : traits_.ticks == RTM_EVERY_TICK ? Ticks::Rule::every_tick
                                                       : Ticks::Rule::jumps;
   ticks_ = Ticks(rule, b_.config.period_ns, b_.config.warm_up);

@@ -15,10 +15,12 @@ class Ticks {
   // or is the earliest callback - k*T of the warm-up, frozen after it.
   Ticks(Rule rule, std::int64_t period_ns, std::int64_t warm_up) : rule_(rule), warm_up_(warm_up) {
     grid_.period_ns = period_ns;
+    slack_ns_ = period_ns / 2;  // a reported time belongs to the nearest release
   }
   void fix(std::int64_t t0_ns) noexcept {
     grid_.t0_ns = t0_ns;
     state_ = State::fixed;
+    slack_ns_ = grid_.period_ns - 1;  // a reported time belongs to the first sleep that ends at it or after
   }
 
   // The release that a callback at callback_ns serves; below next() if it had been served already.
@@ -52,13 +54,14 @@ class Ticks {
 
   std::int64_t release_of(std::int64_t callback_ns, std::int64_t expected_ns) const noexcept {
     if (rule_ == Rule::every_tick) return next_;
-    if (rule_ == Rule::reported) return grid_.latest(expected_ns + grid_.period_ns / 2);
+    if (rule_ == Rule::reported) return grid_.latest(expected_ns + slack_ns_);
     return callback_ns < grid_.release_ns(next_ + 1) ? next_ : grid_.latest(callback_ns);
   }
 
   Rule rule_;
   std::int64_t warm_up_;
   Grid grid_;
+  std::int64_t slack_ns_;
   State state_ = State::unknown;
   const char* from_ = "core";
   std::int64_t next_ = 0;

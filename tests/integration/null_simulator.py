@@ -115,16 +115,17 @@ def periodic(config: dict[str, Any], script: Script, anchor: int) -> list[Row]:
     releases, warm_up, period = config["warm_up"] + config["samples"], config["warm_up"], config["period_ns"]
     jumps = ticks_of(config) == "jumps"
     slept = config["drive"] == "sleep_then_spin_some"
-    reported = config.get("options", {}).get("report") != "none" and not slept
+    reported = config.get("options", {}).get("report") != "none"
     first_tick, first_fire = next(fires(config, script))
     origin = anchor if slept else anchor - first_fire  # the release of tick 0
-    t0 = origin if slept else origin + first_tick * period if reported else anchor
+    t0_tick = 0 if slept else first_tick  # the tick that release 0 is, if it is reported
+    t0 = origin + t0_tick * period if slept or reported else anchor
     rows: list[Row] = []
     free: int | None = None
     for tick, fire in fires(config, script):
         callback = origin + fire
         if reported:
-            k = tick - first_tick
+            k = tick - t0_tick
         elif jumps and callback >= t0 + (len(rows) + 1) * period:
             k = (callback - t0) // period
         else:
