@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 namespace rtmeter {
 
@@ -29,8 +30,22 @@ class Pending {
   explicit Pending(std::size_t outstanding) {
     std::size_t size = std::size_t{1} << 15;
     while (size < outstanding) size *= 2;
-    slots_ = std::make_unique<Slot[]>(size);
-    mask_ = size - 1;
+    allocate(size);
+  }
+
+  // Doubles the room. Allocates, so never on a real clock's measured path; no receiver may be at work.
+  void grow() {
+    const std::unique_ptr<Slot[]> before = std::move(slots_);
+    const std::size_t size = mask_ + 1;
+    allocate(2 * size);
+    for (std::size_t i = 0; i < size; ++i) {
+      const std::int64_t k = before[i].k.load();
+      if (k < 0) continue;
+      Slot& s = slot(k);
+      s.k.store(k);
+      s.state.store(before[i].state.load());
+      for (std::size_t c = 0; c < Columns; ++c) s.set(c, before[i].at(c));
+    }
   }
 
   Slot& slot(std::int64_t k) noexcept { return slots_[static_cast<std::size_t>(k) & mask_]; }
@@ -86,6 +101,11 @@ class Pending {
   }
 
  private:
+  void allocate(std::size_t size) {
+    slots_ = std::make_unique<Slot[]>(size);
+    mask_ = size - 1;
+  }
+
   std::unique_ptr<Slot[]> slots_;
   std::size_t mask_ = 0;
   std::int64_t oldest_ = 0, next_ = 0;  // sender's own

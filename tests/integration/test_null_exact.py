@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from null_runs import KINDS, anchor_of, assert_same_summary, chunks_of, random_run, run_probe
-from null_simulator import Row, simulate
+from null_runs import KINDS, MS, anchor_of, assert_same_summary, chunks_of, random_run, run_probe
+from null_simulator import Row, Script, simulate
 
 import definitions
 from rtmeter.model import ABSENT, STATUS_NAMES, WARM_UP_FLAG, Requirement
@@ -50,6 +50,11 @@ def with_reports(reader: LogReader, rows: list[Row]) -> list[Row]:
 def prove(folder: Path, kind: str, seed: int, samples: int) -> None:
     rng = random.Random(f"{kind} {seed}")
     config, script = random_run(kind, rng, samples)
+    deadline = rng.choice((config["period_ns"] // 8, config["period_ns"], 3 * config["period_ns"]))
+    prove_run(folder, config, script, deadline)
+
+
+def prove_run(folder: Path, config: dict[str, Any], script: Script, deadline: int) -> None:
     reader = run_probe(folder, config, script)
     rows, counters = simulate(config, script, anchor_of(config, reader))
     assert_same_rows(reader, rows)
@@ -68,7 +73,6 @@ def prove(folder: Path, kind: str, seed: int, samples: int) -> None:
     got = summarise(meta, lambda: chunks_of(reader))
     assert got["problems"] == []
     assert_same_summary(got, wanted)
-    deadline = rng.choice((config["period_ns"] // 8, config["period_ns"], 3 * config["period_ns"]))
     verdict = judge(meta, lambda: chunks_of(reader), Requirement(deadline, 1e-3))
     found = {"n": verdict.n, "late": verdict.late, "skipped": verdict.skipped, "lost": verdict.lost}
     assert found == definitions.misses(meta, rows, deadline)
@@ -81,3 +85,22 @@ def test_random_scripts(kind: str, tmp_path: Path, sized: Any) -> None:
         folder = tmp_path / str(seed)
         folder.mkdir()
         prove(folder, kind, seed, samples=random.Random(seed).choice((1, 10, 300, 2000)))
+
+
+def test_more_pings_under_way_than_there_was_room_for(tmp_path: Path) -> None:
+    """A stall of 50 ms at 1 us makes a burst of 50,000 pings at one instant, answered after it."""
+    config = {
+        "measurement": "roundtrip",
+        "role": "client",
+        "in_flight": "open",
+        "samples": 60_000,
+        "warm_up": 0,
+        "overrun": "catch_up",
+        "period_ns": 1_000,
+        "loss_timeout_ns": 1_000,
+        "deadline_ns": None,
+        "drive": "spin",
+    }
+    stalled = {"wake_delay_ns": 50 * MS, "reply_delay_ns": 100, "fate": "ok"}
+    script = [stalled] + [stalled | {"wake_delay_ns": 0}] * 59_999
+    prove_run(tmp_path, config, script, deadline=1_000)
