@@ -65,15 +65,10 @@ def cyclictest_quantiles(args: argparse.Namespace) -> dict[str, float]:
 
 
 def judge(pairs: list[Pair]) -> dict[str, Ratio]:
-    """Each quantile's ratio. A pair in which cyclictest's lies beyond its histogram is left out of that
-    quantile, which is never to our advantage."""
-    return {
-        name: Ratio.of(
-            [(ours[name], theirs[name]) for ours, theirs in pairs if np.isfinite(theirs[name])],
-            BOUNDS.get(name),
-        )
-        for name in QUANTILES
-    }
+    """The ratio of each quantile that can be told. A pair in which cyclictest's lies beyond its histogram
+    is left out of that quantile, which is never to our advantage."""
+    known = {name: [(o[name], t[name]) for o, t in pairs if np.isfinite(t[name])] for name in QUANTILES}
+    return {name: Ratio.of(known[name], BOUNDS.get(name)) for name in QUANTILES if known[name]}
 
 
 def print_table(args: argparse.Namespace, judged: dict[str, Ratio]) -> None:
@@ -109,7 +104,7 @@ def main() -> None:
         judged = judge(pairs)
         so_far = ", ".join(f"{name} {r.ratio:.3f} ({r.high:.3f})" for name, r in judged.items())
         print(f"\rpair {len(pairs)}: {so_far}", end="", flush=True)
-        shown = all(r.outcome != "not shown" for r in judged.values())
+        shown = all(name in judged and judged[name].outcome == "shown" for name in BOUNDS)
         if len(pairs) >= args.most_pairs or (shown and len(pairs) >= args.least_pairs):
             break
     print_table(args, judged)
