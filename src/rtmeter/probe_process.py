@@ -27,7 +27,8 @@ class ProbeProcess:
         self.probe, self.role = probe, str(config["role"])
         self.events: list[dict[str, Any]] = []
         self.malformed = 0
-        self.heard_at = time.monotonic()
+        self.heard_at = self.advanced_at = time.monotonic()
+        self._at: object = None  # the last release settled, or the last event before there was one
         self.silent = False  # once its standard output is closed
         self._rest, self._asked = b"", False
         self._config_path = folder / f"{self.role}.config.json"
@@ -85,6 +86,8 @@ class ProbeProcess:
             lines, self._rest = [*lines, self._rest], b""
         fresh = [event for line in lines if line.strip() and (event := self._parse(line)) is not None]
         self.events = [e for e in self.events if e["event"] != "progress"] + fresh
+        if fresh and (at := fresh[-1].get("released", fresh[-1]["event"])) != self._at:
+            self._at, self.advanced_at = at, self.heard_at
         return fresh
 
     def _parse(self, line: bytes) -> dict[str, Any] | None:

@@ -69,6 +69,8 @@ class _Run:
         self._kill_at: float | None = None  # once it was asked to end
         self._start_s = _START_S + cell.config.get("connect_timeout_ns", 0) / 1e9
         self._grace_s = _GRACE_S + cell.config.get("loss_timeout_ns", 0) / 1e9
+        tick_ns = cell.config.get("timeout_ns") or cell.config.get("period_ns", 0)
+        self._stall_s = _SILENCE_S + self._grace_s + 11 * tick_ns / 1e9  # a shot is lost after ten timeouts
 
     def measure(self, probe: Probe, server: Probe | None) -> None:
         """Raises RtmeterError for what fails, unless it is noted as the failure already."""
@@ -120,6 +122,8 @@ class _Run:
             self._listen()
             if time.monotonic() - process.heard_at > _SILENCE_S + self._grace_s:
                 raise _probe_error(process, f"has not been heard of for {_SILENCE_S + self._grace_s:.0f} s")
+            if process is self._client and time.monotonic() - process.advanced_at > self._stall_s:
+                raise _probe_error(process, f"has settled no release for {self._stall_s:.0f} s")
 
     def _listen(self) -> None:
         """Waits a little for what happens next, and sees to it."""

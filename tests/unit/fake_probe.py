@@ -58,7 +58,7 @@ class Probe:
         self.say("ready", role=role, endpoint="there" if role == "server" else None)
 
     def frame(self) -> None:
-        count = min(ROWS_A_FRAME, self.total - self.rows)
+        count = 0 if self.behave == "stuck" and self.rows else min(ROWS_A_FRAME, self.total - self.rows)
         if self.config["role"] != "server":
             release, received, free, status = wakeup_rows(self.rows, count)
             sent = [release] if self.config["role"] == "client" else []
@@ -97,7 +97,7 @@ class Probe:
             print('["neither is this"]', flush=True)
             print("middleware says hello", file=sys.stderr)
         self.begin()
-        if self.behave in ("slow", "silent", "deaf") or self.config["role"] == "server":
+        if self.behave in ("slow", "silent", "stuck", "deaf") or self.config["role"] == "server":
             self.slowly()
         while not self.stop and self.rows < self.total:
             self.frame()

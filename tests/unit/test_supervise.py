@@ -121,6 +121,14 @@ def test_a_probe_that_falls_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert running(tmp_path) == []
 
 
+def test_a_probe_that_reports_and_gets_no_further(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervise, "_SILENCE_S", 1)
+    monkeypatch.setattr(supervise, "_GRACE_S", 0)
+    record = run(tmp_path, "stuck", samples=10**6)
+    assert "has settled no release for 1 s" in record["error"]["message"]
+    assert running(tmp_path) == []
+
+
 def test_a_run_that_is_stopped_keeps_what_it_measured(tmp_path: Path) -> None:
     stop = Stop()
     record = run(
