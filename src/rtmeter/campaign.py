@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rtmeter import matrix, yaml_lines
-from rtmeter.config import CellOptions
+from rtmeter.config import OPTIONS, CellOptions
 from rtmeter.config_rules import unknown_key
 from rtmeter.errors import RtmeterError
 from rtmeter.model import Campaign, Cell
@@ -19,7 +19,7 @@ from rtmeter.yaml_lines import Document, KeyPath
 
 CAMPAIGN_KEYS = ("name", "description", "defaults", "repeat", "interleave", "cells")
 BLOCK_KEYS = ("name", "repeat", "only", "variants")
-_OPTIONS = tuple(CellOptions.model_fields)
+_OPTIONS = (*OPTIONS, "requirement")
 _MOST_CELLS = 100_000
 
 
@@ -136,11 +136,13 @@ class _Reader:
     def _given(self, at: KeyPath, mapping: Any) -> dict[str, Any]:
         """Options and lists of them, checked as far as can be told before the combinations are made."""
         self._mapping(at, mapping, _OPTIONS)
+        if mapping.get("requirement") is not None:
+            self._requirement((*at, "requirement"), mapping)
         if mapping.get("options"):
             self._mapping((*at, "options"), mapping["options"], None)
         for key, value in matrix.flat(mapping).items():
             if value == []:
-                raise self._error((*at, *key.split(".")), value, "is an empty list", "give it a value")
+                raise self._error(self._place(key, at), value, "is an empty list", "give it a value")
             if key in ("adapter", "server_adapter") and None in (
                 value if isinstance(value, list) else [value]
             ):
@@ -148,15 +150,27 @@ class _Reader:
                 raise self._error((*at, key), None, "is YAML's null, which is no name", remedy)
         return matrix.flat(mapping)
 
+    def _requirement(self, at: KeyPath, mapping: Any) -> None:
+        required = self._mapping(at, mapping["requirement"], matrix.REQUIREMENT)
+        for key in required:
+            if key in mapping:
+                remedy = f"leave out the {key} beside it: requirement only groups these keys"
+                raise self._error((*at, key), required[key], "is given twice", remedy)
+
     def _options(self, at: KeyPath, variant: str | None, choice: matrix.Choice) -> CellOptions:
         try:
             given = resolve_script(choice.options(), self.doc.path.parent)
             return CellOptions.from_given(given, self._scale)
         except RtmeterError as error:
-            keys = tuple((error.field or "").split("."))
-            places = ((*at, "variants", str(variant), *keys), (*at, *keys), ("defaults", *keys))
-            error.where = self.doc.where(*next((p for p in places if p in self.doc.lines), at))
+            around: tuple[KeyPath, ...] = ((*at, "variants", str(variant)), at, ("defaults",))
+            error.where = self.doc.where(*self._place(error.field or "", *around) or at)
             raise
+
+    def _place(self, option: str, *mappings: KeyPath) -> KeyPath:
+        """The first place where one of the mappings gives the option; empty if none does."""
+        keys = tuple(option.split("."))
+        places = ((*at, *group, *keys) for at in mappings for group in ((), ("requirement",)))
+        return next((place for place in places if place in self.doc.lines), ())
 
     def _mapping(self, at: KeyPath, value: Any, known: tuple[str, ...] | None) -> dict[str, Any]:
         if not isinstance(value, dict):

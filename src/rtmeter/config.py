@@ -24,7 +24,7 @@ from pydantic import (
 
 from rtmeter import values
 from rtmeter.config_rules import MOST_RELEASES, as_rtmeter_error, check, fill_in, inapplicable
-from rtmeter.model import Measurement, Requirement
+from rtmeter.model import Criticality, Measurement, Requirement
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,11 @@ Cpus = Annotated[
     _text(r"^\d+(-\d+)?(,\d+(-\d+)?)*$", bare_number=True),
     _probe({"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1}),
 ]
-Ratio = Annotated[float, WithJsonSchema({"type": ["number", "string"]}, mode="validation")]
+Ratio = Annotated[
+    float,
+    BeforeValidator(values.parse_share),
+    WithJsonSchema({"type": ["number", "string"]}, mode="validation"),
+]
 OptionText = Annotated[
     str,
     BeforeValidator(values.parse_option_text),
@@ -215,9 +219,17 @@ class CellOptions(BaseModel):
     confidence: Annotated[
         Ratio,
         Field(
-            description="Confidence of the verdict's bounds.", examples=["0.95"], ge=0.5, lt=1, exclude=True
+            description="Confidence of the verdict's bounds.", examples=["95%"], ge=0.5, lt=1, exclude=True
         ),
     ] = 0.95
+    criticality: Annotated[
+        Criticality,
+        Field(
+            alias="class",
+            description="What a miss means: hard (failure), firm (a worthless result) or soft (worth less).",
+            exclude=True,
+        ),
+    ] = "firm"
     mode: Annotated[Literal["one_shot", "periodic"], _TIMER, Field(description="Kind of timer.")] = "periodic"
     timeout: Annotated[
         Duration | None,
@@ -305,8 +317,8 @@ class CellOptions(BaseModel):
         try:
             options = cls.model_validate(dict(given))
         except ValidationError as error:
-            raise as_rtmeter_error(error, cls.model_fields) from None
-        for name in cls.model_fields:
+            raise as_rtmeter_error(error, OPTIONS) from None
+        for name in OPTIONS:
             if name in given and not cls.applies(name, options.measurement):
                 raise inapplicable(name, given[name], options.measurement, cls.meant_for(name))
         check(options)
@@ -315,7 +327,7 @@ class CellOptions(BaseModel):
     @classmethod
     def meant_for(cls, name: str) -> tuple[str, ...]:
         """The measurements the option means something for; empty: all."""
-        marks = [m for m in cls.model_fields[name].metadata if isinstance(m, OnlyFor)]
+        marks = [m for m in OPTIONS[name].metadata if isinstance(m, OnlyFor)]
         return marks[0].measurements if marks else ()
 
     @classmethod
@@ -338,7 +350,9 @@ class CellOptions(BaseModel):
     @property
     def requirement(self) -> Requirement | None:
         """What the cell is judged by: there if a deadline was given."""
-        return None if self.deadline is None else Requirement(self.deadline, self.miss_ratio, self.confidence)
+        if self.deadline is None:
+            return None
+        return Requirement(self.deadline, self.miss_ratio, self.confidence, self.criticality)
 
     @property
     def missed_after_ns(self) -> int | None:
@@ -351,9 +365,13 @@ class CellOptions(BaseModel):
 
     def probe_config(self) -> dict[str, Any]:
         """The probe config without paths and session (spec/probe.md), as JSON-ready values."""
-        inapplicable = {n for n in CellOptions.model_fields if not self.applies(n, self.measurement)}
+        inapplicable = {n for n in OPTIONS if not self.applies(n, self.measurement)}
         config = self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=inapplicable)
         return config if self.missed_after_ns is None else config | {"deadline_ns": self.missed_after_ns}
+
+
+OPTIONS = {info.alias or name: info for name, info in CellOptions.model_fields.items()}
+"""Every option by the name that people write."""
 
 
 class ProbeConfig(CellOptions):

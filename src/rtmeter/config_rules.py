@@ -114,9 +114,14 @@ def _check_length(o: CellOptions) -> None:
 
 def _check_deadlines(o: CellOptions) -> None:
     if o.deadline is None:
-        for field in ("miss_ratio", "confidence"):
+        for field, option in (
+            ("miss_ratio", "miss_ratio"),
+            ("confidence", "confidence"),
+            ("criticality", "class"),
+        ):
             if field in o.model_fields_set:
-                _refuse(o, field, "says nothing without a deadline", "give a deadline, or leave it out")
+                remedy = "give a deadline, or leave it out"
+                _refuse(o, option, "says nothing without a deadline", remedy, getattr(o, field))
     if o.loss_timeout is not None and o.loss_timeout < _missed_after_ns(o):
         origin = "the deadline" if o.deadline else "one period, the deadline by default,"
         _refuse(

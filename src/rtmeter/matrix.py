@@ -10,10 +10,13 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from rtmeter.config import CellOptions
+from rtmeter.config import OPTIONS, CellOptions
 from rtmeter.config_rules import as_rtmeter_error, unknown_key
 from rtmeter.model import Cell
 from rtmeter.values import slug
+
+REQUIREMENT = ("deadline", "miss_ratio", "confidence", "class")
+"""The options that `requirement` in a campaign groups."""
 
 _LABELS = ("id", "block", "variant", "repeat")  # names that `only` knows besides the options
 _LEADING = ("measurement", "adapter", "mode")  # these decide which other defaults apply
@@ -46,9 +49,16 @@ def choices(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[C
 
 
 def flat(mapping: Mapping[str, Any]) -> dict[str, Any]:
-    """``options: {transport: udp}`` as ``options.transport: udp``."""
+    """``options: {transport: udp}`` as ``options.transport: udp``, ``requirement: {deadline: 1ms}`` as
+    ``deadline: 1ms``; the requirement null takes all of it away."""
+    flattened: dict[str, Any] = {}
+    for key, value in mapping.items():
+        if key == "requirement":
+            flattened |= dict.fromkeys(REQUIREMENT) if value is None else value
+        elif key != "options":
+            flattened[key] = value
     own = mapping.get("options") or {}
-    return {k: v for k, v in mapping.items() if k != "options"} | {f"options.{k}": v for k, v in own.items()}
+    return flattened | {f"options.{k}": v for k, v in own.items()}
 
 
 def cell_from(options: CellOptions, cell_id: str, axes: dict[str, Any]) -> Cell:
@@ -79,9 +89,9 @@ def cell_id(options: CellOptions, block: str | None, axes: Mapping[str, Any]) ->
 def facts(options: CellOptions, **labels: Any) -> dict[str, Any]:
     """What ``only`` expressions go by: the options that apply, and id, block, variant, repeat."""
     applying = {
-        name: getattr(options, name)
-        for name in CellOptions.model_fields
-        if name != "options" and CellOptions.applies(name, options.measurement)
+        name: getattr(options, field)
+        for field, info in CellOptions.model_fields.items()
+        if (name := info.alias or field) != "options" and CellOptions.applies(name, options.measurement)
     }
     return applying | {f"options.{key}": value for key, value in options.options.items()} | labels
 
@@ -92,17 +102,17 @@ def parse_fact(name: str, text: str) -> Any:
         return text
     if name == "repeat" and text.isdecimal():
         return int(text)
-    if name not in CellOptions.model_fields or name == "options":
-        raise unknown_key("only", name, [*CellOptions.model_fields, *_LABELS])
+    if name not in OPTIONS or name == "options":
+        raise unknown_key("only", name, [*OPTIONS, *_LABELS])
     try:
         return _value_parser(name).validate_python(text)
     except ValidationError as error:
-        raise as_rtmeter_error(error, CellOptions.model_fields, name) from None
+        raise as_rtmeter_error(error, OPTIONS, name) from None
 
 
 @cache
 def _value_parser(name: str) -> TypeAdapter[Any]:
-    return TypeAdapter(CellOptions.model_fields[name].rebuild_annotation())
+    return TypeAdapter(OPTIONS[name].rebuild_annotation())
 
 
 def _id_part(axis: str, value: Any) -> str:
@@ -127,7 +137,7 @@ def _where_they_apply(defaults: Mapping[str, Any], chosen: Mapping[str, Any]) ->
     if chosen.get("adapter") != "null":
         meaningless.add("script")
     if {**defaults, **chosen}.get("deadline") is None:
-        meaningless |= {"miss_ratio", "confidence"}
+        meaningless |= {*REQUIREMENT} - {"deadline"}
 
     def applies(name: str) -> bool:
         return name.startswith("options.") or CellOptions.applies(name, str(chosen.get("measurement")))

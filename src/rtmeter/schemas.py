@@ -9,6 +9,7 @@ from typing import Any
 
 from rtmeter.campaign import BLOCK_KEYS, CAMPAIGN_KEYS
 from rtmeter.config import CellOptions, ProbeConfig
+from rtmeter.matrix import REQUIREMENT
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _Schema = dict[str, Any]
@@ -34,6 +35,12 @@ def campaign_schema() -> _Schema:
     for name in ("options", "server_options"):
         values = {"additionalProperties": _scalar_or_list(_SCALAR)}
         options[name] = {"type": "object", "description": properties[name]["description"]} | values
+    options["requirement"] = {
+        "description": "What the cells are judged by: these options in one place.",
+        "type": ["object", "null"],
+        "properties": {name: {"$ref": f"#/$defs/options/properties/{name}"} for name in REQUIREMENT},
+        "additionalProperties": False,
+    }
     count: _Schema = {"type": "integer", "minimum": 1, "maximum": 10_000}
     word: _Schema = {"type": ["string", "integer"]}
     some: _Schema = {"$ref": "#/$defs/options", "unevaluatedProperties": False}

@@ -17,6 +17,7 @@ _LONGEST_NS = 366 * 24 * _NS["h"]
 _LARGEST_BYTES = 2**40
 
 DURATION_REMEDY = "write it with its unit, e.g. 10ms, 400us, 1.5s, 10min, 24h"
+SHARE_REMEDY = "write it like 0.95 or 95%"
 SIZE_REMEDY = "write it like 500, 500B, 128KiB or 8MiB"
 SCHEDULING_REMEDY = "write other, fifo:80, rr:80 or deadline:100us/1ms/1ms (runtime/deadline/period)"
 CPUS_REMEDY = "write CPU numbers like 1 or 0,2-3"
@@ -54,6 +55,16 @@ def parse_positive_ns(value: object) -> int:
     if ns == 0:
         raise ValueError("must be longer than zero", DURATION_REMEDY)
     return ns
+
+
+def parse_share(value: object) -> object:
+    """``95%`` → 0.95; what has no percent sign is a number already, or is refused as none later."""
+    if not isinstance(value, str) or not value.rstrip().endswith("%"):
+        return value
+    match = _QUANTITY.fullmatch(value.rstrip().removesuffix("%"))
+    if match is None or match[2]:
+        raise ValueError("is no share", SHARE_REMEDY)
+    return float(Fraction(match[1]) / 100)
 
 
 def parse_size_bytes(value: object) -> int:

@@ -108,6 +108,37 @@ def test_defaults_apply_where_they_mean_something(tmp_path: Path) -> None:
     assert shot.requirement is None
 
 
+def test_a_requirement_groups_the_flat_keys_and_merges_with_those_of_the_defaults(tmp_path: Path) -> None:
+    campaign = read(
+        tmp_path,
+        """
+        defaults: {measurement: wakeup, adapter: posix, requirement: {deadline: 1ms, miss_ratio: 1e-3}}
+        cells:
+        - {name: default}
+        - {name: own, requirement: {deadline: [2ms, 3ms], class: soft, confidence: 99%}}
+        - {name: flat, deadline: 4ms, class: hard}
+        - {name: none, requirement: null}
+        - {name: variants, variants: {A: {requirement: {deadline: 5ms}}, B: }}
+        """,
+    )
+    assert {cell.id: cell.requirement for cell in campaign.cells} == {
+        "default": Requirement(1_000_000, 1e-3),
+        "own-deadline-2ms": Requirement(2_000_000, 1e-3, 0.99, "soft"),
+        "own-deadline-3ms": Requirement(3_000_000, 1e-3, 0.99, "soft"),
+        "flat": Requirement(4_000_000, 1e-3, 0.95, "hard"),
+        "none": None,
+        "variants-A": Requirement(5_000_000, 1e-3),
+        "variants-B": Requirement(1_000_000, 1e-3),
+    }
+    assert campaign.cells[1].config["deadline_ns"] == 2_000_000
+
+
+def test_cells_can_be_chosen_by_their_class(tmp_path: Path) -> None:
+    text = W + "  deadline: 1ms\n  class: [hard, firm]\n"
+    assert ids(read(tmp_path, text)) == ["wakeup-posix-hard", "wakeup-posix-firm"]
+    assert ids(read(tmp_path, text, only="class==hard")) == ["wakeup-posix-hard"]
+
+
 def test_repeats_are_interleaved_unless_they_shall_not(tmp_path: Path) -> None:
     text = """
     repeat: 2
@@ -179,6 +210,14 @@ def test_a_script_is_looked_for_beside_the_campaign(tmp_path: Path) -> None:
         ("cells:\n- measurement: wakeup\n  adapter: [posix, null]", 3, "cells.0.adapter", "YAML's null"),
         ("a: &a [*a]\ncells: []", 1, None, "nested too deeply"),
         (W + "  samples: [[1]]", 4, "samples", "valid integer"),
+        (W + "  requirement: 1ms", 4, "cells.0.requirement", "is no mapping"),
+        (W + "  requirement:\n    dedline: 1ms", 5, "cells.0.requirement", "did you mean deadline"),
+        (W + "  requirement:\n    deadline: 1", 5, "deadline", "has no unit"),
+        (W + "  requirement: {deadline: []}", 4, "cells.0.requirement.deadline", "empty list"),
+        (W + "  requirement:\n    class: firm", 5, "class", "says nothing without a deadline"),
+        (W + "  requirement:\n    deadline: 1ms\n    class: safe", 6, "class", "is no choice"),
+        (W + "  deadline: 1ms\n  requirement:\n    deadline: 2ms", 6, "cells.0.requirement.deadline",
+         "is given twice"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_reported_with_its_line(

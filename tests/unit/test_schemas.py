@@ -48,6 +48,8 @@ def test_every_key_of_the_probe_config_is_described_in_its_document() -> None:
         {"cells": [{"period": "10"}]},
         {"cells": [{"measurement": "swim"}]},
         {"cells": [{"repeat": 0}]},
+        {"cells": [{"requirement": {"dedline": "1ms"}}]},
+        {"cells": [{"requirement": {"class": "safe"}}]},
         {"cells": [{"variants": {"A": {"repeat": 2}}}]},
         {"defaults": {"name": "x"}, "cells": [{}]},
         {"cels": [{}]},
@@ -55,6 +57,11 @@ def test_every_key_of_the_probe_config_is_described_in_its_document() -> None:
 )
 def test_broken_campaigns_are_invalid(broken: dict[str, Any]) -> None:
     assert not validator(campaign_schema()).is_valid(broken)
+
+
+def test_a_requirement_is_valid() -> None:
+    required = {"deadline": ["1ms", "2ms"], "miss_ratio": "1e-6", "confidence": "95%", "class": "hard"}
+    validator(campaign_schema()).validate({"cells": [{"requirement": required}, {"requirement": None}]})
 
 
 def test_a_probe_config_is_closed() -> None:

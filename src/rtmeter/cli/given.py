@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import typer
 from pydantic.fields import FieldInfo
 
-from rtmeter.config import CellOptions
+from rtmeter.config import OPTIONS, CellOptions
 from rtmeter.errors import RtmeterError
 
 _PAIRS = {"options": "--option", "server_options": "--server-option"}
@@ -33,7 +33,10 @@ def with_cell_options(function: Callable[..., int]) -> Callable[..., int]:
 
 def collect(given: Mapping[str, Any]) -> dict[str, Any]:
     """What was given on the command line, as CellOptions takes it."""
-    collected = {name: value for name, value in given.items() if value not in (None, False, [])}
+    fields = CellOptions.model_fields
+    collected = {
+        fields[name].alias or name: value for name, value in given.items() if value not in (None, False, [])
+    }
     for name in _PAIRS:
         if name in collected:
             collected[name] = _pairs(_PAIRS[name], collected[name])
@@ -42,7 +45,7 @@ def collect(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def as_flag(error: RtmeterError) -> RtmeterError:
     """The error with its field as the command-line option that it is."""
-    if error.field is not None and error.field.partition(".")[0] in CellOptions.model_fields:
+    if error.field is not None and error.field.partition(".")[0] in OPTIONS:
         error.field = flag(error.field)
     return error
 
@@ -63,17 +66,18 @@ def _parameter(name: str, info: FieldInfo) -> inspect.Parameter:
     if name == "measurement":
         kind: Any = Annotated[str, typer.Argument(help=info.description, metavar=_metavar(info))]
         return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind)
-    meant_for = CellOptions.meant_for(name)
+    option = info.alias or name
+    meant_for = CellOptions.meant_for(option)
     settings: dict[str, Any] = {"help": info.description, "show_default": False}
     if meant_for:
         settings["rich_help_panel"] = f"Only for {', '.join(meant_for)}"
     if info.annotation is bool:
-        kind, default = Annotated[bool, typer.Option(flag(name), **settings)], False
+        kind, default = Annotated[bool, typer.Option(flag(option), **settings)], False
     elif name in _PAIRS:
-        option = typer.Option(_PAIRS[name], metavar="KEY=VALUE", **settings)
-        kind, default = Annotated[list[str] | None, option], None
+        pairs = typer.Option(_PAIRS[name], metavar="KEY=VALUE", **settings)
+        kind, default = Annotated[list[str] | None, pairs], None
     else:
-        kind = Annotated[str | None, typer.Option(flag(name), metavar=_metavar(info), **settings)]
+        kind = Annotated[str | None, typer.Option(flag(option), metavar=_metavar(info), **settings)]
         default = None
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
