@@ -116,6 +116,7 @@ WRONG = [
     ("export results/good --format csv -o x.csv", 0, "x.csv", ""),
     ("export results/good --format csv", 1, "", "Missing option '--out'"),
     ("recover none.rtlog", 1, "", "none.rtlog"),
+    ("recover results", 1, "", "give a sample log in it"),
     ("recover results/good/cell.json -o x", 1, "", "is no sample log"),
     ("adapters", 0, "iceoryx", ""),
     ("adapters --jsn", 1, "", "No such option: --jsn"),

@@ -12,7 +12,8 @@ from rtmeter.cli import exit_codes
 EXAMPLE = "rtmeter recover results/cell.partial/probe.rtlog -o rescued"
 DETAILS = (
     "For a log whose probe or front was killed, or that was damaged. Every whole frame is kept and what is "
-    "missing is said; the cell is marked failed and invalid if anything is. The log itself is not changed."
+    "missing is said; the cell is marked failed and invalid if anything is. The log itself is not changed. "
+    "The exit code says only whether something could be read."
 )
 
 
@@ -34,8 +35,12 @@ def command(
     """Writes a cell and shows it."""
     from rtmeter import store
     from rtmeter.cli.tables import show_cell
+    from rtmeter.errors import RtmeterError
     from rtmeter.recovered import recovered
 
+    if log.is_dir():
+        remedy = f"give a sample log in it, e.g. {next(log.rglob('*.rtlog'), log / store.CLIENT_LOG)}"
+        raise RtmeterError("is a folder", field="FILE", value=str(log), remedy=remedy)
     path = out or log.with_suffix("")
     store.check_free(path, "--out")
     with store.NewCell(path) as new:
