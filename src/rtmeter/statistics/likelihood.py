@@ -7,105 +7,146 @@ to Statistical Modeling of Extreme Values, 2001, sections 2.6.6 and 3.3.4).
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import chdtri
 
 from rtmeter.statistics.trend import Floats
 
-NegativeLogLikelihood = Callable[[Floats], float]
-"""Of (level, shape, …), for data scaled to the size of 1; IMPOSSIBLE or more where they could not be."""
+NegativeLogLikelihood = Callable[[Floats], Floats]
+"""Of points (log level, shape, …), an array of shape (points, parameters), for data scaled to the size of 1:
+array of shape (points,), infinite where the data could not be."""
 
-IMPOSSIBLE = 1e12
-"""Finite, and rising with the distance from what is possible, so that a simplex finds its way back."""
+SMALLEST_REACH, LARGEST_REACH = 1e-3, 1.0
+"""Of the first guess at an interval's end."""
 
-FIRST_REACH, FURTHEST_REACH, PRECISION = 0.1, math.log(1e6), 1e-3
+FURTHEST_REACH = math.log(1e6)
+OVERSHOOT = 1.05
+PRECISION = 1e-3
+"""In square roots of the likelihood's drop, of which an interval takes about 1.4."""
+
+STENCIL = 1e-4
+"""Distance of the points that derivatives are taken from; less next to what is impossible."""
+
+FRACTIONS = np.append(0.0, 0.5 ** np.arange(12))
+"""Of Newton's step: those that are looked at, all at once."""
+
+NEARBY = 0.1 * 2.0 ** np.arange(8)
+"""Distances at which a possible point is looked for, parameter by parameter."""
+
+ENOUGH = 1e-4
+"""A step that promises to lower the negative log-likelihood by less is the last one: it leaves far less."""
+
+MOST_STEPS = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """A maximum of a likelihood: where, and its negative logarithm there."""
+    """A maximum of a likelihood: where, its negative logarithm there, and the latter's second derivatives
+    next to it, shape (parameters, parameters)."""
 
     at: Floats
     value: float
+    curvature: Floats
 
 
-def maximise(nll: NegativeLogLikelihood, start: Floats, step: Floats, times: int = 2) -> Fit:
-    """The maximum near ``start``, by a simplex of size ``step`` that is started anew from what it finds."""
-    at = start
-    for _ in range(times):
-        simplex = np.vstack((at, at + np.diag(step)))
-        options = {"initial_simplex": simplex, "xatol": 1e-4, "fatol": 1e-5}
-        found = minimize(nll, at, method="Nelder-Mead", options=options)
-        at = found.x
-    return Fit(np.asarray(at), float(found.fun))
+def maximise(nll: NegativeLogLikelihood, start: Floats) -> Fit:
+    """The maximum near ``start``: Newton's steps, downhill also where the function is not convex, and
+    shortened where they lead too far (Nocedal and Wright, Numerical Optimization, 2006, section 3.4)."""
+    at = _possible(nll, start)
+    for _ in range(MOST_STEPS):
+        gradient, curvature = _derivatives(nll, at)
+        sizes, axes = np.linalg.eigh(curvature)
+        step = -axes @ (axes.T @ gradient / np.maximum(np.abs(sizes), 1e-9))
+        tried = at + FRACTIONS[:, None] * step
+        values = nll(tried)
+        best = int(values.argmin())
+        at = tried[best]
+        if best == 0 or -gradient @ step < ENOUGH:
+            break
+    return Fit(at, float(values[best]), curvature)
 
 
-def level_interval(
-    nll: NegativeLogLikelihood, best: Fit, lowest: float, step: Floats, confidence: float
-) -> tuple[float, float]:
-    """The interval of the level. ``lowest``: no level is below it. ``step``: simplex for what is free
-    besides the level. An end is infinite, or ``lowest``, if the profile does not come down far enough."""
-    origin = math.log(best.at[0] - lowest)
-
-    def level(reach: float) -> float:
-        return lowest + math.exp(origin + reach)
-
-    lower, upper = _interval(nll, best, 0, level, step, confidence)
-    return lowest if lower == -math.inf else lower, upper
+def _possible(nll: NegativeLogLikelihood, start: Floats) -> Floats:
+    """The start, or if the data could not be there the best of the points nearby."""
+    if np.isfinite(nll(start[None])[0]):
+        return start
+    offsets = np.concatenate((NEARBY, -NEARBY))[:, None, None] * np.eye(len(start))
+    tried = start + offsets.reshape(-1, len(start))
+    return np.asarray(tried[int(nll(tried).argmin())])
 
 
-def shape_interval(
-    nll: NegativeLogLikelihood, best: Fit, step: Floats, confidence: float
-) -> tuple[float, float]:
-    """The interval of the shape. ``step``: simplex for what is free besides the shape."""
-    return _interval(nll, best, 1, lambda reach: float(best.at[1]) + reach, step, confidence)
+def _derivatives(nll: NegativeLogLikelihood, at: Floats) -> tuple[Floats, Floats]:
+    """Gradient and second derivatives, by central differences."""
+    count = len(at)
+    points, pairs = _stencil(count)
+    distance = STENCIL
+    while not np.isfinite(values := nll(at + distance * points)).all() and distance > 1e-3 * STENCIL:
+        distance /= 10
+    value, ahead, behind = values[0], values[1 : 1 + count], values[1 + count : 1 + 2 * count]
+    if not np.isfinite(values).all():
+        return np.zeros(count), np.eye(count)  # on the border of what is possible
+    second = ahead + behind - 2 * value
+    curvature = np.diag(second)
+    across = values[1 + 2 * count :].reshape(2, -1).sum(axis=0) - 2 * value
+    for (i, j), both in zip(pairs, across, strict=True):
+        curvature[i, j] = curvature[j, i] = (both - second[i] - second[j]) / 2
+    return (ahead - behind) / (2 * distance), curvature / distance**2
 
 
-def _interval(
-    nll: NegativeLogLikelihood,
-    best: Fit,
-    index: int,
-    value_at: Callable[[float], float],
-    step: Floats,
-    confidence: float,
-) -> tuple[float, float]:
+@functools.cache
+def _stencil(count: int) -> tuple[Floats, list[tuple[int, int]]]:
+    """The points whose values give derivatives, shape (points, count), and the pairs of parameters."""
+    axes = np.eye(count)
+    pairs = list(itertools.combinations(range(count), 2))
+    diagonals = np.array([axes[i] + axes[j] for i, j in pairs]).reshape(-1, count)
+    return np.vstack((np.zeros(count), axes, -axes, diagonals, -diagonals)), pairs
+
+
+def interval(nll: NegativeLogLikelihood, best: Fit, index: int, confidence: float) -> tuple[float, float]:
     """The values of the parameter at ``index`` whose profile likelihood is not below the maximum by more
-    than chi2(confidence) / 2; ``value_at`` maps a signed reach to a value, 0 to the best one."""
+    than chi2(confidence) / 2; infinite where it does not come down so far."""
     drop = math.sqrt(float(chdtri(1, 1 - confidence)) / 2)
+    variance = float(np.linalg.pinv(best.curvature)[index, index])
+    first = min(max(math.sqrt(2 * max(variance, 0.0)) * drop, SMALLEST_REACH), LARGEST_REACH)
 
     def end(sign: int) -> float:
         free = np.delete(best.at, index)
 
         def excess(reach: float) -> float:
             nonlocal free
-            found = _profile(nll, index, value_at(sign * reach), free, step)
+            found = _profile(nll, index, float(best.at[index]) + sign * reach, free)
             free = found.at
             return math.sqrt(max(found.value - best.value, 0.0)) - drop
 
-        reach = _crossing(excess, -drop)
-        return sign * math.inf if reach is None else value_at(sign * reach)
+        reach = _crossing(excess, -drop, first)
+        return sign * math.inf if reach is None else float(best.at[index]) + sign * reach
 
     return end(-1), end(1)
 
 
-def _crossing(excess: Callable[[float], float], at_zero: float) -> float | None:
-    """Where ``excess``, nearly a straight line from a negative value at 0, is zero: by doubling, then by
-    false position (Illinois); None if it is not within FURTHEST_REACH."""
+def _crossing(excess: Callable[[float], float], at_zero: float, first: float) -> float | None:
+    """Where ``excess``, nearly a straight line from a negative value at 0, is zero: from a ``first`` guess
+    along the line, then by false position (Illinois); None if it is not within FURTHEST_REACH."""
     inside, below = 0.0, at_zero
-    outside, above = FIRST_REACH, excess(FIRST_REACH)
-    while above < 0:
-        inside, below = outside, above
-        outside *= 2
-        if outside > FURTHEST_REACH:
+    outside, above = first, excess(first)
+    while above < -PRECISION:
+        if outside >= FURTHEST_REACH:
             return None
+        along = -above * (outside - inside) / max(above - below, PRECISION)
+        inside, below = outside, above
+        outside = min(outside + min(OVERSHOOT * along, 3 * outside), FURTHEST_REACH)
         above = excess(outside)
-    while outside - inside > PRECISION:
-        between = min(max((inside * above - outside * below) / (above - below), inside), outside)
+    while above > PRECISION and outside - inside > PRECISION * first:
+        if math.isfinite(above):
+            between = min(max((inside * above - outside * below) / (above - below), inside), outside)
+        else:
+            between = (inside + outside) / 2
         value = excess(between)
         if abs(value) < PRECISION:
             return between
@@ -116,15 +157,13 @@ def _crossing(excess: Callable[[float], float], at_zero: float) -> float | None:
     return outside
 
 
-def _profile(nll: NegativeLogLikelihood, index: int, value: float, free: Floats, step: Floats) -> Fit:
+def _profile(nll: NegativeLogLikelihood, index: int, value: float, free: Floats) -> Fit:
     """The largest likelihood with one parameter held, and the others there, looked for near ``free``."""
+    others = np.arange(len(free) + 1) != index
 
-    at = np.empty(len(free) + 1)
-    others = np.arange(len(at)) != index
-    at[index] = value
-
-    def rest_nll(rest: Floats) -> float:
-        at[others] = rest
+    def rest_nll(rest: Floats) -> Floats:
+        at = np.full((len(rest), len(others)), value)
+        at[:, others] = rest
         return nll(at)
 
-    return maximise(rest_nll, free, step, times=1)
+    return maximise(rest_nll, free)

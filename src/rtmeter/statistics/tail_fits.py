@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 
 from rtmeter.statistics.clusters import INDEX_NOISE, decluster, extremal_index, run_length_of
-from rtmeter.statistics.likelihood import level_interval, maximise, shape_interval
-from rtmeter.statistics.models import ExtremeValue, Pareto
+from rtmeter.statistics.likelihood import interval, maximise
+from rtmeter.statistics.models import ExtremeValue, Pareto, usable
 from rtmeter.statistics.quantities import Ints
 from rtmeter.statistics.tail import above, block_edges, block_maxima, threshold
 from rtmeter.statistics.trend import Floats
@@ -102,12 +102,9 @@ class Fitted:
     """A model at its largest likelihood, in units of the data's own size (median or threshold: 0)."""
 
     def __init__(self, model: Pareto | ExtremeValue, confidence: float) -> None:
-        start = model.start()
-        step = np.array([0.2 * abs(start[0]) + 0.1, *[0.1] * (len(start) - 1)])
         self._model, self._confidence = model, confidence
-        self._best = maximise(model.nll, start, step)
-        self._step = np.full(len(start) - 1, 0.05)
-        self.level, self.shape = float(self._best.at[0]), float(self._best.at[1])
+        self._best = maximise(model.nll, model.start())
+        self.level, self.shape = math.exp(self._best.at[0]), float(usable(self._best.at[1]))
         self.log_survival = model.log_survival(self._best.at)
 
     @property
@@ -116,13 +113,13 @@ class Fitted:
         return min(1.0, len(self.log_survival) * math.exp(float(self.log_survival[-1])))
 
     def shape_interval(self) -> tuple[float, float]:
-        """Two-sided, by profile likelihood; with a step of the level's size."""
-        step = np.concatenate(([0.05 * self.level], self._step[1:]))
-        return shape_interval(self._model.nll, self._best, step, self._confidence)
+        """Two-sided, by profile likelihood."""
+        lower, upper = usable(np.array(interval(self._model.nll, self._best, 1, self._confidence))).tolist()
+        return lower, upper
 
     def level_interval(self, unit: float, origin: float) -> tuple[float, float]:
         """Two-sided, by profile likelihood, in ns."""
-        lower, upper = level_interval(self._model.nll, self._best, 0.0, self._step, self._confidence)
+        lower, upper = np.exp(interval(self._model.nll, self._best, 0, self._confidence)).tolist()
         return origin + unit * lower, origin + unit * upper
 
 
