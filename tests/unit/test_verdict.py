@@ -125,6 +125,12 @@ def rows() -> list[dict[str, np.ndarray]]:
     return [{name: np.array(column) for name, column in columns.items()}]
 
 
+def test_consecutive_misses_are_one_cluster() -> None:
+    got = judge(WAKEUP, rows, Requirement(2))  # all four miss: 5, 6, skipped, 7
+    assert got.support is not None
+    assert (got.misses, got.support.clusters, got.support.longest_run) == (4, 1, 4)
+
+
 def test_a_skipped_release_is_a_miss_and_the_deadline_itself_is_in_time() -> None:
     got = judge(WAKEUP, rows, Requirement(7))  # latencies 5, 6, 1 (skipped), 7
     assert (got.n, got.misses, got.late, got.skipped, got.lost) == (4, 1, 0, 1, 0)

@@ -12,7 +12,7 @@ from rtmeter.statistics.bounds import (
     miss_ratio_bounds,
     per_hour,
 )
-from rtmeter.statistics.clusters import longest_run
+from rtmeter.statistics.clusters import decluster, longest_run
 from rtmeter.statistics.evidence import Evidence
 from rtmeter.statistics.extremes import MOST_FACTOR, extremes
 from rtmeter.statistics.judged import JudgedRun
@@ -34,7 +34,7 @@ def support_of(run: JudgedRun, evidence: Evidence, requirement: Requirement) -> 
     trend = evidence.drift.trend
     lateness = _lateness(run, evidence, requirement.deadline_ns)
     return Support(
-        clusters=evidence.dependence.clusters.count,
+        clusters=decluster(evidence.misses, max(1, evidence.dependence.clusters.run_length)).count,
         longest_run=longest_run(evidence.misses),
         median_lateness_ns=lateness[0],
         largest_lateness_ns=lateness[1],
