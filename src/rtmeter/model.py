@@ -93,10 +93,11 @@ class Support:
     and the same per hour; ``more_hours``: the shortest further run, all in time, that passes, and
     ``expected_hours``, if misses go on as seen; ``growth`` of the delay with its causes, its slope and
     what it came to over the run; the period of late releases; the return level; what the gates found.
+    Of data without order all that needs it is None, ``growth`` is ``unknown`` and a finding says so.
     """
 
-    clusters: int
-    longest_run: int
+    clusters: int | None
+    longest_run: int | None
     median_lateness_ns: float | None
     largest_lateness_ns: float | None
     extremal_index: float | None

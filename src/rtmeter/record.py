@@ -17,6 +17,7 @@ from rtmeter.samples import LogReader, Recovery, write_parquet
 from rtmeter.statistics.quantities import judged_quantity
 from rtmeter.statistics.summary import summarise
 from rtmeter.verdict import judge, refuse
+from rtmeter.verdict_counted import judge_counted
 
 _WORDS = ("effective", "usage", "instrument", "counters", "grid", "machine", "clock")
 
@@ -172,3 +173,6 @@ def judge_cell(record: Mapping[str, Any], folder: Path, requirement: Requirement
 
 def _stamp(time: datetime) -> str:
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    counted = store.load_counted(folder)
+    if counted is not None:
+        return judge_counted(meta, counted, requirement)

@@ -13,8 +13,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from rtmeter import unordered
 from rtmeter.errors import RtmeterError
 from rtmeter.rows import Samples
+from rtmeter.statistics.histogram import Unordered
 from rtmeter.statistics.quantities import Columns
 from rtmeter.values import slug
 
@@ -211,6 +213,11 @@ def statistics_meta(cell: Mapping[str, Any]) -> dict[str, Any]:
         "counters": cell["counters"],
         "virtual_machine": cell["machine"].get("virtual_machine") not in (None, False, "", "none"),
     } | {key: config.get(key) for key in keys}
+
+
+def load_counted(folder: Path) -> Unordered | None:
+    """What the cell has in the place of samples: a histogram, or intervals; None if it has samples."""
+    return unordered.read(folder)
 
 
 def chunks(folder: Path) -> Callable[[], Iterator[Columns]]:

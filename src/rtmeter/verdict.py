@@ -169,7 +169,7 @@ def _notes(found: Misses, requirement: Requirement, support: Support | None) -> 
     """What else there is to say of the misses and of the bound."""
     if support is None:
         return
-    if found.total > 1:
+    if found.total > 1 and support.clusters is not None and support.longest_run is not None:
         run = f", at most {support.longest_run:,} of them consecutive" if support.longest_run > 1 else ""
         clusters = "one cluster" if support.clusters == 1 else f"{support.clusters:,} clusters"
         yield f"the misses come in {clusters}{run}"

@@ -16,7 +16,7 @@ def test_the_2020_histogram(write) -> None:
     found = read(write(hist2020({3: 100, 700: 1}), "hist.csv"))
     (series,) = found.series
     assert series.n == 101 and series.histogram is not None
-    assert series.histogram.quantile(0.5) == (3_000, 4_000)
+    assert series.histogram.at(50) == (3_000, 4_000)
     assert {doubt.type for doubt in found.doubts} == {"absolute_values", "histogram_overflow"}
 
 

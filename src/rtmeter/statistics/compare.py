@@ -83,7 +83,7 @@ def estimates(
 ) -> Estimates:
     """The estimates of a run (ns per release in order, shape (n,), LATER where lost); with a deadline
     also that of the miss ratio."""
-    shared = _shared(confidence, len(percents) + (deadline_ns is not None))
+    shared = each_of(confidence, len(percents) + (deadline_ns is not None))
     found = {f"p{percent}": one for percent, one in quantiles(values, percents, shared).items()}
     if deadline_ns is not None:
         found["miss_ratio"] = miss_ratio(values, deadline_ns, shared)
@@ -114,7 +114,7 @@ def shift(
         lower, upper = mover(known[0][0].times(factor), known[0][1])
         lower, upper = lower - allowance, upper - allowance
     else:
-        reach = _student(np.array(differences), _shared(pairs[0][0].confidence, len(pairs[0][0].quantities)))
+        reach = _student(np.array(differences), each_of(pairs[0][0].confidence, len(pairs[0][0].quantities)))
         lower, upper = difference - reach, difference + reach
     return Shift(quantity, float(first.mean()), float(second.mean()), difference, lower, upper)
 
@@ -127,7 +127,7 @@ def mover(a: Estimate, b: Estimate) -> tuple[float, float]:
     return lower, upper
 
 
-def _shared(confidence: float, count: int) -> float:
+def each_of(confidence: float, count: int) -> float:
     """The confidence each of ``count`` intervals needs for all to hold at ``confidence``."""
     return 1 - (1 - confidence) / count
 

@@ -17,6 +17,7 @@ _COUNTS: dict[str, dict[str, int]] = {
     "timer/one_shot": {"fired": SERVED, "lost": LOST, "in_flight": IN_FLIGHT},
     "roundtrip": {"served": SERVED, "lost": LOST, "skipped": SKIPPED, "in_flight": IN_FLIGHT},
     "cycle": {"served": SERVED, "lost": LOST, "skipped": SKIPPED, "in_flight": IN_FLIGHT},
+    "imported": {"served": SERVED, "lost": LOST},
 }
 """The outcomes that a measurement has, by the name of their count."""
 
@@ -29,6 +30,7 @@ _IDENTITIES: dict[str, tuple[tuple[str, ...], ...]] = {
         ("served", "replied_in_time", "missed"),
     ),
     "cycle": (("released", "served", "lost", "skipped", "in_flight"),),
+    "imported": (("released", "served", "lost"),),
 }
 """The first count is the sum of the others (measurements.md)."""
 

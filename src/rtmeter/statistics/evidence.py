@@ -143,7 +143,8 @@ def _clustered(found: Dependence) -> list[Finding]:
     ]
 
 
-def _lost(lost: int, n: int) -> Finding:
+def lost_finding(lost: int, n: int) -> Finding:
+    """That releases were lost."""
     share = "every release" if lost == n else f"{lost:,} of {n:,} releases"
     message = f"{share} was lost: how late they would have been is not known"
     return Finding("lost", "releases lost", float(lost), "info", message)
@@ -155,7 +156,7 @@ def _shape(values: Ints, blocks: Blocks | None, design_effect: float) -> list[Fi
     top = largest(values, min(n, max(1000, min(n // TAIL_SHARE, MOST_TAIL))))
     measured = top[top != LATER]
     lost = int(np.count_nonzero(values == LATER))
-    findings = [_lost(lost, n)] if lost else []
+    findings = [lost_finding(lost, n)] if lost else []
     if not len(measured):
         return findings
     if measured[0] == measured[-1] and values.min() == values.max():

@@ -1,4 +1,4 @@
-"""What can be said of data without the single values: histograms, and maxima of intervals.
+"""Data without the single values: histograms, and maxima of intervals.
 
 A value in a bin is known to lie between two edges. So of a deadline within a bin there are misses that are
 sure and misses that are possible.
@@ -29,7 +29,8 @@ class Histogram:
     """Counts of values in bins of ``width_ns``: ``lower_ns`` (ascending) and ``counts``, shape (bins,).
 
     A value v of a bin has lower <= v < lower + width. ``over`` values lie at ``over_from_ns`` or beyond;
-    the largest value of all lies below ``below_ns`` (None: not known).
+    the largest value of all lies below ``below_ns``, by at most a width (None: not known). ``dropped``:
+    the tool left out values beyond its last bin, and how many is not known.
     """
 
     lower_ns: Ints
@@ -38,40 +39,54 @@ class Histogram:
     over: int = 0
     over_from_ns: int = 0
     below_ns: int | None = None
+    dropped: bool = False
 
     @property
     def n(self) -> int:
         """How many values there are."""
         return int(self.counts.sum()) + self.over
 
+    @property
+    def max_ns(self) -> int | None:
+        """Lower edge of the largest value's bin; None if that is not known, or there are no values."""
+        if not self.n:
+            return None
+        if self.below_ns is not None:
+            return self.below_ns - self.width_ns
+        return None if self.over or self.dropped else int(self.lower_ns[-1])
+
     def misses(self, deadline_ns: int) -> Counted:
         """Values above a deadline."""
         surely = int(self.counts[self.lower_ns > deadline_ns].sum())
-        possibly = int(self.counts[self.lower_ns + self.width_ns - 1 > deadline_ns].sum())
-        in_time = self.below_ns is not None and self.below_ns - 1 <= deadline_ns
+        possibly = int(self.counts[self.lower_ns + self.width_ns - 1 > deadline_ns].sum()) + self.over
         surely += self.over if self.over_from_ns > deadline_ns else 0
-        possibly += 0 if in_time else self.over
-        return Counted(self.n, surely, possibly if not in_time else surely)
+        if self.below_ns is not None and self.below_ns - 1 <= deadline_ns:
+            possibly = surely
+        elif self.max_ns is not None and self.max_ns > deadline_ns:
+            surely = max(surely, 1)
+        return Counted(self.n, surely, possibly)
 
-    def quantile(self, share: float) -> tuple[int, int | None]:
-        """The bin of the smallest value whose cumulative share reaches ``share``: its lower edge, and the
-        first value beyond it (None: not known)."""
-        rank = max(1, int(np.ceil(self.n * share - 1e-9)))
-        cumulative = np.cumsum(self.counts)
-        at = int(np.searchsorted(cumulative, rank))
-        if at == len(cumulative):
+    def at(self, index: int) -> tuple[int, int | None]:
+        """Where the value at an index in ascending order lies: the lower edge of its bin, and the first
+        value beyond it (None: not known)."""
+        if index == self.n - 1 and (largest := self.max_ns) is not None:
+            return largest, largest + self.width_ns
+        place = int(np.searchsorted(np.cumsum(self.counts), index, side="right"))
+        if place == len(self.counts):
             return self.over_from_ns, self.below_ns
-        return int(self.lower_ns[at]), int(self.lower_ns[at]) + self.width_ns
+        return int(self.lower_ns[place]), int(self.lower_ns[place]) + self.width_ns
 
-    def middles(self) -> Ints:
-        """A value for each release, the middle of its bin, ascending, shape (n - over,)."""
-        return np.repeat(self.lower_ns + self.width_ns // 2, self.counts)
+    def largest(self, count: int) -> Ints:
+        """The lower edges of the bins of the largest values (those in bins), ascending, at most ``count``."""
+        beyond = np.cumsum(self.counts[::-1])[::-1] - self.counts
+        taken = np.clip(count - beyond, 0, self.counts)
+        return np.repeat(self.lower_ns, taken)
 
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
     """What tools state of each interval of a run: ``received`` and ``lost`` messages, and the latest one
-    (ns), shape (intervals,)."""
+    (ns, of no meaning where none was received), shape (intervals,)."""
 
     received: Ints
     lost: Ints
@@ -82,9 +97,18 @@ class Intervals:
         """Messages, lost ones included."""
         return int(self.received.sum() + self.lost.sum())
 
+    @property
+    def max_ns(self) -> int | None:
+        """The latest message; None if none was received."""
+        return int(self.maxima_ns[self.received > 0].max()) if self.received.any() else None
+
     def misses(self, deadline_ns: int) -> Counted:
         """An interval whose latest message is late has at least one late message, and at most all."""
-        late = self.maxima_ns > deadline_ns
+        late = (self.maxima_ns > deadline_ns) & (self.received > 0)
         lost = int(self.lost.sum())
         surely, possibly = int(np.count_nonzero(late)) + lost, int(self.received[late].sum()) + lost
         return Counted(self.n, surely, possibly, lost)
+
+
+Unordered = Histogram | Intervals
+"""What a cell has in the place of samples."""

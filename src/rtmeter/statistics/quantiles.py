@@ -53,10 +53,10 @@ def quantiles(values: Ints, percents: Sequence[str], confidence: float) -> dict[
     interval at ``confidence``, by percentage."""
     n = len(values)
     shares = {percent: float(percent) / 100 for percent in percents}
-    ordered = np.partition(values, sorted({_index(n, share) for share in shares.values()}))
-    centres = {percent: int(ordered[_index(n, share)]) for percent, share in shares.items()}
+    ordered = np.partition(values, sorted({index_of(n, share) for share in shares.values()}))
+    centres = {percent: int(ordered[index_of(n, share)]) for percent, share in shares.items()}
     effects = {percent: design_effect(values, centre) for percent, centre in centres.items()}
-    ends = {p: _ends(n, share, confidence, effects[p]) for p, share in shares.items()}
+    ends = {p: interval_ends(n, share, confidence, effects[p]) for p, share in shares.items()}
     wanted = sorted({end for pair in ends.values() for end in pair if end is not None})
     ordered.partition(wanted or [0])
     found = {}
@@ -97,12 +97,15 @@ def design_effect(values: Ints, limit: int) -> float:
     return effect * inflation(counts)
 
 
-def _index(n: int, share: float) -> int:
+def index_of(n: int, share: float) -> int:
+    """Index in ascending order of the quantile of n values."""
     return max(0, math.ceil(n * share - 1e-9) - 1)
 
 
-def _ends(n: int, share: float, confidence: float, effect: float) -> tuple[int | None, int | None]:
-    """Indices in ascending order of the interval's ends; None where n is too small to have one."""
+def interval_ends(
+    n: int, share: float, confidence: float, effect: float = 1.0
+) -> tuple[int | None, int | None]:
+    """Indices in ascending order of the ends of a quantile's interval; None where n is too small."""
     low, high = miss_ratio_bounds(n * share, n, (1 + confidence) / 2, effect)
     first, last = math.floor(n * low) - 1, math.ceil(n * high)
     return (first if first >= 0 else None, last if last < n else None)

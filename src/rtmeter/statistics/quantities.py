@@ -36,10 +36,10 @@ class Quantity:
 
     def of(self, columns: Columns, timeout_ns: int) -> Ints:
         """The quantity of each row in nanoseconds, shape (rows,); ABSENT where one of its columns is."""
-        total = columns[self.plus[0]] - columns[self.minus[0]]
+        total = columns[self.plus[0]].copy()
         for name in self.plus[1:]:
             total += columns[name]
-        for name in self.minus[1:]:
+        for name in self.minus:
             total -= columns[name]
         if self.timeouts:
             total += self.timeouts * timeout_ns
@@ -86,11 +86,12 @@ _QUANTITIES: dict[str, tuple[Quantity, ...]] = {
         Quantity("request", ("request_received_ns",), ("request_sent_ns",)),
         Quantity("respond", ("response_received_ns",), ("response_sent_ns",)),
     ),
+    "imported": (Quantity("latency", ("latency_ns",), (), per_release=True),),
 }
 
 
 def kind(meta: Mapping[str, Any]) -> str:
-    """``wakeup``, ``timer/one_shot``, ``timer/periodic``, ``roundtrip`` or ``cycle``."""
+    """``wakeup``, ``timer/one_shot``, ``timer/periodic``, ``roundtrip``, ``cycle`` or ``imported``."""
     measurement = str(meta["measurement"])
     return f"timer/{meta['mode']}" if measurement == "timer" else measurement
 

@@ -1,0 +1,156 @@
+"""What can be said of a histogram, and of the maxima of intervals: summary, support, estimates.
+
+Times are lower edges of bins, as the tools that made them print them; a value is later by less than the
+bin's width. What needs the order of releases is not looked at, and a finding says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from rtmeter.model import Finding, Requirement, Support
+from rtmeter.statistics import gates
+from rtmeter.statistics.blocks import A_BLOCK, MOST_BLOCKS
+from rtmeter.statistics.bounds import further_releases, hours, miss_ratio_bounds, per_hour
+from rtmeter.statistics.compare import Estimates, each_of
+from rtmeter.statistics.counts import check_identities
+from rtmeter.statistics.evidence import MOST_TAIL, TAIL_SHARE, lost_finding
+from rtmeter.statistics.histogram import Histogram, Intervals, Unordered
+from rtmeter.statistics.modes import second_mode
+from rtmeter.statistics.order import QUANTILES, quantile_index, statistics
+from rtmeter.statistics.quantiles import Estimate, index_of, interval_ends
+from rtmeter.statistics.views import LATER
+from rtmeter.statistics.words import about
+
+_NEEDS_ORDER = "clusters, warm-up, drift, changes and rhythm of late releases could not be looked at"
+
+
+def summarise_counted(data: Unordered) -> dict[str, Any]:
+    """The summary of a cell without samples; ``resolution_ns``: the width of its bins, None if the single
+    values are not known at all. A quantile beyond the last bin is None."""
+    lost = 0 if isinstance(data, Histogram) else int(data.lost.sum())
+    counts = {"released": data.n, "served": data.n - lost, "lost": lost, "warm_up": 0}
+    served = _view(data, data.n - lost, 0)
+    views = {"per_release": _view(data, data.n, lost), "as_served": served, "corrected": None}
+    return {
+        "counts": counts,
+        "identity": check_identities({"measurement": "imported"}, counts)[0],
+        "quantities": {"latency": views},
+        "resolution_ns": data.width_ns if isinstance(data, Histogram) else None,
+    }
+
+
+def _view(data: Unordered, n: int, lost: int) -> dict[str, Any]:
+    """``n`` releases, the last ``lost`` of them in ascending order lost."""
+    quantiles = {}
+    for name, *share in QUANTILES:
+        index = quantile_index(n, *share)
+        quantiles[name] = LATER if n and index >= n - lost else _at(data, index) if n else None
+    least = _at(data, 0) if n > lost else None
+    return statistics(n, least, None, None, quantiles, LATER if lost else data.max_ns if n else None, None)
+
+
+def _at(data: Unordered, index: int) -> int | None:
+    """Lower edge of the bin of the value at an index; None if it is in none."""
+    if not isinstance(data, Histogram):
+        return None
+    lower, beyond = data.at(index)
+    return lower if beyond is not None and beyond - lower == data.width_ns else None
+
+
+def support_of_counted(data: Unordered, requirement: Requirement, period_ns: int | None) -> Support:
+    """What a verdict rests on that knows no order: the bounds take late releases as single ones. Per hour
+    and in hours only with a period."""
+    counted = data.misses(requirement.deadline_ns)
+    findings = _findings(data, period_ns)
+    lower = miss_ratio_bounds(counted.surely, counted.n, requirement.confidence)[0]
+    upper: float | None = None
+    if not any(finding.consequence == "refuse" for finding in findings):
+        upper = miss_ratio_bounds(counted.possibly, counted.n, requirement.confidence)[1]
+    allowed, more = requirement.miss_ratio, None
+    if allowed is not None and upper is not None and upper > allowed:
+        more = further_releases(counted.possibly, counted.n, allowed, requirement.confidence)
+    return Support(
+        clusters=None,
+        longest_run=None,
+        median_lateness_ns=None,
+        largest_lateness_ns=None,
+        extremal_index=None,
+        design_effect=1.0,
+        effective_n=float(counted.n),
+        lower=lower,
+        upper=upper,
+        lower_per_hour=None if period_ns is None else per_hour(lower, period_ns),
+        upper_per_hour=None if period_ns is None or upper is None else per_hour(upper, period_ns),
+        more_hours=None if period_ns is None or more is None else hours(more, period_ns),
+        expected_hours=None,
+        growth="unknown",
+        causes=(),
+        slope_ns_per_s=None,
+        slope_interval_ns_per_s=None,
+        accumulated_ns=None,
+        rhythm_s=None,
+        return_level=None,
+        findings=tuple(findings),
+    )
+
+
+def _findings(data: Unordered, period_ns: int | None) -> list[Finding]:
+    found = _of_histogram(data) if isinstance(data, Histogram) else _of_intervals(data)
+    if period_ns is None:
+        message = "the period is not known: nothing is said per hour"
+        found.append(Finding("no_period", "releases", float(data.n), "info", message))
+    return found
+
+
+def _of_histogram(data: Histogram) -> list[Finding]:
+    message = f"a histogram has no order: {_NEEDS_ORDER}, and the bound takes late releases as single ones"
+    findings = [Finding("no_order", "releases", float(data.n), "info", message)]
+    if data.dropped:
+        message = f"the tool left out values beyond {about(data.over_from_ns)}, and how many is not known"
+        findings.append(Finding("dropped", "last bin in ns", float(data.over_from_ns), "refuse", message))
+    if len(data.counts) == 1 and not data.over and not data.dropped:
+        message = f"all values are in one bin of {about(data.width_ns)}: nothing is known of how they vary"
+        return [*findings, Finding("constant", "bin in ns", float(data.lower_ns[0]), "info", message)]
+    tail = data.largest(min(data.n // TAIL_SHARE, A_BLOCK * MOST_BLOCKS) + 1)
+    if len(tail) > A_BLOCK:
+        excess = float((tail[1:] - tail[0])[(len(tail) - 1) // 2])
+        findings += gates.quantisation(data.width_ns, excess / math.log(2))
+    top = data.largest(min(data.n // TAIL_SHARE, MOST_TAIL))
+    return findings + gates.modes(second_mode(top, data.width_ns))
+
+
+def _of_intervals(data: Intervals) -> list[Finding]:
+    message = f"of each interval only the latest value is known: {_NEEDS_ORDER}"
+    findings = [Finding("intervals_only", "intervals", float(len(data.received)), "info", message)]
+    lost = int(data.lost.sum())
+    return findings + ([lost_finding(lost, data.n)] if lost else [])
+
+
+def estimates_counted(
+    data: Unordered, deadline_ns: int | None, confidence: float, percents: Sequence[str]
+) -> Estimates:
+    """What a comparison needs of data without order, as ``compare.estimates``: intervals reach from the
+    lower edge of a bin to the upper one, and take releases as independent. NaN where nothing is known."""
+    shared = each_of(confidence, len(percents) + (deadline_ns is not None))
+    found = {f"p{percent}": _quantile(data, float(percent) / 100, shared) for percent in percents}
+    if deadline_ns is not None:
+        counted, sided = data.misses(deadline_ns), (1 + shared) / 2
+        lower = miss_ratio_bounds(counted.surely, counted.n, sided)[0]
+        upper = miss_ratio_bounds(counted.possibly, counted.n, sided)[1]
+        value = counted.surely / counted.n if counted.n else math.nan
+        found["miss_ratio"] = Estimate(value, lower, upper, 1.0)
+    return Estimates(data.n, confidence, found)
+
+
+def _quantile(data: Unordered, share: float, confidence: float) -> Estimate:
+    if not isinstance(data, Histogram) or not data.n or data.dropped:
+        return Estimate(math.nan, math.nan, math.nan, 1.0)
+    value = _at(data, index_of(data.n, share))
+    first, last = interval_ends(data.n, share, confidence)
+    lower = math.nan if first is None else float(data.at(first)[0])
+    beyond = None if last is None else data.at(last)[1]
+    centre = math.nan if value is None else float(value)
+    return Estimate(centre, lower, math.nan if beyond is None else float(beyond), 1.0)

@@ -1,0 +1,78 @@
+"""Histograms and intervals on disk (spec/results.md): what an imported cell has in the place of samples."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rtmeter.errors import RtmeterError
+from rtmeter.statistics.histogram import Histogram, Intervals, Unordered
+from rtmeter.statistics.quantities import Ints
+
+HISTOGRAM, INTERVALS = "histogram.parquet", "intervals.parquet"
+_VERSION = 1
+
+
+def write(folder: Path, data: Unordered) -> None:
+    """Writes the data into a cell's folder."""
+    if isinstance(data, Histogram):
+        rows: dict[str, tuple[Ints, int | None]] = {
+            "lower_ns": (data.lower_ns, data.over_from_ns),
+            "upper_ns": (data.lower_ns + data.width_ns, data.below_ns),
+            "count": (data.counts, data.over),
+        }
+        columns = {
+            name: pa.array([*bins.tolist(), *([beyond] if data.over else [])], pa.int64())
+            for name, (bins, beyond) in rows.items()
+        }
+        names = ("width_ns", "over", "over_from_ns", "below_ns", "dropped")
+        about = {name: getattr(data, name) for name in names}
+        _write(folder / HISTOGRAM, columns, "rtmeter-histogram", about)
+    else:
+        maxima = pa.array(data.maxima_ns, mask=data.received == 0)
+        counts = {"received": pa.array(data.received), "lost": pa.array(data.lost)}
+        _write(folder / INTERVALS, counts | {"max_ns": maxima}, "rtmeter-intervals", {})
+
+
+def read(folder: Path) -> Unordered | None:
+    """The data of a cell's folder; None if it has neither kind. Raises RtmeterError if they are damaged."""
+    if (folder / HISTOGRAM).is_file():
+        columns, about = _read(folder / HISTOGRAM, "rtmeter-histogram", ("lower_ns", "count"))
+        bins = slice(None, -1 if about["over"] else None)
+        return Histogram(
+            lower_ns=columns["lower_ns"][bins],
+            width_ns=about["width_ns"],
+            counts=columns["count"][bins],
+            over=about["over"],
+            over_from_ns=about["over_from_ns"],
+            below_ns=about["below_ns"],
+            dropped=about["dropped"],
+        )
+    if (folder / INTERVALS).is_file():
+        columns, _ = _read(folder / INTERVALS, "rtmeter-intervals", ("received", "lost", "max_ns"))
+        return Intervals(columns["received"], columns["lost"], columns["max_ns"])
+    return None
+
+
+def _write(path: Path, columns: dict[str, pa.Array], form: str, about: dict[str, Any]) -> None:
+    meta = {"format": form, "version": _VERSION} | about
+    table = pa.table(columns).replace_schema_metadata({"rtmeter": json.dumps(meta)})
+    pq.write_table(table, path, compression="zstd")
+
+
+def _read(path: Path, form: str, names: tuple[str, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
+    try:
+        table = pq.read_table(path)
+        meta = json.loads(table.schema.metadata[b"rtmeter"])
+        if (meta["format"], meta["version"]) != (form, _VERSION):
+            raise ValueError(f"is {meta['format']} of version {meta['version']}")
+        columns = {name: table.column(name).fill_null(0).to_numpy().astype(np.int64) for name in names}
+    except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
+        message = f"cannot be read: {str(error).splitlines()[0]}"
+        raise RtmeterError(message, where=str(path), remedy="import the tool's file again") from error
+    return columns, meta

@@ -1,0 +1,166 @@
+"""Histograms and intervals against the single values that they were made of."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rtmeter.model import Requirement
+from rtmeter.statistics.compare import compare, estimates
+from rtmeter.statistics.counted import estimates_counted, summarise_counted, support_of_counted
+from rtmeter.statistics.histogram import Counted, Histogram, Intervals
+from rtmeter.statistics.order import QUANTILES, quantile_index
+from rtmeter.statistics.quantiles import COMPARED
+from rtmeter.statistics.quantities import Ints
+
+US = 1000
+
+
+def histogram(values: Ints, last: int = 10**9, width_ns: int = US) -> Histogram:
+    """As tools make them: bins below ``last``, and the largest value to the bin's width."""
+    bins, counts = np.unique(values[values < last] // width_ns, return_counts=True)
+    below = (int(values.max()) // width_ns + 1) * width_ns if len(values) else None
+    over = int(np.count_nonzero(values >= last))
+    return Histogram(bins * width_ns, width_ns, counts, over, last if over else 0, below)
+
+
+@pytest.mark.parametrize("last", [10**9, 300_000, 100_000])
+def test_misses_lie_between_the_sure_and_the_possible_ones(last: int, generator: np.random.Generator) -> None:
+    values = (50_000 + generator.exponential(40_000, 5000)).astype(np.int64)
+    data = histogram(values, last)
+    assert data.n == 5000
+    for deadline in [
+        0,
+        50_123,
+        99_999,
+        100_000,
+        123_456,
+        300_000,
+        int(values.max()) - 1,
+        int(values.max()),
+        10**8,
+    ]:
+        found, missed = data.misses(deadline), int(np.count_nonzero(values > deadline))
+        assert found.surely <= missed <= found.possibly, deadline
+        if deadline < last and deadline % US == US - 1:
+            assert found.surely == missed == found.possibly, deadline
+
+
+def test_the_largest_value_beyond_the_bins_is_known() -> None:
+    data = histogram(np.array([10_500, 700_100, 800_200]), last=400_000)
+    assert data.max_ns == 800_000
+    assert data.misses(500_000) == Counted(3, 1, 2)
+    assert data.misses(800_100) == Counted(3, 0, 2)
+    assert data.misses(801_000) == Counted(3, 0, 0)
+
+
+def test_a_summary_states_the_bins_that_quantiles_are_in(generator: np.random.Generator) -> None:
+    values = (50_000 + generator.exponential(40_000, 5000)).astype(np.int64)
+    ordered = np.sort(values)
+    summary = summarise_counted(histogram(values))
+    view = summary["quantities"]["latency"]["per_release"]
+    expected = {name: int(ordered[quantile_index(5000, *share)]) // US * US for name, *share in QUANTILES}
+    assert {name: view[name] for name in expected} == expected
+    assert (view["n"], view["min_ns"], view["max_ns"]) == (
+        5000,
+        ordered[0] // US * US,
+        ordered[-1] // US * US,
+    )
+    assert (view["mean_ns"], view["stddev_ns"], view["max_at_k"]) == (None, None, None)
+    assert summary["identity"] == "released = served + lost: 5000 = 5000 + 0"
+    assert summary["resolution_ns"] == US
+
+
+def test_a_quantile_beyond_the_bins_is_not_made_up(generator: np.random.Generator) -> None:
+    values = np.append(generator.integers(10_000, 20_000, 998), [500_000, 900_000])
+    view = summarise_counted(histogram(values, last=100_000))["quantities"]["latency"]["per_release"]
+    assert view["p99_ns"] is not None
+    assert view["p99_9_ns"] is None  # the smaller of two beyond the last bin
+    assert view["p99_99_ns"] == view["max_ns"] == 900_000
+
+
+def test_nothing_measured_has_no_values() -> None:
+    empty = histogram(np.empty(0, dtype=np.int64))
+    view = summarise_counted(empty)["quantities"]["latency"]["per_release"]
+    assert view.pop("n") == 0
+    assert set(view.values()) == {None}
+
+
+def intervals(received: list[int], lost: list[int], maxima_ns: list[int]) -> Intervals:
+    return Intervals(*(np.array(values, dtype=np.int64) for values in (received, lost, maxima_ns)))
+
+
+def test_lost_messages_are_later_than_any() -> None:
+    summary = summarise_counted(intervals([1000, 998], [0, 2], [90_000, 70_000]))
+    assert summary["counts"] == {"released": 2000, "served": 1998, "lost": 2, "warm_up": 0}
+    view = summary["quantities"]["latency"]
+    assert (view["per_release"]["max_ns"], view["as_served"]["max_ns"]) == ("lost", 90_000)
+    assert (view["per_release"]["p99_9_ns"], view["per_release"]["p99_99_ns"]) == (None, "lost")
+
+
+def test_all_lost() -> None:
+    data = intervals([0, 0], [5, 5], [0, 0])
+    view = summarise_counted(data)["quantities"]["latency"]["per_release"]
+    assert (view["n"], view["min_ns"], view["p50_ns"], view["max_ns"]) == (10, None, "lost", "lost")
+    assert data.misses(1) == Counted(10, 10, 10, 10)
+
+
+def findings(data: Histogram | Intervals, period_ns: int | None = 1_000_000) -> dict[str, str]:
+    support = support_of_counted(data, Requirement(1_000_000, 1e-3), period_ns)
+    return {finding.type: finding.consequence for finding in support.findings}
+
+
+def test_what_cannot_be_looked_at_is_a_finding(generator: np.random.Generator) -> None:
+    values = (50_000 + generator.exponential(40_000, 5000)).astype(np.int64)
+    assert findings(histogram(values)) == {"no_order": "info"}
+    assert findings(histogram(values), None) == {"no_order": "info", "no_period": "info"}
+    assert findings(intervals([5], [0], [7])) == {"intervals_only": "info"}
+    assert findings(intervals([5], [3], [7])) == {"intervals_only": "info", "lost": "info"}
+
+
+def test_gates_that_need_no_order_are_kept(generator: np.random.Generator) -> None:
+    values = (50_000 + generator.exponential(40_000, 100_000)).astype(np.int64)
+    assert findings(histogram(values, width_ns=100_000)) == {"no_order": "info", "quantisation": "info"}
+    values[:2000] = 2_000_000 + generator.integers(0, 50_000, 2000)
+    assert findings(histogram(values)) == {"no_order": "info", "mixture": "info"}
+    assert findings(histogram(np.full(5000, 7_500))) == {"no_order": "info", "constant": "info"}
+    assert findings(histogram(np.array([7_500, 9_500, 11_000]))) == {"no_order": "info"}
+
+
+def test_what_a_tool_dropped_refuses_the_bound() -> None:
+    data = Histogram(np.array([3000]), US, np.array([100]), over_from_ns=1_000_000, dropped=True)
+    assert findings(data)["dropped"] == "refuse"
+    assert support_of_counted(data, Requirement(2_000_000, 0.1), None).upper is None
+    assert data.max_ns is None
+
+
+def test_bounds_per_hour_need_a_period() -> None:
+    data = histogram(np.full(36_000, 5000))
+    support = support_of_counted(data, Requirement(1_000_000), 100_000_000)
+    assert support.upper is not None and support.upper_per_hour == pytest.approx(support.upper * 36_000)
+    assert support_of_counted(data, Requirement(1_000_000), None).upper_per_hour is None
+
+
+def test_a_comparison_of_histograms_agrees_with_that_of_their_values(generator: np.random.Generator) -> None:
+    a = (50_000 + generator.exponential(40_000, 60_000)).astype(np.int64)
+    b = (55_000 + generator.exponential(60_000, 60_000)).astype(np.int64)
+    asked = 300_000, 0.95, COMPARED[:4]
+    exact = compare([(estimates(a, *asked), estimates(b, *asked))])
+    binned = compare([(estimates_counted(histogram(a), *asked), estimates_counted(histogram(b), *asked))])
+    assert [shift.outcome for shift in binned.shifts] == [shift.outcome for shift in exact.shifts]
+    for ours, shift in zip(binned.shifts, exact.shifts, strict=True):
+        assert abs(ours.difference - shift.difference) <= US
+
+
+def test_a_difference_within_a_bin_is_no_difference() -> None:
+    a, b = np.full(10_000, 50_100), np.full(10_000, 50_900)
+    pair = [estimates_counted(histogram(values), None, 0.95, COMPARED) for values in (a, b)]
+    assert compare([(pair[0], pair[1])]).outcome in ("no evidence", "not enough data")
+
+
+def test_intervals_have_no_quantiles_to_compare() -> None:
+    data = intervals([1000] * 100, [0] * 100, [90_000] * 100)
+    one = estimates_counted(data, 50_000, 0.95, COMPARED)
+    outcomes = {shift.quantity: shift.outcome for shift in compare([(one, one)]).shifts}
+    assert outcomes.pop("miss_ratio") == "no evidence"
+    assert set(outcomes.values()) == {"not enough data"}
