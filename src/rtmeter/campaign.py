@@ -130,7 +130,7 @@ class _Reader:
         for variant, changes in self._mapping((*at, "variants"), block["variants"], None).items():
             place: KeyPath = (*at, "variants", variant)
             self._name(place, variant)
-            changed = given | self._given(place, changes or {})
+            changed = matrix.overriding(given, self._given(place, changes or {}))
             yield from ((variant, choice) for choice in matrix.choices(changed, self._defaults))
 
     def _given(self, at: KeyPath, mapping: Any) -> dict[str, Any]:

@@ -11,20 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PlainSerializer,
-    ValidationError,
-    WithJsonSchema,
-    field_serializer,
-)
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_serializer
 
 from rtmeter import values
+from rtmeter.condition_options import GROUPS, SystemSettings
 from rtmeter.config_rules import MOST_RELEASES, as_rtmeter_error, check, fill_in, inapplicable
 from rtmeter.model import Criticality, Measurement, Requirement
+from rtmeter.option_types import Cpus, Duration, DurationOrZero, OptionText, Policy, Ratio, Size
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,63 +26,6 @@ class OnlyFor:
 
     measurements: tuple[Measurement, ...]
 
-
-def _text(pattern: str, *, bare_number: bool = False) -> WithJsonSchema:
-    text: dict[str, Any] = {"type": "string", "pattern": pattern}
-    schema = {"anyOf": [text, {"type": "integer", "minimum": 0}]} if bare_number else text
-    return WithJsonSchema(schema, mode="validation")
-
-
-def _probe(schema: dict[str, Any]) -> WithJsonSchema:
-    return WithJsonSchema(schema, mode="serialization")
-
-
-_DURATION = r"^\d+(\.\d+)?(ns|us|µs|ms|s|min|h)$"
-_SCHEDULING = {
-    "type": "object",
-    "properties": {"policy": {"enum": ["other", "fifo", "rr", "deadline"]}}
-    | {"priority": {"type": "integer", "minimum": 1, "maximum": 99}}
-    | {key: {"type": "integer", "minimum": 1} for key in ("runtime_ns", "deadline_ns", "period_ns")},
-    "required": ["policy"],
-    "additionalProperties": False,
-}
-
-Duration = Annotated[
-    int,
-    BeforeValidator(values.parse_positive_ns),
-    _text(_DURATION),
-    _probe({"type": "integer", "minimum": 1}),
-]
-DurationOrZero = Annotated[int, BeforeValidator(values.parse_duration_ns), _text(f"{_DURATION}|^0$")]
-Size = Annotated[
-    int,
-    BeforeValidator(values.parse_size_bytes),
-    _text(r"^\d+(\.\d+)?(B|kB|MB|GB|KiB|MiB|GiB)?$", bare_number=True),
-    _probe({"type": "integer", "minimum": 0}),
-]
-Policy = Annotated[
-    values.Scheduling,
-    BeforeValidator(values.parse_scheduling),
-    PlainSerializer(values.Scheduling.to_probe),
-    _text(r"^(other|(fifo|rr):\d{1,2}|deadline:[^/]+/[^/]+/[^/]+)$"),
-    _probe(_SCHEDULING),
-]
-Cpus = Annotated[
-    tuple[int, ...],
-    BeforeValidator(values.parse_cpus),
-    _text(r"^\d+(-\d+)?(,\d+(-\d+)?)*$", bare_number=True),
-    _probe({"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1}),
-]
-Ratio = Annotated[
-    float,
-    BeforeValidator(values.parse_share),
-    WithJsonSchema({"type": ["number", "string"]}, mode="validation"),
-]
-OptionText = Annotated[
-    str,
-    BeforeValidator(values.parse_option_text),
-    WithJsonSchema({"type": ["string", "number", "boolean"]}, mode="validation"),
-]
 
 _ROUNDTRIP = OnlyFor(("roundtrip",))
 _MESSAGES = OnlyFor(("roundtrip", "cycle"))
@@ -304,6 +240,13 @@ class CellOptions(BaseModel):
             exclude=True,
         ),
     ] = None
+    conditions: Annotated[
+        SystemSettings | None,
+        Field(description="System settings while the cell is measured (docs/conditions.md).", exclude=True),
+    ] = None
+    strict: Annotated[
+        bool, Field(description="Fail where a condition was not reached, instead of warning.", exclude=True)
+    ] = False
     keep_log: Annotated[
         bool, Field(description="Keep the sample logs beside samples.parquet.", exclude=True)
     ] = False
@@ -317,7 +260,7 @@ class CellOptions(BaseModel):
         try:
             options = cls.model_validate(dict(given))
         except ValidationError as error:
-            raise as_rtmeter_error(error, OPTIONS) from None
+            raise as_rtmeter_error(error, KNOWN) from None
         for name in OPTIONS:
             if name in given and not cls.applies(name, options.measurement):
                 raise inapplicable(name, given[name], options.measurement, cls.meant_for(name))
@@ -359,6 +302,13 @@ class CellOptions(BaseModel):
         """What the count ``missed`` goes by: the deadline, for round trips by default one period."""
         return self.tick_ns if self.deadline is None and self.measurement == "roundtrip" else self.deadline
 
+    @property
+    def conditions_asked(self) -> dict[str, Any]:
+        """What the machine is to endure (Cell.conditions), JSON-ready; empty if nothing is asked."""
+        parts = {"settings": self.conditions}
+        asked = {key: part.model_dump(mode="json", exclude_none=True) for key, part in parts.items() if part}
+        return asked | ({"strict": True} if self.strict else {})
+
     @field_serializer("warm_up")
     def _warm_up_releases(self, warm_up_ns: int) -> Annotated[int, Field(ge=0)]:
         return -(-warm_up_ns // self.tick_ns)
@@ -372,6 +322,11 @@ class CellOptions(BaseModel):
 
 OPTIONS = {info.alias or name: info for name, info in CellOptions.model_fields.items()}
 """Every option by the name that people write."""
+
+KNOWN = OPTIONS | {
+    f"{group}.{key}": info for group, model in GROUPS.items() for key, info in model.model_fields.items()
+}
+"""And the keys of the options that are mappings: ``conditions.governor``."""
 
 
 class ProbeConfig(CellOptions):

@@ -42,7 +42,9 @@ def as_rtmeter_error(
         remedies = {"adapter": "choose one that `rtmeter adapters` lists"}
         return RtmeterError("is missing", field=field, remedy=remedies.get(field, f"give {field}"))
     if kind == "extra_forbidden":
-        return unknown_key("option", field, known)
+        group, dot, key = field.rpartition(".")
+        near = [name.removeprefix(group + dot) for name in known if name.rpartition(".")[0] == group]
+        return unknown_key(group or "option", key, near)
     if kind == "value_error":  # ours: (message, remedy)
         message, remedy = context["error"].args
         return RtmeterError(message, field=field, value=value, remedy=remedy)
@@ -69,6 +71,7 @@ def check(o: CellOptions) -> None:
     _check_length(o)
     _check_deadlines(o)
     _check_scheduling(o)
+    _check_conditions(o)
     if o.script is not None and o.adapter != "null":
         _refuse(o, "script", f"is only for the null adapter, not for {o.adapter}", "leave it out")
 
@@ -159,6 +162,28 @@ def _check_scheduling(o: CellOptions) -> None:
             "apply",
             f"contradicts scheduling {o.scheduling}: such a thread cannot start others",
             "choose after_init",
+        )
+
+
+def _check_conditions(o: CellOptions) -> None:
+    if o.conditions is None:
+        return
+    isolated = set(o.conditions.isolate or ())
+    if o.conditions.stray_tasks == "move" and not isolated:
+        _refuse(
+            o,
+            "conditions.stray_tasks",
+            "does not say away from where",
+            "give conditions.isolate, the CPUs that they are to leave",
+            "move",
+        )
+    if isolated and o.affinity is not None and not isolated.issuperset(o.affinity):
+        _refuse(
+            o,
+            "affinity",
+            f"has CPUs outside of conditions.isolate ({','.join(map(str, sorted(isolated)))})",
+            "choose the affinity among the isolated CPUs",
+            ",".join(map(str, o.affinity)),
         )
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from rtmeter.config import OPTIONS, CellOptions
+from rtmeter.condition_options import GROUPS
+from rtmeter.config import KNOWN, CellOptions
 from rtmeter.config_rules import as_rtmeter_error, unknown_key
 from rtmeter.model import Cell
 from rtmeter.values import slug
@@ -24,17 +25,20 @@ _LEADING = ("measurement", "adapter", "mode")  # these decide which other defaul
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One combination: the options given (an adapter's own as ``options.KEY``), and what varies."""
+    """One combination: the options given (the keys of mappings as ``options.KEY``), and what varies."""
 
     given: dict[str, Any]
     axes: dict[str, Any]
 
     def options(self) -> dict[str, Any]:
         """The options as CellOptions takes them; None means not given."""
-        given = {k: v for k, v in self.given.items() if v is not None}
-        plain = {k: v for k, v in given.items() if not k.startswith("options.")}
-        own = {k.removeprefix("options."): v for k, v in given.items() if k.startswith("options.")}
-        return plain | ({"options": own} if own else {})
+        options: dict[str, Any] = {}
+        for name, value in self.given.items():
+            group, dot, key = name.partition(".")
+            if value is not None:
+                into = options.setdefault(group, {}) if dot else options
+                into[key if dot else name] = value
+        return options
 
 
 def choices(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[Choice]:
@@ -55,10 +59,23 @@ def flat(mapping: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in mapping.items():
         if key == "requirement":
             flattened |= dict.fromkeys(REQUIREMENT) if value is None else value
-        elif key != "options":
+        elif key == "options" or (key in GROUPS and isinstance(value, Mapping)):
+            flattened |= {f"{key}.{k}": v for k, v in (value or {}).items()}
+        else:
             flattened[key] = value
-    own = mapping.get("options") or {}
-    return flattened | {f"options.{k}": v for k, v in own.items()}
+    return flattened
+
+
+def overriding(given: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Flat options, changed; a mapping given whole (``load: cpu80``) takes the place of its keys, and
+    the other way round."""
+    whole = {name.partition(".")[0] for name in changes}
+    kept = {
+        name: value
+        for name, value in given.items()
+        if name not in changes and name.partition(".")[0] not in changes and name not in whole
+    }
+    return kept | dict(changes)
 
 
 def cell_from(options: CellOptions, cell_id: str, axes: dict[str, Any]) -> Cell:
@@ -73,6 +90,7 @@ def cell_from(options: CellOptions, cell_id: str, axes: dict[str, Any]) -> Cell:
         server_affinity=options.server_affinity,
         server_options=options.server_options,
         keep_log=options.keep_log,
+        conditions=options.conditions_asked,
     )
 
 
@@ -93,7 +111,10 @@ def facts(options: CellOptions, **labels: Any) -> dict[str, Any]:
         for field, info in CellOptions.model_fields.items()
         if (name := info.alias or field) != "options" and CellOptions.applies(name, options.measurement)
     }
-    return applying | {f"options.{key}": value for key, value in options.options.items()} | labels
+    own = {f"options.{key}": value for key, value in options.options.items()}
+    for group in GROUPS:
+        own |= {f"{group}.{key}": value for key, value in applying[group] or ()}
+    return applying | own | labels
 
 
 def parse_fact(name: str, text: str) -> Any:
@@ -102,25 +123,27 @@ def parse_fact(name: str, text: str) -> Any:
         return text
     if name == "repeat" and text.isdecimal():
         return int(text)
-    if name not in OPTIONS or name == "options":
-        raise unknown_key("only", name, [*OPTIONS, *_LABELS])
+    if name not in KNOWN or name == "options":
+        raise unknown_key("only", name, [*KNOWN, *_LABELS])
     try:
         return _value_parser(name).validate_python(text)
     except ValidationError as error:
-        raise as_rtmeter_error(error, OPTIONS, name) from None
+        raise as_rtmeter_error(error, KNOWN, name) from None
 
 
 @cache
 def _value_parser(name: str) -> TypeAdapter[Any]:
-    return TypeAdapter(OPTIONS[name].rebuild_annotation())
+    return TypeAdapter(KNOWN[name].rebuild_annotation())
 
 
 def _id_part(axis: str, value: Any) -> str:
     """The value alone where it speaks for itself: ``fifo:80``, but ``period-1ms``."""
     if axis == "repeat":
         return f"r{value}"
+    if isinstance(value, Mapping):
+        return "-".join(_id_part(key, one) for key, one in value.items())
     speaks = isinstance(value, str) and value[:1].isalpha()
-    return str(value) if speaks else f"{axis.removeprefix('options.')}-{value}"
+    return str(value) if speaks else f"{axis.partition('.')[2] or axis}-{value}"
 
 
 def _product(given: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
@@ -140,6 +163,7 @@ def _where_they_apply(defaults: Mapping[str, Any], chosen: Mapping[str, Any]) ->
         meaningless |= {*REQUIREMENT} - {"deadline"}
 
     def applies(name: str) -> bool:
-        return name.startswith("options.") or CellOptions.applies(name, str(chosen.get("measurement")))
+        return "." in name or CellOptions.applies(name, str(chosen.get("measurement")))
 
-    return {k: v for k, v in defaults.items() if k not in chosen and k not in meaningless and applies(k)}
+    kept = (name for name in overriding(defaults, chosen) if name not in chosen)
+    return {name: defaults[name] for name in kept if name not in meaningless and applies(name)}

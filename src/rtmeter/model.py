@@ -151,6 +151,7 @@ class Cell:
     probe config (spec/probe.md) without paths.
 
     ``server_affinity`` and ``server_options`` replace the config's in the server process, unless None.
+    ``conditions``: what was asked of the machine, of ``load``, ``traffic``, ``settings`` and ``strict``.
     """
 
     id: str
@@ -162,6 +163,7 @@ class Cell:
     server_affinity: tuple[int, ...] | None = None
     server_options: dict[str, str] | None = None
     keep_log: bool = False
+    conditions: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,11 +31,20 @@ class Logs:
 
 
 def record_cell(
-    cell: Cell, outcome: Outcome, logs: Logs, folder: Path, started: datetime, ended: datetime | None
+    cell: Cell,
+    outcome: Outcome,
+    logs: Logs,
+    folder: Path,
+    started: datetime,
+    ended: datetime | None,
+    *,
+    conditions: Mapping[str, Any] | None = None,
+    findings: Sequence[Mapping[str, Any]] | None = None,
 ) -> dict[str, Any]:
     """The cell.json (spec/results.md) of a run; writes samples.parquet into ``folder``.
 
-    Raises RtmeterError if that cannot be written.
+    ``conditions``: what was asked of the machine and what became of it; ``findings``: what it has wrong;
+    None where that is not known. Raises RtmeterError if samples.parquet cannot be written.
     """
     doubts = list(outcome.warnings)
     error = outcome.error
@@ -66,6 +75,8 @@ def record_cell(
         "threads": {"client": meta.threads, "server": server.threads if server else []},
         "adapter_facts": meta.adapter,
         "missing": client.missing if client else [],
+        "conditions": conditions,
+        "findings": findings,
     }
     record |= {word: getattr(meta, word) for word in _WORDS}
     doubts += _log_doubts(client, server)
@@ -168,11 +179,11 @@ def judge_cell(record: Mapping[str, Any], folder: Path, requirement: Requirement
         return refuse(meta, requirement, "the result is invalid: see its warnings")
     if record["summary"] is None:
         return refuse(meta, requirement, "nothing was measured")
+    counted = store.load_counted(folder)
+    if counted is not None:
+        return judge_counted(meta, counted, requirement)
     return judge(meta, store.chunks(folder), requirement)
 
 
 def _stamp(time: datetime) -> str:
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    counted = store.load_counted(folder)
-    if counted is not None:
-        return judge_counted(meta, counted, requirement)

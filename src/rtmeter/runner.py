@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from rtmeter import probes, store
+from rtmeter import conditions, probes, store
 from rtmeter.errors import RtmeterError
 from rtmeter.model import Cell, Outcome
 from rtmeter.record import Logs, record_cell, tidy
@@ -45,15 +46,19 @@ def run_cell(
     """
     new = store.NewCell(path)
     started = datetime.now(UTC)
+    standing: conditions.Standing | None = None
     try:
         probe, server = probes_for(cell)
-        with store.writing(new.folder):
+        with store.writing(new.folder), conditions.applied(cell, new.folder) as standing:
             outcome = run_probes(cell, probe, server, new.folder, stop, on_progress)
+        outcome = _under(standing, outcome)
     except RtmeterError as error:
         outcome = Outcome("failed", error)
     logs = Logs(new.folder / store.CLIENT_LOG, new.folder / store.SERVER_LOG)
     try:
-        record = record_cell(cell, outcome, logs, new.folder, started, datetime.now(UTC))
+        ended = datetime.now(UTC)
+        facts = standing.facts() if standing else None
+        record = record_cell(cell, outcome, logs, new.folder, started, ended, conditions=facts)
         tidy(new.folder, keep_logs=cell.keep_log or record["status"] == "failed" or not record["valid"])
         if keep_empty or record["summary"] or (new.folder / store.STDERR).exists():
             new.finish(record)
@@ -64,3 +69,10 @@ def run_cell(
             error.remedy = f"free space there, then run: rtmeter recover {logs.client}"
         raise
     return record
+
+
+def _under(standing: conditions.Standing, outcome: Outcome) -> Outcome:
+    """The outcome with what its conditions make of it."""
+    warnings = (*outcome.warnings, *standing.doubts())
+    failure = outcome.error or standing.failure()
+    return replace(outcome, status="failed" if failure else outcome.status, error=failure, warnings=warnings)

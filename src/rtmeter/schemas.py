@@ -30,8 +30,11 @@ def probe_config_schema() -> _Schema:
 
 def campaign_schema() -> _Schema:
     """What a person writes (spec/campaign.md)."""
-    properties = CellOptions.model_json_schema()["properties"]
-    options = {name: _scalar_or_list(schema) for name, schema in properties.items() if "options" not in name}
+    schema = CellOptions.model_json_schema()
+    properties = {
+        name: _in_place(about, schema.get("$defs", {})) for name, about in schema["properties"].items()
+    }
+    options = {name: _scalar_or_list(about) for name, about in properties.items() if "options" not in name}
     for name in ("options", "server_options"):
         values = {"additionalProperties": _scalar_or_list(_SCALAR)}
         options[name] = {"type": "object", "description": properties[name]["description"]} | values
@@ -81,6 +84,19 @@ def campaign_schema() -> _Schema:
             },
         }
     )
+
+
+def _in_place(schema: _Schema, definitions: _Schema) -> _Schema:
+    """With every mapping of options where it is used; each of its keys may be a list too."""
+    if "$ref" in schema:
+        found = definitions[schema["$ref"].rpartition("/")[2]]
+        keys = {
+            name: _scalar_or_list(_in_place(one, definitions)) for name, one in found["properties"].items()
+        }
+        return {"type": "object", "properties": keys, "additionalProperties": False}
+    if "anyOf" in schema:
+        return schema | {"anyOf": [_in_place(choice, definitions) for choice in schema["anyOf"]]}
+    return schema
 
 
 def _scalar_or_list(schema: _Schema) -> _Schema:

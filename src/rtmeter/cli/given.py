@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 from rtmeter.config import OPTIONS, CellOptions
 from rtmeter.errors import RtmeterError
 
-_PAIRS = {"options": "--option", "server_options": "--server-option"}
+_PAIRS = {"options": "--option", "server_options": "--server-option", "conditions": "--condition"}
 
 
 def flag(name: str) -> str:
@@ -40,6 +40,8 @@ def collect(given: Mapping[str, Any]) -> dict[str, Any]:
     for name in _PAIRS:
         if name in collected:
             collected[name] = _pairs(_PAIRS[name], collected[name])
+    if "conditions" in collected:
+        collected["conditions"] = _nested(collected["conditions"])
     return collected
 
 
@@ -60,6 +62,18 @@ def _pairs(option: str, texts: list[str]) -> dict[str, str]:
             raise RtmeterError("is given twice", field=f"{option} {key}", value=value, remedy="give it once")
         pairs[key] = value
     return pairs
+
+
+def _nested(pairs: Mapping[str, str]) -> dict[str, Any]:
+    """``irq_affinity.eth0=1`` as a mapping in a mapping; a device's name may have dots of its own."""
+    nested: dict[str, Any] = {}
+    for key, value in pairs.items():
+        head, dot, device = key.partition(".")
+        if dot and isinstance(nested.setdefault(head, {}), dict):
+            nested[head][device] = value
+        else:
+            nested[head] = value
+    return nested
 
 
 def _parameter(name: str, info: FieldInfo) -> inspect.Parameter:

@@ -1,0 +1,67 @@
+"""The types of options: how each parses what people write, and how schemas and probe configs have it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
+
+from rtmeter import values
+
+
+def text(pattern: str, *, bare_number: bool = False) -> WithJsonSchema:
+    text: dict[str, Any] = {"type": "string", "pattern": pattern}
+    schema = {"anyOf": [text, {"type": "integer", "minimum": 0}]} if bare_number else text
+    return WithJsonSchema(schema, mode="validation")
+
+
+def _probe(schema: dict[str, Any]) -> WithJsonSchema:
+    return WithJsonSchema(schema, mode="serialization")
+
+
+_DURATION = r"^\d+(\.\d+)?(ns|us|µs|ms|s|min|h)$"
+_SCHEDULING = {
+    "type": "object",
+    "properties": {"policy": {"enum": ["other", "fifo", "rr", "deadline"]}}
+    | {"priority": {"type": "integer", "minimum": 1, "maximum": 99}}
+    | {key: {"type": "integer", "minimum": 1} for key in ("runtime_ns", "deadline_ns", "period_ns")},
+    "required": ["policy"],
+    "additionalProperties": False,
+}
+
+Duration = Annotated[
+    int,
+    BeforeValidator(values.parse_positive_ns),
+    text(_DURATION),
+    _probe({"type": "integer", "minimum": 1}),
+]
+DurationOrZero = Annotated[int, BeforeValidator(values.parse_duration_ns), text(f"{_DURATION}|^0$")]
+Size = Annotated[
+    int,
+    BeforeValidator(values.parse_size_bytes),
+    text(r"^\d+(\.\d+)?(B|kB|MB|GB|KiB|MiB|GiB)?$", bare_number=True),
+    _probe({"type": "integer", "minimum": 0}),
+]
+Policy = Annotated[
+    values.Scheduling,
+    BeforeValidator(values.parse_scheduling),
+    PlainSerializer(values.Scheduling.to_probe),
+    text(r"^(other|(fifo|rr):\d{1,2}|deadline:[^/]+/[^/]+/[^/]+)$"),
+    _probe(_SCHEDULING),
+]
+Cpus = Annotated[
+    tuple[int, ...],
+    BeforeValidator(values.parse_cpus),
+    text(r"^\d+(-\d+)?(,\d+(-\d+)?)*$", bare_number=True),
+    _probe({"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1}),
+]
+Ratio = Annotated[
+    float,
+    BeforeValidator(values.parse_share),
+    WithJsonSchema({"type": ["number", "string"]}, mode="validation"),
+]
+OptionText = Annotated[
+    str,
+    BeforeValidator(values.parse_option_text),
+    WithJsonSchema({"type": ["string", "number", "boolean"]}, mode="validation"),
+]

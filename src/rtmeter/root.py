@@ -1,0 +1,49 @@
+"""The kernel's files under a root that tests can plant: /sys, /proc and the like."""
+
+from __future__ import annotations
+
+import glob
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """A machine's state as files; names are absolute as the kernel has them (``/proc/sys/...``).
+
+    ``path`` is where the machine's ``/`` is: another folder than ``/`` holds a whole machine for a test.
+    """
+
+    path: Path = Path("/")
+
+    def at(self, name: str) -> Path:
+        """The file of that name under this root."""
+        return self.path / name.lstrip("/")
+
+    def exists(self, name: str) -> bool:
+        """Whether there is such a file or folder."""
+        return self.at(name).exists()
+
+    def read(self, name: str) -> str | None:
+        """The text of the file, without the white space around it; None if it cannot be read."""
+        try:
+            return self.at(name).read_text(encoding="utf-8", errors="replace").strip()
+        except OSError:
+            return None
+
+    def write(self, name: str, text: str) -> None:
+        """Writes the text by one call, as the kernel's files want it, to a file that exists.
+
+        Raises OSError for what the kernel refuses.
+        """
+        descriptor = os.open(self.at(name), os.O_WRONLY | os.O_TRUNC)
+        try:
+            os.write(descriptor, text.encode())
+        finally:
+            os.close(descriptor)
+
+    def glob(self, pattern: str) -> list[str]:
+        """The names that match, sorted; ``*`` matches within one part of a name."""
+        found = glob.iglob(pattern.lstrip("/"), root_dir=self.path)  # noqa: PTH207 (folders of /proc vanish)
+        return sorted("/" + name for name in found)
