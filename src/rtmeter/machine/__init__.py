@@ -1,0 +1,45 @@
+"""What on this machine hurts punctuality: a family of checks a file, each a pure function of the files
+under a root and of what is intended to be measured."""
+
+from __future__ import annotations
+
+from rtmeter.machine import (
+    cpus,
+    cpusets,
+    interrupts,
+    kernel,
+    memory,
+    scheduler,
+    surroundings,
+    tasks,
+    tracing,
+)
+from rtmeter.machine.finding import WORST_FIRST, Finding, Grade, Kind
+from rtmeter.machine.reading import Intent, Machine, Workload
+from rtmeter.model import Cell
+from rtmeter.root import Root
+from rtmeter.values import Scheduling
+
+_FAMILIES = (kernel, scheduler, tasks, cpus, cpusets, interrupts, memory, tracing, surroundings)
+
+KINDS: tuple[Kind, ...] = tuple(kind for family in _FAMILIES for kind in family.KINDS)
+"""Everything that is looked for."""
+
+__all__ = ["KINDS", "Finding", "Grade", "Intent", "Kind", "Root", "Workload", "findings", "intent_of"]
+
+
+def findings(root: Root, intent: Intent) -> list[Finding]:
+    """What was found, the worst grade first; what cannot be read is a finding of grade ``unknown``."""
+    machine = Machine(root, intent)
+    found = [finding for family in _FAMILIES for finding in family.check(machine)]
+    return sorted(found, key=lambda finding: WORST_FIRST.index(finding.grade))
+
+
+def intent_of(cell: Cell) -> Intent:
+    """What a cell is to measure."""
+    affinity, scheduling = cell.config.get("affinity"), cell.config.get("scheduling")
+    return Intent(
+        cpus=tuple(affinity) if affinity else None,
+        scheduling=Scheduling(**scheduling) if scheduling else Scheduling("other"),
+        workload="roundtrip" if cell.config["measurement"] == "roundtrip" else "cyclic",
+    )

@@ -1,0 +1,129 @@
+"""Interrupts and the kernel's deferred work on the intended CPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rtmeter.machine.finding import PER_CPU_KTHREADS, Finding, Kind
+from rtmeter.machine.processes import cpu_set
+from rtmeter.machine.reading import Machine
+
+IRQ = Kind(
+    "irq_on_cpu",
+    "medium",
+    "a device's interrupt handler runs before every thread of the CPU that the interrupt goes to",
+    f"Linux Documentation/core-api/irq/irq-affinity.rst; {PER_CPU_KTHREADS}",
+)
+IRQ_BALANCER = Kind(
+    "irqbalance",
+    "medium",
+    "irqbalance moves interrupts onto other CPUs while you measure",
+    "irqbalance(1); tuned, profile realtime",
+    "systemctl stop irqbalance, or IRQBALANCE_BANNED_CPULIST",
+)
+WORKQUEUES = Kind(
+    "workqueues_on_cpu",
+    "medium",
+    "unbound work of the kernel may run on the CPU",
+    "Linux Documentation/core-api/workqueue.rst",
+)
+KSOFTIRQD = Kind(
+    "ksoftirqd_priority",
+    "medium",
+    "where interrupts are threads, packets that ksoftirqd handles at normal policy wait behind every "
+    "real-time task: a round trip waits with them",
+    f"{PER_CPU_KTHREADS}; Gutierrez et al. 2018, arXiv:1808.10821",
+)
+NETWORK_IRQ = Kind(
+    "network_irq_priority",
+    "medium",
+    "an interrupt thread of the network below the measured thread handles its packets only when that sleeps",
+    "Gutierrez et al. 2018, arXiv:1808.10821",
+)
+
+KINDS = (IRQ, IRQ_BALANCER, WORKQUEUES, KSOFTIRQD, NETWORK_IRQ)
+
+_FEW = 5
+_WORKQUEUES = "/sys/devices/virtual/workqueue/cpumask"
+
+
+def check(machine: Machine) -> Iterator[Finding]:
+    """What interrupts the intended CPUs and, for round trips, who handles the packets."""
+    if machine.intent.cpus is not None:
+        yield from _interrupts(machine, frozenset(machine.intent.cpus))
+        yield from _workqueues(machine, frozenset(machine.intent.cpus))
+    balancers = [task.tid for task in machine.tasks if task.name == "irqbalance" and task.pid == task.tid]
+    if balancers:
+        yield IRQ_BALANCER.found(f"irqbalance runs ({balancers[0]})")
+    if machine.intent.workload == "roundtrip":
+        yield from _network(machine)
+
+
+def _interrupts(machine: Machine, cpus: frozenset[int]) -> Iterator[Finding]:
+    table = machine.text("/proc/interrupts")
+    if table is None or not machine.root.glob("/proc/irq/*/smp_affinity_list"):
+        name = "/proc/interrupts" if table is None else "/proc/irq"
+        yield IRQ.unknown(machine.why_not(name), fix="run rtmeter check on the host")
+        return
+    found: list[dict[str, Any]] = []
+    for number, count, name in _rows(table, cpus):
+        folder = f"/proc/irq/{number}"
+        places = (machine.text(f"{folder}/{f}") for f in ("effective_affinity_list", "smp_affinity_list"))
+        place = next((place for place in places if place), None)
+        if cpu_set(place) & cpus:
+            found.append({"irq": number, "name": name, "cpus": place, "count": count})
+    if found:
+        found.sort(key=lambda irq: -irq["count"])
+        told = [f"{irq['irq']} {irq['name']} ({irq['count']:,} times)" for irq in found]
+        more = f" and {len(told) - _FEW} more" if len(told) > _FEW else ""
+        rest = sorted(machine.online - cpus)
+        numbers = " ".join(str(irq["irq"]) for irq in found)
+        fix = f"for irq in {numbers}; do echo {rest[0]} > /proc/irq/$irq/smp_affinity_list; done"
+        yield IRQ.found(", ".join(told[:_FEW]) + more, fix=fix if rest else "", items=tuple(found))
+
+
+def _rows(table: str, cpus: frozenset[int]) -> Iterator[tuple[int, int, str]]:
+    """(number, how often on those CPUs, device) of each interrupt that has a handler."""
+    heading, *rows = table.splitlines()
+    columns = [int(word.removeprefix("CPU")) for word in heading.split()]
+    for row in rows:
+        number, _, rest = row.partition(":")
+        words = rest.split()
+        if number.strip().isdigit() and len(words) > len(columns):
+            counts = zip(columns, words, strict=False)
+            yield int(number), sum(int(count) for cpu, count in counts if cpu in cpus), words[-1]
+
+
+def _workqueues(machine: Machine, cpus: frozenset[int]) -> Iterator[Finding]:
+    mask = machine.text(_WORKQUEUES)
+    if mask is None:
+        yield WORKQUEUES.unknown(machine.why_not(_WORKQUEUES))
+        return
+    bits = int(mask.replace(",", ""), 16)
+    here = [cpu for cpu in sorted(cpus) if bits >> cpu & 1]
+    if here:
+        rest = bits & sum(1 << cpu for cpu in machine.online - cpus)
+        fix = f"echo {rest:x} > {_WORKQUEUES}" if rest else ""
+        yield WORKQUEUES.found(f"mask {mask} holds CPU {','.join(map(str, here))}", fix=fix)
+
+
+def _network(machine: Machine) -> Iterator[Finding]:
+    """Only where interrupts are threads: else packets are handled before any thread."""
+    threads = [task for task in machine.tasks if task.is_kernel and task.name.startswith("irq/")]
+    if not threads:
+        return
+    normal = [task for task in machine.tasks if task.name.startswith("ksoftirqd/") and task.rank == 0]
+    if normal:
+        fix = "; ".join(f"chrt --fifo --pid 60 {task.tid}" for task in normal[:_FEW])
+        yield KSOFTIRQD.found(f"{len(normal)} at normal policy", fix=fix)
+    devices = [name.rpartition("/")[2] for name in machine.root.glob("/sys/class/net/*")]
+    low = [
+        task
+        for task in threads
+        if task.rank < machine.intent.rank and any(device in task.name for device in devices)
+    ]
+    if low:
+        told = ", ".join(f"{task.name} ({task.tid}, {task.policy}:{task.priority})" for task in low[:_FEW])
+        fix = "; ".join(f"chrt --fifo --pid 90 {task.tid}" for task in low[:_FEW])
+        yield NETWORK_IRQ.found(told, fix=fix)

@@ -1,0 +1,128 @@
+"""What the checks read: files under a root, and what several of them ask for."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from rtmeter.machine.processes import Task, cpu_set, read_tasks
+from rtmeter.root import Root
+from rtmeter.values import Scheduling
+
+Workload = Literal["cyclic", "roundtrip"]
+
+
+DEFAULT_SCHEDULING = Scheduling("fifo", priority=80)
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """What is to be measured: on which CPUs (None: any), with which policy and priority, and whether it
+    goes through the network."""
+
+    cpus: tuple[int, ...] | None = None
+    scheduling: Scheduling = DEFAULT_SCHEDULING
+    workload: Workload = "cyclic"
+
+    @property
+    def rank(self) -> int:
+        """As Task.rank."""
+        policy = self.scheduling.policy
+        return 100 if policy == "deadline" else self.scheduling.priority if self.is_real_time else 0
+
+    @property
+    def is_real_time(self) -> bool:
+        """Whether it runs before every normal task."""
+        return self.scheduling.policy != "other"
+
+
+class Machine:
+    """The machine under a root, seen by what is intended on it; each file is read when first asked for."""
+
+    def __init__(self, root: Root, intent: Intent) -> None:
+        self.root, self.intent = root, intent
+
+    def text(self, name: str) -> str | None:
+        """The file without the white space around it, or None."""
+        return self.root.read(name)
+
+    def number(self, name: str) -> int | None:
+        """The file's whole number; None if it has none."""
+        found = self.text(name)
+        return int(found) if found is not None and re.fullmatch(r"-?\d+", found) else None
+
+    def why_not(self, name: str) -> str:
+        """Why the file cannot be read."""
+        try:
+            is_there = self.root.exists(name)
+        except PermissionError:  # a folder on the way may not be entered
+            is_there = True
+        return f"{name} {'may not be read' if is_there else 'is not there'}"
+
+    @cached_property
+    def online(self) -> frozenset[int]:
+        """The CPUs that run."""
+        return cpu_set(self.text("/sys/devices/system/cpu/online") or "")
+
+    @cached_property
+    def cpus(self) -> tuple[int, ...]:
+        """The CPUs intended; all that run, if none are named."""
+        return self.intent.cpus or tuple(sorted(self.online))
+
+    @cached_property
+    def release(self) -> str:
+        """As uname -r, or empty."""
+        return self.text("/proc/sys/kernel/osrelease") or ""
+
+    @cached_property
+    def kernel(self) -> tuple[int, int] | None:
+        """Major and minor version; None if it cannot be read."""
+        match = re.match(r"(\d+)\.(\d+)", self.release)
+        return (int(match[1]), int(match[2])) if match else None
+
+    @cached_property
+    def command_line(self) -> tuple[str, ...]:
+        """The words the kernel was booted with."""
+        return tuple((self.text("/proc/cmdline") or "").split())
+
+    @cached_property
+    def config(self) -> Mapping[str, str] | None:
+        """What the kernel was built with, options without CONFIG_; None if it cannot be read."""
+        with contextlib.suppress(OSError, zlib.error):
+            packed = self.root.at("/proc/config.gz").read_bytes()
+            return _options(zlib.decompress(packed, wbits=31).decode(errors="replace"))
+        for name in (f"/boot/config-{self.release}", f"/lib/modules/{self.release}/config"):
+            if (text := self.root.read(name)) is not None:
+                return _options(text)
+        return None
+
+    def built_with(self, option: str) -> bool | None:
+        """Whether the option is on; None if that cannot be read."""
+        return None if self.config is None else self.config.get(option, "n") not in ("n", "0", "")
+
+    @cached_property
+    def is_preempt_rt(self) -> bool | None:
+        """Whether it is a PREEMPT_RT kernel; None if nothing says so or otherwise."""
+        version = self.text("/proc/sys/kernel/version")
+        if self.text("/sys/kernel/realtime") == "1" or "PREEMPT_RT" in (version or ""):
+            return True
+        return self.built_with("PREEMPT_RT") if version is None else False
+
+    @cached_property
+    def tasks(self) -> tuple[Task, ...]:
+        """Every thread that can be seen."""
+        return tuple(read_tasks(self.root))
+
+    @cached_property
+    def sees_kernel_threads(self) -> bool:
+        """False in a container with processes of its own: then tasks of the host are hidden."""
+        return any(task.is_kernel for task in self.tasks)
+
+
+def _options(text: str) -> dict[str, str]:
+    return dict(re.findall(r"^CONFIG_(\w+)=\"?([^\"\n]*)", text, re.MULTILINE))
