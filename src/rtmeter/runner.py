@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from rtmeter import conditions, probes, store
+from rtmeter import conditions, machine, probes, store
 from rtmeter.errors import RtmeterError
 from rtmeter.model import Cell, Outcome
 from rtmeter.record import Logs, record_cell, tidy
+from rtmeter.root import Root
 from rtmeter.supervise import OnProgress, Stop, run_probes
 
 
@@ -47,9 +48,11 @@ def run_cell(
     new = store.NewCell(path)
     started = datetime.now(UTC)
     standing: conditions.Standing | None = None
+    found: list[dict[str, Any]] | None = None
     try:
         probe, server = probes_for(cell)
         with store.writing(new.folder), conditions.applied(cell, new.folder) as standing:
+            found = [finding.to_json() for finding in machine.findings(Root(), machine.intent_of(cell))]
             outcome = run_probes(cell, probe, server, new.folder, stop, on_progress)
         outcome = _under(standing, outcome)
     except RtmeterError as error:
@@ -58,7 +61,9 @@ def run_cell(
     try:
         ended = datetime.now(UTC)
         facts = standing.facts() if standing else None
-        record = record_cell(cell, outcome, logs, new.folder, started, ended, conditions=facts)
+        record = record_cell(
+            cell, outcome, logs, new.folder, started, ended, conditions=facts, findings=found
+        )
         tidy(new.folder, keep_logs=cell.keep_log or record["status"] == "failed" or not record["valid"])
         if keep_empty or record["summary"] or (new.folder / store.STDERR).exists():
             new.finish(record)

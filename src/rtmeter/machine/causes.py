@@ -25,8 +25,14 @@ OF_PERIOD: dict[float, tuple[str, ...]] = {
 OF_USAGE: dict[str, tuple[str, ...]] = {
     "major_faults": ("swap", "memlock_limit"),
     "minor_faults": ("memlock_limit", "transparent_hugepages", "numa_balancing", "same_page_merging"),
-    "involuntary_switches": ("task_at_or_above", "kernel_thread_at_or_above", "rt_throttling", "fair_server")
-    + ("normal_policy", "cpu_shared"),
+    "involuntary_switches": (
+        "task_at_or_above",
+        "kernel_thread_at_or_above",
+        "rt_throttling",
+        "fair_server",
+        "normal_policy",
+        "cpu_shared",
+    ),
     "migrations": ("no_cpu_chosen", "normal_policy"),
 }
 """What the measured thread suffered (cell.json, usage) → ids of findings."""

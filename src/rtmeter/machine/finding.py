@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 Grade = Literal["fatal", "high", "medium", "info", "unknown"]
@@ -36,6 +36,10 @@ class Finding:
     fix: str
     at_worst: Grade
     items: tuple[Mapping[str, Any], ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """As cell.json and ``rtmeter check --json`` have it (spec/results.md)."""
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
