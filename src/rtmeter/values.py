@@ -6,19 +6,23 @@ Each parser takes text (or what YAML made of it) and raises ``ValueError(message
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 _NS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
 _BYTES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
-_QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-zµ]*)\s*")
+_BITS_PER_S = {"bit/s": 1, "kbit/s": 10**3, "Mbit/s": 10**6, "Gbit/s": 10**9}
+_QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-zµ]*(?:/s)?)\s*")
 _LONGEST_NS = 366 * 24 * _NS["h"]
 _LARGEST_BYTES = 2**40
+_FASTEST_BITS_PER_S = 10**12
 
 DURATION_REMEDY = "write it with its unit, e.g. 10ms, 400us, 1.5s, 10min, 24h"
 SHARE_REMEDY = "write it like 0.95 or 95%"
 SIZE_REMEDY = "write it like 500, 500B, 128KiB or 8MiB"
+RATE_REMEDY = "write it like 40Mbit/s, 500kbit/s or 1Gbit/s"
 SCHEDULING_REMEDY = "write other, fifo:80, rr:80 or deadline:100us/1ms/1ms (runtime/deadline/period)"
 CPUS_REMEDY = "write CPU numbers like 1 or 0,2-3"
 
@@ -73,6 +77,14 @@ def parse_size_bytes(value: object) -> int:
     if size > _LARGEST_BYTES:
         raise ValueError("is more than 1 TiB", SIZE_REMEDY)
     return size
+
+
+def parse_rate(value: object) -> int:
+    """``40Mbit/s`` → 40,000,000 bit/s; a bare number other than 0 is refused."""
+    rate = _quantity(value, _BITS_PER_S, None, RATE_REMEDY)
+    if rate > _FASTEST_BITS_PER_S:
+        raise ValueError("is more than 1000 Gbit/s", RATE_REMEDY)
+    return rate
 
 
 def parse_cpus(value: object) -> tuple[int, ...]:
@@ -132,6 +144,12 @@ class Scheduling:
             times = (self.runtime_ns, self.deadline_ns, self.period_ns)
             return "deadline:" + "/".join(format_duration(t) for t in times)
         return f"{self.policy}:{self.priority}" if self.policy in ("fifo", "rr") else self.policy
+
+    @classmethod
+    def from_probe(cls, given: Mapping[str, Any]) -> Self:
+        """From what a probe says is in effect."""
+        numbers = ("priority", "runtime_ns", "deadline_ns", "period_ns")
+        return cls(str(given.get("policy")), **{key: given.get(key) or 0 for key in numbers})
 
     def to_probe(self) -> dict[str, Any]:
         """As the probe config has it (spec/probe.md)."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rtmeter.cli.output import console, microseconds
 from rtmeter.statistics.quantities import judged_quantity
 from rtmeter.store import statistics_meta
-from rtmeter.values import format_duration
+from rtmeter.values import Scheduling, format_duration
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -117,12 +117,10 @@ def _show_conditions(record: Mapping[str, Any], out: Console, *, machine_only: b
             out.print(f"[yellow]{what}: unfit for absolute claims[/yellow]")
     if machine_only or not effective:
         return
-    policy = effective.get("scheduling", {})
-    words = [
-        f"policy {policy.get('policy', '?')}{':' + str(policy['priority']) if 'priority' in policy else ''}"
-    ]
+    words = [f"policy {Scheduling.from_probe(effective.get('scheduling', {}))}"]
     words += [f"set {effective.get('apply')}", f"CPUs {','.join(map(str, effective.get('affinity', '?')))}"]
     words += ["memory locked"] if effective.get("memory_locked") else []
+    words += ["idle states held off"] if effective.get("cpu_dma_latency") == 0 else []
     words += [f"overrun {effective['overrun']}"] if effective.get("overrun") else []
     middleware = f"{facts.get('middleware', '')} {facts.get('middleware_version', '')}".strip()
     out.print(f"conditions: {', '.join(words)}; {middleware}", markup=False)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rtmeter.statistics.quantities import judged_quantity, kind
-from rtmeter.values import format_duration
+from rtmeter.values import Scheduling, format_duration
 
 NONE = "–"
 
@@ -105,7 +105,7 @@ def setting(name: str, value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict) and "policy" in value:
-        return scheduling(value)
+        return str(Scheduling.from_probe(value))
     if isinstance(value, int) and name.endswith("_ns"):
         return format_duration(value)
     if isinstance(value, int) and name.endswith("_bytes"):
@@ -123,15 +123,6 @@ def size(bytes_: int) -> str:
         if bytes_ and bytes_ % factor == 0:
             return f"{bytes_ // factor:,} {unit}"
     return f"{bytes_:,} B"
-
-
-def scheduling(policy: Mapping[str, Any]) -> str:
-    """A policy as it is written in campaigns."""
-    name = str(policy.get("policy"))
-    if name == "deadline":
-        times = (policy.get(key) for key in ("runtime_ns", "deadline_ns", "period_ns"))
-        return "deadline:" + "/".join(setting("_ns", time) for time in times)
-    return f"{name}:{policy['priority']}" if policy.get("priority") else name
 
 
 def label(name: str) -> str:
