@@ -8,6 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 
 from rtmeter import values
 from rtmeter.option_types import Cpus, Duration
+from rtmeter.strain_options import Load, Traffic
 
 _THROTTLING_REMEDY = "write off, or the time per second that real-time tasks may take, e.g. 950ms"
 
@@ -83,5 +84,5 @@ class SystemSettings(BaseModel):
     ] = None
 
 
-GROUPS: dict[str, type[BaseModel]] = {"conditions": SystemSettings}
+GROUPS: dict[str, type[BaseModel]] = {"conditions": SystemSettings, "load": Load, "traffic": Traffic}
 """The options of a cell that are mappings with keys of their own, each of which may be a list."""

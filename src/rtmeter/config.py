@@ -16,8 +16,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_serial
 from rtmeter import values
 from rtmeter.condition_options import GROUPS, SystemSettings
 from rtmeter.config_rules import MOST_RELEASES, as_rtmeter_error, check, fill_in, inapplicable
-from rtmeter.model import Criticality, Measurement, Requirement
+from rtmeter.model import WATCH_NS, Criticality, Measurement, Requirement
 from rtmeter.option_types import Cpus, Duration, DurationOrZero, OptionText, Policy, Ratio, Size
+from rtmeter.strain_options import LoadOption, TrafficOption
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +245,31 @@ class CellOptions(BaseModel):
         SystemSettings | None,
         Field(description="System settings while the cell is measured (docs/conditions.md).", exclude=True),
     ] = None
+    load: Annotated[
+        LoadOption | None,
+        Field(
+            description="Load by stress-ng: idle, cpu80, erle_pc, erle_device, stress10, or workers "
+            "(cpu=8,vm=8,vm_bytes=64MiB).",
+            examples=["cpu80"],
+            exclude=True,
+        ),
+    ] = None
+    traffic: Annotated[
+        TrafficOption | None,
+        Field(
+            description="Traffic by iperf3, both directions: a rate, or rate=40Mbit/s,to=IP,protocol=tcp.",
+            examples=["40Mbit/s"],
+            exclude=True,
+        ),
+    ] = None
+    watch: Annotated[
+        DurationOrZero,
+        Field(
+            description="How often the machine is sampled meanwhile; 0: only before and after.",
+            examples=["1s"],
+            exclude=True,
+        ),
+    ] = WATCH_NS
     strict: Annotated[
         bool, Field(description="Fail where a condition was not reached, instead of warning.", exclude=True)
     ] = False
@@ -305,9 +331,10 @@ class CellOptions(BaseModel):
     @property
     def conditions_asked(self) -> dict[str, Any]:
         """What the machine is to endure (Cell.conditions), JSON-ready; empty if nothing is asked."""
-        parts = {"settings": self.conditions}
+        parts = {"settings": self.conditions, "load": self.load, "traffic": self.traffic}
         asked = {key: part.model_dump(mode="json", exclude_none=True) for key, part in parts.items() if part}
-        return asked | ({"strict": True} if self.strict else {})
+        watch = {"watch_ns": self.watch} if self.watch != WATCH_NS else {}
+        return asked | watch | ({"strict": True} if self.strict else {})
 
     @field_serializer("warm_up")
     def _warm_up_releases(self, warm_up_ns: int) -> Annotated[int, Field(ge=0)]:

@@ -17,6 +17,9 @@ IN_FLIGHT, SERVED, SKIPPED, LOST = 0, 1, 2, 3
 STATUS_NAMES = ("in_flight", "served", "skipped", "lost")
 WARM_UP_FLAG = 128
 
+WATCH_NS = 1_000_000_000
+"""How often the machine is sampled while a cell is measured, unless it is said."""
+
 Measurement = Literal["wakeup", "timer", "roundtrip", "cycle"]
 
 
@@ -151,7 +154,8 @@ class Cell:
     probe config (spec/probe.md) without paths.
 
     ``server_affinity`` and ``server_options`` replace the config's in the server process, unless None.
-    ``conditions``: what was asked of the machine, of ``load``, ``traffic``, ``settings`` and ``strict``.
+    ``conditions``: what was asked of the machine, of ``load``, ``traffic``, ``settings``, ``strict``
+    and, unless it is WATCH_NS, ``watch_ns``.
     """
 
     id: str

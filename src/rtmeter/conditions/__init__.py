@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
+from rtmeter.conditions.strain import strain_of
 from rtmeter.errors import RtmeterError
 from rtmeter.model import Cell, Doubt
 from rtmeter.root import Root
@@ -63,7 +64,7 @@ class Standing:
 
 def parts_of(cell: Cell, folder: Path, root: Root) -> Iterator[Part]:
     """The parts that the cell asks for, in the order they are entered: settings, traffic, load, watch."""
-    yield from ()
+    yield strain_of(cell, folder, root)
 
 
 @contextmanager

@@ -1,0 +1,164 @@
+"""A program that runs beside the probes (stress-ng, iperf3): found, started, watched, ended."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from rtmeter.errors import RtmeterError
+
+_PACKAGES = {"stress-ng": "stress-ng", "iperf3": "iperf3", "setpriv": "util-linux", "taskset": "util-linux"}
+_PACKAGES |= {"ip": "iproute2", "tc": "iproute2"}
+_GONE_S = 5
+_TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+
+
+def find_program(name: str, field: str) -> str:
+    """The program's path. Raises RtmeterError that names the option that needs it and its package."""
+    path = shutil.which(name)
+    if path is None:
+        package = _PACKAGES.get(name, name)
+        remedy = f"install it (Debian, Ubuntu: apt-get install {package}), and see that PATH has its folder"
+        raise RtmeterError(f"needs {name}, which is not in PATH", field=field, remedy=remedy)
+    return path
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One process of a group: its state as /proc has it, and the processor time that it and its reaped
+    children took."""
+
+    pid: int
+    parent: int
+    state: str
+    cpu_s: float
+
+
+def members(group: int) -> list[Member]:
+    """The processes of a process group, zombies left out."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdecimal():
+            with contextlib.suppress(OSError):
+                fields = (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()
+                if int(fields[2]) == group and fields[0] not in "ZX":
+                    cpu_s = sum(map(int, fields[11:15])) * _TICK_S
+                    found.append(Member(int(folder.name), int(fields[1]), fields[0], cpu_s))
+    return found
+
+
+class Companion:
+    """The program in a process group of its own.
+
+    It is killed if the thread that started it dies, and with it the front (PR_SET_PDEATHSIG); what it
+    prints is held in a file without a name.
+    """
+
+    def __init__(self, command: Sequence[str], *, field: str, cpus: Sequence[int] | None = None) -> None:
+        """Starts it on ``cpus`` (None: any). Raises RtmeterError if it or what starts it is not there."""
+        self.name, self.command, self._field = Path(command[0]).name, list(command), field
+        before = [find_program("setpriv", field), "--pdeathsig", "KILL"]
+        if cpus is not None:
+            before += [find_program("taskset", field), "--cpu-list", ",".join(map(str, cpus))]
+        self._out, self._err = (tempfile.TemporaryFile() for _ in range(2))  # noqa: SIM115
+        self._popen = subprocess.Popen(
+            [*before, *command],
+            stdin=subprocess.DEVNULL,
+            stdout=self._out,
+            stderr=self._err,
+            start_new_session=True,
+        )
+        self.pid = self._popen.pid
+        self.started_at = time.monotonic()
+        self._died_at: float | None = None
+        self._ended = False  # then the number of its group may be somebody else's
+
+    @property
+    def exit_code(self) -> int | None:
+        """None while it runs; negative: the signal that ended it."""
+        code = self._popen.poll()
+        if code is not None and self._died_at is None:
+            self._died_at = time.monotonic()
+        return code
+
+    @property
+    def ran_s(self) -> float:
+        """How long it has run, or had when it was first seen to have ended."""
+        alive = self.exit_code is None or self._died_at is None
+        return (time.monotonic() if alive else self._died_at or 0) - self.started_at
+
+    @property
+    def how_it_ended(self) -> str:
+        """In words: ``killed by SIGKILL``, ``exit code 3``."""
+        code = self.exit_code or 0
+        return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+
+    def stdout(self) -> str:
+        """What it has printed so far."""
+        return _content(self._out)
+
+    def last_words(self) -> str:
+        """The last lines that it printed on standard error, else on standard output; empty if none."""
+        for file in (self._err, self._out):
+            lines = [line.strip() for line in _content(file).splitlines() if line.strip()]
+            if lines:
+                return " / ".join(lines[-2:])
+        return ""
+
+    def error(self, message: str, remedy: str) -> RtmeterError:
+        """What it did wrong, with its last words."""
+        words = self.last_words()
+        said = f"; it said: {words}" if words else ""
+        return RtmeterError(f"{self.name} {message}{said}", field=self._field, remedy=remedy)
+
+    def children(self) -> int:
+        """How many direct children it has, zombies included."""
+        try:
+            return len(Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split())
+        except OSError:  # it is gone, or the kernel has no such list
+            return sum(member.parent == self.pid for member in members(self.pid))
+
+    def cpu_s(self) -> float:
+        """Processor time that it and all its descendants in the group took so far, in seconds."""
+        return sum(member.cpu_s for member in members(self.pid))
+
+    def wait(self, limit_s: float) -> None:
+        """Until it ends, at most ``limit_s``."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._popen.wait(limit_s)
+
+    def end(self, how: signal.Signals = signal.SIGTERM, grace_s: float = 5) -> None:
+        """Asks it to end by the signal ``how``, waits, kills what is left of its group, and reaps it."""
+        if self._ended:
+            return
+        if self.exit_code is None:
+            self._popen.send_signal(how)
+            self.wait(grace_s)
+        limit = time.monotonic() + _GONE_S
+        while members(self.pid) and time.monotonic() < limit:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
+            time.sleep(0.02)
+        self._popen.wait()
+        self._ended = True
+
+    def close(self) -> None:
+        """Kills it if it still runs, and forgets what it printed."""
+        self.end(signal.SIGKILL)
+        self._out.close()
+        self._err.close()
+
+
+def _content(file: IO[bytes]) -> str:
+    """A held file from its beginning; the child that writes shares the offset, so it is not moved."""
+    size = os.fstat(file.fileno()).st_size
+    return os.pread(file.fileno(), size, 0).decode(errors="replace")

@@ -1,0 +1,84 @@
+"""The kernel's counters of what a machine is busy with, read from /proc."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+Read = Callable[[str], str | None]
+"""Reads a file of /proc (``Root.read``); None if it is not there, or cannot be read."""
+
+_TICKS_PER_S = 100  # USER_HZ, which every architecture's /proc has
+_SECTOR_BYTES = 512  # of /proc/diskstats, whatever the disk's own
+_PSI = re.compile(r"^(some|full) .*\btotal=(\d+)$", re.MULTILINE)
+_WHOLE_DISK = re.compile(r"(?:(?:sd|vd|hd|xvd)[a-z]+|(?:nvme\d+n|mmcblk)\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """One look at the machine. ``at_ns``: CLOCK_MONOTONIC.
+
+    ``busy_s`` and ``steal_s``: seconds that each CPU was not idle (steal included), and that the
+    hypervisor took, since boot; ``totals``: what only grows, by name; ``now``: what is momentary. What
+    the kernel does not tell is absent.
+    """
+
+    at_ns: int
+    busy_s: Mapping[int, float]
+    steal_s: Mapping[int, float]
+    totals: Mapping[str, float]
+    now: Mapping[str, float]
+
+
+def look(read: Read) -> Counters:
+    """Reads all counters."""
+    at_ns = time.monotonic_ns()
+    stat = read("/proc/stat") or ""
+    busy_s, steal_s = {}, {}
+    totals: dict[str, float] = {}
+    now: dict[str, float] = {}
+    for line in stat.splitlines():
+        name, *fields = line.split()
+        if name.startswith("cpu") and name != "cpu":
+            user, nice, system, _idle, _iowait, irq, softirq, steal = map(int, fields[:8])
+            number = int(name[3:])
+            busy_s[number] = (user + nice + system + irq + softirq + steal) / _TICKS_PER_S
+            steal_s[number] = steal / _TICKS_PER_S
+        elif name in ("ctxt", "intr"):
+            totals[{"ctxt": "context_switches", "intr": "interrupts"}[name]] = int(fields[0])
+        elif name in ("procs_running", "procs_blocked"):
+            now[name.removeprefix("procs_")] = int(fields[0])
+    return Counters(at_ns, busy_s, steal_s, totals | _memory(read) | _disks(read) | _pressure(read), now)
+
+
+def _memory(read: Read) -> dict[str, float]:
+    lines = (line.split() for line in (read("/proc/vmstat") or "").splitlines())
+    values = {name: int(value) for name, value in lines}
+    if not {"pgfault", "pgmajfault"} <= values.keys():
+        return {}
+    return {"faults": values["pgfault"], "major_faults": values["pgmajfault"]}
+
+
+def _disks(read: Read) -> dict[str, float]:
+    """Bytes read from and written to the disks themselves: partitions and layers above count twice."""
+    text = read("/proc/diskstats")
+    if text is None:
+        return {}
+    disks = [f for line in text.splitlines() if _WHOLE_DISK.fullmatch((f := line.split())[2])]
+    read_sectors, written_sectors = sum(int(f[5]) for f in disks), sum(int(f[9]) for f in disks)
+    return {
+        "disk_read_bytes": read_sectors * _SECTOR_BYTES,
+        "disk_written_bytes": written_sectors * _SECTOR_BYTES,
+    }
+
+
+def _pressure(read: Read) -> dict[str, float]:
+    """Seconds in which some, or all, tasks waited for a resource: pressure stall information (PSI)."""
+    found = {}
+    for resource in ("cpu", "memory", "io"):
+        for share, total_us in _PSI.findall(read(f"/proc/pressure/{resource}") or ""):
+            if (resource, share) != ("cpu", "full"):  # of the whole machine it means nothing
+                found[f"psi_{resource}_{share}"] = int(total_us) / 1e6
+    return found

@@ -1,0 +1,248 @@
+"""One direction of traffic: an iperf3 client and its server, and what they report."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rtmeter.conditions.companion import Companion, find_program
+from rtmeter.errors import RtmeterError
+
+_CONNECT_S = 10
+_FLOWING_S = 0.3  # from the connection to the first data
+_ESTABLISHED = "01"
+_TRIES = 5  # to find a free port where it cannot be asked for
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """What is sent from where to where: ``rate`` in bit/s, by ``protocol`` udp or tcp.
+
+    ``to``: address where the server listens; ``port``: None: a free one; ``reverse``: the server sends;
+    ``from_namespace``, ``to_namespace``: network namespaces of the two ends; ``starts_server``: whether
+    the server is ours to start; ``interval_s``: between iperf3's own figures.
+    """
+
+    rate: int
+    protocol: str
+    to: str
+    port: int | None = None
+    reverse: bool = False
+    from_namespace: str | None = None
+    to_namespace: str | None = None
+    starts_server: bool = True
+    datagram_bytes: int | None = None
+    cpus: Sequence[int] | None = None
+    interval_s: int = 1
+
+    @property
+    def namespaces(self) -> bool:
+        """Whether an end is in a network namespace of its own."""
+        return self.from_namespace is not None or self.to_namespace is not None
+
+    def client(self, port: int) -> list[str]:
+        """The client's command line."""
+        command = [*_within(self.from_namespace), "iperf3", "--client", self.to]
+        command += ["--bitrate", str(self.rate), "--time", "0", "--connect-timeout", "5000"]
+        command += ["--udp"] if self.protocol == "udp" else []
+        command += ["--reverse"] if self.reverse else []
+        command += ["--length", str(self.datagram_bytes)] if self.datagram_bytes is not None else []
+        return [*command, *self._common(port)]
+
+    def server(self, port: int) -> list[str]:
+        """The server's command line."""
+        command = [*_within(self.to_namespace), "iperf3", "--server", "--one-off", "--bind", self.to]
+        return [*command, *self._common(port)]
+
+    def _common(self, port: int) -> list[str]:
+        return ["--port", str(port), "--json", "--interval", str(self.interval_s)]
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """What arrived: ``rate`` in bit/s at the receiver (at the sender, where the receiver is not ours),
+    the share of datagrams lost (UDP), and segments sent again (TCP); None: not known."""
+
+    rate: float | None = None
+    lost_ratio: float | None = None
+    retransmits: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """As cell.json has it."""
+        return asdict(self)
+
+
+class Stream:
+    """The flow, running from start() to stop()."""
+
+    def __init__(self, flow: Flow) -> None:
+        self.flow = flow
+        self.died: str | None = None
+        self.carried = Carried()
+        self.port = 0
+        self._client: Companion | None = None
+        self._server: Companion | None = None
+        self._settled_s = 0.0
+
+    def start(self) -> None:
+        """Returns when the two are connected. Raises RtmeterError if iperf3 is missing, or they cannot."""
+        for program in ("iperf3", "ip") if self.flow.namespaces else ("iperf3",):
+            find_program(program, "traffic")
+        tries = 1 if self.flow.port or not self.flow.starts_server else _TRIES
+        for last in [False] * (tries - 1) + [True]:
+            self.port = self.flow.port or _free_port()
+            try:
+                self._connect()
+                return
+            except RtmeterError as error:
+                self._close()
+                if last or "in use" not in error.message:
+                    raise
+
+    def stop(self) -> None:
+        """Ends both, and takes what they report."""
+        for process in (self._client, self._server):
+            if process is not None and process.exit_code is not None and self.died is None:
+                self.died = f"{process.how_it_ended} after {process.ran_s:.1f} s{_words(process)}"
+        if self._client is not None:
+            self._client.end(signal.SIGINT)
+        if self._server is not None:
+            self._server.wait(3)
+            self._server.end(signal.SIGINT)
+        self._take_reports()
+        self._close()
+
+    def is_alive(self) -> bool:
+        """Whether both ends run; also notices when one ends."""
+        codes = [p.exit_code for p in (self._client, self._server) if p is not None]
+        return bool(codes) and all(code is None for code in codes)
+
+    def _connect(self) -> None:
+        flow, port = self.flow, self.port
+        if flow.starts_server:
+            self._server = Companion(flow.server(port), field="traffic", cpus=flow.cpus)
+        limit = time.monotonic() + _CONNECT_S
+        while True:
+            if self._client is None:
+                self._client = Companion(flow.client(port), field="traffic", cpus=flow.cpus)
+            if _is_connected(self._client.pid, port):
+                time.sleep(_FLOWING_S)
+                if self.is_alive():
+                    self._settled_s = self._client.ran_s
+                    return
+            time.sleep(0.05)
+            if self._server is not None and self._server.exit_code is not None:
+                raise _error(self._server, "cannot serve", "see that the address is the namespace's own")
+            late = time.monotonic() > limit
+            if self._client.exit_code is not None or late:
+                if late or self._server is None or "refused" not in _words(self._client):
+                    raise self._unreachable(self._client)
+                self._client.close()  # the server does not listen yet
+                self._client = None
+
+    def _unreachable(self, client: Companion) -> RtmeterError:
+        remedy = "see that there is a route to it, and that no firewall is in the way"
+        if self._server is None:
+            remedy = f"start `iperf3 --server --port {self.port}` there, and {remedy}"
+        return _error(client, f"cannot reach {self.flow.to} port {self.port}", remedy)
+
+    def _take_reports(self) -> None:
+        sender, receiver = _report(self._client), _report(self._server)
+        if self.flow.reverse:
+            sender, receiver = receiver, sender
+        totals = _totals(receiver, self._settled_s) or _totals(sender, self._settled_s)
+        if totals is None:
+            return
+        seconds, arrived = totals
+        packets = arrived.get("packets", 0)
+        known = self.flow.protocol == "udp" and _totals(receiver, 0) is not None and packets > 0
+        sent = _totals(sender, self._settled_s) or (0, {})
+        self.carried = Carried(
+            rate=round(arrived["bytes"] * 8 / seconds, 1),
+            lost_ratio=arrived.get("lost_packets", 0) / packets if known else None,
+            retransmits=sent[1].get("retransmits") if self.flow.protocol == "tcp" else None,
+        )
+
+    def _close(self) -> None:
+        for process in (self._client, self._server):
+            if process is not None:
+                process.close()
+        self._client = self._server = None
+
+
+def is_local(address: str) -> bool:
+    """Whether the address is this machine's, in the network namespace of this process.
+
+    Raises RtmeterError if it is no address.
+    """
+    try:
+        family, kind, _, _, target = socket.getaddrinfo(address, 0, type=socket.SOCK_STREAM)[0]
+    except OSError as error:
+        remedy = "give an IP address, or a name that this machine can look up"
+        raise RtmeterError(str(error.strerror), field="traffic.to", value=address, remedy=remedy) from None
+    with socket.socket(family, kind) as probe:
+        try:
+            probe.bind(target)
+        except OSError:
+            return False
+    return True
+
+
+def _within(namespace: str | None) -> list[str]:
+    return [] if namespace is None else ["ip", "netns", "exec", namespace]
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("", 0))
+        return int(probe.getsockname()[1])
+
+
+def _is_connected(pid: int, port: int) -> bool:
+    """Whether the network namespace of the process has an established connection to the port."""
+    for table in ("tcp", "tcp6"):
+        try:
+            lines = Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]
+        except OSError:
+            continue
+        for line in lines:
+            _, _, remote, state, *_ = line.split()
+            if state == _ESTABLISHED and int(remote.rpartition(":")[2], 16) == port:
+                return True
+    return False
+
+
+def _report(process: Companion | None) -> dict[str, Any]:
+    """iperf3's JSON; empty if it did not get to write it."""
+    try:
+        report = json.loads(process.stdout()) if process is not None else {}
+    except ValueError:
+        return {}
+    return report if isinstance(report, dict) else {}
+
+
+def _words(process: Companion) -> str:
+    said = _report(process).get("error") or process.last_words()
+    return f"; it said: {said}" if said else ""
+
+
+def _error(process: Companion, message: str, remedy: str) -> RtmeterError:
+    return RtmeterError(f"iperf3 {message}{_words(process)}", field="traffic", remedy=remedy)
+
+
+def _totals(report: dict[str, Any], settled_s: float) -> tuple[float, dict[str, Any]] | None:
+    """Seconds, and the sums of the figures, of the intervals that began after ``settled_s``; of all if
+    there is none."""
+    sums = [interval["sum"] for interval in report.get("intervals", ()) if interval["sum"]["seconds"] > 0]
+    counted = [part for part in sums if part["start"] >= settled_s] or sums
+    if not counted:
+        return None
+    keys = ("seconds", "bytes", "packets", "lost_packets", "retransmits")
+    totals = {key: sum(part[key] for part in counted) for key in keys if key in counted[0]}
+    return totals.pop("seconds"), totals

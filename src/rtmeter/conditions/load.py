@@ -1,0 +1,174 @@
+"""Load by stress-ng: started before warm-up, watched, stopped with its children, compared with the level."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from rtmeter.conditions.companion import Companion, find_program
+from rtmeter.model import Doubt
+
+_SETTLE_S = 10
+_ENOUGH = 0.9  # of the level: the rest is within what stress-ng and /proc/stat promise
+_OWN_ENOUGH = 0.5  # of the level by stress-ng itself: else somebody else made the load
+_SHORTEST_S = 1  # below that, ticks of 10 ms tell no level
+_BUSY_HINT = "free the machine of other work, or ask for less"
+
+
+class Load:
+    """stress-ng with the workers that ``asked`` names (condition_options.Load as JSON), until stop()."""
+
+    def __init__(self, asked: Mapping[str, Any], folder: Path) -> None:
+        self._asked = asked
+        self._folder = folder / "load.tmp"  # stress-ng's own files, among them those of hdd workers
+        self._cpus: list[int] = asked.get("cpus") or sorted(os.sched_getaffinity(0))
+        self._workers = {name: count or len(self._cpus) for name, count in workers(asked).items()}
+        self._process: Companion | None = None
+        self._started = self._ended = (0.0, 0.0)  # (moment, processor time), in seconds
+        self._died: str | None = None
+        self._report: dict[str, Any] = {}
+
+    def start(self) -> None:
+        """Returns when its workers run. Raises RtmeterError if stress-ng is missing or does not run."""
+        find_program("stress-ng", "load")
+        self._folder.mkdir()
+        command = ["stress-ng", *arguments(self._asked, self._workers), "--timeout", "0"]
+        command += [
+            "--metrics",
+            "--temp-path",
+            str(self._folder),
+            "--yaml",
+            str(self._folder / "report.yaml"),
+        ]
+        self._process = Companion(command, field="load", cpus=self._asked.get("cpus"))
+        limit = time.monotonic() + _SETTLE_S
+        while self._process.children() < self._expected and time.monotonic() < limit:
+            if self._process.exit_code is not None:
+                remedy = "correct load, or see `stress-ng --help` for what this version can do"
+                raise self._process.error(f"ended at once ({self._process.how_it_ended})", remedy)
+            time.sleep(0.05)
+        self._started = (time.monotonic(), self._process.cpu_s())
+
+    def stop(self) -> None:
+        """Ends stress-ng and all its children, and keeps what it says it did."""
+        if self._process is not None:
+            self._ended = (time.monotonic(), self._process.cpu_s())
+            if self._process.exit_code is not None:
+                words = f"; it said: {said}" if (said := self._process.last_words()) else ""
+                self._died = f"{self._process.how_it_ended} after {self._process.ran_s:.1f} s{words}"
+            self._process.end()
+            self._report = _report(self._folder / "report.yaml")
+            self._process.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def workers_alive(self) -> float:
+        """How many of its workers run; also notices when stress-ng ends."""
+        if self._process is None or self._process.exit_code is not None:
+            return 0
+        return self._process.children()
+
+    @property
+    def _expected(self) -> int:
+        return sum(self._workers.values())
+
+    @property
+    def level(self) -> float | None:
+        """The share of its CPUs that the cpu workers are to keep busy; None without such workers."""
+        if "cpu" not in self._workers:
+            return None
+        percent = self._asked.get("cpu_percent")
+        each = 1.0 if percent is None else float(percent) / 100
+        return min(self._workers["cpu"] * each / len(self._cpus), 1.0)
+
+    @property
+    def own_share(self) -> float | None:
+        """The share of its CPUs' time that stress-ng itself took; None if it cannot be told."""
+        elapsed_s = self._ended[0] - self._started[0]
+        if elapsed_s < _SHORTEST_S or self._died is not None:
+            return None
+        return (self._ended[1] - self._started[1]) / elapsed_s / len(self._cpus)
+
+    def effective(self) -> dict[str, Any]:
+        """How it was made, JSON-ready."""
+        version = self._report.get("system-info", {}).get("stress-ng-version")
+        found = {"tool": "stress-ng", "version": version, "workers": self._workers, "cpus": self._cpus}
+        return found | {"arguments": arguments(self._asked, self._workers)}
+
+    def achieved(self, watched: Mapping[str, Any]) -> dict[str, Any]:
+        """What it came to, JSON-ready; ``watched``: Watch.achieved()."""
+        busy, own = self._busy(watched), self.own_share
+        return {
+            "level": self.level,
+            "busy": None if busy is None else round(busy, 4),
+            "own": None if own is None else round(own, 4),
+            "operations": {m["stressor"]: m["bogo-ops"] for m in self._report.get("metrics") or ()},
+            "died": self._died,
+        }
+
+    def doubts(self, watched: Mapping[str, Any], fewest_workers: float | None) -> Iterator[Doubt]:
+        """``load_died`` and ``load_not_reached``: what was asked and did not come about."""
+        if self._died is not None:
+            yield Doubt("load_died", f"stress-ng ended while it was needed: {self._died}", "measure again")
+            return
+        if fewest_workers is not None and fewest_workers < self._expected:
+            message = f"at times only {fewest_workers:.0f} of {self._expected} workers of stress-ng ran"
+            yield Doubt("load_not_reached", message, "is memory short? see the kernel's log (dmesg)")
+        idle = [m["stressor"] for m in self._report.get("metrics") or () if not m["bogo-ops"]]
+        if idle:
+            message = f"stress-ng's workers {', '.join(idle)} did nothing"
+            yield Doubt("load_not_reached", message, "measure longer, or see what they lack")
+        yield from self._level_doubts(watched)
+
+    def _level_doubts(self, watched: Mapping[str, Any]) -> Iterator[Doubt]:
+        level, busy, own = self.level, self._busy(watched), self.own_share
+        if level is None or busy is None or own is None:
+            return
+        if busy < _ENOUGH * level:
+            message = f"its CPUs were {busy:.0%} busy, {level:.0%} was asked"
+            yield Doubt("load_not_reached", message, "is its processor time limited (a cgroup's quota)?")
+        elif own < _OWN_ENOUGH * level:
+            message = (
+                f"its CPUs were {busy:.0%} busy, but stress-ng itself took {own:.0%}: {level:.0%} was asked"
+            )
+            yield Doubt("load_not_reached", message, _BUSY_HINT)
+        elif len(self._workers) == 1 and busy > level + 0.15:
+            message = f"its CPUs were {busy:.0%} busy, more than the {level:.0%} asked"
+            yield Doubt("load_exceeded", message, _BUSY_HINT)
+
+    def _busy(self, watched: Mapping[str, Any]) -> float | None:
+        if watched.get("seconds", 0) < _SHORTEST_S:
+            return None
+        shares = [watched["busy_cpus"].get(str(cpu)) for cpu in self._cpus if "busy_cpus" in watched]
+        known = [share for share in shares if share is not None]
+        return sum(known) / len(known) if known else None
+
+
+def workers(asked: Mapping[str, Any]) -> dict[str, int]:
+    """Workers by the name of their stressor; 0: one for each CPU."""
+    own = {name: int(asked[name]) for name in ("cpu", "vm", "io", "hdd") if asked.get(name) is not None}
+    return own | {name: int(count) for name, count in (asked.get("stressors") or {}).items()}
+
+
+def arguments(asked: Mapping[str, Any], counts: Mapping[str, int]) -> list[str]:
+    """stress-ng's options for the workers."""
+    command = [part for name, count in counts.items() for part in (f"--{name}", str(count))]
+    options = {"cpu_percent": "--cpu-load", "vm_bytes": "--vm-bytes", "hdd_bytes": "--hdd-bytes"}
+    for key, option in options.items():
+        if asked.get(key) is not None:
+            command += [option, f"{asked[key]}{'' if key == 'cpu_percent' else 'B'}"]
+    return command
+
+
+def _report(path: Path) -> dict[str, Any]:
+    """What stress-ng says it did; empty if it was killed before."""
+    try:
+        report = yaml.safe_load(path.read_text(encoding="utf-8", errors="replace"))
+    except (OSError, yaml.YAMLError):
+        return {}
+    return report if isinstance(report, dict) else {}

@@ -1,0 +1,93 @@
+"""Traffic, load and the sampling of both around one run of probes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Self
+
+from rtmeter.conditions.load import Load, workers
+from rtmeter.conditions.traffic import Traffic, flows
+from rtmeter.conditions.watch import Gauge, Watch
+from rtmeter.errors import RtmeterError
+from rtmeter.model import WATCH_NS, Cell, Doubt
+from rtmeter.root import Root
+
+NOT_REACHED = ("load_died", "load_not_reached", "traffic_died", "traffic_not_reached")
+"""Types of doubts that are errors where the campaign is strict."""
+
+LOAD_WORKERS, TRAFFIC_STREAMS = "load_workers", "traffic_streams"
+
+
+class Strain:
+    """A part of what stands (conditions.Part): what other programs do to the machine meanwhile.
+
+    ``asked``: as Cell.conditions; ``folder``: of the cell; ``measured_cpus`` are kept free of the sampling
+    where there are others; ``expected_s``: about how long the probes will run.
+    """
+
+    def __init__(
+        self, asked: Mapping[str, Any], folder: Path, measured_cpus: set[int], expected_s: float, root: Root
+    ) -> None:
+        load, traffic = asked.get("load", {}), asked.get("traffic", {})
+        self._strict = bool(asked.get("strict"))
+        self._load = Load(load, folder) if workers(load) else None
+        self._traffic = Traffic(traffic, expected_s) if flows(traffic) else None
+        gauges: dict[str, Gauge] = {}
+        if self._load is not None:
+            gauges[LOAD_WORKERS] = self._load.workers_alive
+        if self._traffic is not None:
+            gauges[TRAFFIC_STREAMS] = self._traffic.streams_alive
+        interval_ns = asked.get("watch_ns", WATCH_NS)
+        self._watch = Watch(folder, root.read, interval_ns, measured_cpus, gauges)
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            for part in (self._traffic, self._load, self._watch):
+                if part is not None:
+                    stack.callback(part.stop)
+                    part.start()
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def facts(self) -> dict[str, Any]:
+        """How load and traffic were made; what the machine did, and what they came to."""
+        watched = self._watch.achieved()
+        effective: dict[str, Any] = {}
+        achieved: dict[str, Any] = {"machine": watched}
+        if self._load is not None:
+            effective["load"], achieved["load"] = self._load.effective(), self._load.achieved(watched)
+        if self._traffic is not None:
+            effective["traffic"], achieved["traffic"] = self._traffic.effective(), self._traffic.achieved()
+        return {"effective": effective, "achieved": achieved}
+
+    def doubts(self) -> list[Doubt]:
+        """What was asked and did not come about."""
+        doubts = list(self._watch.doubts())
+        if self._load is not None:
+            doubts += self._load.doubts(self._watch.achieved(), self._watch.least(LOAD_WORKERS))
+        if self._traffic is not None:
+            doubts += self._traffic.doubts()
+        return doubts
+
+    def failure(self) -> RtmeterError | None:
+        """Where the campaign is strict: the first condition that was not reached."""
+        missed = [doubt for doubt in self.doubts() if doubt.type in NOT_REACHED]
+        if not self._strict or not missed:
+            return None
+        field = missed[0].type.partition("_")[0]
+        return RtmeterError(missed[0].message, field=field, remedy=f"{missed[0].hint}, or leave out strict")
+
+
+def strain_of(cell: Cell, folder: Path, root: Root) -> Strain:
+    """What the cell asks for; the machine is watched in any case. Raises RtmeterError for no address."""
+    config = cell.config
+    tick_ns = config.get("timeout_ns") if config.get("mode") == "one_shot" else config.get("period_ns")
+    expected_s = (config.get("samples", 0) + config.get("warm_up", 0)) * (tick_ns or 0) / 1e9
+    measured_cpus = {*(config.get("affinity") or ()), *(cell.server_affinity or ())}
+    return Strain(cell.conditions, folder, measured_cpus, expected_s, root)

@@ -1,0 +1,95 @@
+"""Traffic by iperf3 in both directions, compared with the rates asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from typing import Any
+
+from rtmeter.conditions.iperf import Flow, Stream, is_local
+from rtmeter.model import Doubt
+
+_PORT = 5201  # iperf3's own, of a server that is not ours to start; the next one for the other direction
+_ENOUGH = 0.9  # of the rate asked
+_MOST_INTERVALS = 2000  # that iperf3 holds in memory until it ends
+
+
+class Traffic:
+    """What ``asked`` names (condition_options.Traffic as JSON), from start() to stop().
+
+    ``expected_s``: about how long that will be.
+    """
+
+    def __init__(self, asked: Mapping[str, Any], expected_s: float) -> None:
+        self._asked, self._interval_s = asked, 1 + int(expected_s / _MOST_INTERVALS)
+        self._streams: dict[str, Stream] = {}
+
+    def start(self) -> None:
+        """Returns when all flows. Raises RtmeterError if iperf3 is missing or cannot connect."""
+        with ExitStack() as undo:
+            for direction, flow in flows(self._asked, self._interval_s).items():
+                self._streams[direction] = Stream(flow)
+                self._streams[direction].start()
+                undo.callback(self._streams[direction].stop)
+            undo.pop_all()
+
+    def stop(self) -> None:
+        """Ends it, and takes what iperf3 reports."""
+        for stream in self._streams.values():
+            stream.stop()
+
+    def streams_alive(self) -> float:
+        """How many directions flow; also notices when one ends."""
+        return sum(stream.is_alive() for stream in self._streams.values())
+
+    def effective(self) -> dict[str, Any]:
+        """How it was made, JSON-ready."""
+        commands = {name: stream.flow.client(stream.port) for name, stream in self._streams.items()}
+        return {"tool": "iperf3", "arguments": commands}
+
+    def achieved(self) -> dict[str, Any]:
+        """What arrived in each direction, JSON-ready."""
+        return {name: s.carried.to_json() | {"died": s.died} for name, s in self._streams.items()}
+
+    def doubts(self) -> Iterator[Doubt]:
+        """``traffic_died`` and ``traffic_not_reached``: what was asked and did not come about."""
+        for name, stream in self._streams.items():
+            carried, asked = stream.carried.rate, stream.flow.rate
+            if stream.died is not None:
+                message = f"iperf3's {name} stream ended while it was needed: {stream.died}"
+                yield Doubt("traffic_died", message, "measure again")
+            elif carried is None:
+                message = f"iperf3 did not say what it carried ({name})"
+                yield Doubt("traffic_not_reached", message, "measure longer")
+            elif carried < _ENOUGH * asked:
+                message = f"{carried / 1e6:.3g} Mbit/s arrived ({name}), {asked / 1e6:.3g} were asked"
+                yield Doubt("traffic_not_reached", message, "ask for what the link and the machine can carry")
+
+
+def flows(asked: Mapping[str, Any], interval_s: int = 1) -> dict[str, Flow]:
+    """The directions in which something is asked for.
+
+    Raises RtmeterError if the other end's address is none.
+    """
+    rates = {"forward": asked.get("rate"), "reverse": asked.get("reverse_rate")}
+    if not any(rates.values()):
+        return {}
+    ours = asked.get("to_namespace") is not None or is_local(asked["to"])
+    first_port = asked.get("port") or (None if ours else _PORT)
+    return {
+        direction: Flow(
+            rate=rate,
+            protocol=asked["protocol"],
+            to=asked["to"],
+            port=first_port + (direction == "reverse") if first_port else None,
+            reverse=direction == "reverse",
+            from_namespace=asked.get("from_namespace"),
+            to_namespace=asked.get("to_namespace"),
+            starts_server=ours,
+            datagram_bytes=asked.get("datagram"),
+            cpus=asked.get("cpus"),
+            interval_s=interval_s,
+        )
+        for direction, rate in rates.items()
+        if rate
+    }

@@ -1,0 +1,168 @@
+"""Samples what the machine does while a cell is measured, off the measured CPUs and seldom."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rtmeter.conditions.counters import Counters, Read, look
+from rtmeter.model import Doubt
+
+FILE = "watch.parquet"
+_ROWS_A_GROUP = 1000
+_RATES = ("context_switches", "interrupts", "faults", "major_faults", "disk_read_bytes", "disk_written_bytes")
+
+Row = dict[str, float | None]
+Gauge = Callable[[], float | None]
+"""Something else to note with every sample, called in the sampling thread."""
+
+
+class Watch:
+    """From start() to stop(), a row of ``folder``/watch.parquet (spec/results.md) every ``interval_ns``.
+
+    With an interval of 0 there is one row, at the end.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        read: Read,
+        interval_ns: int,
+        measured_cpus: set[int],
+        gauges: Mapping[str, Gauge] | None = None,
+    ) -> None:
+        self._read, self._interval_s, self._table = read, interval_ns / 1e9, _Table(folder / FILE)
+        self._avoid, self._gauges = measured_cpus, dict(gauges or {})
+        self._first = self._last = look(read)
+        self._seen: dict[str, list[float]] = {}  # of momentary values: sum, count, least, largest
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="rtmeter-watch", daemon=True)
+
+    def start(self) -> None:
+        """Begins to sample."""
+        self._first = self._last = look(self._read)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Takes the last sample and closes the file."""
+        self._done.set()
+        self._thread.join()
+
+    def doubts(self) -> Iterator[Doubt]:
+        """``watch_incomplete``, if its rows could not be written."""
+        if self._table.broken is not None:
+            yield Doubt("watch_incomplete", f"{FILE} lacks rows: {self._table.broken}", "free space there")
+
+    def least(self, gauge: str) -> float | None:
+        """The smallest value that a gauge, or a momentary counter, had; None if it was never seen."""
+        return self._seen[gauge][2] if gauge in self._seen else None
+
+    def achieved(self) -> dict[str, Any]:
+        """Means over the whole time, JSON-ready (spec/results.md)."""
+        elapsed_s = (self._last.at_ns - self._first.at_ns) / 1e9
+        if elapsed_s <= 0:
+            return {}
+        per_s = {name: grown / elapsed_s for name, grown in self._grown().items()}
+        cpus = shares(self._first, self._last)
+        found: dict[str, Any] = {"seconds": round(elapsed_s, 3)}
+        if cpus:
+            busy, steal = (sum(cpu[i] for cpu in cpus.values()) / len(cpus) for i in (0, 1))
+            found |= {"busy": round(busy, 4), "steal": round(steal, 4)}
+            found["busy_cpus"] = {str(number): round(cpu[0], 4) for number, cpu in cpus.items()}
+        found |= {name: round(per_s[name], 4) for name in per_s if name.startswith("psi_")}
+        found |= {f"{name}_per_s": round(per_s[name], 1) for name in _RATES if name in per_s}
+        for name, (total, count, _, largest) in self._seen.items():
+            found |= {f"{name}_mean": round(total / count, 2), f"{name}_max": largest}
+        return found
+
+    def _grown(self) -> dict[str, float]:
+        before, after = self._first.totals, self._last.totals
+        return {name: after[name] - before[name] for name in after if name in before}
+
+    def _run(self) -> None:
+        with contextlib.suppress(OSError):  # the CPUs left over may have gone offline
+            os.sched_setaffinity(0, (own := os.sched_getaffinity(0)) - self._avoid or own)
+        while not self._done.wait(self._interval_s or None):
+            self._table.add(self._row())
+        self._table.add(self._row())
+        self._table.close()
+
+    def _row(self) -> Row:
+        before, self._last = self._last, look(self._read)
+        span_s = max(self._last.at_ns - before.at_ns, 1) / 1e9
+        row: Row = {"at_ns": self._last.at_ns, "interval_ns": round(span_s * 1e9)}
+        for number, (busy, steal) in shares(before, self._last).items():
+            row |= {f"cpu{number}_busy": busy, f"cpu{number}_steal": steal}
+        for name, total in self._last.totals.items():
+            grown = total - before.totals.get(name, total)
+            row[name] = min(grown / span_s, 1.0) if name.startswith("psi_") else grown
+        momentary = dict(self._last.now) | {name: gauge() for name, gauge in self._gauges.items()}
+        for name, value in momentary.items():
+            if value is not None:
+                self._note(name, value)
+        return row | momentary
+
+    def _note(self, name: str, value: float) -> None:
+        total, count, least, largest = self._seen.get(name, [0, 0, value, value])
+        self._seen[name] = [total + value, count + 1, min(least, value), max(largest, value)]
+
+
+def shares(before: Counters, after: Counters) -> dict[int, tuple[float, float]]:
+    """Of each CPU that was there both times: the share of the time between that it was busy, and stolen.
+
+    The kernel counts in ticks of 10 ms, so a share may be off by that over the time between.
+    """
+    span_s = max(after.at_ns - before.at_ns, 1) / 1e9
+    return {
+        cpu: (
+            min((after.busy_s[cpu] - before.busy_s[cpu]) / span_s, 1.0),
+            min((after.steal_s[cpu] - before.steal_s[cpu]) / span_s, 1.0),
+        )
+        for cpu in after.busy_s
+        if cpu in before.busy_s
+    }
+
+
+class _Table:
+    """Rows on their way to a Parquet file, whose columns are those of the first row.
+
+    What cannot be written (a full disk) is given up: ``broken`` then says why.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.broken: str | None = None
+        self._path = path
+        self._rows: list[Row] = []
+        self._writer: pq.ParquetWriter | None = None
+
+    def add(self, row: Row) -> None:
+        self._rows.append(row)
+        if len(self._rows) >= _ROWS_A_GROUP:
+            self._flush()
+
+    def close(self) -> None:
+        self._flush()
+        try:
+            if self._writer is not None:
+                self._writer.close()
+        except OSError as error:
+            self.broken = str(error)
+
+    def _flush(self) -> None:
+        rows, self._rows = self._rows, []
+        if not rows or self.broken is not None:
+            return
+        try:
+            if self._writer is None:
+                columns = [(n, pa.int64() if n.endswith("_ns") else pa.float64()) for n in rows[0]]
+                self._writer = pq.ParquetWriter(self._path, pa.schema(columns), compression="zstd")
+            self._writer.write_table(pa.Table.from_pylist(rows, schema=self._writer.schema))
+        except OSError as error:
+            self.broken = str(error)
