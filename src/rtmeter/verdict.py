@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -74,11 +74,18 @@ def judge(
     """
     if invalid is not None:
         return refuse(meta, requirement, invalid)
-    run = judged_run(meta, chunks)
+    return judge_run(judged_run(meta, chunks), requirement, bool(meta.get("virtual_machine")))
+
+
+def judge_run(
+    run: JudgedRun, requirement: Requirement, virtual_machine: bool, known: tuple[Finding, ...] = ()
+) -> Verdict:
+    """The verdict of a run in memory; ``known`` are findings that are not to be seen in it alone."""
     found = misses(run, requirement.deadline_ns)
     if found.n == 0:
         return judge_misses(found, requirement)
-    evidence = run.examine(requirement.deadline_ns, virtual_machine=bool(meta.get("virtual_machine")))
+    evidence = run.examine(requirement.deadline_ns, virtual_machine=virtual_machine)
+    evidence = replace(evidence, findings=(*known, *evidence.findings))
     return judge_misses(found, requirement, support_of(run, evidence, requirement))
 
 
@@ -122,7 +129,12 @@ def _outcome(
     if found.n == 0:
         return "inconclusive", "nothing was measured", 1 if allowed is None else _more(found, requirement)
     if requirement.criticality == "hard":
-        return (*_hard(found, requirement, support), None)
+        outcome, why = _hard(found, requirement, support)
+        if outcome != "pass" or allowed is None:
+            return outcome, why, None
+        tolerated = replace(requirement, criticality="firm")  # what a hard deadline is besides
+        outcome, ratio, more = _outcome(found, tolerated, support)
+        return outcome, f"{why}; {ratio}", more
     lower, upper = miss_ratio_bounds(found.total, found.n, requirement.confidence, effect)
     sure = f"with {_percent(requirement)} confidence the miss ratio is"
     refused = _refusals(support.findings) if support else ""
@@ -139,8 +151,9 @@ def _outcome(
         return "pass", f"{sure} at most {upper:.3g}, and {allowed:g} is allowed", None
     more = _more(found, requirement, effect)
     further = "more than 10^15" if more is None else f"{more:,}"
+    takes = f" ({about(support.more_hours * NS_PER_HOUR)})" if support and support.more_hours else ""
     why = f"{sure} at most {upper:.3g} and at least {lower:.3g}, and {allowed:g} is allowed"
-    return "inconclusive", f"{why}; {further} further samples, all in time, would pass", more
+    return "inconclusive", f"{why}; {further} further samples{takes}, all in time, would pass", more
 
 
 def _hard(found: Misses, requirement: Requirement, support: Support | None) -> tuple[Decided, str]:

@@ -91,7 +91,8 @@ WRONG = [
     ("summary results", 0, "late", ""),
     ("summary results/good", 0, "released = served + skipped: 100 = 100 + 0", ""),
     ("summary results/failed", 0, "CPU 9 does not exist", ""),
-    ("verdict results/good", 1, "", "Missing option '--deadline'"),
+    ("verdict results/good", 0, "missed the deadline of 1ms", ""),
+    ("verdict results/good --miss-ratio 0.1", 1, "", "--miss-ratio = '0.1': says nothing without a deadline"),
     ("verdict results/good --deadline 1", 1, "", "--deadline = '1': has no unit"),
     (
         "verdict results/good --deadline 1ms --miss-ratio 2",

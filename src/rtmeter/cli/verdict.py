@@ -2,58 +2,133 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rtmeter.cli import exit_codes
+from rtmeter.cli.required import Class, Confidence, MissRatio
 
-EXAMPLE = "rtmeter verdict results --deadline 1ms --miss-ratio 1e-6"
+if TYPE_CHECKING:
+    from rtmeter.model import Requirement
+    from rtmeter.repeats import Stored
+
+EXAMPLE = "rtmeter verdict results --deadline 1ms --miss-ratio 1e-6 --confidence 95%"
 DETAILS = (
     "Passes if the upper bound of the miss ratio is at most P, fails if the lower bound is above it, else "
-    "says how many further samples would pass. Without P any miss fails. Exit codes: 0 pass, 1 error, "
-    "2 requirement not met, 3 inconclusive; of several cells the worst, in the order 1, 2, 3, 0."
+    "says how much longer a run would pass. Without P any miss fails. A hard deadline besides has to stay "
+    "above what is extrapolated. Without --deadline each cell is judged by its own requirement. Exit codes: "
+    "0 pass, 1 error, 2 requirement not met, 3 inconclusive; of several cells the worst, in the order 1, 2, "
+    "3, 0."
 )
 
 
 def command(
-    path: Annotated[Path, typer.Argument(help="A cell, or a folder of cells.", show_default=False)],
-    deadline: Annotated[
-        str, typer.Option(metavar="1ms", help="Deadline of the judged quantity.", show_default=False)
+    path: Annotated[
+        Path, typer.Argument(help="A cell, its repeats, or a folder of cells.", show_default=False)
     ],
-    miss_ratio: Annotated[
+    deadline: Annotated[
         str | None,
-        typer.Option(metavar="P", help="Share of releases allowed to miss it.", show_default=False),
+        typer.Option(
+            metavar="1ms", help="Deadline of the judged quantity (default: the cell's).", show_default=False
+        ),
     ] = None,
-    confidence: Annotated[str, typer.Option(metavar="C", help="Confidence of the bounds.")] = "0.95",
+    miss_ratio: MissRatio = None,
+    confidence: Confidence = None,
+    criticality: Class = None,
+    pool: Annotated[
+        bool, typer.Option("--pool", help="Judge repeats as one run where they are equivalent.")
+    ] = False,
+    margin: Annotated[
+        str | None,
+        typer.Option(
+            metavar="10%",
+            help="By how much quantiles of repeats that are pooled may differ.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Judges each cell anew from its samples."""
-    from rtmeter import matrix, store
-    from rtmeter.cli.given import as_flag
     from rtmeter.cli.output import print_json
+    from rtmeter.cli.required import required, share
     from rtmeter.errors import RtmeterError
-    from rtmeter.model import Requirement
+    from rtmeter.pooled import DEFAULT_MARGIN
+    from rtmeter.repeats import find_stored
+
+    asked = required(deadline, miss_ratio, confidence, criticality)
+    if margin is not None and not pool:
+        raise RtmeterError(
+            "means nothing without --pool", field="--margin", value=margin, remedy="add --pool"
+        )
+    within = share("--margin", margin) if margin else DEFAULT_MARGIN
+    cells = find_stored(path)
+    verdicts: list[dict[str, Any]] = []
+    for found in _pooled(cells, asked, within) if pool else _each(cells, asked):
+        verdicts.append(found)
+        if not as_json:
+            print("\n".join(_lines(found)))
+    if as_json:
+        print_json(verdicts[0] if len(cells) == 1 else {"cells": verdicts})
+    return exit_codes.worst(exit_codes.of_outcome(found["outcome"]) for found in verdicts)
+
+
+def _each(cells: Sequence[Stored], asked: Requirement | None) -> Iterator[dict[str, Any]]:
     from rtmeter.record import judge_cell
 
-    try:
-        requirement = Requirement(
-            matrix.parse_fact("deadline", deadline),
-            None if miss_ratio is None else matrix.parse_fact("miss_ratio", miss_ratio),
-            matrix.parse_fact("confidence", confidence),
-        )
-    except RtmeterError as error:
-        raise as_flag(error) from None
-    verdicts: list[dict[str, Any]] = []
-    for folder in store.find_cells(path):
-        record = store.load_cell(folder)
-        verdict = judge_cell(record, folder, requirement)
-        about = {key: record[key] for key in ("id", "measurement", "adapter")} | {"path": str(folder)}
-        verdicts.append(about | asdict(verdict))
-        if not as_json:
-            print(f"{record['id']}: {verdict.outcome}: {verdict.reason}")
-    if as_json:
-        print_json(verdicts[0] if store.is_cell(path) else {"cells": verdicts})
-    return exit_codes.worst(exit_codes.of_outcome(v["outcome"]) for v in verdicts)
+    for cell in cells:
+        yield _about(cell) | asdict(judge_cell(cell.record, cell.folder, asked or _own(cell)))
+
+
+def _pooled(cells: Sequence[Stored], asked: Requirement | None, margin: float) -> Iterator[dict[str, Any]]:
+    from rtmeter.pooled import judge_pooled
+    from rtmeter.repeats import by_name
+
+    for name, repeats in by_name(cells).items():
+        runs = list(repeats.values())
+        if len(runs) < 2:
+            yield from _each(runs, asked)
+            continue
+        pool = judge_pooled(runs, asked or _own(runs[0]), margin)
+        if pool.verdict is None:
+            yield from (found | {"pooled": pool.words} for found in _each(runs, asked))
+            continue
+        about = _about(runs[0]) | {"id": name, "path": [str(run.folder) for run in runs]}
+        interrupted = any(run.record["status"] == "interrupted" for run in runs)
+        about |= {"status": "interrupted"} if interrupted else {}
+        yield about | {"pooled": pool.words} | asdict(pool.verdict)
+
+
+def _own(cell: Stored) -> Requirement:
+    from rtmeter.errors import RtmeterError
+    from rtmeter.model import Requirement
+
+    if cell.record["requirement"] is None:
+        message = f"is missing, and {cell.record['id']} has no requirement of its own"
+        raise RtmeterError(message, field="--deadline", remedy="give a deadline, e.g. --deadline 1ms")
+    return Requirement(**cell.record["requirement"])
+
+
+def _about(cell: Stored) -> dict[str, Any]:
+    from rtmeter import store
+    from rtmeter.report.cellfile import read_cell_file
+    from rtmeter.report.conditions import in_one_line
+
+    about = {key: cell.record[key] for key in ("id", "status", "measurement", "adapter")}
+    conditions = in_one_line(read_cell_file(cell.folder / store.CELL))
+    return about | {"path": str(cell.folder), "conditions": conditions}
+
+
+def _lines(found: dict[str, Any]) -> Iterator[str]:
+    from rtmeter.cli.evidence import evidence_lines
+
+    interrupted = " (interrupted)" if found["status"] == "interrupted" else ""
+    yield f"{found['id']}{interrupted}: {found['outcome']}: {found['reason']}"
+    if (pooled := found.get("pooled", "")).startswith("not"):
+        yield f"  {'pooling':<17}{pooled}"
+    if lines := evidence_lines(found):
+        yield from lines
+        yield f"  {'holds for':<17}{', '.join(found['conditions'])}"

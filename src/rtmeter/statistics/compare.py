@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import stdtrit
 
+from rtmeter.statistics.drift import Bools
 from rtmeter.statistics.quantiles import COMPARED, Estimate, miss_ratio, quantiles
 from rtmeter.statistics.quantities import Ints
 from rtmeter.statistics.trend import Floats
@@ -79,14 +80,19 @@ class Comparison:
 
 
 def estimates(
-    values: Ints, deadline_ns: int | None, confidence: float = 0.95, percents: Sequence[str] = COMPARED
+    values: Ints,
+    deadline_ns: int | None,
+    confidence: float = 0.95,
+    percents: Sequence[str] = COMPARED,
+    missed: Bools | None = None,
 ) -> Estimates:
     """The estimates of a run (ns per release in order, shape (n,), LATER where lost); with a deadline
-    also that of the miss ratio."""
+    also that of the miss ratio, where ``missed`` releases miss whatever their value."""
     shared = each_of(confidence, len(percents) + (deadline_ns is not None))
     found = {f"p{percent}": one for percent, one in quantiles(values, percents, shared).items()}
     if deadline_ns is not None:
-        found["miss_ratio"] = miss_ratio(values, deadline_ns, shared)
+        judged = values if missed is None else np.where(missed, np.maximum(values, deadline_ns + 1), values)
+        found["miss_ratio"] = miss_ratio(judged, deadline_ns, shared)
     return Estimates(len(values), confidence, found)
 
 

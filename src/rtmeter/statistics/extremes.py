@@ -22,6 +22,8 @@ from rtmeter.statistics.tail_fits import FEWEST_EXTREMES, TailFit, maxima_of, pe
 from rtmeter.statistics.words import about
 
 MOST_PEAKS = 400
+RELEASES_A_PEAK = 50
+FEWEST_RELEASES = RELEASES_A_PEAK * FEWEST_EXTREMES
 MOST_MAXIMA = 200
 SMALLEST_BLOCK = 200
 
@@ -72,7 +74,7 @@ def extremes(
 ) -> Extremes:
     """The return level of a run (ns per release, in order, shape (n,)) that ``evidence`` was taken of."""
     factor = horizon_hours / hours(len(values), period_ns)
-    count = min(MOST_PEAKS, len(values) // 50)
+    count = min(MOST_PEAKS, len(values) // RELEASES_A_PEAK)
     refusals = _by_evidence(evidence) + _by_length(len(values), period_ns, factor, count)
     if not refusals:
         refusals = _by_shape(largest(values, count + 1), evidence)

@@ -1,0 +1,62 @@
+"""The requirement as the commands take it that judge what is there already."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rtmeter.model import Requirement
+
+MissRatio = Annotated[
+    str | None, typer.Option(metavar="P", help="Share of releases allowed to miss it.", show_default=False)
+]
+Confidence = Annotated[
+    str | None, typer.Option(metavar="C", help="Confidence of the bounds (default 95%).", show_default=False)
+]
+Class = Annotated[
+    str | None,
+    typer.Option(
+        "--class", metavar="hard|firm|soft", help="What a miss means (default firm).", show_default=False
+    ),
+]
+
+_FIELDS = {"deadline": "deadline_ns", "miss_ratio": "miss_ratio", "confidence": "confidence"} | {
+    "class": "criticality"
+}
+
+
+def required(
+    deadline: str | None, miss_ratio: str | None, confidence: str | None, criticality: str | None
+) -> Requirement | None:
+    """The requirement that the options state; None without any. Raises RtmeterError naming the option."""
+    from rtmeter import matrix
+    from rtmeter.cli.given import as_flag
+    from rtmeter.errors import RtmeterError
+    from rtmeter.model import Requirement
+
+    texts = (deadline, miss_ratio, confidence, criticality)
+    given = {name: text for name, text in zip(matrix.REQUIREMENT, texts, strict=True) if text is not None}
+    try:
+        if given and deadline is None:
+            name, text = next(iter(given.items()))
+            message = "says nothing without a deadline"
+            raise RtmeterError(message, field=name, value=text, remedy="give --deadline")
+        values: dict[str, Any] = {_FIELDS[n]: matrix.parse_fact(n, text) for n, text in given.items()}
+    except RtmeterError as error:
+        raise as_flag(error) from None
+    return Requirement(**values) if values else None
+
+
+def share(option: str, text: str) -> float:
+    """A share above 0 and below 1, like ``10%``. Raises RtmeterError naming the option."""
+    from rtmeter import matrix
+    from rtmeter.errors import RtmeterError
+
+    try:
+        return float(matrix.parse_fact("miss_ratio", text))
+    except RtmeterError as error:
+        raise RtmeterError(
+            error.message, field=option, value=text, remedy="write it like 0.1 or 10%"
+        ) from None

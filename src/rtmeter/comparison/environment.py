@@ -1,0 +1,69 @@
+"""What differs between the conditions of two cells, and what makes comparing them meaningless."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rtmeter.report import words
+
+_SECTIONS = ("config", "effective", "server_config", "conditions", "adapter_facts", "machine")
+_OF_THE_CELL = ("measurement", "mode", "adapter", "server_adapter", "rtmeter")
+
+_UNTOLD = {
+    *("adapter_facts.measures", "adapter_facts.drives", "adapter_facts.option"),  # what it could do
+    *("config.measurement", "config.mode", "machine.boot_id"),
+}
+
+REFUSING = {
+    "measurement": "another measurement",
+    "mode": "another kind of timer",
+    "config.period_ns": "another period",
+    "config.timeout_ns": "another timeout",
+    "machine.architecture": "another machine",
+    "machine.cpu_model": "another machine",
+    "machine.cpus_online": "another machine",
+    "machine.virtual_machine": "a virtual machine against another or none",
+}
+"""Differences that leave nothing to be said of the rest (docs/compare.md)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A condition that differs: its name (``config.scheduling``), and A's and B's as people write them."""
+
+    name: str
+    a: str
+    b: str
+
+    @property
+    def refusal(self) -> str | None:
+        """Why it makes a comparison meaningless; None if it does not."""
+        return REFUSING.get(self.name)
+
+
+def differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[Difference]:
+    """The conditions in which two cells (their cell.json) differ.
+
+    A setting in effect is told only where what was asked is the same.
+    """
+    first, second = dict(_conditions(a)), dict(_conditions(b))
+    found = []
+    for name in [*first, *(name for name in second if name not in first)]:
+        mine, other = first.get(name), second.get(name)
+        key = name.rpartition(".")[2]
+        asked = f"config.{key}"
+        told = name.startswith("effective.") and first.get(asked) != second.get(asked)
+        if mine != other and not told:
+            found.append(Difference(name, words.setting(key, mine), words.setting(key, other)))
+    return found
+
+
+def _conditions(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name in _OF_THE_CELL:
+        yield name, record.get(name)
+    for section in _SECTIONS:
+        for key, value in (record.get(section) or {}).items():
+            if f"{section}.{key}" not in _UNTOLD:
+                yield f"{section}.{key}", value

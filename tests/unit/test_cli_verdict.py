@@ -1,0 +1,252 @@
+"""`rtmeter verdict`: its evidence in words and numbers, its options, and pooled repeats."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rtmeter import cli
+from rtmeter.cli import exit_codes
+from rtmeter.model import SERVED, SKIPPED, Requirement
+from rtmeter.statistics.bounds import miss_ratio_bounds
+from wakeups import MS, draw, write_wakeups
+
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def verdict(line: str, capsys: Captured) -> tuple[int, str]:
+    code = cli.invoke(["verdict", *line.split()])
+    said = capsys.readouterr()
+    return code, said.out + said.err
+
+
+def as_json(line: str, capsys: Captured) -> Any:
+    cli.invoke(["verdict", *line.split(), "--json"])
+    return json.loads(capsys.readouterr().out)
+
+
+def late_at(*at: int, n: int = 20_000) -> np.ndarray:
+    values = draw(1, n)
+    values[list(at)] = 2 * MS
+    return values
+
+
+def test_the_evidence_is_told_in_words_and_numbers(capsys: Captured) -> None:
+    write_wakeups(Path("a"), late_at(5000, 5001, 5002, 15_000))
+    code, said = verdict("a --deadline 1ms --miss-ratio 0.05% --confidence 95%", capsys)
+    assert code == exit_codes.INCONCLUSIVE
+    lines = {line[2:19].strip(): line[19:] for line in said.splitlines()[1:]}
+    assert lines["misses"] == "4 in 2 clusters, longest run of consecutive misses 3"
+    assert lines["late by"] == "1 ms in the median, 1 ms at most"
+    found = as_json("a --deadline 1ms --miss-ratio 0.05%", capsys)["support"]
+    assert lines["releases"].startswith(f"n 20,000, effective n {found['effective_n']:,.0f} (extremal index")
+    lower, upper = miss_ratio_bounds(4, 20_000, 0.95, found["design_effect"])
+    assert lines["miss ratio"] == f"at least {lower:.3g}, at most {upper:.3g}, 95 % confidence each"
+    assert lines["misses an hour"] == f"at least {lower * 3.6e6:,.0f}, at most {upper * 3.6e6:,.0f}"
+    assert lines["to pass"].endswith("more without a miss")
+    assert f"{found['more_hours'] * 3600:.3g} s" in lines["to pass"]
+    assert "more if releases go on to miss as often" in said
+    for condition in ("wake-up of posix", "every 1ms", "fifo:80 on CPU 1", "PREEMPT_RT", "host robot-7"):
+        assert condition in lines["holds for"]
+    assert "unfit for absolute claims" in lines["virtual machine"]
+
+
+def test_misses_that_go_on_as_often_pass_at_no_length(capsys: Captured) -> None:
+    write_wakeups(Path("a"), late_at(5000, 9000, 15_000))
+    assert "no length passes" in verdict("a --deadline 1ms --miss-ratio 1e-4", capsys)[1]
+
+
+def test_where_no_bound_is_stated_it_is_said_why_and_that_no_length_decides(capsys: Captured) -> None:
+    values = draw(2)
+    values[10_000:] *= 3
+    write_wakeups(Path("a"), values)
+    code, said = verdict("a --deadline 10ms --miss-ratio 0.1", capsys)
+    assert code == exit_codes.INCONCLUSIVE
+    assert "miss ratio       no bound" in said
+    assert "the tail changes at 10 s (10,0" in said
+    assert "to pass          no length decides" in said
+
+
+def test_an_interrupted_cell_says_so(capsys: Captured) -> None:
+    write_wakeups(Path("a"), draw(1), changes={"status": "interrupted"})
+    code, said = verdict("a --deadline 10ms", capsys)
+    assert code == exit_codes.PASS
+    assert said.startswith("a (interrupted): pass: 0 of 20,000 releases")
+    assert as_json("a --deadline 10ms", capsys)["status"] == "interrupted"
+
+
+def test_without_a_deadline_each_cell_is_judged_by_its_own_requirement(capsys: Captured) -> None:
+    write_wakeups(Path("r/a"), draw(1), requirement=Requirement(10 * MS, 1e-3))
+    write_wakeups(Path("r/b"), draw(1), requirement=Requirement(20_000, 0.1, 0.99, "soft"))
+    code, said = verdict("r", capsys)
+    assert code == exit_codes.FAIL
+    assert "a: pass: 0 of 20,000 releases missed the deadline of 10ms" in said
+    assert "b: fail:" in said and "with 99 % confidence" in said
+    write_wakeups(Path("r/c"), draw(1))
+    assert "--deadline: is missing, and c has no requirement of its own" in verdict("r/c", capsys)[1]
+
+
+def test_a_hard_deadline_cannot_be_proved(capsys: Captured) -> None:
+    write_wakeups(Path("a"), draw(1))
+    code, said = verdict("a --deadline 10ms --class hard", capsys)
+    assert code == exit_codes.PASS
+    assert "measurement cannot prove that a hard deadline is never missed" in said
+    code, said = verdict("a --deadline 650us --class hard", capsys)
+    assert code == exit_codes.INCONCLUSIVE
+    assert "to pass          no length decides: a bound of the latest release" in said
+    code, said = verdict("a --deadline 300us --class hard", capsys)
+    assert code == exit_codes.FAIL and "a hard deadline allows none" in said
+
+
+def test_a_short_run_says_how_many_releases_a_hard_deadline_needs(capsys: Captured) -> None:
+    write_wakeups(Path("a"), draw(1, 1500))
+    code, said = verdict("a --deadline 10ms --class hard", capsys)
+    assert code == exit_codes.INCONCLUSIVE
+    assert "to pass          1,000 more releases at least" in said
+
+
+def test_a_hard_deadline_with_a_miss_ratio_needs_both(capsys: Captured) -> None:
+    write_wakeups(Path("a"), draw(1))
+    assert verdict("a --deadline 10ms --class hard --miss-ratio 1e-3", capsys)[0] == exit_codes.PASS
+    code, said = verdict("a --deadline 10ms --class hard --miss-ratio 1e-6", capsys)
+    assert code == exit_codes.INCONCLUSIVE
+    assert "measurement cannot prove" in said and "all in time, would pass" in said
+
+
+def test_a_soft_deadline_tells_by_how_much_releases_are_late(capsys: Captured) -> None:
+    write_wakeups(Path("a"), late_at(5000, 15_000))
+    said = verdict("a --deadline 1ms --class soft --miss-ratio 1e-2", capsys)[1]
+    assert "half of the late ones come within 1 ms after the deadline" in said
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("a --class safe --deadline 1ms", "--class = 'safe': is no choice; choose 'hard', 'firm' or 'soft'"),
+        ("a --class hard", "--class = 'hard': says nothing without a deadline; give --deadline"),
+        ("a --deadline 1ms --confidence 101%", "--confidence = '101%': should be less than 1"),
+        ("a --deadline 1ms --confidence x%", "--confidence = 'x%': is no share; write it like 0.95 or 95%"),
+        ("a --deadline 1ms --margin 10%", "--margin = '10%': means nothing without --pool"),
+        ("a --deadline 1ms --pool --margin 3", "--margin = '3': should be less than 1"),
+    ],
+)
+def test_wrong_options_are_refused(line: str, message: str, capsys: Captured) -> None:
+    write_wakeups(Path("a"), draw(1, 100))
+    code, said = verdict(line, capsys)
+    assert code == exit_codes.ERROR and message in said
+
+
+# What goes wrong.
+
+
+def test_constant_data(capsys: Captured) -> None:
+    write_wakeups(Path("a"), np.full(20_000, 50_000))
+    code, said = verdict("a --deadline 1ms --miss-ratio 1e-3", capsys)
+    assert code == exit_codes.PASS
+    assert "all values are equal: nothing is known of how they vary" in said
+    assert verdict("a --deadline 1ms --class hard", capsys)[0] == exit_codes.INCONCLUSIVE
+
+
+def test_three_samples(capsys: Captured) -> None:
+    write_wakeups(Path("a"), draw(1, 3))
+    code, said = verdict("a --deadline 1ms --miss-ratio 1e-3", capsys)
+    assert code == exit_codes.INCONCLUSIVE
+    assert "3 releases are too few" in said and "2,992 further samples" in said
+
+
+def test_every_release_skipped_but_the_first(capsys: Captured) -> None:
+    status = np.full(1000, SKIPPED)
+    status[0] = SERVED
+    write_wakeups(Path("a"), np.full(1000, 10_000), status=status)
+    code, said = verdict("a --deadline 1ms --miss-ratio 0.5", capsys)
+    assert code == exit_codes.FAIL
+    assert "999 of 1,000 releases missed" in said and "longest run of consecutive misses 999" in said
+
+
+def test_one_enormous_outlier_is_one_miss_and_is_not_extrapolated(capsys: Captured) -> None:
+    values = draw(1)
+    values[10_000] = 3_600_000 * MS
+    write_wakeups(Path("a"), values)
+    code, said = verdict("a --deadline 10ms --miss-ratio 1e-3", capsys)
+    assert code == exit_codes.PASS and "1 of 20,000 releases missed" in said
+    assert "the largest value is none of the rest's kind" in said
+
+
+# Repeats.
+
+
+def repeats(scales: dict[int, float], **changes: Any) -> None:
+    for number, scale in scales.items():
+        folder = Path(f"r/cell-r{number}")
+        write_wakeups(folder, draw(number, scale_ns=50_000 * scale), repeat=number, **changes)
+
+
+def test_equivalent_repeats_are_pooled_and_it_is_said(capsys: Captured) -> None:
+    repeats({1: 1.0, 2: 1.0, 3: 1.0})
+    code, said = verdict("r --deadline 1ms --miss-ratio 1e-4 --pool --margin 20%", capsys)
+    assert code == exit_codes.PASS  # 20,000 alone would not do: 3 / n = 1.5e-4
+    assert said.startswith(
+        "cell: pass: pooled from 3 runs, equivalent within 20 % (p50 and p99): 0 of 60,000"
+    )
+    assert verdict("r --deadline 1ms --miss-ratio 1e-4", capsys)[0] == exit_codes.INCONCLUSIVE
+    (found,) = as_json("r --deadline 1ms --miss-ratio 1e-4 --pool --margin 20%", capsys)["cells"]
+    assert found["n"] == 60_000 and found["pooled"].startswith("pooled: 3 runs")
+    assert found["path"] == ["r/cell-r1", "r/cell-r2", "r/cell-r3"]
+
+
+def test_repeats_are_named_without_their_number(capsys: Captured) -> None:
+    repeats({1: 1.0, 2: 1.0})
+    write_wakeups(Path("r/cell-rare"), draw(9))
+    assert "pooled from 2 runs" in verdict("r/cell --deadline 1ms --pool --margin 20%", capsys)[1]
+    assert "is not there" in verdict("r/cel --deadline 1ms --pool", capsys)[1]
+
+
+def test_runs_that_differ_are_judged_one_by_one(capsys: Captured) -> None:
+    repeats({1: 1.0, 2: 1.5})
+    code, said = verdict("r --deadline 1ms --pool", capsys)
+    assert code == exit_codes.PASS
+    assert "cell-r1: pass" in said and "cell-r2: pass" in said
+    assert said.count("pooling          not pooled: 2 runs, not equivalent within 10 %") == 2
+
+
+def test_equivalence_that_is_not_shown_does_not_pool(capsys: Captured) -> None:
+    for number in (1, 2):
+        write_wakeups(Path(f"r/cell-r{number}"), draw(number, 300), repeat=number)
+    assert "not shown to be equivalent within 10 %" in verdict("r --deadline 1ms --pool", capsys)[1]
+
+
+def test_other_settings_and_failed_runs_are_not_pooled(capsys: Captured) -> None:
+    repeats({1: 1.0})
+    write_wakeups(Path("r/cell-r2"), draw(2), repeat=2, changes={"effective": {"timer_slack_ns": 1}})
+    assert "not pooled: effective.timer_slack_ns differs" in verdict("r --deadline 1ms --pool", capsys)[1]
+    write_wakeups(Path("s/cell-r1"), draw(1), repeat=1)
+    error = {"message": "the probe died", "field": None, "value": None, "remedy": None}
+    write_wakeups(Path("s/cell-r2"), draw(2), repeat=2, changes={"status": "failed", "error": error})
+    code, said = verdict("s --deadline 1ms --pool", capsys)
+    assert code == exit_codes.ERROR
+    assert "not pooled: cell-r2 failed: the probe died" in said and "cell-r1: pass" in said
+
+
+def test_what_refuses_the_bound_of_one_run_refuses_that_of_all(capsys: Captured) -> None:
+    repeats({1: 1.0})
+    wandering = draw(2)
+    wandering[5000:15_000] = np.rint(wandering[5000:15_000] * 2.5).astype(np.int64)
+    write_wakeups(Path("r/cell-r2"), wandering, repeat=2)
+    said = verdict("r --deadline 10ms --miss-ratio 1e-3 --pool --margin 99%", capsys)[1]
+    assert "pooled from 2 runs" in said and "cell-r2: the tail changes" in said
+
+
+def test_two_runs_in_one_folder_are_not_pooled_unasked(capsys: Captured) -> None:
+    for run in ("one", "two"):
+        write_wakeups(Path(f"r/{run}/cell"), draw(1))
+    code, said = verdict("r --deadline 1ms --pool", capsys)
+    assert code == exit_codes.ERROR and "is there twice" in said and "name one of the runs" in said
