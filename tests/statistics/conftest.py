@@ -1,18 +1,31 @@
-"""Simulated rates against the bounds they have to meet; printed as a table at the end."""
+"""Simulated rates against the bounds they have to meet; printed as a table at the end.
+
+In the reduced test the seed is fixed. The full test draws one, which is printed, and shares simulations
+out among processes; RTMETER_SEED repeats one.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import zlib
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 import pytest
-from rates import Rates
+from rates import Rate, Rates
+from simulation import Simulation
 
 FULL = os.environ.get("RTMETER_FULL") == "1"
+SEED = int(os.environ.get("RTMETER_SEED") or (secrets.randbits(32) if FULL else 0))
 
-table_key = pytest.StashKey[list[str]]()
+RATES = Path("build") / "rates.json"
+"""Where the full test leaves its rates for the tables of docs/ (tools/rates_tables.py), below the root."""
+
+table_key = pytest.StashKey[list[Rate]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -22,24 +35,38 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if FULL:
         for item in items:
-            item.add_marker(pytest.mark.timeout(4 * 3600))  # thousands of runs
+            item.add_marker(pytest.mark.timeout(3600))  # thousands of runs
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    if config.stash[table_key]:
-        terminalreporter.section("simulated rates")
-        for line in config.stash[table_key]:
-            terminalreporter.write_line(line)
+    table = config.stash[table_key]
+    if not table:
+        return
+    terminalreporter.section(f"simulated rates (RTMETER_SEED={SEED} repeats them)")
+    for rate in table:
+        terminalreporter.write_line(str(rate))
+    if FULL:
+        path = config.rootpath / RATES
+        path.parent.mkdir(exist_ok=True)
+        rows = [asdict(rate) | {"limit": rate.limit, "holds": rate.holds} for rate in table]
+        path.write_text(json.dumps({"seed": SEED, "rates": rows}, indent=1) + "\n")
 
 
 @pytest.fixture
 def generator(request: pytest.FixtureRequest) -> np.random.Generator:
-    """A fixed seed of its own for each reduced test; a fresh one, printed, in the full test."""
-    seed = secrets.randbits(32) if FULL else zlib.crc32(request.node.name.encode())
-    print(f"seed {seed}")
-    return np.random.default_rng(seed)
+    """For examples: the same in every run of a test."""
+    return np.random.default_rng(zlib.crc32(request.node.name.encode()))
+
+
+@pytest.fixture(scope="session")
+def simulate() -> Iterator[Simulation]:
+    """Runs simulations, on all CPUs in the full test."""
+    simulation = Simulation(SEED, len(os.sched_getaffinity(0)) if FULL else 0)
+    yield simulation
+    simulation.close()
 
 
 @pytest.fixture
 def rates(request: pytest.FixtureRequest) -> Rates:
+    print(f"RTMETER_SEED={SEED}")
     return Rates(request.config.stash[table_key])

@@ -3,17 +3,21 @@ import pytest
 import ruptures
 from rates import Rates, Sized
 from scipy.stats import rankdata
+from simulation import Simulation
 
 from rtmeter.statistics.changes import BANDWIDTH, PENALTY, SMALLEST_SEGMENT, change_points
 
 
+def is_changed(generator: np.random.Generator, blocks: int) -> bool:
+    return bool(change_points(generator.normal(size=blocks)))
+
+
 @pytest.mark.parametrize("blocks", [20, 60, 200])
 def test_unchanging_series_seldom_show_a_change(
-    blocks: int, generator: np.random.Generator, rates: Rates, sized: Sized
+    blocks: int, simulate: Simulation, rates: Rates, sized: Sized
 ) -> None:
-    runs = sized("runs", reduced=300, full=5000)
-    false = sum(bool(change_points(generator.normal(size=blocks))) for _ in range(runs))
-    rates.at_most(0.005, false, runs, f"change points in {blocks} unchanging blocks")
+    changed = simulate(is_changed, sized("runs", reduced=300, full=5000), blocks)
+    rates.at_most(0.005, changed, "change points are seen in an unchanging series", f"{blocks} blocks")
 
 
 @pytest.mark.parametrize("distribution", ["exponential", "standard_cauchy", "uniform"])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from processes import Process, armax_tail
 from rates import Rates, Sized
+from simulation import Simulation
 
 from rtmeter.statistics.clusters import (
     INDEX_NOISE,
@@ -80,17 +81,18 @@ def test_a_burst_of_few_misses_is_one_cluster_where_all_else_is_independent(
     assert found.design_effect > 4
 
 
+def seems_dependent(generator: np.random.Generator, exceedances: int) -> bool:
+    at = np.sort(generator.choice(50 * exceedances, exceedances, replace=False))
+    theta = extremal_index(at)
+    return theta is not None and theta < 1 - INDEX_NOISE / np.sqrt(exceedances)
+
+
 @pytest.mark.parametrize("exceedances", [50, 100, 400, 2000])
 def test_independent_exceedances_are_seldom_found_dependent(
-    exceedances: int, generator: np.random.Generator, rates: Rates, sized: Sized
+    exceedances: int, simulate: Simulation, rates: Rates, sized: Sized
 ) -> None:
-    runs, n = sized("runs", reduced=300, full=5000), 50 * exceedances
-    false = 0
-    for _ in range(runs):
-        at = np.sort(generator.choice(n, exceedances, replace=False))
-        theta = extremal_index(at)
-        false += theta is not None and theta < 1 - INDEX_NOISE / np.sqrt(exceedances)
-    rates.at_most(0.015, false, runs, f"{exceedances} independent exceedances called dependent")
+    false = simulate(seems_dependent, sized("runs", reduced=300, full=5000), exceedances)
+    rates.at_most(0.015, false, "independent exceedances are called dependent", f"{exceedances} of them")
 
 
 @pytest.mark.parametrize("share", [1e-4, 0.004, 0.05])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from processes import CLUSTERED, INDEPENDENT, Process
 from rates import Rates, Sized
+from simulation import Simulation
 
 from rtmeter.errors import RtmeterError
 from rtmeter.statistics.compare import Comparison, Estimates, compare, estimates
@@ -29,35 +30,35 @@ def outcomes(found: Comparison) -> dict[str, str]:
     return {shift.quantity: shift.outcome for shift in found.shifts}
 
 
+def outcome_of_two_alike(generator: np.random.Generator, process: Process) -> str:
+    deadline = round(process.level_ns(1e-3))
+    a, b = (estimates(process.draw(generator, N), deadline) for _ in range(2))
+    return compare([(a, b)]).outcome
+
+
+def p999_of_a_tail_a_tenth_later(generator: np.random.Generator, process: Process) -> str:
+    a, b = (process.draw(generator, TEN_MINUTES) for _ in range(2))
+    late = b > process.level_ns(0.01)
+    b[late] = np.rint(b[late] * 1.1).astype(np.int64)
+    return outcomes(compare([(estimates(a, None), estimates(b, None))]))["p99.9"]
+
+
 @pytest.mark.parametrize("process", INDEPENDENT + CLUSTERED, ids=lambda process: process.name)
 def test_runs_of_one_distribution_are_seldom_called_different(
-    process: Process, generator: np.random.Generator, rates: Rates, sized: Sized
+    process: Process, simulate: Simulation, rates: Rates, sized: Sized
 ) -> None:
-    runs = sized("pairs", reduced=25, full=2000)
-    deadline = round(process.level_ns(1e-3))
-    different = 0
-    for _ in range(runs):
-        both = (
-            estimates(process.draw(generator, N), deadline),
-            estimates(process.draw(generator, N), deadline),
-        )
-        different += compare([both]).outcome in ("worse", "improved")
-    rates.at_most(0.05, different, runs, f"two runs of one distribution called different, {process.name}")
+    found = simulate(outcome_of_two_alike, sized("pairs", reduced=25, full=2000), process)
+    different = (outcome in ("worse", "improved") for outcome in found)
+    rates.at_most(0.05, different, "two runs of one distribution are called different", process.name)
 
 
 @pytest.mark.parametrize("process", INDEPENDENT, ids=lambda process: process.name)
 def test_ten_percent_more_at_p999_is_found_in_ten_minutes(
-    process: Process, generator: np.random.Generator, rates: Rates, sized: Sized
+    process: Process, simulate: Simulation, rates: Rates, sized: Sized
 ) -> None:
-    runs = sized("pairs", reduced=5, full=2000)
-    found = 0
-    for _ in range(runs):
-        a = process.draw(generator, TEN_MINUTES)
-        b = process.draw(generator, TEN_MINUTES)
-        late = b > process.level_ns(0.01)
-        b[late] = np.rint(b[late] * 1.1).astype(np.int64)
-        found += outcomes(compare([(estimates(a, None), estimates(b, None))]))["p99.9"] == "worse"
-    rates.at_least(0.90, found, runs, f"10 % at p99.9 found in 10 minutes of 1 kHz, {process.name}")
+    found = simulate(p999_of_a_tail_a_tenth_later, sized("pairs", reduced=8, full=2000), process)
+    worse = (outcome == "worse" for outcome in found)
+    rates.at_least(0.90, worse, "10 % more at p99.9 is found in 10 minutes of 1 kHz", process.name)
 
 
 def test_what_is_later_is_worse_and_what_is_earlier_improved(generator: np.random.Generator) -> None:
@@ -199,15 +200,16 @@ def test_too_little_data_shows_no_equivalence(generator: np.random.Generator) ->
     assert pooling([draw(generator, n=300) for _ in range(2)], margin=0.05).outcome == "not shown"
 
 
-def test_unequal_runs_are_seldom_pooled(generator: np.random.Generator, rates: Rates, sized: Sized) -> None:
-    """At the margin's border: the worst case."""
-    runs = sized("pairs", reduced=60, full=2000)
-    wrong = sum(
-        pooling([draw(generator, n=10_000), draw(generator, 1.105 / 0.95, n=10_000)], margin=0.15).outcome
-        == "equivalent"
-        for _ in range(runs)
-    )
-    rates.at_most(0.05, wrong, runs, "runs apart by the margin pooled")
+def pooling_at_the_border(generator: np.random.Generator) -> str:
+    """Of two runs whose quantiles differ by the margin: the worst case."""
+    further = (1 + 0.15 / 2) / (1 - 0.15 / 2)
+    return pooling([draw(generator, n=10_000), draw(generator, further, n=10_000)], margin=0.15).outcome
+
+
+def test_unequal_runs_are_seldom_pooled(simulate: Simulation, rates: Rates, sized: Sized) -> None:
+    found = simulate(pooling_at_the_border, sized("pairs", reduced=60, full=2000))
+    pooled = (outcome == "equivalent" for outcome in found)
+    rates.at_most(0.05, pooled, "runs apart by the margin are pooled", "exponential, margin 15 %")
 
 
 def test_one_run_is_itself(generator: np.random.Generator) -> None:

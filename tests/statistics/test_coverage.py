@@ -2,64 +2,110 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from processes import CLUSTERED, INDEPENDENT, Process
-from rates import Rates, Sized
+from rates import Rate, Rates, Sized
+from simulation import Simulation
 
 from rtmeter.statistics.bounds import miss_ratio_bounds
 from rtmeter.statistics.evidence import examine
 
 MS = 1_000_000
 N = 20_000
+CONFIDENCE = 0.95
+RUNS = {"reduced": 20, "full": 2000}
+CLUSTERS_A_RUN = (3.5, 30, 300)
+COVERED = "bounds of the miss ratio cover it"
 EXCESS = 1.1
 """By how much a system that violates its requirement does."""
 
 
-@pytest.mark.parametrize("clusters", [3.5, 30, 300])
+def bound(values: np.ndarray, deadline_ns: int) -> float | None:
+    """The upper bound of the miss ratio; None if gates refuse it."""
+    found = examine(values, MS, deadline_ns)
+    if found.refusals:
+        return None
+    return miss_ratio_bounds(len(found.misses), len(values), CONFIDENCE, found.design_effect)[1]
+
+
+def bound_of(generator: np.random.Generator, process: Process, ratio: float) -> float | None:
+    return bound(process.draw(generator, N), round(process.level_ns(ratio)))
+
+
+def bound_where_only_misses_cluster(
+    generator: np.random.Generator, theta: float, clusters: int
+) -> float | None:
+    values = Process("exponential").draw(generator, N)
+    count = generator.poisson(clusters)
+    for start, length in zip(generator.integers(0, N, count), generator.geometric(theta, count), strict=True):
+        values[start : start + length] = 10 * MS
+    return bound(values, 5 * MS)
+
+
+def ratio_of(process: Process, clusters: float) -> float:
+    """The miss ratio with which so many clusters of misses are expected in a run."""
+    return clusters / process.extremal_index / N
+
+
+@pytest.mark.parametrize("clusters", CLUSTERS_A_RUN)
 @pytest.mark.parametrize("process", INDEPENDENT + CLUSTERED, ids=lambda process: process.name)
 def test_the_bound_covers_the_miss_ratio(
-    process: Process, clusters: float, generator: np.random.Generator, rates: Rates, sized: Sized
+    process: Process, clusters: float, simulate: Simulation, rates: Rates, sized: Sized
 ) -> None:
-    """``clusters`` of misses are expected in a run; a run that gates refuse has no bound and passes
-    nothing."""
-    runs = sized("runs", reduced=15, full=2000)
-    ratio = clusters / process.extremal_index / N
-    deadline = round(process.level_ns(ratio))
-    covered = stated = passed = 0
-    for _ in range(runs):
-        found = examine(process.draw(generator, N), MS, deadline)
-        if found.refusals:
-            continue
-        stated += 1
-        upper = miss_ratio_bounds(len(found.misses), N, 0.95, found.design_effect)[1]
-        covered += upper >= ratio
-        passed += upper <= ratio / EXCESS
-    what = f"{process.name}, {clusters:g} clusters a run"
-    rates.at_least(0.94 if process.extremal_index == 1 else 0.92, covered, stated, f"bound covers, {what}")
-    rates.at_most(0.05, passed, runs, f"violating by a tenth and passed, {what}")
+    """A run that gates refuse has no bound and passes nothing."""
+    ratio = ratio_of(process, clusters)
+    uppers = simulate(bound_of, sized("runs", **RUNS), process, ratio)
+    case = f"{process.name}, {clusters:g} clusters a run"
+    stated = [upper for upper in uppers if upper is not None]
+    at_least = 0.94 if process.extremal_index == 1 else 0.92
+    rates.at_least(at_least, (upper >= ratio for upper in stated), COVERED, case)
+    passed = (upper is not None and upper <= ratio / EXCESS for upper in uppers)
+    rates.at_most(0.05, passed, "systems that miss a tenth more than allowed pass", case)
+
+
+@pytest.mark.parametrize(("processes", "at_least"), [(INDEPENDENT, 0.94), (CLUSTERED, 0.92)])
+def test_the_bound_covers_the_miss_ratio_in_all_cases_together(
+    processes: tuple[Process, ...], at_least: float, simulate: Simulation, rates: Rates, sized: Sized
+) -> None:
+    """The same runs: so that the reduced size, too, tells a bound that holds from one that does not."""
+    runs = sized("runs", **RUNS)
+    covered = [
+        upper >= ratio
+        for process, clusters in itertools.product(processes, CLUSTERS_A_RUN)
+        for ratio in (ratio_of(process, clusters),)
+        for upper in simulate(bound_of, runs, process, ratio)
+        if upper is not None
+    ]
+    case = "all independent ones" if processes is INDEPENDENT else "all clustered ones"
+    rates.at_least(at_least, covered, COVERED, case)
 
 
 @pytest.mark.parametrize("clusters", [10, 100])
 @pytest.mark.parametrize("theta", [0.3, 0.5])
 def test_the_bound_covers_where_only_misses_cluster(
-    theta: float, clusters: int, generator: np.random.Generator, rates: Rates, sized: Sized
+    theta: float, clusters: int, simulate: Simulation, rates: Rates, sized: Sized
 ) -> None:
     """A rare mode that comes in bursts of geometric length, over a body of single values: below the
     deadline nothing tells of the bursts."""
-    runs = sized("runs", reduced=15, full=2000)
-    body = Process("exponential")
-    ratio = clusters / theta / N
-    covered = stated = 0
-    for _ in range(runs):
-        values = body.draw(generator, N)
-        count = generator.poisson(clusters)
-        for start, length in zip(
-            generator.integers(0, N, count), generator.geometric(theta, count), strict=True
-        ):
-            values[start : start + length] = 10 * MS
-        found = examine(values, MS, 5 * MS)
-        if not found.refusals:
-            stated += 1
-            covered += miss_ratio_bounds(len(found.misses), N, 0.95, found.design_effect)[1] >= ratio
-    rates.at_least(0.92, covered, stated, f"bound covers, bursts of index {theta}, {clusters} a run")
+    runs = sized("runs", **RUNS)
+    uppers = simulate(bound_where_only_misses_cluster, runs, theta, clusters)
+    covered = (upper >= clusters / theta / N for upper in uppers if upper is not None)
+    case = f"bursts of index {theta}, {clusters} a run"
+    rates.at_least(0.92, covered, COVERED, case)
+
+
+def misses_of(generator: np.random.Generator, process: Process, ratio: float) -> int:
+    return int(np.count_nonzero(process.draw(generator, N) > round(process.level_ns(ratio))))
+
+
+def test_a_bound_that_ignored_clusters_would_be_found_out(simulate: Simulation) -> None:
+    """In as many runs as the reduced test has of clustered processes together."""
+    runs = RUNS["reduced"] * len(CLUSTERED) * len(CLUSTERS_A_RUN)
+    process = Process("exponential", 0.5)
+    ratio = ratio_of(process, 30)
+    misses = simulate(misses_of, runs, process, ratio)
+    covered = sum(miss_ratio_bounds(missed, N, CONFIDENCE)[1] >= ratio for missed in misses)
+    assert not Rate(COVERED, process.name, covered, runs, True, 0.92).holds

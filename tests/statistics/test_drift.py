@@ -4,14 +4,12 @@ from processes import CLUSTERED, INDEPENDENT, Process
 from rates import Rates, Sized
 from scipy.signal import lfilter
 from scipy.stats import theilslopes
+from simulation import Simulation
+from stationary import MINUTE, MS, RUNS, stationary
 
 from rtmeter.statistics.drift import Drift, drift
 from rtmeter.statistics.trend import inflation, trend
 from rtmeter.statistics.views import LATER
-
-MS = 1_000_000
-MINUTE = 60_000
-"""Releases of a minute at 1 kHz."""
 
 
 def jitter(generator: np.random.Generator, n: int = MINUTE) -> np.ndarray:
@@ -28,33 +26,39 @@ def correlated(generator: np.random.Generator, n: int, decay: float) -> np.ndarr
     return 100_000 + lfilter([1], [1, -decay], steps)[20_000:]
 
 
+FALSE_ALARMS = "drift-free data are called drifting"
+
+
+def growth_at_a_microsecond_a_second(generator: np.random.Generator) -> str:
+    return drift(whole(jitter(generator) + np.arange(MINUTE)), MS).growth
+
+
+def growth_of_correlated(generator: np.random.Generator, decay: float) -> str:
+    return drift(whole(correlated(generator, MINUTE, decay)), MS).growth
+
+
 def test_a_microsecond_a_second_is_found_within_a_minute(
-    generator: np.random.Generator, rates: Rates, sized: Sized
+    simulate: Simulation, rates: Rates, sized: Sized
 ) -> None:
-    runs = sized("runs", reduced=200, full=2000)
-    slope = np.arange(MINUTE)
-    found = sum(drift(whole(jitter(generator) + slope), MS).growth == "drifting" for _ in range(runs))
-    rates.at_least(0.99, found, runs, "drift of 1 us/s under 50 us jitter found within 60 s")
+    found = simulate(growth_at_a_microsecond_a_second, sized("runs", reduced=200, full=2000))
+    case = "1 us/s under 50 us of jitter, 60 s at 1 kHz"
+    rates.at_least(0.99, (growth == "drifting" for growth in found), "drift is found", case)
 
 
 @pytest.mark.parametrize("process", INDEPENDENT + CLUSTERED, ids=lambda process: process.name)
 def test_no_drift_is_seen_in_stationary_data(
-    process: Process, generator: np.random.Generator, rates: Rates, sized: Sized
+    process: Process, simulate: Simulation, rates: Rates, sized: Sized
 ) -> None:
-    runs = sized("runs", reduced=50, full=2000)
-    alarms = sum(drift(process.draw(generator, MINUTE), MS).growth != "bounded" for _ in range(runs))
-    rates.at_most(0.05, alarms, runs, f"drift-free data called drifting, {process.name}")
+    found = simulate(stationary, sized("runs", **RUNS), process)
+    rates.at_most(0.05, (run.growth != "bounded" for run in found), FALSE_ALARMS, process.name)
 
 
 @pytest.mark.parametrize("decay", [0.99, 0.999, 0.9999])
 def test_no_drift_is_seen_in_what_remembers_for_seconds(
-    decay: float, generator: np.random.Generator, rates: Rates, sized: Sized
+    decay: float, simulate: Simulation, rates: Rates, sized: Sized
 ) -> None:
-    runs = sized("runs", reduced=50, full=2000)
-    alarms = sum(
-        drift(whole(correlated(generator, MINUTE, decay)), MS).growth != "bounded" for _ in range(runs)
-    )
-    rates.at_most(0.05, alarms, runs, f"drift-free data called drifting, autocorrelation {decay}")
+    found = simulate(growth_of_correlated, sized("runs", reduced=50, full=2000), decay)
+    rates.at_most(0.05, (growth != "bounded" for growth in found), FALSE_ALARMS, f"autocorrelation {decay}")
 
 
 def test_the_slope_and_what_it_comes_to_are_stated(generator: np.random.Generator) -> None:
@@ -110,17 +114,17 @@ def stalls(generator: np.random.Generator, rate_of: np.ndarray) -> tuple[np.ndar
     return delay, skipped
 
 
+def growth_of_skips(generator: np.random.Generator, last: float) -> tuple[str, bool]:
+    """Of stalls that become more frequent, and whether all skips were counted."""
+    delay, skipped = stalls(generator, np.linspace(0.0005, last, MINUTE))
+    found = drift(delay, MS, skipped)
+    return found.growth, found.skipped == np.count_nonzero(skipped)
+
+
 @pytest.mark.parametrize("last", [0.001, 0.02, 0.2], ids="ending at {} stalls a release".format)
-def test_skips_are_never_called_drift(
-    last: float, generator: np.random.Generator, rates: Rates, sized: Sized
-) -> None:
-    runs = sized("runs", reduced=10, full=200)
-    growing = np.linspace(0.0005, last, MINUTE)
-    for _ in range(runs):
-        delay, skipped = stalls(generator, growing)
-        found = drift(delay, MS, skipped)
-        assert found.growth == "skipping"
-        assert found.skipped == np.count_nonzero(skipped)
+def test_skips_are_never_called_drift(last: float, simulate: Simulation, sized: Sized) -> None:
+    found = simulate(growth_of_skips, sized("runs", reduced=10, full=2000), last)
+    assert set(found) == {("skipping", True)}
 
 
 @pytest.mark.parametrize("teeth", [0.6, 1.0, 1.7, 5.0, 80.0])

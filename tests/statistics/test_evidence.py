@@ -4,17 +4,13 @@ import numpy as np
 import pytest
 from processes import CLUSTERED, INDEPENDENT, Process
 from rates import Rates, Sized
+from simulation import Simulation
+from stationary import FAR, MINUTE, MS, RUNS, stationary
 
 from rtmeter.statistics.evidence import Evidence, examine
 from rtmeter.statistics.views import LATER
 
-MS = 1_000_000
-MINUTE = 60_000
-FAR = 10**12
-"""A deadline that nothing misses."""
-
 Ints = np.ndarray
-Draw = Callable[[np.random.Generator], Ints]
 
 EXPONENTIAL = Process("exponential")
 SOME_CLUSTERED = Process("exponential", 0.4)
@@ -32,14 +28,13 @@ def whole(values: np.ndarray) -> Ints:
 
 @pytest.mark.parametrize("process", INDEPENDENT + CLUSTERED, ids=lambda process: process.name)
 def test_well_behaved_runs_are_not_refused(
-    process: Process, generator: np.random.Generator, rates: Rates, sized: Sized
+    process: Process, simulate: Simulation, rates: Rates, sized: Sized
 ) -> None:
-    runs = sized("runs", reduced=20, full=2000)
-    refused = sum(bool(examine(process.draw(generator, MINUTE), MS, FAR).refusals) for _ in range(runs))
-    rates.at_most(0.05, refused, runs, f"gates refuse a stationary run, {process.name}")
+    found = simulate(stationary, sized("runs", **RUNS), process)
+    rates.at_most(0.05, (run.refused for run in found), "gates refuse a stationary run", process.name)
 
 
-DRIFTING: dict[str, Draw] = {
+DRIFTING: dict[str, Callable[[np.random.Generator], Ints]] = {
     "level rises by the tail's scale": lambda g: EXPONENTIAL.draw(g, MINUTE) + whole(50e3 * RUN),
     "the same, clustered": lambda g: SOME_CLUSTERED.draw(g, MINUTE) + whole(50e3 * RUN),
     "level falls by the tail's scale": lambda g: EXPONENTIAL.draw(g, MINUTE) - whole(50e3 * RUN),
@@ -52,13 +47,14 @@ DRIFTING: dict[str, Draw] = {
 }
 
 
+def is_refused(generator: np.random.Generator, name: str) -> bool:
+    return bool(examine(DRIFTING[name](generator), MS, FAR).refusals)
+
+
 @pytest.mark.parametrize("name", DRIFTING)
-def test_what_drifts_is_refused(
-    name: str, generator: np.random.Generator, rates: Rates, sized: Sized
-) -> None:
-    runs = sized("runs", reduced=20, full=2000)
-    refused = sum(bool(examine(DRIFTING[name](generator), MS, FAR).refusals) for _ in range(runs))
-    rates.at_least(0.95, refused, runs, f"drifting runs refused, {name}")
+def test_what_drifts_is_refused(name: str, simulate: Simulation, rates: Rates, sized: Sized) -> None:
+    refused = simulate(is_refused, sized("runs", reduced=20, full=2000), name)
+    rates.at_least(0.95, refused, "drifting runs are refused", name)
 
 
 def test_independent_data_have_no_findings(generator: np.random.Generator) -> None:

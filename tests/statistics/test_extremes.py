@@ -7,18 +7,15 @@ import pytest
 from processes import CLUSTERED, INDEPENDENT, Process
 from rates import Rates, Sized
 from scipy.stats import genextreme, genpareto
+from simulation import Simulation
+from stationary import FACTORS, FAR, HOURS, MS, RUNS, stationary
+from stationary import MINUTE as N
 
 from rtmeter.statistics.evidence import Evidence, examine
 from rtmeter.statistics.extremes import AD_LIMIT, Extremes, extremes
 from rtmeter.statistics.models import ExtremeValue, Pareto, reduced, usable
 from rtmeter.statistics.tail_fits import Fitted, anderson_darling, maxima_of, peaks_over
 from rtmeter.statistics.views import LATER
-
-MS = 1_000_000
-N = 60_000
-FAR = 10**12
-HOURS = N * MS / 3.6e12
-"""Length of a run."""
 
 EXPONENTIAL = Process("exponential")
 
@@ -33,23 +30,18 @@ def refused(values: np.ndarray, factor: float = 10.0) -> set[str]:
     return {finding.type for finding in found.refusals}
 
 
-@pytest.mark.parametrize("factor", [1, 10])
+@pytest.mark.parametrize("factor", FACTORS)
 @pytest.mark.parametrize("process", INDEPENDENT + CLUSTERED, ids=lambda process: process.name)
 def test_the_interval_covers_the_return_level(
-    process: Process, factor: int, generator: np.random.Generator, rates: Rates, sized: Sized
+    process: Process, factor: int, simulate: Simulation, rates: Rates, sized: Sized
 ) -> None:
-    runs = sized("runs", reduced=5, full=2000)
     true_ns = process.level_ns(1 / (N * factor * process.extremal_index))
-    covered = answered = 0
-    for _ in range(runs):
-        found = of(process.draw(generator, N), factor)
-        if found.best is not None and not found.refusals:
-            answered += 1
-            lower, upper = found.best.level_interval_ns
-            covered += lower <= true_ns <= upper
-    what = f"{process.name}, {factor} times the run"
-    rates.at_most(0.10, runs - answered, runs, f"return levels refused, {what}")
-    rates.at_least(0.90, covered, answered, f"return levels covered, {what}")
+    found = [run.levels[factor] for run in simulate(stationary, sized("runs", **RUNS), process)]
+    case = f"{process.name}, once in {factor} times the run"
+    rates.at_most(0.10, (level is None for level in found), "return levels are refused", case)
+    stated = (level for level in found if level is not None)
+    covered = (lower <= true_ns <= upper for lower, upper in stated)
+    rates.at_least(0.90, covered, "return levels are covered", case)
 
 
 @pytest.mark.parametrize("shape", [-0.2, 0.0, 0.3])
@@ -110,22 +102,25 @@ def test_the_shape_s_interval_holds_the_shape(generator: np.random.Generator) ->
     assert inside >= 50
 
 
+def misfit(generator: np.random.Generator, shape: float) -> dict[str, bool]:
+    """Whether a sample of each model is called no such."""
+    excesses = genpareto.rvs(shape, size=400, random_state=generator)
+    maxima = genextreme.rvs(-shape, size=200, random_state=generator)
+    models = {"peaks": Pareto(excesses / excesses.mean(), 1e3), "maxima": ExtremeValue(maxima, 1e3)}
+    return {
+        method: anderson_darling(Fitted(model, 0.95).log_survival) > AD_LIMIT[method]
+        for method, model in models.items()
+    }
+
+
 @pytest.mark.parametrize("shape", [-0.4, 0.0, 0.5])
 def test_fits_of_the_right_model_seldom_pass_the_limit(
-    shape: float, generator: np.random.Generator, rates: Rates, sized: Sized
+    shape: float, simulate: Simulation, rates: Rates, sized: Sized
 ) -> None:
-    runs = sized("runs", reduced=60, full=5000)
-    peaks = maxima = 0
-    for _ in range(runs):
-        excesses = genpareto.rvs(shape, size=400, random_state=generator)
-        peaks += (
-            anderson_darling(Fitted(Pareto(excesses / excesses.mean(), 1e3), 0.95).log_survival)
-            > AD_LIMIT["peaks"]
-        )
-        blocks = genextreme.rvs(-shape, size=200, random_state=generator)
-        maxima += anderson_darling(Fitted(ExtremeValue(blocks, 1e3), 0.95).log_survival) > AD_LIMIT["maxima"]
-    rates.at_most(0.01, peaks, runs, f"Pareto tails called no such, shape {shape}")
-    rates.at_most(0.01, maxima, runs, f"extreme value maxima called no such, shape {shape}")
+    found = simulate(misfit, sized("runs", reduced=60, full=5000), shape)
+    for method in AD_LIMIT:
+        case = f"{method}, shape {shape}"
+        rates.at_most(0.01, (run[method] for run in found), "extremes are said not to fit their model", case)
 
 
 def test_anderson_darling_by_its_definition() -> None:

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from processes import CLUSTERED, Process
 from rates import Rates, Sized
+from simulation import Simulation
 
 from rtmeter.statistics.modes import FEWEST, quantum, second_mode
 
@@ -36,15 +37,16 @@ def test_one_mode_is_one(process: Process, generator: np.random.Generator) -> No
         assert second_mode(tail(process.draw(generator, N)), 1, effect) is None
 
 
+def shows_a_mode(generator: np.random.Generator, count: int) -> bool:
+    return second_mode(np.sort(generator.integers(0, 10**8, count + 1)), 1) is not None
+
+
+@pytest.mark.parametrize("count", [FEWEST, 16 * FEWEST])
 def test_a_constant_density_the_worst_case_seldom_shows_a_mode(
-    generator: np.random.Generator, rates: Rates, sized: Sized
+    count: int, simulate: Simulation, rates: Rates, sized: Sized
 ) -> None:
-    runs = sized("runs", reduced=200, full=5000)
-    for count in (FEWEST, 16 * FEWEST):
-        false = sum(
-            second_mode(np.sort(generator.integers(0, 10**8, count + 1)), 1) is not None for _ in range(runs)
-        )
-        rates.at_most(0.003, false, runs, f"modes seen in up to {count} values of constant density")
+    shown = simulate(shows_a_mode, sized("runs", reduced=200, full=5000), count)
+    rates.at_most(0.003, shown, "modes are seen in a constant density", f"up to {count} values")
 
 
 def test_a_tail_wholly_within_its_mode_is_no_mixture(generator: np.random.Generator) -> None:

@@ -6,12 +6,14 @@ from hdrh.histogram import HdrHistogram
 from processes import CLUSTERED, INDEPENDENT, Process
 from rates import Rates, Sized
 from scipy.stats import quantile_test
+from simulation import Simulation
 
 from rtmeter.statistics.quantiles import COMPARED, design_effect, miss_ratio, quantiles
 from rtmeter.statistics.views import LATER
 
 N = 60_000
 EXPONENTIAL = Process("exponential")
+PERCENTS = ("50", "99", "99.9")
 
 
 def test_quantiles_are_exact_order_statistics(generator: np.random.Generator) -> None:
@@ -47,19 +49,21 @@ def test_intervals_agree_with_scipy(percent: str) -> None:
     assert np.abs(ours_at - theirs_at).max() <= 2
 
 
-@pytest.mark.parametrize("process", [*INDEPENDENT, *CLUSTERED[::4]], ids=lambda process: process.name)
-@pytest.mark.parametrize("percent", ["50", "99", "99.9"])
+def ends_of(generator: np.random.Generator, process: Process) -> dict[str, tuple[float, float]]:
+    found = quantiles(process.draw(generator, N), PERCENTS, 0.95)
+    return {percent: (one.lower, one.upper) for percent, one in found.items()}
+
+
+@pytest.mark.parametrize("process", INDEPENDENT + CLUSTERED, ids=lambda process: process.name)
+@pytest.mark.parametrize("percent", PERCENTS)
 def test_intervals_cover_the_quantile(
-    process: Process, percent: str, generator: np.random.Generator, rates: Rates, sized: Sized
+    process: Process, percent: str, simulate: Simulation, rates: Rates, sized: Sized
 ) -> None:
-    runs = sized("runs", reduced=40, full=2000)
-    true_ns = process.level_ns(1 - float(percent) / 100)
-    covered = 0
-    for _ in range(runs):
-        found = quantiles(process.draw(generator, N), (percent,), 0.95)[percent]
-        covered += found.lower <= round(true_ns) <= found.upper
+    true_ns = round(process.level_ns(1 - float(percent) / 100))
+    found = (ends[percent] for ends in simulate(ends_of, sized("runs", reduced=40, full=2000), process))
+    covered = (lower <= true_ns <= upper for lower, upper in found)
     bound = 0.94 if process.extremal_index == 1 else 0.92
-    rates.at_least(bound, covered, runs, f"p{percent} covered, {process.name}")
+    rates.at_least(bound, covered, "quantiles are covered", f"p{percent}, {process.name}")
 
 
 def test_a_moving_block_bootstrap_agrees(generator: np.random.Generator) -> None:

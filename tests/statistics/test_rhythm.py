@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from rates import Rates, Sized
+from simulation import Simulation
 
 from rtmeter.statistics.rhythm import cause_of, rhythm
 
@@ -60,15 +61,14 @@ def test_long_runs_show_long_and_short_rhythms(period_s: float, generator: np.ra
     assert found is not None and found.period_s == pytest.approx(period_s, rel=0.001)
 
 
-def test_independent_events_keep_no_rhythm(
-    generator: np.random.Generator, rates: Rates, sized: Sized
-) -> None:
-    runs = sized("runs", reduced=200, full=2000)
-    alarms = 0
-    for _ in range(runs):
-        late = np.unique(generator.integers(0, 60_000, generator.integers(8, 400)))
-        alarms += rhythm(late, 60_000, MS) is not None
-    rates.at_most(0.05, alarms, runs, "rhythm seen in independent events")
+def keeps_a_rhythm(generator: np.random.Generator) -> bool:
+    late = np.unique(generator.integers(0, 60_000, generator.integers(8, 400)))
+    return rhythm(late, 60_000, MS) is not None
+
+
+def test_independent_events_keep_no_rhythm(simulate: Simulation, rates: Rates, sized: Sized) -> None:
+    seen = simulate(keeps_a_rhythm, sized("runs", reduced=200, full=2000))
+    rates.at_most(0.05, seen, "a rhythm is seen in independent events", "8 to 400 of 60,000 releases")
 
 
 def test_a_harmonic_is_not_taken_for_the_period(generator: np.random.Generator) -> None:
