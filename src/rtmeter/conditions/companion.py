@@ -34,26 +34,30 @@ def find_program(name: str, field: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One process of a group: its state as /proc has it, and the processor time that it and its reaped
-    children took."""
+    """A living process of a group, with the processor time that it and its reaped children took."""
 
     pid: int
     parent: int
-    state: str
+    group: int
     cpu_s: float
 
 
 def members(group: int) -> list[Member]:
     """The processes of a process group, zombies left out."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdecimal():
-            with contextlib.suppress(OSError):
-                fields = (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()
-                if int(fields[2]) == group and fields[0] not in "ZX":
-                    cpu_s = sum(map(int, fields[11:15])) * _TICK_S
-                    found.append(Member(int(folder.name), int(fields[1]), fields[0], cpu_s))
-    return found
+    pids = (int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdecimal())
+    found = (_member(pid) for pid in pids)
+    return [member for member in found if member is not None and member.group == group]
+
+
+def _member(pid: int) -> Member | None:
+    """The process; None if it is gone, or a zombie."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return None
+    state, parent, group = fields[:3]
+    cpu_s = sum(map(int, fields[11:15])) * _TICK_S
+    return None if state in "ZX" else Member(pid, int(parent), int(group), cpu_s)
 
 
 class Companion:
@@ -65,7 +69,6 @@ class Companion:
 
     def __init__(self, command: Sequence[str], *, field: str, cpus: Sequence[int] | None = None) -> None:
         """Starts it on ``cpus`` (None: any). Raises RtmeterError if it or what starts it is not there."""
-        self.name, self.command, self._field = Path(command[0]).name, list(command), field
         before = [find_program("setpriv", field), "--pdeathsig", "KILL"]
         if cpus is not None:
             before += [find_program("taskset", field), "--cpu-list", ",".join(map(str, cpus))]
@@ -98,9 +101,12 @@ class Companion:
 
     @property
     def how_it_ended(self) -> str:
-        """In words: ``killed by SIGKILL``, ``exit code 3``."""
+        """In words: ``killed by SIGKILL after 3.2 s``, ``exit code 3 after 0.1 s; it said: …``."""
         code = self.exit_code or 0
-        return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        if code < 0:
+            return f"killed by {signal.Signals(-code).name} after {self.ran_s:.1f} s"
+        words = self.last_words()
+        return f"exit code {code} after {self.ran_s:.1f} s" + (f"; it said: {words}" if words else "")
 
     def stdout(self) -> str:
         """What it has printed so far."""
@@ -114,18 +120,13 @@ class Companion:
                 return " / ".join(lines[-2:])
         return ""
 
-    def error(self, message: str, remedy: str) -> RtmeterError:
-        """What it did wrong, with its last words."""
-        words = self.last_words()
-        said = f"; it said: {words}" if words else ""
-        return RtmeterError(f"{self.name} {message}{said}", field=self._field, remedy=remedy)
-
     def children(self) -> int:
-        """How many direct children it has, zombies included."""
+        """How many direct children it has that live."""
         try:
-            return len(Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split())
+            listed = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
         except OSError:  # it is gone, or the kernel has no such list
             return sum(member.parent == self.pid for member in members(self.pid))
+        return sum(_member(int(pid)) is not None for pid in listed)
 
     def cpu_s(self) -> float:
         """Processor time that it and all its descendants in the group took so far, in seconds."""

@@ -109,7 +109,7 @@ class Stream:
         """Ends both, and takes what they report."""
         for process in (self._client, self._server):
             if process is not None and process.exit_code is not None and self.died is None:
-                self.died = f"{process.how_it_ended} after {process.ran_s:.1f} s{_words(process)}"
+                self.died = _end_of(process)
         if self._client is not None:
             self._client.end(signal.SIGINT)
         if self._server is not None:
@@ -225,6 +225,12 @@ def _report(process: Companion | None) -> dict[str, Any]:
     except ValueError:
         return {}
     return report if isinstance(report, dict) else {}
+
+
+def _end_of(process: Companion) -> str:
+    """How it ended, without the JSON that it may have printed."""
+    error = _report(process).get("error")
+    return f"after {process.ran_s:.1f} s; it said: {error}" if error else process.how_it_ended
 
 
 def _words(process: Companion) -> str:

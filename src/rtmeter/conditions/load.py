@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from rtmeter.conditions.companion import Companion, find_program
+from rtmeter.errors import RtmeterError
 from rtmeter.model import Doubt
 
 _SETTLE_S = 10
@@ -51,7 +52,8 @@ class Load:
         while self._process.children() < self._expected and time.monotonic() < limit:
             if self._process.exit_code is not None:
                 remedy = "correct load, or see `stress-ng --help` for what this version can do"
-                raise self._process.error(f"ended at once ({self._process.how_it_ended})", remedy)
+                message = f"stress-ng ended at once: {self._process.how_it_ended}"
+                raise RtmeterError(message, field="load", remedy=remedy)
             time.sleep(0.05)
         self._started = (time.monotonic(), self._process.cpu_s())
 
@@ -60,8 +62,7 @@ class Load:
         if self._process is not None:
             self._ended = (time.monotonic(), self._process.cpu_s())
             if self._process.exit_code is not None:
-                words = f"; it said: {said}" if (said := self._process.last_words()) else ""
-                self._died = f"{self._process.how_it_ended} after {self._process.ran_s:.1f} s{words}"
+                self._died = self._process.how_it_ended
             self._process.end()
             self._report = _report(self._folder / "report.yaml")
             self._process.close()
@@ -118,7 +119,7 @@ class Load:
             return
         if fewest_workers is not None and fewest_workers < self._expected:
             message = f"at times only {fewest_workers:.0f} of {self._expected} workers of stress-ng ran"
-            yield Doubt("load_not_reached", message, "is memory short? see the kernel's log (dmesg)")
+            yield Doubt("load_not_reached", message, "see the kernel's log (dmesg): memory may be short")
         idle = [m["stressor"] for m in self._report.get("metrics") or () if not m["bogo-ops"]]
         if idle:
             message = f"stress-ng's workers {', '.join(idle)} did nothing"

@@ -1,0 +1,57 @@
+"""Two network namespaces with a cable between them, made for one test and removed after it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import pytest
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Names of the namespaces, of the device in each, and their addresses."""
+
+    left: str
+    right: str
+    left_device: str
+    right_device: str
+    left_address: str = "10.99.0.1"
+    right_address: str = "10.99.0.2"
+
+
+def ip(*arguments: str) -> None:
+    subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True)
+
+
+@contextmanager
+def two_namespaces() -> Iterator[Pair]:
+    """Skips the test where namespaces cannot be made."""
+    if os.geteuid() != 0 or shutil.which("ip") is None:
+        pytest.skip("network namespaces need root, and the program ip")
+    tag = f"rtm{os.getpid() % 100_000}"
+    pair = Pair(f"{tag}-left", f"{tag}-right", f"{tag}l", f"{tag}r")
+    try:
+        try:
+            ip("netns", "add", pair.left)
+            ip("netns", "add", pair.right)
+            cable = ("type", "veth", "peer", "name", pair.right_device, "netns", pair.right)
+            ip("link", "add", pair.left_device, "netns", pair.left, *cable)
+        except subprocess.CalledProcessError as error:
+            pytest.skip(f"network namespaces cannot be made here: {error.stderr.strip()}")
+        ends = (
+            (pair.left, pair.left_device, pair.left_address),
+            (pair.right, pair.right_device, pair.right_address),
+        )
+        for namespace, device, address in ends:
+            ip("-n", namespace, "address", "add", f"{address}/24", "dev", device)
+            for name in ("lo", device):
+                ip("-n", namespace, "link", "set", name, "up")
+        yield pair
+    finally:
+        for namespace in (pair.left, pair.right):
+            subprocess.run(["ip", "netns", "delete", namespace], check=False, capture_output=True)

@@ -1,0 +1,34 @@
+"""What the tests of load and traffic share: a strain as a cell has it, and what is left running of one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from rtmeter.conditions.strain import Strain
+from rtmeter.root import Root
+
+WATCH_NS = 200_000_000
+
+
+def strain(folder: Path, **asked: Any) -> Strain:
+    """The strain that is asked for, sampled five times a second."""
+    return Strain({"watch_ns": WATCH_NS} | asked, folder, set(), 3, Root())
+
+
+def stray(program: str) -> list[tuple[int, str]]:
+    """Living processes of that program that this one started, as (pid, command line)."""
+    listed = subprocess.run(
+        ["ps", "-ww", "-eo", "pid,ppid,stat,args"], capture_output=True, text=True, check=True
+    )
+    rows = [line.split(None, 3) for line in listed.stdout.splitlines()[1:]]
+    living = {int(pid): (int(parent), args) for pid, parent, state, args in rows if state[0] != "Z"}
+
+    def is_ours(pid: int) -> bool:
+        while pid in living and pid != os.getpid():
+            pid = living[pid][0]
+        return pid == os.getpid()
+
+    return [(pid, args) for pid, (_, args) in living.items() if program in args and is_ours(pid)]

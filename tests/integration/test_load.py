@@ -1,0 +1,160 @@
+"""Load by real stress-ng: made, watched, killed in mid-run; and by one that is missing or too weak."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from front import rtmeter, running, wait_until
+from strained import strain, stray
+
+from rtmeter import store
+from rtmeter.conditions.watch import FILE
+from rtmeter.errors import RtmeterError
+
+SMALL = {"cpu": 1, "cpu_percent": 10, "vm": 1, "vm_bytes": 1 << 24, "io": 1, "hdd": 1, "hdd_bytes": 1 << 20}
+
+
+def in_group(group: int) -> list[int]:
+    """Living processes of the process group."""
+    listed = subprocess.run(["ps", "-eo", "pid,pgid,stat"], capture_output=True, text=True, check=True).stdout
+    rows = [line.split() for line in listed.splitlines()[1:]]
+    return [int(pid) for pid, pgid, state in rows if int(pgid) == group and state[0] != "Z"]
+
+
+def leader() -> int:
+    """The stress-ng that this process started."""
+    return min(pid for pid, args in stray("stress-ng") if "--temp-path" in args)
+
+
+def test_workers_of_every_kind_work(tmp_path: Path) -> None:
+    with strain(tmp_path, load=SMALL) as strained:
+        group = leader()
+        time.sleep(1.5)
+        assert len(in_group(group)) >= 5
+    assert in_group(group) == []
+    facts = strained.facts()
+    assert facts["effective"]["load"]["workers"] == {"cpu": 1, "vm": 1, "io": 1, "hdd": 1}
+    assert facts["effective"]["load"]["version"]
+    done = facts["achieved"]["load"]
+    assert done["died"] is None
+    assert all(done["operations"][kind] > 0 for kind in ("cpu", "vm", "io", "hdd"))
+    assert 0 < done["own"] <= 1
+    seen = pq.read_table(tmp_path / FILE)
+    assert seen["load_workers"].to_pylist()[0] == 4
+    assert facts["achieved"]["machine"]["load_workers_max"] == 4
+    assert [path.name for path in tmp_path.iterdir()] == [FILE]
+
+
+def test_it_stays_on_the_cpus_that_are_given(tmp_path: Path) -> None:
+    cpu = max(os.sched_getaffinity(0))
+    with strain(tmp_path, load={"cpu": 0, "cpu_percent": 10, "cpus": [cpu]}) as strained:
+        group = leader()
+        assert {cpu for pid in in_group(group) for cpu in os.sched_getaffinity(pid)} == {cpu}
+    assert strained.facts()["effective"]["load"]["workers"] == {"cpu": 1}
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize(("victim", "type_"), [("leader", "load_died"), ("worker", "load_not_reached")])
+def test_it_is_killed_in_mid_run(tmp_path: Path, victim: str, type_: str, strict: bool) -> None:
+    with strain(tmp_path, load=SMALL, strict=strict) as strained:
+        group = leader()
+        workers = [pid for pid, args in stray("stress-ng-io")]
+        time.sleep(0.5)
+        os.kill(group if victim == "leader" else workers[0], signal.SIGKILL)
+        time.sleep(1)
+    assert in_group(group) == []
+    (doubt,) = [doubt for doubt in strained.doubts() if doubt.type == type_]
+    assert ("SIGKILL" if victim == "leader" else "3 of 4 workers") in doubt.message
+    failure = strained.failure()
+    assert (failure is not None) == strict
+    assert failure is None or failure.field == "load"
+
+
+def test_a_load_that_is_too_weak(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers that sleep: others on this machine may keep it busy, but then it was not the load."""
+    fake(tmp_path / "bin", "sleep 60 & sleep 60 & wait", monkeypatch)
+    (tmp_path / "cell").mkdir()
+    with strain(tmp_path / "cell", load={"cpu": 2, "cpu_percent": 80}, strict=True) as strained:
+        time.sleep(1.5)
+    (doubt,) = strained.doubts()
+    assert doubt.type == "load_not_reached"
+    assert "busy" in doubt.message
+    failure = strained.failure()
+    assert failure is not None
+    assert failure.message == doubt.message
+
+
+def test_a_load_that_ends_at_once_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake(tmp_path / "bin", "echo no such worker >&2; exit 7", monkeypatch)
+    (tmp_path / "cell").mkdir()
+    with pytest.raises(RtmeterError) as raised, strain(tmp_path / "cell", load={"cpu": 1}):
+        pass
+    assert raised.value.field == "load"
+    assert "exit code 7" in raised.value.message
+    assert "it said: no such worker" in raised.value.message
+    assert list((tmp_path / "cell").iterdir()) == []
+
+
+def fake(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stress-ng that does as the shell script says."""
+    folder.mkdir()
+    (folder / "stress-ng").write_text(f"#!/bin/sh\n{script}\n")
+    (folder / "stress-ng").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+
+
+def test_an_unknown_stressor_is_refused_by_stress_ng(tmp_path: Path) -> None:
+    with (
+        pytest.raises(RtmeterError, match="unrecognized option"),
+        strain(tmp_path, load={"stressors": {"nonesuch": 1}}),
+    ):
+        pass
+
+
+def test_stress_ng_is_missing(tmp_path: Path) -> None:
+    done = rtmeter(*measure(tmp_path / "cell"), "--load", "cpu80", PATH=str(tmp_path))
+    assert done.code == 1
+    assert "--load: needs stress-ng, which is not in PATH" in done.err
+    assert "apt-get install stress-ng" in done.err
+    assert not (tmp_path / "cell").exists()
+
+
+def test_a_cell_under_load_says_so(tmp_path: Path) -> None:
+    load = "cpu=1,cpu_percent=10,vm=1,vm_bytes=16MiB"
+    done = rtmeter(*measure(tmp_path / "cell"), "--load", load, "--traffic", "1Mbit/s", "--watch", "100ms")
+    assert done.code == 0, done.err
+    conditions = store.load_cell(tmp_path / "cell")["conditions"]
+    assert conditions["asked"]["load"] == {"cpu": 1, "cpu_percent": 10, "vm": 1, "vm_bytes": 1 << 24}
+    assert conditions["asked"]["traffic"]["reverse_rate"] == 1_000_000
+    assert set(conditions["achieved"]) >= {"machine", "load", "traffic"}
+    seen = pq.read_table(tmp_path / "cell" / FILE)
+    samples = pq.read_table(tmp_path / "cell" / store.SAMPLES)
+    began = min(samples["release_ns"].to_pylist())
+    assert seen["at_ns"].to_pylist()[0] < began + 10**9  # one clock: the two can be joined
+    assert seen["at_ns"].to_pylist()[-1] > max(samples["wake_ns"].to_pylist())
+
+
+def measure(out: Path) -> list[object]:
+    common = ["measure", "wakeup", "--adapter", "posix", "--period", "5ms", "--warm-up", "100ms"]
+    return [*common, "--samples", "200", "--out", out]
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_nothing_is_left_when_the_front_ends(tmp_path: Path, how: signal.Signals) -> None:
+    command: list[Any] = ["measure", "wakeup", "--adapter", "posix", "--duration", "10min"]
+    given = ["--load", "cpu=1,cpu_percent=5,io=1", "--traffic", "1Mbit/s", "--out", tmp_path / "cell"]
+    with running(*command, *given) as front:
+        log = tmp_path / "cell.partial" / store.CLIENT_LOG
+        wait_until(lambda: log.exists() and log.stat().st_size > 1000)
+        groups = [pid for pid, args in stray("") if args.startswith(("stress-ng --", "iperf3 --"))]
+        assert len(groups) == 5
+        front.send_signal(how)
+        front.wait(60)
+        wait_until(lambda: not any(in_group(group) for group in groups))

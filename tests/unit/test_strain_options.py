@@ -1,0 +1,157 @@
+"""How load and traffic are written, in campaigns and on the command line, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rtmeter.campaign import read_campaign
+from rtmeter.conditions.load import Load, arguments, workers
+from rtmeter.conditions.traffic import flows
+from rtmeter.config import CellOptions
+from rtmeter.errors import RtmeterError
+
+CELL = {"measurement": "wakeup", "adapter": "posix"}
+
+
+def asked(**given: Any) -> dict[str, Any]:
+    return CellOptions.from_given(CELL | given).conditions_asked
+
+
+@pytest.mark.parametrize(
+    ("preset", "counts"),
+    [
+        ("idle", {}),
+        ("cpu80", {"cpu": 0}),
+        ("erle_pc", {"cpu": 8, "vm": 8, "io": 8, "hdd": 8}),
+        ("erle_device", {"cpu": 2, "vm": 2, "io": 2, "hdd": 2}),
+        ("stress10", {"cpu": 10, "vm": 10, "io": 10, "hdd": 10}),
+    ],
+)
+def test_presets_are_workers(preset: str, counts: dict[str, int]) -> None:
+    load = asked(load=preset)["load"]
+    assert load["preset"] == preset
+    assert workers(load) == counts
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "cpu=8,vm=8,vm_bytes=64MiB,io=8,hdd=8,cpu_percent=80,stressors.timer=2",
+        {
+            "cpu": 8,
+            "vm": 8,
+            "vm_bytes": "64MiB",
+            "io": 8,
+            "hdd": 8,
+            "cpu_percent": 80,
+            "stressors": {"timer": 2},
+        },
+    ],
+)
+def test_free_form_becomes_stress_ngs_options(written: Any) -> None:
+    load = asked(load=written)["load"]
+    told = arguments(load, workers(load))
+    assert told == [
+        *("--cpu", "8", "--vm", "8", "--io", "8", "--hdd", "8", "--timer", "2"),
+        *("--cpu-load", "80", "--vm-bytes", "67108864B"),
+    ]
+
+
+def test_a_preset_may_be_changed() -> None:
+    load = asked(load={"preset": "cpu80", "cpu_percent": 50, "cpus": "0-1"})["load"]
+    assert load == {"preset": "cpu80", "cpu": 0, "cpu_percent": 50, "cpus": [0, 1]}
+
+
+@pytest.mark.parametrize(
+    ("load", "level"),
+    [
+        ({"cpu": 0, "cpu_percent": 80, "cpus": [0, 1]}, 0.8),
+        ({"cpu": 1, "cpu_percent": 80, "cpus": [0, 1]}, 0.4),
+        ({"cpu": 8, "cpus": [0, 1]}, 1.0),
+        ({"vm": 8, "cpus": [0, 1]}, None),
+    ],
+)
+def test_the_level_is_of_the_cpus_it_runs_on(load: dict[str, Any], level: float | None) -> None:
+    assert Load(load, Path("nowhere")).level == level
+
+
+def test_traffic_flows_both_ways_unless_said() -> None:
+    both = flows(asked(traffic="40Mbit/s")["traffic"])
+    assert {name: (flow.rate, flow.reverse) for name, flow in both.items()} == {
+        "forward": (40_000_000, False),
+        "reverse": (40_000_000, True),
+    }
+    one = flows(asked(traffic="rate=1Mbit/s,reverse_rate=0,protocol=tcp,port=7000")["traffic"])
+    assert [(flow.protocol, flow.port) for flow in one.values()] == [("tcp", 7000)]
+    assert flows(asked(traffic="none")["traffic"]) == {}
+
+
+def test_a_server_elsewhere_is_not_ours_to_start() -> None:
+    there = flows(asked(traffic={"rate": "1kbit/s", "to": "192.0.2.1"})["traffic"])
+    assert [(flow.starts_server, flow.port) for flow in there.values()] == [(False, 5201), (False, 5202)]
+    here = flows(asked(traffic={"rate": "1kbit/s", "to": "192.0.2.1", "to_namespace": "x"})["traffic"])
+    assert all(flow.starts_server and flow.port is None for flow in here.values())
+
+
+@pytest.mark.parametrize(
+    ("given", "field", "words"),
+    [
+        ({"load": "cpu81"}, "load", "choose idle, cpu80"),
+        ({"load": "cpu="}, "load", "no key=value"),
+        ({"load": "cpu=1,cpu=2"}, "load", "twice"),
+        ({"load": {"cpus": 1, "cpuu": 2}}, "load", "did you mean cpu"),
+        ({"load": {"cpu": -1}}, "load.cpu", "greater than or equal to 0"),
+        ({"load": {"cpu": 1, "cpu_percent": 101}}, "load.cpu_percent", "less than or equal to 100"),
+        ({"load": {"cpu_percent": 80}}, "load", "no cpu workers"),
+        ({"load": {"vm_bytes": "64MiB"}}, "load", "no vm workers"),
+        ({"load": {"vm": 1, "vm_bytes": "64 apples"}}, "load.vm_bytes", "apples"),
+        ({"load": {"stressors": {"--exec": 1}}}, "load.stressors", "match"),
+        ({"load": 7}, "load", ""),
+        ({"traffic": "40Mbps"}, "traffic.rate", "40Mbit/s"),
+        ({"traffic": "40"}, "traffic.rate", "no unit"),
+        ({"traffic": {"rate": "2000Gbit/s"}}, "traffic.rate", "more than 1000"),
+        ({"traffic": {"rate": "1Mbit/s", "protocol": "sctp"}}, "traffic.protocol", "udp"),
+        ({"traffic": {"rate": "1Mbit/s", "port": 65535}}, "traffic.port", "65534"),
+        ({"traffic": {"rate": "1Mbit/s", "to_namespace": "a b"}}, "traffic.to_namespace", "match"),
+        ({"traffic": {"rate": "1Mbit/s", "speed": 1}}, "traffic", "choose one of"),
+    ],
+)
+def test_what_means_nothing_is_refused(given: dict[str, Any], field: str, words: str) -> None:
+    with pytest.raises(RtmeterError) as raised:
+        asked(**given)
+    assert (raised.value.field or "").startswith(field)
+    assert words in str(raised.value)
+    assert raised.value.remedy
+
+
+def test_they_make_the_matrix_like_any_option(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text(
+        "defaults: {measurement: wakeup, adapter: posix, duration: 1s}\n"
+        "cells:\n"
+        "- name: x\n"
+        "  load: [idle, cpu80, {cpu: 2, vm: 1}]\n"
+        "  traffic: [none, 40Mbit/s]\n"
+        "  only: not (load == cpu80 and traffic == 40Mbit/s)\n"
+        "- name: y\n"
+        "  load: {cpu: [1, 2], cpu_percent: 50}\n"
+    )
+    cells = read_campaign(tmp_path / "c.yaml").cells
+    assert [cell.id for cell in cells] == [
+        "x-idle-none",
+        "x-idle-traffic-40Mbit-s",
+        "x-cpu80-none",
+        "x-cpu-2-vm-1-none",
+        "x-cpu-2-vm-1-traffic-40Mbit-s",
+        "y-cpu-1",
+        "y-cpu-2",
+    ]
+    assert cells[4].conditions["load"] == {"cpu": 2, "vm": 1}
+    assert cells[6].conditions["load"] == {"cpu": 2, "cpu_percent": 50}
+
+
+def test_nothing_is_asked_by_default() -> None:
+    assert asked() == {}
+    assert asked(watch="0", strict=True) == {"watch_ns": 0, "strict": True}

@@ -1,0 +1,169 @@
+"""What the watch makes of a machine's counters: on a planted /proc, and on this machine's."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from rtmeter.conditions import watch
+from rtmeter.conditions.counters import Counters, look
+from rtmeter.conditions.watch import FILE, Watch, shares
+from rtmeter.root import Root
+
+STAT = """cpu  300 0 100 9000 50 0 0 20 0 0
+cpu0 100 10 50 4500 25 3 7 10 0 0
+cpu3 200 0 50 4500 25 0 0 10 0 0
+intr 12345 1 2 3
+ctxt 6789
+btime 1
+procs_running 5
+procs_blocked 2
+"""
+DISKS = """   8       0 sda 10 0 100 0 20 0 200 0 0 0 0
+   8       1 sda1 10 0 100 0 20 0 200 0 0 0 0
+ 259       0 nvme0n1 1 0 8 0 2 0 16 0 0 0 0
+ 259       1 nvme0n1p1 1 0 8 0 2 0 16 0 0 0 0
+ 253       0 dm-0 10 0 100 0 20 0 200 0 0 0 0
+   7       0 loop0 10 0 100 0 20 0 200 0 0 0 0
+"""
+PSI = "some avg10=0.00 avg60=0.00 total=2500000\nfull avg10=0.00 avg60=0.00 total=500000"
+
+
+def plant(folder: Path, **files: str) -> Root:
+    """A machine with these files in /proc; ``__`` in a name is a folder's border."""
+    for name, text in files.items():
+        path = folder / "proc" / name.replace("__", "/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return Root(folder)
+
+
+def test_every_counter_is_read(tmp_path: Path) -> None:
+    root = plant(
+        tmp_path,
+        stat=STAT,
+        vmstat="nr_free 1\npgfault 1000\npgmajfault 7",
+        diskstats=DISKS,
+        pressure__cpu=PSI,
+        pressure__io=PSI,
+    )
+    seen = look(root.read)
+    assert seen.busy_s == {0: 1.8, 3: 2.6}
+    assert seen.steal_s == {0: 0.1, 3: 0.1}
+    assert seen.now == {"running": 5, "blocked": 2}
+    assert seen.totals == {
+        "interrupts": 12345,
+        "context_switches": 6789,
+        "faults": 1000,
+        "major_faults": 7,
+        "disk_read_bytes": 108 * 512,
+        "disk_written_bytes": 216 * 512,
+        "psi_cpu_some": 2.5,
+        "psi_io_some": 2.5,
+        "psi_io_full": 0.5,
+    }
+
+
+def test_what_a_kernel_lacks_is_absent(tmp_path: Path) -> None:
+    seen = look(Root(tmp_path).read)
+    assert (seen.busy_s, seen.steal_s, seen.totals, seen.now) == ({}, {}, {}, {})
+    watched = Watch(tmp_path, Root(tmp_path).read, 0, set())
+    watched.start()
+    watched.stop()
+    assert set(watched.achieved()) == {"seconds"}
+
+
+def test_shares_are_of_the_time_between() -> None:
+    before = Counters(0, {0: 10.0, 1: 20.0, 2: 1.0}, {0: 1.0, 1: 0.0, 2: 0.0}, {}, {})
+    after = Counters(4_000_000_000, {0: 12.0, 1: 24.5, 7: 1.0}, {0: 2.0, 1: 0.0, 7: 0.0}, {}, {})
+    assert shares(before, after) == {0: (0.5, 0.25), 1: (1.0, 0.0)}  # CPUs 2 and 7 came or went
+
+
+def test_rows_and_means_add_up(tmp_path: Path) -> None:
+    root = plant(tmp_path, stat=STAT, vmstat="pgfault 1000\npgmajfault 7", pressure__cpu=PSI)
+    gauge = iter([4.0, 3.0, None] + [4.0] * 10**6)
+    watched = Watch(tmp_path, root.read, 20_000_000, set(), {"load_workers": lambda: next(gauge)})
+    watched.start()
+    while watched.least("load_workers") != 3:
+        time.sleep(0.01)
+    plant(tmp_path, vmstat="pgfault 1500\npgmajfault 9", stat=STAT.replace("running 5", "running 9"))
+    watched.stop()
+    rows = pq.read_table(tmp_path / FILE).to_pylist()
+    achieved = watched.achieved()
+    assert [row["load_workers"] for row in rows[:3]] == [4, 3, None][: len(rows)]
+    assert sum(row["faults"] for row in rows) == 500
+    assert sum(row["interval_ns"] for row in rows) / 1e9 == pytest.approx(achieved["seconds"], abs=0.01)
+    assert achieved["faults_per_s"] == pytest.approx(500 / achieved["seconds"], rel=0.01)
+    assert achieved["major_faults_per_s"] == pytest.approx(2 / achieved["seconds"], rel=0.1)
+    assert achieved["running_max"] == 9
+    assert achieved["busy_cpus"] == {"0": 0, "3": 0}
+    assert rows[0].keys() >= {"at_ns", "cpu0_busy", "cpu3_steal", "psi_cpu_some", "running", "blocked"}
+    assert all(b["at_ns"] - a["at_ns"] == b["interval_ns"] for a, b in pairwise(rows))
+
+
+def test_it_samples_off_the_measured_cpus(tmp_path: Path) -> None:
+    """The thread itself moves; the one that started it stays where it was."""
+    everywhere = os.sched_getaffinity(0)
+    if len(everywhere) < 2:
+        pytest.skip("needs two CPUs")
+    measured = {max(everywhere)}
+    seen: list[set[int]] = []
+
+    def gauge() -> None:
+        seen.append(os.sched_getaffinity(threading.get_native_id()))
+
+    for avoid in (measured, everywhere):
+        watched = Watch(tmp_path, Root().read, 0, avoid, {"nothing": gauge})
+        watched.start()
+        watched.stop()
+    assert seen == [everywhere - measured, everywhere]  # where all CPUs are measured, there is no other
+    assert os.sched_getaffinity(0) == everywhere
+
+
+def test_many_rows_are_written_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "_ROWS_A_GROUP", 3)
+    watched = Watch(tmp_path, plant(tmp_path, stat=STAT).read, 1_000_000, set())
+    watched.start()
+    time.sleep(0.1)
+    watched.stop()
+    stored = pq.ParquetFile(tmp_path / FILE)
+    assert stored.metadata.num_row_groups > 1
+    assert len(stored.read()) == stored.metadata.num_rows > 3
+
+
+def test_a_full_disk_is_a_doubt(tmp_path: Path) -> None:
+    watched = Watch(tmp_path / "missing", plant(tmp_path, stat=STAT).read, 0, set())
+    watched.start()
+    watched.stop()
+    assert [doubt.type for doubt in watched.doubts()] == ["watch_incomplete"]
+    assert watched.achieved()["busy"] == 0
+
+
+def test_a_cpu_that_comes_later_is_no_error(tmp_path: Path) -> None:
+    watched = Watch(tmp_path, plant(tmp_path, stat=STAT).read, 10_000_000, set())
+    watched.start()
+    time.sleep(0.05)
+    plant(tmp_path, stat=STAT + "cpu7 1 0 0 0 0 0 0 0 0 0\n")
+    time.sleep(0.05)
+    watched.stop()
+    assert "cpu7_busy" not in pq.read_table(tmp_path / FILE).column_names
+    assert list(watched.doubts()) == []
+
+
+def test_this_machine_is_seen(tmp_path: Path) -> None:
+    watched = Watch(tmp_path, Root().read, 0, set())
+    watched.start()
+    time.sleep(0.2)
+    watched.stop()
+    achieved: dict[str, Any] = watched.achieved()
+    assert set(map(int, achieved["busy_cpus"])) >= os.sched_getaffinity(0)
+    assert 0 <= achieved["busy"] <= 1
+    assert achieved["context_switches_per_s"] > 0
+    assert achieved["running_max"] >= 1
