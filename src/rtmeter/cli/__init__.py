@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
+from keyword import iskeyword
 
 import typer
 
@@ -17,12 +18,17 @@ COMMANDS = {
     "run": "Measure every cell of a campaign file.",
     "summary": "Show counts and quantiles of measured cells.",
     "report": "Write an HTML report of measured cells.",
+    "plan": "Say how long a run must be to pass a requirement.",
     "verdict": "Judge measured cells by a deadline.",
+    "compare": "Say whether B is better or worse than A.",
+    "layers": "Say what each middleware adds to a floor.",
+    "check": "Say what on this machine hurts punctuality.",
     "adapters": "List the middlewares that can be measured here.",
     "export": "Write samples as CSV or Parquet.",
+    "import": "Make cells of other tools' files.",
     "recover": "Make a cell of a sample log that was left alone or damaged.",
 }
-"""Command → one line of help; rtmeter.cli.<command> has the function and an example."""
+"""Command → one line of help; rtmeter.cli.<command> (import_ for import) has the function and an example."""
 
 _EPILOG = (
     "Exit codes: 0 pass (or nothing to judge), 1 error, 2 requirement not met, 3 inconclusive. "
@@ -38,7 +44,7 @@ def application(chosen: str | None) -> typer.Typer:
     app.callback(epilog=_EPILOG)(_top)
     for name, line in COMMANDS.items():
         if name == chosen:
-            module = import_module(f"rtmeter.cli.{name}")
+            module = import_module(f"rtmeter.cli.{name}{'_' * iskeyword(name)}")
             text = f"{line}\n\n{module.DETAILS}\n\n[bold]Example:[/bold] [cyan]{module.EXAMPLE}[/cyan]"
             app.command(name, help=text)(module.command)
         else:

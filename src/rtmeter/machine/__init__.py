@@ -15,7 +15,7 @@ from rtmeter.machine import (
     tracing,
 )
 from rtmeter.machine.finding import WORST_FIRST, Finding, Grade, Kind
-from rtmeter.machine.reading import Intent, Machine, Workload
+from rtmeter.machine.reading import Intent, Machine, Workload, parse_workload
 from rtmeter.model import Cell
 from rtmeter.root import Root
 from rtmeter.values import Scheduling
@@ -25,7 +25,18 @@ _FAMILIES = (kernel, scheduler, tasks, cpus, cpusets, interrupts, memory, tracin
 KINDS: tuple[Kind, ...] = tuple(kind for family in _FAMILIES for kind in family.KINDS)
 """Everything that is looked for."""
 
-__all__ = ["KINDS", "Finding", "Grade", "Intent", "Kind", "Root", "Workload", "findings", "intent_of"]
+__all__ = [
+    "KINDS",
+    "Finding",
+    "Grade",
+    "Intent",
+    "Kind",
+    "Root",
+    "Workload",
+    "findings",
+    "intent_of",
+    "parse_workload",
+]
 
 
 def findings(root: Root, intent: Intent) -> list[Finding]:

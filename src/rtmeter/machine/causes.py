@@ -65,7 +65,7 @@ def suspicions(
 def _signs(rhythm_s: float | None, usage: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ...]]]:
     for known_s, names in OF_PERIOD.items():
         if rhythm_s is not None and abs(rhythm_s / known_s - 1) < KNOWN_WITHIN:
-            period = format_duration(round(rhythm_s * 1e6) * 1000)
+            period = format_duration(round(known_s * 1e9))
             yield f"late releases come every {period}, the period of {cause_of(rhythm_s)}", names
     for word, names in OF_USAGE.items():
         if usage.get(word):

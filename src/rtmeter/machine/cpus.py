@@ -172,7 +172,7 @@ def _idle_states(machine: Machine) -> Iterator[Finding]:
                 deep.setdefault(f"{machine.text(f'{folder}/name')} ({latency_us} us)", []).append(cpu)
     if deep:
         yield IDLE_STATES.found("; ".join(f"{state} on CPU {_list(cpus)}" for state, cpus in deep.items()))
-    elif not states and machine.built_with("CPU_IDLE") is not False:
+    elif machine.cpus and not states and machine.built_with("CPU_IDLE") is not False:
         driver = machine.text(f"{_CPU}/cpuidle/current_driver")
         reason = f"no idle states are listed (driver {driver}): the firmware or a host chooses"
         yield IDLE_STATES.unknown(reason if driver else machine.why_not(f"{_CPU}/cpuidle/current_driver"))

@@ -33,13 +33,13 @@ KSOFTIRQD = Kind(
     "medium",
     "where interrupts are threads, packets that ksoftirqd handles at normal policy wait behind every "
     "real-time task: a round trip waits with them",
-    f"{PER_CPU_KTHREADS}; Gutierrez et al. 2018, arXiv:1808.10821",
+    f"{PER_CPU_KTHREADS}; Gutierrez et al. 2018, arXiv:1809.02595",
 )
 NETWORK_IRQ = Kind(
     "network_irq_priority",
     "medium",
     "an interrupt thread of the network below the measured thread handles its packets only when that sleeps",
-    "Gutierrez et al. 2018, arXiv:1808.10821",
+    "Gutierrez et al. 2018, arXiv:1809.02595",
 )
 
 KINDS = (IRQ, IRQ_BALANCER, WORKQUEUES, KSOFTIRQD, NETWORK_IRQ)
@@ -77,10 +77,10 @@ def _interrupts(machine: Machine, cpus: frozenset[int]) -> Iterator[Finding]:
         found.sort(key=lambda irq: -irq["count"])
         told = [f"{irq['irq']} {irq['name']} ({irq['count']:,} times)" for irq in found]
         more = f" and {len(told) - _FEW} more" if len(told) > _FEW else ""
-        rest = sorted(machine.online - cpus)
         numbers = " ".join(str(irq["irq"]) for irq in found)
-        fix = f"for irq in {numbers}; do echo {rest[0]} > /proc/irq/$irq/smp_affinity_list; done"
-        yield IRQ.found(", ".join(told[:_FEW]) + more, fix=fix if rest else "", items=tuple(found))
+        rest = min(machine.online - cpus, default=None)
+        fix = f"for irq in {numbers}; do echo {rest} > /proc/irq/$irq/smp_affinity_list; done"
+        yield IRQ.found(", ".join(told[:_FEW]) + more, fix="" if rest is None else fix, items=tuple(found))
 
 
 def _rows(table: str, cpus: frozenset[int]) -> Iterator[tuple[int, int, str]]:

@@ -48,21 +48,24 @@ _MODELS = {
 _MODEL = "/sys/kernel/debug/sched/preempt"
 
 
-def _option(option: str, expected: str, grade: Grade, why: str) -> tuple[str, str, Kind]:
+def _option(
+    option: str, expected: str, grade: Grade, why: str, source: str = KERNEL_CONFIGURATION
+) -> tuple[str, str, Kind]:
     kind = Kind(
         f"config_{option.lower()}",
         grade,
         why,
-        KERNEL_CONFIGURATION,
+        source,
         _BUILD.format(option=f"CONFIG_{option}", value=expected),
     )
     return option, expected, kind
 
 
+_HIGHRES = "Linux Documentation/timers/highres.rst"
 _DEBUGGING = "a debugging option of the kernel adds work to its paths, and so to its worst latency"
 _OPTIONS = (
     _option("CPU_FREQ", "y", "high", "without it the CPU stays at whatever clock the firmware chose"),
-    _option("HIGH_RES_TIMERS", "y", "high", "without it timers end with the tick: milliseconds late"),
+    _option("HIGH_RES_TIMERS", "y", "high", "without it timers end with the tick", _HIGHRES),
     _option("IRQSOFF_TRACER", "n", "high", "this tracer costs latency also when nothing is traced"),
     _option("PREEMPT_TRACER", "n", "high", "this tracer costs latency also when nothing is traced"),
     _option("PROVE_LOCKING", "n", "high", "proving each lock of the kernel raises its worst latency much"),

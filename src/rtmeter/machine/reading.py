@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+from rtmeter.machine.finding import Finding, Kind
 from rtmeter.machine.processes import Task, cpu_set, read_tasks
 from rtmeter.root import Root
 from rtmeter.values import Scheduling
@@ -39,6 +40,15 @@ class Intent:
     def is_real_time(self) -> bool:
         """Whether it runs before every normal task."""
         return self.scheduling.policy != "other"
+
+
+def parse_workload(value: object) -> Workload:
+    """``cyclic`` or ``roundtrip``; raises ValueError as rtmeter.values does."""
+    if value == "cyclic":
+        return "cyclic"
+    if value == "roundtrip":
+        return "roundtrip"
+    raise ValueError("is no workload", "choose cyclic or roundtrip")
 
 
 class Machine:
@@ -71,8 +81,10 @@ class Machine:
 
     @cached_property
     def cpus(self) -> tuple[int, ...]:
-        """The CPUs intended; all that run, if none are named."""
-        return self.intent.cpus or tuple(sorted(self.online))
+        """The CPUs intended, those left out that do not run; all that run, if none are named."""
+        if self.intent.cpus is None:
+            return tuple(sorted(self.online))
+        return tuple(cpu for cpu in self.intent.cpus if cpu in self.online or not self.online)
 
     @cached_property
     def release(self) -> str:
@@ -122,6 +134,16 @@ class Machine:
     def sees_kernel_threads(self) -> bool:
         """False in a container with processes of its own: then tasks of the host are hidden."""
         return any(task.is_kernel for task in self.tasks)
+
+
+def switch(machine: Machine, kind: Kind, option: str) -> Iterator[Finding]:
+    """Found if the sysctl ``kernel.<id>`` is on; passed if the kernel is built without the option."""
+    name = f"/proc/sys/kernel/{kind.id}"
+    value = machine.number(name)
+    if value is None and machine.built_with(option) is not False:
+        yield kind.unknown(machine.why_not(name))
+    elif value:
+        yield kind.found(f"kernel.{kind.id} = {value}")
 
 
 def _options(text: str) -> dict[str, str]:

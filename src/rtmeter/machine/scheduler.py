@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rtmeter.machine.finding import KERNEL_SYSCTL, TUNED_REALTIME, Finding, Grade, Kind
 from rtmeter.machine.groups import Group, own_group
-from rtmeter.machine.reading import Machine
+from rtmeter.machine.reading import Machine, switch
 
 RT_THROTTLING = Kind(
     "rt_throttling",
@@ -77,12 +77,8 @@ def check(machine: Machine) -> Iterator[Finding]:
     yield from _throttling(machine)
     yield from _fair_server(machine)
     yield from _groups(machine)
-    for kind, name in ((TIMER_MIGRATION, "timer_migration"), (NUMA_BALANCING, "numa_balancing")):
-        value = machine.number(f"/proc/sys/kernel/{name}")
-        if value is None and machine.built_with(name.upper()) is not False:
-            yield kind.unknown(machine.why_not(f"/proc/sys/kernel/{name}"))
-        elif value:
-            yield kind.found(f"kernel.{name} = {value}")
+    for kind, option in ((TIMER_MIGRATION, "NO_HZ_COMMON"), (NUMA_BALANCING, "NUMA_BALANCING")):
+        yield from switch(machine, kind, option)
 
 
 def _throttling(machine: Machine) -> Iterator[Finding]:

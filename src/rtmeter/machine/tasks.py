@@ -79,7 +79,8 @@ def _above(machine: Machine) -> Iterator[Finding]:
         near = [t for t in tasks if _may_meet(places[t.tid], machine) and not t.name.startswith(_STOPPERS)]
         fix = "" if is_kernel else "; ".join(f"chrt --other --pid 0 {task.tid}" for task in near[:_FEW])
         items = tuple(_item(task, places[task.tid]) for task in tasks)
-        yield kind.found(_names(near or tasks), fix=fix, grade=None if near else "info", items=items)
+        value = _names([*near, *(task for task in tasks if task not in near)], most=None)
+        yield kind.found(value, fix=fix, grade=None if near else "info", items=items)
 
 
 def _may_meet(place: frozenset[int] | None, machine: Machine) -> bool:
@@ -104,10 +105,10 @@ def _on_the_cpus(machine: Machine, cpus: frozenset[int]) -> Iterator[Finding]:
         yield CPU_SHARED.found(value, fix=fix, items=tuple(_item(task, None) for task in tasks[:_MOST_ITEMS]))
 
 
-def _names(tasks: Iterable[Task]) -> str:
+def _names(tasks: Iterable[Task], most: int | None = _FEW) -> str:
     names = [f"{task.name} ({task.tid}, {_policy(task)})" for task in tasks]
-    more = f" and {len(names) - _FEW} more" if len(names) > _FEW else ""
-    return ", ".join(names[:_FEW]) + more
+    more = f" and {len(names) - most} more" if most is not None and len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def _policy(task: Task) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rtmeter.machine.finding import KERNEL_CONFIGURATION, Finding, Kind
-from rtmeter.machine.reading import Machine
+from rtmeter.machine.reading import Machine, switch
 
 TRACER = Kind(
     "tracer_on",
@@ -48,12 +48,7 @@ def check(machine: Machine) -> Iterator[Finding]:
     if machine.built_with("TRACING") is not False:
         yield from _tracing(machine)
     for kind in (NMI_WATCHDOG, SOFT_WATCHDOG):
-        name = f"/proc/sys/kernel/{kind.id}"
-        value = machine.number(name)
-        if value is None and machine.built_with("LOCKUP_DETECTOR") is not False:
-            yield kind.unknown(machine.why_not(name))
-        elif value:
-            yield kind.found(f"kernel.{kind.id} = {value}")
+        yield from switch(machine, kind, "LOCKUP_DETECTOR")
 
 
 def _tracing(machine: Machine) -> Iterator[Finding]:

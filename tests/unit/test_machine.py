@@ -1,0 +1,206 @@
+"""The checks of the machine: on one that is tuned nothing is found; what is planted is, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from planted_machine import CLOCK, CONFIG, CPU, TUNED, PlantedMachine, task
+
+from rtmeter.machine import KINDS, Finding, Intent
+from rtmeter.values import Scheduling
+
+CYCLIC = Intent(cpus=(1,))
+ROUNDTRIP = Intent(cpus=(1,), workload="roundtrip")
+
+V1 = "33 1 0:30 / /sys/fs/cgroup/{0} rw - cgroup cgroup rw,{0}"
+V1_GROUPS: dict[str, str | None] = {
+    "/proc/self/cgroup": "3:cpuset:/robot\n1:cpu:/robot\n0::/",
+    "/proc/self/mountinfo": "\n".join(V1.format(word) for word in ("cpu", "cpuset")),
+    "/sys/fs/cgroup/cpu/robot/cpu.rt_runtime_us": "1000000",
+    "/sys/fs/cgroup/cpu/robot/cpu.cfs_quota_us": "-1",
+    "/sys/fs/cgroup/cpuset/robot/cpuset.cpus": "1",
+}
+
+
+def _config(**changes: str) -> dict[str, str | None]:
+    lines = [line for line in TUNED[CONFIG].splitlines() if line[7:].split("=")[0] not in changes]
+    return {CONFIG: "\n".join([*lines, *(f"CONFIG_{option}={value}" for option, value in changes.items())])}
+
+
+NOT_RT: dict[str, str | None] = {
+    "/proc/sys/kernel/version": "#1 SMP PREEMPT_DYNAMIC 2026",
+    "/sys/kernel/realtime": None,
+    "/sys/kernel/debug/sched/preempt": "none voluntary (full) lazy",
+}
+
+PLANTED: list[tuple[str, str, str, dict[str, str | None], Intent]] = [
+    ("kernel_not_preempt_rt", "fatal", "6.12.9-rt #1 SMP PREEMPT_DYNAMIC 2026 (full)", NOT_RT, CYCLIC),
+    ("config_prove_locking", "high", "CONFIG_PROVE_LOCKING=y", _config(PROVE_LOCKING="y"), CYCLIC),
+    ("config_cpu_freq", "high", "CONFIG_CPU_FREQ=n", _config(CPU_FREQ="n"), CYCLIC),
+    ("efi_runtime", "medium", "CONFIG_EFI_DISABLE_RUNTIME=n", _config(EFI_DISABLE_RUNTIME="n"), CYCLIC),
+    ("no_hz", "medium", "CONFIG_NO_HZ_IDLE=y", {"/proc/cmdline": "quiet"}, CYCLIC),
+    ("rt_throttling", "high", "950000 of 1000000", {"/proc/sys/kernel/sched_rt_runtime_us": "950000",
+     "/proc/sys/kernel/osrelease": "6.1.0", "/boot/config-6.1.0": TUNED[CONFIG]}, CYCLIC),
+    ("rt_throttling", "info", "deadline policy alone",
+     {"/proc/sys/kernel/sched_rt_runtime_us": "950000"}, CYCLIC),
+    ("rt_throttling_off", "info", "-1", {"/proc/sys/kernel/sched_rt_runtime_us": "-1"}, CYCLIC),
+    ("fair_server", "high", "50 ms on CPU 1",
+     {"/sys/kernel/debug/sched/fair_server/cpu1/runtime": "50000000"}, CYCLIC),
+    ("rt_group_limit", "fatal", "cpu.rt_runtime_us = 0",
+     V1_GROUPS | {"/sys/fs/cgroup/cpu/robot/cpu.rt_runtime_us": "0"}, CYCLIC),
+    ("rt_group_limit", "medium", "cpu.rt_runtime_us = 500000",
+     V1_GROUPS | {"/sys/fs/cgroup/cpu/robot/cpu.rt_runtime_us": "500000"}, CYCLIC),
+    ("rt_group_limit", "fatal", "not the top group", _config(RT_GROUP_SCHED="y"), CYCLIC),
+    ("cpu_quota", "medium", "50000 of 100000 us in /sys/fs/cgroup/user.slice",
+     {"/sys/fs/cgroup/user.slice/cpu.max": "50000 100000"}, CYCLIC),
+    ("cpu_quota", "medium", "20000 of 100000 us in /sys/fs/cgroup/cpu/robot", V1_GROUPS | {
+        "/sys/fs/cgroup/cpu/robot/cpu.cfs_quota_us": "20000",
+        "/sys/fs/cgroup/cpu/robot/cpu.cfs_period_us": "100000"}, CYCLIC),
+    ("timer_migration", "medium", "= 1", {"/proc/sys/kernel/timer_migration": "1"}, CYCLIC),
+    ("numa_balancing", "medium", "= 1", {"/proc/sys/kernel/numa_balancing": "1"}, CYCLIC),
+    ("task_at_or_above", "high", "rogue (700, fifo:99)", task(700, "rogue", "fifo", 99), CYCLIC),
+    ("task_at_or_above", "high", "equal (700, rr:80)", task(700, "equal", "rr", 80), CYCLIC),
+    ("task_at_or_above", "high", "edf (700, deadline)", task(700, "edf", "deadline"), CYCLIC),
+    ("task_at_or_above", "info", "far (700, fifo:99)", task(700, "far", "fifo", 99, allowed="0"), CYCLIC),
+    ("task_at_or_above", "high", "far (700, fifo:99)", task(700, "far", "fifo", 99, allowed="0"),
+     Intent(cpus=(0,), scheduling=Scheduling("fifo", 95))),
+    ("kernel_thread_at_or_above", "medium", "irq/9-acpi (22, fifo:99)",
+     task(22, "irq/9-acpi", "fifo", 99, kernel=True), CYCLIC),
+    ("kernel_thread_at_or_above", "info", "migration/1 (22, fifo:99)",
+     task(22, "migration/1", "fifo", 99, kernel=True, allowed="1"), CYCLIC),
+    ("cpu_shared", "medium", "1 threads ran last on CPU 1: editor", task(700, "editor", last_cpu=1), CYCLIC),
+    ("cpu_not_isolated", "medium", "CPU 1 is not isolated", {f"{CPU}/isolated": ""}, CYCLIC),
+    ("governor", "high", "schedutil on CPU 1", {f"{CPU}/cpu1/cpufreq/scaling_governor": "schedutil"}, CYCLIC),
+    ("governor", "medium", "powersave on CPU 1", {f"{CPU}/cpu1/cpufreq/scaling_governor": "powersave"},
+     CYCLIC),
+    ("governor", "high", "powersave on CPU 1", {
+        f"{CPU}/cpu1/cpufreq/scaling_governor": "powersave",
+        f"{CPU}/cpu1/cpufreq/scaling_driver": "intel_pstate"}, CYCLIC),
+    ("other_governors", "medium", "ondemand",
+     {f"{CPU}/cpu1/cpufreq/scaling_available_governors": "ondemand performance"}, CYCLIC),
+    ("deep_idle_states", "medium", "C6 (133 us) on CPU 1",
+     {f"{CPU}/cpu1/cpuidle/state2/disable": "0"}, CYCLIC),
+    ("smt_sibling", "medium", "CPU 3 shares a core",
+     {f"{CPU}/cpu1/topology/thread_siblings_list": "1,3"}, CYCLIC),
+    ("nohz_full_cpu", "medium", "no tick on CPU 1", {f"{CPU}/nohz_full": "1"}, CYCLIC),
+    ("clock_source", "high", "hpet", {f"{CLOCK}/current_clocksource": "hpet"}, CYCLIC),
+    ("clock_source", "info", "kvm-clock", {f"{CLOCK}/current_clocksource": "kvm-clock"}, CYCLIC),
+    ("cpuset_overlap", "medium", "/sys/fs/cgroup/stray (CPU 0-1, 2 processes)",
+     {"/sys/fs/cgroup/stray/cpuset.cpus": "0-1", "/sys/fs/cgroup/stray/cgroup.procs": "7\n8"}, CYCLIC),
+    ("cpuset_overlap", "medium", "/sys/fs/cgroup/cpuset/deep/er (CPU 1, 0 processes)",
+     V1_GROUPS | {"/sys/fs/cgroup/cpuset/deep/er/cpuset.cpus": "1"}, CYCLIC),
+    ("cpu_outside_cpuset", "fatal", "may run on CPU 0",
+     {"/proc/self/status": "CapEff:\t0\nCpus_allowed_list:\t0"}, CYCLIC),
+    ("irq_on_cpu", "medium", "36 eth0 (7 times)", {"/proc/irq/36/effective_affinity_list": "1"}, CYCLIC),
+    ("irq_on_cpu", "medium", "9 acpi (3 times)", {"/proc/irq/9/smp_affinity_list": "0-1"}, CYCLIC),
+    ("irqbalance", "medium", "irqbalance runs (700)", task(700, "irqbalance"), CYCLIC),
+    ("workqueues_on_cpu", "medium", "mask 3 holds CPU 1",
+     {"/sys/devices/virtual/workqueue/cpumask": "3"}, CYCLIC),
+    ("ksoftirqd_priority", "medium", "1 at normal policy", task(21, "ksoftirqd/0", kernel=True), ROUNDTRIP),
+    ("network_irq_priority", "medium", "irq/37-eth0 (22, fifo:50)",
+     task(22, "irq/37-eth0", "fifo", 50, kernel=True, allowed="0"), ROUNDTRIP),
+    ("transparent_hugepages", "medium", "always",
+     {"/sys/kernel/mm/transparent_hugepage/enabled": "[always] madvise never"}, CYCLIC),
+    ("transparent_hugepages", "info", "madvise",
+     {"/sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never"}, CYCLIC),
+    ("swap", "medium", "/dev/sda2", {"/proc/swaps": "Filename Type\n/dev/sda2 partition 1 0 -2"}, CYCLIC),
+    ("same_page_merging", "medium", "is 1", {"/sys/kernel/mm/ksm/run": "1"}, CYCLIC),
+    ("rtprio_limit", "high", "RLIMIT_RTPRIO is 50, and fifo:80", {"/proc/self/limits":
+     "Max locked memory unlimited\nMax realtime priority 50"}, CYCLIC),
+    ("memlock_limit", "medium", "RLIMIT_MEMLOCK is 65,536 bytes", {"/proc/self/limits":
+     "Max locked memory 65536\nMax realtime priority 99"}, CYCLIC),
+    ("tracer_on", "high", "current_tracer is function",
+     {"/sys/kernel/tracing/current_tracer": "function"}, CYCLIC),
+    ("trace_events_on", "medium", "sched:sched_switch",
+     {"/sys/kernel/tracing/set_event": "sched:sched_switch"}, CYCLIC),
+    ("nmi_watchdog", "high", "= 1", {"/proc/sys/kernel/nmi_watchdog": "1"}, CYCLIC),
+    ("soft_watchdog", "high", "= 1", {"/proc/sys/kernel/soft_watchdog": "1"}, CYCLIC),
+    ("virtual_machine", "high", "(QEMU)", {"/proc/cpuinfo": "flags : fpu hypervisor",
+                                           "/sys/class/dmi/id/sys_vendor": "QEMU"}, CYCLIC),
+    ("virtual_machine", "high", "device tree", {"/proc/device-tree/compatible": "linux,dummy-virt"}, CYCLIC),
+    ("container", "medium", "/.dockerenv", {"/.dockerenv": ""}, CYCLIC),
+    ("steal", "high", "33 %", {"/proc/stat": "cpu 100 0 100 1000 0 0 0 100 0 0"}, CYCLIC),
+    ("steal", "info", "0.5 %", {"/proc/stat": "cpu 100 0 99 1000 0 0 0 1 0 0"}, CYCLIC),
+    ("pressure", "medium", "cpu 42.5 %", {"/proc/pressure/cpu": "some avg10=42.50 avg60=0.00"}, CYCLIC),
+    ("cpu_not_usable", "fatal", "CPU 1 is off", {f"{CPU}/online": "0"}, CYCLIC),
+]  # fmt: skip
+"""(id, grade, a part of its value, the files that make it so, what is intended)"""
+
+UNREADABLE: list[tuple[str, list[str]]] = [
+    ("kernel_config", [CONFIG]),
+    ("rt_throttling", ["/proc/sys/kernel/sched_rt_runtime_us"]),
+    ("fair_server", ["/sys/kernel/debug/sched/fair_server/cpu1/runtime"]),
+    ("timer_migration", ["/proc/sys/kernel/timer_migration"]),
+    ("numa_balancing", ["/proc/sys/kernel/numa_balancing"]),
+    ("governor", [f"{CPU}/cpu1/cpufreq/scaling_governor"]),
+    ("deep_idle_states", [f"{CPU}/cpu1/cpuidle/state{state}/latency" for state in range(3)]),
+    ("smt_sibling", [f"{CPU}/cpu1/topology/thread_siblings_list"]),
+    ("clock_source", [f"{CLOCK}/current_clocksource"]),
+    ("cpu_not_isolated", [f"{CPU}/isolated"]),
+    ("irq_on_cpu", ["/proc/interrupts"]),
+    ("irq_on_cpu", ["/proc/irq/9/smp_affinity_list", "/proc/irq/36/smp_affinity_list"]),
+    ("workqueues_on_cpu", ["/sys/devices/virtual/workqueue/cpumask"]),
+    ("transparent_hugepages", ["/sys/kernel/mm/transparent_hugepage/enabled"]),
+    ("swap", ["/proc/swaps"]),
+    ("same_page_merging", ["/sys/kernel/mm/ksm/run"]),
+    ("nmi_watchdog", ["/proc/sys/kernel/nmi_watchdog"]),
+    ("soft_watchdog", ["/proc/sys/kernel/soft_watchdog"]),
+    ("pressure", ["/proc/pressure/memory"]),
+    ("steal", ["/proc/stat"]),
+    ("virtual_machine", ["/proc/cpuinfo"]),
+    ("cpu_quota rt_group_limit cpuset_overlap", ["/proc/self/cgroup"]),
+    ("tracer_on trace_events_on", ["/sys/kernel/tracing/current_tracer"]),
+    ("rtprio_limit memlock_limit", ["/proc/self/limits"]),
+    ("rtprio_limit memlock_limit", ["/proc/self/status"]),
+]
+"""(ids, the files without which they are unknown)"""
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> PlantedMachine:
+    return PlantedMachine(tmp_path)
+
+
+def _new(machine: PlantedMachine, files: dict[str, str | None], intent: Intent) -> dict[str, Finding]:
+    """What is found since the files were planted, and was not so before; nothing may go."""
+    before = machine.findings(intent)
+    machine.plant(files)
+    after = machine.findings(intent)
+    assert not before.keys() - after.keys()
+    return {name: finding for name, finding in after.items() if finding != before.get(name)}
+
+
+@pytest.mark.parametrize("intent", [CYCLIC, ROUNDTRIP])
+def test_a_tuned_machine_has_nothing_wrong(machine: PlantedMachine, intent: Intent) -> None:
+    found = machine.findings(intent)
+    assert [(f.id, f.grade) for f in found.values()] == [("kernel_thread_at_or_above", "info")]
+
+
+@pytest.mark.parametrize(("name", "grade", "value", "files", "intent"), PLANTED)
+def test_what_is_planted_is_found_and_nothing_else(
+    machine: PlantedMachine, name: str, grade: str, value: str, files: dict[str, str | None], intent: Intent
+) -> None:
+    found = _new(machine, files, intent)
+    assert found.keys() == {name}
+    finding = found[name]
+    assert finding.grade == grade
+    assert value in finding.value
+    assert finding.why
+    assert finding.source
+
+
+@pytest.mark.parametrize(("names", "files"), UNREADABLE)
+def test_what_cannot_be_read_is_unknown(machine: PlantedMachine, names: str, files: list[str]) -> None:
+    found = _new(machine, dict.fromkeys(files), CYCLIC)
+    assert found.keys() == set(names.split())
+    for finding in found.values():
+        assert (finding.grade, bool(finding.value)) == ("unknown", True)
+
+
+def test_everything_looked_for_was_planted() -> None:
+    names = {kind.id for kind in KINDS if not kind.id.startswith("config_")}
+    elsewhere = {"preemption_model", "hidden_tasks", "normal_policy", "no_cpu_chosen"}
+    assert names == {row[0] for row in PLANTED} - {"config_prove_locking", "config_cpu_freq"} | elsewhere | {
+        name for names, _ in UNREADABLE for name in names.split()
+    }

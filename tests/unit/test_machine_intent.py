@@ -1,0 +1,156 @@
+"""What the checks make of what is intended, of the kernel's build, and of the machine that runs the tests."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from planted_machine import CONFIG, TUNED, PlantedMachine, task
+
+from rtmeter.machine import KINDS, Intent, Root, findings, intent_of
+from rtmeter.machine.causes import OF_PERIOD, OF_USAGE, suspicions
+from rtmeter.model import Cell
+from rtmeter.statistics.rhythm import KNOWN
+from rtmeter.values import Scheduling
+
+OPTIONS = [kind for kind in KINDS if kind.id.startswith("config_")]
+WANTED = ("config_cpu_freq", "config_high_res_timers", "config_cpu_idle", "config_tracing")
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> PlantedMachine:
+    return PlantedMachine(tmp_path)
+
+
+@pytest.mark.parametrize("name", [kind.id for kind in OPTIONS])
+def test_each_option_of_the_build_is_found_when_it_is_wrong(machine: PlantedMachine, name: str) -> None:
+    assert name not in machine.findings(Intent(cpus=(1,)))
+    option = "CONFIG_" + name.removeprefix("config_").upper()
+    lines = [line for line in TUNED[CONFIG].splitlines() if line != f"{option}=y"]
+    machine.plant({CONFIG: "\n".join(lines if name in WANTED else [*lines, f"{option}=y"])})
+    assert machine.findings(Intent(cpus=(1,)))[name].value == f"{option}={'n' if name in WANTED else 'y'}"
+
+
+def test_the_build_is_read_from_proc_before_boot(machine: PlantedMachine) -> None:
+    path = machine.root.at("/proc/config.gz")
+    path.write_bytes(gzip.compress(f"{TUNED[CONFIG]}\nCONFIG_KASAN=y\n# CONFIG_KCSAN is not set\n".encode()))
+    found = machine.findings(Intent(cpus=(1,)))
+    assert "config_kasan" in found
+    assert "config_kcsan" not in found
+    path.write_bytes(path.read_bytes()[:40])  # cut off: what is in /boot is whole
+    assert "config_kasan" not in machine.findings(Intent(cpus=(1,)))
+
+
+@pytest.mark.parametrize(
+    ("command_line", "model", "grade"),
+    [
+        ("preempt=none", "(full)", None),
+        ("preempt=none", None, "high"),
+        ("preempt=full", "(voluntary)", "high"),
+        ("quiet", None, "unknown"),
+    ],
+)
+def test_the_preemption_model_is_what_is_in_effect(
+    machine: PlantedMachine, command_line: str, model: str | None, grade: str | None
+) -> None:
+    machine.plant(
+        {
+            "/proc/cmdline": f"nohz=off {command_line}",
+            "/proc/sys/kernel/version": "#1 SMP PREEMPT_DYNAMIC",
+            "/sys/kernel/realtime": None,
+        }
+    )
+    if model is not None:
+        machine.plant({"/sys/kernel/debug/sched/preempt": f"none {model} lazy"})
+    found = machine.findings(Intent(cpus=(1,)))
+    assert found["kernel_not_preempt_rt"].grade == "fatal"
+    assert "linux-image-rt" in found["kernel_not_preempt_rt"].fix
+    assert (found["preemption_model"].grade if "preemption_model" in found else None) == grade
+
+
+def test_nothing_said_of_preemption_is_unknown(machine: PlantedMachine) -> None:
+    without = {"/proc/sys/kernel/version": None, "/sys/kernel/realtime": None, CONFIG: None}
+    machine.plant(without)
+    found = machine.findings(Intent(cpus=(1,)))
+    assert found["kernel_not_preempt_rt"].grade == "unknown"
+    assert found["kernel_not_preempt_rt"].at_worst == "fatal"
+
+
+def test_a_container_hides_tasks(machine: PlantedMachine) -> None:
+    kernel_threads = (2, 20, 21)
+    machine.plant({f"/proc/{tid}/task/{tid}/stat": None for tid in kernel_threads})
+    found = machine.findings(Intent(cpus=(1,)))
+    assert found["hidden_tasks"].grade == "unknown"
+    assert found["container"].grade == "medium"
+
+
+def test_a_normal_policy_has_every_real_time_task_above(machine: PlantedMachine) -> None:
+    machine.plant(task(700, "low", "fifo", 1) | task(701, "normal"))
+    found = machine.findings(Intent(cpus=(1,), scheduling=Scheduling("other")))
+    assert found["normal_policy"].grade == "high"
+    assert [item["tid"] for item in found["task_at_or_above"].items] == [700]
+    assert "task_at_or_above" not in machine.findings(Intent(cpus=(1,)))
+
+
+def test_without_cpus_it_is_said_what_was_not_looked_at(machine: PlantedMachine) -> None:
+    machine.plant(task(700, "editor", last_cpu=1))
+    found = machine.findings(Intent())
+    assert found["no_cpu_chosen"].value == "any of 2 CPUs"
+    assert "cpu_shared" not in found
+
+
+def test_no_task_above_is_left_out(machine: PlantedMachine) -> None:
+    for tid in range(700, 730):
+        machine.plant(task(tid, f"task{tid}", "rr", 90))
+    found = machine.findings(Intent(cpus=(1,)))["task_at_or_above"]
+    assert [item["tid"] for item in found.items] == list(range(700, 730))
+    assert all(f"task{tid} ({tid}, rr:90)" in found.value for tid in range(700, 730))
+
+
+def test_a_task_at_priority_99_of_this_machine_is_listed() -> None:
+    code = "import sys; sys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        try:
+            os.sched_setscheduler(process.pid, os.SCHED_FIFO, os.sched_param(99))
+        except PermissionError:
+            pytest.skip("priority 99 needs CAP_SYS_NICE")
+        finally:
+            found = {finding.id: finding for finding in findings(Root(), Intent())}
+            process.stdin.close()
+    above = [item for item in found["task_at_or_above"].items if item["tid"] == process.pid]
+    assert [(item["policy"], item["priority"], item["kernel"]) for item in above] == [("fifo", 99, False)]
+    assert found["task_at_or_above"].grade == "high"
+    assert str(process.pid) not in str(findings(Root(), Intent()))
+
+
+def test_the_intent_of_a_cell() -> None:
+    config = {"measurement": "roundtrip", "affinity": [1], "scheduling": {"policy": "rr", "priority": 7}}
+    assert intent_of(Cell("c", "posix", None, {}, config)) == Intent((1,), Scheduling("rr", 7), "roundtrip")
+    config = {"measurement": "wakeup", "affinity": None, "scheduling": {"policy": "other"}}
+    assert intent_of(Cell("c", "posix", None, {}, config)) == Intent(None, Scheduling("other"), "cyclic")
+
+
+def test_every_known_rhythm_points_to_findings_that_exist() -> None:
+    assert [period for period, _ in KNOWN] == list(OF_PERIOD)
+    names = {kind.id for kind in KINDS}
+    assert {name for group in (*OF_PERIOD.values(), *OF_USAGE.values()) for name in group} <= names
+
+
+def test_a_rhythm_of_a_second_points_to_throttling(machine: PlantedMachine) -> None:
+    machine.plant(
+        {"/sys/kernel/debug/sched/fair_server/cpu1/runtime": "50000000"} | task(700, "odd", "fifo", 90)
+    )
+    found = [finding.to_json() for finding in findings(machine.root, Intent(cpus=(1,)))]
+    usage = {"major_faults": 0, "minor_faults": None, "migrations": 3}
+    (suspicion,) = suspicions(found, 1.0004, usage)
+    assert suspicion.sign.startswith("late releases come every 1s, the period of real-time throttling")
+    assert [finding["id"] for finding in suspicion.findings] == ["fair_server", "task_at_or_above"]
+    assert suspicions(found, 0.5, usage) == []
+    assert suspicions([], 1.0, usage) == []
+    (usual,) = suspicions(found, None, {"involuntary_switches": 1200})
+    assert usual.sign == "the measured thread saw 1,200 involuntary switches"
