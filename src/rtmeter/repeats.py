@@ -9,6 +9,7 @@ from typing import Any
 
 from rtmeter import store
 from rtmeter.errors import RtmeterError
+from rtmeter.values import without_repeat
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +27,7 @@ class Stored:
     @property
     def name(self) -> str:
         """Its id, which all its repeats share: ``wakeup-posix`` of ``wakeup-posix-r2``."""
-        end = f"-r{self.repeat}" if "repeat" in self.record["axes"] else ""
-        return str(self.record["id"]).removesuffix(end)
+        return without_repeat(self.record["id"], self.record["axes"])
 
     @property
     def usable(self) -> bool:

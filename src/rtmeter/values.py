@@ -124,6 +124,11 @@ def format_duration(ns: int) -> str:
     return f"{'-' if ns < 0 else ''}{whole}{'.' + fraction if fraction else ''}{unit}"
 
 
+def without_repeat(cell_id: str, axes: Mapping[str, Any]) -> str:
+    """The id that all repeats of a cell share: ``wakeup-posix`` of ``wakeup-posix-r2``."""
+    return cell_id.removesuffix(f"-r{axes['repeat']}") if "repeat" in axes else cell_id
+
+
 def slug(text: str) -> str:
     """The text as a file name: other characters than letters, digits, ``.``, ``_`` become ``-``."""
     return re.sub(r"[^A-Za-z0-9._]+", "-", text).strip("-.")

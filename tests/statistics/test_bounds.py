@@ -6,8 +6,10 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from rtmeter.statistics.bounds import (
+    design_effect_of,
     expected_releases_needed,
     miss_ratio_bounds,
+    misses_allowed,
     per_hour,
     plan,
     releases_needed,
@@ -53,6 +55,13 @@ def test_the_needed_releases_are_the_fewest(misses: int, ratio: float, effect: f
     assert n <= max(misses, 1) or miss_ratio_bounds(misses, n - 1, 0.95, effect)[1] > ratio
 
 
+@given(st.integers(1, 10**6), st.floats(1e-5, 0.5), st.floats(1.0, 8.0))
+def test_one_more_miss_than_allowed_does_not_pass(n: int, ratio: float, effect: float) -> None:
+    most = misses_allowed(n, ratio, 0.95, effect)
+    assert most is None or miss_ratio_bounds(most, n, 0.95, effect)[1] <= ratio
+    assert miss_ratio_bounds(0 if most is None else most + 1, n, 0.95, effect)[1] > ratio
+
+
 def test_releases_needed_start_where_they_are_told() -> None:
     assert releases_needed(0, 1e-3, 0.95, at_least=5000) == 5000
 
@@ -80,4 +89,4 @@ def test_a_plan_states_50_minutes_for_one_in_a_million_at_1_khz() -> None:
 
 
 def test_a_plan_for_clustered_misses_takes_longer() -> None:
-    assert plan(1e-6, 0.95, MS, extremal_index=0.5)[0].releases == pytest.approx(3 * 2_995_731, rel=1e-6)
+    assert plan(1e-6, 0.95, MS, design_effect_of(0.5))[0].releases == pytest.approx(3 * 2_995_731, rel=1e-6)

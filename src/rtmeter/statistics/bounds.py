@@ -84,11 +84,26 @@ def further_releases(
     return releases_needed(misses, miss_ratio, confidence, design_effect, at_least=n) - n
 
 
+def misses_allowed(n: int, miss_ratio: float, confidence: float, design_effect: float = 1.0) -> int | None:
+    """The most misses of n releases with which the upper bound is at most ``miss_ratio``; None if it is
+    above even without one."""
+
+    def too_many(misses: int) -> bool:
+        return miss_ratio_bounds(misses, n, confidence, design_effect)[1] > miss_ratio
+
+    return None if too_many(0) else _first(too_many, 1) - 1
+
+
 def expected_releases_needed(
-    misses: int, n: int, miss_ratio: float, confidence: float, design_effect: float = 1.0
+    misses: int,
+    n: int,
+    miss_ratio: float,
+    confidence: float,
+    design_effect: float = 1.0,
+    at_least: int | None = None,
 ) -> int | None:
-    """The releases a pass needs if further ones miss as often as those seen; None if that leads to no
-    pass, because the ratio seen is not below ``miss_ratio``."""
+    """The releases, not under ``at_least`` (None: n), that a pass needs if all of them miss as often as
+    those seen; None if that leads to no pass, because the ratio seen is not below ``miss_ratio``."""
     seen = misses / n
 
     def enough(total: int) -> bool:
@@ -96,7 +111,7 @@ def expected_releases_needed(
 
     if seen >= miss_ratio or not enough(n + MOST_FURTHER):
         return None
-    return _first(enough, n)
+    return _first(enough, n if at_least is None else at_least)
 
 
 def _first(enough: Callable[[int], bool], start: int) -> int:
@@ -110,16 +125,17 @@ def _first(enough: Callable[[int], bool], start: int) -> int:
     return high
 
 
-def plan(
-    miss_ratio: float, confidence: float, period_ns: int, extremal_index: float = 1.0, most_misses: int = 5
-) -> list[Plan]:
-    """The run lengths that would pass ``miss_ratio`` with 0 to ``most_misses`` misses.
+def design_effect_of(extremal_index: float) -> float:
+    """What clusters of geometric size with that extremal index divide n by."""
+    return (2 - extremal_index) / extremal_index
 
-    ``extremal_index`` below 1: misses are expected in clusters of geometric size with that index.
-    """
-    effect = (2 - extremal_index) / extremal_index
+
+def plan(
+    miss_ratio: float, confidence: float, period_ns: int, design_effect: float = 1.0, most_misses: int = 5
+) -> list[Plan]:
+    """The run lengths that would pass ``miss_ratio`` with 0 to ``most_misses`` misses."""
     plans = []
     for misses in range(most_misses + 1):
-        releases = releases_needed(misses, miss_ratio, confidence, effect)
+        releases = releases_needed(misses, miss_ratio, confidence, design_effect)
         plans.append(Plan(misses, releases, hours(releases, period_ns)))
     return plans

@@ -1,0 +1,52 @@
+"""The dependence of releases that a plan assumes, as the options state it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rtmeter import store
+from rtmeter.errors import RtmeterError
+from rtmeter.model import Cell, Requirement
+from rtmeter.planning import Assumed
+from rtmeter.repeats import Stored, by_name, find_stored
+from rtmeter.statistics.evidence import Evidence
+from rtmeter.statistics.judged import judged_run
+from rtmeter.values import without_repeat
+
+
+class Assume:
+    """The dependence to assume, from the options; runs are looked at once."""
+
+    def __init__(self, extremal_index: float | None, like: Path | None) -> None:
+        if extremal_index is not None and not 0 < extremal_index <= 1:
+            remedy = "give a number above 0 and at most 1; 1: late releases come singly"
+            raise RtmeterError(
+                "is no extremal index", field="--extremal-index", value=extremal_index, remedy=remedy
+            )
+        if extremal_index is not None and like is not None:
+            message = "contradicts --extremal-index: both say how releases hang together"
+            raise RtmeterError(message, field="--like", value=str(like), remedy="give one of the two")
+        self._like = {} if like is None else by_name(find_stored(like))
+        self._stated = Assumed() if extremal_index is None else Assumed.stated(extremal_index)
+
+    def __call__(self, requirement: Requirement | None, cell: Cell | None) -> Assumed:
+        if not self._like or requirement is None:
+            return self._stated
+        name = None if cell is None else without_repeat(cell.id, cell.axes)
+        if name not in self._like:
+            if len(self._like) > 1:
+                message = f"holds {len(self._like)} cells" + (f", none of them {name}" if name else "")
+                raise RtmeterError(message, field="--like", value="", remedy="name the one to assume")
+            (name,) = self._like
+        runs = [_evidence(stored, requirement.deadline_ns) for stored in self._like[name].values()]
+        return Assumed.seen(str(name), runs)
+
+
+def _evidence(stored: Stored, deadline_ns: int) -> Evidence:
+    if not stored.usable or store.load_counted(stored.folder) is not None:
+        why = "has no samples in order" if stored.usable else stored.why_not
+        raise RtmeterError(
+            f"{stored.record['id']} {why}", field="--like", value=str(stored.folder), remedy="name another"
+        )
+    run = judged_run(store.statistics_meta(stored.record), store.chunks(stored.folder))
+    return run.examine(deadline_ns)

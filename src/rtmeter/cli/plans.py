@@ -1,0 +1,84 @@
+"""Plans as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rtmeter.cli.output import console
+from rtmeter.planning import CellPlan, Planned
+from rtmeter.statistics.bounds import NS_PER_HOUR
+from rtmeter.statistics.extremes import FEWEST_RELEASES
+from rtmeter.statistics.words import about
+from rtmeter.values import format_duration
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+def show_plan(planned: Planned, assumes: Sequence[str]) -> None:
+    """The lengths that pass, and what they assume."""
+    out, required = console(), planned.requirement
+    sure = f"{100 * required.confidence:.10g} % confidence"
+    allowed = "no miss" if required.miss_ratio is None else f"a miss ratio of at most {required.miss_ratio:g}"
+    pace = f"every {format_duration(planned.period_ns)}"
+    deadline = f"deadline {format_duration(required.deadline_ns)}, {required.criticality}"
+    out.print(f"{deadline}: {allowed} with {sure}, releases {pace}", markup=False)
+    if planned.plans:
+        table = _table("misses", "releases", "run")
+        for row in planned.plans:
+            table.add_row(f"{row.misses_allowed:,}", f"{row.releases:,}", _run(row.hours))
+    else:
+        hard = f" of {FEWEST_RELEASES:,} releases at least" if required.criticality == "hard" else ""
+        passes = "can pass" if hard else "passes"
+        out.print(f"any run{hard} without a miss {passes}; the longer it is, the more it says:", markup=False)
+        table = _table("releases", "run", "miss ratio at most")
+        for length in planned.lengths:
+            table.add_row(f"{length.releases:,}", _run(length.hours), f"{length.upper:.3g}")
+    out.print(table)
+    for line in [*_expected(planned), *(f"assumes: {sentence}" for sentence in assumes)]:
+        out.print(line, markup=False, soft_wrap=True)
+
+
+def show_cells(cells: Sequence[CellPlan]) -> None:
+    """Whether each cell of a campaign can pass."""
+    table = _table("cell", "releases", "run", "can pass", "misses", "needs", "which takes")
+    for cell in cells:
+        said = {"can pass": "yes", "never": "[red]never[/red]", "no requirement": "not judged"}[cell.outcome]
+        most = "-" if cell.most_misses is None else f"≤ {cell.most_misses:,}"
+        needs = (f"{cell.needed.releases:,}", _run(cell.needed.hours)) if cell.needed else ("-", "-")
+        table.add_row(cell.id, f"{cell.releases:,}", _run(cell.hours), said, most, *needs)
+    out = console()
+    out.print(table)
+    never = sum(cell.outcome == "never" for cell in cells)
+    if never:
+        out.print(
+            f"{never:,} of {len(cells):,} cells are too short to pass whatever they measure", markup=False
+        )
+
+
+def _expected(planned: Planned) -> list[str]:
+    assumed = planned.assumed
+    lines = [f"{assumed.like}: {refusal}; no length helps before" for refusal in assumed.refusals]
+    if not assumed.misses:
+        return lines
+    often = f"{assumed.like} missed {assumed.misses:,} of {assumed.n:,} releases; if that goes on,"
+    if planned.expected is None:
+        return [*lines, f"{often} no length passes"]
+    return [*lines, f"{often} {planned.expected.releases:,} releases ({_run(planned.expected.hours)}) pass"]
+
+
+def _run(hours: float) -> str:
+    days = hours / 24
+    return f"{days:,.1f} days" if days >= 2 else about(hours * NS_PER_HOUR)
+
+
+def _table(*headers: str) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for header in headers:
+        name = header in ("cell", "can pass")
+        table.add_column(header, justify="left" if name else "right", no_wrap=not name, overflow="fold")
+    return table

@@ -1,0 +1,179 @@
+"""How long a run has to be, before anything is run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from rtmeter.model import Cell, Requirement
+from rtmeter.statistics.bounds import (
+    NS_PER_HOUR,
+    Plan,
+    design_effect_of,
+    expected_releases_needed,
+    hours,
+    miss_ratio_bounds,
+    misses_allowed,
+    plan,
+    releases_needed,
+)
+from rtmeter.statistics.evidence import Evidence
+from rtmeter.statistics.extremes import FEWEST_RELEASES, MOST_FACTOR
+
+_HOURS = (1 / 60, 1.0, 24.0)
+"""Lengths whose bound is told where no miss ratio asks for one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assumed:
+    """The dependence that a plan assumes: n counts as n / ``design_effect``. ``like``: what it was seen
+    in, with the misses and releases there and why bounds would be refused; None if it was stated."""
+
+    design_effect: float = 1.0
+    extremal_index: float | None = None
+    like: str | None = None
+    misses: int = 0
+    n: int = 0
+    refusals: tuple[str, ...] = ()
+
+    @classmethod
+    def stated(cls, extremal_index: float) -> Assumed:
+        """That of clusters of geometric size."""
+        return cls(design_effect_of(extremal_index), extremal_index)
+
+    @classmethod
+    def seen(cls, like: str, runs: Sequence[Evidence]) -> Assumed:
+        """The most dependent of the runs."""
+        worst = max(runs, key=lambda run: run.design_effect)
+        return cls(
+            worst.design_effect,
+            worst.dependence.extremal_index,
+            like,
+            sum(len(run.misses) for run in runs),
+            sum(run.n for run in runs),
+            tuple(dict.fromkeys(finding.message for run in runs for finding in run.refusals)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """What a run of that length says if nothing misses: the upper bound of the miss ratio."""
+
+    releases: int
+    hours: float
+    upper: float
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """The run that a requirement needs.
+
+    ``plans``: the lengths that pass with 0, 1, … misses; ``lengths``: what some say, where no miss ratio
+    is asked for; ``expected``: the length that passes if releases miss as often as in the run that was
+    assumed (None: none does, or none is assumed).
+    """
+
+    requirement: Requirement
+    period_ns: int
+    assumed: Assumed
+    plans: tuple[Plan, ...]
+    lengths: tuple[Length, ...]
+    expected: Plan | None
+
+    @property
+    def never(self) -> bool:
+        """Whether releases that miss as often as those seen pass at no length."""
+        allowed = self.requirement.miss_ratio
+        return bool(self.assumed.misses) and (allowed is None or self.expected is None)
+
+
+@dataclass(frozen=True, slots=True)
+class CellPlan:
+    """Whether a planned cell can ever pass: with at most ``most_misses`` (None: not even without one);
+    ``needed``: the shortest run that can, without a miss."""
+
+    id: str
+    requirement: Requirement | None
+    releases: int
+    hours: float
+    outcome: Literal["can pass", "never", "no requirement"]
+    most_misses: int | None
+    needed: Plan | None
+
+
+def plan_run(requirement: Requirement, period_ns: int, assumed: Assumed) -> Planned:
+    """The lengths that a requirement needs."""
+    effect, allowed = assumed.design_effect, requirement.miss_ratio
+    if allowed is None:
+        lengths = (round(span * NS_PER_HOUR / period_ns) for span in _HOURS)
+        stated = tuple(_length(n, period_ns, requirement, effect) for n in lengths if n)
+        return Planned(requirement, period_ns, assumed, (), stated, None)
+    hard = requirement.criticality == "hard"
+    plans = [
+        _at_least(row, requirement, period_ns)
+        for row in plan(allowed, requirement.confidence, period_ns, effect, 0 if hard else 5)
+    ]
+    expected = None
+    if assumed.misses and not hard:
+        n = expected_releases_needed(
+            assumed.misses, assumed.n, allowed, requirement.confidence, effect, at_least=1
+        )
+        if n is not None:
+            expected = Plan(round(n * assumed.misses / assumed.n), n, hours(n, period_ns))
+    return Planned(requirement, period_ns, assumed, tuple(plans), (), expected)
+
+
+def plan_cell(cell: Cell, assumed: Assumed) -> CellPlan:
+    """Whether the cell's planned length can pass its requirement."""
+    releases, period_ns = int(cell.config["samples"]), int(cell.config["period_ns"])
+    span = hours(releases, period_ns)
+    required = cell.requirement
+    if required is None:
+        return CellPlan(cell.id, None, releases, span, "no requirement", None, None)
+    effect, allowed = assumed.design_effect, required.miss_ratio
+    most: int | None = 0
+    if allowed is not None:
+        most = misses_allowed(releases, allowed, required.confidence, effect)
+        if most is not None and required.criticality == "hard":
+            most = 0
+    n = 1 if allowed is None else releases_needed(0, allowed, required.confidence, effect)
+    needed = _at_least(Plan(0, n, hours(n, period_ns)), required, period_ns)
+    if releases < needed.releases:
+        most = None
+    outcome: Literal["can pass", "never"] = "never" if most is None else "can pass"
+    return CellPlan(cell.id, required, releases, span, outcome, most, needed)
+
+
+def assumptions(requirement: Requirement, assumed: Assumed) -> list[str]:
+    """What the lengths hold for, in sentences."""
+    n = "the bound is exact (Clopper and Pearson): the fewest releases whose upper bound is small enough"
+    said = [n]
+    if assumed.design_effect == 1:
+        said.append("releases miss independently; if they miss in clusters it takes longer")
+    else:
+        index = "" if assumed.extremal_index is None else f" (extremal index {assumed.extremal_index:.2f})"
+        origin = f" as in {assumed.like}" if assumed.like else ""
+        said.append(f"releases miss in clusters{origin}: n counts as n / {assumed.design_effect:.1f}{index}")
+    said.append(
+        "the run is stationary and without drift: of one that is not no bound is stated at any length"
+    )
+    said.append("the conditions are those of later use")
+    if requirement.criticality == "hard":
+        said.append(
+            f"a hard deadline besides needs {FEWEST_RELEASES:,} releases at least, none of them late, and a "
+            f"return level below it, which is stated for at most {MOST_FACTOR:g} times the run"
+        )
+    return said
+
+
+def _at_least(row: Plan, requirement: Requirement, period_ns: int) -> Plan:
+    """The plan, long enough for the extremes if the deadline is hard."""
+    if requirement.criticality != "hard" or row.releases >= FEWEST_RELEASES:
+        return row
+    return Plan(row.misses_allowed, FEWEST_RELEASES, hours(FEWEST_RELEASES, period_ns))
+
+
+def _length(n: int, period_ns: int, requirement: Requirement, effect: float) -> Length:
+    upper = miss_ratio_bounds(0, n, requirement.confidence, effect)[1]
+    return Length(n, hours(n, period_ns), upper)

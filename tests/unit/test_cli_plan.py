@@ -1,0 +1,178 @@
+"""`rtmeter plan`: the run that a requirement needs, and whether a campaign's cells can pass theirs."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rtmeter import cli
+from rtmeter.cli import exit_codes
+from rtmeter.statistics.bounds import miss_ratio_bounds
+from wakeups import MS, draw, write_wakeups
+
+Captured = pytest.CaptureFixture[str]
+REQUIRED = "--deadline 1ms --miss-ratio 1e-6 --confidence 95% --period 1ms"
+
+
+@pytest.fixture(autouse=True)
+def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def plan(line: str, capsys: Captured) -> tuple[int, str]:
+    code = cli.invoke(["plan", *line.split()])
+    said = capsys.readouterr()
+    return code, said.out + said.err
+
+
+def as_json(line: str, capsys: Captured) -> Any:
+    cli.invoke(["plan", *line.split(), "--json"])
+    return json.loads(capsys.readouterr().out)
+
+
+def test_one_in_a_million_takes_fifty_minutes_at_1_khz(capsys: Captured) -> None:
+    code, said = plan(REQUIRED, capsys)
+    assert code == exit_codes.PASS
+    assert "0    2,995,731   49.9 min" in said
+    assert "releases miss independently" in said and "Clopper and Pearson" in said
+    plans = as_json(REQUIRED, capsys)["plans"]
+    assert plans[0]["releases"] == math.ceil(math.log(0.05) / math.log1p(-1e-6))
+    for row in plans:
+        misses, n = row["misses_allowed"], row["releases"]
+        assert miss_ratio_bounds(misses, n, 0.95)[1] <= 1e-6 < miss_ratio_bounds(misses, n - 1, 0.95)[1]
+        assert row["hours"] == pytest.approx(n / 3.6e6)
+
+
+def test_clusters_make_it_longer(capsys: Captured) -> None:
+    found = as_json(f"{REQUIRED} --extremal-index 0.5", capsys)
+    assert found["assumed"]["design_effect"] == pytest.approx(3)
+    assert found["plans"][0]["releases"] == pytest.approx(3 * 2_995_731, rel=1e-6)
+    assert "n counts as n / 3.0 (extremal index 0.50)" in plan(f"{REQUIRED} --extremal-index 0.5", capsys)[1]
+
+
+def clustered() -> np.ndarray:
+    """Late releases in clusters of three."""
+    values = draw(3, 60_000, 20_000)
+    for at in np.random.default_rng(3).choice(59_000, 40, replace=False):
+        values[at : at + 3] = MS + 1000
+    return values
+
+
+def test_the_dependence_of_a_run_like_it_is_assumed(capsys: Captured) -> None:
+    write_wakeups(Path("like"), clustered())
+    found = as_json("--deadline 1ms --miss-ratio 1e-2 --period 1ms --like like", capsys)
+    assumed = found["assumed"]
+    assert assumed["design_effect"] > 2 and (assumed["like"], assumed["n"]) == ("like", 60_000)
+    assert assumed["misses"] == 120
+    n = found["plans"][0]["releases"]
+    assert miss_ratio_bounds(0, n, 0.95, assumed["design_effect"])[1] <= 1e-2
+    expected = found["expected"]["releases"]
+    misses = expected * 120 / 60_000
+    assert miss_ratio_bounds(misses, expected, 0.95, assumed["design_effect"])[1] <= 1e-2
+    code, said = plan("--deadline 1ms --miss-ratio 1e-2 --period 1ms --like like", capsys)
+    assert code == exit_codes.PASS
+    assert f"like missed 120 of 60,000 releases; if that goes on, {expected:,} releases" in said
+
+
+def test_what_misses_more_often_than_allowed_passes_at_no_length(capsys: Captured) -> None:
+    write_wakeups(Path("like"), clustered())
+    for more in ("--miss-ratio 1e-3", "", "--class hard --miss-ratio 0.1"):
+        code, said = plan(f"--deadline 1ms {more} --period 1ms --like like", capsys)
+        assert code == exit_codes.INCONCLUSIVE, more
+        assert "if that goes on, no length passes" in said
+
+
+def test_a_run_that_is_refused_says_that_no_length_helps(capsys: Captured) -> None:
+    values = draw(2)
+    values[10_000:] *= 3
+    write_wakeups(Path("like"), values)
+    said = plan("--deadline 9ms --miss-ratio 1e-2 --period 1ms --like like", capsys)[1]
+    assert "like: the tail changes at" in said and "no length helps before" in said
+
+
+def test_without_a_miss_ratio_the_bound_of_some_lengths_is_told(capsys: Captured) -> None:
+    lengths = as_json("--deadline 1ms --period 1ms", capsys)["lengths"]
+    assert [row["releases"] for row in lengths] == [60_000, 3_600_000, 86_400_000]
+    assert lengths[1]["upper"] == pytest.approx(-math.log(0.05) / 3.6e6, rel=1e-5)
+    assert "any run without a miss passes" in plan("--deadline 1ms --period 1ms", capsys)[1]
+
+
+def test_a_hard_deadline_needs_releases_for_its_extremes(capsys: Captured) -> None:
+    line = "--deadline 1ms --miss-ratio 0.1 --class hard --period 1ms"
+    assert [row["releases"] for row in as_json(line, capsys)["plans"]] == [2500]
+    assert (
+        "any run of 2,500 releases at least without a miss can pass"
+        in plan("--deadline 1ms --class hard --period 1ms", capsys)[1]
+    )
+
+
+CAMPAIGN = """
+defaults: {measurement: wakeup, adapter: posix, period: 1ms, requirement: {deadline: 1ms, miss_ratio: 1e-3}}
+repeat: 2
+cells:
+- {name: long, duration: 10s}
+- {name: short, samples: 2994}
+- {name: exact, samples: 2995}
+- {name: any, samples: 10, miss_ratio: null}
+- {name: hard, samples: 2499, miss_ratio: null, class: hard}
+- {name: unjudged, samples: 10, requirement: null}
+"""
+
+
+def test_a_campaign_is_told_which_cells_can_never_pass(capsys: Captured) -> None:
+    Path("c.yaml").write_text(CAMPAIGN)
+    found = {cell["id"]: cell for cell in as_json("c.yaml", capsys)["cells"]}
+    assert {name: found[f"{name}-r1"]["outcome"] for name in ("long", "short", "exact", "any", "hard")} == {
+        "long": "can pass",
+        "short": "never",
+        "exact": "can pass",
+        "any": "can pass",
+        "hard": "never",
+    }
+    assert found["unjudged-r2"]["outcome"] == "no requirement"
+    long = found["long-r1"]
+    assert miss_ratio_bounds(long["most_misses"], 10_000, 0.95)[1] <= 1e-3
+    assert miss_ratio_bounds(long["most_misses"] + 1, 10_000, 0.95)[1] > 1e-3
+    assert (long["needed"]["releases"], found["hard-r1"]["needed"]["releases"]) == (2995, 2500)
+    code, said = plan("c.yaml", capsys)
+    assert code == exit_codes.INCONCLUSIVE
+    assert "4 of 12 cells are too short to pass whatever they measure" in said
+    assert plan("c.yaml --only id==long-r1", capsys)[0] == exit_codes.PASS
+    assert plan("c.yaml --only id==long-r1 --scale 0.1", capsys)[0] == exit_codes.INCONCLUSIVE
+
+
+def test_the_cells_of_a_campaign_are_matched_with_those_of_a_run_like_it(capsys: Captured) -> None:
+    Path("c.yaml").write_text(CAMPAIGN)
+    for repeat in (1, 2):
+        write_wakeups(Path(f"run/exact-r{repeat}"), clustered(), repeat=repeat)
+        write_wakeups(Path(f"run/long-r{repeat}"), draw(repeat), repeat=repeat)
+    only = "--only block==exact"
+    assert plan(f"c.yaml {only}", capsys)[0] == exit_codes.PASS
+    code, said = plan(f"c.yaml {only} --like run", capsys)
+    assert code == exit_codes.INCONCLUSIVE and "never" in said
+    assert plan("c.yaml --only block==long --like run", capsys)[0] == exit_codes.PASS
+    assert "holds 2 cells, none of them short" in plan("c.yaml --like run", capsys)[1]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("", "--deadline: is missing; give it, e.g. --deadline 1ms, or a CAMPAIGN"),
+        ("--deadline 1ms", "--period: is missing"),
+        ("--deadline 1ms --period 1", "--period = '1': has no unit"),
+        ("--miss-ratio 1e-3 --period 1ms", "--miss-ratio = '1e-3': says nothing without a deadline"),
+        (f"{REQUIRED} --extremal-index 0", "--extremal-index = 0.0: is no extremal index"),
+        (f"{REQUIRED} --extremal-index 0.5 --like x", "contradicts --extremal-index"),
+        (f"{REQUIRED} --like none", "path = 'none': is not there"),
+        ("none.yaml", "campaign = 'none.yaml': cannot be read"),
+        ("none.yaml --deadline 1ms", "--deadline = '1ms': contradicts CAMPAIGN"),
+    ],
+)
+def test_wrong_options_are_refused(line: str, message: str, capsys: Captured) -> None:
+    code, said = plan(line, capsys)
+    assert code == exit_codes.ERROR and message in said
