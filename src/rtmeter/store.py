@@ -122,9 +122,10 @@ def machine_name() -> str:
     return slug(socket.gethostname()) or "machine"
 
 
-def new_run_folder(out: Path, campaign: str) -> Path:
-    """``<out>/<machine>/<campaign>/<run>``, not yet there; runs are named by the time they start (UTC)."""
-    parent = out / machine_name() / slug(campaign)
+def new_run_folder(out: Path, campaign: str, machine: str | None = None) -> Path:
+    """``<out>/<machine>/<campaign>/<run>``, not yet there; runs are named by the time they start (UTC).
+    The machine is by default this one."""
+    parent = out / (machine or machine_name()) / slug(campaign)
     name = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     taken = (parent / name, *(parent / f"{name}-{n}" for n in range(2, 1000)))
     return next(folder for folder in taken if not folder.exists())
@@ -140,11 +141,12 @@ def latest_run(out: Path, campaign: str) -> Path | None:
     )
 
 
-def write_run(folder: Path, run: Mapping[str, Any], campaign: str) -> None:
-    """Writes run.json and campaign.yaml of a run that starts."""
+def write_run(folder: Path, run: Mapping[str, Any], campaign: str | None) -> None:
+    """Writes run.json of a run that starts, and campaign.yaml if it is one of a campaign."""
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / CAMPAIGN).write_text(campaign, encoding="utf-8")
+        if campaign is not None:
+            (folder / CAMPAIGN).write_text(campaign, encoding="utf-8")
         text = json.dumps({"format": RUN_FORMAT, "version": VERSION} | dict(run), indent=1)
         (folder / RUN).write_text(text + "\n", encoding="utf-8")
 

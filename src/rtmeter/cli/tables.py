@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +53,8 @@ def show_cell(record: Mapping[str, Any], path: Path) -> None:
 def show_cells(records: Sequence[Mapping[str, Any]], names: Sequence[str]) -> None:
     """One line a cell: the judged quantity per release, what was missed, and the verdict."""
     out = console()
-    _show_conditions(records[0], out, machine_only=True)
+    for record in {_file(record): record for record in reversed(records)}.values():
+        _show_conditions(record, out, machine_only=True)
     table = _table("cell", "quantity", "n", *(f"{name}\nus" for name in _STATISTICS), "late", "verdict")
     for record, name in zip(records, names, strict=True):
         table.add_row(name, *_cell_row(record))
@@ -62,6 +63,11 @@ def show_cells(records: Sequence[Mapping[str, Any]], names: Sequence[str]) -> No
         if record["error"] or record["warnings"]:
             out.print(f"{name}:", markup=False)
             _show_doubts(record, out)
+
+
+def _file(record: Mapping[str, Any]) -> str | None:
+    """The file that an imported cell was made of."""
+    return record["imported"]["file"] if record.get("imported") else None
 
 
 def _cell_row(record: Mapping[str, Any]) -> list[str]:
@@ -98,7 +104,10 @@ def _table(*headers: str) -> Table:
 
 
 def _what(record: Mapping[str, Any]) -> str:
-    config = record["config"]
+    config, imported = record["config"], record.get("imported")
+    if imported:
+        tool = f"{imported['tool']} {imported['version'] or ''}".strip()
+        return f"{imported['quantity']}, {imported['series']} of {imported['file']}, by {tool}"
     mode = f" {record['mode']}" if record["mode"] else ""
     pace = f"every {format_duration(config['period_ns'])}" if config.get("period_ns") else ""
     if record["mode"] == "one_shot":
@@ -108,6 +117,9 @@ def _what(record: Mapping[str, Any]) -> str:
 
 def _show_conditions(record: Mapping[str, Any], out: Console, *, machine_only: bool = False) -> None:
     """A number without its conditions is not shown."""
+    if record.get("imported"):
+        out.print(*provenance(record), sep="\n", markup=False)
+        return
     machine, facts, effective = record["machine"], record["adapter_facts"], record["effective"]
     if machine:
         about = (machine.get(key, "?") for key in ("cpu_model", "cpus_online", "kernel", "kernel_version"))
@@ -124,6 +136,21 @@ def _show_conditions(record: Mapping[str, Any], out: Console, *, machine_only: b
     words += [f"overrun {effective['overrun']}"] if effective.get("overrun") else []
     middleware = f"{facts.get('middleware', '')} {facts.get('middleware_version', '')}".strip()
     out.print(f"conditions: {', '.join(words)}; {middleware}", markup=False)
+
+
+def provenance(record: Mapping[str, Any]) -> Iterator[str]:
+    """What an imported cell's file says of its conditions, and what it does not say."""
+    imported, machine, summary = record["imported"], record["machine"], record["summary"]
+    said = [f"{name} {machine[name]}" for name in ("hostname", "kernel", "kernel_version") if name in machine]
+    if record["config"]["period_ns"] is not None:
+        given = " as --period says" if imported["period_from"] == "--period" else ""
+        said.append(f"every {format_duration(record['config']['period_ns'])}{given}")
+    said += [f"{name} {value}" for name, value in imported["facts"].items()]
+    yield f"conditions: {'; '.join(said).replace('_', ' ') or 'the file states none'}"
+    if imported["unknown"]:
+        yield f"not stated by the file: {', '.join(imported['unknown'])}"
+    if resolution_ns := summary.get("resolution_ns"):
+        yield f"values are known to {format_duration(resolution_ns)}: each is later by up to that"
 
 
 def _show_doubts(record: Mapping[str, Any], out: Console) -> None:

@@ -40,12 +40,23 @@ class Series:
         data = self.histogram or self.intervals
         return data.n if data else len(self.samples) if self.samples is not None else 0
 
+    @property
+    def doubts(self) -> tuple[Doubt, ...]:
+        """That values lie beyond the last bin, if any do."""
+        over = self.histogram.over if self.histogram else 0
+        if not over:
+            return ()
+        message = f"{over:,} of {self.n:,} values lie beyond the last bin, and only the largest is known"
+        return (Doubt("histogram_overflow", message, "measure with more bins"),)
+
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """A file of another tool. ``quantity``: what its values are; ``period_ns`` if the file says it;
-    ``facts``: what else it says of the run; ``verified``: the reader was tested on the real tool's output,
-    not only written from its source."""
+    """A file of another tool. ``quantity``: what its values are; ``verified``: the reader was tested on the
+    real tool's output, not only written from its source. What the file does not say is None or absent:
+    ``period_ns``, ``version``, ``unit`` of its times, facts of the ``machine`` (by the names that sample
+    logs have for them) and other ``facts``. ``skips``: the tool passes over releases for which it comes too
+    late, and they are in no file."""
 
     tool: str
     quantity: str
@@ -53,6 +64,9 @@ class Imported:
     verified: bool
     period_ns: int | None = None
     version: str | None = None
+    unit: str | None = None
+    skips: bool = False
+    machine: Mapping[str, str] = field(default_factory=dict)
     facts: Mapping[str, str] = field(default_factory=dict)
     doubts: tuple[Doubt, ...] = ()
 
@@ -74,6 +88,14 @@ class Source:
     def lines(self) -> list[str]:
         """The lines without their ends."""
         return self.text.splitlines()
+
+    @property
+    def whole_lines(self) -> list[str]:
+        """The lines of a tool that ends each of them; refused if the last one is cut."""
+        if self.text and not self.text.endswith("\n"):
+            lines = self.lines
+            raise self.error("ends within a line", line=len(lines), value=lines[-1][:60], remedy=CUT)
+        return self.lines
 
     def error(
         self,
@@ -147,6 +169,13 @@ class Source:
             raise self.error(message, field="latency", remedy=remedy)
 
 
+def machine_of(system: Mapping[str, Any]) -> dict[str, str]:
+    """Facts of the machine from what uname says, as JSON files of tools have it."""
+    names = {"hostname": "nodename", "kernel": "release", "kernel_version": "version"}
+    names |= {"architecture": "machine"}
+    return {ours: str(system[theirs]) for ours, theirs in names.items() if theirs in system}
+
+
 CUT = "the file is cut, damaged or of another tool: copy it again or measure again"
 
 
@@ -193,11 +222,3 @@ def histogram(
         over_from_ns=start * unit_ns,
         below_ns=None if largest is None else (largest + 1) * unit_ns,
     )
-
-
-def overflow_doubt(name: str, over: int, n: int) -> tuple[Doubt, ...]:
-    """The doubt that values lie beyond the last bin."""
-    if not over:
-        return ()
-    message = f"{name}: {over:,} of {n:,} values lie beyond the last bin, and only the largest is known"
-    return (Doubt("histogram_overflow", message, "measure with more bins"),)

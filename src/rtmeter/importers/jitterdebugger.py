@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from rtmeter.importers.base import CUT, US, Imported, Series, Source, histogram, overflow_doubt
-from rtmeter.model import Doubt
+from rtmeter.importers.base import CUT, US, Imported, Series, Source, histogram, machine_of
 
 VERSIONS = (1, 2, 3)
 
@@ -23,7 +22,6 @@ def read(source: Source) -> Imported:
     unit_ns = source.count(system.get("resolution_in_ns", US), "resolution_in_ns") or US
     most_bins = 10**9 // unit_ns // 1000
     series: list[Series] = []
-    doubts: list[Doubt] = []
     for name, cpu in cpus.items():
         bins = cpu.get("histogram") if isinstance(cpu, dict) else None
         if not isinstance(bins, dict):
@@ -42,16 +40,17 @@ def read(source: Source) -> Imported:
             largest=_largest(source, cpu.get("max"), unit_ns, name),
         )
         series.append(Series(f"CPU {name}", histogram=found))
-        doubts += overflow_doubt(f"CPU {name}", found.over, found.n)
-    facts = {key: str(value) for key, value in system.items() if key != "resolution_in_ns"}
+    told = ("nodename", "release", "version", "machine", "resolution_in_ns")
+    facts = {key: str(value) for key, value in system.items() if key not in told}
+    facts |= {"file_version": str(document["version"])} if "version" in document else {}
     return Imported(
         "jitterdebugger",
         "wake-up latency",
         tuple(series),
         verified=False,
-        version=str(version),
+        unit={1: "ns", US: "us"}.get(unit_ns) if "resolution_in_ns" in system else None,
+        machine=machine_of(system),
         facts=facts,
-        doubts=tuple(doubts),
     )
 
 

@@ -47,7 +47,7 @@ def read_csv(source: Source) -> Imported:
         rows.append((number, {key: words[at] for key, at in columns.items()}))
     facts = dict(line.split(":", 1) for line in head.splitlines() if ":" in line)
     stripped = {key.strip(): value.strip() for key, value in facts.items()}
-    return _imported(source, rows, MS_NS if unit == "ms" else S_NS, stripped)
+    return _imported(source, rows, MS_NS if unit == "ms" else S_NS, stripped, unit)
 
 
 def read_json(source: Source) -> Imported:
@@ -62,7 +62,7 @@ def read_json(source: Source) -> Imported:
             raise source.error("lacks counts or latencies", field=f"analysis_results[{index}]", remedy=CUT)
         rows.append((None, {key: result[name] for key, name in _JSON.items()}))
     facts = {key: str(value) for key, value in document.items() if key != "analysis_results"}
-    return _imported(source, rows, S_NS, facts)
+    return _imported(source, rows, S_NS, facts, None)
 
 
 def _imported(
@@ -70,6 +70,7 @@ def _imported(
     rows: Sequence[tuple[int | None, Mapping[str, Any]]],
     unit_ns: int,
     facts: Mapping[str, str],
+    unit: str | None,
 ) -> Imported:
     values = []
     for line, row in rows:
@@ -90,10 +91,18 @@ def _imported(
         "latency from publisher to subscriber",
         (Series("subscriber", intervals=Intervals(received_each, lost_each, maxima)),),
         verified=False,
+        period_ns=_period_ns(source, facts.get("Publishing rate")),
+        unit=unit,
         version=facts.get("Performance Test Version") or facts.get("perf_test_version"),
         facts=facts,
         doubts=(Doubt("intervals_only", doubt, "measure with rtmeter for every message's own"),),
     )
+
+
+def _period_ns(source: Source, rate: str | None) -> int | None:
+    """From the rate in Hz; a rate of zero is as fast as possible."""
+    hertz = 0.0 if rate is None else source.number(rate, "Publishing rate")
+    return round(S_NS / hertz) if hertz > 0 else None
 
 
 def _column(source: Source, names: Sequence[str], wanted: str, line: int) -> int:

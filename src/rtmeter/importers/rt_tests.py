@@ -6,10 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from rtmeter.importers.base import CUT, US, Imported, Series, Source, histogram, overflow_doubt
+from rtmeter.importers.base import CUT, US, Imported, Series, Source, histogram, machine_of
 from rtmeter.model import Doubt
 
 FILE_VERSION = 1
+_TIMES = ("start_time", "end_time")
 NEWER = "use a later rtmeter, or rt-tests 2.x"
 
 
@@ -30,12 +31,7 @@ def read_json(source: Source) -> Imported:
         )
     read = _oslat if tool == "oslat" else _cyclictest
     unit_ns = 1 if document.get("resolution_in_ns") == 1 else US
-    series: list[Series] = []
-    doubts: list[Doubt] = []
-    for name, thread in threads.items():
-        one, doubt = read(source, f"thread {name}", thread, command, unit_ns)
-        series.append(one)
-        doubts += doubt
+    series = [read(source, f"thread {name}", thread, command, unit_ns) for name, thread in threads.items()]
     quantity = "gap between two readings of a busy loop" if tool == "oslat" else "wake-up latency"
     return Imported(
         tool=tool,
@@ -44,14 +40,14 @@ def read_json(source: Source) -> Imported:
         verified=True,
         period_ns=None if tool == "oslat" else interval_ns(command),
         version=str(document.get("rt_test_version:", document.get("rt_test_version", ""))) or None,
-        facts={"command": command, **_system(document)},
-        doubts=tuple(doubts),
+        unit="ns" if unit_ns == 1 else "us",
+        machine=machine_of(document.get("sysinfo", {})),
+        facts={"command": command} | {key: str(document[key]) for key in _TIMES if key in document},
+        skips=tool == "cyclictest",
     )
 
 
-def _cyclictest(
-    source: Source, name: str, thread: Mapping[str, Any], command: str, unit_ns: int
-) -> tuple[Series, tuple[Doubt, ...]]:
+def _cyclictest(source: Source, name: str, thread: Mapping[str, Any], command: str, unit_ns: int) -> Series:
     cycles = source.count(thread.get("cycles"), f"cycles of {name}")
     bins = _bins(source, name, thread)
     if not bins and cycles:
@@ -63,16 +59,14 @@ def _cyclictest(
         unit_ns,
         name=name,
         total=cycles,
-        over_from=_option(command, "h", "histogram"),
+        over_from=_option(command, "h", "histogram") or _option(command, "H", "histofall"),
         smallest=source.count(thread.get("min"), f"min of {name}"),
         largest=source.count(thread.get("max"), f"max of {name}"),
     )
-    return Series(name, histogram=found), overflow_doubt(name, found.over, found.n)
+    return Series(name, histogram=found)
 
 
-def _oslat(
-    source: Source, name: str, thread: Mapping[str, Any], command: str, unit_ns: int
-) -> tuple[Series, tuple[Doubt, ...]]:
+def _oslat(source: Source, name: str, thread: Mapping[str, Any], command: str, unit_ns: int) -> Series:
     """Bin k holds what took from k - 1 to k microseconds, the last one all that took longer."""
     bins = {edge - 1: count for edge, count in _bins(source, name, thread).items()}
     largest = source.count(thread.get("max"), f"max of {name}") - 1
@@ -81,7 +75,7 @@ def _oslat(
     if largest > last:
         del bins[last]
     found = histogram(source, bins, US, name=name, total=total, over_from=last, largest=largest)
-    return Series(name, histogram=found), overflow_doubt(name, found.over, found.n)
+    return Series(name, histogram=found)
 
 
 def _bins(source: Source, name: str, thread: Mapping[str, Any]) -> dict[int, int]:
@@ -92,12 +86,6 @@ def _bins(source: Source, name: str, thread: Mapping[str, Any]) -> dict[int, int
         source.count(edge, f"bin of {name}"): source.count(count, f"bin {edge} of {name}")
         for edge, count in bins.items()
     }
-
-
-def _system(document: Mapping[str, Any]) -> dict[str, str]:
-    system = document.get("sysinfo", {})
-    facts = {key: str(system[key]) for key in ("nodename", "release", "version", "machine") if key in system}
-    return facts | {key: str(document[key]) for key in ("start_time", "end_time") if key in document}
 
 
 def read_histogram(source: Source) -> Imported:
@@ -120,7 +108,6 @@ def read_histogram(source: Source) -> Imported:
     if {len(counts) for counts in rows.values()} - {threads, threads + 1}:
         raise source.error("has rows of different length", field="histogram", remedy=CUT)
     series: list[Series] = []
-    doubts: list[Doubt] = []
     for thread in range(threads):
         name, bins = f"thread {thread}", {edge: counts[thread] for edge, counts in rows.items()}
         total = sum(bins.values()) + over[thread]
@@ -138,9 +125,9 @@ def read_histogram(source: Source) -> Imported:
             largest=most[thread],
         )
         series.append(Series(name, histogram=found))
-        doubts += overflow_doubt(name, found.over, found.n)
-    doubts.append(_UNIT)
-    return Imported("cyclictest", "wake-up latency", tuple(series), verified=True, doubts=tuple(doubts))
+    return Imported(
+        "cyclictest", "wake-up latency", tuple(series), verified=True, skips=True, doubts=(_UNIT,)
+    )
 
 
 _UNIT = Doubt(
@@ -151,10 +138,11 @@ _UNIT = Doubt(
 
 
 def interval_ns(command: str) -> int:
-    """The period of the first thread: ``-i``, 1 ms by default."""
+    """The period of all threads of a run with a histogram: ``-i``, 1 ms by default."""
     return (_option(command, "i", "interval") or 1000) * US
 
 
 def _option(command: str, short: str, long: str) -> int | None:
-    match = re.search(rf"(?:^|\s)(?:-{short}\s*|--{long}[= ])(\d+)", command)
-    return int(match[1]) if match else None
+    """The last number given for an option, also behind letters that take none: ``-mqi200``."""
+    found = re.findall(rf"(?<!\S)(?:-[mMNqrRsSuvx]*{short}\s*|--{long}[= ])(\d+)", command)
+    return int(found[-1]) if found else None

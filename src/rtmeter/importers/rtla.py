@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from rtmeter.importers.base import CUT, US, Imported, Series, Source, histogram, overflow_doubt
-from rtmeter.model import Doubt
+from rtmeter.importers.base import CUT, US, Imported, Series, Source, histogram
 
 _CONTEXTS = {"IRQ": "interrupt", "Thr": "thread", "Usr": "user thread", "CPU": "noise"}
 _UNITS = {"nanoseconds": 1, "microseconds": US}
@@ -46,7 +45,6 @@ def read(source: Source) -> Imported:
     edges = sorted(rows)
     width = _width(edges)
     series: list[Series] = []
-    doubts: list[Doubt] = []
     for column, label in enumerate(columns):
         name = _name(label)
         bins = {edge // width: source.count(rows[edge][column], f"bin {edge} of {name}") for edge in edges}
@@ -64,15 +62,14 @@ def read(source: Source) -> Imported:
             message = f"has {found.n:,} values, and its count is {counted[column]}"
             raise source.error(message, field=f"histogram of {name}", remedy=CUT)
         series.append(Series(name, histogram=found))
-        doubts += overflow_doubt(name, found.over, found.n)
     duration = re.search(r"^# Duration: (.*)$", source.text, re.MULTILINE)
     return Imported(
         f"rtla {tool}",
         "timer latency" if tool == "timerlat" else "noise in a period",
         tuple(series),
         verified=False,
+        unit=unit,
         facts={"duration": duration[1].strip()} if duration else {},
-        doubts=tuple(doubts),
     )
 
 

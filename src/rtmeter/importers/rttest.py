@@ -13,7 +13,7 @@ HEADER = "iteration timestamp latency minor_pagefaults major_pagefaults"
 def read(source: Source) -> Imported:
     """The file that ``rttest_write_results`` writes. Latencies are signed: early is negative. Its
     timestamps are multiples of the period, not stamps."""
-    lines = source.lines
+    lines = source.whole_lines
     if not lines or lines[0].split() != HEADER.split():
         found = lines[0] if lines else ""
         raise source.error("is not rttest's header", line=1, field="header", value=found, remedy=CUT)

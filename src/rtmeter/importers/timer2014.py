@@ -59,5 +59,6 @@ def read(source: Source) -> Imported:
         (Series(names[0], histogram=found),),
         verified=False,
         period_ns=int(timeout[1]) * US if timeout else None,
+        unit="us",
         facts={"loops": loops[1]} if loops else {},
     )

@@ -7,12 +7,12 @@ drops what lies beyond them.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 
 from rtmeter.importers.base import CUT, US, Imported, Series, Source, histogram
 from rtmeter.model import Doubt
-from rtmeter.statistics.histogram import Histogram
 
 HIST, TOP, SERIES = "latency,count", "latency,index", "idx,latency"
 BINS = 1000
@@ -31,24 +31,22 @@ def read_histogram(source: Source) -> Imported:
         raise source.error("has not one row a microsecond", field="latency", remedy=CUT)
     found = histogram(source, bins, US, name="histogram")
     beyond = len(bins) * US
-    message = "the tool drops values beyond its last bin"
-    doubts = [_ABSOLUTE]
     top = _beside(source)
-    if top is not None:
-        latest = [value for value in _largest(top) if value >= beyond]
-        found = Histogram(
-            found.lower_ns,
-            US,
-            found.counts,
-            over=len(latest),
-            over_from_ns=beyond,
-            below_ns=max(_largest(top)) + 1,
-        )
-        if len(latest) == len(_largest(top)):
-            doubts.append(Doubt("histogram_overflow", f"{message}, at least {len(latest)} of them", ""))
-    else:
-        hint = "put the file of the largest values beside it"
-        doubts.append(Doubt("histogram_overflow", f"{message}: how many is not known", hint))
+    latest = [] if top is None else [value for value in _largest(top) if value >= beyond]
+    dropped = top is None or len(latest) == len(_largest(top))
+    found = replace(
+        found,
+        over=len(latest),
+        over_from_ns=beyond,
+        below_ns=None if top is None else max(_largest(top)) // US * US + US,
+        dropped=dropped,
+    )
+    doubts = [_ABSOLUTE]
+    if dropped:
+        how_many = f"{len(latest)} of them are known" if latest else "how many is not known"
+        message = f"the tool drops values beyond its last bin: {how_many}"
+        hint = "" if latest else "put the file of the largest values beside it"
+        doubts.append(Doubt("histogram_overflow", message, hint))
     return _imported(Series("histogram", histogram=found), doubts)
 
 
@@ -83,7 +81,7 @@ def _beside(source: Source) -> Source | None:
 
 def _rows(source: Source, header: str) -> list[tuple[int, tuple[str, str]]]:
     """Line numbers and the two columns of each row."""
-    lines = source.lines
+    lines = source.whole_lines
     if not lines or lines[0].strip() != header:
         found = lines[0] if lines else ""
         raise source.error(f"is not the header {header}", line=1, field="header", value=found, remedy=CUT)

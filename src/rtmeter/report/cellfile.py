@@ -100,6 +100,7 @@ class Config(BaseModel):
     timeout_ns: Nanoseconds | None = None
     deadline_ns: Nanoseconds | None = None
     warm_up: int = Field(default=0, ge=0, lt=2**48)
+    quantity: str | None = None
     in_flight: str | None = None
 
 
@@ -112,7 +113,7 @@ class CellFile(_Part):
     status: Literal["complete", "interrupted", "failed"]
     valid: bool
     error: Failure | None = None
-    measurement: Measurement
+    measurement: Measurement | Literal["imported"]
     mode: Literal["one_shot", "periodic"] | None = None
     adapter: str
     server_adapter: str | None = None
@@ -128,6 +129,7 @@ class CellFile(_Part):
     counters: Facts
     grid: Facts
     adapter_facts: Facts
+    imported: Facts
     machine: Facts
     clock: Facts
     warnings: list[Doubt] = Field(default_factory=list)
@@ -142,7 +144,8 @@ class CellFile(_Part):
     def _has_its_times(self) -> Self:
         if self.measurement == "timer" and self.mode is None:
             raise ValueError("a timer cell needs a mode")
-        if self.tick_ns is None and self.status != "failed":
+        told = self.status == "failed" or self.measurement == "imported"
+        if self.tick_ns is None and not told:
             raise ValueError("the config has neither period_ns nor timeout_ns")
         return self
 
@@ -155,7 +158,7 @@ class CellFile(_Part):
     @property
     def meta(self) -> dict[str, Any]:
         """What rtmeter.statistics asks of a cell."""
-        keys = ("period_ns", "timeout_ns", "deadline_ns", "in_flight", "warm_up")
+        keys = ("period_ns", "timeout_ns", "deadline_ns", "in_flight", "warm_up", "quantity")
         about = {"measurement": self.measurement, "mode": self.mode}
         return about | {key: getattr(self.config, key) for key in keys}
 

@@ -85,6 +85,7 @@ def over_time(subject: Subject, time: Time, height: int) -> Spec:
     lost; above it, when releases were late, skipped or lost."""
     unit, seconds = ("h", 3600) if time.end_s >= 4 * 3600 else ("min", 60) if time.end_s >= 240 else ("s", 1)
     envelope = subject.series.envelope
+    assert envelope is not None
     misses = {"late": envelope.late, "skipped": envelope.skipped, "lost": envelope.lost}
     misses = {name: counts for name, counts in misses.items() if counts.any()}
     stretches = _stretches(envelope, misses, time, seconds)

@@ -12,7 +12,7 @@ from rtmeter.report.cellfile import CellFile
 _IN_EFFECT = {"lock_memory": "memory_locked"}
 """Settings that are read back under another name."""
 
-_NOT_CONDITIONS = {"measurement", "mode"}
+_NOT_CONDITIONS = {"measurement", "mode", "quantity"}
 
 _CAPABILITIES = {"measures", "drives", "option"}
 """What an adapter could do: no condition of what it did."""
@@ -39,6 +39,7 @@ def in_one_line(file: CellFile) -> list[str]:
     n = file.summary.counts.get("released", file.summary.counts.get("armed")) if file.summary else None
     parts = [
         f"{words.measurement(file.meta)} of {file.adapter}" + (f" ({adapter})" if adapter else ""),
+        f"imported from {file.imported['file']}" if "file" in file.imported else "",
         f"server {file.server_adapter}" if file.server_adapter not in (None, file.adapter) else "",
         f"{'timeout' if file.mode == 'one_shot' else 'every'} {words.setting('_ns', file.tick_ns)}",
         f"{n:,} releases" if n is not None else "",

@@ -69,11 +69,11 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One quantity of a cell: its envelope, the grid of its histograms, and its views by name
-    (``per_release``, ``as_served``), first the one that the envelope shows."""
+    """One quantity of a cell: its envelope (None of data without order), the grid of its histograms, and its
+    views by name (``per_release``, ``as_served``), first the one that the envelope shows."""
 
     quantity: Quantity
-    envelope: Envelope
+    envelope: Envelope | None
     grid: bins.Grid
     views: dict[str, View]
 

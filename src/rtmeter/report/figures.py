@@ -12,6 +12,7 @@ from rtmeter.model import ABSENT
 from rtmeter.report import charts, words
 from rtmeter.report.cellfile import CellFile
 from rtmeter.report.cells import Cell
+from rtmeter.report.counted import of_counted
 from rtmeter.report.data import Detail, Series, gather
 from rtmeter.report.grammar import Spec
 from rtmeter.rows import Samples
@@ -23,6 +24,7 @@ _PLOTTED = {
     "timer/one_shot": ("measured", "reported", "difference"),
     "roundtrip": ("response", "round_trip", "ping", "pong"),
     "cycle": ("completion", "cycle_delay", "request", "respond"),
+    "imported": ("latency",),
 }
 """The quantities that are plotted, the judged one first; the table shows all."""
 
@@ -78,6 +80,10 @@ def panels(cell: Cell, detail: Detail, all_quantities: bool) -> list[Panel]:
     """The panels of a cell with a file; none if it has no samples. Unreadable ones raise RtmeterError."""
     file, path = cell.file, cell.folder / store.SAMPLES
     assert file is not None
+    counted = store.load_counted(cell.folder)
+    if counted is not None:
+        series = of_counted(counted, judged_quantity(file.meta), detail)
+        return [_panel(file, series, None, detail)] if series else []
     if file.summary is None and not path.exists():
         return []
     samples = Samples(path)
@@ -91,6 +97,7 @@ def panels(cell: Cell, detail: Detail, all_quantities: bool) -> list[Panel]:
         found = [series for series in pool.map(gathered, [judged, *others]) if series is not None]
     if not found:
         return []
+    assert found[0].envelope is not None
     time = _time(samples, file, found[0].envelope.first_k)
     return [_panel(file, series, time, detail) for series in found]
 
@@ -104,7 +111,8 @@ def _deadline_ns(file: CellFile, quantity: Quantity) -> int | None:
     return file.deadline_ns if quantity.name in _WITH_DEADLINE else None
 
 
-def _panel(file: CellFile, series: Series, time: charts.Time, detail: Detail) -> Panel:
+def _panel(file: CellFile, series: Series, time: charts.Time | None, detail: Detail) -> Panel:
+    """The panel of a quantity; without ``time`` there is no order: nothing is drawn over time."""
     quantity = series.quantity
     subject = charts.Subject(series, _deadline_ns(file, quantity))
     judged = quantity == judged_quantity(file.meta)
@@ -116,11 +124,7 @@ def _panel(file: CellFile, series: Series, time: charts.Time, detail: Detail) ->
         view=words.VIEWS[name],
         n=view.n,
         figures=[
-            Figure(
-                "Over time",
-                "Least to greatest value of each stretch of time, their mean, and when releases missed",
-                charts.over_time(subject, time, height),
-            ),
+            *([_over_time(subject, time, height)] if time else []),
             Figure(
                 "Histogram",
                 "How many releases had which value; counts on a logarithmic axis",
@@ -135,7 +139,17 @@ def _panel(file: CellFile, series: Series, time: charts.Time, detail: Detail) ->
         largest=[
             Largest(k, float(time.of(k)), value_ns)
             for k, value_ns in zip(view.largest_k.tolist(), view.largest_ns.tolist(), strict=True)
-        ],
+        ]
+        if time
+        else [],
+    )
+
+
+def _over_time(subject: charts.Subject, time: charts.Time, height: int) -> Figure:
+    return Figure(
+        "Over time",
+        "Least to greatest value of each stretch of time, their mean, and when releases missed",
+        charts.over_time(subject, time, height),
     )
 
 

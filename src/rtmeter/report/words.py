@@ -39,6 +39,7 @@ MEASUREMENTS = {
     "timer/one_shot": "one-shot timer",
     "roundtrip": "round trip",
     "cycle": "request–respond cycle",
+    "imported": "data",
 }
 
 
@@ -48,7 +49,9 @@ def measurement(meta: Mapping[str, Any]) -> str:
 
 
 def quantity(meta: Mapping[str, Any], name: str) -> str:
-    """A quantity in words; one that is not known keeps its name."""
+    """A quantity in words; one that is not known keeps its name, and another tool's has that tool's."""
+    if meta.get("quantity"):
+        return str(meta["quantity"])
     return QUANTITIES.get(f"{meta['measurement']}/{name}") or QUANTITIES.get(name, name)
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from rtmeter.errors import RtmeterError
-from rtmeter.model import ABSENT, STATUS_NAMES, WARM_UP_FLAG
+from rtmeter.model import ABSENT, SERVED, STATUS_NAMES, WARM_UP_FLAG
 from rtmeter.samples.join import SERVER_STAMPS, ServerRows
 from rtmeter.samples.reader import Columns, LogReader
 
@@ -65,47 +65,73 @@ def write_parquet(client_log: Path | str, out: Path | str, server_log: Path | st
     return Recovery(rows, reader.missing, problems, reader.meta)
 
 
+def write_values(values: NDArray[np.int64], column: str, meta: Mapping[str, Any], out: Path) -> None:
+    """Writes a samples.parquet of releases from 0 on that were all served, with one column of values.
+
+    ``meta`` has measurement, mode, period_ns and warm_up.
+    """
+    with _Rows(out, [column], meta) as rows:
+        for first in range(0, len(values), ROW_GROUP_ROWS):
+            part = values[first : first + ROW_GROUP_ROWS]
+            columns = {column: part, "status": np.full(len(part), SERVED)}
+            rows.write(np.arange(first, first + len(part)), columns)
+
+
+class _Rows:
+    """A samples.parquet being written: columns of ``times``, and how many rows there are, of which
+    ``unknown`` have a status that is not known."""
+
+    def __init__(self, out: Path, times: list[str], meta: Mapping[str, Any]) -> None:
+        self.count = self.unknown = 0
+        self._times = times
+        fields = [("k", pa.int64()), *((name, pa.int64()) for name in times)]
+        fields += [("status", _STATUS), ("warm_up", pa.bool_())]
+        self._schema = pa.schema(fields, metadata={"rtmeter": json.dumps(_metadata(meta))})
+        # Times are nearly equidistant: their deltas take a third of the space and of the reading time.
+        encoding = dict.fromkeys(("k", *times), "DELTA_BINARY_PACKED")
+        self._writer = pq.ParquetWriter(
+            out,
+            self._schema,
+            compression="zstd",
+            compression_level=1,
+            use_dictionary=["status"],
+            column_encoding=encoding,
+        )
+
+    def write(self, k: NDArray[np.int64], columns: Columns) -> None:
+        """Adds rows: their k, the columns and ``status``."""
+        status = columns["status"]
+        alien = (status & 0x0F >= len(STATUS_NAMES)) | (status & ~_KNOWN_BITS != 0)
+        codes = pa.array((status & 0x0F).astype(np.int8), mask=alien)
+        arrays = [pa.array(k)]
+        arrays += [pa.array(columns[name], mask=columns[name] == ABSENT) for name in self._times]
+        arrays += [pa.DictionaryArray.from_arrays(codes, pa.array(STATUS_NAMES))]
+        arrays += [pa.array(status & WARM_UP_FLAG != 0)]
+        table = pa.Table.from_arrays(arrays, schema=self._schema)
+        self._writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
+        self.count += len(k)
+        self.unknown += int(alien.sum())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._writer.close()
+
+
 def _write(reader: LogReader, server: ServerRows | None, out: Path) -> tuple[int, int]:
     """Writes all rows; returns how many, and how many have an unknown status."""
     names = [name for name in reader.columns if name != "status"]
     roundtrip = reader.meta.get("measurement") == "roundtrip" and reader.meta.get("role") != "server"
     times = names + [name for name in SERVER_STAMPS if roundtrip]
-    schema = pa.schema(
-        [
-            ("k", pa.int64()),
-            *((name, pa.int64()) for name in times),
-            ("status", _STATUS),
-            ("warm_up", pa.bool_()),
-        ],
-        metadata={"rtmeter": json.dumps(_metadata(reader.meta))},
-    )
-    rows = unknown = 0
-    # Times are nearly equidistant: their deltas take a third of the space and of the reading time.
-    encoding = dict.fromkeys(("k", *times), "DELTA_BINARY_PACKED")
-    with pq.ParquetWriter(
-        out,
-        schema,
-        compression="zstd",
-        compression_level=1,
-        use_dictionary=["status"],
-        column_encoding=encoding,
-    ) as writer:
+    with _Rows(out, times, reader.meta) as rows:
         for k, columns in _row_groups(reader):
             if roundtrip:
                 columns |= (
                     server.take(k) if server else {name: np.full(len(k), ABSENT) for name in SERVER_STAMPS}
                 )
-            status = columns["status"]
-            alien = (status & 0x0F >= len(STATUS_NAMES)) | (status & ~_KNOWN_BITS != 0)
-            codes = pa.array((status & 0x0F).astype(np.int8), mask=alien)
-            arrays = [pa.array(k)]
-            arrays += [pa.array(columns[name], mask=columns[name] == ABSENT) for name in times]
-            arrays += [pa.DictionaryArray.from_arrays(codes, pa.array(STATUS_NAMES))]
-            arrays += [pa.array(status & WARM_UP_FLAG != 0)]
-            writer.write_table(pa.Table.from_arrays(arrays, schema=schema), row_group_size=ROW_GROUP_ROWS)
-            rows += len(k)
-            unknown += int(alien.sum())
-    return rows, unknown
+            rows.write(k, columns)
+    return rows.count, rows.unknown
 
 
 def _row_groups(reader: LogReader) -> Iterator[tuple[NDArray[np.int64], Columns]]:
@@ -127,6 +153,6 @@ def _joined(frames: list[tuple[int, Columns]]) -> tuple[NDArray[np.int64], Colum
     return k, {name: np.concatenate([columns[name] for _, columns in frames]) for name in frames[0][1]}
 
 
-def _metadata(meta: dict[str, Any]) -> dict[str, Any]:
+def _metadata(meta: Mapping[str, Any]) -> dict[str, Any]:
     own = {"format": "rtmeter-samples", "version": 1}
     return own | {key: meta.get(key) for key in ("measurement", "mode", "period_ns", "warm_up")}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from rtmeter.model import Finding, Requirement, Support
@@ -117,7 +118,9 @@ def _of_histogram(data: Histogram) -> list[Finding]:
     tail = data.largest(min(data.n // TAIL_SHARE, A_BLOCK * MOST_BLOCKS) + 1)
     if len(tail) > A_BLOCK:
         excess = float((tail[1:] - tail[0])[(len(tail) - 1) // 2])
-        findings += gates.quantisation(data.width_ns, excess / math.log(2))
+        coarse = gates.quantisation(data.width_ns, excess / math.log(2))
+        message = f"bins of {about(data.width_ns)} are coarse against the tail: few of them hold it"
+        findings += [replace(finding, message=message) for finding in coarse]
     top = data.largest(min(data.n // TAIL_SHARE, MOST_TAIL))
     return findings + gates.modes(second_mode(top, data.width_ns))
 

@@ -1,0 +1,296 @@
+"""`rtmeter import`: cells that the other commands take, and what is said of what the file does not hold."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from imported import DATA
+
+from rtmeter import store
+from rtmeter.cli import invoke
+from rtmeter.statistics.order import QUANTILES, quantile_index
+
+RTTEST = "iteration timestamp latency minor_pagefaults major_pagefaults"
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]):
+    """``run("import", file, code=0)``: the JSON that a command prints."""
+
+    def command(*words: object, code: int = 0) -> dict[str, Any]:
+        assert invoke([*map(str, words), "--json"]) == code
+        found = json.loads(capsys.readouterr().out)
+        assert isinstance(found, dict)
+        return found
+
+    return command
+
+
+def rttest(values: list[int] | np.ndarray, period: int = 1_000_000) -> str:
+    rows = [f"{i} {i * period} {value} 0 0" for i, value in enumerate(values)]
+    return "\n".join([RTTEST, *rows, ""])
+
+
+def hist2020(counts: dict[int, int]) -> str:
+    return "latency,count\n" + "".join(f"{us},{counts.get(us, 0)}\n" for us in range(1000))
+
+
+def test_each_thread_of_a_histogram_becomes_a_cell(tmp_path: Path, run) -> None:
+    found = run("import", DATA / "cyclictest.json", "--out", tmp_path / "out")
+    assert [cell["id"] for cell in found["cells"]] == ["cyclictest-thread-0", "cyclictest-thread-1"]
+    assert [folder.name for folder in store.find_cells(tmp_path / "out")] == [c["id"] for c in found["cells"]]
+    cell = store.load_cell(tmp_path / "out" / "cyclictest-thread-0")
+    assert cell["adapter_facts"] == {"middleware": "cyclictest", "middleware_version": "2.40"}
+    assert cell["machine"] == {
+        "hostname": "target",
+        "kernel": "6.18.0",
+        "kernel_version": "#1 SMP PREEMPT_DYNAMIC @0",
+        "architecture": "x86_64",
+    }
+    assert cell["config"] == {"period_ns": 500_000, "warm_up": 0, "quantity": "wake-up latency"}
+    about = cell["imported"]
+    assert (about["data"], about["unit"], about["period_from"]) == ("histogram", "us", "file")
+    assert about["facts"]["command"].startswith("cyclictest -q -t2 -i 500")
+    assert about["unknown"] == []
+    assert len(about["sha256"]) == 64
+    assert cell["summary"]["resolution_ns"] == 1000
+    assert cell["effective"] == cell["usage"] == {}
+
+
+def test_a_text_histogram_says_little_and_nothing_is_made_up(tmp_path: Path, run) -> None:
+    run("import", DATA / "cyclictest.hist", "--out", tmp_path / "out")
+    cell = store.load_cell(tmp_path / "out" / "cyclictest-thread-0")
+    assert cell["imported"]["unknown"] == ["version", "unit", "period", "machine", "options"]
+    assert cell["config"]["period_ns"] is None
+    assert cell["machine"] == {}
+    assert (cell["started"], cell["ended"]) == (None, None)
+    types = {warning["type"] for warning in cell["warnings"]}
+    assert types == {"histogram_overflow", "unit_assumed", "skips_unseen"}
+
+
+def test_the_default_place_is_that_of_the_machine_in_the_file(
+    tmp_path: Path, run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = Path(run("import", DATA / "cyclictest.json")["run"])
+    assert folder.parent == Path("results/target/import")
+    assert Path(run("import", DATA / "cyclictest.hist")["run"]).parent.parent.name == "unknown-machine"
+    assert json.loads((folder / "run.json").read_text())["cells"] == [
+        "cyclictest-thread-0",
+        "cyclictest-thread-1",
+    ]
+
+
+def test_values_in_order_become_samples(tmp_path: Path, run, write) -> None:
+    values = np.random.default_rng(1).integers(-5_000, 90_000, 3000)
+    found = run("import", write(rttest(values), "loop.txt"), "--out", tmp_path / "out")
+    (cell,) = found["cells"]
+    view, ordered = cell["quantities"]["latency"]["per_release"], np.sort(values)
+    for name, *share in QUANTILES:
+        assert view[name] == ordered[quantile_index(3000, *share)]
+    assert (view["n"], view["min_ns"], view["max_ns"]) == (3000, ordered[0], ordered[-1])
+    assert view["max_at_k"] == values.argmax()
+    (chunk,) = store.chunks(tmp_path / "out" / "loop")()
+    assert np.array_equal(chunk["latency_ns"], values)
+    verdict = run("verdict", tmp_path / "out", "--deadline", "1ms")
+    assert verdict["support"]["return_level"] is not None  # the order was looked at
+
+
+def test_drift_in_imported_samples_is_refused_like_any(tmp_path: Path, run, write) -> None:
+    jitter = np.random.default_rng(2).exponential(10_000, 20_000)
+    drifting = (jitter + 20 * np.arange(20_000)).astype(int)
+    run("import", write(rttest(drifting)), "--out", tmp_path / "out")
+    verdict = run("verdict", tmp_path / "out", "--deadline", "1ms", "--miss-ratio", "1%", code=3)
+    assert "drift" in {finding["type"] for finding in verdict["support"]["findings"]}
+
+
+def test_a_series_without_a_period_asks_for_it(tmp_path: Path, run, write) -> None:
+    file = write("idx,latency\n0,5100\n1,4900\n")
+    error = run("import", file, "--out", tmp_path / "out", code=1)["error"]
+    assert error["field"] == "--period" and "--period 1ms" in error["remedy"]
+    assert not (tmp_path / "out").exists()
+    run("import", file, "--out", tmp_path / "out", "--period", "10ms")
+    cell = store.load_cell(tmp_path / "out" / "file")
+    assert (cell["config"]["period_ns"], cell["imported"]["period_from"]) == (10_000_000, "--period")
+    assert "period" in cell["imported"]["unknown"]
+
+
+def test_another_period_than_the_files_is_refused(tmp_path: Path, run) -> None:
+    error = run("import", DATA / "cyclictest.json", "--period", "1ms", "--out", tmp_path / "o", code=1)[
+        "error"
+    ]
+    assert (error["field"], error["value"]) == ("--period", "1ms")
+    assert "500us" in error["message"]
+
+
+def test_nothing_is_written_if_one_file_cannot_be_read(tmp_path: Path, run, write) -> None:
+    bad = write("hello\n")
+    error = run("import", DATA / "cyclictest.json", bad, "--out", tmp_path / "out", code=1)["error"]
+    assert error["where"] == str(bad)
+    assert not (tmp_path / "out").exists()
+
+
+def test_two_files_of_one_name_are_told_apart_by_the_user(tmp_path: Path, run, write) -> None:
+    (tmp_path / "a").mkdir()
+    first, second = write(rttest([1, 2, 3])), write(rttest([1, 2, 3]), "a/file.txt")
+    error = run("import", first, second, "--out", tmp_path / "out", code=1)["error"]
+    assert "second cell file" in error["message"] and error["where"] == str(second)
+
+
+def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path, run) -> None:
+    (tmp_path / "notes.txt").touch()
+    error = run("import", DATA / "oslat.json", "--out", tmp_path, code=1)["error"]
+    assert error["field"] == "--out"
+
+
+def test_bad_options_are_named(run) -> None:
+    for option, value in (("--period", "often"), ("--deadline", "1"), ("--format", "excel")):
+        error = run("import", DATA / "oslat.json", option, value, code=1)["error"]
+        assert error["field"] in (option, option.removeprefix("--"))
+        assert error["remedy"]
+
+
+# What verdicts say of data without order.
+
+
+@pytest.mark.parametrize(
+    ("deadline", "ratio", "code", "words"),
+    [
+        ("3ms", None, 0, "0 of 2,000"),
+        ("1ms", None, 2, "at least 1 of 2,000"),
+        ("2823us", "1%", 0, "a histogram has no order"),
+        ("1ms", "5%", 0, "at most 3 of 2,000"),
+        ("1ms", "0.2%", 3, "between 1 and 3 of 2,000"),
+        ("2821500ns", None, 3, "between 0 and 3 of 2,000"),
+        ("10us", "5%", 2, "at least"),
+    ],
+)
+def test_a_histogram_is_judged_by_what_it_allows(
+    deadline: str, ratio: str | None, code: int, words: str, tmp_path: Path, run
+) -> None:
+    run("import", DATA / "cyclictest.json", "--out", tmp_path / "out")
+    asked = ["--deadline", deadline, *(["--miss-ratio", ratio] if ratio else [])]
+    verdict = run("verdict", tmp_path / "out" / "cyclictest-thread-0", *asked, code=code)
+    assert words in verdict["reason"]
+    assert verdict["support"]["findings"][0]["type"] == "no_order"
+
+
+def test_a_hard_deadline_needs_the_order(tmp_path: Path, run) -> None:
+    run("import", DATA / "cyclictest.json", "--out", tmp_path / "out")
+    folder = tmp_path / "out" / "cyclictest-thread-0"
+    verdict = run("verdict", folder, "--deadline", "10ms", "--class", "hard", code=3)
+    assert "order of the releases is not known" in verdict["reason"]
+
+
+def test_import_judges_if_it_is_asked_to(tmp_path: Path, run) -> None:
+    found = run("import", DATA / "cyclictest.json", "--deadline", "1ms", "--out", tmp_path / "out", code=2)
+    assert [cell["verdict"]["outcome"] for cell in found["cells"]] == ["fail", "fail"]
+    stored = store.load_cell(tmp_path / "out" / "cyclictest-thread-0")
+    assert stored["verdict"]["outcome"] == "fail"
+    again = run("verdict", tmp_path / "out", code=2)  # by its own requirement
+    assert [verdict["outcome"] for verdict in again["cells"]] == ["fail", "fail"]
+
+
+def test_what_a_tool_dropped_never_passes(tmp_path: Path, run, write) -> None:
+    run("import", write(hist2020({3: 100_000}), "hist.csv"), "--out", tmp_path / "out")
+    for more in ([], ["--miss-ratio", "10%"]):
+        verdict = run("verdict", tmp_path / "out", "--deadline", "2ms", *more, code=3)
+        assert "how many is not known" in verdict["reason"]
+
+
+def test_maxima_of_intervals(tmp_path: Path, run, write) -> None:
+    results = [
+        {"num_samples_received": 1000, "num_samples_lost": 0, "latency_min": 1e-5, "latency_max": worst}
+        for worst in (1e-4, 2e-4, 9e-4)
+    ]
+    file = write(json.dumps({"perf_test_version": "2.1", "analysis_results": results}), "perf.json")
+    run("import", file, "--out", tmp_path / "out")
+    verdict = run("verdict", tmp_path / "out", "--deadline", "1ms", "--miss-ratio", "1%")
+    assert "of each interval only the latest value is known" in verdict["reason"]
+    verdict = run("verdict", tmp_path / "out", "--deadline", "500us", "--miss-ratio", "1%", code=3)
+    assert "between 1 and 1,000 of 3,000" in verdict["reason"]
+    cell = store.load_cell(tmp_path / "out" / "perf")
+    assert cell["imported"]["data"] == "intervals"
+    assert cell["summary"]["quantities"]["latency"]["per_release"]["max_ns"] == 900_000
+
+
+# Data at their edges.
+
+
+def test_all_lost(tmp_path: Path, run, write) -> None:
+    result = {"num_samples_received": 0, "num_samples_lost": 50, "latency_min": 1e9, "latency_max": -1e9}
+    file = write(json.dumps({"analysis_results": [result, result]}), "perf.json")
+    found = run("import", file, "--out", tmp_path / "out", "--deadline", "1ms", code=2)
+    (cell,) = found["cells"]
+    assert (cell["verdict"]["misses"], cell["verdict"]["lost"]) == (100, 100)
+    assert cell["quantities"]["latency"]["per_release"]["p50_ns"] == "lost"
+
+
+def test_nothing_measured(tmp_path: Path, run, write) -> None:
+    thread = {"histogram": {}, "cycles": 0, "min": 1_000_000, "max": 0, "avg": 0.0}
+    document = {"file_version": 1, "cmdline:": "cyclictest -h 100 -l 0", "thread": {"0": thread}}
+    found = run("import", write(json.dumps(document)), "--out", tmp_path / "out", "--deadline", "1ms", code=3)
+    assert found["cells"][0]["verdict"]["reason"].endswith("nothing was measured")
+    assert invoke(["report", str(tmp_path / "out")]) == 0
+
+
+def test_three_samples(tmp_path: Path, run, write) -> None:
+    run("import", write(rttest([5, 7, 9])), "--out", tmp_path / "out")
+    verdict = run("verdict", tmp_path / "out", "--deadline", "1ms", "--miss-ratio", "1e-3", code=3)
+    assert verdict["n"] == 3
+    run("import", write(hist2020({3: 2, 7: 1}), "h.csv"), "--out", tmp_path / "hist")
+    assert run("verdict", tmp_path / "hist", "--deadline", "1ms", code=3)["n"] == 3
+
+
+def test_constant_data(tmp_path: Path, run, write) -> None:
+    run("import", write(rttest([7_500] * 5000)), "--out", tmp_path / "out")
+    verdict = run("verdict", tmp_path / "out", "--deadline", "1ms", "--class", "hard", code=3)
+    assert "constant" in {finding["type"] for finding in verdict["support"]["findings"]}
+
+
+def test_one_enormous_outlier(tmp_path: Path, run, write) -> None:
+    values = np.random.default_rng(3).integers(10_000, 90_000, 3000)
+    values[1234] = 40 * 10**9
+    found = run("import", write(rttest(values)), "--out", tmp_path / "out", "--deadline", "1ms", code=2)
+    (cell,) = found["cells"]
+    assert cell["verdict"]["misses"] == 1
+    assert (cell["quantities"]["latency"]["per_release"]["max_at_k"]) == 1234
+    thread = {"histogram": {"10": 5000}, "cycles": 5001, "min": 10, "max": 40_000_000, "avg": 20.0}
+    document = {"file_version": 1, "cmdline:": "cyclictest -h 100 -i 1000", "thread": {"0": thread}}
+    file = write(json.dumps(document), "outlier.json")
+    found = run("import", file, "--out", tmp_path / "hist", "--deadline", "1ms", code=2)
+    assert found["cells"][0]["quantities"]["latency"]["per_release"]["max_ns"] == 40 * 10**9
+
+
+# The other commands.
+
+
+def test_summaries_and_reports_take_imported_cells(
+    tmp_path: Path, run, write, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run("import", DATA / "cyclictest.json", "--deadline", "3ms", "--out", tmp_path / "all" / "hist")
+    run("import", write(rttest([5, 7, 9])), "--out", tmp_path / "all" / "series")
+    result = {"num_samples_received": 9, "num_samples_lost": 0, "latency_min": 1e-5, "latency_max": 1e-4}
+    file = write(json.dumps({"analysis_results": [result]}), "perf.json")
+    run("import", file, "--out", tmp_path / "all" / "intervals")
+    assert len(run("summary", tmp_path / "all")["cells"]) == 4
+    assert invoke(["summary", str(tmp_path / "all")]) == 0
+    shown = capsys.readouterr().out
+    assert "not stated by the file: version, unit, machine, options" in shown
+    assert "cyclictest -q -t2 -i 500" in shown
+    assert invoke(["report", str(tmp_path / "all")]) == 0
+    page = (tmp_path / "all" / "report.html").read_text()
+    assert "imported from cyclictest.json" in page
+    assert page.count("figcaption><b>Complementary CDF") == 3  # two histograms and the series
+    assert page.count("figcaption><b>Over time") == 1
+
+
+def test_a_damaged_histogram_is_said(tmp_path: Path, run) -> None:
+    run("import", DATA / "oslat.json", "--out", tmp_path / "out")
+    (tmp_path / "out" / "oslat" / "histogram.parquet").write_bytes(b"junk")
+    error = run("verdict", tmp_path / "out", "--deadline", "1ms", code=1)["error"]
+    assert error["where"].endswith("histogram.parquet") and "import" in error["remedy"]
