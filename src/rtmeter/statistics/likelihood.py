@@ -33,7 +33,7 @@ PRECISION = 1e-3
 STENCIL = 1e-4
 """Distance of the points that derivatives are taken from; less next to what is impossible."""
 
-FRACTIONS = np.append(0.0, 0.5 ** np.arange(12))
+FRACTIONS = np.append(0.0, 0.25 ** np.arange(6))
 """Of Newton's step: those that are looked at, all at once."""
 
 NEARBY = 0.1 * 2.0 ** np.arange(8)
@@ -112,16 +112,18 @@ def interval(nll: NegativeLogLikelihood, best: Fit, index: int, confidence: floa
     """The values of the parameter at ``index`` whose profile likelihood is not below the maximum by more
     than chi2(confidence) / 2; infinite where it does not come down so far."""
     drop = math.sqrt(float(chdtri(1, 1 - confidence)) / 2)
-    variance = float(np.linalg.pinv(best.curvature)[index, index])
-    first = min(max(math.sqrt(2 * max(variance, 0.0)) * drop, SMALLEST_REACH), LARGEST_REACH)
+    free = np.delete(best.at, index)
+    covariance = np.linalg.pinv(best.curvature)
+    variance = max(float(covariance[index, index]), 1e-12)
+    first = min(max(math.sqrt(2 * variance) * drop, SMALLEST_REACH), LARGEST_REACH)
 
     def end(sign: int) -> float:
-        free = np.delete(best.at, index)
+        slope = sign * np.delete(covariance[index], index) / variance
 
         def excess(reach: float) -> float:
-            nonlocal free
-            found = _profile(nll, index, float(best.at[index]) + sign * reach, free)
-            free = found.at
+            nonlocal slope
+            found = _profile(nll, index, float(best.at[index]) + sign * reach, free + reach * slope)
+            slope = (found.at - free) / reach
             return math.sqrt(max(found.value - best.value, 0.0)) - drop
 
         reach = _crossing(excess, -drop, first)

@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.fft import rfft
 
 from rtmeter.statistics.clusters import Indices
 from rtmeter.statistics.trend import Floats
@@ -111,9 +112,9 @@ def _strengths(late: Indices, n: int) -> tuple[Floats, Floats]:
     """R at numbers of cycles a run a quarter apart (so that no peak falls between two of them), from
     FEWEST_CYCLES on; events of a run longer than the window are binned, which hides short periods."""
     size = n if n <= WINDOW else WINDOW
-    counts = np.bincount(late if size == n else late * size // n, minlength=size)
+    counts = np.bincount(late if size == n else late * size // n, minlength=size).astype(np.float32)
     padded = 4 << (size - 1).bit_length()
-    spectrum = np.asarray(np.abs(np.fft.rfft(counts, padded)) / len(late), dtype=np.float64)
+    spectrum = np.asarray(np.abs(rfft(counts, padded)) / len(late), dtype=np.float64)
     cycles = np.arange(len(spectrum), dtype=np.float64) * (size / padded)
     wanted = cycles >= FEWEST_CYCLES
     return spectrum[wanted], cycles[wanted]
