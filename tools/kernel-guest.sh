@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# Boots one of Debian's kernels in QEMU (software emulation: meaningless for timing) and runs a command in it:
+#   kernel-guest.sh rt|ordinary OUT COMMAND...
+# The guest sees this machine's files read-only, with its own changes in memory; OUT, a folder of this
+# machine, is /out there and can be written. The command runs as root in the current folder. The exit code is the
+# command's; 124 if the guest did not end within LIMIT_S seconds (default 900), 125 if it did not run it.
+set -euo pipefail
+fail() {
+  echo "kernel-guest.sh: $1" >&2
+  exit 125
+}
+[[ $# -ge 3 ]] || fail "usage: kernel-guest.sh rt|ordinary OUT COMMAND..."
+case $1 in
+  rt) meta=linux-image-rt-amd64 ;;
+  ordinary) meta=linux-image-amd64 ;;
+  *) fail "no such kernel: '$1'; choose rt or ordinary" ;;
+esac
+store=$(cd "$(dirname "$0")/.." && pwd)/build/kernel/$1
+mkdir -p "$2" "$store"
+out=$(cd "$2" && pwd)
+shift 2
+
+# --- The kernel: downloaded and unpacked once ---
+
+if [[ ! -d $store/tree ]]; then
+  package=$(apt-cache depends "$meta" 2>/dev/null | awk '/Depends: linux-image/ { print $2; exit }')
+  [[ -n $package ]] || fail "apt knows no $meta: run apt-get update on a Debian machine"
+  echo "kernel-guest.sh: unpacking $package" >&2
+  rm -rf "${store:?}"/*
+  (cd "$store" && apt-get download -qq -o APT::Sandbox::User=root "$package" >&2) || fail "cannot download $package"
+  dpkg -x "$store"/*.deb "$store/part" && rm "$store"/*.deb
+  depmod -b "$store/part" "$(basename "$store"/part/lib/modules/*)"
+  mv "$store/part" "$store/tree"
+fi
+version=$(basename "$store"/tree/lib/modules/*)
+
+# --- Its first file system: again when this script has changed ---
+
+if [[ ! $store/initrd -nt $0 ]]; then
+  first=$store/initrd.tree
+  rm -rf "$first"
+  mkdir -p "$first"/{bin,dev,proc,sys,lower,upper,root,modules}
+  cp /bin/busybox "$first/bin/"
+  for wanted in virtio_pci 9pnet_virtio 9p overlay; do
+    modprobe -d "$store/tree" -S "$version" --show-depends "$wanted"
+  done | awk '$1 == "insmod" { print $2 }' | awk '!seen[$0]++' | while read -r module; do
+    cp "$module" "$first/modules/"
+    basename "$module"
+  done >"$first/modules/order"
+  echo "$store/tree/lib/modules" >"$first/modules/folder"
+  cat >"$first/init" <<'INIT'
+#!/bin/busybox sh
+b=/bin/busybox
+$b mount -t proc proc /proc
+$b mount -t sysfs sys /sys
+$b mount -t devtmpfs dev /dev
+while read -r module; do $b insmod /modules/$module; done </modules/order
+share() { $b mount -t 9p -o trans=virtio,version=9p2000.L,msize=262144,$1 $2 $3; }
+share ro,cache=loose host /lower
+$b mount -t tmpfs tmpfs /upper && $b mkdir /upper/changes /upper/work
+$b mount -t overlay -o lowerdir=/lower,upperdir=/upper/changes,workdir=/upper/work overlay /root
+$b mkdir -p /root/out /root/lib/modules
+share rw,cache=none out /root/out
+$b mount --bind "/root$($b cat /modules/folder)" /root/lib/modules
+$b mount -t proc proc /root/proc
+$b mount -t sysfs sys /root/sys
+$b mount -t devtmpfs dev /root/dev
+$b mkdir -p /root/dev/pts /root/dev/shm
+$b mount -t devpts devpts /root/dev/pts
+for folder in dev/shm tmp run; do $b mount -t tmpfs tmpfs /root/$folder; done
+$b mount -t debugfs debugfs /root/sys/kernel/debug
+$b mount -t tracefs tracefs /root/sys/kernel/tracing
+$b mount -t cgroup2 cgroup2 /root/sys/fs/cgroup
+$b chroot /root ip link set lo up
+$b chroot /root /bin/bash /out/.command >/root/out/.output 2>&1
+echo $? >/root/out/.exit
+$b sync
+$b poweroff -f
+INIT
+  chmod +x "$first/init"
+  (cd "$first" && find . | cpio --quiet -o -H newc | gzip -1) >"$store/initrd.part"
+  mv "$store/initrd.part" "$store/initrd"
+fi
+
+# --- The command, and the machine that runs it ---
+
+rm -f "$out"/.{command,output,exit,console}
+{
+  echo "export HOME=/tmp PATH=$PATH LANG=C.UTF-8 PYTHONDONTWRITEBYTECODE=1"
+  printf 'cd %q && %s\n' "$PWD" "$(printf '%q ' "$@")"
+} >"$out/.command"
+status=0
+timeout --kill-after=5 "${LIMIT_S:-900}" qemu-system-x86_64 \
+  -machine q35 -accel tcg,thread=multi -cpu max -smp 2 -m "${MEMORY:-2G}" \
+  -nodefaults -no-reboot -display none -serial "file:$out/.console" \
+  -kernel "$store/tree/boot/vmlinuz-$version" -initrd "$store/initrd" \
+  -append "console=ttyS0 quiet panic=1 ${APPEND:-}" \
+  -virtfs local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap \
+  -virtfs "local,path=$out,mount_tag=out,security_model=none" </dev/null || status=$?
+[[ ! -f $out/.output ]] || cat "$out/.output"
+[[ $status -ne 124 && $status -ne 137 ]] || { echo "kernel-guest.sh: stopped after ${LIMIT_S:-900} s" >&2; exit 124; }
+[[ -f $out/.exit ]] || { tail -n 20 "$out/.console" >&2 2>/dev/null; fail "the guest did not get so far"; }
+exit "$(cat "$out/.exit")"
