@@ -86,6 +86,8 @@ void Posix::describe_static(rtmeter::Sink& sink) {
   sink.put("option.address",
            "udp: IP[:port] where the server listens, 127.0.0.1 and a free port by default; unix: its path or "
            "@name, @rtmeter-SESSION by default");
+  sink.put("option.dscp", "udp: the field DSCP of what is sent, 0 to 63, for switches that heed it");
+  sink.put("option.priority", "udp: SO_PRIORITY of what is sent, 0 to 15, for this machine's qdiscs");
   sink.put("option.endpoint", "client: the server's endpoint, as the server's ready line gives it");
 }
 

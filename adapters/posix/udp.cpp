@@ -1,6 +1,9 @@
 // Round trip over UDP, to any address.
 #include <netinet/in.h>
 
+#include <charconv>
+#include <optional>
+
 #include "datagrams.hpp"
 
 namespace rtmeter_posix {
@@ -30,9 +33,71 @@ Endpoint endpoint_of(const rtm_run& run) {
   return {field, server};
 }
 
+// The option as a whole number from 0 to `most`; nothing if it is not given.
+std::optional<int> number_option(const rtm_run& run, const char* key, int most, const std::string& remedy) {
+  const std::string text = rtmeter::option_or(run, key, "");
+  if (text.empty()) return std::nullopt;
+  int number = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < 0 || number > most)
+    throw rtmeter::SetupError(std::string("option ") + key, text,
+                              "this is not a number from 0 to " + std::to_string(most), remedy);
+  return number;
+}
+
+int read_back(int socket_fd, int level, int option) {
+  int value = -1;
+  socklen_t length = sizeof value;
+  getsockopt(socket_fd, level, option, &value, &length);
+  return value;
+}
+
+// Sets a socket option and reads it back; the error names the adapter's option `key`, given as `asked`.
+void set_and_check(int socket_fd, int level, int option, int value, const char* key, int asked,
+                   const std::string& remedy) {
+  const std::string field = std::string("option ") + key;
+  if (setsockopt(socket_fd, level, option, &value, sizeof value) != 0)
+    throw system_error(field, std::to_string(asked), "setsockopt", remedy);
+  if (const int found = read_back(socket_fd, level, option); found != value)
+    throw rtmeter::SetupError(field, std::to_string(asked),
+                              "was set but reads back as " + std::to_string(found), remedy);
+}
+
+// How the network is asked to treat what a socket sends: the field DSCP of its packets (RFC 2474), and
+// their priority in this machine's queueing disciplines (SO_PRIORITY).
+class TrafficClass {
+ public:
+  TrafficClass(const rtm_run& run, int family)
+      : dscp_(number_option(run, "dscp", 63, "give e.g. dscp=46 (expedited forwarding)")),
+        priority_(number_option(run, "priority", 15, "give e.g. priority=6")),
+        level_(family == AF_INET6 ? IPPROTO_IPV6 : IPPROTO_IP),
+        option_(family == AF_INET6 ? IPV6_TCLASS : IP_TOS) {}
+
+  // DSCP first: for IPv4 it also sets the priority, to one that the kernel derives from it.
+  void apply_to(int socket_fd) const {
+    if (dscp_) set_and_check(socket_fd, level_, option_, *dscp_ << kEcnBits, "dscp", *dscp_, "leave it out");
+    if (priority_)
+      set_and_check(socket_fd, SOL_SOCKET, SO_PRIORITY, *priority_, "priority", *priority_,
+                    "more than 6 needs root or CAP_NET_ADMIN");
+  }
+  // What is in effect, asked for or not.
+  void describe(int socket_fd, rtmeter::Sink& sink) const {
+    sink.put("qos.dscp", std::to_string(read_back(socket_fd, level_, option_) >> kEcnBits));
+    sink.put("qos.priority", std::to_string(read_back(socket_fd, SOL_SOCKET, SO_PRIORITY)));
+  }
+
+ private:
+  static constexpr int kEcnBits = 2;  // the low bits of the byte that DSCP is in
+
+  const std::optional<int> dscp_, priority_;
+  const int level_, option_;
+};
+
 class Udp final : public Datagrams {
  public:
-  Udp(const rtm_run& run, const Endpoint& endpoint) : Datagrams(run, endpoint.address.family()) {
+  Udp(const rtm_run& run, const Endpoint& endpoint)
+      : Datagrams(run, endpoint.address.family()), traffic_class_(run, endpoint.address.family()) {
+    traffic_class_.apply_to(socket_fd());
     const std::string remedy =
         "choose an address of this machine (ip address) and a free port, or leave them out";
     if (is_server())
@@ -45,7 +110,11 @@ class Udp final : public Datagrams {
   void describe(rtmeter::Sink& sink) const override {
     Datagrams::describe(sink);
     sink.put("qos.reliability", "best_effort");
+    traffic_class_.describe(socket_fd(), sink);
   }
+
+ private:
+  const TrafficClass traffic_class_;
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 // UDP and Unix datagrams: addresses, limits, and strangers who send to the same socket.
 #include <arpa/inet.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -96,6 +97,62 @@ TEST(Udp, CarriesUpToItsLimitAndNamesIt) {
   EXPECT_STREQ(refused.error().field, "payload_bytes");
   EXPECT_STREQ(refused.error().value, "65484");
   EXPECT_NE(std::string(refused.error().message).find("65483"), std::string::npos);
+}
+
+TEST(Udp, ClassOfTrafficIsSetAndReadBack) {
+  for (const char* address : {"127.0.0.1", "::1"}) {
+    Asked asked = asked_roundtrip(RTM_ROLE_SERVER, "udp");
+    asked.options.emplace_back("address", address);
+    asked.options.emplace_back("dscp", "46");
+    asked.options.emplace_back("priority", "5");
+    const Instance instance(asked);
+    if (!instance.started() && std::string(address) == "::1") GTEST_SKIP() << "no IPv6 here";
+    ASSERT_TRUE(instance.started()) << instance.error().message;
+    EXPECT_EQ(instance.described().at("qos.dscp"), "46");
+    EXPECT_EQ(instance.described().at("qos.priority"), "5");
+  }
+  const Instance plain(asked_roundtrip(RTM_ROLE_SERVER, "udp"));
+  EXPECT_EQ(plain.described().at("qos.dscp"), "0");
+  EXPECT_EQ(plain.described().at("qos.priority"), "0");
+}
+
+TEST(Udp, PacketsCarryTheirDscp) {
+  const Fd receiver(socket(AF_INET, SOCK_DGRAM, 0));
+  Address here = ip_address("127.0.0.1:0", "here");
+  ASSERT_EQ(bind(receiver.get(), here.get(), here.length), 0);
+  const int on = 1;
+  ASSERT_EQ(setsockopt(receiver.get(), IPPROTO_IP, IP_RECVTOS, &on, sizeof on), 0);
+  Asked asked = asked_roundtrip(RTM_ROLE_CLIENT, "udp");
+  asked.options.emplace_back("endpoint", to_string(bound_address(receiver.get())));
+  asked.options.emplace_back("dscp", "46");
+  EchoClient client(asked);
+  ASSERT_TRUE(client.instance().started()) << client.instance().error().message;
+  ASSERT_EQ(client.send(1, 100), 0);
+  char data[2048], control[64];
+  iovec part{data, sizeof data};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  ASSERT_GT(recvmsg(receiver.get(), &message, 0), 0);
+  const cmsghdr* tos = CMSG_FIRSTHDR(&message);
+  ASSERT_NE(tos, nullptr);
+  ASSERT_EQ(tos->cmsg_type, IP_TOS);
+  EXPECT_EQ(*CMSG_DATA(tos) >> 2, 46);
+}
+
+TEST(Udp, ClassOfTrafficThatIsNoneIsRefused) {
+  for (const Options& given : {Options{{"dscp", "64"}}, Options{{"dscp", "-1"}}, Options{{"dscp", "ef"}},
+                               Options{{"priority", "16"}}, Options{{"priority", "6 "}}}) {
+    Asked asked = asked_roundtrip(RTM_ROLE_SERVER, "udp");
+    asked.options.insert(asked.options.end(), given.begin(), given.end());
+    const Instance refused(asked);
+    ASSERT_FALSE(refused.started());
+    EXPECT_EQ(refused.error().field, "option " + given[0].first);
+    EXPECT_EQ(refused.error().value, given[0].second);
+    EXPECT_NE(std::string(refused.error().remedy), "");
+  }
 }
 
 TEST(Udp, IsNotReliable) {
