@@ -40,6 +40,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason=f"full test only: {what}"))
 
 
+@pytest.fixture(autouse=True, scope="session")
+def own_state(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Lock and journal of the tests, so that they neither wait for a real run nor undo what it set."""
+    os.environ["RTMETER_STATE_DIR"] = str(tmp_path_factory.mktemp("state"))
+
+
 @pytest.fixture
 def sized(request: pytest.FixtureRequest) -> Callable[..., int]:
     """``sized("kills", reduced=5, full=100)``: the size to run at, noting what was reduced."""

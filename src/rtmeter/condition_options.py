@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    WithJsonSchema,
+    model_validator,
+)
 
-from rtmeter import values
-from rtmeter.option_types import Cpus, Duration
+from rtmeter import option_types, values
 from rtmeter.strain_options import Load, Traffic
 
 _THROTTLING_REMEDY = "write off, or the time per second that real-time tasks may take, e.g. 950ms"
@@ -29,6 +36,9 @@ Throttling = Annotated[
     str, BeforeValidator(_throttling), WithJsonSchema({"type": ["string", "boolean"]}, mode="validation")
 ]
 Priority = Annotated[int, Field(ge=1, le=99)]
+Cpus = Annotated[option_types.Cpus, PlainSerializer(values.format_cpus)]
+Duration = Annotated[option_types.Duration, PlainSerializer(values.format_duration)]
+"""Stored as they are written, for the settings are made from what is stored of them."""
 
 
 class SystemSettings(BaseModel):

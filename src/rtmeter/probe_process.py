@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,13 @@ class ProbeProcess:
     It ends by itself when the front dies: it watches the pipe that is its standard input.
     """
 
-    def __init__(self, probe: Probe, config: dict[str, Any], folder: Path) -> None:
-        """Starts it. ``config`` is whole (spec/probe.md); its role names the config file in ``folder``."""
+    def __init__(
+        self, probe: Probe, config: dict[str, Any], folder: Path, through: Sequence[str] = ()
+    ) -> None:
+        """Starts it, behind the command ``through``, which becomes the probe.
+
+        ``config`` is whole (spec/probe.md); its role names the config file in ``folder``.
+        """
         self.probe, self.role = probe, str(config["role"])
         self.events: list[dict[str, Any]] = []
         self.malformed = 0
@@ -36,7 +42,7 @@ class ProbeProcess:
         with (folder / "probe.stderr").open("ab") as stderr:
             try:
                 self._popen = subprocess.Popen(
-                    [probe.path, "--config", self._config_path],
+                    [*through, probe.path, "--config", self._config_path],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=stderr,

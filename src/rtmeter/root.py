@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,6 +43,22 @@ class Root:
             os.write(descriptor, text.encode())
         finally:
             os.close(descriptor)
+
+    def make_folder(self, name: str) -> None:
+        """Makes a folder: a cgroup. Raises OSError."""
+        self.at(name).mkdir()
+
+    def remove_folder(self, name: str) -> None:
+        """Removes a cgroup. Raises OSError, as long as it has members."""
+        self.at(name).rmdir()
+
+    def set_policy(self, tid: int, policy: str, priority: int) -> None:
+        """Gives a thread a policy (other, fifo, rr, batch, idle). Raises OSError."""
+        os.sched_setscheduler(tid, getattr(os, f"SCHED_{policy.upper()}"), os.sched_param(priority))
+
+    def set_affinity(self, tid: int, cpus: Iterable[int]) -> None:
+        """Gives a thread its CPUs. Raises OSError."""
+        os.sched_setaffinity(tid, cpus)
 
     def glob(self, pattern: str) -> list[str]:
         """The names that match, sorted; ``*`` matches within one part of a name."""

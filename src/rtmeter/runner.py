@@ -53,7 +53,7 @@ def run_cell(
         probe, server = probes_for(cell)
         with store.writing(new.folder), conditions.applied(cell, new.folder) as standing:
             found = [finding.to_json() for finding in machine.findings(Root(), machine.intent_of(cell))]
-            outcome = run_probes(cell, probe, server, new.folder, stop, on_progress)
+            outcome = run_probes(cell, probe, server, new.folder, stop, on_progress, standing.launcher)
         outcome = _under(standing, outcome)
     except RtmeterError as error:
         outcome = Outcome("failed", error)

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from rtmeter.conditions import NOT_JOINED, Launcher, no_launcher
 from rtmeter.errors import RtmeterError
 from rtmeter.model import Cell, Doubt, Outcome
 from rtmeter.probe_process import ProbeProcess
@@ -41,13 +42,20 @@ class Stop:
 
 
 def run_probes(
-    cell: Cell, probe: Probe, server: Probe | None, folder: Path, stop: Stop, on_progress: OnProgress
+    cell: Cell,
+    probe: Probe,
+    server: Probe | None,
+    folder: Path,
+    stop: Stop,
+    on_progress: OnProgress,
+    launcher: Launcher = no_launcher,
 ) -> Outcome:
     """Measures the cell; the sample logs are then in ``folder``.
 
-    ``server`` is the probe of the round trip's server process, if it has one. Nothing is left running.
+    ``server`` is the probe of the round trip's server process, if it has one; ``launcher`` says what the
+    probes are started through. Nothing is left running.
     """
-    run = _Run(cell, folder, stop, on_progress)
+    run = _Run(cell, folder, stop, on_progress, launcher)
     try:
         run.measure(probe, server)
     except RtmeterError as error:
@@ -60,8 +68,11 @@ def run_probes(
 class _Run:
     """The client, or the only probe there is, and the server if there is one."""
 
-    def __init__(self, cell: Cell, folder: Path, stop: Stop, on_progress: OnProgress) -> None:
+    def __init__(
+        self, cell: Cell, folder: Path, stop: Stop, on_progress: OnProgress, launcher: Launcher
+    ) -> None:
         self.failure: RtmeterError | None = None
+        self._launcher = launcher
         self._cell, self._folder, self._stop, self._on_progress = cell, folder, stop, on_progress
         self._client: ProbeProcess | None = None
         self._server: ProbeProcess | None = None
@@ -76,16 +87,16 @@ class _Run:
         """Raises RtmeterError for what fails, unless it is noted as the failure already."""
         config = _client_config(self._cell, self._folder)
         if server is not None:
-            self._server = ProbeProcess(
-                server, _server_config(self._cell, config, self._folder), self._folder
-            )
+            server_config = _server_config(self._cell, config, self._folder)
+            through = self._launcher(self._cell.server_affinity)
+            self._server = ProbeProcess(server, server_config, self._folder, through)
             self._until_ready(self._server)
             endpoint = (self._server.event("ready") or {}).get("endpoint")
             if endpoint is not None:
                 config["options"] = {"endpoint": str(endpoint)} | config["options"]
         if self.failure is not None or self._kill_at is not None:
             return
-        self._client = ProbeProcess(probe, config, self._folder)
+        self._client = ProbeProcess(probe, config, self._folder, self._launcher(None))
         with _out_of_the_way(config.get("affinity")):
             self._until_ready(self._client)
             self._until_ended(self._client)
@@ -226,6 +237,8 @@ def _exit_error(process: ProbeProcess) -> RtmeterError | None:
     """None if the probe ended as it should."""
     if process.ended_well:
         return None
+    if process.exit_code == NOT_JOINED:
+        return _probe_error(process, "could not be put into its cgroup", "conditions")
     return _reported_error(process) or _probe_error(process, f"died in mid-run ({_how(process)})")
 
 

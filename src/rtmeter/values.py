@@ -6,7 +6,7 @@ Each parser takes text (or what YAML made of it) and raises ``ValueError(message
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self
@@ -127,6 +127,19 @@ def format_duration(ns: int) -> str:
 def without_repeat(cell_id: str, axes: Mapping[str, Any]) -> str:
     """The id that all repeats of a cell share: ``wakeup-posix`` of ``wakeup-posix-r2``."""
     return cell_id.removesuffix(f"-r{axes['repeat']}") if "repeat" in axes else cell_id
+
+
+def format_cpus(cpus: Iterable[int]) -> str:
+    """CPUs as they are written: (0, 2, 3) → ``0,2-3``."""
+    text, ordered = "", sorted(cpus)
+    for n, cpu in enumerate(ordered):
+        follows = n > 0 and ordered[n - 1] == cpu - 1
+        goes_on = n + 1 < len(ordered) and ordered[n + 1] == cpu + 1
+        if not follows:
+            text += f",{cpu}" if text else str(cpu)
+        elif not goes_on:
+            text += f"-{cpu}"
+    return text
 
 
 def slug(text: str) -> str:

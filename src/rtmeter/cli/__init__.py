@@ -26,6 +26,7 @@ COMMANDS = {
     "adapters": "List the middlewares that can be measured here.",
     "export": "Write samples as CSV or Parquet.",
     "import": "Make cells of other tools' files.",
+    "restore": "Put back what a run that was killed had changed of the machine.",
     "recover": "Make a cell of a sample log that was left alone or damaged.",
 }
 """Command → one line of help; rtmeter.cli.<command> (import_ for import) has the function and an example."""

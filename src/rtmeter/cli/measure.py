@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from rtmeter.cli import exit_codes
+from rtmeter.cli.alone import Wait, alone
 from rtmeter.cli.given import as_flag, collect, with_cell_options
 from rtmeter.errors import RtmeterError
 
@@ -27,6 +28,7 @@ def command(
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder for the cell (default: one under results/).")
     ] = None,
+    wait: Annotated[bool, Wait] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
     **given: Any,
 ) -> int:
@@ -47,8 +49,8 @@ def command(
     except RtmeterError as error:
         raise as_flag(error) from None
     path = out or store.new_run_folder(Path("results"), "measure") / cell.id
-    store.check_free(path, "--out")
-    with stopping() as stop, progress_for([cell]) as progress:
+    with alone(wait=wait), stopping() as stop, progress_for([cell]) as progress:
+        store.check_free(path, "--out")
         record = runner.run_cell(cell, path, stop, progress.watch(0, cell), keep_empty=False)
     if record["error"]:
         raise as_flag(error_of(record, path))

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from rtmeter.cli import exit_codes
+from rtmeter.cli.alone import Wait, alone
 
 EXAMPLE = "rtmeter run campaigns/demo.yaml --only 'measurement==wakeup' --scale 0.1"
 DETAILS = (
@@ -24,6 +25,7 @@ def command(
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the campaign's last run.")] = False,
     out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results"),
+    wait: Annotated[bool, Wait] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summaries as JSON.")] = False,
 ) -> int:
     """Runs the campaign; the exit code is its worst cell's."""
@@ -36,8 +38,8 @@ def command(
     from rtmeter.runs import Run
 
     planned = read_campaign(campaign, scale=scale, only=only)
-    run = Run.resume(out, planned, scale) if resume else Run.start(out, planned, scale)
-    with stopping() as stop, progress_for(planned.cells) as progress:
+    with alone(wait=wait), stopping() as stop, progress_for(planned.cells) as progress:
+        run = Run.resume(out, planned, scale) if resume else Run.start(out, planned, scale)
         records = run.measure(stop, progress)
     if not records:
         return exit_codes.ERROR

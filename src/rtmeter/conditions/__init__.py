@@ -7,10 +7,14 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
+from rtmeter.condition_options import SystemSettings
+from rtmeter.conditions.settings import NOT_JOINED, Launcher, Settings, no_launcher
 from rtmeter.conditions.strain import strain_of
 from rtmeter.errors import RtmeterError
 from rtmeter.model import Cell, Doubt
 from rtmeter.root import Root
+
+__all__ = ["NOT_JOINED", "Launcher", "Part", "Standing", "applied", "no_launcher"]
 
 
 class Part(Protocol):
@@ -40,10 +44,13 @@ class Standing:
     def __init__(self, asked: dict[str, Any]) -> None:
         self._asked = asked
         self._parts: list[Part] = []
+        self.launcher: Launcher = no_launcher
 
     def add(self, part: Part) -> None:
         """Counts a part in: it was entered."""
         self._parts.append(part)
+        if isinstance(part, Settings):
+            self.launcher = part.launcher
 
     def facts(self) -> dict[str, Any]:
         """``asked``, ``effective`` and ``achieved``: the key ``conditions`` of cell.json."""
@@ -64,6 +71,9 @@ class Standing:
 
 def parts_of(cell: Cell, folder: Path, root: Root) -> Iterator[Part]:
     """The parts that the cell asks for, in the order they are entered: settings, traffic, load, watch."""
+    if "settings" in cell.conditions:
+        asked = SystemSettings.model_validate(cell.conditions["settings"])
+        yield Settings(asked, root, strict=bool(cell.conditions.get("strict")))
     yield strain_of(cell, folder, root)
 
 

@@ -1,0 +1,35 @@
+"""The machine for this command alone, and as it was before any run that was killed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+
+Wait = typer.Option("--wait", help="Wait until no other rtmeter measures here, instead of refusing.")
+
+
+@contextmanager
+def alone(*, wait: bool) -> Iterator[None]:
+    """Holds the machine's lock, and undoes first what a killed run left. Raises RtmeterError."""
+    from rtmeter.conditions.restore import restore_before_a_run
+    from rtmeter.machine_lock import machine_lock
+    from rtmeter.root import Root
+
+    with machine_lock(called(), wait=wait, on_wait=tell):
+        undone = [u for u in restore_before_a_run(Root()) if u.ending in ("restored", "changed_since")]
+        for one in undone:
+            print(f"rtmeter: after a run that was killed: {one}", file=sys.stderr)
+        yield
+
+
+def called() -> str:
+    """This command, for who finds the lock held."""
+    return " ".join(["rtmeter", *sys.argv[1:3]])
+
+
+def tell(holder: str) -> None:
+    """Says whom it waits for."""
+    print(f"rtmeter: waiting for {holder}", file=sys.stderr)

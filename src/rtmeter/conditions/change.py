@@ -1,0 +1,58 @@
+"""One change of a setting, and what is said when the kernel does not make it."""
+
+from __future__ import annotations
+
+import errno
+import os
+from dataclasses import dataclass
+
+from rtmeter.conditions.resources import Resource
+from rtmeter.errors import RtmeterError
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """``resource`` is to become ``value`` for the setting (a key of ``conditions``).
+
+    ``remedy``: what helps if the kernel refuses. ``covered``: it goes with a group that rtmeter made, so
+    nothing needs undoing. ``optional``: a refusal is a doubt, no error. ``needs``: the privilege for it.
+    """
+
+    setting: str
+    resource: Resource
+    value: str
+    remedy: str
+    covered: bool = False
+    optional: bool = False
+    needs: str = "root"
+
+    def missing(self) -> RtmeterError:
+        """What is to be changed is not there."""
+        return self.error(f"there is no {self.resource.name} here", self.remedy)
+
+    def refused(self, error: OSError) -> RtmeterError:
+        """The kernel did not take it."""
+        reason = (error.strerror or str(error)).lower()
+        if error.errno in (errno.EACCES, errno.EPERM):
+            remedy = f"it needs {self.needs}: run rtmeter as root (sudo)"
+            if os.geteuid() == 0:
+                remedy = f"root lacks it here ({self.needs}): a container is to be started with --privileged"
+            return self.error(f"no permission to change {self.resource.name}", remedy)
+        if error.errno == errno.EROFS:
+            remedy = "a container shows it so: run rtmeter on the host, or the container with --privileged"
+            return self.error(f"{self.resource.name} is read-only here", remedy)
+        return self.error(f"the kernel refuses to change {self.resource.name}: {reason}", self.remedy)
+
+    def not_effective(self, found: str | None) -> RtmeterError:
+        """It was accepted, and reads back as something else."""
+        message = f"was set but is not in effect: {self.resource.name} reads {found!r}, not {self.value!r}"
+        return self.error(message, self.remedy)
+
+    def error(self, message: str, remedy: str) -> RtmeterError:
+        """An error about this setting."""
+        return RtmeterError(message, field=f"conditions.{self.setting}", value=self.value, remedy=remedy)
+
+
+def refuse(setting: str, value: object, message: str, remedy: str) -> RtmeterError:
+    """The error for a setting that cannot be had here at all."""
+    return RtmeterError(message, field=f"conditions.{setting}", value=value, remedy=remedy)

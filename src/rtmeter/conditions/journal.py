@@ -1,0 +1,188 @@
+"""What rtmeter is about to change of a machine, on the disk before it changes it.
+
+Each line stands alone: a checksum, a space, and a JSON object with its number, the boot it was written in,
+and a change: of what, its old and its new value. Undoing leaves what is undone already as it is, so the
+journal need not tell how far that came.
+"""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import json
+import os
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rtmeter import state
+from rtmeter.conditions import resources
+from rtmeter.conditions.resources import Resource
+from rtmeter.errors import RtmeterError
+from rtmeter.root import Root
+
+FILE = "journal"
+_BOOT_ID = "/proc/sys/kernel/random/boot_id"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A change: of which setting, what it was before (None: not there) and what it was to become."""
+
+    number: int
+    boot: str
+    setting: str
+    resource: Resource
+    old: str | None
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What a journal says: the changes in their order, and what of it is not known."""
+
+    entries: tuple[Entry, ...]
+    unknown: tuple[str, ...]
+
+
+def boot_of(root: Root) -> str:
+    """The id of the machine's boot; empty if the kernel does not tell it."""
+    return root.read(_BOOT_ID) or ""
+
+
+class Journal:
+    """The journal being written. It is there as long as something in it may have to be undone."""
+
+    def __init__(self, root: Root) -> None:
+        """Raises RtmeterError if it cannot be written, or another one is there that is not undone."""
+        folder = state.state_folder()
+        self._path, self._boot, self._number = folder / FILE, boot_of(root), 0
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+            sync(folder)
+        except FileExistsError:
+            raise RtmeterError(
+                "holds changes of an earlier run that are not undone",
+                field="journal",
+                value=str(self._path),
+                remedy="run `rtmeter restore`",
+            ) from None
+        except OSError as error:
+            raise _unwritable(self._path, error) from None
+
+    def intend(self, setting: str, resource: Resource, old: str | None, new: str) -> Entry:
+        """The change is on the disk when this returns. Raises RtmeterError if it cannot be."""
+        self._number += 1
+        change = {"setting": setting, "resource": resources.to_json(resource), "old": old, "new": new}
+        line = _line({"n": self._number, "boot": self._boot, **change})
+        try:
+            if os.write(self._file, line) != len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fsync(self._file)
+        except OSError as error:
+            raise _unwritable(self._path, error) from None
+        return Entry(self._number, self._boot, setting, resource, old, new)
+
+    def close(self, *, settled: bool) -> None:
+        """Takes the journal away if everything in it is settled."""
+        os.close(self._file)
+        if settled:
+            remove(self._path)
+
+
+def read(path: Path) -> Past:
+    """What the journal says, whatever happened to it. Raises RtmeterError if it may not be read."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return Past((), ())
+    except OSError as error:
+        raise RtmeterError(
+            f"cannot be read: {(error.strerror or '').lower()}",
+            field="journal",
+            value=str(path),
+            remedy="run `sudo rtmeter restore`",
+        ) from None
+    return _parse(data)
+
+
+def sync(folder: Path) -> None:
+    """Which files are in the folder is on the disk when this returns."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def remove(path: Path) -> None:
+    """Removes a journal for good."""
+    path.unlink(missing_ok=True)
+    sync(path.parent)
+
+
+def set_aside(path: Path) -> Path:
+    """Gives the journal a name under which it is kept but not looked for; returns that."""
+    names = (path.with_name(f"{FILE}.aside-{n}") for n in itertools.count(1))
+    free = next(name for name in names if not name.exists())
+    path.rename(free)
+    sync(path.parent)
+    return free
+
+
+def _line(content: Mapping[str, Any]) -> bytes:
+    text = json.dumps(content).encode()
+    return b"%08x %s\n" % (zlib.crc32(text), text)
+
+
+def _parse(data: bytes) -> Past:
+    entries: list[Entry] = []
+    unknown: list[str] = []
+    lines = data.split(b"\n")
+    cut = lines.pop()
+    expected = 1
+    for place, line in enumerate(lines, 1):
+        try:
+            content = _content(line)
+            number = content["n"]
+            entries.append(_entry(content))
+        except (ValueError, KeyError, TypeError) as error:
+            said = str(error) if isinstance(error, ValueError) and str(error) else "cannot be read"
+            unknown.append(f"line {place} {said}: what it says is not known")
+            number = expected
+        if number > expected:
+            unknown.append(f"{number - expected} lines before line {place} are missing")
+        expected = number + 1
+    if cut:
+        unknown.append(
+            f"line {len(lines) + 1} is cut off: what it says is not known; if rtmeter was killed while it "
+            "wrote it, what it announces was not done"
+        )
+    return Past(tuple(entries), tuple(unknown))
+
+
+def _content(line: bytes) -> dict[str, Any]:
+    checksum, _, text = line.partition(b" ")
+    if checksum != b"%08x" % zlib.crc32(text):
+        raise ValueError("is damaged")
+    content = json.loads(text)
+    if not isinstance(content, dict):
+        raise ValueError("is damaged")
+    return content
+
+
+def _entry(content: Mapping[str, Any]) -> Entry:
+    resource = resources.from_json(content["resource"])
+    return Entry(content["n"], content["boot"], content["setting"], resource, content["old"], content["new"])
+
+
+def _unwritable(path: Path, error: OSError) -> RtmeterError:
+    return RtmeterError(
+        f"cannot be written, so nothing is changed: {(error.strerror or str(error)).lower()}",
+        field="journal",
+        value=str(path),
+        remedy=f"make its folder writable, or name another one in {state.VARIABLE}",
+    )

@@ -1,0 +1,68 @@
+"""Settings of the kernel that are files: governor, throttling, timers, workqueues."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rtmeter.conditions.change import Change, refuse
+from rtmeter.conditions.resources import File
+from rtmeter.root import Root
+from rtmeter.values import parse_duration_ns
+
+_GOVERNORS = (
+    "/sys/devices/system/cpu/cpufreq/policy[0-9]*/scaling_governor",
+    "/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor",  # before Linux 4.3
+)
+_RT_RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
+_FAIR_SERVERS = "/sys/kernel/debug/sched/fair_server/cpu[0-9]*/runtime"
+_TIMER_MIGRATION = "/proc/sys/kernel/timer_migration"
+_WORKQUEUES = "/sys/devices/virtual/workqueue"
+
+
+def governor(name: str, root: Root) -> Iterator[Change]:
+    """The same on every CPU."""
+    files = next((found for pattern in _GOVERNORS if (found := root.glob(pattern))), [])
+    if not files:
+        remedy = "leave it out: the firmware or the hypervisor decides the clock here"
+        raise refuse("governor", name, "there is no frequency scaling on this machine", remedy)
+    for file in files:
+        offered = (root.read(file.replace("scaling_governor", "scaling_available_governors")) or "").split()
+        if offered and name not in offered:
+            raise refuse("governor", name, f"{file} does not offer it", f"choose {' or '.join(offered)}")
+        yield Change("governor", File(file), name, "choose a governor that its driver offers")
+
+
+def rt_throttling(runtime: str, root: Root) -> Iterator[Change]:
+    """``off`` also turns off the servers that, since Linux 6.12, give normal tasks a share."""
+    value = "-1" if runtime == "off" else str(parse_duration_ns(runtime) // 1000)
+    remedy = "it may not exceed /proc/sys/kernel/sched_rt_period_us, nor go below what cgroups were given"
+    yield Change("rt_throttling", File(_RT_RUNTIME), value, remedy)
+    if runtime == "off":
+        for file in root.glob(_FAIR_SERVERS):
+            yield Change("rt_throttling", File(file), "0", "mount debugfs at /sys/kernel/debug, writable")
+
+
+def timer_migration(wanted: bool, root: Root) -> Iterator[Change]:
+    """Whether an idle CPU's timers may be moved to another one."""
+    remedy = "leave it out: a kernel without NO_HZ moves no timers"
+    yield Change("timer_migration", File(_TIMER_MIGRATION), str(int(wanted)), remedy)
+
+
+def workqueue_cpus(cpus: tuple[int, ...], root: Root) -> Iterator[Change]:
+    """The mask of all unbound workqueues, and of those that have one of their own."""
+    files = [f"{_WORKQUEUES}/cpumask", *root.glob(f"{_WORKQUEUES}/*/cpumask")]
+    for file in files:
+        requested = f"{file}_requested"  # what was written; cpumask leaves out the CPUs of isolcpus
+        seen = requested if root.exists(requested) else ""
+        remedy = "name CPUs that are online, and not all of them isolated at boot"
+        yield Change("workqueue_cpus", File(file, "mask", seen), cpu_mask(cpus), remedy)
+
+
+def cpu_mask(cpus: tuple[int, ...]) -> str:
+    """CPUs as the kernel reads a mask: hexadecimal, 32 at a time."""
+    bits = sum(1 << cpu for cpu in cpus)
+    words: list[str] = []
+    while bits or not words:
+        words.append(f"{bits & 0xFFFF_FFFF:08x}")
+        bits >>= 32
+    return ",".join(reversed(words))

@@ -1,0 +1,230 @@
+"""What of a machine can be changed, read back and put back: files, threads, groups. All values are text.
+
+A resource that is not there reads as None. Its ``to_json`` is what the journal keeps of it.
+"""
+
+from __future__ import annotations
+
+import errno
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Literal, Protocol
+
+from rtmeter.root import Root
+from rtmeter.tasks import Task, allowed_cpus, cpu_set, read_task
+from rtmeter.values import format_cpus
+
+_EMPTY_WITHIN_S = 15  # a probe whose front is gone takes until its loss timeout to end
+_LOOK_EVERY_S = 0.05
+
+MADE = "made"
+"""The value of a group that is there."""
+
+
+class Resource(Protocol):
+    """One thing that has one value."""
+
+    @property
+    def kind(self) -> str:
+        """How the journal names its class."""
+
+    @property
+    def name(self) -> str:
+        """What a person knows it by."""
+
+    def read(self, root: Root) -> str | None:
+        """Its value now."""
+
+    def write(self, root: Root, value: str | None) -> None:
+        """Changes it; None takes away what it had made. Raises OSError for what the kernel refuses."""
+
+    def same(self, one: str | None, other: str | None) -> bool:
+        """Whether two values mean the same."""
+
+    def is_ours(self, now: str, new: str) -> bool:
+        """Whether its value now comes of rtmeter's having set it to ``new``."""
+
+
+class Plain:
+    """A resource whose values are compared as text."""
+
+    __slots__ = ()
+
+    def same(self, one: str | None, other: str | None) -> bool:
+        return one == other
+
+    def is_ours(self, now: str, new: str) -> bool:
+        return self.same(now, new)
+
+
+@dataclass(frozen=True, slots=True)
+class File(Plain):
+    """A file of the kernel; ``seen`` is the file that tells what was written, if that is another one."""
+
+    name: str
+    form: Literal["text", "cpus", "mask"] = "text"
+    seen: str = ""
+    kind: ClassVar[str] = "file"
+
+    def read(self, root: Root) -> str | None:
+        return root.read(self.seen or self.name)
+
+    def write(self, root: Root, value: str | None) -> None:
+        root.write(self.name, (value or "") + "\n")
+
+    def same(self, one: str | None, other: str | None) -> bool:
+        if one is None or other is None or self.form == "text":
+            return one == other
+        return self._cpus(one) == self._cpus(other)
+
+    def _cpus(self, text: str) -> frozenset[int]:
+        if self.form == "cpus":
+            return cpu_set(text)
+        bits = int(text.replace(",", "") or "0", 16)
+        return frozenset(cpu for cpu in range(bits.bit_length()) if bits >> cpu & 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Thread(Plain):
+    tid: int
+    start: int
+    comm: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.comm} (thread {self.tid})"
+
+    def _task(self, root: Root) -> Task | None:
+        """None if it has ended, also if another one has its id by now."""
+        task = read_task(root, self.tid)
+        return task if task is not None and task.start == self.start else None
+
+
+@dataclass(frozen=True, slots=True)
+class Policy(_Thread):
+    """The scheduling policy of a thread: ``fifo:50``, ``other``."""
+
+    kind: ClassVar[str] = "policy"
+
+    def read(self, root: Root) -> str | None:
+        task = self._task(root)
+        return task.scheduling if task else None
+
+    def write(self, root: Root, value: str | None) -> None:
+        policy, _, priority = (value or "").partition(":")
+        if policy not in ("other", "fifo", "rr", "batch", "idle"):
+            raise OSError(errno.EINVAL, f"{policy} is no policy that rtmeter sets")
+        root.set_policy(self.tid, policy, int(priority or 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Affinity(_Thread):
+    """The CPUs of a thread; ``widened``: those that the kernel (before 6.2) gives it when it changes its
+    cpuset, whatever it had been given before."""
+
+    widened: str = ""
+    kind: ClassVar[str] = "affinity"
+
+    def read(self, root: Root) -> str | None:
+        cpus = allowed_cpus(root, self.tid) if self._task(root) else None
+        return None if cpus is None else format_cpus(cpus)
+
+    def write(self, root: Root, value: str | None) -> None:
+        root.set_affinity(self.tid, cpu_set(value))
+
+    def same(self, one: str | None, other: str | None) -> bool:
+        return one == other or (None not in (one, other) and cpu_set(one) == cpu_set(other))
+
+    def is_ours(self, now: str, new: str) -> bool:
+        return self.same(now, new) or self.same(now, self.widened)
+
+
+@dataclass(frozen=True, slots=True)
+class Controller(Plain):
+    """Whether a cgroup (v2) hands a controller on to its groups: ``+`` or ``-``."""
+
+    file: str
+    controller: str
+    kind: ClassVar[str] = "controller"
+
+    @property
+    def name(self) -> str:
+        return f"{self.controller} in {self.file}"
+
+    def read(self, root: Root) -> str | None:
+        text = root.read(self.file)
+        return None if text is None else "+" if self.controller in text.split() else "-"
+
+    def write(self, root: Root, value: str | None) -> None:
+        root.write(self.file, f"{value}{self.controller}\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Group(Plain):
+    """A cgroup that rtmeter makes. Taking it away moves whoever is in it to the group above; one that may
+    not go there, as a real-time probe to a group without run time, gets the time to end."""
+
+    name: str
+    kind: ClassVar[str] = "group"
+
+    def read(self, root: Root) -> str | None:
+        return MADE if root.exists(self.name) else None
+
+    def write(self, root: Root, value: str | None) -> None:
+        if value is not None:
+            root.make_folder(self.name)
+        else:
+            _remove(root, self.name)
+
+
+def _remove(root: Root, group: str) -> None:
+    limit = time.monotonic() + _EMPTY_WITHIN_S
+    while True:
+        try:
+            move_all(root, group, group.rpartition("/")[0])
+            root.remove_folder(group)
+        except OSError:
+            if time.monotonic() > limit:
+                raise
+            time.sleep(_LOOK_EVERY_S)
+        else:
+            return
+
+
+def members(group: str, root: Root) -> tuple[str, list[str]]:
+    """The file of the group that takes members one by one, and who they are: threads (v1), else processes."""
+    file = "tasks" if root.exists(f"{group}/tasks") else "cgroup.procs"
+    return file, (root.read(f"{group}/{file}") or "").split()
+
+
+def move_all(root: Root, source: str, target: str) -> None:
+    """Moves all members. Raises OSError for the first that may not be moved; who has ended is no matter."""
+    file, who = members(source, root)
+    for member in who:
+        try:
+            root.write(f"{target}/{file}", member)
+        except ProcessLookupError:
+            continue
+
+
+_KINDS: dict[str, type[Any]] = {kind.kind: kind for kind in (File, Policy, Affinity, Controller, Group)}
+
+
+def to_json(resource: Resource) -> dict[str, Any]:
+    """What the journal keeps of it."""
+    fields: dict[str, Any] = asdict(resource)  # type: ignore[call-overload]
+    return {"kind": resource.kind} | fields
+
+
+def from_json(kept: Mapping[str, Any]) -> Resource:
+    """The resource again. Raises ValueError if it is none."""
+    fields = dict(kept)
+    kind = _KINDS.get(str(fields.pop("kind", None)))
+    try:
+        if kind is None:
+            raise TypeError
+        resource: Resource = kind(**fields)
+    except TypeError:
+        raise ValueError("is of no kind that this rtmeter knows") from None
+    return resource

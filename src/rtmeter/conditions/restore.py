@@ -1,0 +1,88 @@
+"""What a run that was killed had changed is put back, by its journal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rtmeter import state
+from rtmeter.conditions import journal
+from rtmeter.conditions.undo import Undone, undo
+from rtmeter.errors import RtmeterError
+from rtmeter.root import Root
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What became of the changes in a journal, what of it is not known, and where it is kept, if it is."""
+
+    endings: tuple[Undone, ...]
+    unknown: tuple[str, ...]
+    kept: Path | None
+
+    @property
+    def whole(self) -> bool:
+        """Whether the machine is known to be as it was found, but for what others have changed."""
+        return not self.unknown and all(ending.settled for ending in self.endings)
+
+    def to_json(self) -> dict[str, Any]:
+        """What ``rtmeter restore --json`` prints."""
+        changes: list[dict[str, str | None]] = [
+            {
+                "setting": u.entry.setting,
+                "name": u.entry.resource.name,
+                "ending": u.ending,
+                "old": u.entry.old,
+                "set": u.entry.new,
+                "now": u.now,
+                "error": u.error or None,
+            }
+            for u in self.endings
+        ]
+        kept = None if self.kept is None else str(self.kept)
+        return {"whole": self.whole, "changes": changes, "unknown": list(self.unknown), "journal": kept}
+
+
+def restore(root: Root, *, set_aside: bool = False) -> Restored:
+    """Undoes what the journal says; the journal goes when nothing of it is left to do.
+
+    A damaged one stays, or with ``set_aside`` gets another name; so does, then, one whose changes cannot
+    be undone. The machine's lock must be held. Raises RtmeterError if the journal may not be read.
+    """
+    path = state.state_folder() / journal.FILE
+    past = journal.read(path)
+    boot = journal.boot_of(root)
+    forgotten = [entry for entry in past.entries if entry.boot != boot]
+    endings = undo([entry for entry in past.entries if entry.boot == boot], root)
+    endings += [Undone(entry, "rebooted") for entry in reversed(forgotten)]
+    done = Restored(tuple(endings), past.unknown, None)
+    if not path.exists():
+        return done
+    if done.whole:
+        journal.remove(path)
+        return done
+    return Restored(done.endings, done.unknown, journal.set_aside(path) if set_aside else path)
+
+
+def restore_before_a_run(root: Root) -> tuple[Undone, ...]:
+    """What a killed run left is undone; what became of each change.
+
+    Raises RtmeterError if the machine is not known to be as it was found then.
+    """
+    own = state.state_folder()
+    if own != state.SYSTEM and not state.is_given() and (state.SYSTEM / journal.FILE).exists():
+        raise _not_restored(
+            state.SYSTEM / journal.FILE, "a run of root was killed", "run `sudo rtmeter restore`"
+        )
+    restored = restore(root)
+    if not restored.whole:
+        said = [*restored.unknown, *(str(ending) for ending in restored.endings if not ending.settled)]
+        remedy = "run `rtmeter restore`, which tells all of it"
+        raise _not_restored(own / journal.FILE, "; ".join(said), remedy)
+    return restored.endings
+
+
+def _not_restored(path: Path, why: str, remedy: str) -> RtmeterError:
+    message = f"says that the machine may not be as it was found: {why}"
+    return RtmeterError(message, field="journal", value=str(path), remedy=remedy)

@@ -1,0 +1,159 @@
+"""System settings of a cell: journalled, made, read back, and undone in reverse."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator
+from typing import Any, Self
+
+from rtmeter.condition_options import SystemSettings
+from rtmeter.conditions import interrupts, isolation, kernel_settings, rt_groups
+from rtmeter.conditions.change import Change
+from rtmeter.conditions.hierarchy import find
+from rtmeter.conditions.journal import Entry, Journal
+from rtmeter.conditions.resources import Group
+from rtmeter.conditions.undo import Undone, undo
+from rtmeter.errors import RtmeterError
+from rtmeter.model import Doubt
+from rtmeter.root import Root
+
+Launcher = Callable[[tuple[int, ...] | None], list[str]]
+"""What a probe's command is put behind, by the CPUs that a server was given (None: none, or no server)."""
+
+
+def no_launcher(server_cpus: tuple[int, ...] | None) -> list[str]:
+    """Of a cell that has no groups."""
+    return []
+
+
+NOT_JOINED = 97
+"""Exit code of a probe's process that could not be put into its group, before it became the probe."""
+
+
+def changes(asked: SystemSettings, root: Root) -> Iterator[Change]:
+    """What the settings change here, each to be made before the next is asked for.
+
+    Raises RtmeterError for a setting that cannot be had here.
+    """
+    single: tuple[tuple[Any, Any], ...] = (
+        (kernel_settings.governor, asked.governor),
+        (kernel_settings.rt_throttling, asked.rt_throttling),
+        (kernel_settings.timer_migration, asked.timer_migration),
+        (kernel_settings.workqueue_cpus, asked.workqueue_cpus),
+        (interrupts.irq_affinity, asked.irq_affinity),
+        (interrupts.irq_priority, asked.irq_priority),
+        (interrupts.ksoftirqd_priority, asked.ksoftirqd_priority),
+    )
+    for plan, value in single:
+        if value is not None:
+            yield from plan(value, root)
+    cpus, cpusets = find("cpu", root), find("cpuset", root)  # before anything is moved
+    isolated = ""
+    if asked.isolate is not None:
+        yield from isolation.isolate(asked.isolate, asked.stray_tasks == "move", cpusets, root)
+        isolated = cpusets.group if cpusets else ""
+    if asked.rt_runtime is not None:
+        yield from rt_groups.rt_runtime(asked.rt_runtime, cpus, isolated, root)
+
+
+class Settings:
+    """The part of a cell's conditions that is settings of the machine."""
+
+    def __init__(self, asked: SystemSettings, root: Root, *, strict: bool = False) -> None:
+        self._asked, self._root, self._strict = asked, root, strict
+        self._entries: list[Entry] = []
+        self._effective: dict[str, dict[str, str]] = {}
+        self._refused: list[RtmeterError] = []
+        self._undone: list[Undone] = []
+        self._groups: list[str] = []
+
+    def __enter__(self) -> Self:
+        self._journal = Journal(self._root)
+        try:
+            for change in changes(self._asked, self._root):
+                self._make(change)
+        except BaseException as error:
+            self._undo()
+            left = [str(undone) for undone in self._undone if not undone.settled]
+            if isinstance(error, RtmeterError) and left:
+                error.message += f"; and not all is as it was: {'; '.join(left)}; run `rtmeter restore`"
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._undo()
+
+    def launcher(self, server_cpus: tuple[int, ...] | None = None) -> list[str]:
+        """What a probe's command is put behind so that it starts in the cell's groups; empty without any.
+
+        ``server_cpus``: those that a server was given; one that has none of the isolated ones stays out.
+        """
+        if not self._groups or (
+            server_cpus is not None and self._asked.isolate and not {*server_cpus} & {*self._asked.isolate}
+        ):
+            return []
+        files = [shlex.quote(str(self._root.at(f"{group}/cgroup.procs"))) for group in self._groups]
+        join = "".join(f"echo $$ > {file} && grep -qx $$ {file} || exit {NOT_JOINED}; " for file in files)
+        return ["/bin/sh", "-c", join + 'exec "$0" "$@"']
+
+    def facts(self) -> dict[str, Any]:
+        """Setting → what of the machine it changed → as it was read back."""
+        return {"effective": {"settings": self._effective}}
+
+    def doubts(self) -> list[Doubt]:
+        """Settings that were refused where that is no error, that did not last, or could not be undone."""
+        doubts = [
+            Doubt("setting_refused", f"{error.field}: {error.message}", error.remedy or "")
+            for error in self._refused
+        ]
+        for undone in self._undone:
+            if undone.ending == "changed_since":
+                hint = "what else sets it? it did not hold for the whole run"
+                doubts.append(Doubt("setting_changed_meanwhile", f"{undone.entry.setting}: {undone}", hint))
+            elif not undone.settled:
+                hint = "run `rtmeter restore`"
+                doubts.append(Doubt("setting_not_put_back", f"{undone.entry.setting}: {undone}", hint))
+        return doubts
+
+    def failure(self) -> RtmeterError | None:
+        """With ``strict``: a setting that was refused, or did not last."""
+        if not self._strict:
+            return None
+        lost = [
+            RtmeterError(str(u), field=f"conditions.{u.entry.setting}", remedy="find out what else sets it")
+            for u in self._undone
+            if u.ending == "changed_since"
+        ]
+        return next(iter([*self._refused, *lost]), None)
+
+    def _make(self, change: Change) -> None:
+        resource, root = change.resource, self._root
+        old = resource.read(root)
+        is_group = isinstance(resource, Group)
+        if is_group and old is not None:
+            remedy = f"remove it, with what is in it: rmdir {root.at(resource.name)}"
+            raise change.error(f"there is a group {resource.name} already", remedy)
+        if old is None and not is_group:
+            raise change.missing()
+        if not resource.same(old, change.value):
+            if not change.covered:
+                self._entries.append(self._journal.intend(change.setting, resource, old, change.value))
+            try:
+                resource.write(root, change.value)
+            except OSError as error:
+                if not change.optional:
+                    raise change.refused(error) from None
+                self._refused.append(change.refused(error))
+                return
+        if is_group and change.setting != "stray_tasks":
+            self._groups.append(resource.name)
+        found = resource.read(root)
+        self._effective.setdefault(change.setting, {})[resource.name] = str(found)
+        if not resource.same(found, change.value):
+            if not change.optional:
+                raise change.not_effective(found)
+            self._refused.append(change.not_effective(found))
+
+    def _undo(self) -> None:
+        self._undone = undo(self._entries, self._root)
+        self._journal.close(settled=all(undone.settled for undone in self._undone))

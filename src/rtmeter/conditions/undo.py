@@ -1,0 +1,73 @@
+"""Puts back what was changed; what someone else changed since is left to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from rtmeter.conditions.journal import Entry
+from rtmeter.root import Root
+
+Ending = Literal["restored", "unchanged", "gone", "changed_since", "rebooted", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """What became of a change.
+
+    ``restored``: the old value is back, and was read back; ``unchanged``: it had it still, or again;
+    ``gone``: what was changed is not there any more; ``changed_since``: it has a value (``now``) that
+    neither is the old one nor was rtmeter's, and keeps it; ``rebooted``: the machine has forgotten the
+    change; ``failed``: the old value could not be set (``error``).
+    """
+
+    entry: Entry
+    ending: Ending
+    now: str | None = None
+    error: str = ""
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing is left to do."""
+        return self.ending != "failed"
+
+    def __str__(self) -> str:
+        name, old, new = self.entry.resource.name, self.entry.old, self.entry.new
+        words = {
+            "restored": f"put back to {old!r}" if old is not None else "taken away",
+            "unchanged": f"was {old!r} already" if old is not None else "was not there",
+            "gone": "is not there any more",
+            "changed_since": f"is {self.now!r} now: rtmeter had set {new!r} where it was {old!r}, so someone "
+            "else has changed it since; left as it is",
+            "rebooted": f"was changed before the machine was booted anew, which put {old!r} back",
+            "failed": f"could not be put back to {old!r}, is {self.now!r}: {self.error}",
+        }
+        return f"{name}: {words[self.ending]}"
+
+
+def undo(entries: Sequence[Entry], root: Root) -> list[Undone]:
+    """Undoes the changes, the last one first; what is undone already is left as it is."""
+    return [_undo(entry, root) for entry in reversed(entries)]
+
+
+def _undo(entry: Entry, root: Root) -> Undone:
+    resource, now = entry.resource, entry.resource.read(root)
+    if now is None:
+        return Undone(entry, "unchanged" if entry.old is None else "gone")
+    if resource.same(now, entry.old):
+        return Undone(entry, "unchanged", now)
+    if not resource.is_ours(now, entry.new):
+        return Undone(entry, "changed_since", now)
+    try:
+        resource.write(root, entry.old)
+    except ProcessLookupError:
+        return Undone(entry, "gone")
+    except OSError as error:
+        return Undone(entry, "failed", now, (error.strerror or str(error)).lower())
+    now = resource.read(root)
+    if now is None and entry.old is not None:
+        return Undone(entry, "gone")
+    if not resource.same(now, entry.old):
+        return Undone(entry, "failed", now, "it did not take the value")
+    return Undone(entry, "restored", now)
