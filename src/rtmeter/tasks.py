@@ -61,9 +61,9 @@ def read_task(root: Root, tid: int) -> Task | None:
     return _parse(pid, tid, root.read(f"/proc/{tid}/stat") or "")
 
 
-def allowed_cpus(root: Root, tid: int) -> frozenset[int] | None:
-    """The CPUs that the thread may run on; None if it has ended, or its status cannot be read."""
-    text = root.read(f"/proc/{tid}/status") or ""
+def allowed_cpus(root: Root, task: Task) -> frozenset[int] | None:
+    """The CPUs that it may run on; None if it has ended, or its status cannot be read."""
+    text = root.read(f"/proc/{task.pid}/task/{task.tid}/status") or ""
     key = "Cpus_allowed_list:"
     return next((cpu_set(line.removeprefix(key)) for line in text.splitlines() if line.startswith(key)), None)
 

@@ -123,8 +123,9 @@ def _pinned(groups: list[str], isolated: frozenset[int], root: Root) -> Iterator
     for group in groups:
         every = _cpus_of(group, root)
         for member in members(group, root)[1]:
-            task, cpus = read_task(root, int(member)), allowed_cpus(root, int(member))
-            if task and not task.is_kernel and cpus and cpus != every and cpus & isolated:
+            task = read_task(root, int(member))
+            cpus = allowed_cpus(root, task) if task and not task.is_kernel else None
+            if task and cpus and cpus != every and cpus & isolated:
                 thread = Affinity(task.tid, task.start, task.name, format_cpus(every))
                 yield _bind(thread, cpus - isolated or every - isolated)
 
@@ -134,7 +135,7 @@ def _kernel_threads(isolated: frozenset[int], root: Root) -> Iterator[Change]:
     for task in read_tasks(root):
         if not task.is_kernel or task.is_bound or task.name == "kthreadd" or task.name.startswith("irq/"):
             continue
-        cpus = allowed_cpus(root, task.tid) or frozenset()
+        cpus = allowed_cpus(root, task) or frozenset()
         if cpus & isolated and cpus - isolated:
             yield _bind(Affinity(task.tid, task.start, task.name), cpus - isolated)
 

@@ -127,7 +127,8 @@ class Affinity(_Thread):
     kind: ClassVar[str] = "affinity"
 
     def read(self, root: Root) -> str | None:
-        cpus = allowed_cpus(root, self.tid) if self._task(root) else None
+        task = self._task(root)
+        cpus = allowed_cpus(root, task) if task else None
         return None if cpus is None else format_cpus(cpus)
 
     def write(self, root: Root, value: str | None) -> None:

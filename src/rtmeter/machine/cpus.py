@@ -12,8 +12,8 @@ from rtmeter.machine.finding import (
     Grade,
     Kind,
 )
-from rtmeter.machine.processes import cpu_set
 from rtmeter.machine.reading import Machine
+from rtmeter.tasks import cpu_set
 
 NOT_USABLE = Kind(
     "cpu_not_usable",

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from rtmeter.machine.finding import Finding, Kind
 from rtmeter.machine.groups import own_group
-from rtmeter.machine.processes import cpu_set
 from rtmeter.machine.reading import Machine
+from rtmeter.tasks import cpu_set
 
 OVERLAP = Kind(
     "cpuset_overlap",

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from rtmeter.machine.finding import PER_CPU_KTHREADS, Finding, Kind
-from rtmeter.machine.processes import cpu_set
 from rtmeter.machine.reading import Machine
+from rtmeter.tasks import cpu_set
 
 IRQ = Kind(
     "irq_on_cpu",

@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import Literal
 
 from rtmeter.machine.finding import Finding, Kind
-from rtmeter.machine.processes import Task, cpu_set, read_tasks
 from rtmeter.root import Root
+from rtmeter.tasks import Task, cpu_set, read_tasks
 from rtmeter.values import Scheduling
 
 Workload = Literal["cyclic", "roundtrip"]
