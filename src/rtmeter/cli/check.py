@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
@@ -12,6 +13,7 @@ from rtmeter.cli import exit_codes
 
 if TYPE_CHECKING:
     from rtmeter.machine import Finding, Intent
+    from rtmeter.selftest import Sight
 
 _Value = TypeVar("_Value")
 
@@ -19,10 +21,11 @@ EXAMPLE = "rtmeter check --cpu 1 --scheduling fifo:80"
 DETAILS = (
     "Reads settings, changes none. Grades are those of the kernel's real-time documentation. Exit codes: "
     "0 nothing above medium, 1 error, 2 something fatal or high, 3 something that may be fatal or high "
-    "cannot be read."
+    "cannot be read. With --self-test: 0 every disturbance was seen, 2 one was not, 3 one could not be made."
 )
 
 _GRADES = {"fatal": "bold red", "high": "red", "unknown": "magenta", "medium": "yellow", "info": "cyan"}
+_OUTCOMES = {"seen": "green", "not seen": "red", "not named": "red", "not planted": "magenta"}
 _SERIOUS = ("fatal", "high")
 
 
@@ -38,6 +41,10 @@ def command(
     scheduling: Annotated[
         str, typer.Option(metavar="fifo:80", help="Policy and priority of the measured thread.")
     ] = "fifo:80",
+    self_test: Annotated[
+        bool,
+        typer.Option("--self-test", help="Disturb the machine for some seconds: is each disturbance seen?"),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Looks at the machine as it is now."""
@@ -51,6 +58,8 @@ def command(
         scheduling=_given("--scheduling", scheduling, parse_scheduling),
         workload=_given("--workload", workload, parse_workload),
     )
+    if self_test:
+        return _self_test(intent, as_json)
     found = findings(Root(), intent)
     if as_json:
         print_json(_summary(found, intent))
@@ -66,6 +75,37 @@ def exit_code(found: Sequence[Finding]) -> int:
     if any(finding.at_worst in _SERIOUS for finding in found):
         return exit_codes.INCONCLUSIVE
     return exit_codes.PASS
+
+
+def _self_test(intent: Intent, as_json: bool) -> int:
+    from rtmeter import selftest
+    from rtmeter.cli.output import print_json
+
+    seen = selftest.self_test(intent)
+    if as_json:
+        print_json({"self_test": [asdict(sight) | {"outcome": sight.outcome} for sight in seen]})
+    else:
+        for sight in seen:
+            _show_sight(sight)
+    outcomes = {sight.outcome for sight in seen}
+    if outcomes & {"not seen", "not named"}:
+        return exit_codes.FAIL
+    return exit_codes.INCONCLUSIVE if "not planted" in outcomes else exit_codes.PASS
+
+
+def _show_sight(sight: Sight) -> None:
+    from rtmeter.cli.output import console, microseconds
+
+    out, planted, style = console(), sight.planted, _OUTCOMES[sight.outcome]
+    out.print(f"[{style}]{sight.outcome}[/{style}]  [bold]{planted.name}[/bold]")
+    if planted.problem:
+        out.print(f"    {planted.problem}", markup=False)
+        return
+    late, else_ = microseconds(sight.late_ns), microseconds(sight.elsewhere_ns)
+    out.print(f"    {planted.done}", markup=False)
+    out.print(f"    largest lateness then {late} us, at other times {else_} us", markup=False)
+    if planted.finding:
+        out.print(f"    {'named' if planted.was_named else 'not named'} by {planted.finding}", markup=False)
 
 
 def _given(option: str, text: str, parse: Callable[[object], _Value]) -> _Value:

@@ -1,0 +1,55 @@
+"""Disturbances as processes: started, let go, heard, and ended by their id."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Self
+
+from rtmeter.errors import RtmeterError
+
+_PROGRAM = Path(__file__).with_name("disturber.py")
+_PATIENCE_S = 30  # besides the length: a busy machine may let a program start late
+
+
+class Disturbance:
+    """One disturbance; a context manager, ready when entered, that leaves no process behind."""
+
+    def __init__(self, kind: str, *arguments: object, length_ns: int) -> None:
+        self._length_ns = length_ns
+        command = [sys.executable, "-I", str(_PROGRAM), kind, *map(str, arguments), str(length_ns)]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+        )
+        self.pid = self._process.pid
+
+    def __enter__(self) -> Self:
+        assert self._process.stdout is not None
+        word, _, why = self._process.stdout.readline().strip().partition(" ")
+        if word != "ready":
+            self.__exit__()
+            raise RtmeterError(why or "it did not start")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """One that was let go ends by itself, so that what it stopped goes on."""
+        try:
+            self._process.communicate(timeout=_PATIENCE_S + self._length_ns / 1e9)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.communicate()
+
+    def go(self) -> None:
+        """Lets it disturb."""
+        assert self._process.stdin is not None
+        self._process.stdin.write("go\n")
+        self._process.stdin.flush()
+
+    def window_ns(self) -> tuple[int, int]:
+        """When it began and when it ended, once it has; raises RtmeterError if it does not say."""
+        assert self._process.stdout is not None
+        said = self._process.stdout.readline().split()
+        if len(said) != 2:
+            raise RtmeterError("the disturbance ended early")
+        return int(said[0]), int(said[1])

@@ -1,0 +1,116 @@
+"""rtmeter check --self-test for real: every disturbance is planted and seen, and none that is not made."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rtmeter import selftest
+from rtmeter.cli import exit_codes
+from rtmeter.errors import RtmeterError
+from rtmeter.machine import Intent, Root, findings
+from rtmeter.selftest import plants
+from rtmeter.selftest.disturbance import Disturbance
+from rtmeter.values import Scheduling
+
+CPU = max(os.sched_getaffinity(0))
+HOUR_NS = 3_600_000_000_000
+
+CLAIMER = """
+import sys, time
+print("ready", flush=True)
+sys.stdin.readline()
+begin_ns = time.monotonic_ns()
+time.sleep(0.2)
+print(begin_ns, time.monotonic_ns(), flush=True)
+"""
+"""A program that says that it disturbed, and did not."""
+
+
+def _may_be_real_time() -> bool:
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(81))
+    except PermissionError:
+        return False
+    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    return True
+
+
+needs_priority = pytest.mark.skipif(not _may_be_real_time(), reason="priority 81 is refused here")
+
+
+@needs_priority
+def test_every_disturbance_is_seen_and_named() -> None:
+    options = ["--self-test", "--cpu", str(CPU), "--json"]
+    command = [sys.executable, "-m", "rtmeter", "check", *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    seen = {sight["planted"]["name"]: sight for sight in json.loads(done.stdout)["self_test"]}
+    found = {finding.id: finding.grade for finding in findings(Root(), Intent(cpus=(CPU,)))}
+    throttles = found.get("rt_throttling") == "high" or "fair_server" in found
+    assert {name: sight["outcome"] for name, sight in seen.items()} == {
+        "task_above": "seen",
+        "stopped": "seen",
+        "throttled": "seen" if throttles else "not planted",
+    }
+    assert done.returncode == (exit_codes.PASS if throttles else exit_codes.INCONCLUSIVE)
+    assert seen["task_above"]["planted"]["was_named"] is True
+    assert seen["stopped"]["late_ns"] >= 160_000_000
+
+
+@needs_priority
+def test_a_disturbance_that_is_only_claimed_is_not_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "claimer.py").write_text(CLAIMER)
+    monkeypatch.setattr("rtmeter.selftest.disturbance._PROGRAM", tmp_path / "claimer.py")
+    monkeypatch.setattr(selftest, "throttled", plants.stopped)  # its bound is near this machine's noise
+    sights = selftest.self_test(Intent(cpus=(CPU,)))
+    assert [sight.outcome for sight in sights] == ["not seen"] * 3
+    assert sights[0].planted.was_named is False
+
+
+def test_what_is_refused_is_said() -> None:
+    with (
+        pytest.raises(RtmeterError, match="Invalid argument"),
+        Disturbance("hog", "other", 0, 4095, length_ns=1),
+    ):
+        pass
+
+
+def test_a_disturbance_lasts_as_long_as_it_is_told() -> None:
+    with Disturbance("hog", "other", 0, CPU, length_ns=1_000_000) as hog:
+        hog.go()
+        begin_ns, end_ns = hog.window_ns()
+    assert end_ns - begin_ns >= 1_000_000
+    _assert_gone(hog)
+
+
+def test_one_that_was_not_let_go_does_nothing() -> None:
+    with Disturbance("hog", "other", 0, CPU, length_ns=HOUR_NS) as hog:
+        pass
+    _assert_gone(hog)
+
+
+def test_a_process_that_was_stopped_goes_on() -> None:
+    code = "import sys; sys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE) as process:
+        with Disturbance("stop", process.pid, length_ns=50_000_000) as stop:
+            stop.go()
+            stop.window_ns()
+        process.communicate(timeout=60)
+        assert process.returncode == 0
+
+
+def test_a_policy_without_priorities_is_refused() -> None:
+    with pytest.raises(RtmeterError, match="has no priority that a task could be above"):
+        selftest.self_test(Intent(scheduling=Scheduling("other")))
+
+
+def _assert_gone(disturbance: Disturbance) -> None:
+    with pytest.raises(ProcessLookupError):
+        os.kill(disturbance.pid, 0)
