@@ -66,6 +66,6 @@ def write_wakeups(
     verdict = asdict(judge(meta, lambda: [columns], requirement)) if requirement else None
     cell = cell_json(about, meta, summary, requirement and asdict(requirement), verdict)
     for key, value in (changes or {}).items():
-        cell[key] = cell[key] | value if isinstance(cell[key], dict) else value
+        cell[key] = cell[key] | value if isinstance(cell.get(key), dict) else value
     (folder / "cell.json").write_text(json.dumps(cell))
     return folder

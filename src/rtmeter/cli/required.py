@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
+    from rtmeter.comparison.compared import Asked
     from rtmeter.model import Requirement
 
 MissRatio = Annotated[
@@ -60,3 +62,24 @@ def share(option: str, text: str) -> float:
         raise RtmeterError(
             error.message, field=option, value=text, remedy="write it like 0.1 or 10%"
         ) from None
+
+
+def asked_of(gates: Sequence[str], deadline: str | None, confidence: str | None, force: bool) -> Asked:
+    """What a comparison is asked for. Raises RtmeterError naming the option."""
+    from rtmeter import matrix
+    from rtmeter.cli.given import as_flag
+    from rtmeter.comparison.compared import Asked
+    from rtmeter.errors import RtmeterError
+    from rtmeter.statistics.gate import parse_gate
+
+    try:
+        return Asked(
+            gates=tuple(parse_gate(text) for text in gates),
+            deadline_ns=None if deadline is None else matrix.parse_fact("deadline", deadline),
+            confidence=0.95 if confidence is None else matrix.parse_fact("confidence", confidence),
+            force=force,
+        )
+    except RtmeterError as error:
+        if error.field == "gate":
+            error.field = "--gate"
+        raise as_flag(error) from None

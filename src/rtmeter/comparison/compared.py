@@ -19,6 +19,9 @@ from rtmeter.statistics.judged import judged_run
 from rtmeter.statistics.quantiles import COMPARED
 from rtmeter.statistics.quantities import judged_quantity
 
+ENOUGH_PAIRS = 5
+"""Pairs below which Student's interval is twice that of many."""
+
 Outcome = Literal["improved", "worse", "no evidence", "not enough data", "error"]
 
 
@@ -129,6 +132,9 @@ def _doubts(pairing: Pairing, differs: Sequence[Difference]) -> Iterator[Doubt]:
             "A and B were not measured in turn: what changed between them in the machine is in the shift"
         )
         yield Doubt("not_interleaved", message, "measure both in one campaign with repeat")
+    if 1 < len(pairing.pairs) < ENOUGH_PAIRS:
+        message = f"{len(pairing.pairs)} pairs: the intervals of so few are wide"
+        yield Doubt("few_pairs", message, f"repeat {ENOUGH_PAIRS} times or more")
     for difference in differs:
         if difference.name == "machine.hostname":
             yield Doubt("other_host", f"hosts differ: {difference.a}, {difference.b}", "")

@@ -8,7 +8,7 @@ from typing import Any
 
 from rtmeter.report import words
 
-_SECTIONS = ("config", "effective", "server_config", "conditions", "adapter_facts", "machine")
+_SECTIONS = ("config", "effective", "server_config", "adapter_facts", "machine")
 _OF_THE_CELL = ("measurement", "mode", "adapter", "server_adapter", "rtmeter")
 
 _UNTOLD = {
@@ -63,7 +63,10 @@ def differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[Difference]:
 def _conditions(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for name in _OF_THE_CELL:
         yield name, record.get(name)
-    for section in _SECTIONS:
-        for key, value in (record.get(section) or {}).items():
+    conditions = record.get("conditions") or {}
+    sections = {name: record.get(name) for name in _SECTIONS}
+    sections |= {f"conditions.{name}": conditions.get(name) for name in ("asked", "effective")}
+    for section, facts in sections.items():
+        for key, value in (facts or {}).items():
             if f"{section}.{key}" not in _UNTOLD:
                 yield f"{section}.{key}", value

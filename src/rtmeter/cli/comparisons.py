@@ -1,0 +1,221 @@
+"""Comparisons as JSON and as text. Times in microseconds, as everywhere on the screen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from rtmeter.cli import exit_codes
+from rtmeter.cli.output import console
+from rtmeter.comparison.compared import Compared
+from rtmeter.report import words
+from rtmeter.statistics.compare import Shift
+from rtmeter.statistics.gate import GateResult
+from rtmeter.values import format_duration
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+_CODES = {
+    "improved": exit_codes.PASS,
+    "no evidence": exit_codes.PASS,
+    "worse": exit_codes.FAIL,
+    "not enough data": exit_codes.INCONCLUSIVE,
+    "error": exit_codes.ERROR,
+}
+_STYLES = {"improved": "green", "worse": "red", "error": "red", "not enough data": "yellow"} | {
+    "pass": "green",
+    "fail": "red",
+    "inconclusive": "yellow",
+}
+WORDS = {"no evidence": "no evidence of a difference"}
+
+
+def code_of(compared: Compared) -> int:
+    """The exit code: that of the gates, where there are any."""
+    if compared.found is not None and compared.gates:
+        return exit_codes.worst(exit_codes.of_outcome(result.outcome) for result in compared.gates)
+    return _CODES[compared.outcome]
+
+
+def as_json(compared: Compared) -> dict[str, Any]:
+    """A comparison as ``--json`` prints it: ns; null where a run is too short, ``lost`` where a quantile
+    falls on a lost release."""
+    pairing, found = compared.pairing, compared.found
+    sides = zip("ab", zip(*pairing.pairs, strict=True), strict=False)
+    return {
+        "id": pairing.name,
+        "outcome": compared.outcome,
+        "refusal": compared.refusal,
+        "quantity": compared.quantity or None,
+        "deadline_ns": compared.deadline_ns,
+        "confidence": found.confidence if found else None,
+        "pairs": len(pairing.pairs),
+        "interleaved": pairing.interleaved,
+        "shifts": [_shift(shift) | {"outcome": shift.outcome} for shift in found.shifts] if found else [],
+        "gates": [
+            {"gate": r.gate.text, "outcome": r.outcome, "excess": _shift(r.excess)} for r in compared.gates
+        ],
+        "differs": [asdict(difference) for difference in compared.differs],
+        "doubts": [asdict(doubt) for doubt in compared.doubts],
+    } | {side: [str(cell.folder) for cell in cells] for side, cells in sides}
+
+
+def _shift(shift: Shift) -> dict[str, Any]:
+    numbers = {name: _number(getattr(shift, name)) for name in ("a", "b", "difference", "lower", "upper")}
+    return {"quantity": shift.quantity} | numbers | {"relative": _number(shift.relative)}
+
+
+def _number(value: float) -> float | str | None:
+    if math.isnan(value):
+        return None
+    return value if math.isfinite(value) else "lost" if value > 0 else "-lost"
+
+
+def show(compared: Compared) -> None:
+    """A comparison in full."""
+    out = console()
+    outcome = compared.outcome
+    style = _STYLES.get(outcome)
+    said = WORDS.get(outcome, outcome)
+    said = f"[{style}]{said}[/{style}]" if style else said
+    out.print(f"{_plain(compared.pairing.name)}: {said}{_plain(_how(compared))}", soft_wrap=True)
+    if compared.found:
+        table = _table("", "A", "B", "shift", "from", "to", "relative", "says")
+        for shift in compared.found.shifts:
+            table.add_row(*_row(shift, compared.deadline_ns))
+        out.print(table)
+    for result in compared.gates:
+        judged = f"[{_STYLES[result.outcome]}]{result.outcome}[/]"
+        out.print(f"  gate {_plain(result.gate.text)}: {judged}{_excess(result)}", soft_wrap=True)
+    _show_conditions(compared, out)
+
+
+def _how(compared: Compared) -> str:
+    if compared.found is None:
+        return f": {compared.refusal}{'; --force compares them anyway' if compared.pairing.pairs else ''}"
+    count = len(compared.pairing.pairs)
+    turns = "measured in turn" if compared.pairing.interleaved else "not measured in turn"
+    runs = "one run each" if count == 1 else f"{count} pairs of runs, {turns}"
+    sure = f"{100 * compared.found.confidence:.10g} % confidence for all intervals together"
+    return f" ({compared.quantity} per release, {runs}; {sure})"
+
+
+def _show_conditions(compared: Compared, out: Console) -> None:
+    if compared.pairing.pairs and not compared.differs:
+        out.print("  differs: nothing that is recorded")
+    for difference in compared.differs:
+        out.print(
+            f"  differs: {difference.name}: {difference.a} → {difference.b}", markup=False, soft_wrap=True
+        )
+    for doubt in compared.doubts:
+        hint = f" ({doubt.hint})" if doubt.hint else ""
+        out.print(f"  [yellow]{doubt.type}[/yellow]: {_plain(doubt.message + hint)}", soft_wrap=True)
+
+
+def show_layers(compared: Sequence[Compared]) -> None:
+    """Each middleware as floor + X: the shifts of its quantiles with their intervals."""
+    out = console()
+    known = [one for one in compared if one.found]
+    names = (
+        [shift.quantity for shift in known[0].found.shifts if shift.quantity != "miss_ratio"]
+        if known and known[0].found
+        else []
+    )
+    out.print("cell = floor + X; X in us with its interval: the shift of each quantile", markup=False)
+    table = _table("cell", "floor", "pairs", *names)
+    for one in known:
+        shifts = {shift.quantity: shift for shift in one.found.shifts} if one.found else {}
+        table.add_row(
+            one.pairing.b,
+            one.pairing.a,
+            f"{len(one.pairing.pairs)}",
+            *(_layer(shifts[name]) for name in names),
+        )
+    out.print(table)
+    for one in compared:
+        if one.found is None:
+            out.print(f"{_plain(one.pairing.name)}: [red]error[/red]: {_plain(one.refusal or '')}")
+        for doubt in one.doubts:
+            out.print(f"  {_plain(one.pairing.name)}: [yellow]{doubt.type}[/yellow]: {_plain(doubt.message)}")
+
+
+def _layer(shift: Shift) -> str:
+    if shift.outcome == "not enough data":
+        return "too short"
+    return f"{_time(shift.difference)}\n{_plain(f'[{_time(shift.lower)}, {_time(shift.upper)}]')}"
+
+
+def _row(shift: Shift, deadline_ns: int | None) -> Iterator[str]:
+    of_time = shift.quantity != "miss_ratio"
+    text = _time if of_time else _ratio
+    late = f" > {format_duration(deadline_ns)}" if deadline_ns is not None and not of_time else ", us"
+    yield shift.quantity.replace("_", " ") + late
+    yield text(shift.a)
+    yield text(shift.b)
+    yield text(shift.difference)
+    short = shift.outcome == "not enough data"
+    yield "-" if short else text(shift.lower)
+    yield "-" if short else text(shift.upper)
+    yield f"{100 * shift.relative:+.2f} %" if math.isfinite(shift.relative) else "-"
+    outcome = "too short a run" if short else WORDS.get(shift.outcome, shift.outcome)
+    style = _STYLES.get(shift.outcome)
+    yield f"[{style}]{outcome}[/{style}]" if style else outcome
+
+
+def _excess(result: GateResult) -> str:
+    shift = result.excess
+    if shift.outcome == "not enough data":
+        return ": too short a run to tell"
+    text = _ratio if shift.quantity == "miss_ratio" else _us
+    where = "above" if shift.difference >= 0 else "below"
+    ends = f"{text(shift.lower)} to {text(shift.upper)}"
+    return f": B is {text(abs(shift.difference))} {where} it (interval {ends})"
+
+
+def gate_words(result: GateResult) -> str:
+    """A gate's outcome with its excess, as plain text."""
+    return f"{result.gate.text}: {result.outcome}{_excess(result)}"
+
+
+def _time(ns: float) -> str:
+    number = _number(ns)
+    return "-" if number is None else words.us(number)
+
+
+def _us(ns: float) -> str:
+    return f"{_time(ns)} us"
+
+
+def _ratio(share: float) -> str:
+    return "-" if math.isnan(share) else f"{share:.3g}"
+
+
+def _plain(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)
+
+
+def _table(*headers: str) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for header in headers:
+        left = header in ("", "says", "cell", "floor")
+        table.add_column(
+            header,
+            justify="left" if left else "right",
+            no_wrap=header not in ("cell", "floor"),
+            overflow="fold",
+        )
+    return table
+
+
+def only_words(names: Mapping[str, Sequence[str]]) -> list[str]:
+    """What has no partner, by side."""
+    return [f"only in {side}: {name}" for side, cells in names.items() for name in cells]

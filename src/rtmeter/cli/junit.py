@@ -1,0 +1,55 @@
+"""Comparisons as JUnit XML, as continuous integration reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
+
+from rtmeter.cli.comparisons import WORDS, gate_words
+from rtmeter.comparison.compared import Compared
+from rtmeter.errors import RtmeterError
+
+_GATE = {"fail": "failure", "inconclusive": "error"}
+_OUTCOME = {"worse": "failure", "not enough data": "error", "error": "error"}
+
+
+def write_junit(path: Path, name: str, compared: Sequence[Compared], missing: Sequence[str]) -> None:
+    """Writes a test suite: a case for each gate of each cell, or for each cell without gates; what is not
+    known is an error, so that it is not taken for passed. ``missing``: cells that B lacks."""
+    suite = Element("testsuite", name=name)
+    for one in compared:
+        for case, kind, message in _cases(one):
+            _add(suite, one.pairing.name, case, kind, message)
+    for cell in missing:
+        _add(suite, cell, "is measured", "error", "only A has this cell")
+    for attribute, kind in (("failures", "failure"), ("errors", "error")):
+        suite.set(attribute, str(len(suite.findall(f"*/{kind}"))))
+    suite.set("tests", str(len(suite)))
+    indent(suite)
+    try:
+        ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise RtmeterError(
+            f"cannot be written: {reason}", field="--junit", value=str(path), remedy="give another place"
+        ) from None
+
+
+def _cases(one: Compared) -> Iterator[tuple[str, str | None, str]]:
+    """Name, element if it did not pass, and message of each test case."""
+    if one.found is None or not one.gates:
+        worst = ", ".join(s.quantity for s in one.found.shifts if s.outcome == "worse") if one.found else ""
+        message = one.refusal or f"{WORDS.get(one.outcome, one.outcome)}{': ' if worst else ''}{worst}"
+        yield "is not worse", _OUTCOME.get(one.outcome), message
+        return
+    for result in one.gates:
+        yield result.gate.text, _GATE.get(result.outcome), gate_words(result)
+
+
+def _add(suite: Element, cell: str, name: str, kind: str | None, message: str) -> None:
+    case = SubElement(suite, "testcase", classname=cell, name=name)
+    if kind:
+        SubElement(case, kind, message=message)
+    else:
+        SubElement(case, "system-out").text = message

@@ -1,0 +1,381 @@
+"""`rtmeter compare`: pairs of cells, what is refused, gates, exit codes, JSON and JUnit XML."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from rtmeter import cli
+from rtmeter.cli import exit_codes
+from rtmeter.model import SERVED, SKIPPED, Requirement
+from synthetic import Made, write_cell, write_failed_cell
+from wakeups import MS, draw, write_wakeups
+
+Captured = pytest.CaptureFixture[str]
+JUDGED = Requirement(200_000, 0.5)
+DIED = {"message": "the probe died", "field": None, "value": None, "remedy": None}
+
+
+@pytest.fixture(autouse=True)
+def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def compare(line: str, capsys: Captured) -> tuple[int, str]:
+    code = cli.invoke(["compare", *line.split()])
+    said = capsys.readouterr()
+    return code, said.out + said.err
+
+
+def as_json(line: str, capsys: Captured) -> Any:
+    cli.invoke(["compare", *line.split(), "--json"])
+    return json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+
+
+def one(name: str, seed: int, scale: float = 1.0, **more: Any) -> None:
+    write_wakeups(Path(name) / "cell", draw(seed, scale_ns=50_000 * scale), requirement=JUDGED, **more)
+
+
+def test_what_is_later_is_worse_at_each_quantile(capsys: Captured) -> None:
+    one("a", 1)
+    one("b", 2, 1.3)
+    code, said = compare("a b", capsys)
+    assert code == exit_codes.FAIL
+    assert said.startswith("cell: worse (latency per release, one run each; 95 % confidence for all")
+    assert "differs: nothing that is recorded" in said and "one_run_each" in said
+    (found,) = as_json("a b", capsys)["cells"]
+    assert (found["outcome"], found["pairs"], found["deadline_ns"]) == ("worse", 1, 200_000)
+    shifts = {shift["quantity"]: shift for shift in found["shifts"]}
+    assert list(shifts) == ["p50", "p90", "p99", "p99.9", "p99.99", "miss_ratio"]
+    p90 = shifts["p90"]
+    assert p90["lower"] < p90["difference"] == p90["b"] - p90["a"] < p90["upper"]
+    assert p90["lower"] < 0.3 * 50_000 * np.log(10) < p90["upper"]
+    assert shifts["miss_ratio"]["outcome"] == "worse"
+    assert shifts["miss_ratio"]["a"] == np.mean(draw(1) > 200_000)
+    assert compare("b a", capsys)[0] == exit_codes.PASS
+    assert as_json("b a", capsys)["cells"][0]["outcome"] == "improved"
+
+
+def test_runs_of_one_distribution_show_no_difference(capsys: Captured) -> None:
+    one("a", 1)
+    one("b", 2)
+    code, said = compare("a b", capsys)
+    assert code == exit_codes.PASS and said.startswith("cell: no evidence of a difference")
+
+
+def test_a_deadline_may_be_given_for_the_miss_ratio(capsys: Captured) -> None:
+    one("a", 1)
+    write_wakeups(Path("b/cell"), draw(2), requirement=Requirement(100_000, 0.5))
+    (found,) = as_json("a b", capsys)["cells"]
+    assert "no_deadline" in [doubt["type"] for doubt in found["doubts"]]
+    assert "miss_ratio" not in [shift["quantity"] for shift in found["shifts"]]
+    (found,) = as_json("a b --deadline 150us", capsys)["cells"]
+    assert found["shifts"][-1]["a"] == np.mean(draw(1) > 150_000)
+
+
+def test_a_skipped_release_is_a_miss_however_soon_it_was_free(capsys: Captured) -> None:
+    one("a", 1)
+    status = np.full(20_000, SERVED)
+    status[::10] = SKIPPED
+    values = draw(1)
+    values[::10] = 1000
+    write_wakeups(Path("b/cell"), values, status=status, requirement=JUDGED)
+    (found,) = as_json("a b", capsys)["cells"]
+    expected = np.mean((values > 200_000) | (status == SKIPPED))
+    assert found["shifts"][-1]["b"] == pytest.approx(expected)
+    assert found["shifts"][-1]["outcome"] == "worse"
+
+
+# Which cells belong together.
+
+
+def test_cells_are_paired_by_id_and_those_without_a_partner_are_named(capsys: Captured) -> None:
+    for side, names in {"a": ("x", "y", "gone"), "b": ("y", "x", "new")}.items():
+        for name in names:
+            write_wakeups(Path(side) / name, draw(1), axes={"load": name})
+    code, said = compare("a b", capsys)
+    assert code == exit_codes.INCONCLUSIVE
+    assert "x: no evidence" in said and "y: no evidence" in said
+    assert "only in A: gone" in said and "only in B: new" in said
+    found = as_json("a b", capsys)
+    assert (found["only_in_a"], found["only_in_b"]) == (["gone"], ["new"])
+    assert found["cells"][0]["confidence"] == pytest.approx(0.975)  # two cells: 95 % for both together
+
+
+def test_cells_of_other_ids_are_paired_by_their_axes(capsys: Captured) -> None:
+    for side, adapter in {"a": "posix", "b": "ros2"}.items():
+        for policy in ("other", "fifo-80"):
+            folder = Path(side) / f"wakeup-{adapter}-{policy}"
+            write_wakeups(folder, draw(1), adapter=adapter, axes={"scheduling": policy})
+    found = as_json("a b", capsys)
+    assert [cell["id"] for cell in found["cells"]] == [
+        "wakeup-posix-fifo-80 → wakeup-ros2-fifo-80",
+        "wakeup-posix-other → wakeup-ros2-other",
+    ]
+    assert {"name": "adapter", "a": "posix", "b": "ros2"} in found["cells"][0]["differs"]
+
+
+def test_folders_without_a_cell_in_common_are_refused(capsys: Captured) -> None:
+    for side, names in {"a": ("x", "y"), "b": ("u", "v")}.items():
+        for name in names:
+            write_wakeups(Path(side) / name, draw(1, 1000), axes={"load": name})
+    code, said = compare("a b", capsys)
+    assert code == exit_codes.ERROR and "B = 'b': has no cell of the same id or axes" in said
+    assert "x → u: no evidence" in compare("a/x b/u", capsys)[1]
+
+
+def interleaved(first: float, second: float, *, started: bool = True, count: int = 6) -> None:
+    """Repeats of two cells, measured in turn, on a machine that wanders for both."""
+    for number in range(1, count + 1):
+        wander = np.random.default_rng(number).uniform(0, 300_000)
+        for turn, (name, offset) in enumerate({"x": first, "y": second}.items()):
+            values = draw(10 * number + turn, 5000) + int(wander + offset)
+            minute = 2 * number + turn if started else 20 * turn + number
+            changes = {"started": f"2026-11-21T05:{minute:02}:00Z"}
+            write_wakeups(Path(f"run/{name}-r{number}"), values, repeat=number, changes=changes)
+
+
+def test_interleaved_repeats_are_analysed_as_pairs(capsys: Captured) -> None:
+    interleaved(0, 20_000)
+    (found,) = as_json("run/x run/y", capsys)["cells"]
+    assert (found["pairs"], found["interleaved"], found["outcome"]) == (6, True, "worse")
+    p50 = found["shifts"][0]
+    assert p50["lower"] < 20_000 < p50["upper"] and p50["upper"] - p50["lower"] < 20_000
+    assert found["a"] == [f"run/x-r{number}" for number in range(1, 7)]
+    assert "6 pairs of runs, measured in turn" in compare("run/x run/y", capsys)[1]
+
+
+def test_repeats_that_were_not_measured_in_turn_say_so(capsys: Captured) -> None:
+    interleaved(0, 0, started=False, count=3)
+    (found,) = as_json("run/x run/y", capsys)["cells"]
+    assert found["interleaved"] is False
+    assert {"not_interleaved", "few_pairs"} <= {doubt["type"] for doubt in found["doubts"]}
+
+
+def test_a_repeat_that_failed_is_left_out_and_named(capsys: Captured) -> None:
+    interleaved(0, 0, count=3)
+    cell = Path("run/y-r2/cell.json")
+    cell.write_text(json.dumps(json.loads(cell.read_text()) | {"status": "failed", "error": DIED}))
+    (found,) = as_json("run/x run/y", capsys)["cells"]
+    assert found["pairs"] == 2
+    assert "y-r2 failed: the probe died" in [doubt["message"] for doubt in found["doubts"]]
+
+
+# What is refused, and what is only told.
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        ({"config": {"period_ns": 2 * MS}}, "another period (config.period_ns: 1ms, 2ms)"),
+        ({"machine": {"cpu_model": "Cortex-A76"}}, "another machine (machine.cpu_model"),
+        ({"machine": {"cpus_online": 4}}, "another machine (machine.cpus_online: 2, 4)"),
+        ({"machine": {"virtual_machine": None}}, "a virtual machine against another or none"),
+    ],
+)
+def test_a_comparison_that_means_nothing_is_refused(
+    changes: dict[str, Any], name: str, capsys: Captured
+) -> None:
+    one("a", 1)
+    one("b", 1, changes=changes)
+    code, said = compare("a b", capsys)
+    assert code == exit_codes.ERROR
+    assert f"cell: error: {name}" in said and "--force" in said
+    code, said = compare("a b --force", capsys)
+    assert code == exit_codes.PASS and "forced: compared although" in said
+    assert as_json("a b", capsys)["cells"][0]["refusal"].startswith(name)
+
+
+def test_another_measurement_is_refused(capsys: Captured) -> None:
+    one("a", 1)
+    write_cell(Path("b/cell"), Made(id="cell", measurement="cycle", samples=100))
+    code, said = compare("a b", capsys)
+    assert code == exit_codes.ERROR
+    assert "another measurement (measurement: wakeup, cycle)" in said
+
+
+def test_what_differs_besides_is_told(capsys: Captured) -> None:
+    one("a", 1)
+    changes = {
+        "config": {"scheduling": {"policy": "other"}, "samples": 3},
+        "effective": {"scheduling": {"policy": "other"}, "timer_slack_ns": 1},
+        "machine": {"hostname": "robot-8", "kernel": "6.12.0", "boot_id": "other"},
+        "adapter_facts": {"middleware_version": "2", "measures": ["wakeup"]},
+        "conditions": {"asked": {"load": "cpu80"}, "effective": {}, "achieved": {"load": 0.79}},
+        "rtmeter": "0.2.0",
+    }
+    one("b", 1, changes=changes)
+    code, said = compare("a b", capsys)
+    assert code == exit_codes.PASS
+    told = [line.removeprefix("  differs: ") for line in said.splitlines() if "differs:" in line]
+    assert sorted(told) == [
+        "adapter_facts.middleware_version: – → 2",
+        "conditions.asked.load: – → cpu80",
+        "config.samples: 20,000 → 3",
+        "config.scheduling: fifo:80 → other",
+        "effective.timer_slack_ns: 50us → 1ns",
+        "machine.hostname: robot-7 → robot-8",
+        "machine.kernel: 6.1.0-26-rt-amd64 → 6.12.0",
+        "rtmeter: 0.1.0 → 0.2.0",
+    ]
+    assert "other_host: hosts differ: robot-7, robot-8" in said
+
+
+def test_interrupted_and_refused_data_are_doubted(capsys: Captured) -> None:
+    one("a", 1, changes={"status": "interrupted"})
+    values = draw(2)
+    values[10_000:] *= 3
+    write_wakeups(Path("b/cell"), values, requirement=JUDGED)
+    said = compare("a b", capsys)[1]
+    assert "interrupted: cell in a was interrupted" in said
+    assert "change_point: cell in b: the tail changes at" in said
+
+
+def test_a_failed_cell_is_an_error(capsys: Captured) -> None:
+    one("a", 1)
+    write_failed_cell(Path("b/cell"), Made(id="cell"), DIED)
+    code, said = compare("a b", capsys)
+    assert code == exit_codes.ERROR and "cell: error: cell failed: the probe died" in said
+    assert compare("a b --force", capsys)[0] == exit_codes.ERROR
+
+
+# Gates.
+
+
+@pytest.mark.parametrize(
+    ("gates", "code"),
+    [
+        (["p50<+30%"], exit_codes.PASS),
+        (["p50<+5%"], exit_codes.FAIL),
+        (["p50<+20.5%"], exit_codes.INCONCLUSIVE),
+        (["p50<+30%", "p99.5<+1ms"], exit_codes.PASS),
+        (["p50<+30%", "p99.999<+1ms"], exit_codes.INCONCLUSIVE),
+        (["p50<+5%", "p99.999<+1ms"], exit_codes.FAIL),
+        (["miss_ratio<+0.05"], exit_codes.PASS),
+        (["miss_ratio<+1e-6"], exit_codes.FAIL),
+    ],
+)
+def test_gates_decide_the_exit_code(gates: list[str], code: int, capsys: Captured) -> None:
+    one("a", 1)
+    one("b", 2, 1.2)
+    line = " ".join(f"--gate {gate}" for gate in gates)
+    got, said = compare(f"a b {line}", capsys)
+    assert got == code
+    assert said.count("  gate p") + said.count("  gate miss_ratio") == len(gates)
+
+
+@pytest.mark.parametrize(
+    ("gate", "message"),
+    [
+        ("p100<+5%", "--gate = 'p100<+5%': is a gate on an unknown quantile; write a quantile from p0.01"),
+        ("max<+5%", "--gate = 'max<+5%': is no gate"),
+        ("p99<+x", "--gate = 'p99<+x': has a limit that"),
+    ],
+)
+def test_gates_on_what_is_not_known_are_refused(gate: str, message: str, capsys: Captured) -> None:
+    one("a", 1)
+    code, said = compare(f"a a --gate {gate}", capsys)
+    assert code == exit_codes.ERROR and message in said
+
+
+def test_a_gate_on_the_miss_ratio_needs_a_deadline(capsys: Captured) -> None:
+    for side in "ab":
+        write_wakeups(Path(side) / "cell", draw(1, 1000))
+    code, said = compare("a b --gate miss_ratio<+1e-3", capsys)
+    assert code == exit_codes.ERROR and "needs a deadline" in said and "give --deadline" in said
+
+
+def test_junit_has_a_case_for_each_gate_of_each_cell(capsys: Captured) -> None:
+    for name, scale in {"same": 1.0, "slow": 1.5}.items():
+        write_wakeups(Path("a") / name, draw(1), axes={"load": name})
+        write_wakeups(Path("b") / name, draw(2, scale_ns=50_000 * scale), axes={"load": name})
+    write_wakeups(Path("a/gone"), draw(1), axes={"load": "gone"})
+    code, _ = compare("a b --gate p50<+10% --gate p99.999<+10% --junit out.xml", capsys)
+    assert code == exit_codes.FAIL
+    suite = ElementTree.parse("out.xml").getroot()
+    assert {name: suite.get(name) for name in ("tests", "failures", "errors")} == {
+        "tests": "5",
+        "failures": "1",
+        "errors": "3",
+    }
+    cases = {(case.get("classname"), case.get("name")): [part.tag for part in case] for case in suite}
+    assert cases == {
+        ("same", "p50<+10%"): ["system-out"],
+        ("same", "p99.999<+10%"): ["error"],
+        ("slow", "p50<+10%"): ["failure"],
+        ("slow", "p99.999<+10%"): ["error"],
+        ("gone", "is measured"): ["error"],
+    }
+
+
+def test_junit_without_gates_has_a_case_for_each_cell(capsys: Captured) -> None:
+    one("a", 1)
+    one("b", 2, 1.3)
+    compare("a b --junit out.xml", capsys)
+    (case,) = ElementTree.parse("out.xml").getroot()
+    failure = case.find("failure")
+    assert case.get("name") == "is not worse" and failure is not None
+    assert str(failure.get("message")).startswith("worse: p50, p90, p99")
+    assert "--junit = 'none/out.xml': cannot be written" in compare("a b --junit none/out.xml", capsys)[1]
+
+
+# What goes wrong.
+
+
+def test_constant_data_differ_or_not(capsys: Captured) -> None:
+    for name, value in {"a": 50_000, "b": 50_000, "c": 60_000}.items():
+        write_wakeups(Path(name) / "cell", np.full(20_000, value))
+    assert compare("a b", capsys)[0] == exit_codes.PASS
+    assert compare("a c", capsys)[0] == exit_codes.FAIL
+
+
+def test_three_samples_are_not_enough(capsys: Captured) -> None:
+    for side in "ab":
+        write_wakeups(Path(side) / "cell", draw(1, 3))
+    code, said = compare("a b", capsys)
+    assert code == exit_codes.INCONCLUSIVE
+    assert said.startswith("cell: not enough data") and "too short a run" in said
+
+
+def test_all_lost_is_worse_than_anything_and_no_worse_than_itself(capsys: Captured) -> None:
+    def trips(side: str, lost: bool) -> None:
+        delays = (lambda k: (1000, None, None)) if lost else (lambda k: (1000, 20_000 + k % 7, 20_000))
+        write_cell(Path(side) / "cell", Made(id="cell", measurement="roundtrip", samples=2000, delays=delays))
+
+    trips("a", False)
+    trips("lost", True)
+    trips("gone", True)
+    code, said = compare("a lost", capsys)
+    assert code == exit_codes.FAIL and "lost" in said
+    found = as_json("a lost", capsys)["cells"][0]["shifts"][0]
+    assert (found["b"], found["difference"], found["outcome"]) == ("lost", "lost", "worse")
+    assert as_json("lost a", capsys)["cells"][0]["shifts"][0]["difference"] == "-lost"
+    assert compare("lost gone", capsys)[0] == exit_codes.PASS
+
+
+def test_one_enormous_outlier_is_no_difference(capsys: Captured) -> None:
+    values = draw(2)
+    values[777] = 3_600_000 * MS
+    one("a", 1)
+    write_wakeups(Path("b/cell"), values, requirement=JUDGED)
+    assert compare("a b", capsys)[0] == exit_codes.PASS
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("a none", "path = 'none': is not there"),
+        ("a", "Missing argument 'B'"),
+        ("a a --confidence 0.3", "--confidence = '0.3': should be greater than or equal to 0.5"),
+        ("a a --deadline 3", "--deadline = '3': has no unit"),
+    ],
+)
+def test_wrong_options_are_refused(line: str, message: str, capsys: Captured) -> None:
+    one("a", 1)
+    code, said = compare(line, capsys)
+    assert code == exit_codes.ERROR and message in said
