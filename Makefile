@@ -99,7 +99,7 @@ cross: packages-cross build-cross-aarch64 build-cross-armhf ## Cross-build for A
 
 .PHONY: bench
 bench: packages-bench venv build-bench ## Run the benchmarks of docs/benchmarks.md
-	@for name in record_cost log_size help_time probe_24h summary_24h vs_cyclictest; do \
+	@for name in record_cost log_size help_time probe_24h summary_24h vs_cyclictest watch_cost; do \
 		echo; echo "== $$name"; $(BIN)/python bench/$$name.py; done
 
 # --- Style ---

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import platform
+import subprocess
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -79,6 +82,30 @@ class Ratio:
 
     def to_json(self) -> dict[str, object]:
         return asdict(self) | {"outcome": self.outcome}
+
+
+def wakeup_quantiles(args: argparse.Namespace, names: Iterable[str], **more: str) -> dict[str, float]:
+    """One run of `rtmeter measure wakeup`, as served, in nanoseconds: by ``args``' samples, period_us,
+    priority, cpu and limit_s, and ``more`` options; memory locked, no warm-up, no overrun served late."""
+    with tempfile.TemporaryDirectory() as folder:
+        options = {
+            "adapter": "posix",
+            "overrun": "skip",
+            "period": f"{args.period_us}us",
+            "samples": str(args.samples),
+            "warm-up": "0",
+            "scheduling": f"fifo:{args.priority}",
+            "affinity": str(args.cpu),
+            "out": str(Path(folder) / "cell"),
+        }
+        command = [str(Path(sys.executable).parent / "rtmeter"), "measure", "wakeup"]
+        command += [part for key, value in (options | more).items() for part in (f"--{key}", value)]
+        command += ["--lock-memory", "--cpu-dma-latency", "--json"]
+        done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=args.limit_s)
+    cell = json.loads(done.stdout)
+    assert cell["valid"], cell
+    served = cell["quantities"]["latency"]["as_served"]
+    return {name: float(served[f"{name}_ns"]) for name in names}
 
 
 def save(name: str, result: dict[str, Any]) -> Path:

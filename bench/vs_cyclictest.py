@@ -10,42 +10,18 @@ from __future__ import annotations
 import argparse
 import json
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
 
-from common import Ratio, machine_line, save
+from common import Ratio, machine_line, save, wakeup_quantiles
 
 QUANTILES = {"p50": 0.50, "p99": 0.99, "p99_9": 0.999}
 BOUNDS = {"p50": 1.02, "p99": 1.05}
 Pair = tuple[dict[str, float], dict[str, float]]  # rtmeter's quantiles, cyclictest's
 
 HISTOGRAM_NS = 1_000_000  # the largest that cyclictest takes; with --nsecs its bins are 1 ns
-
-
-def rtmeter_quantiles(args: argparse.Namespace) -> dict[str, float]:
-    """One run of `rtmeter measure wakeup`, as served, in nanoseconds."""
-    with tempfile.TemporaryDirectory() as folder:
-        options = {
-            "adapter": "posix",
-            "overrun": "skip",
-            "period": f"{args.period_us}us",
-            "samples": str(args.samples),
-            "warm-up": "0",
-            "scheduling": f"fifo:{args.priority}",
-            "affinity": str(args.cpu),
-            "out": str(Path(folder) / "cell"),
-        }
-        command = [str(Path(sys.executable).parent / "rtmeter"), "measure", "wakeup"]
-        command += [part for key, value in options.items() for part in (f"--{key}", value)]
-        command += ["--lock-memory", "--cpu-dma-latency", "--json"]
-        done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=args.limit_s)
-    cell = json.loads(done.stdout)
-    assert cell["valid"], cell
-    served = cell["quantities"]["latency"]["as_served"]
-    return {name: float(served[f"{name}_ns"]) for name in QUANTILES}
 
 
 def cyclictest_quantiles(args: argparse.Namespace) -> dict[str, float]:
@@ -95,11 +71,11 @@ def main() -> None:
     pairs: list[Pair] = []
     while True:
         if len(pairs) % 2 == 0:
-            ours = rtmeter_quantiles(args)
+            ours = wakeup_quantiles(args, QUANTILES)
             theirs = cyclictest_quantiles(args)
         else:
             theirs = cyclictest_quantiles(args)
-            ours = rtmeter_quantiles(args)
+            ours = wakeup_quantiles(args, QUANTILES)
         pairs.append((ours, theirs))
         judged = judge(pairs)
         so_far = ", ".join(f"{name} {r.ratio:.3f} ({r.high:.3f})" for name, r in judged.items())
