@@ -51,9 +51,7 @@ def stationary(generator: np.random.Generator, process: Process) -> Stationary:
     return Stationary(
         refused=bool(evidence.refusals),
         growth=evidence.drift.growth,
-        levels={
-            f: one.best.level_interval_ns if one.upper_ns is not None else None for f, one in found.items()
-        },
+        levels={factor: _level(one) for factor, one in found.items()},
         refusals={factor: tuple(f.type for f in one.refusals) for factor, one in found.items()},
     )
 

@@ -14,7 +14,7 @@ from stationary import MINUTE as N
 from rtmeter.statistics.evidence import Evidence, examine
 from rtmeter.statistics.extremes import AD_LIMIT, Extremes, extremes
 from rtmeter.statistics.models import ExtremeValue, Pareto, reduced, usable
-from rtmeter.statistics.tail_fits import Fitted, anderson_darling, maxima_of, peaks_over
+from rtmeter.statistics.tail_fits import TailFit, anderson_darling, maxima_of, peaks_over
 from rtmeter.statistics.views import LATER
 
 EXPONENTIAL = Process("exponential")
@@ -82,7 +82,7 @@ def test_maxima_agree_with_scipy_and_pyextremes(shape: float, generator: np.rand
 
 def test_the_profile_interval_is_where_the_likelihood_has_dropped(generator: np.random.Generator) -> None:
     model = Pareto(generator.exponential(1.0, 300), 3000.0)
-    lower, upper = Fitted(model, 0.95).level_interval(1.0, 0.0)
+    lower, upper = TailFit(model, 300, 0.95).level_interval_ns
     shapes = np.linspace(-0.6, 1.5, 4001)
 
     def profile(level: float) -> float:
@@ -97,7 +97,7 @@ def test_the_shape_s_interval_holds_the_shape(generator: np.random.Generator) ->
     inside = 0
     for _ in range(60):
         excesses = genpareto.rvs(0.2, size=400, random_state=generator)
-        low, high = Fitted(Pareto(excesses / excesses.mean(), 4000.0), 0.95).shape_interval()
+        low, high = TailFit(Pareto(excesses / excesses.mean(), 4000.0), 400, 0.95).shape_interval
         inside += low <= 0.2 <= high
     assert inside >= 50
 
@@ -106,11 +106,9 @@ def misfit(generator: np.random.Generator, shape: float) -> dict[str, bool]:
     """Whether a sample of each model is called no such."""
     excesses = genpareto.rvs(shape, size=400, random_state=generator)
     maxima = genextreme.rvs(-shape, size=200, random_state=generator)
-    models = {"peaks": Pareto(excesses / excesses.mean(), 1e3), "maxima": ExtremeValue(maxima, 1e3)}
-    return {
-        method: anderson_darling(Fitted(model, 0.95).log_survival) > AD_LIMIT[method]
-        for method, model in models.items()
-    }
+    peaks = TailFit(Pareto(excesses / excesses.mean(), 1e3), 400, 0.95)
+    fits = (peaks, TailFit(ExtremeValue(maxima, 1e3), 200, 0.95))
+    return {fit.method: fit.anderson_darling > AD_LIMIT[fit.method] for fit in fits}
 
 
 @pytest.mark.parametrize("shape", [-0.4, 0.0, 0.5])

@@ -80,7 +80,7 @@ def extremes(
         refusals = _by_shape(largest(values, count + 1), evidence)
     if refusals:
         return Extremes(horizon_hours, confidence, None, (), tuple(refusals))
-    best = peaks_over(values, count, factor, confidence, with_shape=True)
+    best = peaks_over(values, count, factor, confidence)
     others = [peaks_over(values, other, factor, confidence) for other in (count // 2, 2 * count)]
     blocks = min(MOST_MAXIMA, len(values) // SMALLEST_BLOCK)
     sizes = [size for size in (blocks // 2, blocks) if size >= FEWEST_EXTREMES]
@@ -146,16 +146,15 @@ def _by_fit(best: TailFit | None, others: tuple[TailFit, ...]) -> list[Finding]:
     if best.anderson_darling > AD_LIMIT[best.method]:
         message = "no generalised Pareto distribution fits the tail"
         found.append(Finding("misfit", "Anderson-Darling", best.anderson_darling, "refuse", message))
-    lower = max(fit.level_interval_ns[0] for fit in (best, *others))
-    upper = min(fit.level_interval_ns[1] for fit in (best, *others))
     if not math.isfinite(best.level_interval_ns[1]):
         message = "the level has no upper end: the tail is too heavy for so few extremes"
         found.append(Finding("unbounded", "shape", best.shape, "refuse", message))
-    if lower > upper:
+    if odd := [fit for fit in others if not fit.agrees(best.level_interval_ns)]:
         message = "the level depends on the threshold or on the block size"
-        found.append(Finding("unstable", "gap between intervals in ns", lower - upper, "refuse", message))
-    if best.shape_interval and (best.shape > HEAVY or best.shape_interval[0] > 0):
-        low, high = best.shape_interval
+        ratio = odd[0].level_ns / best.level_ns
+        found.append(Finding("unstable", "level of another fit over this one", ratio, "refuse", message))
+    low, high = best.shape_interval
+    if best.shape > HEAVY or low > 0:
         message = (
             f"the tail is heavy (shape {best.shape:.2f} [{low:.2f}, {high:.2f}]): ever longer runs show ever "
             "later releases"

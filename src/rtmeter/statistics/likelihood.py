@@ -111,7 +111,7 @@ def _stencil(count: int) -> tuple[Floats, list[tuple[int, int]]]:
 def interval(nll: NegativeLogLikelihood, best: Fit, index: int, confidence: float) -> tuple[float, float]:
     """The values of the parameter at ``index`` whose profile likelihood is not below the maximum by more
     than chi2(confidence) / 2; infinite where it does not come down so far."""
-    drop = math.sqrt(float(chdtri(1, 1 - confidence)) / 2)
+    drop = math.sqrt(_drop(confidence))
     free = np.delete(best.at, index)
     covariance = np.linalg.pinv(best.curvature)
     variance = max(float(covariance[index, index]), 1e-12)
@@ -130,6 +130,17 @@ def interval(nll: NegativeLogLikelihood, best: Fit, index: int, confidence: floa
         return sign * math.inf if reach is None else float(best.at[index]) + sign * reach
 
     return end(-1), end(1)
+
+
+def holds(nll: NegativeLogLikelihood, best: Fit, index: int, value: float, confidence: float) -> bool:
+    """Whether the interval of the parameter at ``index`` holds a value."""
+    free = np.delete(best.at, index)
+    return _profile(nll, index, value, free).value - best.value <= _drop(confidence)
+
+
+def _drop(confidence: float) -> float:
+    """By how much the profile's logarithm drops from the maximum to an end of the interval."""
+    return float(chdtri(1, 1 - confidence)) / 2
 
 
 def _crossing(excess: Callable[[float], float], at_zero: float, first: float) -> float | None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
 from rtmeter.statistics.clusters import INDEX_NOISE, decluster, extremal_index, run_length_of
-from rtmeter.statistics.likelihood import interval, maximise
+from rtmeter.statistics.likelihood import holds, interval, maximise
 from rtmeter.statistics.models import ExtremeValue, Pareto, usable
 from rtmeter.statistics.quantities import Ints
 from rtmeter.statistics.tail import above, block_edges, block_maxima, threshold
@@ -20,27 +20,65 @@ FEWEST_EXTREMES = 50
 Method = Literal["peaks", "maxima"]
 
 
-@dataclass(frozen=True, slots=True)
 class TailFit:
-    """One model of the tail: ``extremes`` peaks over ``threshold_ns`` or maxima of blocks of
-    ``block_releases``; the shape and the return level with their two-sided intervals (the shape's of the
-    best fit only); Anderson and Darling's statistic; the probability of so large a largest value."""
+    """A model of the tail at its largest likelihood: of ``extremes`` peaks over ``threshold_ns`` or
+    maxima of blocks of ``block_releases``.
 
-    method: Method
-    extremes: int
-    threshold_ns: int | None
-    block_releases: int | None
-    shape: float
-    shape_interval: tuple[float, float] | None
-    level_ns: float
-    level_interval_ns: tuple[float, float]
-    anderson_darling: float
-    largest_probability: float
+    The model's data are the values less ``origin_ns``, over ``unit_ns``. ``shape`` and ``level_ns`` are
+    the likeliest; ``log_survival`` are the logarithms of the extremes' probabilities, ascending extremes.
+    """
+
+    def __init__(
+        self,
+        model: Pareto | ExtremeValue,
+        extremes: int,
+        confidence: float,
+        unit_ns: float = 1.0,
+        origin_ns: float = 0.0,
+        threshold_ns: int | None = None,
+        block_releases: int | None = None,
+    ) -> None:
+        self._model, self._confidence = model, confidence
+        self._unit_ns, self._origin_ns = unit_ns, origin_ns
+        self._best = maximise(model.nll, model.start())
+        self.method: Method = "peaks" if isinstance(model, Pareto) else "maxima"
+        self.extremes, self.threshold_ns, self.block_releases = extremes, threshold_ns, block_releases
+        self.level_ns = origin_ns + unit_ns * math.exp(self._best.at[0])
+        self.shape = float(usable(self._best.at[1]))
+        self.log_survival = model.log_survival(self._best.at)
+
+    @cached_property
+    def level_interval_ns(self) -> tuple[float, float]:
+        """Two-sided, by profile likelihood."""
+        lower, upper = np.exp(interval(self._model.nll, self._best, 0, self._confidence)).tolist()
+        return self._origin_ns + self._unit_ns * lower, self._origin_ns + self._unit_ns * upper
+
+    @cached_property
+    def shape_interval(self) -> tuple[float, float]:
+        """Two-sided, by profile likelihood."""
+        lower, upper = usable(np.array(interval(self._model.nll, self._best, 1, self._confidence))).tolist()
+        return lower, upper
+
+    def agrees(self, with_ns: tuple[float, float]) -> bool:
+        """Whether the level's interval overlaps another one: it holds the nearest level there."""
+        nearest_ns = min(max(self.level_ns, with_ns[0]), with_ns[1])
+        if nearest_ns == self.level_ns:
+            return True
+        height = (nearest_ns - self._origin_ns) / self._unit_ns
+        return height > 0 and holds(self._model.nll, self._best, 0, math.log(height), self._confidence)
+
+    @property
+    def anderson_darling(self) -> float:
+        """How far the extremes are from the model."""
+        return anderson_darling(self.log_survival)
+
+    @property
+    def largest_probability(self) -> float:
+        """Of a largest value as large as the one there is, or larger; at most."""
+        return min(1.0, len(self.log_survival) * math.exp(float(self.log_survival[-1])))
 
 
-def peaks_over(
-    values: Ints, exceedances: int, factor: float, confidence: float, with_shape: bool = False
-) -> TailFit | None:
+def peaks_over(values: Ints, exceedances: int, factor: float, confidence: float) -> TailFit | None:
     """Peaks over the threshold that ``exceedances`` values are greater than, more of them if they
     cluster; None if these are fewer than FEWEST_EXTREMES clusters or all equal."""
     limit, peaks = _peaks(values, exceedances)
@@ -49,19 +87,7 @@ def peaks_over(
         return None
     unit = float(excesses.mean())
     model = Pareto(excesses / unit, len(peaks) * factor)
-    fit = Fitted(model, confidence)
-    return TailFit(
-        method="peaks",
-        extremes=len(peaks),
-        threshold_ns=limit,
-        block_releases=None,
-        shape=fit.shape,
-        shape_interval=fit.shape_interval() if with_shape else None,
-        level_ns=limit + unit * fit.level,
-        level_interval_ns=fit.level_interval(unit, limit),
-        anderson_darling=anderson_darling(fit.log_survival),
-        largest_probability=fit.largest_probability,
-    )
+    return TailFit(model, len(peaks), confidence, unit, limit, threshold_ns=limit)
 
 
 def maxima_of(values: Ints, blocks: int, factor: float, confidence: float) -> TailFit | None:
@@ -70,19 +96,8 @@ def maxima_of(values: Ints, blocks: int, factor: float, confidence: float) -> Ta
     centre, unit = float(np.median(maxima)), float(maxima.std())
     if unit == 0:
         return None
-    fit = Fitted(ExtremeValue((maxima - centre) / unit, blocks * factor), confidence)
-    return TailFit(
-        method="maxima",
-        extremes=blocks,
-        threshold_ns=None,
-        block_releases=len(values) // blocks,
-        shape=fit.shape,
-        shape_interval=None,
-        level_ns=centre + unit * fit.level,
-        level_interval_ns=fit.level_interval(unit, centre),
-        anderson_darling=anderson_darling(fit.log_survival),
-        largest_probability=fit.largest_probability,
-    )
+    model = ExtremeValue((maxima - centre) / unit, blocks * factor)
+    return TailFit(model, blocks, confidence, unit, centre, block_releases=len(values) // blocks)
 
 
 def _peaks(values: Ints, exceedances: int) -> tuple[int, Ints]:
@@ -96,31 +111,6 @@ def _peaks(values: Ints, exceedances: int) -> tuple[int, Ints]:
     at = above(values, limit)
     sizes = decluster(at, run_length_of(at, extremal_index(at) or 1.0)).sizes
     return limit, np.maximum.reduceat(values[at], np.cumsum(sizes) - sizes)
-
-
-class Fitted:
-    """A model at its largest likelihood, in units of the data's own size (median or threshold: 0)."""
-
-    def __init__(self, model: Pareto | ExtremeValue, confidence: float) -> None:
-        self._model, self._confidence = model, confidence
-        self._best = maximise(model.nll, model.start())
-        self.level, self.shape = math.exp(self._best.at[0]), float(usable(self._best.at[1]))
-        self.log_survival = model.log_survival(self._best.at)
-
-    @property
-    def largest_probability(self) -> float:
-        """Of a largest value as large as the one there is, or larger; at most."""
-        return min(1.0, len(self.log_survival) * math.exp(float(self.log_survival[-1])))
-
-    def shape_interval(self) -> tuple[float, float]:
-        """Two-sided, by profile likelihood."""
-        lower, upper = usable(np.array(interval(self._model.nll, self._best, 1, self._confidence))).tolist()
-        return lower, upper
-
-    def level_interval(self, unit: float, origin: float) -> tuple[float, float]:
-        """Two-sided, by profile likelihood, in ns."""
-        lower, upper = np.exp(interval(self._model.nll, self._best, 0, self._confidence)).tolist()
-        return origin + unit * lower, origin + unit * upper
 
 
 def anderson_darling(log_survival: Floats) -> float:
