@@ -10,6 +10,7 @@ from pydantic import (
     ConfigDict,
     Field,
     PlainSerializer,
+    StringConstraints,
     WithJsonSchema,
     model_validator,
 )
@@ -36,6 +37,7 @@ Throttling = Annotated[
     str, BeforeValidator(_throttling), WithJsonSchema({"type": ["string", "boolean"]}, mode="validation")
 ]
 Priority = Annotated[int, Field(ge=1, le=99)]
+QdiscWords = Annotated[str, StringConstraints(pattern=r"^\s*[a-z]")]
 Cpus = Annotated[option_types.Cpus, PlainSerializer(values.format_cpus)]
 Duration = Annotated[option_types.Duration, PlainSerializer(values.format_duration)]
 """Stored as they are written, for the settings are made from what is stored of them."""
@@ -77,6 +79,17 @@ class SystemSettings(BaseModel):
     ] = None
     ksoftirqd_priority: Annotated[
         Priority | None, Field(description="FIFO priority of ksoftirqd on every CPU.", examples=["60"])
+    ] = None
+    qdisc: Annotated[
+        dict[str, QdiscWords] | None,
+        Field(
+            description="Device → its root qdisc in the words of tc.",
+            examples=[{"eth0": "tbf rate 50mbit burst 32kbit latency 50ms"}],
+        ),
+    ] = None
+    net_prio: Annotated[
+        dict[str, Annotated[int, Field(ge=0, le=2**32 - 1)]] | None,
+        Field(description="Device → priority of what the probes send by it.", examples=[{"eth0": 6}]),
     ] = None
     isolate: Annotated[
         Cpus | None, Field(description="CPUs of a cpuset for the measured process.", examples=["1"])

@@ -212,6 +212,11 @@ def move_all(root: Root, source: str, target: str) -> None:
 _KINDS: dict[str, type[Any]] = {kind.kind: kind for kind in (File, Policy, Affinity, Controller, Group)}
 
 
+def register(kind: type[Any]) -> None:
+    """Lets the journal hold resources of another class."""
+    _KINDS[kind.kind] = kind
+
+
 def to_json(resource: Resource) -> dict[str, Any]:
     """What the journal keeps of it."""
     fields: dict[str, Any] = asdict(resource)  # type: ignore[call-overload]

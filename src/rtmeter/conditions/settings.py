@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 from rtmeter.condition_options import SystemSettings
-from rtmeter.conditions import interrupts, isolation, kernel_settings, rt_groups
+from rtmeter.conditions import interrupts, isolation, kernel_settings, network, rt_groups
 from rtmeter.conditions.change import Change
 from rtmeter.conditions.hierarchy import find
 from rtmeter.conditions.journal import Entry, Journal
@@ -43,6 +43,8 @@ def changes(asked: SystemSettings, root: Root) -> Iterator[Change]:
         (interrupts.irq_affinity, asked.irq_affinity),
         (interrupts.irq_priority, asked.irq_priority),
         (interrupts.ksoftirqd_priority, asked.ksoftirqd_priority),
+        (network.qdiscs, asked.qdisc),
+        (network.net_prio, asked.net_prio),
     )
     for plan, value in single:
         if value is not None:

@@ -1,0 +1,147 @@
+"""Queueing disciplines and cgroup net_prio: set, read back and undone on this kernel, or refused by name."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from front import rtmeter, running, wait_until
+from namespaces import Pair, two_namespaces
+
+from rtmeter import store
+from rtmeter.condition_options import SystemSettings
+from rtmeter.conditions.settings import Settings
+from rtmeter.errors import RtmeterError
+from rtmeter.root import Root
+from rtmeter.state import VARIABLE
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="not root")
+BUCKET = "tbf rate 10mbit burst 16kbit latency 50ms"
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "state"))
+    return tmp_path / "state"
+
+
+@pytest.fixture
+def pair() -> Iterator[Pair]:
+    with two_namespaces() as made:
+        yield made
+
+
+def shown(pair: Pair) -> str:
+    command = ["tc", "-n", pair.left, "qdisc", "show", "dev", pair.left_device]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def settings(**asked: object) -> Settings:
+    return Settings(SystemSettings.model_validate(asked), Root())
+
+
+def test_a_qdisc_is_set_read_back_and_undone(pair: Pair) -> None:
+    before, device = shown(pair), f"{pair.left}/{pair.left_device}"
+    with settings(qdisc={device: BUCKET}) as made:
+        assert "qdisc tbf" in shown(pair)
+        (effective,) = made.facts()["effective"]["settings"]["qdisc"].values()
+        assert "tbf rate 10Mbit burst 2Kb lat 50ms" in effective
+    assert shown(pair) == before
+    assert made.doubts() == []
+
+
+def test_a_kernel_that_lacks_the_kind_is_named(pair: Pair) -> None:
+    device = f"{pair.left}/{pair.left_device}"
+    for words, kind in (("prio", "prio"), ("mqprio num_tc 2 map 0 1 queues 1@0 1@0 hw 0", "mqprio")):
+        before = shown(pair)
+        try:
+            with settings(qdisc={device: words}):
+                assert f"qdisc {kind}" in shown(pair)
+        except RtmeterError as error:
+            assert error.field == "conditions.qdisc"
+            assert f"CONFIG_NET_SCH_{kind.upper()}" in str(error.remedy)
+        assert shown(pair) == before
+    with pytest.raises(RtmeterError, match="kind is unknown") as raised, settings(qdisc={device: "nosuch"}):
+        pass
+    assert "CONFIG_NET_SCH_NOSUCH" in str(raised.value)
+
+
+def test_a_qdisc_that_somebody_chose_is_left_alone(pair: Pair) -> None:
+    chosen = ["tc", "-n", pair.left, "qdisc", "add", "dev", pair.left_device, "root", *BUCKET.split()]
+    subprocess.run(chosen, check=True)
+    before, device = shown(pair), f"{pair.left}/{pair.left_device}"
+    with pytest.raises(RtmeterError, match="somebody chose"), settings(qdisc={device: "pfifo limit 10"}):
+        pass
+    assert shown(pair) == before
+
+
+@pytest.mark.parametrize(
+    ("device", "words", "said"),
+    [
+        ("no-such-device", BUCKET, "there is no root qdisc of no-such-device"),
+        ("no-such-namespace/eth0", BUCKET, "there is no root qdisc"),
+        ("{}", "tbf rate fast", 'illegal value for "rate"'),
+    ],
+)
+def test_what_cannot_be_set_is_quoted(pair: Pair, device: str, words: str, said: str) -> None:
+    device = device.format(f"{pair.left}/{pair.left_device}")
+    with pytest.raises(RtmeterError) as raised, settings(qdisc={device: words}):
+        pass
+    assert said in str(raised.value)
+
+
+def test_restore_undoes_a_qdisc_after_a_kill(pair: Pair, tmp_path: Path) -> None:
+    before, device = shown(pair), f"{pair.left}/{pair.left_device}"
+    asked = ["--condition", f"qdisc.{device}={BUCKET}", "--duration", "10min", "--out", tmp_path / "cell"]
+    with running("measure", "wakeup", "--adapter", "posix", *asked) as front:
+        wait_until(lambda: "qdisc tbf" in shown(pair))
+        front.send_signal(signal.SIGKILL)
+        front.wait(60)
+    assert "qdisc tbf" in shown(pair)
+    done = rtmeter("restore")
+    assert done.code == 0, done.err
+    assert shown(pair) == before
+
+
+@pytest.fixture
+def net_prio(tmp_path: Path) -> Iterator[Path]:
+    """The controller's cgroups, mounted for the test unless they are."""
+    folder = tmp_path / "net_prio"
+    folder.mkdir()
+    command = ["mount", "-t", "cgroup", "-o", "net_prio", "net_prio", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"net_prio cannot be mounted here: {done.stderr.strip()}")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_the_probes_get_the_priority_of_their_group(net_prio: Path, tmp_path: Path) -> None:
+    asked = ["--condition", "net_prio.lo=5", "--samples", "10", "--warm-up", "0s", "--out", tmp_path / "cell"]
+    done = rtmeter("measure", "roundtrip", "--adapter", "posix", *asked)
+    assert done.code == 0, done.err
+    effective = store.load_cell(tmp_path / "cell")["conditions"]["effective"]["settings"]["net_prio"]
+    assert list(effective.values()) == ["made", "5"]
+    assert not (net_prio / "rtmeter").exists()
+
+
+def test_a_device_that_is_not_there_has_no_priority(net_prio: Path) -> None:
+    with pytest.raises(RtmeterError, match="there is no nosuch in"), settings(net_prio={"nosuch": 5}):
+        pass
+    assert not (net_prio / "rtmeter").exists()
+
+
+def test_net_prio_that_is_not_mounted_says_how(tmp_path: Path) -> None:
+    for cgroups, words in (("net_prio 0 1 1", "mount -t cgroup -o net_prio"), ("", "CONFIG_CGROUP_NET_PRIO")):
+        (tmp_path / "proc").mkdir(exist_ok=True)
+        (tmp_path / "proc" / "cgroups").write_text(cgroups)
+        asked = SystemSettings.model_validate({"net_prio": {"eth0": 5}})
+        with pytest.raises(RtmeterError) as raised, Settings(asked, Root(tmp_path)):
+            pass
+        assert words in str(raised.value)
