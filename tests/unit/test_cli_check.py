@@ -67,6 +67,15 @@ def test_json_tells_intent_counts_and_findings(
         assert {*finding} == {"id", "grade", "value", "why", "source", "fix", "at_worst", "items"}
 
 
+def test_a_measured_cell_keeps_the_findings(fake_probe: Path, tmp_path: Path) -> None:
+    out = tmp_path / "cell"
+    assert cli.invoke(["measure", "wakeup", "--adapter", "fake", "--samples", "9", "--out", str(out)]) == 0
+    found = {finding["id"]: finding for finding in json.loads((out / "cell.json").read_text())["findings"]}
+    assert found["normal_policy"]["grade"] == "high"
+    assert found["no_cpu_chosen"]["grade"] == "info"
+    assert found.keys() <= {kind.id for kind in KINDS}
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

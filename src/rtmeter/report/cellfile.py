@@ -22,6 +22,10 @@ def _empty_if_null(value: object) -> object:
     return {} if value is None else value
 
 
+def _nothing_if_null(value: object) -> object:
+    return [] if value is None else value
+
+
 Facts = Annotated[dict[str, Any], BeforeValidator(_empty_if_null), Field(default_factory=dict)]
 
 
@@ -54,6 +58,23 @@ class Asked(_Part):
     confidence: float = Field(default=0.95, gt=0, lt=1)
 
 
+class Found(_Part):
+    """What the machine had wrong when the cell was measured (rtmeter.machine.Finding)."""
+
+    id: str
+    grade: str
+    value: str
+    why: str = ""
+    source: str = ""
+    fix: str = ""
+
+
+class Support(_Part):
+    """What of a verdict's support the report uses."""
+
+    rhythm_s: float | None = Field(default=None, gt=0)
+
+
 class Judged(_Part):
     """The verdict."""
 
@@ -66,6 +87,7 @@ class Judged(_Part):
     lost: int = 0
     upper: float | None = Field(default=None, ge=0, le=1)
     more_samples: int | None = None
+    support: Support | None = None
 
 
 class Statistics(_Part):
@@ -133,6 +155,7 @@ class CellFile(_Part):
     machine: Facts
     clock: Facts
     warnings: list[Doubt] = Field(default_factory=list)
+    findings: Annotated[list[Found], BeforeValidator(_nothing_if_null)] = Field(default_factory=list)
     missing: list[tuple[int, int | None]] = Field(default_factory=list)
     summary: Summary | None = None
     verdict: Judged | None = None

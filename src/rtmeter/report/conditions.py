@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from rtmeter.machine.causes import Suspicion, suspicions
 from rtmeter.report import words
 from rtmeter.report.cellfile import CellFile
 
@@ -70,6 +71,13 @@ def _settings(asked: Mapping[str, Any], effective: Mapping[str, Any]) -> Iterato
     for name, value in effective.items():
         if name not in told and value is not None:
             yield Setting(words.label(name), words.NONE, words.setting(name, value))
+
+
+def suspected(file: CellFile) -> list[Suspicion]:
+    """Signs in the data that something the machine had wrong may explain."""
+    support = file.verdict.support if file.verdict else None
+    found = [finding.model_dump() for finding in file.findings]
+    return suspicions(found, support.rhythm_s if support else None, file.usage)
 
 
 def facts(*sources: Mapping[str, Any]) -> list[tuple[str, str]]:
