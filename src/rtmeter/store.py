@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 CELL, SAMPLES, RUN, CAMPAIGN = "cell.json", "samples.parquet", "run.json", "campaign.yaml"
 CLIENT_LOG, SERVER_LOG, STDERR = "probe.rtlog", "server.rtlog", "probe.stderr"
+DATA = (SAMPLES, unordered.HISTOGRAM, unordered.INTERVALS)
+"""What holds a cell's data: one of these."""
+
 PARTIAL = ".partial"
 CELL_FORMAT, RUN_FORMAT, VERSION = "rtmeter-cell", "rtmeter-run", 1
 
@@ -229,51 +232,29 @@ def chunks(folder: Path) -> Callable[[], Iterator[Columns]]:
     return lambda: samples.chunks(*columns)
 
 
-def connect(path: Path) -> duckdb.DuckDBPyConnection:
+def connect(path: Path, data: str = SAMPLES) -> duckdb.DuckDBPyConnection:
     """A DuckDB connection with the view ``samples``: every sample under the path, read where it lies.
 
-    Its columns are ``cell``, the cell's folder relative to the path, and those of samples.parquet.
+    Its columns are ``cell``, the cell's folder relative to the path, and those of samples.parquet, or of
+    another file of DATA.
     """
     import duckdb
 
     root = path.resolve()
-    files = [str(cell / SAMPLES) for cell in find_cells(root) if (cell / SAMPLES).is_file()]
+    files = [str(cell / data) for cell in find_cells(root) if (cell / data).is_file()]
     if not files:
         raise RtmeterError("holds no samples", field="path", value=str(path), remedy="measure again")
     connection = duckdb.connect()
-    around = len(f"{root}/"), len(f"/{SAMPLES}")
+    around = len(f"{root}/"), len(f"/{data}")
     connection.execute(
         f"CREATE VIEW samples AS SELECT substr(filename, {around[0]} + 1, "
         f"greatest(0, length(filename) - {sum(around)})) AS cell, * EXCLUDE (filename) "
-        f"FROM read_parquet([{', '.join(map(_quoted, files))}], union_by_name=true, filename=true, "
+        f"FROM read_parquet([{', '.join(map(quoted, files))}], union_by_name=true, filename=true, "
         "hive_partitioning=false)"
     )
     return connection
 
 
-def export(path: Path, out: Path, form: str) -> None:
-    """Writes every sample under the path into one file, as ``csv`` or ``parquet``.
-
-    Of several cells it has the column ``cell``.
-    """
-    import duckdb
-
-    settings = {"csv": "FORMAT csv, HEADER", "parquet": "FORMAT parquet, COMPRESSION zstd"}.get(form)
-    if settings is None:
-        raise RtmeterError("is no format", field="--format", value=form, remedy="choose csv or parquet")
-    columns = "* EXCLUDE (cell)" if is_cell(path) else "*"
-    partial = out.with_name(out.name + PARTIAL)
-    with connect(path) as connection, writing(out):
-        try:
-            target = _quoted(str(partial))
-            connection.execute(f"COPY (SELECT {columns} FROM samples) TO {target} ({settings})")
-            partial.replace(out)
-        except duckdb.Error as error:
-            reason = str(error).splitlines()[0]
-            raise RtmeterError(reason, where=str(out), remedy="check the path, and the space there") from None
-        finally:
-            partial.unlink(missing_ok=True)
-
-
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """The text as SQL writes it."""
     return "'" + text.replace("'", "''") + "'"

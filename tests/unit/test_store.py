@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -148,39 +147,6 @@ def test_samples_of_many_cells_are_one_view(tmp_path: Path, monkeypatch: pytest.
     assert [(row[0], row[1]) for row in found] == sorted(rows.items())
     assert found[0][2] == rows["a"] and found[0][3] == 0
     assert found[1][2] == 0 and found[1][3] > 0
-
-
-@pytest.mark.parametrize("form", ["csv", "parquet"])
-def test_an_export_has_every_row_in_order(tmp_path: Path, form: str) -> None:
-    root = two_cells(tmp_path)
-    for path, cell in ((root, True), (root / "a", False)):
-        out = tmp_path / f"out.{form}"
-        store.export(path, out, form)
-        read = duckdb.sql(f"SELECT * FROM read_{'csv_auto' if form == 'csv' else form}('{out}')")
-        assert ("cell" in read.columns) == cell
-        k = [row[0] for row in read.select("k").fetchall()]
-        counts = [pq.read_metadata(p / store.SAMPLES).num_rows for p in store.find_cells(path)]
-        assert k == [row for count in counts for row in range(count)]
-        assert not list(tmp_path.glob("*.partial"))
-
-
-def test_an_export_keeps_every_value(tmp_path: Path) -> None:
-    folder = write_cell(tmp_path / "cell", Made(samples=30))
-    store.export(folder, tmp_path / "out.parquet", "parquet")
-    original, exported = pq.read_table(folder / store.SAMPLES), pq.read_table(tmp_path / "out.parquet")
-    assert exported.column_names == original.column_names
-    assert exported.to_pydict() == original.to_pydict()
-
-
-def test_an_export_that_cannot_be_written_is_said(tmp_path: Path) -> None:
-    folder = write_cell(tmp_path / "cell", Made(samples=30))
-    with pytest.raises(RtmeterError):
-        store.export(folder, tmp_path / "none" / "out.csv", "csv")
-    with pytest.raises(RtmeterError, match="is no format"):
-        store.export(folder, tmp_path / "out.xlsx", "xlsx")
-    (folder / store.SAMPLES).unlink()
-    with pytest.raises(RtmeterError, match="holds no samples"):
-        store.export(folder, tmp_path / "out.csv", "csv")
 
 
 def test_cell_json_is_plain_json(tmp_path: Path) -> None:

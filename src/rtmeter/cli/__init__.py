@@ -24,7 +24,7 @@ COMMANDS = {
     "layers": "Say what each middleware adds to a floor.",
     "check": "Say what on this machine hurts punctuality.",
     "adapters": "List the middlewares that can be measured here.",
-    "export": "Write samples as CSV or Parquet.",
+    "export": "Write cells as files for other programs.",
     "import": "Make cells of other tools' files.",
     "restore": "Put back what a run that was killed had changed of the machine.",
     "recover": "Make a cell of a sample log that was left alone or damaged.",

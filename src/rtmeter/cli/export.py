@@ -1,7 +1,8 @@
-"""rtmeter export: samples for other programs."""
+"""rtmeter export: measured cells for other programs."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -11,8 +12,10 @@ from rtmeter.cli import exit_codes
 
 EXAMPLE = "rtmeter export results/cell --format csv -o samples.csv"
 DETAILS = (
-    "One row a release, warm-up included, times in nanoseconds, empty where there is none. Of a folder of "
-    "cells the column `cell` tells which."
+    "csv, parquet and json hold one row a release, warm-up included, times in nanoseconds, nothing where "
+    "there is none; of imported histograms a row a bin. Of a folder of cells the column `cell` tells which. "
+    "hdr is an HdrHistogram log and cyclictest-hist a histogram in microseconds, both of the judged quantity "
+    "per release; what such a file cannot hold is said."
 )
 
 
@@ -20,13 +23,19 @@ def command(
     path: Annotated[Path, typer.Argument(help="A cell, or a folder of cells.", show_default=False)],
     form: Annotated[
         str,
-        typer.Option("--format", metavar="csv|parquet", help="What to write.", show_default=False),
+        typer.Option(
+            "--format",
+            metavar="csv|parquet|json|hdr|cyclictest-hist",
+            help="What to write.",
+            show_default=False,
+        ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.", show_default=False)],
 ) -> int:
-    """Writes the samples and prints where they are."""
-    from rtmeter import store
+    """Writes the cells and prints where they are."""
+    from rtmeter.exports import export
 
-    store.export(path, out, form)
+    for note in export(path, out, form):
+        print(f"rtmeter: {note}", file=sys.stderr)
     print(out)
     return exit_codes.PASS

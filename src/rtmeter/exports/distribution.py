@@ -1,0 +1,128 @@
+"""The judged quantity of a cell as counts of values, for files that hold a histogram."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rtmeter import store
+from rtmeter.errors import RtmeterError
+from rtmeter.report import words
+from rtmeter.statistics.histogram import Intervals, Unordered
+from rtmeter.statistics.quantities import Ints, judged_quantity
+from rtmeter.statistics.views import LATER, per_release
+
+Rounding = Callable[[Ints], Ints]
+"""Values in ns, none negative, to those that stand for them in the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """The ``quantity`` of a cell per release: ``values`` (ns, ascending, none negative) and ``counts``, shape
+    (values,), and the exact extremes (0 without values). ``notes``: what is not where it was, or left out."""
+
+    cell: str
+    record: dict[str, Any]
+    quantity: str
+    values: Ints
+    counts: Ints
+    min_ns: int
+    max_ns: int
+    notes: tuple[str, ...]
+
+    @property
+    def n(self) -> int:
+        """How many values there are."""
+        return int(self.counts.sum())
+
+
+def distributions(path: Path, rounding: Rounding) -> list[Distribution]:
+    """That of each cell under the path, by the name of each. Raises RtmeterError if one has none."""
+    return [_of_cell(folder, path, rounding) for folder in store.find_cells(path)]
+
+
+def notes_of(found: list[Distribution]) -> list[str]:
+    """The notes of all, each with its cell where there are several."""
+    return [f"{one.cell}: {note}" if len(found) > 1 else note for one in found for note in one.notes]
+
+
+def name_of(folder: Path, path: Path, record: Mapping[str, Any]) -> str:
+    """A cell's folder below the path, or its id if it is the path."""
+    return str(record["id"] if folder == path else folder.relative_to(path))
+
+
+def _of_cell(folder: Path, path: Path, rounding: Rounding) -> Distribution:
+    record = store.load_cell(folder)
+    if record["summary"] is None:
+        raise RtmeterError("has no samples", where=str(folder), remedy="measure it again, or leave it out")
+    tally = _Tally(rounding)
+    data = store.load_counted(folder)
+    notes = _count_samples(tally, folder, record) if data is None else _count(tally, data, folder)
+    if tally.early:
+        notes.append(f"{tally.early:,} early values count as 0")
+    return Distribution(
+        cell=name_of(folder, path, record),
+        record=record,
+        quantity=words.judged(store.statistics_meta(record) | record["config"]),
+        values=tally.values,
+        counts=tally.counts,
+        min_ns=tally.min_ns or 0,
+        max_ns=tally.max_ns or 0,
+        notes=tuple(notes),
+    )
+
+
+class _Tally:
+    """Counts rounded values."""
+
+    def __init__(self, rounding: Rounding) -> None:
+        self._rounding = rounding
+        self.values = self.counts = np.empty(0, dtype=np.int64)
+        self.early = 0
+        self.min_ns: int | None = None
+        self.max_ns: int | None = None
+
+    def see(self, values: Ints, counts: Ints | None = None) -> None:
+        """Adds values, each as often as ``counts`` says, or once."""
+        if not len(values):
+            return
+        counts = np.ones_like(values) if counts is None else counts
+        self.early += int(counts[values < 0].sum())
+        values = np.maximum(values, 0)
+        least, most = int(values.min()), int(values.max())
+        self.min_ns = least if self.min_ns is None else min(self.min_ns, least)
+        self.max_ns = most if self.max_ns is None else max(self.max_ns, most)
+        all_values = np.concatenate((self.values, self._rounding(values)))
+        self.values, place = np.unique(all_values, return_inverse=True)
+        total = np.zeros(len(self.values), dtype=np.int64)
+        np.add.at(total, place, np.concatenate((self.counts, counts)))
+        self.counts = total
+
+
+def _count_samples(tally: _Tally, folder: Path, record: dict[str, Any]) -> list[str]:
+    meta, lost = store.statistics_meta(record), 0
+    for block in per_release(meta, judged_quantity(meta), store.chunks(folder)()):
+        came = block.value != LATER
+        lost += int(np.count_nonzero(~came))
+        tally.see(block.value[came])
+    return [f"{lost:,} lost releases have no value and are left out"] if lost else []
+
+
+def _count(tally: _Tally, data: Unordered, folder: Path) -> list[str]:
+    if isinstance(data, Intervals):
+        remedy = "export it as csv, parquet or json"
+        raise RtmeterError("has no single values, only maxima of intervals", where=str(folder), remedy=remedy)
+    tally.see(data.lower_ns, data.counts)
+    notes = []
+    if data.over:
+        beyond = data.over_from_ns if data.max_ns is None else data.max_ns
+        tally.see(np.array([beyond]), np.array([data.over]))
+        as_ = "the end of that" if data.max_ns is None else "the largest of them"
+        notes.append(f"{data.over:,} values beyond the tool's last bin count as {as_}")
+    if data.dropped:
+        notes.append("the tool left out values beyond its last bin, and how many is not known")
+    return notes

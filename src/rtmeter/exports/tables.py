@@ -1,0 +1,38 @@
+"""Cells as one table, by DuckDB: CSV and Parquet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rtmeter import store
+from rtmeter.errors import RtmeterError
+
+
+def csv(path: Path, out: Path) -> list[str]:
+    """Writes CSV with a header; empty where there is no value."""
+    return _copy(path, out, "FORMAT csv, HEADER")
+
+
+def parquet(path: Path, out: Path) -> list[str]:
+    """Writes Parquet."""
+    return _copy(path, out, "FORMAT parquet, COMPRESSION zstd")
+
+
+def _copy(path: Path, out: Path, settings: str) -> list[str]:
+    import duckdb
+
+    kinds = [kind for kind in store.DATA if any((c / kind).is_file() for c in store.find_cells(path))]
+    if len(kinds) > 1:
+        held = " and with ".join(Path(kind).stem for kind in kinds)
+        message = f"holds cells with {held}, which make no one table"
+        raise RtmeterError(message, field="path", value=str(path), remedy="export them apart, or as json")
+    columns = "* EXCLUDE (cell)" if store.is_cell(path) else "*"
+    try:
+        with store.connect(path, *kinds) as connection:
+            target = store.quoted(str(out))
+            connection.execute(f"COPY (SELECT {columns} FROM samples) TO {target} ({settings})")
+    except duckdb.Error as error:
+        reason = str(error).splitlines()[0]
+        remedy = "if the samples are damaged measure the cell again; else see to the space there"
+        raise RtmeterError(reason, where=str(path), remedy=remedy) from None
+    return []

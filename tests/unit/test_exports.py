@@ -1,0 +1,261 @@
+"""`rtmeter export`: every value, and what reads it back gives the same counts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from hdrh.histogram import HdrHistogram
+from hdrh.log import HistogramLogReader
+
+from rtmeter import store, unordered
+from rtmeter.cli import invoke
+from rtmeter.errors import RtmeterError
+from rtmeter.exports import FORMATS, export
+from rtmeter.importers import read
+from rtmeter.statistics.histogram import Histogram, Intervals
+from rtmeter.statistics.judged import judged_run
+from rtmeter.statistics.order import QUANTILES, quantile_index
+from rtmeter.statistics.quantities import Ints
+from rtmeter.statistics.views import LATER
+from synthetic import Made, usual, write_cell
+
+CYCLICTEST = Path(__file__).parent.parent / "importers" / "data" / "cyclictest.json"
+
+
+def two_cells(root: Path) -> Path:
+    write_cell(root / "a", Made(id="a", samples=3000, delays=usual(1, 50)))
+    write_cell(root / "b=1", Made(id="b", samples=2000, delays=usual(2, 80)))
+    return root
+
+
+def judged(folder: Path) -> Ints:
+    """The judged quantity per release."""
+    return judged_run(store.statistics_meta(store.load_cell(folder)), store.chunks(folder)).values
+
+
+def stalling(k: int) -> list[float | None]:
+    """Early, in time, or lost on the way."""
+    return [-3_000 if k % 10 == 3 else 50_000, None if k % 25 == 7 else 20_000, 20_000]
+
+
+# Tables.
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_a_table_has_every_row_in_order(tmp_path: Path, form: str) -> None:
+    root = two_cells(tmp_path / "cells")
+    for path, cell in ((root, True), (root / "a", False)):
+        out = tmp_path / f"out.{form}"
+        export(path, out, form)
+        found = duckdb.sql(f"SELECT * FROM read_{'csv_auto' if form == 'csv' else form}('{out}')")
+        assert ("cell" in found.columns) == cell
+        k = [row[0] for row in found.select("k").fetchall()]
+        counts = [pq.read_metadata(p / store.SAMPLES).num_rows for p in store.find_cells(path)]
+        assert k == [row for count in counts for row in range(count)]
+        assert not list(tmp_path.glob("*.partial"))
+
+
+def test_a_parquet_table_keeps_every_value(tmp_path: Path) -> None:
+    folder = write_cell(tmp_path / "cell", Made(samples=30))
+    export(folder, tmp_path / "out.parquet", "parquet")
+    original, exported = pq.read_table(folder / store.SAMPLES), pq.read_table(tmp_path / "out.parquet")
+    assert exported.column_names == original.column_names
+    assert exported.to_pydict() == original.to_pydict()
+
+
+def test_a_document_has_the_records_and_every_row(tmp_path: Path) -> None:
+    root = two_cells(tmp_path / "cells")
+    imported(root / "hist")
+    export(root, tmp_path / "out.json", "json")
+    found = json.loads((tmp_path / "out.json").read_text())
+    assert (found["format"], found["version"]) == ("rtmeter-export", 1)
+    folders = store.find_cells(root)
+    assert [cell["cell"] for cell in found["cells"]] == [str(folder.relative_to(root)) for folder in folders]
+    for cell, folder in zip(found["cells"], folders, strict=True):
+        assert cell["record"] == store.load_cell(folder)
+        table = pq.read_table(folder / f"{cell['data']}.parquet")
+        assert cell["columns"] == table.column_names
+        assert cell["rows"] == [list(row.values()) for row in table.to_pylist()]
+    assert [cell["data"] for cell in found["cells"]] == ["samples", "samples", "histogram", "histogram"]
+
+
+def imported(folder: Path, code: int = 0) -> Path:
+    assert invoke(["import", str(CYCLICTEST), "--out", str(folder)]) == code
+    return folder
+
+
+def test_a_table_of_histograms_has_a_row_a_bin(tmp_path: Path) -> None:
+    folder = imported(tmp_path / "cells")
+    export(folder, tmp_path / "out.csv", "csv")
+    found = duckdb.sql(
+        f"SELECT cell, sum(count) FROM read_csv_auto('{tmp_path / 'out.csv'}') GROUP BY 1 ORDER BY 1"
+    ).fetchall()
+    assert found == [("cyclictest-thread-0", 2000), ("cyclictest-thread-1", 2000)]
+
+
+def test_samples_and_bins_make_no_one_table(tmp_path: Path) -> None:
+    root = two_cells(tmp_path / "cells")
+    imported(root / "hist")
+    with pytest.raises(RtmeterError, match="samples and with histogram") as caught:
+        export(root, tmp_path / "out.csv", "csv")
+    assert "json" in (caught.value.remedy or "")
+
+
+# HdrHistogram logs, read back by the hdrhistogram package.
+
+
+def histograms(log: Path) -> list[HdrHistogram]:
+    reader = HistogramLogReader(str(log), HdrHistogram(1, 10**13, 3))
+    return list(iter(reader.get_next_interval_histogram, None))
+
+
+def test_an_hdr_log_has_the_quantiles_to_three_digits(tmp_path: Path) -> None:
+    folder = two_cells(tmp_path) / "a"
+    assert export(folder, tmp_path / "out.hlog", "hdr") == []
+    (found,) = histograms(tmp_path / "out.hlog")
+    values = np.sort(judged(folder))
+    assert found.get_total_count() == 3000
+    for name, *share in QUANTILES:
+        exact = int(values[quantile_index(3000, *share)])
+        theirs = found.get_value_at_percentile(100 * share[0] / share[1])
+        assert exact * 0.999 <= theirs <= exact * 1.001 + 1, name
+    assert found.get_min_value() * 0.999 <= values[0] <= found.get_max_value() * 1.001
+    assert found.get_start_time_stamp() == pytest.approx(1763701200 * 1000 + 365 * 86400 * 1000, abs=1)
+
+
+def test_hdr_counts_are_exactly_those_of_its_own_recording(tmp_path: Path) -> None:
+    folder = two_cells(tmp_path) / "a"
+    export(folder, tmp_path / "out.hlog", "hdr")
+    (found,) = histograms(tmp_path / "out.hlog")
+    theirs = HdrHistogram(1, int(judged(folder).max()), 3)
+    for value in judged(folder).tolist():
+        theirs.record_value(value)
+    assert [
+        (i.value_iterated_to, i.count_added_in_this_iter_step) for i in found.get_recorded_iterator()
+    ] == [(i.value_iterated_to, i.count_added_in_this_iter_step) for i in theirs.get_recorded_iterator()]
+
+
+def test_cells_are_tagged_where_there_are_several(tmp_path: Path) -> None:
+    export(two_cells(tmp_path), tmp_path / "out.hlog", "hdr")
+    found = histograms(tmp_path / "out.hlog")
+    assert [(one.get_tag(), one.get_total_count()) for one in found] == [("a", 3000), ("b=1", 2000)]
+
+
+def test_what_hdr_cannot_hold_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = Made(measurement="roundtrip", samples=500, delays=stalling, loss_timeout_ns=900_000)
+    folder = write_cell(tmp_path / "cell", made)
+    lost = int((judged(folder) == LATER).sum())
+    assert lost
+    out = tmp_path / "out.hlog"
+    assert invoke(["export", str(folder), "--format", "hdr", "-o", str(out)]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == f"{out}\n"
+    assert f"{lost} lost releases have no value and are left out" in captured.err
+    assert f"#[{lost} lost releases" in out.read_text()
+    assert histograms(out)[0].get_total_count() == 500 - lost
+
+
+# cyclictest's histogram, read back by our importer and as scripts read it.
+
+
+def test_a_cyclictest_histogram_has_every_count(tmp_path: Path) -> None:
+    root = two_cells(tmp_path / "cells")
+    out = tmp_path / "out.hist"
+    export(root, out, "cyclictest-hist")
+    for series, folder in zip(read(out).series, store.find_cells(root), strict=True):
+        bins, counts = np.unique(judged(folder) // 1000, return_counts=True)
+        assert series.histogram is not None
+        assert np.array_equal(series.histogram.lower_ns, bins * 1000)
+        assert np.array_equal(series.histogram.counts, counts)
+        assert series.histogram.max_ns == judged(folder).max() // 1000 * 1000
+    rows = [line.split() for line in out.read_text().splitlines() if line and not line.startswith("#")]
+    assert [int(row[0]) for row in rows] == list(range(len(rows)))
+    assert {len(row) for row in rows} == {3}
+
+
+def test_a_cyclictest_histogram_goes_round(tmp_path: Path) -> None:
+    folder = imported(tmp_path / "cells")
+    notes = export(folder, tmp_path / "out.hist", "cyclictest-hist")
+    assert [note.partition(": ")[2] for note in notes] == [
+        "3 values beyond the tool's last bin count as the largest of them"
+    ] * 2
+    for back, original in zip(read(tmp_path / "out.hist").series, read(CYCLICTEST).series, strict=True):
+        assert back.histogram is not None and original.histogram is not None
+        kept = back.histogram.lower_ns < original.histogram.over_from_ns
+        assert np.array_equal(back.histogram.lower_ns[kept], original.histogram.lower_ns)
+        assert np.array_equal(back.histogram.counts[kept], original.histogram.counts)
+        assert (back.n, back.histogram.max_ns) == (original.n, original.histogram.max_ns)
+
+
+def counted(folder: Path, data: Histogram | Intervals) -> Path:
+    with store.NewCell(folder) as new:
+        unordered.write(new.folder, data)
+        record = {"id": "cell", "measurement": "imported", "mode": None, "config": {}, "counters": {}}
+        new.finish(record | {"machine": {}, "summary": {}, "started": None})
+    return folder
+
+
+def test_what_lies_beyond_the_most_bins_is_overflow(tmp_path: Path) -> None:
+    data = Histogram(np.array([-2000, 0, 5000, 2 * 10**9]), 1000, np.array([2, 3, 4, 5]))
+    folder = counted(tmp_path / "cell", data)
+    assert export(folder, tmp_path / "out.hist", "cyclictest-hist") == ["2 early values count as 0"]
+    (series,) = read(tmp_path / "out.hist").series
+    assert series.histogram is not None
+    assert series.histogram.counts.tolist() == [5, 4]
+    assert (series.histogram.over, series.histogram.max_ns) == (5, 2 * 10**9)
+
+
+def test_no_values_are_a_histogram_too(tmp_path: Path) -> None:
+    empty = Histogram(np.empty(0, np.int64), 1000, np.empty(0, np.int64))
+    folder = counted(tmp_path / "cell", empty)
+    export(folder, tmp_path / "out.hlog", "hdr")
+    assert histograms(tmp_path / "out.hlog")[0].get_total_count() == 0
+    export(folder, tmp_path / "out.hist", "cyclictest-hist")
+    assert "# Total: 000000000" in (tmp_path / "out.hist").read_text()
+
+
+def test_maxima_of_intervals_are_no_histogram(tmp_path: Path) -> None:
+    data = Intervals(np.array([5, 0]), np.array([0, 2]), np.array([90_000, 0]))
+    folder = counted(tmp_path / "cell", data)
+    for form in ("hdr", "cyclictest-hist"):
+        with pytest.raises(RtmeterError, match="only maxima of intervals"):
+            export(folder, tmp_path / "out", form)
+    export(folder, tmp_path / "out.csv", "csv")
+    assert (tmp_path / "out.csv").read_text().splitlines() == ["received,lost,max_ns", "5,0,90000", "0,2,"]
+
+
+# What cannot be written.
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_what_cannot_be_written_is_said(tmp_path: Path, form: str) -> None:
+    folder = write_cell(tmp_path / "cell", Made(samples=30))
+    with pytest.raises(RtmeterError, match="in no folder that is there") as caught:
+        export(folder, tmp_path / "none" / "out", form)
+    assert caught.value.field == "-o" and "mkdir -p" in (caught.value.remedy or "")
+    with pytest.raises(RtmeterError, match="is a folder"):
+        export(folder, tmp_path, form)
+    (folder / store.SAMPLES).write_bytes(b"PAR1 junk")
+    (tmp_path / "out").write_text("earlier")
+    with pytest.raises(RtmeterError):
+        export(folder, tmp_path / "out", form)
+    assert (tmp_path / "out").read_text() == "earlier"
+    assert not list(tmp_path.glob("*.partial"))
+
+
+def test_a_cell_without_samples_has_none_to_export(tmp_path: Path) -> None:
+    folder = write_cell(tmp_path / "cell", Made(samples=30))
+    (folder / store.SAMPLES).unlink()
+    with pytest.raises(RtmeterError, match="holds no samples"):
+        export(folder, tmp_path / "out.csv", "csv")
+
+
+def test_an_unknown_format_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RtmeterError, match="is no format") as caught:
+        export(tmp_path, tmp_path / "out.xlsx", "xlsx")
+    assert "cyclictest-hist" in (caught.value.remedy or "")
