@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rtmeter.cli.evidence import evidence_lines
 from rtmeter.cli.output import console, microseconds
 from rtmeter.statistics.quantities import judged_quantity
 from rtmeter.store import statistics_meta
@@ -141,12 +142,13 @@ def _show_conditions(record: Mapping[str, Any], out: Console, *, machine_only: b
 def provenance(record: Mapping[str, Any]) -> Iterator[str]:
     """What an imported cell's file says of its conditions, and what it does not say."""
     imported, machine, summary = record["imported"], record["machine"], record["summary"]
-    said = [f"{name} {machine[name]}" for name in ("hostname", "kernel", "kernel_version") if name in machine]
+    shown = {name: machine[name] for name in ("hostname", "kernel", "kernel_version") if name in machine}
+    said = [f"{name.replace('_', ' ')} {value}" for name, value in shown.items()]
     if record["config"]["period_ns"] is not None:
         given = " as --period says" if imported["period_from"] == "--period" else ""
         said.append(f"every {format_duration(record['config']['period_ns'])}{given}")
-    said += [f"{name} {value}" for name, value in imported["facts"].items()]
-    yield f"conditions: {'; '.join(said).replace('_', ' ') or 'the file states none'}"
+    said += [f"{name.replace('_', ' ')} {value}" for name, value in imported["facts"].items()]
+    yield f"conditions: {'; '.join(said) or 'the file states none'}"
     if imported["unknown"]:
         yield f"not stated by the file: {', '.join(imported['unknown'])}"
     if resolution_ns := summary.get("resolution_ns"):
@@ -162,6 +164,10 @@ def _show_doubts(record: Mapping[str, Any], out: Console) -> None:
 
 
 def _show_verdict(record: Mapping[str, Any], out: Console) -> None:
+    from rich.markup import escape
+
     if verdict := record["verdict"]:
         style = _STYLES[verdict["outcome"]]
-        out.print(f"[{style}]{verdict['outcome']}[/{style}]: {verdict['reason']}")
+        out.print(f"[{style}]{verdict['outcome']}[/{style}]: {escape(verdict['reason'])}", soft_wrap=True)
+        for line in evidence_lines(verdict):
+            out.print(line, markup=False, soft_wrap=True)

@@ -97,6 +97,7 @@ def _pooled(cells: Sequence[Stored], asked: Requirement | None, margin: float) -
             yield from (found | {"pooled": pool.words} for found in _each(runs, asked))
             continue
         about = _about(runs[0]) | {"id": name, "path": [str(run.folder) for run in runs]}
+        about["conditions"].insert(0, f"{len(runs)} runs, each")
         interrupted = any(run.record["status"] == "interrupted" for run in runs)
         about |= {"status": "interrupted"} if interrupted else {}
         yield about | {"pooled": pool.words} | asdict(pool.verdict)

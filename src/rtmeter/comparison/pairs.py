@@ -30,7 +30,7 @@ class Pairing:
     def interleaved(self) -> bool:
         """Whether A and B were measured in turn, so that a machine that changes changes for both."""
         starts = [[str(pair[side].record["started"]) for pair in self.pairs] for side in (0, 1)]
-        return len(self.pairs) > 1 and max(starts[0]) > min(starts[1]) and max(starts[1]) > min(starts[0])
+        return len(self.pairs) > 1 and max(starts[0]) >= min(starts[1]) and max(starts[1]) >= min(starts[0])
 
 
 def pair_up(a: Mapping[str, Repeats], b: Mapping[str, Repeats]) -> tuple[list[Pairing], list[str], list[str]]:
