@@ -29,8 +29,8 @@ KNOWN_ADAPTERS: dict[str, Known] = {
     "ros2": Known("ROS 2, rclcpp", "ros-<distro>-rclcpp (source its setup.bash)"),
     "rclpy": Known("ROS 2, rclpy", "ros-<distro>-rclpy (source its setup.bash)"),
     "orocos": Known("OROCOS RTT", "liborocos-rtt-dev 2.9"),
-    "cyclonedds": Known("Eclipse Cyclone DDS", "cyclonedds-dev and cyclonedds-tools"),
-    "fastdds": Known("eProsima Fast DDS", "libfastdds-dev or libfastrtps-dev, and fastddsgen"),
+    "cyclonedds": Known("Eclipse Cyclone DDS", "cyclonedds-dev and cyclonedds-tools", planned=False),
+    "fastdds": Known("eProsima Fast DDS 2", "libfastrtps-dev and fastddsgen", planned=False),
     "dustdds": Known("Dust DDS", "Rust's cargo"),
     "iceoryx": Known("Eclipse iceoryx", "libiceoryx-posh-dev"),
 }

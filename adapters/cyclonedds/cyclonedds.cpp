@@ -1,0 +1,173 @@
+// The Cyclone DDS adapter, over its C API.
+#include <atomic>
+#include <cstring>
+#include <deque>
+#include <vector>
+
+#include "../dds/options.hpp"
+#include "../dds/threads.hpp"
+#include "dds/version.h"
+#include "domain.hpp"
+#include "entities.hpp"
+#include "rtmeter/adapter.hpp"
+
+namespace rtmeter_cyclonedds {
+namespace {
+
+struct Listener {
+  Listener(dds_on_data_available_fn on_data_available, void* argument)
+      : handle(dds_create_listener(argument)) {
+    if (on_data_available != nullptr) dds_lset_data_available(handle, on_data_available);
+  }
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+  ~Listener() { dds_delete_listener(handle); }
+  dds_listener_t* const handle;
+};
+
+class Cyclone final : public rtmeter::Adapter {
+ public:
+  static void describe_static(rtmeter::Sink& sink) {
+    sink.put("name", "cyclonedds").put("version", "1");
+    sink.put("middleware", "Eclipse Cyclone DDS").put("middleware_version", DDS_VERSION);
+    for (const char* what : {"wakeup", "roundtrip", "cycle"}) sink.put("measures", what);
+    for (const char* drive : {"spin", "poll"}) sink.put("drives.roundtrip", drive);
+    for (const char* drive : {"sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
+    sink.put(
+        "option.transport",
+        "udp|shm|vendor: UDP on one interface; iceoryx's shared memory, for which iox-roudi must run; or "
+        "what CYCLONEDDS_URI and Cyclone's defaults say");
+    rtmeter_dds::Options::describe(sink);
+    sink.put("option.threads",
+             "fifo:P for all of Cyclone's threads, or recv=fifo:P,tev=fifo:Q,... for some, by its settings");
+  }
+
+  explicit Cyclone(const rtm_run& run)
+      : run_(run), options_(run, {"udp", "shm", "vendor"}, {"vendor"}), threads_(run), types_(run, options_),
+        domain_(create_domain(options_, threads_)) {
+    rtmeter_dds::refuse_polling_a_listener(run, options_);
+    threads_.await_names(options_.transport == "shm" ? 1 : 0);  // iceoryx names one of its two only
+    threads_.enforce();
+  }
+
+  // All components share one participant.
+  void* create_node(const std::string& /*name*/) override {
+    if (participant_ == 0) {
+      participant_ = created(dds_create_participant(options_.domain, nullptr, nullptr), "participant");
+      wake_ = created(dds_create_guardcondition(participant_), "guard condition");
+      waitset_ = created(dds_create_waitset(participant_), "wait-set");
+      created(dds_waitset_attach(waitset_, wake_, 0), "wait-set");
+    }
+    return this;
+  }
+
+  void* create_publisher(void* /*node*/, const std::string& topic) override {
+    const dds_entity_t writer = dds_create_writer(participant_, make_topic(topic), Qos(run_).get(), nullptr);
+    ends_.push_back({topic, created(writer, "writer"), true});
+    check_transport(ends_.back());
+    threads_.enforce();
+    return &writers_.emplace_back(types_, writer);
+  }
+
+  void* create_subscriber(void* /*node*/, const std::string& topic, rtm_on_message on_message,
+                          void* user) override {
+    Reader& reader = readers_.emplace_back(types_, on_message, user, this);
+    const Listener listener(options_.listener ? &Cyclone::on_data_available : nullptr, &reader);
+    reader.entity = created(
+        dds_create_reader(participant_, make_topic(topic), Qos(run_).get(), listener.handle), "reader");
+    ends_.push_back({topic, reader.entity, false});
+    check_transport(ends_.back());
+    if (!options_.listener) {
+      const dds_entity_t any =
+          created(dds_create_readcondition(reader.entity, DDS_ANY_STATE), "read condition");
+      created(dds_waitset_attach(waitset_, any, reinterpret_cast<dds_attach_t>(&reader)), "wait-set");
+    }
+    threads_.enforce();
+    return &reader;
+  }
+
+  void describe(rtmeter::Sink& sink) const override {
+    options_.describe_effect(sink);
+    threads_.describe(sink);
+    if (const char* uri = std::getenv("CYCLONEDDS_URI")) sink.put("CYCLONEDDS_URI", uri);
+    sink.put("type", types_.name());
+    describe_ends(sink, ends_, participant_, options_.whereabouts());
+  }
+
+  int publish(void* publisher, const rtm_message& message) noexcept override {
+    return static_cast<Writer*>(publisher)->write(message);
+  }
+  int spin(std::int64_t timeout_ns) noexcept override { return run(timeout_ns, false); }
+  int wait(std::int64_t timeout_ns) noexcept override { return run(timeout_ns, true); }
+  int spin_some() noexcept override {
+    if (!options_.listener)
+      for (Reader& reader : readers_) reader.take_all();
+    return 0;
+  }
+  void interrupt() noexcept override {
+    interrupted_.store(true);
+    dds_set_guardcondition(wake_, true);
+  }
+
+ private:
+  dds_entity_t make_topic(const std::string& topic) const {
+    return created(dds_create_topic(participant_, types_.descriptor(),
+                                    rtmeter_dds::topic_name(run_, topic).c_str(), nullptr, nullptr),
+                   "topic");
+  }
+
+  // A setting that did not take is an error.
+  void check_transport(const End& end) const {
+    if (options_.transport == "shm" && !dds_is_shared_memory_available(end.entity))
+      throw rtmeter::SetupError("option transport", "shm",
+                                "topic " + end.topic + " does not go through shared memory",
+                                "see Cyclone's conditions for it: keep last, a depth that iceoryx has");
+    if (options_.loan && !dds_is_loan_available(end.entity))
+      throw rtmeter::SetupError("option loan", "yes", "Cyclone DDS lends only memory of iceoryx",
+                                "add option transport=shm");
+  }
+
+  // A thread of Cyclone's. The measured thread may be about to wait: it then does so in vain.
+  static void on_data_available(dds_entity_t /*reader*/, void* reader_pointer) {
+    auto* reader = static_cast<Reader*>(reader_pointer);
+    auto* self = static_cast<Cyclone*>(reader->owner);
+    if (reader->take_all() > 0 && self->run_.role != RTM_ROLE_SERVER)
+      dds_set_guardcondition(self->wake_, true);
+  }
+
+  int run(std::int64_t timeout_ns, bool once) noexcept {
+    constexpr std::size_t kMost = 8;
+    dds_attach_t ready[kMost];
+    for (bool ended = false; !ended;) {
+      const dds_return_t count = dds_waitset_wait(waitset_, ready, kMost, timeout_ns);
+      if (count < 0) return -1;
+      ended = once || count == 0;
+      for (std::size_t i = 0; i < static_cast<std::size_t>(count) && i < kMost; ++i) {
+        if (ready[i] != 0) {
+          reinterpret_cast<Reader*>(ready[i])->take();
+        } else {  // the flag is read after the condition was reset: no interrupt is missed
+          bool was_set;
+          dds_take_guardcondition(wake_, &was_set);
+          if (interrupted_.exchange(false)) ended = true;
+        }
+      }
+    }
+    return 0;
+  }
+
+  const rtm_run run_;
+  const rtmeter_dds::Options options_;
+  rtmeter_dds::ThreadPlan threads_;
+  const Types types_;
+  dds_entity_t participant_ = 0, wake_ = 0, waitset_ = 0;
+  std::vector<End> ends_;
+  std::deque<Writer> writers_;
+  std::deque<Reader> readers_;
+  std::atomic<bool> interrupted_{false};
+  Entity domain_;  // last: its threads end before the readers go
+};
+
+}  // namespace
+}  // namespace rtmeter_cyclonedds
+
+RTMETER_ADAPTER_MAIN(rtmeter_cyclonedds::Cyclone)

@@ -1,0 +1,148 @@
+#include "domain.hpp"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <mutex>
+#include <regex>
+
+#include "dds/ddsrt/log.h"
+
+namespace rtmeter_cyclonedds {
+namespace {
+
+// The threads that Cyclone's settings can name. The receivers that it starts besides, recvUC and recvMC,
+// are not among them.
+constexpr const char* kThreads[] = {"gc", "lease", "recv", "tev", "dq.builtins", "dq.user", "xmit.user"};
+
+// What Cyclone says is wrong while this lives; it goes to standard error all the same.
+class Complaints {
+ public:
+  Complaints() { dds_set_log_sink(&Complaints::hear, this); }
+  ~Complaints() { dds_set_log_sink(nullptr, nullptr); }
+  Complaints(const Complaints&) = delete;
+  Complaints& operator=(const Complaints&) = delete;
+
+  std::string text() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return text_.empty() ? "it gives no reason" : text_;
+  }
+
+ private:
+  static void hear(void* self_pointer, const dds_log_data_t* data) {
+    auto* self = static_cast<Complaints*>(self_pointer);
+    std::fprintf(stderr, "%s", data->message - data->hdrsize);
+    if ((data->priority & (DDS_LC_ERROR | DDS_LC_FATAL | DDS_LC_WARNING)) == 0) return;
+    std::string line(data->message, data->size);
+    while (!line.empty() && line.back() == '\n') line.pop_back();
+    const std::lock_guard<std::mutex> lock(self->mutex_);
+    self->text_ += (self->text_.empty() ? "" : "; ") + line;
+  }
+
+  std::mutex mutex_;
+  std::string text_;
+};
+
+std::string user_settings() {
+  const char* uri = std::getenv("CYCLONEDDS_URI");
+  return uri == nullptr ? "" : uri;
+}
+
+// Settings for another domain are passed over by Cyclone without a word.
+void check_domain(const std::string& uri, std::uint32_t domain) {
+  std::string text;
+  for (const std::string& part : rtmeter_dds::split(uri, ',')) {
+    std::ifstream file(part.compare(0, 7, "file://") == 0 ? part.substr(7) : part);
+    text += part.find('<') == std::string::npos
+                ? std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>())
+                : part;
+  }
+  static const std::regex id("<Domain\\s[^>]*\\bid\\s*=\\s*[\"']([0-9]+)[\"']", std::regex::icase);
+  std::smatch found;
+  if (!std::regex_search(text, found, id) || text.find("any") != std::string::npos) return;
+  for (auto i = std::sregex_iterator(text.begin(), text.end(), id); i != std::sregex_iterator(); ++i)
+    if ((*i)[1] == std::to_string(domain)) return;
+  throw rtmeter::SetupError(
+      "CYCLONEDDS_URI", uri,
+      "its settings are for domain " + found[1].str() + ", and the run uses " + std::to_string(domain),
+      "write Domain Id=\"any\" there, or give --option domain=" + found[1].str());
+}
+
+std::string network(const rtmeter_dds::Options& options) {
+  if (options.address.empty()) return "";
+  std::string peers;
+  for (const std::string& peer : options.peers) peers += "<Peer Address=\"" + peer + "\"/>";
+  // The loopback interface does not say so, but it can do multicast.
+  const bool loopback = options.address.compare(0, 4, "127.") == 0;
+  return "<General><Interfaces><NetworkInterface address=\"" + options.address + "\"" +
+         (loopback ? " multicast=\"true\"" : "") +
+         "/></Interfaces></General>"
+         "<Discovery><ParticipantIndex>auto</ParticipantIndex>"
+         "<MaxAutoParticipantIndex>50</MaxAutoParticipantIndex><Peers>" +
+         peers + "</Peers></Discovery>";
+}
+
+// iceoryx ends a process that finds no daemon of its: it is looked for first.
+std::string shared_memory(const rtmeter_dds::Options& options) {
+  if (options.transport != "shm") return "";
+  const int probe = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  sockaddr_un daemon{};
+  daemon.sun_family = AF_UNIX;
+  std::strcpy(daemon.sun_path, "/tmp/roudi");
+  const bool runs = connect(probe, reinterpret_cast<const sockaddr*>(&daemon), sizeof daemon) == 0;
+  close(probe);
+  if (!runs)
+    throw rtmeter::SetupError("option transport", "shm",
+                              "iox-roudi does not run: nothing listens at /tmp/roudi",
+                              "start iox-roudi (Debian's package iceoryx), or choose transport=udp");
+  return "<SharedMemory><Enable>true</Enable></SharedMemory>";
+}
+
+std::string priorities(const rtmeter_dds::ThreadPlan& threads) {
+  std::string xml;
+  for (const char* name : kThreads) {
+    const rtmeter_dds::ThreadPriority* wanted = threads.wanted_for(name);
+    if (wanted == nullptr) continue;
+    if (wanted->policy != SCHED_FIFO)
+      throw threads.error("Cyclone's settings know no round robin", "give fifo:PRIORITY");
+    xml += std::string("<Thread Name=\"") + name + "\"><Scheduling><Class>realtime</Class><Priority>" +
+           std::to_string(wanted->priority) + "</Priority></Scheduling></Thread>";
+  }
+  return xml.empty() ? "" : "<Threads>" + xml + "</Threads>";
+}
+
+}  // namespace
+
+dds_entity_t create_domain(const rtmeter_dds::Options& options, const rtmeter_dds::ThreadPlan& threads) {
+  const std::string user = user_settings();
+  check_domain(user, options.domain);
+  const std::string ours = network(options) + shared_memory(options) + priorities(threads);
+  std::string settings = user;
+  if (!ours.empty())
+    settings +=
+        (user.empty() ? "" : ",") + ("<CycloneDDS><Domain Id=\"any\">" + ours + "</Domain></CycloneDDS>");
+
+  Complaints complaints;
+  const dds_entity_t domain = dds_create_domain(options.domain, settings.c_str());
+  if (domain >= 0) return domain;
+  const std::string why = "Cyclone DDS does not start: " + complaints.text();
+  if (why.find("pthread_create") != std::string::npos && !threads.wanted().empty())
+    throw threads.error(why, "raise the limit of real-time priority (ulimit -r), or run with CAP_SYS_NICE");
+  if (!user.empty())
+    throw rtmeter::SetupError("CYCLONEDDS_URI", user, why, "correct the settings, or unset it");
+  throw rtmeter::SetupError("option transport", options.transport, why,
+                            "choose another transport, interface or domain");
+}
+
+dds_entity_t created(dds_entity_t result, const std::string& what) {
+  if (result < 0)
+    throw rtmeter::SetupError("adapter", what, std::string("Cyclone DDS: ") + dds_strretcode(-result),
+                              "see its messages in the cell's probe.stderr");
+  return result;
+}
+
+}  // namespace rtmeter_cyclonedds

@@ -1,0 +1,74 @@
+// How DDS adapters tell of their endpoints: quality of service in effect, and whom they found.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "rtmeter/adapter.hpp"
+
+namespace rtmeter_dds {
+
+// The policy of the id that the DDS standard gives it; empty for 0, none.
+inline std::string policy_name(std::uint32_t id) {
+  static const char* const names[] = {"",
+                                      "user_data",
+                                      "durability",
+                                      "presentation",
+                                      "deadline",
+                                      "latency_budget",
+                                      "ownership",
+                                      "ownership_strength",
+                                      "liveliness",
+                                      "time_based_filter",
+                                      "partition",
+                                      "reliability",
+                                      "destination_order",
+                                      "history"};
+  return id < sizeof names / sizeof names[0] ? names[id] : "policy " + std::to_string(id);
+}
+
+// A writer or reader, in words.
+struct EndFacts {
+  std::string name;                             // "writer of ping"
+  std::map<std::string, std::string> policies;  // read back from the entity
+  std::size_t matched = 0;                      // readers or writers that it exchanges data with
+  std::string incompatible;                     // the policy that kept another from matching
+};
+
+inline void describe_ends(rtmeter::Sink& sink, const std::vector<EndFacts>& ends, int other_participants,
+                          const std::string& whereabouts) {
+  if (ends.empty()) return;
+  for (const auto& policy : ends.front().policies) {
+    std::map<std::string, std::string> ends_with;
+    for (const EndFacts& end : ends) {
+      std::string& names = ends_with[end.policies.at(policy.first)];
+      names += (names.empty() ? "" : ", ") + end.name;
+    }
+    std::string text = policy.second;
+    if (ends_with.size() > 1) {
+      text.clear();
+      for (const auto& value : ends_with)
+        text += (text.empty() ? "" : "; ") + value.first + " (" + value.second + ")";
+    }
+    sink.put("qos." + policy.first, text);
+  }
+  std::string found;
+  for (const EndFacts& end : ends) {
+    found += ", " + end.name + " matched " + std::to_string(end.matched);
+    if (!end.incompatible.empty()) sink.put("incompatible_qos", end.incompatible + " (" + end.name + ")");
+  }
+  sink.put("discovery",
+           whereabouts + ": found " + std::to_string(other_participants) + " other participants" + found);
+}
+
+inline rtmeter::SetupError too_large_for_loans(std::uint32_t payload_bytes, std::size_t limit) {
+  return rtmeter::SetupError("payload_bytes", std::to_string(payload_bytes),
+                             "loans carry at most " + std::to_string(limit) + " bytes of payload",
+                             "choose a smaller payload, or option loan=no");
+}
+
+}  // namespace rtmeter_dds

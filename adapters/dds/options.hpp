@@ -1,0 +1,134 @@
+// What the DDS adapters have in common: their options, and the names that keep runs apart.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <initializer_list>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "rtmeter/adapter.hpp"
+
+namespace rtmeter_dds {
+
+inline std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  std::istringstream in(text);
+  for (std::string part; std::getline(in, part, separator);) parts.push_back(part);
+  return parts;
+}
+
+inline std::string joined(const std::vector<std::string>& parts, const char* separator) {
+  std::string all;
+  for (const std::string& part : parts) all += (all.empty() ? "" : separator) + part;
+  return all;
+}
+
+// The option's value, one of the choices; the first is the default.
+inline std::string choose(const rtm_run& run, const char* option, const std::vector<std::string>& choices) {
+  const std::string value = rtmeter::option_or(run, option, choices.front().c_str());
+  if (std::find(choices.begin(), choices.end(), value) == choices.end())
+    throw rtmeter::SetupError(std::string("option ") + option, value, "no such choice",
+                              "choose one of " + joined(choices, ", "));
+  return value;
+}
+
+// The IPv4 address of an interface that is given by name or by address.
+inline std::string address_of(const std::string& interface) {
+  ifaddrs* all = nullptr;
+  getifaddrs(&all);
+  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(all, &freeifaddrs);
+  std::vector<std::string> known;
+  for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
+    if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET) continue;
+    char address[INET_ADDRSTRLEN] = "";
+    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(one->ifa_addr)->sin_addr, address,
+              sizeof address);
+    if (interface == one->ifa_name || interface == address) return address;
+    known.push_back(one->ifa_name);
+  }
+  throw rtmeter::SetupError("option interface", interface, "this machine has no such IPv4 interface",
+                            "choose one of " + joined(known, ", ") + ", or an address of theirs");
+}
+
+// Domains 1 to 100: 0 is everybody's, and above that ports would reach into those of clients.
+inline std::uint32_t domain_of(const rtm_run& run) {
+  const std::string given = rtmeter::option_or(run, "domain", "");
+  if (given.empty()) {
+    std::uint32_t hash = 2166136261U;  // FNV-1a: both ends, whatever implementation, agree
+    for (const char* c = run.session; *c != '\0'; ++c)
+      hash = (hash ^ static_cast<unsigned char>(*c)) * 16777619U;
+    return hash % 100 + 1;
+  }
+  char* end = nullptr;
+  const unsigned long domain = std::strtoul(given.c_str(), &end, 10);
+  if (*end != '\0' || given.front() < '0' || given.front() > '9' || domain > 232)
+    throw rtmeter::SetupError("option domain", given, "is no DDS domain", "give a number from 0 to 232");
+  return static_cast<std::uint32_t>(domain);
+}
+
+// The options that every DDS adapter has, as the run gave them.
+struct Options {
+  // transports: the adapter's, the default first; networkless: those of them that use no interface.
+  Options(const rtm_run& run, const std::vector<std::string>& transports,
+          const std::vector<std::string>& networkless)
+      : transport(choose(run, "transport", transports)),
+        listener(choose(run, "receive", {"waitset", "listener"}) == "listener"),
+        loan(choose(run, "loan", {"no", "yes"}) == "yes"), domain(domain_of(run)),
+        interface(rtmeter::option_or(run, "interface", "lo")),
+        address(std::find(networkless.begin(), networkless.end(), transport) == networkless.end()
+                    ? address_of(interface)
+                    : ""),
+        peers(split(rtmeter::option_or(run, "peers", address.c_str()), ',')) {}
+
+  static void describe(rtmeter::Sink& sink) {
+    sink.put(
+        "option.receive",
+        "waitset|listener: the measured thread waits and takes, or a thread of the middleware's calls back");
+    sink.put("option.loan", "no|yes: write into memory that the middleware lends (see the adapter's page)");
+    sink.put("option.domain", "0 to 232; by default one of 1 to 100 that follows from the session");
+    sink.put("option.interface", "name or address of the network interface, lo by default");
+    sink.put("option.peers",
+             "addresses, separated by commas, where others are looked for besides multicast; by default the "
+             "interface's own");
+  }
+
+  void describe_effect(rtmeter::Sink& sink) const {
+    sink.put("domain", std::to_string(domain)).put("transport", transport);
+    sink.put("receive", listener ? "listener" : "waitset").put("loan", loan ? "yes" : "no");
+    if (!address.empty()) sink.put("interface", interface + " (" + address + ")");
+  }
+
+  // Where the run looks for its other end.
+  std::string whereabouts() const {
+    return "domain " + std::to_string(domain) + ", transport " + transport +
+           (address.empty() ? "" : " on " + interface + ", multicast and " + joined(peers, ", "));
+  }
+
+  std::string transport;
+  bool listener, loan;
+  std::uint32_t domain;
+  std::string interface, address;
+  std::vector<std::string> peers;
+};
+
+inline void refuse_polling_a_listener(const rtm_run& run, const Options& options) {
+  if (options.listener && run.drive == RTM_POLL)
+    throw rtmeter::SetupError(
+        "drive", "poll", "a listener is called by a thread of the middleware's: there is nothing to poll",
+        "leave out the drive, or choose option receive=waitset");
+}
+
+// Nobody else's topic has this name.
+inline std::string topic_name(const rtm_run& run, const std::string& topic) {
+  return "rtmeter/" + std::string(run.session) + "/" + topic;
+}
+
+}  // namespace rtmeter_dds

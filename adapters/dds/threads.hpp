@@ -1,0 +1,148 @@
+// Priorities of the middleware's own threads: what option threads asks for, and what came of it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <dirent.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <fstream>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "options.hpp"
+
+namespace rtmeter_dds {
+
+// The process's threads, by id.
+inline std::vector<int> thread_ids() {
+  std::vector<int> tids;
+  const std::unique_ptr<DIR, int (*)(DIR*)> tasks(opendir("/proc/self/task"), &closedir);
+  while (const dirent* entry = tasks == nullptr ? nullptr : readdir(tasks.get()))
+    if (entry->d_name[0] != '.') tids.push_back(std::atoi(entry->d_name));
+  std::sort(tids.begin(), tids.end());
+  return tids;
+}
+
+inline std::string thread_name(int tid) {
+  std::string name;
+  std::getline(std::ifstream("/proc/self/task/" + std::to_string(tid) + "/comm"), name);
+  return name;
+}
+
+struct ThreadPriority {
+  std::string thread;  // its name, or empty: all
+  int policy;          // SCHED_FIFO or SCHED_RR
+  int priority;
+};
+
+// Option threads: "fifo:75" for all threads, "recv=fifo:80,tev=fifo:70" for some by name; the last that
+// fits a thread holds.
+class ThreadPlan {
+ public:
+  // Threads that run already are not the middleware's.
+  explicit ThreadPlan(const rtm_run& run)
+      : given_(rtmeter::option_or(run, "threads", "")), before_(thread_ids()) {
+    for (const std::string& part : split(given_, ',')) {
+      const std::size_t equals = part.find('='), colon = part.find(':');
+      const std::string policy = part.substr(equals + 1, colon - equals - 1);  // npos + 1 is 0
+      const int priority = colon == std::string::npos ? 0 : std::atoi(part.c_str() + colon + 1);
+      if ((policy != "fifo" && policy != "rr") || priority < 1 || priority > 99)
+        throw error("'" + part + "' is no priority", "give fifo:1 to fifo:99, or rr:1 to rr:99");
+      wanted_.push_back({equals == std::string::npos ? "" : part.substr(0, equals),
+                         policy == "fifo" ? SCHED_FIFO : SCHED_RR, priority});
+    }
+  }
+
+  const std::vector<ThreadPriority>& wanted() const { return wanted_; }
+  const ThreadPriority* wanted_for(const std::string& thread) const {
+    const ThreadPriority* found = nullptr;
+    for (const ThreadPriority& one : wanted_)
+      if (one.thread.empty() || one.thread == thread) found = &one;
+    return found;
+  }
+
+  rtmeter::SetupError error(const std::string& message, const std::string& remedy) const {
+    return rtmeter::SetupError("option threads", given_, message, remedy);
+  }
+
+  // Returns when all threads but so many have got the name that they give themselves, or after a second.
+  void await_names(std::ptrdiff_t nameless) const {
+    const std::string unnamed = thread_name(getpid());
+    for (int tries = 0; tries < 1000; ++tries) {
+      const std::vector<std::string> all = names();
+      if (std::count(all.begin(), all.end(), unnamed) <= nameless) return;
+      const timespec millisecond{0, 1000000};
+      nanosleep(&millisecond, nullptr);
+    }
+  }
+
+  // Looks at every thread of the middleware's: one that does not run as wanted is set by the system.
+  void enforce() {
+    for (const ThreadPriority& one : wanted_) {
+      const std::vector<std::string> all = names();
+      if (!one.thread.empty() && std::find(all.begin(), all.end(), one.thread) == all.end())
+        throw error("there is no thread " + one.thread, "the threads are " + joined(all, ", "));
+    }
+    for (const int tid : middleware_tids()) {
+      const ThreadPriority* wanted = wanted_for(thread_name(tid));
+      if (wanted == nullptr || runs_as(tid, *wanted)) continue;
+      sched_param parameters{};
+      parameters.sched_priority = wanted->priority;
+      if (sched_setscheduler(tid, wanted->policy, &parameters) != 0)
+        throw error("thread " + thread_name(tid) + ": " + std::strerror(errno),
+                    "raise the limit of real-time priority (ulimit -r), or run with CAP_SYS_NICE");
+      set_by_system_.insert(tid);
+    }
+  }
+
+  void describe(rtmeter::Sink& sink) const {
+    const std::vector<int> tids = middleware_tids();
+    sink.put("threads.count", std::to_string(tids.size()));
+    if (given_.empty()) return;
+    std::vector<std::string> by_middleware, by_system;
+    for (const int tid : tids) {
+      const std::string name = thread_name(tid);
+      if (wanted_for(name) != nullptr)
+        (set_by_system_.count(tid) == 0 ? by_middleware : by_system)
+            .push_back(name + " (" + std::to_string(tid) + ")");
+    }
+    sink.put("threads.asked", given_);
+    sink.put("threads.set_by_middleware", joined(by_middleware, ", "));
+    sink.put("threads.set_by_system", joined(by_system, ", "));
+  }
+
+ private:
+  static bool runs_as(int tid, const ThreadPriority& wanted) {
+    sched_param parameters{};
+    return sched_getscheduler(tid) == wanted.policy && sched_getparam(tid, &parameters) == 0 &&
+           parameters.sched_priority == wanted.priority;
+  }
+  // Threads that came since the plan was made, and are not the core's.
+  std::vector<int> middleware_tids() const {
+    std::vector<int> tids;
+    for (const int tid : thread_ids())
+      if (!std::binary_search(before_.begin(), before_.end(), tid) &&
+          thread_name(tid).compare(0, 4, "rtm-") != 0)
+        tids.push_back(tid);
+    return tids;
+  }
+  std::vector<std::string> names() const {
+    std::vector<std::string> all;
+    for (const int tid : middleware_tids()) all.push_back(thread_name(tid));
+    return all;
+  }
+
+  std::string given_;
+  std::vector<int> before_;
+  std::vector<ThreadPriority> wanted_;
+  std::set<int> set_by_system_;
+};
+
+}  // namespace rtmeter_dds

@@ -1,0 +1,182 @@
+// The Fast DDS adapter.
+#include <fastrtps/config.h>
+
+#include <atomic>
+#include <deque>
+#include <fastdds/dds/core/condition/GuardCondition.hpp>
+#include <fastdds/dds/core/condition/WaitSet.hpp>
+#include <fastdds/dds/subscriber/qos/SubscriberQos.hpp>
+#include <memory>
+
+#include "../dds/options.hpp"
+#include "../dds/threads.hpp"
+#include "entities.hpp"
+#include "participant.hpp"
+#include "rtmeter/adapter.hpp"
+
+namespace rtmeter_fastdds {
+namespace {
+
+// Nothing may throw on the measured path: there, failure is a value.
+template <typename Call>
+int guarded(Call&& call) noexcept {
+  try {
+    return call();
+  } catch (...) {
+    return -1;
+  }
+}
+
+class FastDds final : public rtmeter::Adapter {
+ public:
+  static void describe_static(rtmeter::Sink& sink) {
+    sink.put("name", "fastdds").put("version", "1");
+    sink.put("middleware", "eProsima Fast DDS").put("middleware_version", FASTRTPS_VERSION_STR);
+    for (const char* what : {"wakeup", "roundtrip", "cycle"}) sink.put("measures", what);
+    for (const char* drive : {"spin", "poll"}) sink.put("drives.roundtrip", drive);
+    for (const char* drive : {"sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
+    sink.put("option.transport",
+             "udp|shm|data_sharing|vendor: UDP on one interface; the shared-memory transport; data sharing, "
+             "which needs loan=yes; or what the profiles and Fast DDS's defaults say");
+    rtmeter_dds::Options::describe(sink);
+    sink.put("option.threads",
+             "fifo:P or rr:P for all of Fast DDS's threads, which have no names, by the system");
+  }
+
+  explicit FastDds(const rtm_run& run)
+      : run_(run), options_(run, {"udp", "shm", "data_sharing", "vendor"}, {"shm", "vendor"}), threads_(run),
+        manner_(run, options_) {
+    rtmeter_dds::refuse_polling_a_listener(run, options_);
+    if (options_.transport == "data_sharing" && !options_.loan)
+      throw rtmeter::SetupError("option transport", "data_sharing",
+                                "Fast DDS shares samples of fixed size only", "add option loan=yes");
+    for (const auto& wanted : threads_.wanted())
+      if (!wanted.thread.empty())
+        throw threads_.error("Fast DDS gives its threads no names", "give fifo:PRIORITY for all of them");
+    load_profiles();
+    wait_.attach_condition(wake_);
+  }
+
+  // All components share one participant.
+  void* create_node(const std::string& /*name*/) override {
+    if (participant_ == nullptr) {
+      participant_ = std::make_unique<Participant>(options_, run_);
+      manner_.type.register_type(participant_->get());
+      publisher_ = participant_->get()->create_publisher(dds::PUBLISHER_QOS_DEFAULT);
+      subscriber_ = participant_->get()->create_subscriber(dds::SUBSCRIBER_QOS_DEFAULT);
+      threads_.enforce();
+    }
+    return this;
+  }
+
+  void* create_publisher(void* /*node*/, const std::string& topic) override {
+    writers_.emplace_back(manner_, publisher_, make_topic(topic), topic);
+    threads_.enforce();
+    return &writers_.back();
+  }
+
+  void* create_subscriber(void* /*node*/, const std::string& topic, rtm_on_message on_message,
+                          void* user) override {
+    const auto wake = [this] {
+      if (run_.role != RTM_ROLE_SERVER) wake_.set_trigger_value(true);
+    };
+    Reader& reader =
+        readers_.emplace_back(manner_, subscriber_, make_topic(topic), topic, on_message, user, wake);
+    if (!options_.listener) wait_.attach_condition(reader.condition());
+    threads_.enforce();
+    return &reader;
+  }
+
+  void describe(rtmeter::Sink& sink) const override {
+    options_.describe_effect(sink);
+    threads_.describe(sink);
+    if (!profiles_file().empty()) sink.put("FASTRTPS_DEFAULT_PROFILES_FILE", profiles_file());
+    sink.put("type", manner_.type.get_type_name());
+    if (participant_ == nullptr) return;
+    std::vector<rtmeter_dds::EndFacts> ends;
+    for (const Writer& writer : writers_) ends.push_back(writer.facts());
+    for (const Reader& reader : readers_) ends.push_back(reader.facts());
+    rtmeter_dds::describe_ends(sink, ends, participant_->others(), options_.whereabouts());
+  }
+
+  int publish(void* publisher, const rtm_message& message) noexcept override {
+    return guarded([&] { return static_cast<Writer*>(publisher)->write(message); });
+  }
+  int spin(std::int64_t timeout_ns) noexcept override {
+    return guarded([&] { return run(timeout_ns, false); });
+  }
+  int wait(std::int64_t timeout_ns) noexcept override {
+    return guarded([&] { return run(timeout_ns, true); });
+  }
+  int spin_some() noexcept override {
+    return guarded([&] {
+      if (!options_.listener) take_all();
+      return 0;
+    });
+  }
+  void interrupt() noexcept override {
+    interrupted_.store(true);
+    guarded([&] {
+      wake_.set_trigger_value(true);
+      return 0;
+    });
+  }
+
+ private:
+  dds::Topic* make_topic(const std::string& topic) {
+    const std::string name = rtmeter_dds::topic_name(run_, topic);
+    if (auto* known = dynamic_cast<dds::Topic*>(participant_->get()->lookup_topicdescription(name)))
+      return known;
+    auto* made =
+        participant_->get()->create_topic(name, manner_.type.get_type_name(), dds::TOPIC_QOS_DEFAULT);
+    if (made == nullptr)
+      throw rtmeter::SetupError("session", run_.session, "Fast DDS makes no topic " + name,
+                                "see its messages in the cell's probe.stderr");
+    return made;
+  }
+
+  void take_all() {
+    for (Reader& reader : readers_) reader.take_all();
+  }
+
+  int run(std::int64_t timeout_ns, bool once) {
+    constexpr std::int64_t kSecond = 1000000000;
+    const bool endless = timeout_ns / kSecond >= INT32_MAX;
+    const eprosima::fastrtps::Duration_t timeout =
+        endless ? eprosima::fastrtps::c_TimeInfinite
+                : eprosima::fastrtps::Duration_t(static_cast<std::int32_t>(timeout_ns / kSecond),
+                                                 static_cast<std::uint32_t>(timeout_ns % kSecond));
+    for (bool ended = false; !ended;) {
+      const ReturnCode_t result = wait_.wait(ready_, timeout);
+      if (result == ReturnCode_t::RETCODE_TIMEOUT) return 0;
+      if (result != ReturnCode_t::RETCODE_OK) return -1;
+      if (!options_.listener) take_all();
+      ended = once;
+      if (wake_.get_trigger_value()) {  // the flag is read after the condition was reset: no interrupt is
+                                        // missed
+        wake_.set_trigger_value(false);
+        if (interrupted_.exchange(false)) ended = true;
+      }
+    }
+    return 0;
+  }
+
+  const rtm_run run_;
+  const rtmeter_dds::Options options_;
+  rtmeter_dds::ThreadPlan threads_;
+  Manner manner_;
+  dds::WaitSet wait_;
+  dds::ConditionSeq ready_;
+  dds::GuardCondition wake_;
+  std::atomic<bool> interrupted_{false};
+  dds::Publisher* publisher_ = nullptr;
+  dds::Subscriber* subscriber_ = nullptr;
+  std::deque<Writer> writers_;
+  std::deque<Reader> readers_;
+  std::unique_ptr<Participant> participant_;  // last: its threads end before the readers go
+};
+
+}  // namespace
+}  // namespace rtmeter_fastdds
+
+RTMETER_ADAPTER_MAIN(rtmeter_fastdds::FastDds)

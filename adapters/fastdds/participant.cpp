@@ -1,0 +1,122 @@
+#include "participant.hpp"
+
+#include <fastdds/rtps/transport/UDPv4TransportDescriptor.h>
+#include <fastdds/rtps/transport/shared_mem/SharedMemTransportDescriptor.h>
+#include <fastrtps/utils/IPLocator.h>
+
+#include <cstdlib>
+#include <fastdds/dds/log/Log.hpp>
+#include <memory>
+#include <mutex>
+
+namespace rtmeter_fastdds {
+namespace {
+
+using eprosima::fastdds::rtps::SharedMemTransportDescriptor;
+using eprosima::fastdds::rtps::UDPv4TransportDescriptor;
+using eprosima::fastrtps::rtps::IPLocator;
+using eprosima::fastrtps::rtps::Locator_t;
+
+// What Fast DDS says is wrong, kept besides being printed.
+class Complaints final : public dds::LogConsumer {
+ public:
+  explicit Complaints(std::shared_ptr<std::string> text) : text_(std::move(text)) {}
+  void Consume(const dds::Log::Entry& entry) override {
+    if (entry.kind == dds::Log::Kind::Error) *text_ += (text_->empty() ? "" : "; ") + entry.message;
+  }
+
+ private:
+  std::shared_ptr<std::string> text_;  // read after a flush only
+};
+
+// Hosts that are asked besides those that a multicast reaches.
+void add_peers(const rtmeter_dds::Options& options, dds::DomainParticipantQos& qos) {
+  auto& wire = qos.wire_protocol();
+  Locator_t everybody;
+  IPLocator::setIPv4(everybody, "239.255.0.1");
+  everybody.port = wire.port.getMulticastPort(options.domain);
+  wire.builtin.initialPeersList.push_back(everybody);
+  for (const std::string& peer : options.peers) {
+    Locator_t locator;
+    if (!IPLocator::setIPv4(locator, peer))
+      throw rtmeter::SetupError("option peers", peer, "is no IPv4 address",
+                                "give addresses such as 192.168.1.2");
+    locator.port = 0;  // those of its first participants
+    wire.builtin.initialPeersList.push_back(locator);
+  }
+}
+
+dds::DomainParticipantQos qos_of(const rtmeter_dds::Options& options, const rtm_run& run) {
+  dds::DomainParticipantQos qos =
+      dds::DomainParticipantFactory::get_instance()->get_default_participant_qos();
+  if (options.transport == "vendor") return qos;
+  qos.transport().use_builtin_transports = false;
+  qos.transport().user_transports.clear();
+  if (options.transport == "shm") {
+    const auto shm = std::make_shared<SharedMemTransportDescriptor>();
+    constexpr std::uint32_t kOrdinary = 512 << 10;
+    const std::uint64_t wanted = std::uint64_t{4} * (run.history_depth + 1) * run.payload_bytes;
+    if (wanted > UINT32_MAX / 2)
+      throw rtmeter::SetupError("payload_bytes", std::to_string(run.payload_bytes),
+                                "with this history depth it needs a segment of " + std::to_string(wanted) +
+                                    " bytes, and Fast DDS's shared memory has at most 2 GiB",
+                                "choose a smaller payload or history depth");
+    shm->segment_size(std::max(kOrdinary, static_cast<std::uint32_t>(wanted)));
+    qos.transport().user_transports.push_back(shm);
+  } else {
+    constexpr std::uint32_t kParticipants = 50;  // on a host, of one domain
+    const auto udp = std::make_shared<UDPv4TransportDescriptor>();
+    udp->interfaceWhiteList = {options.address};
+    udp->maxInitialPeersRange = kParticipants;
+    qos.transport().user_transports.push_back(udp);
+    add_peers(options, qos);
+  }
+  return qos;
+}
+
+}  // namespace
+
+std::string profiles_file() {
+  const char* file = std::getenv("FASTRTPS_DEFAULT_PROFILES_FILE");
+  return file == nullptr ? "" : file;
+}
+
+void load_profiles() {
+  auto* factory = dds::DomainParticipantFactory::get_instance();
+  const std::string file = profiles_file();
+  if (!file.empty()) {
+    const auto complaints = std::make_shared<std::string>();
+    dds::Log::RegisterConsumer(std::make_unique<Complaints>(complaints));
+    const bool loaded = factory->load_XML_profiles_file(file) == ReturnCode_t::RETCODE_OK;
+    dds::Log::Flush();
+    if (!loaded || !complaints->empty())
+      throw rtmeter::SetupError("FASTRTPS_DEFAULT_PROFILES_FILE", file, "Fast DDS: " + *complaints,
+                                "correct the file, or unset the variable");
+  }
+  factory->load_profiles();
+}
+
+Participant::Participant(const rtmeter_dds::Options& options, const rtm_run& run) {
+  auto* factory = dds::DomainParticipantFactory::get_instance();
+  participant_ =
+      factory->create_participant(options.domain, qos_of(options, run), this, dds::StatusMask::none());
+  if (participant_ == nullptr)
+    throw rtmeter::SetupError(
+        "option transport", options.transport, "Fast DDS makes no participant",
+        "see its messages in the cell's probe.stderr; choose another transport or domain");
+}
+
+Participant::~Participant() {
+  participant_->set_listener(nullptr);
+  participant_->delete_contained_entities();
+  dds::DomainParticipantFactory::get_instance()->delete_participant(participant_);
+}
+
+void Participant::on_participant_discovery(dds::DomainParticipant* /*participant*/,
+                                           eprosima::fastrtps::rtps::ParticipantDiscoveryInfo&& info) {
+  using Info = eprosima::fastrtps::rtps::ParticipantDiscoveryInfo;
+  if (info.status == Info::DISCOVERED_PARTICIPANT) ++others_;
+  if (info.status == Info::REMOVED_PARTICIPANT || info.status == Info::DROPPED_PARTICIPANT) --others_;
+}
+
+}  // namespace rtmeter_fastdds

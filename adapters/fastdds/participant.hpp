@@ -1,0 +1,43 @@
+// A Fast DDS participant with its settings: the user's profiles, and what the run's options ask for.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <fastdds/dds/domain/DomainParticipant.hpp>
+#include <fastdds/dds/domain/DomainParticipantFactory.hpp>
+#include <fastdds/dds/domain/DomainParticipantListener.hpp>
+#include <string>
+
+#include "../dds/options.hpp"
+
+namespace rtmeter_fastdds {
+
+namespace dds = eprosima::fastdds::dds;
+
+// The file of profiles that the environment names; empty: none.
+std::string profiles_file();
+
+// Loads the user's profiles. Throws SetupError with Fast DDS's own words if they are wrong.
+void load_profiles();
+
+// A participant and all that belongs to it.
+class Participant : private dds::DomainParticipantListener {
+ public:
+  Participant(const rtmeter_dds::Options& options, const rtm_run& run);
+  ~Participant() override;
+  Participant(const Participant&) = delete;
+  Participant& operator=(const Participant&) = delete;
+
+  dds::DomainParticipant* get() const noexcept { return participant_; }
+  // Other participants known.
+  int others() const noexcept { return others_.load(); }
+
+ private:
+  void on_participant_discovery(dds::DomainParticipant* participant,
+                                eprosima::fastrtps::rtps::ParticipantDiscoveryInfo&& info) override;
+
+  std::atomic<int> others_{0};
+  dds::DomainParticipant* participant_;
+};
+
+}  // namespace rtmeter_fastdds
