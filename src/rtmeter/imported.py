@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from rtmeter.model import Doubt, Requirement
 from rtmeter.record import judge_cell
 from rtmeter.samples import write_values
 from rtmeter.statistics.counted import summarise_counted
+from rtmeter.statistics.histogram import Histogram
 from rtmeter.statistics.summary import summarise
 from rtmeter.values import format_duration, slug
 
@@ -33,8 +34,8 @@ _FROM_SOURCE = Doubt(
 
 _SKIPS = Doubt(
     "skips_unseen",
-    "releases that the tool passed over after a late one are not in the file: there are more misses",
-    "measure with rtmeter, which counts every release",
+    "releases that the tool passed over after a late one are not in the file",
+    "with a period verdicts count them; measure with rtmeter to have them in quantiles",
 )
 
 
@@ -119,6 +120,8 @@ def _write_data(one: Import, record: Mapping[str, Any], folder: Path) -> dict[st
         return summary
     data = series.histogram or series.intervals
     assert data is not None
+    if one.found.skips and isinstance(data, Histogram):
+        data = replace(data, skips_after_ns=one.period_ns)
     unordered.write(folder, data)
     return summarise_counted(data)
 

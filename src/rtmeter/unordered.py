@@ -30,7 +30,7 @@ def write(folder: Path, data: Unordered) -> None:
             name: pa.array([*bins.tolist(), *([beyond] if data.over else [])], pa.int64())
             for name, (bins, beyond) in rows.items()
         }
-        names = ("width_ns", "over", "over_from_ns", "below_ns", "dropped")
+        names = ("width_ns", "over", "over_from_ns", "below_ns", "dropped", "skips_after_ns")
         about = {name: getattr(data, name) for name in names}
         _write(folder / HISTOGRAM, columns, "rtmeter-histogram", about)
     else:
@@ -52,6 +52,7 @@ def read(folder: Path) -> Unordered | None:
             over_from_ns=about["over_from_ns"],
             below_ns=about["below_ns"],
             dropped=about["dropped"],
+            skips_after_ns=about["skips_after_ns"],
         )
     if (folder / INTERVALS).is_file():
         columns, _ = _read(folder / INTERVALS, "rtmeter-intervals", ("received", "lost", "max_ns"))

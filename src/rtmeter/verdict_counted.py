@@ -21,12 +21,12 @@ def judge_counted(meta: Mapping[str, Any], data: Unordered, requirement: Require
     counted = data.misses(requirement.deadline_ns)
     support = support_of_counted(data, requirement, meta["period_ns"]) if counted.n else None
 
-    def by(misses: int) -> Verdict:
-        late = misses - counted.lost
-        found = Misses(judged_quantity(meta).name, counted.n, late, skipped=0, lost=counted.lost)
+    def by(misses: int, skipped: int) -> Verdict:
+        late = misses - counted.lost - skipped
+        found = Misses(judged_quantity(meta).name, counted.n, late, skipped, counted.lost)
         return judge_misses(found, requirement, support)
 
-    sure, possible = by(counted.surely), by(counted.possibly)
+    sure, possible = by(counted.surely, counted.skipped[0]), by(counted.possibly, counted.skipped[1])
     if support is None:
         return sure
     told = counted.surely == counted.possibly

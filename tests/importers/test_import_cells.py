@@ -160,12 +160,12 @@ def test_bad_options_are_named(run) -> None:
 @pytest.mark.parametrize(
     ("deadline", "ratio", "code", "words"),
     [
-        ("3ms", None, 0, "0 of 2,000"),
-        ("1ms", None, 2, "at least 1 of 2,000"),
-        ("2823us", "1%", 0, "a histogram has no order"),
-        ("1ms", "5%", 0, "at most 3 of 2,000"),
-        ("1ms", "0.2%", 3, "between 1 and 3 of 2,000"),
-        ("2821500ns", None, 3, "between 0 and 3 of 2,000"),
+        ("1ms", None, 2, "at least 6 of 2,015"),  # the largest, and five releases that it kept from running
+        ("3ms", None, 2, "at least 5 of 2,015"),
+        ("3ms", "2%", 0, "at most 15 of 2,015"),
+        ("3ms", "2%", 0, "a histogram has no order"),
+        ("1ms", "5%", 0, "at most 18 of 2,015"),
+        ("1ms", "0.5%", 3, "between 6 and 18 of 2,015"),
         ("10us", "5%", 2, "at least"),
     ],
 )
@@ -179,10 +179,22 @@ def test_a_histogram_is_judged_by_what_it_allows(
     assert verdict["support"]["findings"][0]["type"] == "no_order"
 
 
-def test_a_hard_deadline_needs_the_order(tmp_path: Path, run) -> None:
-    run("import", DATA / "cyclictest.json", "--out", tmp_path / "out")
+def test_a_deadline_within_a_bin_is_not_decided(tmp_path: Path, run) -> None:
+    run("import", DATA / "cyclictest.hist", "--out", tmp_path / "out")
     folder = tmp_path / "out" / "cyclictest-thread-0"
-    verdict = run("verdict", folder, "--deadline", "10ms", "--class", "hard", code=3)
+    reasons = [
+        run("verdict", folder, "--deadline", deadline, code=code)["reason"]
+        for deadline, code in (("2820us", 2), ("2821500ns", 3), ("2822us", 0))
+    ]
+    assert "at least 1 of 2,000" in reasons[0]
+    assert "between 0 and 3 of 2,000" in reasons[1] and "known to 1 us" in reasons[1]
+    assert "0 of 2,000" in reasons[2]
+
+
+def test_a_hard_deadline_needs_the_order(tmp_path: Path, run) -> None:
+    run("import", DATA / "cyclictest.hist", "--out", tmp_path / "out")
+    folder = tmp_path / "out" / "cyclictest-thread-0"
+    verdict = run("verdict", folder, "--deadline", "3ms", "--class", "hard", code=3)
     assert "order of the releases is not known" in verdict["reason"]
 
 
@@ -272,7 +284,7 @@ def test_one_enormous_outlier(tmp_path: Path, run, write) -> None:
 def test_summaries_and_reports_take_imported_cells(
     tmp_path: Path, run, write, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run("import", DATA / "cyclictest.json", "--deadline", "3ms", "--out", tmp_path / "all" / "hist")
+    run("import", DATA / "cyclictest.json", "--out", tmp_path / "all" / "hist")
     run("import", write(rttest([5, 7, 9])), "--out", tmp_path / "all" / "series")
     result = {"num_samples_received": 9, "num_samples_lost": 0, "latency_min": 1e-5, "latency_max": 1e-4}
     file = write(json.dumps({"analysis_results": [result]}), "perf.json")

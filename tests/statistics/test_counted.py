@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -52,6 +54,15 @@ def test_the_largest_value_beyond_the_bins_is_known() -> None:
     assert data.misses(500_000) == Counted(3, 1, 2)
     assert data.misses(800_100) == Counted(3, 0, 2)
     assert data.misses(801_000) == Counted(3, 0, 0)
+
+
+def test_releases_that_a_late_one_kept_from_running_are_misses() -> None:
+    values = np.array([50_000] * 10 + [1_200_000, 3_700_000])
+    plain, cut = histogram(values), histogram(values, last=1_000_000)
+    skipped = {"skips_after_ns": 1_000_000}
+    assert replace(plain, **skipped).misses(500_000) == Counted(16, 6, 6, skipped=(4, 4))
+    assert replace(plain, **skipped).misses(5_000_000) == Counted(16, 4, 4, skipped=(4, 4))
+    assert replace(cut, **skipped).misses(500_000) == Counted(18, 6, 8, skipped=(4, 6))
 
 
 def test_a_summary_states_the_bins_that_quantiles_are_in(generator: np.random.Generator) -> None:

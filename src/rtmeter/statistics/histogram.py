@@ -15,13 +15,14 @@ from rtmeter.statistics.quantities import Ints
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """Of ``n`` releases ``surely`` missed a deadline and at most ``possibly``; ``lost`` of the sure ones
-    never came."""
+    """Of ``n`` releases ``surely`` missed a deadline and at most ``possibly``. ``lost`` of the sure ones
+    never came; ``skipped``: how many of the sure and of the possible ones were passed over."""
 
     n: int
     surely: int
     possibly: int
     lost: int = 0
+    skipped: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,8 @@ class Histogram:
 
     A value v of a bin has lower <= v < lower + width. ``over`` values lie at ``over_from_ns`` or beyond;
     the largest value of all lies below ``below_ns``, by at most a width (None: not known). ``dropped``:
-    the tool left out values beyond its last bin, and how many is not known.
+    the tool left out values beyond its last bin, and how many is not known. ``skips_after_ns``: a period,
+    if the tool passes over the releases that a value reaches beyond, and has them in no bin.
     """
 
     lower_ns: Ints
@@ -40,6 +42,7 @@ class Histogram:
     over_from_ns: int = 0
     below_ns: int | None = None
     dropped: bool = False
+    skips_after_ns: int | None = None
 
     @property
     def n(self) -> int:
@@ -56,7 +59,7 @@ class Histogram:
         return None if self.over or self.dropped else int(self.lower_ns[-1])
 
     def misses(self, deadline_ns: int) -> Counted:
-        """Values above a deadline."""
+        """Values above a deadline, and the releases that were passed over, each of which is a miss."""
         surely = int(self.counts[self.lower_ns > deadline_ns].sum())
         possibly = int(self.counts[self.lower_ns + self.width_ns - 1 > deadline_ns].sum()) + self.over
         surely += self.over if self.over_from_ns > deadline_ns else 0
@@ -64,7 +67,21 @@ class Histogram:
             possibly = surely
         elif self.max_ns is not None and self.max_ns > deadline_ns:
             surely = max(surely, 1)
-        return Counted(self.n, surely, possibly)
+        fewest, most = self._skipped()
+        return Counted(self.n + most, surely + fewest, possibly + most, skipped=(fewest, most))
+
+    def _skipped(self) -> tuple[int, int]:
+        """The fewest and the most releases that were passed over."""
+        period = self.skips_after_ns
+        if period is None:
+            return 0, 0
+        fewest = int((np.maximum(self.lower_ns, 0) // period * self.counts).sum())
+        most = int((np.maximum(self.lower_ns + self.width_ns - 1, 0) // period * self.counts).sum())
+        if self.over:
+            beyond = self.over_from_ns if self.max_ns is None else self.max_ns
+            fewest += (self.over - 1) * (self.over_from_ns // period) + beyond // period
+            most += self.over * ((beyond + self.width_ns - 1) // period)
+        return fewest, most
 
     def at(self, index: int) -> tuple[int, int | None]:
         """Where the value at an index in ascending order lies: the lower edge of its bin, and the first
