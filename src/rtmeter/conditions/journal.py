@@ -61,6 +61,9 @@ class Journal:
         self._path, self._boot, self._number = folder / FILE, boot_of(root), 0
         try:
             folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise _unwritable(folder, error) from None
+        try:
             self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
             sync(folder)
         except FileExistsError:

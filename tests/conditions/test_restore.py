@@ -1,0 +1,177 @@
+"""What a journal leads to: undone, left to others, told as unknown; never guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from planted_kernel import PlantedKernel, planted
+
+from rtmeter.condition_options import SystemSettings
+from rtmeter.conditions import journal, settings
+from rtmeter.conditions.restore import Restored, restore, restore_before_a_run
+from rtmeter.errors import RtmeterError
+from rtmeter.state import state_folder as folder_of_state
+
+MIGRATION = "/proc/sys/kernel/timer_migration"
+RT_RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
+KSOFTIRQD = "ksoftirqd/0 (thread 14)"
+ASKED = {"rt_throttling": "900ms", "timer_migration": "off", "ksoftirqd_priority": 60}
+
+
+@pytest.fixture
+def kernel(tmp_path: Path) -> PlantedKernel:
+    return planted(tmp_path / "root")
+
+
+def left(kernel: PlantedKernel, **asked: Any) -> Path:
+    """The journal of a run that was killed while its settings stood."""
+    settings.Settings(SystemSettings.model_validate(asked or ASKED), kernel).__enter__()
+    return folder_of_state() / journal.FILE
+
+
+def endings(restored: Restored) -> dict[str, str]:
+    return {ending.entry.resource.name: ending.ending for ending in restored.endings}
+
+
+def test_all_is_put_back_last_first_and_again_changes_nothing(kernel: PlantedKernel) -> None:
+    before = kernel.snapshot()
+    path = left(kernel)
+    assert kernel.snapshot() != before
+    restored = restore(kernel)
+    assert [str(ending) for ending in restored.endings] == [
+        "ksoftirqd/1 (thread 15): put back to 'other'",
+        f"{KSOFTIRQD}: put back to 'other'",
+        f"{MIGRATION}: put back to '1'",
+        f"{RT_RUNTIME}: put back to '950000'",
+    ]
+    assert restored.whole and kernel.snapshot() == before and not path.exists()
+    done = len(kernel.changes)
+    assert restore(kernel) == Restored((), (), None)
+    assert len(kernel.changes) == done
+
+
+def test_values_that_are_as_before_or_another_ones_are_left(kernel: PlantedKernel) -> None:
+    left(kernel)
+    kernel.plant(RT_RUNTIME, "950000")
+    kernel.plant(MIGRATION, "7")
+    done = len(kernel.changes)
+    restored = restore(kernel)
+    assert restored.whole
+    assert endings(restored)[RT_RUNTIME] == "unchanged"
+    assert endings(restored)[MIGRATION] == "changed_since"
+    assert kernel.read(MIGRATION) == "7"
+    assert kernel.changes[done:] == ["policy 15", "policy 14"]
+
+
+def test_threads_that_ended_are_gone_also_if_another_has_their_number(kernel: PlantedKernel) -> None:
+    left(kernel, ksoftirqd_priority=60)
+    kernel.plant_thread(14, "other", 0, "fifo:60", "0", start=99)
+    kernel.at("/proc/15/stat").unlink()
+    assert set(endings(restore(kernel)).values()) == {"gone"}
+
+
+def test_after_another_boot_there_is_nothing_to_undo(kernel: PlantedKernel) -> None:
+    path = left(kernel)
+    kernel.plant("/proc/sys/kernel/random/boot_id", "boot-2")
+    done = len(kernel.changes)
+    restored = restore(kernel)
+    assert set(endings(restored).values()) == {"rebooted"}
+    assert restored.whole and not path.exists() and len(kernel.changes) == done
+
+
+def test_what_cannot_be_undone_stays_until_it_can(kernel: PlantedKernel) -> None:
+    before = kernel.snapshot()
+    path = left(kernel)
+    kernel.refused[MIGRATION] = 13
+    restored = restore(kernel)
+    assert not restored.whole and restored.kept == path
+    assert endings(restored)[MIGRATION] == "failed"
+    with pytest.raises(
+        RtmeterError, match=r"may not be as it was found: .*permission denied.*rtmeter restore"
+    ):
+        restore_before_a_run(kernel)
+    del kernel.refused[MIGRATION]
+    assert restore(kernel).whole
+    assert kernel.snapshot() == before and not path.exists()
+
+
+def lines(path: Path) -> list[bytes]:
+    return path.read_bytes().splitlines(keepends=True)
+
+
+DAMAGES: dict[str, tuple[Callable[[list[bytes]], bytes], str, set[str]]] = {
+    "a flipped bit": (
+        lambda of: of[0] + of[1].replace(b'"old": "1"', b'"old": "3"') + of[2] + of[3],
+        "line 2 is damaged: what it says is not known",
+        {MIGRATION},
+    ),
+    "a missing line": (lambda of: of[0] + of[2] + of[3], "1 lines before line 2 are missing", {MIGRATION}),
+    "zeros": (
+        lambda of: of[0] + b"\0" * len(of[1]) + b"\n" + of[2] + of[3],
+        "line 2 is damaged: what it says is not known",
+        {MIGRATION},
+    ),
+    "a cut end": (
+        lambda of: b"".join(of)[:-9],
+        "line 4 is cut off: what it says is not known; if rtmeter was killed while it wrote it, what it "
+        "announces was not done",
+        {"ksoftirqd/1 (thread 15)"},
+    ),
+    "no text": (lambda of: b"\xff\xfe\n", "line 1 is damaged: what it says is not known", set()),
+    "a newer rtmeter": (
+        lambda of: (
+            of[0] + of[1] + of[2] + journal._line({"n": 4, "boot": "boot-1", "resource": {"kind": "x"}})
+        ),
+        "line 4 is of no kind that this rtmeter knows: what it says is not known",
+        {"ksoftirqd/1 (thread 15)"},
+    ),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_of_a_damaged_journal_all_that_is_known_is_undone_and_the_rest_told(
+    kernel: PlantedKernel, damage: str
+) -> None:
+    spoil, said, not_undone = DAMAGES[damage]
+    before = kernel.snapshot()
+    path = left(kernel)
+    path.write_bytes(spoil(lines(path)))
+    with pytest.raises(RtmeterError, match="may not be as it was found") as caught:
+        restore_before_a_run(kernel)
+    assert said in caught.value.message
+    restored = restore(kernel, set_aside=True)
+    assert restored.unknown == (said,) and not restored.whole
+    undone = {RT_RUNTIME, MIGRATION, KSOFTIRQD, "ksoftirqd/1 (thread 15)"} - not_undone
+    if damage != "no text":
+        assert set(endings(restored)) == undone
+        assert (kernel.read(MIGRATION) == "1") == (MIGRATION in undone)
+        assert (kernel.read(RT_RUNTIME), kernel.snapshot() == before) == ("950000", False)
+    assert restored.kept == path.with_name("journal.aside-1") and restored.kept.exists()
+    assert restore_before_a_run(kernel) == ()  # told once; the next run goes on
+
+
+def test_any_cut_or_flipped_byte_is_told_and_leads_to_no_wrong_value(tmp_path: Path) -> None:
+    kernel = planted(tmp_path / "root")
+    path = left(kernel, rt_throttling="900ms", timer_migration="off")
+    data, standing = path.read_bytes(), kernel.snapshot()
+    for n in range(0, len(data), 7):
+        for spoiled in (data[:n], data[:n] + bytes([data[n] ^ 4]) + data[n + 1 :]):
+            for name in (RT_RUNTIME, MIGRATION):
+                kernel.plant(name, standing[name].strip())
+            path.write_bytes(spoiled)
+            restored = restore(kernel)
+            assert {kernel.read(RT_RUNTIME)} <= {"900000", "950000"}
+            assert {kernel.read(MIGRATION)} <= {"0", "1"}
+            whole_lines = data.startswith(spoiled) and spoiled[-1:] in (b"", b"\n")
+            assert restored.unknown or whole_lines
+
+
+def test_an_unreadable_journal_says_who_may_read_it(kernel: PlantedKernel, tmp_path: Path) -> None:
+    path = left(kernel)
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(RtmeterError, match="sudo rtmeter restore"):
+        restore(kernel)

@@ -1,0 +1,195 @@
+"""What cannot be set: which setting, why, what would help; and all that was set before is undone."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from planted_kernel import CPU, CPUSET, V2, PlantedKernel, planted
+
+from rtmeter.condition_options import SystemSettings
+from rtmeter.conditions import journal
+from rtmeter.conditions.settings import Settings
+from rtmeter.errors import RtmeterError
+
+MIGRATION = "/proc/sys/kernel/timer_migration"
+RT_RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
+
+
+def refused(kernel: PlantedKernel, **asked: Any) -> RtmeterError:
+    """The error of settings that come after another one, which is undone."""
+    before = kernel.snapshot()
+    with pytest.raises(RtmeterError) as caught, Settings(SystemSettings.model_validate(asked), kernel):
+        pass
+    assert kernel.snapshot() == before
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("number", "message", "remedy"),
+    [
+        (errno.EACCES, f"no permission to change {MIGRATION}", "root"),
+        (errno.EPERM, f"no permission to change {MIGRATION}", "root"),
+        (errno.EROFS, f"{MIGRATION} is read-only here", "--privileged"),
+        (errno.EINVAL, f"the kernel refuses to change {MIGRATION}: invalid argument", "NO_HZ"),
+    ],
+)
+def test_a_refusal_says_which_why_and_what_would_allow_it(
+    tmp_path: Path, number: int, message: str, remedy: str
+) -> None:
+    error = refused(
+        planted(tmp_path / "root", refused={MIGRATION: number}), governor="performance", timer_migration="off"
+    )
+    assert (error.field, error.value, error.message) == ("conditions.timer_migration", "0", message)
+    assert remedy in str(error.remedy)
+
+
+@pytest.mark.parametrize("uid", [0, 1000])
+def test_a_thread_names_the_capability_it_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, uid: int
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: uid)
+    error = refused(planted(tmp_path / "root", refused={"policy 15": errno.EPERM}), ksoftirqd_priority=60)
+    assert "no permission to change ksoftirqd/1 (thread 15)" in error.message
+    assert "CAP_SYS_NICE" in str(error.remedy)
+    assert ("sudo" in str(error.remedy)) == (uid != 0)
+
+
+def test_what_is_accepted_and_not_in_effect_is_an_error(tmp_path: Path, state_folder: Path) -> None:
+    error = refused(planted(tmp_path / "root", deaf={MIGRATION}), rt_throttling="off", timer_migration="off")
+    assert str(error) == (
+        f"conditions.timer_migration = '0': was set but is not in effect: {MIGRATION} reads '1', not '0'; "
+        "leave it out: a kernel without NO_HZ moves no timers"
+    )
+    assert not (state_folder / journal.FILE).exists()
+
+
+@pytest.mark.parametrize(
+    ("removed", "asked", "field", "message", "remedy"),
+    [
+        (MIGRATION, {"timer_migration": "off"}, "timer_migration", "there is no", "NO_HZ"),
+        (
+            "/proc/irq",
+            {"irq_affinity": {"eth0": 1}},
+            "irq_affinity.eth0",
+            "no interrupts in /proc/irq",
+            "container",
+        ),
+        (
+            "/proc/irq",
+            {"irq_priority": {"eth0": 9}},
+            "irq_priority.eth0",
+            "no interrupts in /proc/irq",
+            "container",
+        ),
+        ("/proc/50", {"irq_priority": {"eth0": 9}}, "irq_priority.eth0", "without threads", "PREEMPT_RT"),
+        ("/proc/1", {"irq_affinity": {"eth1": 1}}, "irq_affinity.eth1", "has no interrupts", "eth0-rx-0"),
+        (
+            "/sys/devices/system/cpu/cpufreq",
+            {"governor": "performance"},
+            "governor",
+            "no frequency scaling",
+            "leave",
+        ),
+        ("/proc/1", {"governor": "powersave"}, "governor", "does not offer it", "performance or schedutil"),
+        ("/proc/self/mountinfo", {"isolate": 1}, "isolate", "there are no cpusets", "mount"),
+        (CPU, {"rt_runtime": "1ms"}, "rt_runtime", "no such groups", "leave it out"),
+        (
+            "/proc/1",
+            {"isolate": "0-3", "stray_tasks": "move"},
+            "stray_tasks",
+            "would be left",
+            "leave one out",
+        ),
+    ],
+)
+def test_what_a_machine_lacks_is_named(
+    tmp_path: Path, removed: str, asked: dict[str, Any], field: str, message: str, remedy: str
+) -> None:
+    kernel = planted(tmp_path / "root")
+    path = kernel.at(removed)
+    path.unlink() if path.is_file() else shutil.rmtree(path)
+    error = refused(kernel, **asked)
+    assert error.field == f"conditions.{field}"
+    assert message in error.message
+    assert remedy in str(error.remedy)
+
+
+def test_a_container_shows_interrupts_read_only(tmp_path: Path) -> None:
+    file = "/proc/irq/30/smp_affinity_list"
+    error = refused(planted(tmp_path / "root", refused={file: errno.EROFS}), irq_affinity={"eth0": 1})
+    assert (error.field, error.message) == ("conditions.irq_affinity.eth0", f"{file} is read-only here")
+
+
+def test_of_all_interrupts_those_that_refuse_are_doubted(tmp_path: Path) -> None:
+    kernel = planted(tmp_path / "root", refused={"/proc/irq/40/smp_affinity_list": errno.EIO})
+    asked = SystemSettings.model_validate({"irq_affinity": {"*": 0}})
+    with Settings(asked, kernel) as standing:
+        assert kernel.read("/proc/irq/24/smp_affinity_list") == "0"
+    (doubt,) = standing.doubts()
+    assert (doubt.type, standing.failure()) == ("setting_refused", None)
+    assert "/proc/irq/40" in doubt.message
+    with Settings(asked, kernel, strict=True) as strict:
+        failure = strict.failure()
+    assert failure is not None and failure.field == "conditions.irq_affinity.*"
+
+
+def test_a_partition_that_the_kernel_calls_invalid_is_an_error(tmp_path: Path) -> None:
+    file = f"{V2}/rtmeter/cpuset.cpus.partition"
+    kernel = planted(tmp_path / "root", version=2, deaf={file})
+    error = refused(kernel, isolate="1", stray_tasks="move")
+    assert error.field == "conditions.stray_tasks"
+    assert "reads 'member', not 'root'" in error.message
+
+
+def test_a_group_of_that_name_is_not_taken_over(tmp_path: Path) -> None:
+    kernel = planted(tmp_path / "root")
+    kernel.make_folder(f"{CPUSET}/rtmeter")
+    error = refused(kernel, isolate="1")
+    assert error.message == f"there is a group {CPUSET}/rtmeter already"
+    assert "rmdir" in str(error.remedy)
+
+
+def test_nothing_is_changed_where_no_journal_can_be_written(tmp_path: Path, state_folder: Path) -> None:
+    state_folder.write_text("a file, no folder")
+    kernel = planted(tmp_path / "root")
+    error = refused(kernel, timer_migration="off")
+    assert (error.field, kernel.changes) == ("journal", [])
+    assert "nothing is changed" in error.message
+
+
+def test_nothing_is_changed_over_a_journal_that_is_not_undone(tmp_path: Path, state_folder: Path) -> None:
+    state_folder.mkdir()
+    (state_folder / journal.FILE).write_text("")
+    kernel = planted(tmp_path / "root")
+    error = refused(kernel, timer_migration="off")
+    assert (error.remedy, kernel.changes) == ("run `rtmeter restore`", [])
+
+
+def test_what_cannot_be_put_back_is_said_and_stays_in_the_journal(tmp_path: Path, state_folder: Path) -> None:
+    kernel = planted(tmp_path / "root")
+    with Settings(SystemSettings.model_validate({"rt_throttling": "900ms"}), kernel) as standing:
+        kernel.refused[RT_RUNTIME] = errno.EPERM
+    (doubt,) = standing.doubts()
+    assert doubt.type == "setting_not_put_back"
+    assert "could not be put back to '950000'" in doubt.message
+    assert len(journal.read(state_folder / journal.FILE).entries) == 1
+
+
+def test_an_error_says_what_of_the_settings_before_it_could_not_be_undone(tmp_path: Path) -> None:
+    class Stubborn(PlantedKernel):
+        def write(self, name: str, text: str) -> None:
+            if name == RT_RUNTIME and self.changes:
+                raise OSError(errno.EBUSY, "Device or resource busy")
+            super().write(name, text)
+
+    kernel = Stubborn(planted(tmp_path / "root", deaf={MIGRATION}).path, deaf={MIGRATION})
+    asked = SystemSettings.model_validate({"rt_throttling": "900ms", "timer_migration": "off"})
+    with (
+        pytest.raises(RtmeterError, match=r"not all is as it was: .*busy; run `rtmeter restore`"),
+        Settings(asked, kernel),
+    ):
+        pass
