@@ -69,7 +69,8 @@ def test_json_tells_intent_counts_and_findings(
 
 def test_a_measured_cell_keeps_the_findings(fake_probe: Path, tmp_path: Path) -> None:
     out = tmp_path / "cell"
-    assert cli.invoke(["measure", "wakeup", "--adapter", "fake", "--samples", "9", "--out", str(out)]) == 0
+    options = ["--adapter", "fake", "--samples", "97", "--warm-up", "3ms", "--out", str(out)]
+    assert cli.invoke(["measure", "wakeup", *options]) == exit_codes.PASS
     found = {finding["id"]: finding for finding in json.loads((out / "cell.json").read_text())["findings"]}
     assert found["normal_policy"]["grade"] == "high"
     assert found["no_cpu_chosen"]["grade"] == "info"
