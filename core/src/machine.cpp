@@ -4,6 +4,7 @@
 
 #include <cctype>
 #include <cstdint>
+#include <filesystem>
 #include <sstream>
 
 #include "limits.hpp"
@@ -86,6 +87,9 @@ Json machine_facts() {
   j["cpu_model"] = cpu_model();
   j["cpus_online"] = sysconf(_SC_NPROCESSORS_ONLN);
   j["boot_id"] = read_text("/proc/sys/kernel/random/boot_id").value_or("unknown");
+  // Clocks that count from the boot agree only within one time namespace.
+  std::error_code none;
+  j["time_namespace"] = std::filesystem::read_symlink("/proc/self/ns/time", none).string();
   j["virtual_machine"] = hypervisor.empty() ? Json() : Json(hypervisor);
   return j;
 }
