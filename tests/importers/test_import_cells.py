@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from examples import cyclictest, hist2020, rttest
 from imported import DATA
 
 from rtmeter import store
 from rtmeter.cli import invoke
 from rtmeter.statistics.order import QUANTILES, quantile_index
-
-RTTEST = "iteration timestamp latency minor_pagefaults major_pagefaults"
 
 
 @pytest.fixture
@@ -28,15 +27,6 @@ def run(capsys: pytest.CaptureFixture[str]):
         return found
 
     return command
-
-
-def rttest(values: list[int] | np.ndarray, period: int = 1_000_000) -> str:
-    rows = [f"{i} {i * period} {value} 0 0" for i, value in enumerate(values)]
-    return "\n".join([RTTEST, *rows, ""])
-
-
-def hist2020(counts: dict[int, int]) -> str:
-    return "latency,count\n" + "".join(f"{us},{counts.get(us, 0)}\n" for us in range(1000))
 
 
 def test_each_thread_of_a_histogram_becomes_a_cell(tmp_path: Path, run) -> None:
@@ -243,8 +233,7 @@ def test_all_lost(tmp_path: Path, run, write) -> None:
 
 
 def test_nothing_measured(tmp_path: Path, run, write) -> None:
-    thread = {"histogram": {}, "cycles": 0, "min": 1_000_000, "max": 0, "avg": 0.0}
-    document = {"file_version": 1, "cmdline:": "cyclictest -h 100 -l 0", "thread": {"0": thread}}
+    document = cyclictest(histogram={}, cycles=0, min=1_000_000, max=0)
     found = run("import", write(json.dumps(document)), "--out", tmp_path / "out", "--deadline", "1ms", code=3)
     assert found["cells"][0]["verdict"]["reason"].endswith("nothing was measured")
     assert invoke(["report", str(tmp_path / "out")]) == 0
@@ -271,14 +260,39 @@ def test_one_enormous_outlier(tmp_path: Path, run, write) -> None:
     (cell,) = found["cells"]
     assert cell["verdict"]["misses"] == 1
     assert (cell["quantities"]["latency"]["per_release"]["max_at_k"]) == 1234
-    thread = {"histogram": {"10": 5000}, "cycles": 5001, "min": 10, "max": 40_000_000, "avg": 20.0}
-    document = {"file_version": 1, "cmdline:": "cyclictest -h 100 -i 1000", "thread": {"0": thread}}
+    document = cyclictest(histogram={"10": 5000}, cycles=5001, max=40_000_000)
     file = write(json.dumps(document), "outlier.json")
     found = run("import", file, "--out", tmp_path / "hist", "--deadline", "1ms", code=2)
     assert found["cells"][0]["quantities"]["latency"]["per_release"]["max_ns"] == 40 * 10**9
 
 
 # The other commands.
+
+
+def later(late_us: int) -> str:
+    counts = {str(us + late_us): 1000 for us in range(20, 80)}
+    return json.dumps(cyclictest(histogram=counts, cycles=60_000, min=20 + late_us, max=79 + late_us))
+
+
+def outcome(found: dict[str, Any]) -> str:
+    (cell,) = found["cells"]
+    return str(cell["outcome"])
+
+
+def test_a_comparison_of_histograms(tmp_path: Path, run, write) -> None:
+    for name, late_us in (("before", 0), ("same", 0), ("later", 9)):
+        run("import", write(later(late_us), f"{name}.json"), "--out", tmp_path / name)
+    deadline = ["--deadline", "75us"]
+    assert outcome(run("compare", tmp_path / "before", tmp_path / "same", *deadline)) == "no evidence"
+    assert outcome(run("compare", tmp_path / "before", tmp_path / "later", *deadline, code=2)) == "worse"
+    assert outcome(run("compare", tmp_path / "later", tmp_path / "before", *deadline)) == "improved"
+
+
+def test_other_quantities_are_not_compared(tmp_path: Path, run, write) -> None:
+    run("import", write(later(0), "a.json"), "--period", "1ms", "--out", tmp_path / "a")
+    run("import", DATA / "oslat.json", "--period", "1ms", "--out", tmp_path / "b")
+    found = run("compare", tmp_path / "a", tmp_path / "b", code=1)
+    assert "another quantity" in json.dumps(found)
 
 
 def test_summaries_and_reports_take_imported_cells(

@@ -4,22 +4,11 @@ from __future__ import annotations
 
 import json
 
+from examples import jitterdebugger
 from imported import refused
 
 from rtmeter.importers import read
 from rtmeter.statistics.histogram import Counted
-
-
-def jitterdebugger(**changes: object) -> str:
-    cpu = {"histogram": {"3": 10, "7": 2}, "count": 13, "min": 3, "max": 1500, "avg": 5.0}
-    document: dict = {
-        "version": 3,
-        "sysinfo": {"sysname": "Linux", "resolution_in_ns": 1000},
-        "cpu": {"0": cpu},
-    }
-    for key, value in changes.items():
-        (cpu if key in cpu else document)[key] = value
-    return json.dumps(document)
 
 
 def test_jitterdebugger(write) -> None:

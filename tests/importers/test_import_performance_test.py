@@ -5,24 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
+from examples import CSV
 from imported import refused
 
 from rtmeter.importers import read
 from rtmeter.statistics.histogram import Counted
-
-CSV = """\
-Experiment id: 0b1c
-Performance Test Version: 2.0.0
-Publishing rate: 1000
-
-
----EXPERIMENT-START---
-T_experiment,\tT_loop,\treceived,\tsent,\tlost,\trelative_loss,\tdata_received,\tlatency_min (ms),\
-\tlatency_max (ms),\tlatency_mean (ms),\tlatency_variance (ms),\t
-1.000000,\t\t1.000000,\t\t1000,\t\t1000,\t\t0,\t\t0.00,\t\t1024,\t\t0.05,\t\t0.9,\t\t0.1,\t\t1e-05,\t\t
-2.000000,\t\t1.000000,\t\t998,\t\t1000,\t\t2,\t\t0.00,\t\t1024,\t\t0.05,\t\t1.7,\t\t0.1,\t\t1e-05,\t\t
-Maximum runtime reached. Exiting.
-"""
 
 
 def test_performance_test_csv(write) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from examples import cyclictest
 from imported import DATA, refused
 
 from rtmeter.importers import read
@@ -63,14 +64,6 @@ def test_the_cyclictest_installed_here(option: str, tmp_path: Path) -> None:
     subprocess.run([*command, "--policy=other"], check=True, timeout=60, capture_output=True)
     (series,) = read(out).series
     assert series.n == 50
-
-
-def cyclictest(**changes: object) -> dict[str, object]:
-    thread = {"histogram": {"10": 5, "12": 3}, "cycles": 9, "min": 10, "max": 700, "avg": 20.0}
-    document = {"file_version": 1, "cmdline:": "cyclictest -h 100 -i 1000", "thread": {"0": thread}}
-    for key, value in changes.items():
-        (thread if key in thread else document)[key] = value
-    return document
 
 
 def test_nanoseconds_are_told_by_the_resolution(write) -> None:

@@ -3,31 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from examples import TIMERLAT
 from imported import refused
 
 from rtmeter.importers import read
-
-TIMERLAT = """\
-# RTLA timerlat histogram
-# Time unit is microseconds (us)
-# Duration:   0 00:00:05
-Index   IRQ-000   Thr-000   IRQ-001   Thr-001
-0            12         0        40         0
-1           300         9       500         1
-4             0       303         0       538
-7             1         0         0         2
-8             0         0         1         0
-over:         0         2         0         0
-count:      313       314       541       541
-min:          0         1         0         1
-avg:          1         5         1         4
-max:          7       612         8         7
-ALL:        IRQ       Thr
-count:      854       855
-min:          0         1
-avg:          1         4
-max:          8       612
-"""
 
 
 def test_rtla_timerlat(write) -> None:

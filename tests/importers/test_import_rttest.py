@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from examples import rttest
 from imported import refused
 
 from rtmeter.importers import read
-
-
-def rttest(latencies: list[object], period: int = 1_000_000) -> str:
-    rows = [f"{i} {i * period} {latency} 0 0" for i, latency in enumerate(latencies)]
-    return "\n".join(["iteration timestamp latency minor_pagefaults major_pagefaults", *rows, ""])
 
 
 def test_rttest_is_signed_and_in_order(write) -> None:

@@ -3,22 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from examples import log2014
 from imported import refused
 
 from rtmeter.importers import read
-
-
-def log2014(bins: dict[int, int], loops: int, least: int, most: int) -> str:
-    rows = "".join(f"{i:06} \t{bins.get(i, 0):06}\n" for i in range(most + 1))
-    early = "".join(f"#-{i:06} \t{bins.get(-i, 0):06}\n" for i in range(1, -least + 1))
-    return (
-        "# Plot data for GnuPlot\n"
-        f"# Timeout: 1000us, LoopLength: {loops}\n"
-        f"# Measured:\t MIN: {least}us \tAVG: 44us \tMAX: {most}us\n"
-        "# Reported:\t MIN: 30us \tAVG: 40us \tMAX: 99us\n"
-        "# Difference:\t MIN: -9us \tAVG: 4us \tMAX: 7us\n"
-        f"{rows}{'# negative Values following' + chr(10) + early if least < 0 else ''}\n"
-    )
 
 
 def test_the_2014_log(write) -> None:

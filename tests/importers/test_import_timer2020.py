@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from examples import hist2020
 from imported import refused
 
 from rtmeter.importers import read
-
-
-def hist2020(counts: dict[int, int]) -> str:
-    return "latency,count\n" + "".join(f"{i},{counts.get(i, 0)}\n" for i in range(1000))
 
 
 def test_the_2020_histogram(write) -> None:

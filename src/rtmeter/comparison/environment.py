@@ -19,6 +19,7 @@ _UNTOLD = {
 REFUSING = {
     "measurement": "another measurement",
     "mode": "another kind of timer",
+    "config.quantity": "another quantity",
     "config.period_ns": "another period",
     "config.timeout_ns": "another timeout",
     "machine.architecture": "another machine",
