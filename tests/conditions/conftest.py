@@ -11,4 +11,5 @@ import pytest
 def state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "state"
     monkeypatch.setenv("RTMETER_STATE_DIR", str(folder))
+    monkeypatch.setattr("rtmeter.conditions.undo.PATIENCE_S", 3)
     return folder

@@ -6,7 +6,6 @@ A resource that is not there reads as None. Its ``to_json`` is what the journal 
 from __future__ import annotations
 
 import errno
-import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal, Protocol
@@ -14,9 +13,6 @@ from typing import Any, ClassVar, Literal, Protocol
 from rtmeter.root import Root
 from rtmeter.tasks import Task, allowed_cpus, cpu_set, read_task
 from rtmeter.values import format_cpus
-
-_EMPTY_WITHIN_S = 15  # a probe whose front is gone takes until its loss timeout to end
-_LOOK_EVERY_S = 0.05
 
 MADE = "made"
 """The value of a group that is there."""
@@ -163,8 +159,7 @@ class Controller(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Group(Plain):
-    """A cgroup that rtmeter makes. Taking it away moves whoever is in it to the group above; one that may
-    not go there, as a real-time probe to a group without run time, gets the time to end."""
+    """A cgroup that rtmeter makes; taking it away moves whoever is in it to the group above."""
 
     name: str
     kind: ClassVar[str] = "group"
@@ -176,21 +171,8 @@ class Group(Plain):
         if value is not None:
             root.make_folder(self.name)
         else:
-            _remove(root, self.name)
-
-
-def _remove(root: Root, group: str) -> None:
-    limit = time.monotonic() + _EMPTY_WITHIN_S
-    while True:
-        try:
-            move_all(root, group, group.rpartition("/")[0])
-            root.remove_folder(group)
-        except OSError:
-            if time.monotonic() > limit:
-                raise
-            time.sleep(_LOOK_EVERY_S)
-        else:
-            return
+            move_all(root, self.name, self.name.rpartition("/")[0])
+            root.remove_folder(self.name)
 
 
 def members(group: str, root: Root) -> tuple[str, list[str]]:

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import errno
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from rtmeter.conditions.journal import Entry
 from rtmeter.root import Root
+
+PATIENCE_S = 15
+"""How long the kernel is asked again if it is not ready. A group that was removed counts for those above it
+for a while still; a real-time probe cannot go to a group without run time, but ends by itself when its
+front is gone, at the latest after its loss timeout."""
+
+_LOOK_EVERY_S = 0.02
+_NOT_YET = (errno.EAGAIN, errno.EBUSY, errno.EINVAL)
 
 Ending = Literal["restored", "unchanged", "gone", "changed_since", "rebooted", "failed"]
 
@@ -48,10 +58,11 @@ class Undone:
 
 def undo(entries: Sequence[Entry], root: Root) -> list[Undone]:
     """Undoes the changes, the last one first; what is undone already is left as it is."""
-    return [_undo(entry, root) for entry in reversed(entries)]
+    limit = time.monotonic() + PATIENCE_S
+    return [_undo(entry, root, limit) for entry in reversed(entries)]
 
 
-def _undo(entry: Entry, root: Root) -> Undone:
+def _undo(entry: Entry, root: Root, limit: float) -> Undone:
     resource, now = entry.resource, entry.resource.read(root)
     if now is None:
         return Undone(entry, "unchanged" if entry.old is None else "gone")
@@ -60,8 +71,8 @@ def _undo(entry: Entry, root: Root) -> Undone:
     if not resource.is_ours(now, entry.new):
         return Undone(entry, "changed_since", now)
     try:
-        resource.write(root, entry.old)
-    except ProcessLookupError:
+        _write(entry, root, limit)
+    except (ProcessLookupError, FileNotFoundError):
         return Undone(entry, "gone")
     except OSError as error:
         return Undone(entry, "failed", now, (error.strerror or str(error)).lower())
@@ -71,3 +82,13 @@ def _undo(entry: Entry, root: Root) -> Undone:
     if not resource.same(now, entry.old):
         return Undone(entry, "failed", now, "it did not take the value")
     return Undone(entry, "restored", now)
+
+
+def _write(entry: Entry, root: Root, limit: float) -> None:
+    while True:
+        try:
+            return entry.resource.write(root, entry.old)
+        except OSError as error:
+            if error.errno not in _NOT_YET or time.monotonic() > limit:
+                raise
+        time.sleep(_LOOK_EVERY_S)
