@@ -91,7 +91,7 @@ class Cyclone final : public rtmeter::Adapter {
     threads_.describe(sink);
     if (const char* uri = std::getenv("CYCLONEDDS_URI")) sink.put("CYCLONEDDS_URI", uri);
     sink.put("type", types_.name());
-    describe_ends(sink, ends_, participant_, options_.whereabouts());
+    describe_ends(sink, ends_, participant_, options_.whereabouts(run_.payload_bytes));
   }
 
   int publish(void* publisher, const rtm_message& message) noexcept override {

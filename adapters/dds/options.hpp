@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <initializer_list>
+#include <fstream>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -106,10 +106,18 @@ struct Options {
     if (!address.empty()) sink.put("interface", interface + " (" + address + ")");
   }
 
-  // Where the run looks for its other end.
-  std::string whereabouts() const {
-    return "domain " + std::to_string(domain) + ", transport " + transport +
-           (address.empty() ? "" : " on " + interface + ", multicast and " + joined(peers, ", "));
+  // Where the run looks for its other end, and what may keep it from being heard.
+  std::string whereabouts(std::uint32_t payload_bytes) const {
+    std::string where = "domain " + std::to_string(domain) + ", transport " + transport;
+    if (address.empty()) return where;
+    where += " on " + interface + ", multicast and " + joined(peers, ", ");
+    std::uint64_t buffer_bytes = UINT64_MAX;
+    std::ifstream("/proc/sys/net/core/rmem_max") >> buffer_bytes;
+    if (transport == "udp" && payload_bytes > buffer_bytes)
+      where += " (a payload of " + std::to_string(payload_bytes) +
+               " bytes is more than a socket's receive buffer may hold, net.core.rmem_max = " +
+               std::to_string(buffer_bytes) + ")";
+    return where;
   }
 
   std::string transport;

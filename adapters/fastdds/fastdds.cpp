@@ -96,7 +96,7 @@ class FastDds final : public rtmeter::Adapter {
     std::vector<rtmeter_dds::EndFacts> ends;
     for (const Writer& writer : writers_) ends.push_back(writer.facts());
     for (const Reader& reader : readers_) ends.push_back(reader.facts());
-    rtmeter_dds::describe_ends(sink, ends, participant_->others(), options_.whereabouts());
+    rtmeter_dds::describe_ends(sink, ends, participant_->others(), options_.whereabouts(run_.payload_bytes));
   }
 
   int publish(void* publisher, const rtm_message& message) noexcept override {

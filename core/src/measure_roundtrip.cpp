@@ -89,16 +89,33 @@ class Client final : public Exchange<kColumns, kSent, kReceived, kFree> {
   void connect() {
     const std::int64_t give_up_ns = b_.clock.now_ns() + b_.config.connect_timeout_ns;
     while (!connected_.load(std::memory_order_acquire) && !stopped()) {
-      if (b_.clock.now_ns() >= give_up_ns)
-        throw Failure("server", b_.config.session,
-                      "did not answer within " + std::to_string(b_.config.connect_timeout_ns / 1'000'000) +
-                          " ms (topics ping and pong; " + std::to_string(b_.session.refused_calls()) +
-                          " of the messages were refused by the middleware)",
-                      "check that the server runs, that both ends have the same session, address and payload "
-                      "limit, and that nothing filters the traffic; or raise the connect timeout");
+      if (b_.clock.now_ns() >= give_up_ns) throw no_answer();
       b_.session.publish(publisher_, payload_.message(RTM_SEQUENCE_HELLO));
       b_.session.wait(20'000'000);
     }
+  }
+
+  // Why the run cannot be, as far as the middleware knows.
+  Failure no_answer() const {
+    const Json known = b_.session.describe();
+    if (const Json* policy = known.find("incompatible_qos"))
+      return {"incompatible_qos", text_of(*policy),
+              "client and server found each other, and may not exchange data",
+              "give both ends the same quality of service: reliability, and what settings files of the "
+              "middleware's say"};
+    const Json* discovery = known.find("discovery");
+    return {"server", b_.config.session,
+            "did not answer within " + std::to_string(b_.config.connect_timeout_ns / 1'000'000) +
+                " ms (topics ping and pong; " + std::to_string(b_.session.refused_calls()) +
+                " of the messages were refused by the middleware)" +
+                (discovery == nullptr ? "" : "; " + text_of(*discovery)),
+            "check that the server runs, that both ends have the same session, address and payload "
+            "limit, and that nothing filters the traffic; or raise the connect timeout"};
+  }
+
+  // A described value; a repeated key is a list.
+  static std::string text_of(const Json& value) {
+    return value.is_array() ? text_of(value.as_array().front()) : value.as_string();
   }
 
   void receive() noexcept {
