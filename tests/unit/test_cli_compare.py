@@ -157,6 +157,12 @@ def test_repeats_that_were_not_measured_in_turn_say_so(capsys: Captured) -> None
     assert {"not_interleaved", "few_pairs"} <= {doubt["type"] for doubt in found["doubts"]}
 
 
+def test_two_repeats_of_one_cell_can_be_compared(capsys: Captured) -> None:
+    interleaved(0, 0, count=2)
+    (found,) = as_json("run/x-r1 run/x-r2", capsys)["cells"]
+    assert (found["id"], found["pairs"], found["a"], found["b"]) == ("x", 1, ["run/x-r1"], ["run/x-r2"])
+
+
 def test_a_repeat_that_failed_is_left_out_and_named(capsys: Captured) -> None:
     interleaved(0, 0, count=3)
     cell = Path("run/y-r2/cell.json")

@@ -56,7 +56,7 @@ def test_each_middleware_is_its_floor_and_what_it_adds(capsys: Captured) -> None
     }
     assert found["without_floor"] == []
     code, said = layers("run", capsys)
-    assert code == exit_codes.PASS and "cell = floor + X" in said
+    assert code == exit_codes.PASS and "ros2-fifo" in said and "= posix-fifo + X" in said
 
 
 def test_any_adapter_or_cell_can_be_the_floor(capsys: Captured) -> None:

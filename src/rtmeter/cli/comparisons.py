@@ -116,31 +116,26 @@ def _show_conditions(compared: Compared, out: Console) -> None:
         out.print(f"  [yellow]{doubt.type}[/yellow]: {_plain(doubt.message + hint)}", soft_wrap=True)
 
 
+_OF_LAYERS = ("p50", "p99", "p99.9", "p99.99")
+
+
 def show_layers(compared: Sequence[Compared]) -> None:
     """Each middleware as floor + X: the shifts of its quantiles with their intervals."""
     out = console()
-    known = [one for one in compared if one.found]
-    names = (
-        [shift.quantity for shift in known[0].found.shifts if shift.quantity != "miss_ratio"]
-        if known and known[0].found
-        else []
-    )
-    out.print("cell = floor + X; X in us with its interval: the shift of each quantile", markup=False)
-    table = _table("cell", "floor", "pairs", *names)
-    for one in known:
-        shifts = {shift.quantity: shift for shift in one.found.shifts} if one.found else {}
-        table.add_row(
-            one.pairing.b,
-            one.pairing.a,
-            f"{len(one.pairing.pairs)}",
-            *(_layer(shifts[name]) for name in names),
-        )
+    out.print("X in us, with its interval: the shift of each quantile", markup=False)
+    table = _table("cell", "pairs", *_OF_LAYERS)
+    for one in compared:
+        if one.found:
+            shifts = {shift.quantity: shift for shift in one.found.shifts}
+            name = f"{_plain(one.pairing.b)}\n  = {_plain(one.pairing.a)} + X"
+            table.add_row(name, f"{len(one.pairing.pairs)}", *(_layer(shifts[key]) for key in _OF_LAYERS))
     out.print(table)
     for one in compared:
+        name = _plain(one.pairing.name)
         if one.found is None:
-            out.print(f"{_plain(one.pairing.name)}: [red]error[/red]: {_plain(one.refusal or '')}")
+            out.print(f"{name}: [red]error[/red]{_plain(_how(one))}", soft_wrap=True)
         for doubt in one.doubts:
-            out.print(f"  {_plain(one.pairing.name)}: [yellow]{doubt.type}[/yellow]: {_plain(doubt.message)}")
+            out.print(f"  {name}: [yellow]{doubt.type}[/yellow]: {_plain(doubt.message)}", soft_wrap=True)
 
 
 def _layer(shift: Shift) -> str:
@@ -206,13 +201,8 @@ def _table(*headers: str) -> Table:
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for header in headers:
-        left = header in ("", "says", "cell", "floor")
-        table.add_column(
-            header,
-            justify="left" if left else "right",
-            no_wrap=header not in ("cell", "floor"),
-            overflow="fold",
-        )
+        left = header in ("", "says", "cell")
+        table.add_column(header, justify="left" if left else "right", no_wrap=True)
     return table
 
 
