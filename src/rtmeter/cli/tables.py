@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rtmeter.cli.evidence import evidence_lines
 from rtmeter.cli.output import console, microseconds
+from rtmeter.condition_words import in_words
 from rtmeter.statistics.quantities import judged_quantity
 from rtmeter.store import statistics_meta
 from rtmeter.values import Scheduling, format_duration
@@ -135,6 +136,7 @@ def _show_conditions(record: Mapping[str, Any], out: Console, *, machine_only: b
     words += ["memory locked"] if effective.get("memory_locked") else []
     words += ["idle states held off"] if effective.get("cpu_dma_latency") == 0 else []
     words += [f"overrun {effective['overrun']}"] if effective.get("overrun") else []
+    words += in_words(record.get("conditions"))
     middleware = f"{facts.get('middleware', '')} {facts.get('middleware_version', '')}".strip()
     out.print(f"conditions: {', '.join(words)}; {middleware}", markup=False)
 

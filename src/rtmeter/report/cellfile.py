@@ -151,6 +151,7 @@ class CellFile(_Part):
     counters: Facts
     grid: Facts
     adapter_facts: Facts
+    conditions: Facts
     imported: Facts
     machine: Facts
     clock: Facts

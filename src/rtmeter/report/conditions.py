@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from rtmeter.condition_words import in_words
 from rtmeter.machine.causes import Suspicion, suspicions
 from rtmeter.report import words
 from rtmeter.report.cellfile import CellFile
@@ -45,6 +46,7 @@ def in_one_line(file: CellFile) -> list[str]:
         f"{'timeout' if file.mode == 'one_shot' else 'every'} {words.setting('_ns', file.tick_ns)}",
         f"{n:,} releases" if n is not None else "",
         policy + (f" on CPU {words.setting('', affinity)}" if affinity else ""),
+        *in_words(file.conditions),
         f"kernel {kernel}" if kernel else "",
         f"{machine.get('cpu_model', '')}" + (f", {cpus} CPUs" if cpus else ""),
         f"host {machine['hostname']}" if machine.get("hostname") else "",
@@ -78,6 +80,13 @@ def suspected(file: CellFile) -> list[Suspicion]:
     support = file.verdict.support if file.verdict else None
     found = [finding.model_dump() for finding in file.findings]
     return suspicions(found, support.rhythm_s if support else None, file.usage)
+
+
+def meanwhile(file: CellFile) -> dict[str, Any]:
+    """What the machine did, and load and traffic came to, while the cell was measured."""
+    achieved = file.conditions.get("achieved")
+    parts = {k: v for k, v in achieved.items() if isinstance(v, dict)} if isinstance(achieved, dict) else {}
+    return parts.pop("machine", {}) | parts
 
 
 def facts(*sources: Mapping[str, Any]) -> list[tuple[str, str]]:

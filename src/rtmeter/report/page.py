@@ -131,7 +131,7 @@ def _environment() -> jinja2.Environment:
     environment.globals |= {"reason": answer.reason, "unfit": answer.unfit}
     environment.globals |= {"in_one_line": conditions.in_one_line, "settings": conditions.settings}
     environment.globals |= {"facts_of": conditions.facts, "judged_of": words.judged}
-    environment.globals |= {"suspected": conditions.suspected}
+    environment.globals |= {"suspected": conditions.suspected, "meanwhile": conditions.meanwhile}
     environment.filters |= {
         "us": words.us,
         "round_us": words.round_us,

@@ -1,0 +1,55 @@
+"""The key ``conditions`` of a cell.json in a few words, for beside its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+_MBIT = 1e6
+
+
+def in_words(conditions: object) -> list[str]:
+    """Settings, load and traffic that were asked for, with what they achieved; nothing if not known."""
+    found = _mapping(conditions)
+    asked, achieved = _mapping(found.get("asked")), _mapping(found.get("achieved"))
+    settings = (f"{name} {_value(value)}" for name, value in _mapping(asked.get("settings")).items())
+    load = _load(_mapping(asked.get("load")), _number(_mapping(achieved.get("machine")).get("busy")))
+    traffic = _traffic(_mapping(asked.get("traffic")), _mapping(achieved.get("traffic")))
+    return [*settings, *load, *traffic]
+
+
+def _load(asked: Mapping[str, Any], busy: float | None) -> Iterator[str]:
+    named = asked.get("preset") or " ".join(f"{kind}={_value(value)}" for kind, value in asked.items())
+    words = f"load {named}" if named else "no load"
+    if busy is not None:
+        yield f"{words} (CPUs {busy:.0%} busy)"
+    elif named:
+        yield words
+
+
+def _traffic(asked: Mapping[str, Any], achieved: Mapping[str, Any]) -> Iterator[str]:
+    for direction, key in (("forward", "rate"), ("reverse", "reverse_rate")):
+        rate, carried = _number(asked.get(key)), _mapping(achieved.get(direction))
+        if not rate:
+            continue
+        arrived, lost = _number(carried.get("rate")), _number(carried.get("lost_ratio"))
+        words = f"traffic {rate / _MBIT:g} Mbit/s {asked.get('protocol', '')} {direction}"
+        said = [f"{arrived / _MBIT:.3g} arrived"] if arrived is not None else []
+        said += [f"{lost:.2%} lost"] if lost else []
+        yield f"{words} ({', '.join(said)})" if said else words
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _value(value: object) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_value(part)}" for key, part in value.items())
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)

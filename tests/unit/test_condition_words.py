@@ -1,0 +1,59 @@
+"""What is said of a cell's conditions beside its numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+from rtmeter.condition_words import in_words
+
+CONDITIONS = {
+    "asked": {
+        "settings": {"rt_throttling": "off", "timer_migration": False, "irq_affinity": {"eth0": "0"}},
+        "load": {"preset": "cpu80", "cpu": 0, "cpu_percent": 80},
+        "traffic": {"rate": 40_000_000, "reverse_rate": 500_000, "protocol": "udp", "to": "10.0.0.2"},
+        "strict": True,
+    },
+    "effective": {},
+    "achieved": {
+        "machine": {"busy": 0.8123},
+        "traffic": {
+            "forward": {"rate": 39_870_000.0, "lost_ratio": 0.0123, "died": None},
+            "reverse": {"rate": 499_000.0, "lost_ratio": 0.0},
+        },
+    },
+}
+
+
+def test_what_was_asked_stands_beside_what_came_of_it() -> None:
+    assert in_words(CONDITIONS) == [
+        "rt_throttling off",
+        "timer_migration off",
+        "irq_affinity eth0 0",
+        "load cpu80 (CPUs 81% busy)",
+        "traffic 40 Mbit/s udp forward (39.9 arrived, 1.23% lost)",
+        "traffic 0.5 Mbit/s udp reverse (0.499 arrived)",
+    ]
+
+
+def test_a_load_of_ones_own_is_spelled_out() -> None:
+    assert in_words({"asked": {"load": {"cpu": 2, "vm_bytes": 4096, "cpus": [0, 1]}}}) == [
+        "load cpu=2 vm_bytes=4096 cpus=0,1"
+    ]
+
+
+def test_an_idle_machine_says_how_busy_it_was() -> None:
+    assert in_words({"asked": {}, "achieved": {"machine": {"busy": 0.02}}}) == ["no load (CPUs 2% busy)"]
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        None,
+        [],
+        "x",
+        {"asked": 7},
+        {"asked": {"load": 3, "traffic": {"rate": "fast"}}, "achieved": {"machine": []}},
+    ],
+)
+def test_what_is_not_known_is_not_said(damaged: object) -> None:
+    assert in_words(damaged) == []
