@@ -69,9 +69,11 @@ def allowed_cpus(root: Root, task: Task) -> frozenset[int] | None:
 
 
 def cpu_set(text: str | None) -> frozenset[int]:
-    """The kernel's lists of CPUs; none in one that is empty or ``(null)``."""
-    listed = (text or "").strip()
-    return frozenset(parse_cpus(listed) if listed[:1].isdigit() else ())
+    """The kernel's lists of CPUs; none in what is no such list: it may be empty, or ``(null)``."""
+    try:
+        return frozenset(parse_cpus(text))
+    except ValueError:
+        return frozenset()
 
 
 def _parse(pid: int, tid: int, stat: str) -> Task | None:

@@ -48,6 +48,7 @@ TUNED = {
     "/proc/sys/kernel/version": "#1 SMP PREEMPT_RT 2026",
     "/sys/class/dmi/id/sys_vendor": "Maker",
     "/sys/class/net/eth0/mtu": "1500",
+    "/sys/fs/cgroup/cgroup.controllers": "cpuset cpu memory",
     "/sys/fs/cgroup/user.slice/cpu.max": "max 100000",
     "/sys/fs/cgroup/user.slice/robot/cpu.max": "max 100000",
     "/sys/fs/cgroup/user.slice/robot/cpuset.cpus": "1",

@@ -149,7 +149,7 @@ UNREADABLE: list[tuple[str, list[str]]] = [
     ("pressure", ["/proc/pressure/memory"]),
     ("steal", ["/proc/stat"]),
     ("virtual_machine", ["/proc/cpuinfo"]),
-    ("cpu_quota rt_group_limit cpuset_overlap", ["/proc/self/cgroup"]),
+    ("cpu_quota rt_group_limit cpuset_overlap", ["/proc/self/mountinfo"]),
     ("tracer_on trace_events_on", ["/sys/kernel/tracing/current_tracer"]),
     ("rtprio_limit memlock_limit", ["/proc/self/limits"]),
     ("rtprio_limit memlock_limit", ["/proc/self/status"]),

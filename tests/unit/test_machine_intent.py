@@ -111,6 +111,14 @@ def test_no_task_above_is_left_out(machine: PlantedMachine) -> None:
     assert all(f"task{tid} ({tid}, rr:90)" in found.value for tid in range(700, 730))
 
 
+def test_a_damaged_file_is_no_crash(machine: PlantedMachine) -> None:
+    for name, text in TUNED.items():
+        for damage in ("", "???", "0-", "(null)", "9" * 20, "a (b) c", "1:cpu", "- cgroup2"):
+            machine.plant({name: damage})
+            machine.findings(Intent(cpus=(1,), workload="roundtrip"))
+        machine.plant({name: text})
+
+
 def test_a_task_at_priority_99_of_this_machine_is_listed() -> None:
     code = "import sys; sys.stdin.read()"
     with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE) as process:

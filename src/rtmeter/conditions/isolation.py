@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+from rtmeter.cgroups import Hierarchy
 from rtmeter.conditions.change import Change, refuse
-from rtmeter.conditions.hierarchy import Hierarchy
 from rtmeter.conditions.resources import MADE, Affinity, Controller, File, Group, Plain, members
 from rtmeter.root import Root
 from rtmeter.tasks import allowed_cpus, cpu_set, read_task, read_tasks

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from rtmeter.cgroups import find
 from rtmeter.conditions.change import Change, refuse
 from rtmeter.conditions.companion import find_program
-from rtmeter.conditions.hierarchy import find
 from rtmeter.conditions.resources import MADE, Group, Plain, register
 from rtmeter.root import Root
 

@@ -7,8 +7,8 @@ import itertools
 from collections.abc import Iterator
 from fractions import Fraction
 
+from rtmeter.cgroups import Hierarchy
 from rtmeter.conditions.change import Change, refuse
-from rtmeter.conditions.hierarchy import Hierarchy
 from rtmeter.conditions.isolation import new_group
 from rtmeter.conditions.resources import File
 from rtmeter.root import Root

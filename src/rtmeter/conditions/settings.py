@@ -6,10 +6,10 @@ import shlex
 from collections.abc import Callable, Iterator
 from typing import Any, Self
 
+from rtmeter.cgroups import find
 from rtmeter.condition_options import SystemSettings
 from rtmeter.conditions import interrupts, isolation, kernel_settings, network, rt_groups
 from rtmeter.conditions.change import Change
-from rtmeter.conditions.hierarchy import find
 from rtmeter.conditions.journal import Entry, Journal
 from rtmeter.conditions.resources import Group
 from rtmeter.conditions.undo import Undone, undo

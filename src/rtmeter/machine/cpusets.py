@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rtmeter.cgroups import find
 from rtmeter.machine.finding import Finding, Kind
-from rtmeter.machine.groups import own_group
 from rtmeter.machine.reading import Machine
 from rtmeter.tasks import cpu_set
 
@@ -41,11 +41,11 @@ def check(machine: Machine) -> Iterator[Finding]:
             f"this process may run on CPU {allowed[0]}",
             fix=f"taskset -c {','.join(map(str, machine.cpus))} rtmeter …, or leave the cpuset",
         )
-    group = own_group(machine, "cpuset")
+    group = find("cpuset", machine.root)
     if group is None:
-        yield OVERLAP.unknown("no control group can be found in /proc/self/cgroup and /proc/self/mountinfo")
+        yield OVERLAP.unknown("no cgroups with cpusets are mounted")
         return
-    own = set(group.lineage)
+    own = group.above()
     others = []
     for depth in range(1, _DEEPEST + 1):
         for name in machine.root.glob(f"{group.mount}{'/*' * depth}/cpuset.cpus"):

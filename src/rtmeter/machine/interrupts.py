@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -62,8 +63,8 @@ def check(machine: Machine) -> Iterator[Finding]:
 
 def _interrupts(machine: Machine, cpus: frozenset[int]) -> Iterator[Finding]:
     table = machine.text("/proc/interrupts")
-    if table is None or not machine.root.glob("/proc/irq/*/smp_affinity_list"):
-        name = "/proc/interrupts" if table is None else "/proc/irq"
+    if not table or not machine.root.glob("/proc/irq/*/smp_affinity_list"):
+        name = "/proc/irq" if table else "/proc/interrupts"
         yield IRQ.unknown(machine.why_not(name), fix="run rtmeter check on the host")
         return
     found: list[dict[str, Any]] = []
@@ -86,7 +87,7 @@ def _interrupts(machine: Machine, cpus: frozenset[int]) -> Iterator[Finding]:
 def _rows(table: str, cpus: frozenset[int]) -> Iterator[tuple[int, int, str]]:
     """(number, how often on those CPUs, device) of each interrupt that has a handler."""
     heading, *rows = table.splitlines()
-    columns = [int(word.removeprefix("CPU")) for word in heading.split()]
+    columns = [int(cpu) for cpu in re.findall(r"CPU(\d+)", heading)]
     for row in rows:
         number, _, rest = row.partition(":")
         words = rest.split()
@@ -97,7 +98,7 @@ def _rows(table: str, cpus: frozenset[int]) -> Iterator[tuple[int, int, str]]:
 
 def _workqueues(machine: Machine, cpus: frozenset[int]) -> Iterator[Finding]:
     mask = machine.text(_WORKQUEUES)
-    if mask is None:
+    if mask is None or not re.fullmatch(r"[0-9a-f,]+", mask):
         yield WORKQUEUES.unknown(machine.why_not(_WORKQUEUES))
         return
     bits = int(mask.replace(",", ""), 16)

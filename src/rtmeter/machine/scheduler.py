@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rtmeter.cgroups import Hierarchy, find
 from rtmeter.machine.finding import KERNEL_SYSCTL, TUNED_REALTIME, Finding, Grade, Kind
-from rtmeter.machine.groups import Group, own_group
 from rtmeter.machine.reading import Machine, switch
 
 RT_THROTTLING = Kind(
@@ -116,14 +116,13 @@ def _fair_server(machine: Machine) -> Iterator[Finding]:
 
 
 def _groups(machine: Machine) -> Iterator[Finding]:
-    group = own_group(machine, "cpu")
+    group = find("cpu", machine.root)
     if group is None:
-        reason = "no control group can be found in /proc/self/cgroup and /proc/self/mountinfo"
-        yield RT_GROUP_LIMIT.unknown(reason)
-        yield CPU_QUOTA.unknown(reason)
+        for kind in (RT_GROUP_LIMIT, CPU_QUOTA):
+            yield kind.unknown("no cgroups with the cpu controller are mounted")
         return
     yield from _rt_group(machine, group)
-    for folder in group.lineage:
+    for folder in reversed(group.above()):
         name = f"{folder}/{'cpu.cfs_quota_us' if group.version == 1 else 'cpu.max'}"
         value = (machine.text(name) or "max").split()
         if value[0] not in ("max", "-1"):
@@ -134,8 +133,8 @@ def _groups(machine: Machine) -> Iterator[Finding]:
             return
 
 
-def _rt_group(machine: Machine, group: Group) -> Iterator[Finding]:
-    folder = next(group.lineage)
+def _rt_group(machine: Machine, group: Hierarchy) -> Iterator[Finding]:
+    folder = group.own
     if group.version == 2:
         disabled = machine.built_with("RT_GROUP_SCHED_DEFAULT_DISABLED")
         switched = {"rt_group_sched=0": True, "rt_group_sched=1": False}

@@ -58,7 +58,8 @@ def _own_paths(root: Root) -> dict[str, str]:
     """Controller ("" for version 2) → the group's path in its hierarchy."""
     paths: dict[str, str] = {}
     for line in (root.read("/proc/self/cgroup") or "").splitlines():
-        _, controllers, path = line.split(":", 2)
+        _, _, about = line.partition(":")
+        controllers, _, path = about.partition(":")
         paths |= dict.fromkeys(controllers.split(","), path)
     return paths
 
