@@ -43,9 +43,8 @@ class Cyclone final : public rtmeter::Adapter {
   }
 
   explicit Cyclone(const rtm_run& run)
-      : run_(run), options_(run, {"udp", "shm", "vendor"}, {"vendor"}), threads_(run), types_(run, options_),
-        domain_(create_domain(options_, threads_)) {
-    rtmeter_dds::refuse_polling_a_listener(run, options_);
+      : run_(run), options_(run, {{"udp", "shm", "vendor"}, {"vendor"}, "CYCLONEDDS_URI"}), threads_(run),
+        types_(run, options_), domain_(create_domain(options_, threads_)) {
     threads_.await_names(options_.transport == "shm" ? 1 : 0);  // iceoryx names one of its two only
     threads_.enforce();
   }
@@ -89,7 +88,6 @@ class Cyclone final : public rtmeter::Adapter {
   void describe(rtmeter::Sink& sink) const override {
     options_.describe_effect(sink);
     threads_.describe(sink);
-    if (const char* uri = std::getenv("CYCLONEDDS_URI")) sink.put("CYCLONEDDS_URI", uri);
     sink.put("type", types_.name());
     describe_ends(sink, ends_, participant_, options_.whereabouts(run_.payload_bytes));
   }

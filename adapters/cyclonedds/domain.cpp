@@ -47,29 +47,28 @@ class Complaints {
   std::string text_;
 };
 
-std::string user_settings() {
-  const char* uri = std::getenv("CYCLONEDDS_URI");
-  return uri == nullptr ? "" : uri;
-}
-
-// Settings for another domain are passed over by Cyclone without a word.
-void check_domain(const std::string& uri, std::uint32_t domain) {
+// What Cyclone would pass over without a word, or add to what the options say.
+void check_settings(const rtmeter_dds::Options& options) {
   std::string text;
-  for (const std::string& part : rtmeter_dds::split(uri, ',')) {
+  for (const std::string& part : rtmeter_dds::split(options.settings, ',')) {
     std::ifstream file(part.compare(0, 7, "file://") == 0 ? part.substr(7) : part);
     text += part.find('<') == std::string::npos
                 ? std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>())
                 : part;
   }
+  if (!options.address.empty() && text.find("<NetworkInterface") != std::string::npos)
+    throw rtmeter::SetupError("option transport", options.transport,
+                              "CYCLONEDDS_URI chooses interfaces too: Cyclone DDS would use them all",
+                              "leave out the option, or the interfaces in " + options.settings);
   static const std::regex id("<Domain\\s[^>]*\\bid\\s*=\\s*[\"']([0-9]+)[\"']", std::regex::icase);
   std::smatch found;
   if (!std::regex_search(text, found, id) || text.find("any") != std::string::npos) return;
   for (auto i = std::sregex_iterator(text.begin(), text.end(), id); i != std::sregex_iterator(); ++i)
-    if ((*i)[1] == std::to_string(domain)) return;
-  throw rtmeter::SetupError(
-      "CYCLONEDDS_URI", uri,
-      "its settings are for domain " + found[1].str() + ", and the run uses " + std::to_string(domain),
-      "write Domain Id=\"any\" there, or give --option domain=" + found[1].str());
+    if ((*i)[1] == std::to_string(options.domain)) return;
+  throw rtmeter::SetupError("CYCLONEDDS_URI", options.settings,
+                            "its settings are for domain " + found[1].str() + ", and the run uses " +
+                                std::to_string(options.domain),
+                            "write Domain Id=\"any\" there, or give --option domain=" + found[1].str());
 }
 
 std::string network(const rtmeter_dds::Options& options) {
@@ -118,8 +117,8 @@ std::string priorities(const rtmeter_dds::ThreadPlan& threads) {
 }  // namespace
 
 dds_entity_t create_domain(const rtmeter_dds::Options& options, const rtmeter_dds::ThreadPlan& threads) {
-  const std::string user = user_settings();
-  check_domain(user, options.domain);
+  check_settings(options);
+  const std::string& user = options.settings;
   const std::string ours = network(options) + shared_memory(options) + priorities(threads);
   std::string settings = user;
   if (!ours.empty())

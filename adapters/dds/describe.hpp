@@ -42,18 +42,17 @@ struct EndFacts {
 inline void describe_ends(rtmeter::Sink& sink, const std::vector<EndFacts>& ends, int other_participants,
                           const std::string& whereabouts) {
   if (ends.empty()) return;
-  for (const auto& policy : ends.front().policies) {
-    std::map<std::string, std::string> ends_with;
-    for (const EndFacts& end : ends) {
-      std::string& names = ends_with[end.policies.at(policy.first)];
+  std::map<std::string, std::map<std::string, std::string>> policies;  // policy, value, ends that have it
+  for (const EndFacts& end : ends)
+    for (const auto& policy : end.policies) {
+      std::string& names = policies[policy.first][policy.second];
       names += (names.empty() ? "" : ", ") + end.name;
     }
-    std::string text = policy.second;
-    if (ends_with.size() > 1) {
-      text.clear();
-      for (const auto& value : ends_with)
-        text += (text.empty() ? "" : "; ") + value.first + " (" + value.second + ")";
-    }
+  for (const auto& policy : policies) {
+    std::string text;
+    for (const auto& value : policy.second)
+      text += (text.empty() ? "" : "; ") + value.first +
+              (policy.second.size() > 1 ? " (" + value.second + ")" : "");
     sink.put("qos." + policy.first, text);
   }
   std::string found;

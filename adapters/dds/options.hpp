@@ -31,9 +31,10 @@ inline std::string joined(const std::vector<std::string>& parts, const char* sep
   return all;
 }
 
-// The option's value, one of the choices; the first is the default.
-inline std::string choose(const rtm_run& run, const char* option, const std::vector<std::string>& choices) {
-  const std::string value = rtmeter::option_or(run, option, choices.front().c_str());
+// The option's value, one of the choices.
+inline std::string choose(const rtm_run& run, const char* option, const std::vector<std::string>& choices,
+                          const std::string& otherwise) {
+  const std::string value = rtmeter::option_or(run, option, otherwise.c_str());
   if (std::find(choices.begin(), choices.end(), value) == choices.end())
     throw rtmeter::SetupError(std::string("option ") + option, value, "no such choice",
                               "choose one of " + joined(choices, ", "));
@@ -74,19 +75,35 @@ inline std::uint32_t domain_of(const rtm_run& run) {
   return static_cast<std::uint32_t>(domain);
 }
 
+// What the implementations differ in.
+struct Implementation {
+  std::vector<std::string> transports, networkless;  // networkless: those that use no interface of ours
+  const char* settings_variable;                     // of the environment: names the user's settings
+};
+
+inline std::string setting(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value == nullptr ? "" : value;
+}
+
 // The options that every DDS adapter has, as the run gave them.
 struct Options {
-  // transports: the adapter's, the default first; networkless: those of them that use no interface.
-  Options(const rtm_run& run, const std::vector<std::string>& transports,
-          const std::vector<std::string>& networkless)
-      : transport(choose(run, "transport", transports)),
-        listener(choose(run, "receive", {"waitset", "listener"}) == "listener"),
-        loan(choose(run, "loan", {"no", "yes"}) == "yes"), domain(domain_of(run)),
+  Options(const rtm_run& run, const Implementation& of)
+      : settings(setting(of.settings_variable)),
+        transport(choose(run, "transport", of.transports, settings.empty() ? "udp" : "vendor")),
+        listener(choose(run, "receive", {"waitset", "listener"}, "waitset") == "listener"),
+        loan(choose(run, "loan", {"no", "yes"}, "no") == "yes"), domain(domain_of(run)),
         interface(rtmeter::option_or(run, "interface", "lo")),
-        address(std::find(networkless.begin(), networkless.end(), transport) == networkless.end()
+        address(std::find(of.networkless.begin(), of.networkless.end(), transport) == of.networkless.end()
                     ? address_of(interface)
                     : ""),
-        peers(split(rtmeter::option_or(run, "peers", address.c_str()), ',')) {}
+        peers(split(rtmeter::option_or(run, "peers", address.c_str()), ',')),
+        settings_variable_(of.settings_variable) {
+    if (listener && run.drive == RTM_POLL)
+      throw rtmeter::SetupError(
+          "drive", "poll", "a listener is called by a thread of the middleware's: there is nothing to poll",
+          "leave out the drive, or choose option receive=waitset");
+  }
 
   static void describe(rtmeter::Sink& sink) {
     sink.put(
@@ -104,6 +121,7 @@ struct Options {
     sink.put("domain", std::to_string(domain)).put("transport", transport);
     sink.put("receive", listener ? "listener" : "waitset").put("loan", loan ? "yes" : "no");
     if (!address.empty()) sink.put("interface", interface + " (" + address + ")");
+    if (!settings.empty()) sink.put(settings_variable_, settings);
   }
 
   // Where the run looks for its other end, and what may keep it from being heard.
@@ -120,19 +138,16 @@ struct Options {
     return where;
   }
 
+  std::string settings;  // the user's, as the environment has them
   std::string transport;
   bool listener, loan;
   std::uint32_t domain;
   std::string interface, address;
   std::vector<std::string> peers;
-};
 
-inline void refuse_polling_a_listener(const rtm_run& run, const Options& options) {
-  if (options.listener && run.drive == RTM_POLL)
-    throw rtmeter::SetupError(
-        "drive", "poll", "a listener is called by a thread of the middleware's: there is nothing to poll",
-        "leave out the drive, or choose option receive=waitset");
-}
+ private:
+  const char* settings_variable_;
+};
 
 // Nobody else's topic has this name.
 inline std::string topic_name(const rtm_run& run, const std::string& topic) {

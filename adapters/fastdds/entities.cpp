@@ -110,6 +110,9 @@ rtmeter_dds::EndFacts Writer::facts() const {
   rtmeter_dds::EndFacts facts;
   facts.name = name_;
   add_policies(writer_->get_qos(), facts);
+  facts.policies["publish_mode"] = writer_->get_qos().publish_mode().kind == dds::SYNCHRONOUS_PUBLISH_MODE
+                                       ? "synchronous"
+                                       : "asynchronous";
   dds::PublicationMatchedStatus matched;
   dds::OfferedIncompatibleQosStatus refused;
   writer_->get_publication_matched_status(matched);

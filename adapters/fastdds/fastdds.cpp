@@ -44,16 +44,18 @@ class FastDds final : public rtmeter::Adapter {
   }
 
   explicit FastDds(const rtm_run& run)
-      : run_(run), options_(run, {"udp", "shm", "data_sharing", "vendor"}, {"shm", "vendor"}), threads_(run),
-        manner_(run, options_) {
-    rtmeter_dds::refuse_polling_a_listener(run, options_);
+      : run_(run),
+        options_(
+            run,
+            {{"udp", "shm", "data_sharing", "vendor"}, {"shm", "vendor"}, "FASTRTPS_DEFAULT_PROFILES_FILE"}),
+        threads_(run), manner_(run, options_) {
     if (options_.transport == "data_sharing" && !options_.loan)
       throw rtmeter::SetupError("option transport", "data_sharing",
                                 "Fast DDS shares samples of fixed size only", "add option loan=yes");
     for (const auto& wanted : threads_.wanted())
       if (!wanted.thread.empty())
         throw threads_.error("Fast DDS gives its threads no names", "give fifo:PRIORITY for all of them");
-    load_profiles();
+    load_profiles(options_.settings);
     wait_.attach_condition(wake_);
   }
 
@@ -90,7 +92,6 @@ class FastDds final : public rtmeter::Adapter {
   void describe(rtmeter::Sink& sink) const override {
     options_.describe_effect(sink);
     threads_.describe(sink);
-    if (!profiles_file().empty()) sink.put("FASTRTPS_DEFAULT_PROFILES_FILE", profiles_file());
     sink.put("type", manner_.type.get_type_name());
     if (participant_ == nullptr) return;
     std::vector<rtmeter_dds::EndFacts> ends;

@@ -4,7 +4,6 @@
 #include <fastdds/rtps/transport/shared_mem/SharedMemTransportDescriptor.h>
 #include <fastrtps/utils/IPLocator.h>
 
-#include <cstdlib>
 #include <fastdds/dds/log/Log.hpp>
 #include <memory>
 #include <mutex>
@@ -76,14 +75,8 @@ dds::DomainParticipantQos qos_of(const rtmeter_dds::Options& options, const rtm_
 
 }  // namespace
 
-std::string profiles_file() {
-  const char* file = std::getenv("FASTRTPS_DEFAULT_PROFILES_FILE");
-  return file == nullptr ? "" : file;
-}
-
-void load_profiles() {
+void load_profiles(const std::string& file) {
   auto* factory = dds::DomainParticipantFactory::get_instance();
-  const std::string file = profiles_file();
   if (!file.empty()) {
     const auto complaints = std::make_shared<std::string>();
     dds::Log::RegisterConsumer(std::make_unique<Complaints>(complaints));

@@ -14,11 +14,9 @@ namespace rtmeter_fastdds {
 
 namespace dds = eprosima::fastdds::dds;
 
-// The file of profiles that the environment names; empty: none.
-std::string profiles_file();
-
-// Loads the user's profiles. Throws SetupError with Fast DDS's own words if they are wrong.
-void load_profiles();
+// Loads the user's profiles; file: what FASTRTPS_DEFAULT_PROFILES_FILE names, or empty. Throws SetupError
+// with Fast DDS's own words if something is wrong with them.
+void load_profiles(const std::string& file);
 
 // A participant and all that belongs to it.
 class Participant : private dds::DomainParticipantListener {
