@@ -76,7 +76,7 @@ def _format_of(source: Source) -> str:
 def _format_of_json(source: Source) -> str:
     try:
         keys = set(json.loads(source.text))
-    except (json.JSONDecodeError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         keys = set()
     for key, form in (
         ("thread", "cyclictest-json"),

@@ -20,6 +20,9 @@ US = 1000
 MOST_NS = 366 * 24 * 3600 * 10**9
 """No latency is a year long: what is, was negative and wrapped around, or is of another unit."""
 
+MOST_COUNTED = 2**53
+"""No tool counts that far: what does is damaged."""
+
 STEP_NS = 100_000_000
 STEP_BLOCK = 32
 
@@ -120,8 +123,17 @@ class Source:
             found = json.loads(self.text, parse_constant=no_number)
         except json.JSONDecodeError as error:
             raise self.error(f"is not JSON: {error.msg}", line=error.lineno, remedy=CUT) from None
+        except (ValueError, RecursionError) as error:  # a number of thousands of digits, brackets in brackets
+            raise self.error(f"is not JSON that a tool writes: {error}", remedy=CUT) from None
         if not isinstance(found, dict):
             raise self.error("is not a JSON object", remedy=CUT)
+        return found
+
+    def section(self, document: Mapping[str, Any], key: str) -> dict[str, Any]:
+        """An object within a JSON object; empty if it is not there."""
+        found = document.get(key, {})
+        if not isinstance(found, dict):
+            raise self.error("is not a JSON object", field=key, value=found, remedy=CUT)
         return found
 
     def number(self, text: object, field: str, line: int | None = None) -> float:
@@ -137,7 +149,7 @@ class Source:
     def count(self, text: object, field: str, line: int | None = None) -> int:
         """A whole number, not negative."""
         number = self.number(text, field, line)
-        if number < 0 or number != int(number):
+        if number < 0 or number != int(number) or number > MOST_COUNTED:
             raise self.error("is not a count", line=line, field=field, value=text, remedy=CUT)
         return int(number)
 
@@ -196,6 +208,9 @@ def histogram(
     and ``largest`` value as the tool states them: a histogram that disagrees has mixed units.
     """
     used = sorted(edge for edge, count in bins.items() if count)
+    if used and used[-1] * unit_ns > MOST_NS:
+        message = "is later than a year"
+        raise source.error(message, field=f"bin of {name}", value=used[-1], remedy=CUT)
     inside = sum(bins.values())
     over = 0 if total is None else total - inside
     if over < 0:

@@ -18,7 +18,7 @@ def read(source: Source) -> Imported:
     cpus = document.get("cpu")
     if not isinstance(cpus, dict) or not cpus:
         raise source.error("has no results of any CPU", field="cpu", remedy=CUT)
-    system = document.get("sysinfo", {})
+    system = source.section(document, "sysinfo")
     unit_ns = source.count(system.get("resolution_in_ns", US), "resolution_in_ns") or US
     most_bins = 10**9 // unit_ns // 1000
     series: list[Series] = []

@@ -27,7 +27,8 @@ _JSON = {
 
 def read_csv(source: Source) -> Imported:
     """The log that ``-l FILE`` or ``--logfile FILE.csv`` writes; latencies in milliseconds."""
-    head, _, body = source.text.partition(START)
+    text = "\n".join(source.whole_lines)
+    head, _, body = text.partition(START)
     lines = body.splitlines()
     offset = head.count("\n") + 1
     if len(lines) < 3:

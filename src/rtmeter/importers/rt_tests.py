@@ -23,15 +23,17 @@ def read_json(source: Source) -> Imported:
             "is a version that is not known", field="file_version", value=version, remedy=NEWER
         )
     command = str(document.get("cmdline:", document.get("cmdline", "")))
-    tool = "oslat" if "oslat" in command.split(" ")[0] else "cyclictest"
-    threads = document.get("thread")
-    if not isinstance(threads, dict) or not threads or ("cyclictest" not in command and tool != "oslat"):
+    tool = command.partition(" ")[0].rpartition("/")[2]
+    threads = source.section(document, "thread")
+    if not threads or tool not in ("cyclictest", "oslat"):
         raise source.error(
             "is neither of cyclictest nor of oslat", field="cmdline", value=command, remedy=CUT
         )
     read = _oslat if tool == "oslat" else _cyclictest
     unit_ns = 1 if document.get("resolution_in_ns") == 1 else US
-    series = [read(source, f"thread {name}", thread, command, unit_ns) for name, thread in threads.items()]
+    series = [
+        read(source, f"thread {name}", source.section(threads, name), command, unit_ns) for name in threads
+    ]
     quantity = "gap between two readings of a busy loop" if tool == "oslat" else "wake-up latency"
     return Imported(
         tool=tool,
@@ -41,7 +43,7 @@ def read_json(source: Source) -> Imported:
         period_ns=None if tool == "oslat" else interval_ns(command),
         version=str(document.get("rt_test_version:", document.get("rt_test_version", ""))) or None,
         unit="ns" if unit_ns == 1 else "us",
-        machine=machine_of(document.get("sysinfo", {})),
+        machine=machine_of(source.section(document, "sysinfo")),
         facts={"command": command} | {key: str(document[key]) for key in _TIMES if key in document},
         skips=tool == "cyclictest",
     )

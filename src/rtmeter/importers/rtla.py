@@ -42,6 +42,9 @@ def read(source: Source) -> Imported:
             rows[int(words[0])] = words[1:]
     if not columns or "over" not in stated:
         raise source.error("has no index or no totals", remedy="run rtla without --no-index and --no-summary")
+    for what, words in stated.items():
+        if len(words) != len(columns):
+            raise source.error("has another number of columns than the header", field=what, remedy=CUT)
     edges = sorted(rows)
     width = _width(edges)
     series: list[Series] = []

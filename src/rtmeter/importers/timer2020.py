@@ -27,8 +27,8 @@ def read_histogram(source: Source) -> Imported:
         source.count(edge, "latency", number): source.count(count, "count", number)
         for number, (edge, count) in _rows(source, HIST)
     }
-    if len(bins) > BINS + 1 or set(bins) != set(range(len(bins))):
-        raise source.error("has not one row a microsecond", field="latency", remedy=CUT)
+    if len(bins) not in (BINS, BINS + 1) or set(bins) != set(range(len(bins))):
+        raise source.error(f"has not {BINS:,} rows of a microsecond", field="latency", remedy=CUT)
     found = histogram(source, bins, US, name="histogram")
     beyond = len(bins) * US
     top = _beside(source)
