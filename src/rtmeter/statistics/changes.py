@@ -27,7 +27,7 @@ def change_points(series: Floats, penalty: float = PENALTY) -> list[int]:
     """Indices at which a new segment of the series (shape (blocks,)) begins, ascending; may be empty."""
     blocks = len(series)
     shortest = max(2, round(SMALLEST_SEGMENT * blocks))
-    cost = _costs(rankdata(series) / (blocks + 1))
+    cost = _costs(rankdata(series))
     best = np.full(blocks + 1, np.inf)
     best[0] = -penalty
     previous = np.zeros(blocks + 1, dtype=np.int64)
@@ -47,10 +47,12 @@ def _costs(ranks: Floats) -> Floats:
     """Cost of the segment [start, end) at [start, end]: its size less the mean of the kernel matrix's
     sum over it, shape (blocks + 1, blocks + 1)."""
     size = len(ranks)
-    kernel = np.exp(-np.square((ranks[:, None] - ranks[None, :]) / BANDWIDTH) / 2)
+    halves = np.rint(2 * ranks).astype(np.int64)  # ties share a rank that may end in a half
+    by_distance = np.exp(-np.square(np.arange(2 * size) / (2 * (size + 1) * BANDWIDTH)) / 2)
     total = np.zeros((size + 1, size + 1))
-    total[1:, 1:] = kernel.cumsum(axis=0).cumsum(axis=1)
+    kernel = by_distance[np.abs(halves[:, None] - halves)]
+    kernel.cumsum(axis=0, out=kernel).cumsum(axis=1, out=total[1:, 1:])
     diagonal = np.diag(total)
-    inside = diagonal[None, :] + diagonal[:, None] - total - total.T
-    length = np.arange(size + 1)[None, :] - np.arange(size + 1)[:, None]
-    return np.asarray(length - inside / np.where(length > 0, length, 1))
+    inside = diagonal + diagonal[:, None] - total - total.T
+    length = np.arange(size + 1) - np.arange(size + 1)[:, None]
+    return np.asarray(length - inside / np.maximum(length, 1))

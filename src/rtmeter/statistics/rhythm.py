@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.fft import rfft
+from scipy.fft import next_fast_len, rfft
 
 from rtmeter.statistics.clusters import Indices
 from rtmeter.statistics.trend import Floats
@@ -113,7 +113,7 @@ def _strengths(late: Indices, n: int) -> tuple[Floats, Floats]:
     FEWEST_CYCLES on; events of a run longer than the window are binned, which hides short periods."""
     size = n if n <= WINDOW else WINDOW
     counts = np.bincount(late if size == n else late * size // n, minlength=size).astype(np.float32)
-    padded = 4 << (size - 1).bit_length()
+    padded = next_fast_len(4 * size, real=True)
     spectrum = np.asarray(np.abs(rfft(counts, padded)) / len(late), dtype=np.float64)
     cycles = np.arange(len(spectrum), dtype=np.float64) * (size / padded)
     wanted = cycles >= FEWEST_CYCLES
