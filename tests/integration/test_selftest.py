@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
+import time
+import uuid
 from pathlib import Path
 
 import pytest
@@ -63,6 +66,22 @@ def test_every_disturbance_is_seen_and_named() -> None:
 
 
 @needs_priority
+def test_killed_while_the_measured_process_is_stopped_it_leaves_nothing(tmp_path: Path) -> None:
+    mark = f"RTMETER_SELFTEST_MARK={uuid.uuid4()}"
+    environment = os.environ | dict([mark.split("=")]) | {"TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-m", "rtmeter", "check", "--self-test", "--cpu", str(CPU)]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) as front:
+        while not any(state == "T" for state in _states(mark).values()):
+            assert front.poll() is None
+            time.sleep(0.02)
+        front.kill()
+    limit = time.monotonic() + 60
+    while _states(mark) and time.monotonic() < limit:
+        time.sleep(0.1)
+    assert not _states(mark)
+
+
+@needs_priority
 def test_a_disturbance_that_is_only_claimed_is_not_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,6 +128,17 @@ def test_a_process_that_was_stopped_goes_on() -> None:
 def test_a_policy_without_priorities_is_refused() -> None:
     with pytest.raises(RtmeterError, match="has no priority that a task could be above"):
         selftest.self_test(Intent(scheduling=Scheduling("other")))
+
+
+def _states(mark: str) -> dict[str, str]:
+    """The state of every living process whose environment has the mark."""
+    states = {}
+    for path in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            state = (path / "stat").read_text().rpartition(")")[2].split()[0]
+            if state != "Z" and mark.encode() in (path / "environ").read_bytes():
+                states[path.name] = state
+    return states
 
 
 def _assert_gone(disturbance: Disturbance) -> None:

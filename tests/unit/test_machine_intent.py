@@ -46,16 +46,21 @@ def test_the_build_is_read_from_proc_before_boot(machine: PlantedMachine) -> Non
 
 
 @pytest.mark.parametrize(
-    ("command_line", "model", "grade"),
+    ("command_line", "model", "grade", "value"),
     [
-        ("preempt=none", "(full)", None),
-        ("preempt=none", None, "high"),
-        ("preempt=full", "(voluntary)", "high"),
-        ("quiet", None, "unknown"),
+        ("preempt=none", "(full)", None, ""),
+        (
+            "preempt=none",
+            None,
+            "high",
+            "none, as built or booted: /sys/kernel/debug/sched/preempt is not there",
+        ),
+        ("preempt=full", "(voluntary)", "high", "voluntary"),
+        ("quiet", None, "unknown", "/sys/kernel/debug/sched/preempt is not there"),
     ],
 )
 def test_the_preemption_model_is_what_is_in_effect(
-    machine: PlantedMachine, command_line: str, model: str | None, grade: str | None
+    machine: PlantedMachine, command_line: str, model: str | None, grade: str | None, value: str
 ) -> None:
     machine.plant(
         {
@@ -69,7 +74,8 @@ def test_the_preemption_model_is_what_is_in_effect(
     found = machine.findings(Intent(cpus=(1,)))
     assert found["kernel_not_preempt_rt"].grade == "fatal"
     assert "linux-image-rt" in found["kernel_not_preempt_rt"].fix
-    assert (found["preemption_model"].grade if "preemption_model" in found else None) == grade
+    said = found.get("preemption_model")
+    assert (said and said.grade, said.value if said else "") == (grade, value)
 
 
 def test_nothing_said_of_preemption_is_unknown(machine: PlantedMachine) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from rtmeter.machine.finding import KERNEL_CONFIGURATION, KERNEL_PARAMETERS, Finding, Grade, Kind
@@ -147,19 +148,24 @@ def _preemption(machine: Machine) -> Iterator[Finding]:
         fix = "mount -t debugfs none /sys/kernel/debug (as root; a locked-down kernel refuses)"
         yield PREEMPTION_MODEL.unknown(machine.why_not(_MODEL), fix=fix)
     elif model in ("none", "voluntary"):
-        yield PREEMPTION_MODEL.found(model)
+        told = "" if _model_in_effect(machine) else f", as built or booted: {machine.why_not(_MODEL)}"
+        yield PREEMPTION_MODEL.found(f"{model}{told}")
 
 
 def _model(machine: Machine) -> str | None:
-    """What is in effect: ``none``, ``voluntary``, ``lazy`` or ``full``; None if nothing says so."""
-    for name in (_MODEL, "/sys/kernel/debug/sched_preempt"):
-        for word in (machine.text(name) or "").split():
-            if word.startswith("("):
-                return word.strip("()")
+    """``none``, ``voluntary``, ``lazy`` or ``full``; None if nothing says so."""
+    if (model := _model_in_effect(machine)) is not None:
+        return model
     if "PREEMPT_DYNAMIC" in (machine.text("/proc/sys/kernel/version") or ""):
         given = [word for word in machine.command_line if word.startswith("preempt=")]
         return given[-1].removeprefix("preempt=") if given else _model_built(machine)
     return _model_built(machine)
+
+
+def _model_in_effect(machine: Machine) -> str | None:
+    """The one in brackets of a list; None if it cannot be read, or the kernel has no choice."""
+    match = re.search(r"\((\w+)\)", machine.text(_MODEL) or "")
+    return match[1] if match else None
 
 
 def _model_built(machine: Machine) -> str | None:
