@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import itertools
 import os
-import resource
 import signal
 import stat
 from pathlib import Path
 
 import numpy as np
 import pytest
-from posix_runs import (
+from probe_runs import (
     LONG,
     MS,
     PERIOD,
@@ -25,6 +24,7 @@ from posix_runs import (
     client_and_server,
     counts,
     measure,
+    needs_fifo,
     only,
     probe,
     read,
@@ -39,9 +39,6 @@ TRANSPORTS = ("udp", "unix", "shm_futex", "shm_poll")
 COMPONENTS = ("two_threads", "same_thread")
 
 CYCLE: Config = {"measurement": "cycle", "loss_timeout_ns": LONG}
-
-may_set_fifo = os.geteuid() == 0 or resource.getrlimit(resource.RLIMIT_RTPRIO)[0] >= 20
-needs_fifo = pytest.mark.skipif(not may_set_fifo, reason="no privilege for SCHED_FIFO (ulimit -r)")
 
 
 def timer(make: str, **more: object) -> Config:

@@ -1,8 +1,10 @@
-"""Runs of the posix probe: processes that are always ended, status lines, and the logs they leave."""
+"""Runs of one adapter's probe: processes that are always ended, status lines, and the logs they leave."""
 
 from __future__ import annotations
 
 import json
+import os
+import resource
 import subprocess
 import uuid
 from collections.abc import Iterator
@@ -11,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from rtmeter.model import IN_FLIGHT, LOST, SERVED, SKIPPED, WARM_UP_FLAG
@@ -22,21 +25,34 @@ PERIOD, WARM_UP, SAMPLES = MS, 20, 200
 LONG = 20_000 * MS
 """A loss timeout that no stall of the machine reaches."""
 
+may_set_fifo = os.geteuid() == 0 or resource.getrlimit(resource.RLIMIT_RTPRIO)[0] >= 20
+needs_fifo = pytest.mark.skipif(not may_set_fifo, reason="no privilege for SCHED_FIFO (ulimit -r)")
+
 Config = dict[str, Any]
 Columns = dict[str, NDArray[np.int64]]
 
 
 class Probe:
-    """One process, its status lines and its log."""
+    """One process, its status lines and its log.
+
+    Of the config, ``adapter`` (posix by default), ``namespace`` (of the network) and ``environment`` say
+    how to start it.
+    """
 
     def __init__(self, folder: Path, config: Config) -> None:
+        config = dict(config)
+        adapter = config.pop("adapter", "posix")
+        namespace = config.pop("namespace", None)
+        environment = os.environ | config.pop("environment", {})
         name = config.get("role", "single")
         self.log = folder / f"{name}.rtlog"
         settings = folder / f"{name}.json"
         defaults = {"version": 1, "log": str(self.log), "period_ns": PERIOD, "watch_stdin": name == "server"}
         settings.write_text(json.dumps(defaults | config))
+        inside = [] if namespace is None else ["ip", "netns", "exec", namespace]
         self.process = subprocess.Popen(
-            [find_probes()["posix"], "--config", settings],
+            [*inside, find_probes()[adapter], "--config", settings],
+            env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -88,14 +104,17 @@ def refusal(folder: Path, config: Config) -> dict[str, Any]:
 
 
 @contextmanager
-def client_and_server(folder: Path, config: Config) -> Iterator[tuple[Probe, Probe]]:
+def client_and_server(
+    folder: Path, config: Config, server_changes: Config | None = None
+) -> Iterator[tuple[Probe, Probe]]:
     """A round trip under way: client and server of a session of its own."""
     both = {"measurement": "roundtrip", "loss_timeout_ns": LONG, "session": f"test-{uuid.uuid4()}"} | config
-    with probe(folder, {"role": "server"} | both) as server:
+    counts = {key: both.pop(key, value) for key, value in (("samples", SAMPLES), ("warm_up", WARM_UP))}
+    with probe(folder, {"role": "server"} | both | (server_changes or {})) as server:
         ready = server.until("ready")
         assert ready["event"] == "ready", ready
-        options = both.get("options", {}) | {"endpoint": ready["endpoint"]}
-        counts = {"samples": SAMPLES, "warm_up": WARM_UP}
+        found = {} if ready["endpoint"] is None else {"endpoint": ready["endpoint"]}
+        options = both.get("options", {}) | found
         with probe(folder, counts | both | {"role": "client", "options": options}) as client:
             yield client, server
 
