@@ -60,6 +60,18 @@ def test_it_stays_on_the_cpus_that_are_given(tmp_path: Path) -> None:
     assert strained.facts()["effective"]["load"]["workers"] == {"cpu": 1}
 
 
+def test_it_does_not_inherit_a_priority(tmp_path: Path) -> None:
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    except PermissionError:
+        pytest.skip("needs the right to real-time priorities")
+    try:
+        with strain(tmp_path, load={"cpu": 1, "cpu_percent": 5}):
+            assert {os.sched_getscheduler(pid) for pid in in_group(leader())} == {os.SCHED_OTHER}
+    finally:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+
+
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize(("victim", "type_"), [("leader", "load_died"), ("worker", "load_not_reached")])
 def test_it_is_killed_in_mid_run(tmp_path: Path, victim: str, type_: str, strict: bool) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from rtmeter.campaign import read_campaign
-from rtmeter.conditions.load import Load, arguments, workers
-from rtmeter.conditions.traffic import flows
+from rtmeter.conditions.load import Load, arguments, level_doubts, workers
+from rtmeter.conditions.traffic import flows, stream_doubts
 from rtmeter.config import CellOptions
 from rtmeter.errors import RtmeterError
 
@@ -76,6 +76,35 @@ def test_a_preset_may_be_changed() -> None:
 )
 def test_the_level_is_of_the_cpus_it_runs_on(load: dict[str, Any], level: float | None) -> None:
     assert Load(load, Path("nowhere")).level == level
+
+
+@pytest.mark.parametrize(
+    ("busy", "own", "only_cpu", "types"),
+    [
+        (0.80, 0.80, True, []),
+        (0.73, 0.41, True, []),
+        (0.71, 0.71, True, ["load_not_reached"]),
+        (0.80, 0.39, True, ["load_not_reached"]),
+        (0.95, 0.80, True, []),
+        (0.96, 0.80, True, ["load_exceeded"]),
+        (0.96, 0.80, False, []),
+    ],
+)
+def test_a_level_is_reached_or_doubted(busy: float, own: float, only_cpu: bool, types: list[str]) -> None:
+    assert [doubt.type for doubt in level_doubts(0.8, busy, own, only_cpu=only_cpu)] == types
+
+
+@pytest.mark.parametrize(
+    ("carried", "died", "types"),
+    [
+        (9e6, None, []),
+        (8.9e6, None, ["traffic_not_reached"]),
+        (None, None, ["traffic_not_reached"]),
+        (9e6, "killed by SIGKILL", ["traffic_died"]),
+    ],
+)
+def test_a_rate_is_reached_or_doubted(carried: float | None, died: str | None, types: list[str]) -> None:
+    assert [doubt.type for doubt in stream_doubts("forward", 10e6, carried, died)] == types
 
 
 def test_traffic_flows_both_ways_unless_said() -> None:

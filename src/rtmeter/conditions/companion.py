@@ -16,8 +16,7 @@ from typing import IO
 
 from rtmeter.errors import RtmeterError
 
-_PACKAGES = {"stress-ng": "stress-ng", "iperf3": "iperf3", "setpriv": "util-linux", "taskset": "util-linux"}
-_PACKAGES |= {"ip": "iproute2", "tc": "iproute2"}
+_PACKAGES = {"ip": "iproute2", "tc": "iproute2"} | dict.fromkeys(("setpriv", "chrt", "taskset"), "util-linux")
 _GONE_S = 5
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
@@ -63,13 +62,15 @@ def _member(pid: int) -> Member | None:
 class Companion:
     """The program in a process group of its own.
 
-    It is killed if the thread that started it dies, and with it the front (PR_SET_PDEATHSIG); what it
-    prints is held in a file without a name.
+    It runs at normal priority, and is killed if the thread that started it dies, and with it the front
+    (PR_SET_PDEATHSIG). What it prints is held in a file without a name.
     """
 
     def __init__(self, command: Sequence[str], *, field: str, cpus: Sequence[int] | None = None) -> None:
         """Starts it on ``cpus`` (None: any). Raises RtmeterError if it or what starts it is not there."""
         before = [find_program("setpriv", field), "--pdeathsig", "KILL"]
+        if os.sched_getscheduler(0) != os.SCHED_OTHER:  # it would inherit the front's priority
+            before += [find_program("chrt", field), "--other", "0"]
         if cpus is not None:
             before += [find_program("taskset", field), "--cpu-list", ",".join(map(str, cpus))]
         self._out, self._err = (tempfile.TemporaryFile() for _ in range(2))  # noqa: SIM115

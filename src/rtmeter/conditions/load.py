@@ -18,6 +18,7 @@ from rtmeter.model import Doubt
 _SETTLE_S = 10
 _ENOUGH = 0.9  # of the level: the rest is within what stress-ng and /proc/stat promise
 _OWN_ENOUGH = 0.5  # of the level by stress-ng itself: else somebody else made the load
+_EXCESS = 0.15
 _SHORTEST_S = 1  # below that, ticks of 10 ms tell no level
 _BUSY_HINT = "free the machine of other work, or ask for less"
 
@@ -124,23 +125,9 @@ class Load:
         if idle:
             message = f"stress-ng's workers {', '.join(idle)} did nothing"
             yield Doubt("load_not_reached", message, "measure longer, or see what they lack")
-        yield from self._level_doubts(watched)
-
-    def _level_doubts(self, watched: Mapping[str, Any]) -> Iterator[Doubt]:
-        level, busy, own = self.level, self._busy(watched), self.own_share
-        if level is None or busy is None or own is None:
-            return
-        if busy < _ENOUGH * level:
-            message = f"its CPUs were {busy:.0%} busy, {level:.0%} was asked"
-            yield Doubt("load_not_reached", message, "is its processor time limited (a cgroup's quota)?")
-        elif own < _OWN_ENOUGH * level:
-            message = (
-                f"its CPUs were {busy:.0%} busy, but stress-ng itself took {own:.0%}: {level:.0%} was asked"
-            )
-            yield Doubt("load_not_reached", message, _BUSY_HINT)
-        elif len(self._workers) == 1 and busy > level + 0.15:
-            message = f"its CPUs were {busy:.0%} busy, more than the {level:.0%} asked"
-            yield Doubt("load_exceeded", message, _BUSY_HINT)
+        busy, own = self._busy(watched), self.own_share
+        if self.level is not None and busy is not None and own is not None:
+            yield from level_doubts(self.level, busy, own, only_cpu=len(self._workers) == 1)
 
     def _busy(self, watched: Mapping[str, Any]) -> float | None:
         if watched.get("seconds", 0) < _SHORTEST_S:
@@ -148,6 +135,19 @@ class Load:
         shares = [watched["busy_cpus"].get(str(cpu)) for cpu in self._cpus if "busy_cpus" in watched]
         known = [share for share in shares if share is not None]
         return sum(known) / len(known) if known else None
+
+
+def level_doubts(level: float, busy: float, own: float, *, only_cpu: bool) -> Iterator[Doubt]:
+    """What the shares of its CPUs say: those they were to be busy, were, and that stress-ng took itself."""
+    if busy < _ENOUGH * level:
+        message = f"its CPUs were {busy:.0%} busy, {level:.0%} was asked"
+        yield Doubt("load_not_reached", message, "see whether a cgroup limits its processor time")
+    elif own < _OWN_ENOUGH * level:
+        message = f"its CPUs were {busy:.0%} busy, but stress-ng itself took {own:.0%}: {level:.0%} was asked"
+        yield Doubt("load_not_reached", message, _BUSY_HINT)
+    elif only_cpu and busy > level + _EXCESS:
+        message = f"its CPUs were {busy:.0%} busy, more than the {level:.0%} asked"
+        yield Doubt("load_exceeded", message, _BUSY_HINT)
 
 
 def workers(asked: Mapping[str, Any]) -> dict[str, int]:

@@ -54,16 +54,20 @@ class Traffic:
     def doubts(self) -> Iterator[Doubt]:
         """``traffic_died`` and ``traffic_not_reached``: what was asked and did not come about."""
         for name, stream in self._streams.items():
-            carried, asked = stream.carried.rate, stream.flow.rate
-            if stream.died is not None:
-                message = f"iperf3's {name} stream ended while it was needed: {stream.died}"
-                yield Doubt("traffic_died", message, "measure again")
-            elif carried is None:
-                message = f"iperf3 did not say what it carried ({name})"
-                yield Doubt("traffic_not_reached", message, "measure longer")
-            elif carried < _ENOUGH * asked:
-                message = f"{carried / 1e6:.3g} Mbit/s arrived ({name}), {asked / 1e6:.3g} were asked"
-                yield Doubt("traffic_not_reached", message, "ask for what the link and the machine can carry")
+            yield from stream_doubts(name, stream.flow.rate, stream.carried.rate, stream.died)
+
+
+def stream_doubts(name: str, asked: float, carried: float | None, died: str | None) -> Iterator[Doubt]:
+    """What is to be said of a direction: rates in bit/s, and how iperf3 ended if it did."""
+    if died is not None:
+        message = f"iperf3's {name} stream ended while it was needed: {died}"
+        yield Doubt("traffic_died", message, "measure again")
+    elif carried is None:
+        message = f"iperf3 did not say what it carried ({name})"
+        yield Doubt("traffic_not_reached", message, "measure longer")
+    elif carried < _ENOUGH * asked:
+        message = f"{carried / 1e6:.3g} Mbit/s arrived ({name}), {asked / 1e6:.3g} were asked"
+        yield Doubt("traffic_not_reached", message, "ask for what the link and the machine can carry")
 
 
 def flows(asked: Mapping[str, Any], interval_s: int = 1) -> dict[str, Flow]:
