@@ -156,7 +156,7 @@ def test_the_cells_of_a_campaign_are_matched_with_those_of_a_run_like_it(capsys:
     code, said = plan(f"c.yaml {only} --like run", capsys)
     assert code == exit_codes.INCONCLUSIVE and "never" in said
     assert plan("c.yaml --only block==long --like run", capsys)[0] == exit_codes.PASS
-    assert "holds 2 cells, none of them short" in plan("c.yaml --like run", capsys)[1]
+    assert "--like = 'run': holds 2 cells, none of them short" in plan("c.yaml --like run", capsys)[1]
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ class Assume:
         if extremal_index is not None and like is not None:
             message = "contradicts --extremal-index: both say how releases hang together"
             raise RtmeterError(message, field="--like", value=str(like), remedy="give one of the two")
+        self._path = like
         self._like = {} if like is None else by_name(find_stored(like))
         self._stated = Assumed() if extremal_index is None else Assumed.stated(extremal_index)
 
@@ -36,7 +37,9 @@ class Assume:
         if name not in self._like:
             if len(self._like) > 1:
                 message = f"holds {len(self._like)} cells" + (f", none of them {name}" if name else "")
-                raise RtmeterError(message, field="--like", value="", remedy="name the one to assume")
+                raise RtmeterError(
+                    message, field="--like", value=str(self._path), remedy="name the one to assume"
+                )
             (name,) = self._like
         runs = [_evidence(stored, requirement.deadline_ns) for stored in self._like[name].values()]
         return Assumed.seen(str(name), runs)

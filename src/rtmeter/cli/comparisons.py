@@ -59,7 +59,7 @@ def as_json(compared: Compared) -> dict[str, Any]:
         "gates": [
             {"gate": r.gate.text, "outcome": r.outcome, "excess": _shift(r.excess)} for r in compared.gates
         ],
-        "differs": [asdict(difference) for difference in compared.differs],
+        "differs": [{"name": d.name, "a": d.a, "b": d.b} for d in compared.differs],
         "doubts": [asdict(doubt) for doubt in compared.doubts],
     } | {side: [str(cell.folder) for cell in cells] for side, cells in sides}
 
@@ -164,7 +164,12 @@ def _row(shift: Shift, deadline_ns: int | None) -> Iterator[str]:
 def _excess(result: GateResult) -> str:
     shift = result.excess
     if shift.outcome == "not enough data":
-        return ": too short a run to tell"
+        early = result.gate.factor != 1 and shift.a <= 0 and result.gate.percent is not None
+        return (
+            ": a share of a time that is not above zero: give a time"
+            if early
+            else ": too short a run to tell"
+        )
     text = _ratio if shift.quantity == "miss_ratio" else _us
     where = "above" if shift.difference >= 0 else "below"
     ends = f"{text(shift.lower)} to {text(shift.upper)}"

@@ -136,7 +136,10 @@ def _doubts(pairing: Pairing, differs: Sequence[Difference]) -> Iterator[Doubt]:
         message = f"{len(pairing.pairs)} pairs: the intervals of so few are wide"
         yield Doubt("few_pairs", message, f"repeat {ENOUGH_PAIRS} times or more")
     for difference in differs:
-        if difference.name == "machine.hostname":
+        if difference.unknown:
+            message = f"{difference.name} of A or B is not known: it may be {difference.unknown}"
+            yield Doubt("unknown_condition", message)
+        if difference.known and difference.name == "machine.hostname":
             yield Doubt("other_host", f"hosts differ: {difference.a}, {difference.b}", "")
     for pair in pairing.pairs:
         for cell in pair:

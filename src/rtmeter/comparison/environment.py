@@ -16,6 +16,9 @@ _UNTOLD = {
     *("config.measurement", "config.mode", "machine.boot_id"),
 }
 
+_VIRTUAL = "machine.virtual_machine"
+"""None in a machine that is none."""
+
 REFUSING = {
     "measurement": "another measurement",
     "mode": "another kind of timer",
@@ -25,23 +28,30 @@ REFUSING = {
     "machine.architecture": "another machine",
     "machine.cpu_model": "another machine",
     "machine.cpus_online": "another machine",
-    "machine.virtual_machine": "a virtual machine against another or none",
+    _VIRTUAL: "a virtual machine against another or none",
 }
 """Differences that leave nothing to be said of the rest (docs/compare.md)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A condition that differs: its name (``config.scheduling``), and A's and B's as people write them."""
+    """A condition that differs: its name (``config.scheduling``), and A's and B's as people write them;
+    ``known``: of both it is known, which of imported data it often is not."""
 
     name: str
     a: str
     b: str
+    known: bool = True
 
     @property
     def refusal(self) -> str | None:
         """Why it makes a comparison meaningless; None if it does not."""
-        return REFUSING.get(self.name)
+        return REFUSING.get(self.name) if self.known else None
+
+    @property
+    def unknown(self) -> str | None:
+        """What would make a comparison meaningless, if it were known; None if nothing."""
+        return None if self.known else REFUSING.get(self.name)
 
 
 def differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[Difference]:
@@ -50,6 +60,7 @@ def differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[Difference]:
     A setting in effect is told only where what was asked is the same.
     """
     first, second = dict(_conditions(a)), dict(_conditions(b))
+    machines_known = bool(a.get("machine") and b.get("machine"))
     found = []
     for name in [*first, *(name for name in second if name not in first)]:
         mine, other = first.get(name), second.get(name)
@@ -57,7 +68,8 @@ def differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[Difference]:
         asked = f"config.{key}"
         told = name.startswith("effective.") and first.get(asked) != second.get(asked)
         if mine != other and not told:
-            found.append(Difference(name, words.setting(key, mine), words.setting(key, other)))
+            known = (mine is not None and other is not None) or (name == _VIRTUAL and machines_known)
+            found.append(Difference(name, words.setting(key, mine), words.setting(key, other), known))
     return found
 
 

@@ -49,7 +49,7 @@ def pair_up(a: Mapping[str, Repeats], b: Mapping[str, Repeats]) -> tuple[list[Pa
 def pairing(a_name: str, a: Repeats, b_name: str, b: Repeats) -> Pairing:
     """The repeats of one cell with those of another; one of each are a pair whatever their numbers."""
     if len(a) == len(b) == 1:
-        a, b = ({1: cell for cell in repeats.values()} for repeats in (a, b))
+        a, b = (dict(enumerate(repeats.values(), 1)) for repeats in (a, b))
     pairs, left_out = [], []
     for number in sorted({*a, *b}):
         both = [cells[number] for cells in (a, b) if number in cells]

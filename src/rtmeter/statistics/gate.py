@@ -66,7 +66,11 @@ def parse_gate(text: str) -> Gate:
 
 def judge_gate(gate: Gate, pairs: Sequence[tuple[Estimates, Estimates]]) -> GateResult:
     """The gate on one pair of runs, or on interleaved pairs together. The estimates have to hold the
-    gate's quantity."""
+    gate's quantity. A share of a time that is not above zero says nothing: its excess is NaN."""
+    below = [a.quantities[gate.quantity].value for a, _ in pairs]
+    if gate.factor != 1 and gate.percent is not None and min(below) <= 0:
+        unknown = Shift(gate.quantity, min(below), math.nan, math.nan, math.nan, math.nan)
+        return GateResult(gate, "inconclusive", unknown)
     excess = shift(gate.quantity, pairs, gate.factor, gate.allowance)
     if excess.upper < 0:
         return GateResult(gate, "pass", excess)
