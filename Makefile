@@ -97,6 +97,12 @@ cross: packages-cross build-cross-aarch64 build-cross-armhf ## Cross-build for A
 	@tools/cross-test.sh aarch64
 	@tools/cross-test.sh armhf
 
+.PHONY: rates
+rates: venv ## Simulate every rate of docs/simulated-rates.md at full size, and write it there
+	@rm -f build/rates.json
+	@failed=0; RTMETER_FULL=1 $(BIN)/pytest tests/statistics || failed=$$?; \
+		$(BIN)/python tools/rates_tables.py; exit $$failed
+
 .PHONY: bench
 bench: packages-bench venv build-bench ## Run the benchmarks of docs/benchmarks.md
 	@for name in record_cost log_size help_time probe_24h summary_24h vs_cyclictest watch_cost; do \

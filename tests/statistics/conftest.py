@@ -46,10 +46,17 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     for rate in table:
         terminalreporter.write_line(str(rate))
     if FULL:
-        path = config.rootpath / RATES
-        path.parent.mkdir(exist_ok=True)
-        rows = [asdict(rate) | {"limit": rate.limit, "holds": rate.holds} for rate in table]
-        path.write_text(json.dumps({"seed": SEED, "rates": rows}, indent=1) + "\n")
+        _keep(table, config.rootpath / RATES)
+
+
+def _keep(table: list[Rate], path: Path) -> None:
+    """Beside the rates of other claims that are there."""
+    path.parent.mkdir(exist_ok=True)
+    known = json.loads(path.read_text()) if path.exists() else []
+    for rate in table:
+        known = [row for row in known if (row["claim"], row["case"]) != (rate.claim, rate.case)]
+        known.append(asdict(rate) | {"limit": rate.limit, "holds": rate.holds, "seed": SEED})
+    path.write_text(json.dumps(known, indent=1) + "\n")
 
 
 @pytest.fixture
