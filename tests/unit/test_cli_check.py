@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -67,10 +68,13 @@ def test_json_tells_intent_counts_and_findings(
         assert {*finding} == {"id", "grade", "value", "why", "source", "fix", "at_worst", "items"}
 
 
-def test_a_measured_cell_keeps_the_findings(fake_probe: Path, tmp_path: Path) -> None:
+def test_a_measured_cell_keeps_the_findings(
+    fake_probe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "cell"
     options = ["--adapter", "fake", "--samples", "97", "--warm-up", "3ms", "--out", str(out)]
     assert cli.invoke(["measure", "wakeup", *options]) == exit_codes.PASS
+    assert re.search("^high for punctuality: .*normal_policy", capsys.readouterr().out, re.MULTILINE)
     found = {finding["id"]: finding for finding in json.loads((out / "cell.json").read_text())["findings"]}
     assert found["normal_policy"]["grade"] == "high"
     assert found["no_cpu_chosen"]["grade"] == "info"

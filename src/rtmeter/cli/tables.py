@@ -35,6 +35,7 @@ def show_cell(record: Mapping[str, Any], path: Path) -> None:
     out = console()
     out.print(f"{record['id']}: {_what(record)}", markup=False)
     _show_conditions(record, out)
+    _show_findings(record, out)
     summary = record["summary"]
     if summary:
         counts = ", ".join(f"{name} {count:,}" for name, count in summary["counts"].items())
@@ -155,6 +156,14 @@ def provenance(record: Mapping[str, Any]) -> Iterator[str]:
         yield f"not stated by the file: {', '.join(imported['unknown'])}"
     if resolution_ns := summary.get("resolution_ns"):
         yield f"values are known to {format_duration(resolution_ns)}: each is later by up to that"
+
+
+def _show_findings(record: Mapping[str, Any], out: Console) -> None:
+    """The names of those that matter most; `rtmeter check` and the report tell them in full."""
+    for grade in ("fatal", "high"):
+        names = [finding["id"] for finding in record.get("findings") or () if finding["grade"] == grade]
+        if names:
+            out.print(f"[{_STYLES['fail']}]{grade}[/] for punctuality: {', '.join(names)}")
 
 
 def _show_doubts(record: Mapping[str, Any], out: Console) -> None:
