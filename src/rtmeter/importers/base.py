@@ -220,6 +220,9 @@ def histogram(
         )
     start = max(used[-1] + 1 if used else 0, over_from or 0)
     mixed = "units are mixed (the summary in another than the histogram), or the file was edited"
+    if over and not used and smallest is not None and smallest < start:
+        message = f"is empty below {start:,}, and the stated minimum is there"
+        raise source.error(message, field=f"histogram of {name}", value=smallest, remedy=CUT)
     if used and smallest is not None and smallest > used[0]:
         message = f"begins at {used[0]:,}, below the stated minimum"
         raise source.error(message, field=f"histogram of {name}", value=smallest, remedy=mixed)

@@ -52,7 +52,8 @@ def read_json(source: Source) -> Imported:
 def _cyclictest(source: Source, name: str, thread: Mapping[str, Any], command: str, unit_ns: int) -> Series:
     cycles = source.count(thread.get("cycles"), f"cycles of {name}")
     bins = _bins(source, name, thread)
-    if not bins and cycles:
+    over_from = _option(command, "h", "histogram") or _option(command, "H", "histofall")
+    if not bins and cycles and over_from is None:
         remedy = "run cyclictest with -h as well, so that the file has a histogram"
         raise source.error("has no histogram", field=name, remedy=remedy)
     found = histogram(
@@ -61,7 +62,7 @@ def _cyclictest(source: Source, name: str, thread: Mapping[str, Any], command: s
         unit_ns,
         name=name,
         total=cycles,
-        over_from=_option(command, "h", "histogram") or _option(command, "H", "histofall"),
+        over_from=over_from,
         smallest=source.count(thread.get("min"), f"min of {name}"),
         largest=source.count(thread.get("max"), f"max of {name}"),
     )
