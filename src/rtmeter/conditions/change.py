@@ -15,7 +15,8 @@ class Change:
     """``resource`` is to become ``value`` for the setting (a key of ``conditions``).
 
     ``remedy``: what helps if the kernel refuses. ``covered``: it goes with a group that rtmeter made, so
-    nothing needs undoing. ``optional``: a refusal is a doubt, no error. ``needs``: the privilege for it.
+    nothing needs undoing. ``optional``: the kernel may keep this one as it is, which is a doubt, no error.
+    ``needs``: the privilege for it.
     """
 
     setting: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shlex
 from collections.abc import Callable, Iterator
 from typing import Any, Self
@@ -143,7 +144,7 @@ class Settings:
             try:
                 resource.write(root, change.value)
             except OSError as error:
-                if not change.optional:
+                if not change.optional or error.errno in (errno.EROFS, errno.EACCES):
                     raise change.refused(error) from None
                 self._refused.append(change.refused(error))
                 return

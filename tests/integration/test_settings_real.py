@@ -1,0 +1,225 @@
+"""`rtmeter measure --condition …` on this machine: set, seen, and undone however it ends."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from front import SRC, ended, environment, probes_of, rows_of, rtmeter, running, wait_until
+
+CPUSETS, CPUS = Path("/sys/fs/cgroup/cpuset"), Path("/sys/fs/cgroup/cpu")
+MIGRATION = Path("/proc/sys/kernel/timer_migration")
+CELL = (
+    "measure",
+    "wakeup",
+    "--adapter",
+    "posix",
+    "--warm-up",
+    "0",
+    "--affinity",
+    "1",
+    "--scheduling",
+    "fifo:50",
+)
+ASKED = {
+    "timer_migration": "off",
+    "workqueue_cpus": "0",
+    "irq_affinity.*": "0",
+    "ksoftirqd_priority": "2",
+    "isolate": "1",
+    "rt_runtime": "100ms",
+}
+CONDITIONS = [word for key, value in ASKED.items() for word in ("--condition", f"{key}={value}")]
+
+
+def snapshot() -> dict[str, str]:
+    """What of this machine the settings change."""
+    files = [MIGRATION, *Path("/sys/devices/virtual/workqueue").glob("**/cpumask*")]
+    files += [*Path("/proc/irq").glob("[0-9]*/smp_affinity_list"), CPUS / "cpu.rt_runtime_us"]
+    found = {str(file): file.read_text() for file in files}
+    groups = [group for top in (CPUSETS, CPUS) for group in top.glob("rtmeter*") if "test" not in group.name]
+    listed = subprocess.run(["ps", "-eo", "pid,cls,rtprio,comm"], capture_output=True, text=True, check=True)
+    threads = [line for line in listed.stdout.splitlines() if "ksoftirqd" in line]
+    return found | {"groups": str(groups), "threads": "\n".join(threads)}
+
+
+@pytest.fixture
+def before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
+    """The machine as it is; afterwards it is so again, and no other such test runs meanwhile."""
+    if os.geteuid() != 0 or len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("needs root and two CPUs")
+    if not (CPUSETS / "cpuset.cpus").exists() or not (CPUS / "cpu.rt_runtime_us").exists():
+        pytest.skip("needs cgroup version 1 with cpuset and cpu, and groups with real-time run time")
+    monkeypatch.setenv("RTMETER_STATE_DIR", str(tmp_path / "state"))
+    with (Path(tempfile.gettempdir()) / "rtmeter-tests-of-real-settings.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        found = snapshot()
+        yield found
+        rtmeter("restore")
+        assert snapshot() == found
+
+
+def test_what_is_asked_is_in_effect_while_it_runs_and_stored(before: dict[str, str], tmp_path: Path) -> None:
+    with running(*CELL, "--duration", "2s", *CONDITIONS, "--out", tmp_path / "cell") as front:
+        wait_until(lambda: probes_of(front.pid))
+        (probe,) = probes_of(front.pid)
+        groups = Path(f"/proc/{probe}/cgroup").read_text()
+        assert MIGRATION.read_text() == "0\n"
+        assert {"cpuset:/rtmeter", "cpu:/rtmeter"} <= {line.split(":", 1)[1] for line in groups.splitlines()}
+        done = ended(front)
+    assert done.code == 0, done.err
+    assert snapshot() == before
+    record = json.loads((tmp_path / "cell" / "cell.json").read_text())
+    effective = record["conditions"]["effective"]["settings"]
+    assert set(effective) == set(ASKED)
+    assert effective["timer_migration"] == {str(MIGRATION): "0"}
+    assert effective["isolate"][f"{CPUSETS}/rtmeter/cpuset.cpus"] == "1"
+    assert effective["rt_runtime"][f"{CPUS}/rtmeter/cpu.rt_runtime_us"] == "100000"
+    assert record["conditions"]["asked"]["settings"]["rt_runtime"] == "100ms"
+    assert record["effective"]["scheduling"]["policy"] == "fifo"
+
+
+def test_a_server_with_other_cpus_stays_out_of_the_isolation(before: dict[str, str], tmp_path: Path) -> None:
+    command = ["measure", "roundtrip", "--adapter", "posix", "--affinity", "1", "--server-affinity", "0"]
+    with running(
+        *command, "--duration", "2s", "--condition", "isolate=1", "--out", tmp_path / "cell"
+    ) as front:
+        wait_until(lambda: probes_of(front.pid, "client") and probes_of(front.pid, "server"))
+        places = [
+            Path(f"/proc/{probes_of(front.pid, role)[0]}/cpuset").read_text() for role in ("client", "server")
+        ]
+        assert ended(front).code == 0
+    assert places[0] == "/rtmeter\n" and places[1] != "/rtmeter\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_ends_the_run_and_undoes(before: dict[str, str], tmp_path: Path, number: int) -> None:
+    with running(*CELL, "--duration", "10min", *CONDITIONS, "--out", tmp_path / "cell") as front:
+        wait_until(lambda: rows_of(tmp_path / "cell.partial" / "probe.rtlog") > 10)
+        front.send_signal(number)
+        ended(front)
+    assert snapshot() == before
+    assert json.loads((tmp_path / "cell" / "cell.json").read_text())["status"] == "interrupted"
+
+
+def test_an_error_undoes(before: dict[str, str], tmp_path: Path) -> None:
+    done = rtmeter(*CELL, *CONDITIONS, "--condition", "governor=nonsense", "--out", tmp_path / "a")
+    assert (done.code, snapshot()) == (1, before)
+    assert "--condition governor = 'nonsense'" in done.err
+    done = rtmeter(*CELL, *CONDITIONS, "--condition", "irq_affinity.eth9=0", "--out", tmp_path / "b")
+    assert (done.code, snapshot()) == (1, before)
+    assert "--condition irq_affinity.eth9 = 'eth9': has no interrupts here" in done.err
+
+
+def test_killed_at_random_then_restored(
+    before: dict[str, str], tmp_path: Path, sized: Callable[..., int]
+) -> None:
+    """The front as a user starts it; `rtmeter restore` as a user calls it, and once more."""
+    chance = random.Random(20261121)
+    journal = Path(os.environ["RTMETER_STATE_DIR"]) / "journal"
+    left = 0
+    for n in range(sized("kills of the front", reduced=3, full=60)):
+        with running(*CELL, "--duration", "300ms", *CONDITIONS, "--out", tmp_path / str(n)) as front:
+            wait_until(lambda: journal.exists() or front.poll() is not None)
+            time.sleep(chance.uniform(0, 1))
+            front.kill()
+            front.communicate()
+        left += journal.exists()
+        assert rtmeter("restore").code == 0
+        assert snapshot() == before
+        again = rtmeter("restore")
+        assert (again.code, again.out) == (0, "nothing was to be put back\n")
+    assert left > 0
+
+
+def test_the_next_run_undoes_what_a_killed_one_left(before: dict[str, str], tmp_path: Path) -> None:
+    with running(*CELL, "--duration", "10min", *CONDITIONS, "--out", tmp_path / "killed") as front:
+        wait_until(lambda: probes_of(front.pid))
+        front.kill()
+        front.communicate()
+    assert snapshot() != before
+    done = rtmeter(*CELL, "--duration", "100ms", "--out", tmp_path / "next")
+    assert done.code == 0
+    assert f"after a run that was killed: {MIGRATION}: put back to '1'" in done.err
+    assert snapshot() == before
+
+
+def test_two_runs_on_one_machine(before: dict[str, str], tmp_path: Path) -> None:
+    """The second refuses, or waits until the first has ended; so does a second that would resume."""
+    campaign = tmp_path / "two.yaml"
+    campaign.write_text("cells: [{measurement: wakeup, adapter: posix, duration: 3s, warm_up: 0s}]")
+    command = ("run", campaign, "--out", tmp_path / "results")
+    with running(*command) as first:
+        wait_until(lambda: probes_of(first.pid))
+        refused = rtmeter(*command, "--resume")
+        assert refused.code == 1
+        assert f"rtmeter run {campaign}" in refused.err and f"process {first.pid}" in refused.err
+        waited = rtmeter(*command, "--resume", "--wait", "--json")
+        assert first.wait() == 0
+    assert waited.code == 0 and "waiting for rtmeter run" in waited.err
+    assert len(list((tmp_path / "results").rglob("run.json"))) == 1
+    assert json.loads(waited.out)["cells"][0]["status"] == "complete"
+
+
+@pytest.mark.parametrize(
+    ("prepare", "message"),
+    [
+        ("mount --bind /proc/irq /proc/irq && mount -o remount,bind,ro /proc/irq", "is read-only here"),
+        ("mount -t tmpfs none /proc/irq", "there are no interrupts in /proc/irq here"),
+    ],
+)
+def test_a_container_that_hides_or_protects_interrupts(
+    before: dict[str, str], tmp_path: Path, prepare: str, message: str
+) -> None:
+    command = [sys.executable, "-m", "rtmeter", *CELL, *CONDITIONS, "--out", str(tmp_path / "cell")]
+    script = f'{prepare} && exec "$0" "$@"'
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script, *command],
+        env=environment(),
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False)
+    assert "--condition irq_affinity.*" in done.stderr and message in done.stderr
+    assert "container" in done.stderr
+
+
+def test_without_permission_it_says_for_what_and_what_it_takes(
+    before: dict[str, str], tmp_path: Path
+) -> None:
+    program = (
+        f"import sys, os; sys.path.insert(0, {str(SRC)!r})\n"
+        "from rtmeter.condition_options import SystemSettings\n"
+        "from rtmeter.conditions.settings import Settings\n"
+        "from rtmeter.root import Root\n"
+        "asked = [{'timer_migration': False}, {'ksoftirqd_priority': 2}, {'isolate': '1'}]\n"
+        "os.setegid(65534); os.seteuid(65534)\n"
+        "for one in asked:\n"
+        "    try:\n"
+        "        Settings(SystemSettings.model_validate(one), Root()).__enter__()\n"
+        "    except Exception as error:\n"
+        "        print(error)\n"
+    )
+    state = tmp_path / "state"
+    state.mkdir()
+    for folder in (state, *state.parents[:3]):
+        folder.chmod(0o777)
+    done = subprocess.run([sys.executable, "-c", program], env=environment(), capture_output=True, text=True)
+    said = done.stdout.splitlines()
+    assert [line.partition(" = ")[0] for line in said] == [
+        "conditions.timer_migration",
+        "conditions.ksoftirqd_priority",
+        "conditions.isolate",
+    ]
+    assert all("no permission to change" in line and "run rtmeter as root (sudo)" in line for line in said)
+    assert "CAP_SYS_NICE" in said[1]
