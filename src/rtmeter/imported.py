@@ -19,7 +19,7 @@ from rtmeter.samples import write_values
 from rtmeter.statistics.counted import summarise_counted
 from rtmeter.statistics.histogram import Histogram
 from rtmeter.statistics.summary import summarise
-from rtmeter.values import format_duration, slug
+from rtmeter.values import as_json, format_duration, slug
 
 CAMPAIGN = "import"
 """The folder's name where a run has its campaign's."""
@@ -104,7 +104,7 @@ def write_import(one: Import, folder: Path, requirement: Requirement | None) -> 
             record["summary"] = _write_data(one, record, new.folder)
         if requirement is not None:
             verdict = judge_cell(record, new.folder, requirement)
-            record["verdict"] = json.loads(json.dumps(asdict(verdict)))  # lists, as cell.json holds them
+            record["verdict"] = as_json(asdict(verdict))
         new.finish(record)
     return record
 

@@ -5,6 +5,7 @@ Each parser takes text (or what YAML made of it) and raises ``ValueError(message
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -122,6 +123,15 @@ def format_duration(ns: int) -> str:
     digits = len(str(_NS[unit])) - 1
     fraction = f"{rest:0{digits}}".rstrip("0") if rest else ""
     return f"{'-' if ns < 0 else ''}{whole}{'.' + fraction if fraction else ''}{unit}"
+
+
+def as_json(value: Any) -> Any:
+    """The value as JSON can hold it: mappings and lists, null for what is infinite or no number."""
+    if isinstance(value, Mapping):
+        return {key: as_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_json(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def without_repeat(cell_id: str, axes: Mapping[str, Any]) -> str:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -120,3 +122,9 @@ def test_what_is_no_scheduling(text: str) -> None:
 def test_slugs_are_file_names() -> None:
     assert values.slug("fifo:80") == "fifo-80"
     assert values.slug("../a b/..") == "a-b"
+
+
+def test_what_json_cannot_hold_is_null() -> None:
+    held = values.as_json({"a": (1, float("inf"), [float("nan")]), "b": "inf", "c": 1.5})
+    assert held == {"a": [1, None, [None]], "b": "inf", "c": 1.5}
+    assert json.loads(json.dumps(held, allow_nan=False)) == held

@@ -6,6 +6,8 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
+from rtmeter.values import as_json
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -25,8 +27,8 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def print_json(value: Any) -> None:
-    """The one JSON object of ``--json``."""
-    print(json.dumps(value, indent=1))
+    """The one JSON object of ``--json``; null for a number that is infinite or none."""
+    print(json.dumps(as_json(value), indent=1, allow_nan=False))
 
 
 def print_error(error: RtmeterError, *, as_json: bool) -> None:
