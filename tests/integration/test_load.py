@@ -153,6 +153,52 @@ def test_a_cell_under_load_says_so(tmp_path: Path) -> None:
     assert seen["at_ns"].to_pylist()[-1] > max(samples["wake_ns"].to_pylist())
 
 
+HEAVY = pytest.mark.full_only("loads of 8 and 10 workers of each kind")
+
+
+@pytest.mark.parametrize(
+    ("preset", "kinds"),
+    [
+        ("cpu80", 1),
+        ("erle_device", 4),
+        pytest.param("erle_pc", 4, marks=HEAVY),
+        pytest.param("stress10", 4, marks=HEAVY),
+    ],
+)
+def test_presets_run_and_end(tmp_path: Path, preset: str, kinds: int) -> None:
+    done = rtmeter(*measure(tmp_path / "cell"), "--load", preset)
+    assert done.code == 0, done.err
+    assert f"load {preset} (CPUs " in " ".join(done.out.split())
+    load = store.load_cell(tmp_path / "cell")["conditions"]["achieved"]["load"]
+    assert (len(load["operations"]), load["died"]) == (kinds, None)
+    assert sorted(path.name for path in (tmp_path / "cell").iterdir()) == sorted(
+        [store.CELL, store.SAMPLES, FILE]
+    )
+
+
+@pytest.mark.parametrize("strict", ["true", "false"])
+def test_a_strict_campaign_fails_where_its_load_is_too_weak(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, strict: str
+) -> None:
+    fake(tmp_path / "bin", "sleep 60 & wait", monkeypatch)
+    (tmp_path / "c.yaml").write_text(
+        f"defaults: {{measurement: wakeup, adapter: posix, samples: 150, warm_up: 0s, strict: {strict}}}\n"
+        "cells:\n- {name: weak, period: 10ms, load: {cpu: 1}, deadline: 10s}\n"
+    )
+    done = rtmeter("run", tmp_path / "c.yaml", "--out", tmp_path / "results", PATH=os.environ["PATH"])
+    (cell,) = store.find_cells(tmp_path / "results")
+    record = store.load_cell(cell)
+    assert [doubt["type"] for doubt in record["warnings"] if doubt["type"].startswith("load")] == [
+        "load_not_reached"
+    ]
+    if strict == "false":
+        assert (done.code, record["status"], record["verdict"]["outcome"]) == (0, "complete", "pass")
+        return
+    assert (done.code, record["status"], record["verdict"]["outcome"]) == (1, "failed", "error")
+    assert record["error"]["field"] == "load"
+    assert record["summary"]["counts"]["released"] == 150  # what was measured is kept
+
+
 def measure(out: Path) -> list[object]:
     common = ["measure", "wakeup", "--adapter", "posix", "--period", "5ms", "--warm-up", "100ms"]
     return [*common, "--samples", "200", "--out", out]
