@@ -1,0 +1,158 @@
+"""`conditions` of a campaign and on the command line: parsed, checked, made into a matrix and stored."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from rtmeter.campaign import read_campaign
+from rtmeter.cli.given import as_flag, collect
+from rtmeter.condition_options import SystemSettings
+from rtmeter.config import CellOptions
+from rtmeter.errors import RtmeterError
+from rtmeter.model import Cell
+from rtmeter.schemas import campaign_schema
+
+WAKEUP = {"measurement": "wakeup", "adapter": "posix"}
+
+
+def cells(tmp_path: Path, text: str, only: str | None = None) -> list[Cell]:
+    path = tmp_path / "c.yaml"
+    path.write_text(text)
+    return list(read_campaign(path, only=only).cells)
+
+
+def asked(**conditions: Any) -> dict[str, Any]:
+    return CellOptions.from_given(WAKEUP | {"conditions": conditions}).conditions_asked["settings"]
+
+
+def test_values_are_stored_as_they_are_written_and_read_again() -> None:
+    settings = asked(
+        rt_throttling=False,
+        timer_migration="off",
+        workqueue_cpus="0,2-3",
+        irq_affinity={"eth0": 1},
+        irq_priority={"eth0": "90"},
+        isolate="1",
+        stray_tasks="move",
+        rt_runtime="0.5s",
+    )
+    assert settings == {
+        "rt_throttling": "off",
+        "timer_migration": False,
+        "workqueue_cpus": "0,2-3",
+        "irq_affinity": {"eth0": "1"},
+        "irq_priority": {"eth0": 90},
+        "isolate": "1",
+        "stray_tasks": "move",
+        "rt_runtime": "500ms",
+    }
+    again = SystemSettings.model_validate(settings)
+    assert again.model_dump(mode="json", exclude_none=True) == settings
+    assert CellOptions.from_given(WAKEUP).conditions_asked == {}
+    assert CellOptions.from_given(WAKEUP | {"strict": "true"}).conditions_asked == {"strict": True}
+
+
+@pytest.mark.parametrize(
+    ("conditions", "field", "message"),
+    [
+        ({"rt_throtling": "off"}, "conditions", "did you mean rt_throttling?"),
+        ({"rt_throttling": "on"}, "conditions.rt_throttling", "does not say how much"),
+        ({"rt_throttling": "1ns"}, "conditions.rt_throttling", "whole number of microseconds"),
+        ({"rt_runtime": "500"}, "conditions.rt_runtime", "has no unit"),
+        ({"isolate": "one"}, "conditions.isolate", "is not a list of CPU numbers"),
+        ({"ksoftirqd_priority": 100}, "conditions.ksoftirqd_priority", "less than or equal to 99"),
+        ({"irq_priority": {"eth0": 0}}, "conditions.irq_priority.eth0", "greater than or equal to 1"),
+        ({"irq_affinity": "0"}, "conditions.irq_affinity", "write it like {'eth0': '0'}"),
+        ({"stray_tasks": "move"}, "conditions.stray_tasks", "give conditions.isolate"),
+        ({"stray_tasks": "flee"}, "conditions.stray_tasks", "choose 'stay' or 'move'"),
+        ({"cpu_dma_latency": True}, "conditions", "write cpu_dma_latency: true beside conditions"),
+    ],
+)
+def test_what_is_wrong_is_named(conditions: dict[str, Any], field: str, message: str) -> None:
+    with pytest.raises(RtmeterError) as caught:
+        CellOptions.from_given(WAKEUP | {"conditions": conditions})
+    assert caught.value.field == field
+    assert message in str(caught.value)
+
+
+def test_the_affinity_lies_in_the_isolation() -> None:
+    given = WAKEUP | {"conditions": {"isolate": "2-3"}}
+    assert CellOptions.from_given(given | {"affinity": "3"}).affinity == (3,)
+    with pytest.raises(RtmeterError, match=r"outside of conditions\.isolate"):
+        CellOptions.from_given(given | {"affinity": "1"})
+
+
+def test_lists_in_conditions_are_axes_and_defaults_fill_in(tmp_path: Path) -> None:
+    found = cells(
+        tmp_path,
+        """
+defaults: {adapter: posix, conditions: {timer_migration: off, governor: performance}}
+cells:
+- measurement: wakeup
+  conditions: {rt_throttling: ["off", 900ms], governor: null}
+- {measurement: wakeup, name: plain, conditions: null}
+- measurement: wakeup
+  name: both
+  conditions: [{rt_throttling: "off"}, {isolate: 1}]
+""",
+    )
+    settings = {cell.id: cell.conditions.get("settings") for cell in found}
+    assert settings == {
+        "wakeup-posix-off": {"rt_throttling": "off", "timer_migration": False},
+        "wakeup-posix-rt_throttling-900ms": {"rt_throttling": "900ms", "timer_migration": False},
+        "plain": None,
+        "both-off": {"rt_throttling": "off"},
+        "both-isolate-1": {"isolate": "1"},
+    }
+    assert found[0].axes == {"conditions.rt_throttling": "off"}
+
+
+def test_expressions_know_conditions(tmp_path: Path) -> None:
+    text = (
+        'cells: [{measurement: wakeup, adapter: posix, conditions: {isolate: ["1", 2-3], rt_runtime: 500ms}}]'
+    )
+    chosen = cells(tmp_path, text, only="conditions.isolate == 2-3 and conditions.rt_runtime == 0.5s")
+    assert [cell.id for cell in chosen] == ["wakeup-posix-isolate-2-3"]
+    with pytest.raises(RtmeterError, match=r"did you mean conditions\.isolate"):
+        cells(tmp_path, text, only="conditions.isolat == 1")
+
+
+def test_errors_name_the_line(tmp_path: Path) -> None:
+    with pytest.raises(RtmeterError) as caught:
+        cells(tmp_path, "cells:\n- measurement: wakeup\n  adapter: posix\n  conditions:\n    isolate: x\n")
+    assert str(caught.value.where).endswith("c.yaml:5")
+
+
+def test_the_command_line_writes_a_key_and_a_device_with_a_dot() -> None:
+    given = {
+        "conditions": ["isolate=1", "irq_affinity.eth0=0-1", "irq_affinity.eth0.100=2", "irq_priority.*=5"]
+    }
+    assert collect(given) == {
+        "conditions": {
+            "isolate": "1",
+            "irq_affinity": {"eth0": "0-1", "eth0.100": "2"},
+            "irq_priority": {"*": "5"},
+        }
+    }
+    error = as_flag(RtmeterError("x", field="conditions.irq_affinity.eth0"))
+    assert error.field == "--condition irq_affinity.eth0"
+
+
+@pytest.mark.parametrize(
+    ("conditions", "valid"),
+    [
+        ({"governor": ["performance", "powersave"], "isolate": 1}, True),
+        ([{"rt_throttling": False}, {"irq_affinity": {"eth0": "0-1"}}], True),
+        (None, True),
+        ({"governer": "performance"}, False),
+        ({"irq_priority": {"eth0": 100}}, False),
+        ({"isolate": "one"}, False),
+    ],
+)
+def test_the_schema_knows_them(conditions: Any, valid: bool) -> None:
+    campaign = {"cells": [WAKEUP | {"conditions": conditions}]}
+    assert jsonschema.Draft202012Validator(campaign_schema()).is_valid(campaign) == valid
