@@ -43,6 +43,8 @@ DRIFTING: dict[str, Callable[[np.random.Generator], Ints]] = {
     "spread grows by half, clustered": lambda g: whole(SOME_CLUSTERED.draw(g, MINUTE) * (1 + 0.5 * RUN)),
     "heavy tail, level rises": lambda g: Process("pareto", 0.5).draw(g, MINUTE) + whole(60e3 * RUN),
     "a step to half as much again": lambda g: whole(EXPONENTIAL.draw(g, MINUTE) * (1 + 0.5 * (RUN > 0.7))),
+    "two modes, 1 us/s": lambda g: Process("two_modes").draw(g, MINUTE) + np.arange(MINUTE),
+    "lognormal, clustered, 1 us/s": lambda g: Process("lognormal", 0.4).draw(g, MINUTE) + np.arange(MINUTE),
     "a random walk": lambda g: EXPONENTIAL.draw(g, MINUTE) + whole(np.cumsum(g.normal(0, 500, MINUTE))),
 }
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rtmeter.statistics.clusters import Indices
+from rtmeter.statistics.order import count_above
 from rtmeter.statistics.quantities import Ints
 from rtmeter.statistics.tail import above, block_counts, block_edges, block_maxima, largest
 from rtmeter.statistics.trend import Floats
@@ -34,7 +35,8 @@ class Blocks:
     ``edges``: where they begin and end, shape (blocks + 1,); ``maxima`` (ns): the maximum of each;
     ``counts`` and ``rare_counts``: exceedances in each of a threshold that A_BLOCK a block exceed, and of
     one that A_BLOCK / 10 do, all of shape (blocks,). ``at``: the releases of the former exceedances, of
-    ``threshold_ns``; ``scale_ns``: that much above, one is 1/e as likely (by the median excess).
+    ``threshold_ns``, ``rare_ns`` being that of the rarer ones; ``scale_ns``: that much above, one is 1/e
+    as likely (by the median excess).
     """
 
     edges: Ints
@@ -43,6 +45,7 @@ class Blocks:
     rare_counts: Floats
     at: Indices
     threshold_ns: int
+    rare_ns: int
     scale_ns: float
 
     @property
@@ -53,6 +56,15 @@ class Blocks:
     def series(self) -> tuple[tuple[Floats, Effect], ...]:
         """What gates look at: series of blocks, and how large a change between segments of each is."""
         return (self.maxima, self._shift), (self.counts, _ratio), (self.rare_counts, _ratio)
+
+    def raised(self, values: Ints, by_ns: float) -> float:
+        """How many times as likely exceedances of either threshold are if all values of the run, shape
+        (n,), are so much later."""
+        later = (
+            (count_above(values, limit - round(by_ns)), count_above(values, limit))
+            for limit in (self.threshold_ns, self.rare_ns)
+        )
+        return max(then / max(now, 1) for then, now in later)
 
     def _shift(self, maxima: Floats, starts: list[int]) -> float:
         """The factor in the rate of exceedances that the shift of the maxima's median comes to."""
@@ -78,7 +90,8 @@ def blocks_of(values: Ints) -> Blocks | None:
     edges = block_edges(n, count)
     top = largest(values, A_BLOCK * count + 1).astype(np.float64)
     at = above(values, int(top[0]))
-    rare = at[values[at] > top[-(A_BLOCK * count // 10) - 1]]
+    rare_ns = int(top[-(A_BLOCK * count // 10) - 1])
+    rare = at[values[at] > rare_ns]
     return Blocks(
         edges=edges,
         maxima=block_maxima(values, edges).astype(np.float64),
@@ -86,5 +99,6 @@ def blocks_of(values: Ints) -> Blocks | None:
         rare_counts=block_counts(rare, edges).astype(np.float64),
         at=at,
         threshold_ns=int(top[0]),
+        rare_ns=rare_ns,
         scale_ns=float(np.median(top[1:] - top[0])) / math.log(2),
     )

@@ -79,7 +79,7 @@ def examine(
     )
     clusters = found.clusters if found.clusters.count else decluster(near, found.clusters.run_length)
     beat = rhythm(clusters.first, n, period_ns)
-    findings = gates.growth(grown, blocks)
+    findings = gates.growth(grown, values, blocks)
     factor = 1.0
     if blocks is None:
         findings.append(_too_short(n))

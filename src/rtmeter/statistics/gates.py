@@ -110,7 +110,7 @@ def changes(blocks: Blocks, period_ns: int) -> list[Finding]:
     return []
 
 
-def growth(found: Drift, blocks: Blocks | None) -> list[Finding]:
+def growth(found: Drift, values: Ints, blocks: Blocks | None) -> list[Finding]:
     """Drift, overload and skips of the delay. A drift is refused if what it comes to over the run makes
     exceedances MATERIAL times as likely."""
     if found.growth == "bounded" or (trend := found.trend) is None:
@@ -118,8 +118,11 @@ def growth(found: Drift, blocks: Blocks | None) -> list[Finding]:
     if found.growth == "skipping":
         message = f"{found.skipped:,} releases were skipped; the delay of the others does not grow"
         return [Finding("skipping", "releases skipped", float(found.skipped), "info", message)]
-    scale = blocks.scale_ns if blocks else trend.jitter_ns
-    material = abs(trend.accumulated_ns) >= math.log(MATERIAL) * scale
+    came_to = abs(trend.accumulated_ns)
+    if blocks:
+        material = blocks.raised(values, came_to) >= MATERIAL
+    else:
+        material = came_to >= math.log(MATERIAL) * trend.jitter_ns
     why = f" ({', '.join(cause.replace('_', ' ') for cause in found.causes)})" if found.causes else ""
     message = (
         f"the delay is {found.growth}{why}: {trend.slope_ns_per_s / 1e3:+.4g} us/s "

@@ -11,9 +11,9 @@ from scipy.stats import rankdata
 
 from rtmeter.statistics.trend import Floats
 
-KPSS_LIMIT = 1.0
-"""Passed by one stationary series in 400: 0.743 is by one in 100, 1.168 by one in 1000 (Anderson and
-Darling, Annals of Mathematical Statistics 23, 1952, whose statistic has the same limit)."""
+KPSS_LIMIT = 0.743
+"""Passed by one stationary series in 100 (Anderson and Darling, Annals of Mathematical Statistics 23, 1952,
+whose statistic has the same limit)."""
 
 
 @dataclass(frozen=True, slots=True)
