@@ -10,6 +10,9 @@ from rtmeter.root import Root
 GROUP = "rtmeter"
 """The group of the measured process; there is one, as one rtmeter measures a machine at a time."""
 
+HOUSEKEEPING = "rtmeter-housekeeping"
+"""The group of everything else, where that is moved away (version 1)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Hierarchy:

@@ -70,6 +70,8 @@ PLANTED: list[tuple[str, str, str, dict[str, str | None], Intent]] = [
     ("kernel_thread_at_or_above", "info", "migration/1 (22, fifo:99)",
      task(22, "migration/1", "fifo", 99, kernel=True, allowed="1"), CYCLIC),
     ("cpu_shared", "medium", "1 threads ran last on CPU 1: editor", task(700, "editor", last_cpu=1), CYCLIC),
+    ("cpu_shared", "medium", "1 threads ran last on CPU 1: editor",
+     task(700, "editor", last_cpu=1) | task(701, "moved", last_cpu=1, allowed="0"), CYCLIC),
     ("cpu_not_isolated", "medium", "CPU 1 is not isolated", {f"{CPU}/isolated": ""}, CYCLIC),
     ("governor", "high", "schedutil on CPU 1", {f"{CPU}/cpu1/cpufreq/scaling_governor": "schedutil"}, CYCLIC),
     ("governor", "medium", "powersave on CPU 1", {f"{CPU}/cpu1/cpufreq/scaling_governor": "powersave"},

@@ -168,3 +168,30 @@ def test_a_rhythm_of_a_second_points_to_throttling(machine: PlantedMachine) -> N
     assert suspicions([], 1.0, usage) == []
     (usual,) = suspicions(found, None, {"involuntary_switches": 1200})
     assert usual.sign == "the measured thread saw 1,200 involuntary switches"
+
+
+def test_cpus_that_conditions_isolate_are_isolated(machine: PlantedMachine) -> None:
+    """This process was moved away from them, the measured one will not be."""
+    machine.plant(
+        {
+            "/proc/self/cgroup": "0::/user.slice/robot",
+            "/proc/self/status": "CapEff:\t0\nCpus_allowed_list:\t0",
+            "/sys/devices/system/cpu/isolated": "",
+            "/sys/fs/cgroup/rtmeter/cpuset.cpus": "1",
+            "/sys/fs/cgroup/rtmeter/cpuset.cpus.partition": "root",
+        }
+    )
+    intent = Intent(cpus=(1,))
+    assert not {"cpu_not_isolated", "cpu_outside_cpuset", "cpuset_overlap"} & machine.findings(intent).keys()
+    machine.plant({"/sys/fs/cgroup/rtmeter/cpuset.cpus.partition": "member"})
+    assert "cpu_not_isolated" in machine.findings(intent)
+    machine.plant({"/sys/fs/cgroup/rtmeter-housekeeping/cpuset.cpus": "0"})
+    assert "cpu_not_isolated" not in machine.findings(intent)
+    machine.plant({"/sys/fs/cgroup/rtmeter/cpuset.cpus": None})
+    assert "cpu_outside_cpuset" in machine.findings(intent)
+
+
+def test_without_cpus_other_cpusets_are_an_info(machine: PlantedMachine) -> None:
+    machine.plant({"/sys/fs/cgroup/stray/cpuset.cpus": "0"})
+    assert machine.findings(Intent())["cpuset_overlap"].grade == "info"
+    assert "cpuset_overlap" not in machine.findings(Intent(cpus=(1,)))

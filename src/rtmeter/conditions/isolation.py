@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rtmeter.cgroups import Hierarchy
+from rtmeter.cgroups import HOUSEKEEPING, Hierarchy
 from rtmeter.conditions.change import Change, refuse
 from rtmeter.conditions.resources import MADE, Affinity, Controller, File, Group, Plain, members
 from rtmeter.root import Root
 from rtmeter.tasks import allowed_cpus, cpu_set, read_task, read_tasks
 from rtmeter.values import format_cpus
 
-HOUSEKEEPING = "rtmeter-housekeeping"
 _NO_CPUSET = "mount the cpuset controller (see cgroups(7)); in a container run it with --privileged"
 _PASSES = 20
 

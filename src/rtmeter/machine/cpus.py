@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from rtmeter.machine.finding import (
     KERNEL_CONFIGURATION,
     KERNEL_HARDWARE,
-    KERNEL_PARAMETERS,
     Finding,
     Grade,
     Kind,
@@ -27,13 +26,6 @@ NO_CPU = Kind(
     "without a CPU of its own the measured thread may be moved, and who disturbs it there is not looked at",
     "sched_setaffinity(2)",
     "rtmeter check --cpu 1, and measure with --affinity 1",
-)
-NOT_ISOLATED = Kind(
-    "cpu_not_isolated",
-    "medium",
-    "the scheduler places other tasks on the CPU too",
-    f"{KERNEL_PARAMETERS}, isolcpus=; cgroup-v2.rst, cpuset.cpus.partition",
-    "measure with conditions isolate, or boot with isolcpus=CPUS",
 )
 GOVERNOR = Kind(
     "governor",
@@ -80,7 +72,6 @@ CLOCK_SOURCE = Kind(
 KINDS = (
     NOT_USABLE,
     NO_CPU,
-    NOT_ISOLATED,
     GOVERNOR,
     OTHER_GOVERNORS,
     IDLE_STATES,
@@ -126,14 +117,6 @@ def _placement(machine: Machine, wanted: frozenset[int]) -> Iterator[Finding]:
     elif off:
         commands = "; ".join(f"echo 1 > {_CPU}/cpu{cpu}/online" for cpu in sorted(off))
         yield NOT_USABLE.found(f"CPU {_list(off)} is off or does not exist", fix=commands)
-    isolated = [machine.text(f"{_CPU}/isolated"), machine.text("/sys/fs/cgroup/cpuset.cpus.isolated")]
-    if isolated == [None, None]:
-        yield NOT_ISOLATED.unknown(machine.why_not(f"{_CPU}/isolated"))
-        return
-    shared = wanted.difference(*map(cpu_set, isolated))
-    if shared:
-        fix = NOT_ISOLATED.fix.replace("CPUS", _list(shared))
-        yield NOT_ISOLATED.found(f"CPU {_list(shared)} is not isolated", fix=fix)
 
 
 def _governors(machine: Machine) -> Iterator[Finding]:

@@ -125,6 +125,6 @@ def _network(machine: Machine) -> Iterator[Finding]:
         if task.rank < machine.intent.rank and any(device in task.name for device in devices)
     ]
     if low:
-        told = ", ".join(f"{task.name} ({task.tid}, {task.policy}:{task.priority})" for task in low[:_FEW])
+        told = ", ".join(f"{task.name} ({task.tid}, {task.scheduling})" for task in low[:_FEW])
         fix = "; ".join(f"chrt --fifo --pid 90 {task.tid}" for task in low[:_FEW])
         yield NETWORK_IRQ.found(told, fix=fix)

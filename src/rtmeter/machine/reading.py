@@ -66,13 +66,16 @@ class Machine:
         found = self.text(name)
         return int(found) if found is not None and re.fullmatch(r"-?\d+", found) else None
 
+    def exists(self, name: str) -> bool:
+        """Whether there is such a file or folder, as far as can be seen."""
+        try:
+            return self.root.exists(name)
+        except PermissionError:  # a folder on the way may not be entered
+            return True
+
     def why_not(self, name: str) -> str:
         """Why the file cannot be read."""
-        try:
-            is_there = self.root.exists(name)
-        except PermissionError:  # a folder on the way may not be entered
-            is_there = True
-        return f"{name} {'may not be read' if is_there else 'is not there'}"
+        return f"{name} {'may not be read' if self.exists(name) else 'is not there'}"
 
     @cached_property
     def online(self) -> frozenset[int]:

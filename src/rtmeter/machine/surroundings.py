@@ -76,13 +76,13 @@ def _hypervisor(machine: Machine) -> str | None:
     if any(vendor in firmware for vendor in _VENDORS):
         return firmware
     boards = machine.text("/proc/device-tree/compatible") or ""
-    is_virtual = "dummy-virt" in boards or machine.root.exists("/proc/device-tree/hypervisor")
+    is_virtual = "dummy-virt" in boards or machine.exists("/proc/device-tree/hypervisor")
     return "the device tree says so" if is_virtual else None
 
 
 def _container(machine: Machine) -> str | None:
     for name in ("/.dockerenv", "/run/.containerenv", "/run/systemd/container"):
-        if machine.root.exists(name):
+        if machine.exists(name):
             return machine.text(name) if name == "/run/systemd/container" else f"{name} is there"
     if match := _IN_GROUP.search(machine.text("/proc/self/cgroup") or ""):
         return f"control group of {match[1]}"

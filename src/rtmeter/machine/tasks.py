@@ -88,31 +88,31 @@ def _may_meet(place: frozenset[int] | None, machine: Machine) -> bool:
 
 
 def _on_the_cpus(machine: Machine, cpus: frozenset[int]) -> Iterator[Finding]:
-    """User tasks below; a kernel thread of a CPU belongs there."""
+    """User tasks below that were there and may come back; a kernel thread of a CPU belongs there."""
     own = (machine.text("/proc/self/stat") or "0").split()[0]
-    tasks = [
-        task
+    places = {
+        task: allowed_cpus(machine.root, task)
         for task in machine.tasks
-        if task.last_cpu in cpus and not task.is_kernel and str(task.pid) != own and task.state != "Z"
-    ]
-    tasks = [task for task in tasks if task.rank < max(1, machine.intent.rank)]
+        if task.last_cpu in cpus
+        and not task.is_kernel
+        and str(task.pid) != own
+        and task.state != "Z"
+        and task.rank < max(1, machine.intent.rank)
+    }
+    tasks = [task for task, place in places.items() if _may_meet(place, machine)]
     if tasks:
-        which = ",".join(map(str, sorted(cpus)))
-        fix = f"for task in {' '.join(str(task.tid) for task in tasks[:_FEW])}; do taskset -pc "
-        rest = sorted(machine.online - cpus)
-        fix = f"{fix}{','.join(map(str, rest))} $task; done" if rest else ""
+        which, rest = (",".join(map(str, sorted(some))) for some in (cpus, machine.online - cpus))
+        ids = " ".join(str(task.tid) for task in tasks[:_FEW])
+        fix = f"for task in {ids}; do taskset -pc {rest} $task; done" if rest else ""
         value = f"{len(tasks)} threads ran last on CPU {which}: {_names(tasks)}"
-        yield CPU_SHARED.found(value, fix=fix, items=tuple(_item(task, None) for task in tasks[:_MOST_ITEMS]))
+        items = tuple(_item(task, places[task]) for task in tasks[:_MOST_ITEMS])
+        yield CPU_SHARED.found(value, fix=fix, items=items)
 
 
 def _names(tasks: Iterable[Task], most: int | None = _FEW) -> str:
-    names = [f"{task.name} ({task.tid}, {_policy(task)})" for task in tasks]
+    names = [f"{task.name} ({task.tid}, {task.scheduling})" for task in tasks]
     more = f" and {len(names) - most} more" if most is not None and len(names) > most else ""
     return ", ".join(names[:most]) + more
-
-
-def _policy(task: Task) -> str:
-    return f"{task.policy}:{task.priority}" if task.policy in ("fifo", "rr") else task.policy
 
 
 def _item(task: Task, place: frozenset[int] | None) -> dict[str, Any]:
