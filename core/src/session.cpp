@@ -69,6 +69,7 @@ bool contains(const Json* list, const std::string& wanted) {
 
 Json describe(const rtm_adapter& adapter, const void* self) {
   JsonSink sink;
+  sink.json["rtmeter"] = RTMETER_VERSION;
   sink.put = &JsonSink::put_into;
   adapter.describe(self, &sink);
   return sink.json;

@@ -15,7 +15,8 @@ from pydantic import (
     model_validator,
 )
 
-from rtmeter import option_types, values
+from rtmeter import option_types, ssh, values
+from rtmeter.model import LOCAL
 from rtmeter.strain_options import Load, Traffic
 
 _THROTTLING_REMEDY = "write off, or the time per second that real-time tasks may take, e.g. 950ms"
@@ -107,5 +108,24 @@ class SystemSettings(BaseModel):
     ] = None
 
 
-GROUPS: dict[str, type[BaseModel]] = {"conditions": SystemSettings, "load": Load, "traffic": Traffic}
+class Hosts(BaseModel):
+    """``hosts``: where the two ends of a round trip run."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    controller: Annotated[
+        Literal["local"], Field(description="The client's host: this machine, where rtmeter runs.")
+    ] = "local"
+    component: Annotated[
+        Annotated[str, BeforeValidator(lambda text: text if text == LOCAL else ssh.parse_target(str(text)))],
+        Field(description="The server's host.", examples=["ssh://user@192.168.0.2"]),
+    ] = LOCAL
+
+
+GROUPS: dict[str, type[BaseModel]] = {
+    "conditions": SystemSettings,
+    "load": Load,
+    "traffic": Traffic,
+    "hosts": Hosts,
+}
 """The options of a cell that are mappings with keys of their own, each of which may be a list."""

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_serializer
 
 from rtmeter import values
-from rtmeter.condition_options import GROUPS, SystemSettings
+from rtmeter.condition_options import GROUPS, Hosts, SystemSettings
 from rtmeter.config_rules import MOST_RELEASES, as_rtmeter_error, check, fill_in, inapplicable
 from rtmeter.model import WATCH_NS, Criticality, Measurement, Requirement
 from rtmeter.option_types import Cpus, Duration, DurationOrZero, OptionText, Policy, Ratio, Size
@@ -260,6 +260,13 @@ class CellOptions(BaseModel):
             description="Traffic by iperf3, both directions: a rate, or rate=40Mbit/s,to=IP,protocol=tcp.",
             examples=["40Mbit/s"],
             exclude=True,
+        ),
+    ] = None
+    hosts: Annotated[
+        Hosts | None,
+        _ROUNDTRIP,
+        Field(
+            description="Where the server runs: component=ssh://user@host (docs/two-hosts.md).", exclude=True
         ),
     ] = None
     watch: Annotated[

@@ -90,6 +90,7 @@ def cell_from(options: CellOptions, cell_id: str, axes: dict[str, Any]) -> Cell:
         server_affinity=options.server_affinity,
         server_options=options.server_options,
         keep_log=options.keep_log,
+        hosts={} if options.hosts is None else options.hosts.model_dump(),
         conditions=options.conditions_asked,
     )
 
@@ -113,7 +114,7 @@ def facts(options: CellOptions, **labels: Any) -> dict[str, Any]:
     }
     own = {f"options.{key}": value for key, value in options.options.items()}
     for group in GROUPS:
-        own |= {f"{group}.{key}": value for key, value in applying[group] or ()}
+        own |= {f"{group}.{key}": value for key, value in applying.get(group) or ()}
     return applying | own | labels
 
 

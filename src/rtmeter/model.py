@@ -57,6 +57,9 @@ class Finding:
     message: str
 
 
+LOCAL = "local"
+"""The host that is this machine."""
+
 Criticality = Literal["hard", "firm", "soft"]
 """What a missed deadline means: the system has failed; the result is worthless; it is worth less."""
 
@@ -167,6 +170,7 @@ class Cell:
     server_affinity: tuple[int, ...] | None = None
     server_options: dict[str, str] | None = None
     keep_log: bool = False
+    hosts: dict[str, str] = field(default_factory=dict)
     conditions: dict[str, Any] = field(default_factory=dict)
 
 

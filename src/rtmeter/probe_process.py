@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from rtmeter.errors import RtmeterError
+from rtmeter.places import Place
 from rtmeter.probes import Probe
 
 _LONGEST_LINE = 4 * 1024 * 1024
@@ -23,13 +24,8 @@ class ProbeProcess:
     It ends by itself when the front dies: it watches the pipe that is its standard input.
     """
 
-    def __init__(
-        self, probe: Probe, config: dict[str, Any], folder: Path, through: Sequence[str] = ()
-    ) -> None:
-        """Starts it, behind the command ``through``, which becomes the probe.
-
-        ``config`` is whole (spec/probe.md); its role names the config file in ``folder``.
-        """
+    def __init__(self, probe: Probe, config: dict[str, Any], folder: Path, place: Place) -> None:
+        """Starts it at ``place``. ``config`` is whole (spec/probe.md)."""
         self.probe, self.role = probe, str(config["role"])
         self.events: list[dict[str, Any]] = []
         self.malformed = 0
@@ -37,12 +33,17 @@ class ProbeProcess:
         self._at: object = None  # the last release settled, or the last event before there was one
         self.silent = False  # once its standard output is closed
         self._rest, self._asked = b"", False
-        self._config_path = folder / f"{self.role}.config.json"
-        self._config_path.write_text(json.dumps(config, indent=1), encoding="utf-8")
+        self._place = place
+        try:
+            command = place.command(probe, config, folder)
+        except RtmeterError:
+            with contextlib.suppress(RtmeterError):
+                place.collect()
+            raise
         with (folder / "probe.stderr").open("ab") as stderr:
             try:
                 self._popen = subprocess.Popen(
-                    [*through, probe.path, "--config", self._config_path],
+                    command,
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=stderr,
@@ -111,10 +112,10 @@ class ProbeProcess:
         return next((e for e in self.events if e["event"] == kind), None)
 
     def ask_to_end(self) -> None:
-        """SIGTERM: it keeps what it measured."""
+        """It keeps what it measured."""
         if self.exit_code is None:
             self._asked = True
-            self._popen.send_signal(signal.SIGTERM)
+            self._place.ask_to_end(self._popen)
 
     def kill(self) -> None:
         """SIGKILL, to its whole session."""
@@ -122,7 +123,7 @@ class ProbeProcess:
             os.killpg(self._popen.pid, signal.SIGKILL)
 
     def close(self) -> None:
-        """Kills it if it still runs, reaps it and removes its config file."""
+        """Kills it if it still runs, reaps it, and brings its log. Raises RtmeterError if that fails."""
         self.kill()
         self._popen.wait()
         self.read_events()
@@ -130,4 +131,4 @@ class ProbeProcess:
             if pipe is not None:
                 pipe.close()
         os.close(self.exited_fd)
-        self._config_path.unlink(missing_ok=True)
+        self._place.collect()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -10,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from rtmeter import store, version
+from rtmeter.clocks import Clocks, compare
 from rtmeter.errors import RtmeterError
 from rtmeter.log_meta import LogMeta
 from rtmeter.model import Cell, Doubt, Outcome, Requirement, Verdict
 from rtmeter.samples import LogReader, Recovery, write_parquet
 from rtmeter.statistics.quantities import judged_quantity
 from rtmeter.statistics.summary import summarise
+from rtmeter.values import as_json
 from rtmeter.verdict import judge, refuse
 from rtmeter.verdict_counted import judge_counted
 
@@ -49,11 +50,11 @@ def record_cell(
     doubts = list(outcome.warnings)
     error = outcome.error
     try:
-        client, meta = _read(cell, logs, folder / store.SAMPLES, doubts)
+        client, meta, clocks = _read(cell, logs, folder / store.SAMPLES, doubts)
     except RtmeterError as unreadable:
         if unreadable.where != str(logs.client):
             raise
-        client, meta = None, LogMeta()
+        client, meta, clocks = None, LogMeta(), None
         if outcome.status == "complete":
             error = unreadable
         elif logs.client.exists():
@@ -71,9 +72,12 @@ def record_cell(
         "axes": cell.axes,
         "config": cell.config,
         "server_config": server.cell_config if server else None,
+        "hosts": cell.hosts,
+        "server_machine": server.machine if server else None,
         "requirement": asdict(cell.requirement) if cell.requirement else None,
         "threads": {"client": meta.threads, "server": server.threads if server else []},
         "adapter_facts": meta.adapter,
+        "clock_offset": clocks.facts() if clocks else None,
         "missing": client.missing if client else [],
         "conditions": conditions,
         "findings": findings,
@@ -97,12 +101,12 @@ def tidy(folder: Path, *, keep_logs: bool) -> None:
             (folder / log).unlink(missing_ok=True)
 
 
-def _read(cell: Cell, logs: Logs, out: Path, doubts: list[Doubt]) -> tuple[Recovery, LogMeta]:
+def _read(cell: Cell, logs: Logs, out: Path, doubts: list[Doubt]) -> tuple[Recovery, LogMeta, Clocks | None]:
     """Converts the logs to samples.parquet.
 
     Raises RtmeterError, with the client's log as ``where`` if that is at fault.
     """
-    recovery = _convert(logs, out, doubts)
+    recovery, clocks = _convert(logs, out, doubts)
     meta = LogMeta.of(recovery.meta, logs.client)
     about = {"measurement": cell.config["measurement"], "mode": cell.config.get("mode")}
     lacking = set(judged_quantity(about).columns) - {column["name"] for column in recovery.meta["columns"]}
@@ -114,19 +118,23 @@ def _read(cell: Cell, logs: Logs, out: Path, doubts: list[Doubt]) -> tuple[Recov
             where=str(logs.client),
             remedy="the probe that wrote it does not follow spec/sample-log.md",
         )
-    return recovery, meta
+    return recovery, meta, clocks
 
 
-def _convert(logs: Logs, out: Path, doubts: list[Doubt]) -> Recovery:
-    """The client's log as samples.parquet, joined with the server's if that can be read."""
+def _convert(logs: Logs, out: Path, doubts: list[Doubt]) -> tuple[Recovery, Clocks | None]:
+    """The client's log as samples.parquet, joined with the server's if that can be read; and the clocks of
+    both, if there are two."""
     if logs.server.is_file():
         try:
-            return write_parquet(logs.client, out, logs.server)
+            clocks = compare(logs.client, logs.server)
+            recovery = write_parquet(logs.client, out, logs.server, clocks.to_client)
+            doubts += clocks.doubts()
+            return recovery, clocks
         except RtmeterError as error:
             if error.where != str(logs.server):
                 raise
             doubts.append(Doubt("server_log_unreadable", str(error), "one-way legs are not known"))
-    return write_parquet(logs.client, out)
+    return write_parquet(logs.client, out), None
 
 
 def _server_meta(log: Path) -> LogMeta | None:
@@ -166,11 +174,13 @@ def _findings(
     found["valid"] = has_rows and not invalid
     if cell.requirement is not None:
         verdict = judge_cell({**record, **found}, folder, cell.requirement)
-        found["verdict"] = json.loads(json.dumps(asdict(verdict)))  # lists, as cell.json holds them
+        found["verdict"] = as_json(asdict(verdict))
     return found
 
 
-def judge_cell(record: Mapping[str, Any], folder: Path, requirement: Requirement) -> Verdict:
+def judge_cell(
+    record: Mapping[str, Any], folder: Path, requirement: Requirement, read: store.Read = store.chunks
+) -> Verdict:
     """The verdict of a cell in ``folder`` by its samples; an error if they must not be judged."""
     meta = store.statistics_meta(record)
     if record["error"]:
@@ -182,7 +192,7 @@ def judge_cell(record: Mapping[str, Any], folder: Path, requirement: Requirement
     counted = store.load_counted(folder)
     if counted is not None:
         return judge_counted(meta, counted, requirement)
-    return judge(meta, store.chunks(folder), requirement)
+    return judge(meta, read(folder), requirement)
 
 
 def _stamp(time: datetime) -> str:

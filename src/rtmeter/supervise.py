@@ -14,9 +14,11 @@ from typing import Any
 
 from rtmeter.conditions import NOT_JOINED, Launcher, no_launcher
 from rtmeter.errors import RtmeterError
-from rtmeter.model import Cell, Doubt, Outcome
+from rtmeter.model import LOCAL, Cell, Doubt, Outcome
+from rtmeter.places import Here, Place, There
 from rtmeter.probe_process import ProbeProcess
 from rtmeter.probes import Probe
+from rtmeter.ssh import Ssh
 from rtmeter.store import CLIENT_LOG, SERVER_LOG
 
 _START_S = 60  # besides the connect timeout: from start to `ready`
@@ -88,15 +90,15 @@ class _Run:
         config = _client_config(self._cell, self._folder)
         if server is not None:
             server_config = _server_config(self._cell, config, self._folder)
-            through = self._launcher(self._cell.server_affinity)
-            self._server = ProbeProcess(server, server_config, self._folder, through)
+            place = self._server_place(server, server_config)
+            self._server = ProbeProcess(server, server_config, self._folder, place)
             self._until_ready(self._server)
             endpoint = (self._server.event("ready") or {}).get("endpoint")
             if endpoint is not None:
                 config["options"] = {"endpoint": str(endpoint)} | config["options"]
         if self.failure is not None or self._kill_at is not None:
             return
-        self._client = ProbeProcess(probe, config, self._folder, self._launcher(None))
+        self._client = ProbeProcess(probe, config, self._folder, Here(self._launcher(None)))
         with _out_of_the_way(config.get("affinity")):
             self._until_ready(self._client)
             self._until_ended(self._client)
@@ -104,6 +106,16 @@ class _Run:
                 self._server_wanted = False
                 self._ask_to_end(self._server, _GRACE_S)
                 self._until_ended(self._server)
+
+    def _server_place(self, server: Probe, config: dict[str, Any]) -> Place:
+        """Where the server runs; on another host it listens where that is reached, unless it is told."""
+        host = self._cell.hosts.get("component", LOCAL)
+        if host == LOCAL:
+            return Here(self._launcher(self._cell.server_affinity))
+        ssh = Ssh(host, "hosts.component")
+        if "address" in server.facts.get("option", {}):
+            config["options"] = {"address": ssh.address()} | config["options"]
+        return There(ssh)
 
     def outcome(self) -> Outcome:
         """How it ended; only once it is closed."""
@@ -119,7 +131,10 @@ class _Run:
         """Leaves nothing running."""
         for process in (self._client, self._server):
             if process is not None:
-                process.close()
+                try:
+                    process.close()
+                except RtmeterError as error:  # its log could not be brought
+                    self.failure = self.failure or error
 
     def _until_ready(self, process: ProbeProcess) -> None:
         limit = time.monotonic() + self._start_s

@@ -53,7 +53,11 @@ def test_a_cell_that_is_complete(tmp_path: Path) -> None:
     assert record["summary"]["counts"]["released"] == 97
     assert record["verdict"]["outcome"] == "pass"
     assert [event["released"] for event in seen] == list(range(10, 101, 10))
-    assert sorted(p.name for p in (tmp_path / "cell").iterdir()) == ["cell.json", "samples.parquet"]
+    assert sorted(p.name for p in (tmp_path / "cell").iterdir()) == [
+        "cell.json",
+        "samples.parquet",
+        "watch.parquet",
+    ]
     assert store.load_cell(tmp_path / "cell") == {"format": "rtmeter-cell", "version": 1} | record
 
 

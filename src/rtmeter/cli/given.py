@@ -13,6 +13,7 @@ from rtmeter.config import OPTIONS, CellOptions
 from rtmeter.errors import RtmeterError
 
 _PAIRS = {"options": "--option", "server_options": "--server-option", "conditions": "--condition"}
+_PAIRS |= {"hosts": "--host"}
 
 
 def flag(name: str) -> str:

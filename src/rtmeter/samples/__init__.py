@@ -1,7 +1,16 @@
 """Sample logs: read them, repair them, convert them to samples.parquet."""
 
-from rtmeter.samples.parquet import Recovery, write_parquet, write_values
+from rtmeter.samples.parquet import Recovery, exchanges, write_parquet, write_values
 from rtmeter.samples.reader import Log, LogReader, read_log
 from rtmeter.samples.recovery import recover
 
-__all__ = ["Log", "LogReader", "Recovery", "read_log", "recover", "write_parquet", "write_values"]
+__all__ = [
+    "Log",
+    "LogReader",
+    "Recovery",
+    "exchanges",
+    "read_log",
+    "recover",
+    "write_parquet",
+    "write_values",
+]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,10 @@ class ServerRows:
     frame goes; so the second one knows how far to read, however late a message came.
     """
 
-    def __init__(self, reader: LogReader) -> None:
+    def __init__(
+        self, reader: LogReader, to_client: Callable[[NDArray[np.int64]], NDArray[np.int64]] | None = None
+    ) -> None:
+        """``to_client``: what the client's clock would have shown at the server's stamps."""
         if reader.header.get("role") != "server" or not set(_KEYS) <= set(reader.columns):
             raise RtmeterError(
                 "is not the log of a round trip's server",
@@ -35,7 +38,7 @@ class ServerRows:
                 value=reader.header.get("role"),
                 remedy="give the log that the server's probe wrote",
             )
-        self._reader = reader
+        self._reader, self._to_client = reader, to_client
         lowest = [int(columns["sequence"].min()) for _, columns in reader.frames()]
         self._lowest_from = np.minimum.accumulate(np.array(lowest, dtype=np.int64)[::-1])[::-1]
         self._frames = reader.frames()
@@ -64,6 +67,8 @@ class ServerRows:
                 )
             self._deal(rows[:, now], k, stamps, given)
         self._pending = np.concatenate(later, axis=1)
+        if self._to_client is not None:
+            stamps = self._to_client(stamps)
         return dict(zip(SERVER_STAMPS, stamps, strict=True))
 
     def finish(self) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -35,14 +35,20 @@ class Recovery:
     meta: dict[str, Any] = field(repr=False)
 
 
-def write_parquet(client_log: Path | str, out: Path | str, server_log: Path | str | None = None) -> Recovery:
+def write_parquet(
+    client_log: Path | str,
+    out: Path | str,
+    server_log: Path | str | None = None,
+    to_client: Callable[[NDArray[np.int64]], NDArray[np.int64]] | None = None,
+) -> Recovery:
     """Converts a log, and for a round trip the server's, into the Parquet file ``out`` (replaced whole, or
-    not at all). Memory does not grow with the length of the logs.
+    not at all). Memory does not grow with the length of the logs. ``to_client`` makes of the server's
+    stamps what the client's clock would have shown.
 
     Raises RtmeterError if a log cannot be read at all or ``out`` cannot be written.
     """
     reader = LogReader(client_log)
-    server = None if server_log is None else ServerRows(LogReader(server_log))
+    server = None if server_log is None else ServerRows(LogReader(server_log), to_client)
     out = Path(out)
     partial = out.with_name(out.name + ".partial")
     try:
@@ -63,6 +69,18 @@ def write_parquet(client_log: Path | str, out: Path | str, server_log: Path | st
     if server:
         problems += server.finish()
     return Recovery(rows, reader.missing, problems, reader.meta)
+
+
+def exchanges(client_log: Path, server_log: Path) -> Iterator[tuple[NDArray[np.int64], ...]]:
+    """The four stamps of every message that came back, each as its own clock showed it, in chunks:
+    ``sent``, ``server_received``, ``server_sent``, ``received``. Raises RtmeterError for a log that cannot
+    be read."""
+    server = ServerRows(LogReader(server_log))
+    for k, columns in _row_groups(LogReader(client_log)):
+        stamps = columns | server.take(k)
+        four = [stamps[name] for name in ("sent_ns", *SERVER_STAMPS, "received_ns")]
+        known = np.all([stamp != ABSENT for stamp in four], axis=0)
+        yield tuple(stamp[known] for stamp in four)
 
 
 def write_values(values: NDArray[np.int64], column: str, meta: Mapping[str, Any], out: Path) -> None:

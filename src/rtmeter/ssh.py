@@ -1,0 +1,104 @@
+"""Commands on another machine, over the ssh program: keys, known hosts and aliases are as ssh has them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import socket
+import subprocess
+from dataclasses import dataclass
+from typing import IO
+
+from rtmeter.errors import RtmeterError
+
+PROGRAM = "RTMETER_SSH"
+"""Environment variable: the program and its options, if it is not plain ``ssh``."""
+
+_OPTIONS = (
+    "-T",
+    "-oBatchMode=yes",
+    "-oConnectTimeout=10",
+    "-oServerAliveInterval=2",
+    "-oServerAliveCountMax=5",
+)
+_TARGET = re.compile(r"ssh://(?:[\w.+-]+@)?(?P<host>[\w.][\w.-]*|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?/?")
+_CUT_OFF = 255  # ssh's own exit code for what went wrong between the machines
+
+_REMEDIES = (
+    ("host key verification failed", "connect once by hand, compare the key that ssh shows, and accept it"),
+    ("identification has changed", "find out why the host has another key than known_hosts says"),
+    ("permission denied", "let that user log in with a key: ssh-copy-id, or ssh-agent"),
+    ("could not resolve", "check the name, or give its IP address"),
+    ("connection refused", "start sshd there, or give its port: ssh://user@host:port"),
+    ("timed out", "check the network and the address"),
+    ("no route to host", "check the network and the address"),
+)
+
+
+def parse_target(text: str) -> str:
+    """The URL if it is one, else ValueError(message, remedy)."""
+    if not _TARGET.fullmatch(text):
+        raise ValueError("is no host", "write local, or ssh://user@host, with :port if it is not 22")
+    return text.rstrip("/")
+
+
+@dataclass(frozen=True, slots=True)
+class Ssh:
+    """A machine to be reached at ``target`` (ssh://user@host:port), asked for by the option ``field``."""
+
+    target: str
+    field: str
+
+    def command(self, script: str) -> list[str]:
+        """What runs a shell script there, in a login shell, so that its PATH is the user's."""
+        return [*_program(), *_OPTIONS, self.target, f"exec sh -lc {shlex.quote(script)}"]
+
+    def run(
+        self, script: str, given: bytes = b"", limit_s: float = 60, into: IO[bytes] | None = None
+    ) -> bytes:
+        """What the script printed, or nothing if that goes ``into`` a file.
+
+        Raises RtmeterError if it failed, or the machine cannot be reached.
+        """
+        try:
+            done = subprocess.run(
+                self.command(script),
+                input=given,
+                stdout=into or subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                timeout=limit_s,
+                check=False,
+            )
+        except FileNotFoundError as error:
+            raise self.error(f"needs the program {error.filename}", "install openssh-client") from None
+        except subprocess.TimeoutExpired:
+            raise self.error(f"did not answer within {limit_s:.0f} s", "check the network") from None
+        if done.returncode != 0:
+            raise self.failed(done.stderr.decode(errors="replace"), done.returncode)
+        return done.stdout or b""
+
+    def failed(self, said: str, code: int) -> RtmeterError:
+        """The error that ssh, or what it ran, ended with."""
+        lines = [line.strip() for line in said.splitlines() if line.strip()] or [f"exit code {code}"]
+        if code != _CUT_OFF:
+            return self.error(f"says: {lines[-1]}", "see to it there")
+        remedy = next((remedy for sign, remedy in _REMEDIES if sign in said.lower()), "see what ssh says")
+        return self.error(f"cannot be reached: {lines[-1]}", remedy)
+
+    def error(self, message: str, remedy: str) -> RtmeterError:
+        """An error that names the machine."""
+        return RtmeterError(message, field=self.field, value=self.target, remedy=remedy)
+
+    def address(self) -> str:
+        """The IP address that ssh would connect to. Raises RtmeterError for a name that is none."""
+        asked = subprocess.run([*_program(), "-G", self.target], capture_output=True, text=True, check=False)
+        names = [line.split()[1] for line in asked.stdout.splitlines() if line.startswith("hostname ")]
+        try:
+            return str(socket.getaddrinfo(names[0], None, type=socket.SOCK_DGRAM)[0][4][0])
+        except (OSError, IndexError):
+            raise self.error("has no address", "give its IP address") from None
+
+
+def _program() -> list[str]:
+    return shlex.split(os.environ.get(PROGRAM, "ssh"))
