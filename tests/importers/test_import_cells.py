@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from examples import cyclictest, hist2020, rttest
 from imported import DATA
 
 from rtmeter import store
 from rtmeter.cli import invoke
 from rtmeter.statistics.order import QUANTILES, quantile_index
+from tool_files import cyclictest, hist2020, rttest
 
 
 @pytest.fixture

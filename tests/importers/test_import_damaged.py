@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from examples import CSV, TIMERLAT, cyclictest, hist2020, jitterdebugger, log2014, rttest
 from imported import DATA, refused
 
 from rtmeter.errors import RtmeterError
 from rtmeter.importers import FORMATS, read
+from tool_files import CSV, TIMERLAT, cyclictest, hist2020, jitterdebugger, log2014, rttest
 
 PERFORMANCE = {
     "perf_test_version": "2.1",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 
-from examples import jitterdebugger
 from imported import refused
 
 from rtmeter.importers import read
 from rtmeter.statistics.histogram import Counted
+from tool_files import jitterdebugger
 
 
 def test_jitterdebugger(write) -> None:

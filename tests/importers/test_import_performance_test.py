@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from examples import CSV
 from imported import refused
 
 from rtmeter.importers import read
 from rtmeter.statistics.histogram import Counted
+from tool_files import CSV
 
 
 def test_performance_test_csv(write) -> None:

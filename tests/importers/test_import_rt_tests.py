@@ -6,11 +6,11 @@ import json
 
 import numpy as np
 import pytest
-from examples import cyclictest
 from imported import DATA, refused
 
 from rtmeter.importers import read
 from rtmeter.statistics.histogram import Counted
+from tool_files import cyclictest
 
 
 def test_cyclictest_json() -> None:

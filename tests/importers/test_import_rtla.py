@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from examples import TIMERLAT
 from imported import refused
 
 from rtmeter.importers import read
+from tool_files import TIMERLAT
 
 
 def test_rtla_timerlat(write) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from examples import rttest
 from imported import refused
 
 from rtmeter.importers import read
+from tool_files import rttest
 
 
 def test_rttest_is_signed_and_in_order(write) -> None:

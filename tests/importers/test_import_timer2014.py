@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from examples import log2014
 from imported import refused
 
 from rtmeter.importers import read
+from tool_files import log2014
 
 
 def test_the_2014_log(write) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from examples import hist2020
 from imported import refused
 
 from rtmeter.importers import read
+from tool_files import hist2020
 
 
 def test_the_2020_histogram(write) -> None:

@@ -34,6 +34,8 @@ def _of_misses(verdict: Mapping[str, Any]) -> Words:
     index = support["extremal_index"]
     theta = "not known: too few exceedances" if index is None else f"{index:.2f}"
     effect = f"extremal index {theta}, design effect {support['design_effect']:.1f}"
+    if support["clusters"] is None:
+        effect = "taken as independent: their order is not known"
     yield "releases", f"n {verdict['n']:,}, effective n {support['effective_n']:,.0f} ({effect})"
     if support["upper"] is None:
         yield "miss ratio", "no bound: see what refuses it below"
