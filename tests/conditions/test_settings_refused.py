@@ -137,6 +137,18 @@ def test_of_all_interrupts_those_that_refuse_are_doubted(tmp_path: Path) -> None
     assert failure is not None and failure.field == "conditions.irq_affinity.*"
 
 
+def test_a_share_of_normal_tasks_that_cannot_be_taken_is_doubted(tmp_path: Path) -> None:
+    kernel = planted(tmp_path / "root")
+    shutil.rmtree(kernel.at("/sys/kernel/debug"))
+    asked = SystemSettings.model_validate({"rt_throttling": "off"})
+    for release, doubted in (("6.11.2-rt", False), ("6.12.0", True), ("7.0.1", True)):
+        kernel.plant("/proc/sys/kernel/osrelease", release)
+        with Settings(asked, kernel) as standing:
+            assert kernel.read(RT_RUNTIME) == "-1"
+        assert [doubt.type for doubt in standing.doubts()] == ["setting_refused"] * doubted
+        assert "debugfs" in "".join(doubt.hint for doubt in standing.doubts()) or not doubted
+
+
 def test_a_partition_that_the_kernel_calls_invalid_is_an_error(tmp_path: Path) -> None:
     file = f"{V2}/rtmeter/cpuset.cpus.partition"
     kernel = planted(tmp_path / "root", version=2, deaf={file})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from rtmeter.conditions.change import Change, refuse
@@ -33,13 +34,24 @@ def governor(name: str, root: Root) -> Iterator[Change]:
 
 
 def rt_throttling(runtime: str, root: Root) -> Iterator[Change]:
-    """``off`` also turns off the servers that, since Linux 6.12, give normal tasks a share."""
+    """``off`` also turns off the servers that, since Linux 6.12, give normal tasks a share of their own;
+    where they cannot be reached, that is a doubt."""
     value = "-1" if runtime == "off" else str(parse_duration_ns(runtime) // 1000)
     remedy = "it may not exceed /proc/sys/kernel/sched_rt_period_us, nor go below what cgroups were given"
     yield Change("rt_throttling", File(_RT_RUNTIME), value, remedy)
     if runtime == "off":
-        for file in root.glob(_FAIR_SERVERS):
-            yield Change("rt_throttling", File(file), "0", "mount debugfs at /sys/kernel/debug, writable")
+        some = [_FAIR_SERVERS.replace("[0-9]*", "0")] if _release(root) >= (6, 12) else []
+        remedy = (
+            "mount -t debugfs none /sys/kernel/debug, unless the kernel is locked down; as it is, normal tasks "
+            "that wait for a CPU get 50 ms of each second before real-time ones"
+        )
+        for file in root.glob(_FAIR_SERVERS) or some:
+            yield Change("rt_throttling", File(file), "0", remedy, optional=True)
+
+
+def _release(root: Root) -> tuple[int, ...]:
+    numbers = re.match(r"(\d+)\.(\d+)", root.read("/proc/sys/kernel/osrelease") or "")
+    return tuple(map(int, numbers.groups())) if numbers else ()
 
 
 def timer_migration(wanted: bool, root: Root) -> Iterator[Change]:

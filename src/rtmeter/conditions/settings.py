@@ -137,7 +137,10 @@ class Settings:
             remedy = f"remove it, with what is in it: rmdir {root.at(resource.name)}"
             raise change.error(f"there is a group {resource.name} already", remedy)
         if old is None and not is_group:
-            raise change.missing()
+            if not change.optional:
+                raise change.missing()
+            self._refused.append(change.missing())
+            return
         if not resource.same(old, change.value):
             if not change.covered:
                 self._entries.append(self._journal.intend(change.setting, resource, old, change.value))
