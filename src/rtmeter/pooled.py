@@ -28,7 +28,9 @@ class Pool:
     words: str
 
 
-def judge_pooled(cells: Sequence[Stored], requirement: Requirement, margin: float) -> Pool:
+def judge_pooled(
+    cells: Sequence[Stored], requirement: Requirement, margin: float, read: store.Read = store.chunks
+) -> Pool:
     """Judges repeats (two at least) as one run if their quantiles differ by less than ``margin``, a share.
 
     All of them are read into memory. What refuses a bound of one run refuses that of all.
@@ -40,7 +42,7 @@ def judge_pooled(cells: Sequence[Stored], requirement: Requirement, margin: floa
             return Pool(None, f"not pooled: {cell.record['id']} has no single samples")
         if unlike := differences(cells[0].record, cell.record):
             return Pool(None, f"not pooled: {unlike[0].name} differs")
-    whole, parts = _joined(cells)
+    whole, parts = _joined(cells, read)
     found = pooling([part.values for part in parts], margin, requirement.confidence)
     words = f"{len(cells)} runs, {_words(found, cells)}"
     if found.outcome != "equivalent":
@@ -55,11 +57,11 @@ def judge_pooled(cells: Sequence[Stored], requirement: Requirement, margin: floa
     return Pool(replace(verdict, reason=f"pooled from {words}: {verdict.reason}"), f"pooled: {words}")
 
 
-def _joined(cells: Sequence[Stored]) -> tuple[JudgedRun, list[JudgedRun]]:
+def _joined(cells: Sequence[Stored], read: store.Read) -> tuple[JudgedRun, list[JudgedRun]]:
     """The runs one after the other, and each of them as a part of that."""
     values, skipped, delays, ends = Values(), [], Values(), [0]
     for cell in cells:
-        run = judged_run(store.statistics_meta(cell.record), store.chunks(cell.folder))
+        run = judged_run(store.statistics_meta(cell.record), read(cell.folder))
         values.append(run.values)
         skipped.append(np.zeros(len(run.values), np.bool_) if run.skipped is None else run.skipped)
         if run.delay_ns is not None:

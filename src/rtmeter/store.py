@@ -232,6 +232,10 @@ def chunks(folder: Path) -> Callable[[], Iterator[Columns]]:
     return lambda: samples.chunks(*columns)
 
 
+Read = Callable[[Path], Callable[[], Iterator[Columns]]]
+"""``chunks``, or one that tells how far it is."""
+
+
 def connect(path: Path, data: str = SAMPLES) -> duckdb.DuckDBPyConnection:
     """A DuckDB connection with the view ``samples``: every sample under the path, read where it lies.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import pty
 import subprocess
@@ -12,10 +13,13 @@ from typing import Any
 
 import pytest
 
+from rtmeter import cli
+from rtmeter.cli import exit_codes
 from rtmeter.cli.progress import Progress, progress_for
 from rtmeter.config import CellOptions
 from rtmeter.matrix import cell_from
 from rtmeter.model import Cell
+from wakeups import draw, write_wakeups
 
 SRC = Path(__file__).resolve().parent.parent.parent / "src"
 
@@ -111,3 +115,19 @@ def test_a_terminal_shows_a_bar_and_the_results_stay_apart(tmp_path: Path, fake_
     assert "[1/1] wakeup-fake" in shown
     assert "\x1b[" in shown
     assert done.stdout.startswith(b"{")
+
+
+def test_reading_for_long_says_how_far_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_wakeups(tmp_path / "day", draw(1, 1000))
+    verdict = ["verdict", str(tmp_path / "day"), "--deadline", "10ms"]
+    assert cli.invoke(verdict) == exit_codes.PASS
+    soon = capsys.readouterr()
+    assert soon.err == ""
+    now = itertools.count(100.0, 3.0)
+    monkeypatch.setattr(time, "monotonic", lambda: next(now))
+    assert cli.invoke(verdict) == exit_codes.PASS
+    late = capsys.readouterr()
+    assert late.err == "day: 1,000 releases read, 100%\n"
+    assert late.out == soon.out

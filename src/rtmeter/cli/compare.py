@@ -53,6 +53,7 @@ def command(
     from rtmeter.cli.comparisons import code_of, only_words, show
     from rtmeter.cli.junit import write_junit
     from rtmeter.cli.output import print_json
+    from rtmeter.cli.reading import reading
     from rtmeter.cli.required import asked_of
     from rtmeter.comparison.compared import compare_cells
     from rtmeter.comparison.pairs import pair_up
@@ -67,7 +68,8 @@ def command(
     asked = replace(asked, confidence=1 - (1 - asked.confidence) / len(pairings))
     compared = []
     for pairing in pairings:
-        compared.append(compare_cells(pairing, asked))
+        with reading() as read:
+            compared.append(compare_cells(pairing, asked, read))
         if not as_json:
             show(compared[-1])
     if as_json:

@@ -33,12 +33,15 @@ def command(
     from rtmeter.cli.comparisons import as_json as to_json
     from rtmeter.cli.comparisons import show_layers
     from rtmeter.cli.output import print_json
+    from rtmeter.cli.reading import reading
     from rtmeter.cli.required import asked_of
     from rtmeter.comparison.layers import layers
     from rtmeter.errors import RtmeterError
     from rtmeter.repeats import by_name, find_stored
 
-    found, without = layers(by_name(find_stored(path)), floor, asked_of([], None, confidence, force))
+    asked = asked_of([], None, confidence, force)
+    with reading() as read:
+        found, without = layers(by_name(find_stored(path)), floor, asked, read)
     if not found:
         message = "has no other cell of the same measurement and settings above it"
         raise RtmeterError(message, field="--floor", value=floor, remedy="name a cell as floor of all")

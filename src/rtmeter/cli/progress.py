@@ -64,16 +64,23 @@ class Progress:
 
 @contextmanager
 def progress_for(cells: Sequence[Cell]) -> Iterator[Progress]:
-    """Shows progress while the block runs."""
+    """Shows progress of cells that are measured while the block runs."""
+    with showing() as show:
+        yield Progress(cells, show)
+
+
+@contextmanager
+def showing() -> Iterator[Show]:
+    """What shows progress while the block runs."""
     if not sys.stderr.isatty():
-        yield Progress(cells, _Lines())
+        yield _Lines()
         return
     from rich.live import Live
     from rich.progress_bar import ProgressBar
     from rich.table import Table
 
     screen = console(stderr=True)
-    with Live(console=screen, transient=True, refresh_per_second=4) as live:
+    with Live(console=screen, transient=True, refresh_per_second=4, redirect_stdout=False) as live:
 
         def show(words: str, share: float, moment: Moment) -> None:
             if moment == "end":
@@ -84,7 +91,7 @@ def progress_for(cells: Sequence[Cell]) -> Iterator[Progress]:
             row.add_row(ProgressBar(total=1.0, completed=share, width=24), words)
             live.update(row)
 
-        yield Progress(cells, show)
+        yield show
 
 
 class _Lines:

@@ -77,13 +77,17 @@ def command(
 
 
 def _each(cells: Sequence[Stored], asked: Requirement | None) -> Iterator[dict[str, Any]]:
+    from rtmeter.cli.reading import reading
     from rtmeter.record import judge_cell
 
     for cell in cells:
-        yield _about(cell) | asdict(judge_cell(cell.record, cell.folder, asked or _own(cell)))
+        with reading() as read:
+            verdict = judge_cell(cell.record, cell.folder, asked or _own(cell), read)
+        yield _about(cell) | asdict(verdict)
 
 
 def _pooled(cells: Sequence[Stored], asked: Requirement | None, margin: float) -> Iterator[dict[str, Any]]:
+    from rtmeter.cli.reading import reading
     from rtmeter.pooled import judge_pooled
     from rtmeter.repeats import by_name
 
@@ -92,7 +96,8 @@ def _pooled(cells: Sequence[Stored], asked: Requirement | None, margin: float) -
         if len(runs) < 2:
             yield from _each(runs, asked)
             continue
-        pool = judge_pooled(runs, asked or _own(runs[0]), margin)
+        with reading() as read:
+            pool = judge_pooled(runs, asked or _own(runs[0]), margin, read)
         if pool.verdict is None:
             yield from (found | {"pooled": pool.words} for found in _each(runs, asked))
             continue

@@ -55,7 +55,7 @@ class Compared:
         return "error" if self.found is None else self.found.outcome
 
 
-def compare_cells(pairing: Pairing, asked: Asked) -> Compared:
+def compare_cells(pairing: Pairing, asked: Asked, read: store.Read = store.chunks) -> Compared:
     """Compares the pairs of two cells. Raises RtmeterError if a gate asks for what they have not."""
     differs = _differences(pairing)
     doubts = list(_doubts(pairing, differs))
@@ -75,7 +75,7 @@ def compare_cells(pairing: Pairing, asked: Asked) -> Compared:
     percents = list(dict.fromkeys((*COMPARED, *(gate.percent for gate in asked.gates if gate.percent))))
     pairs = []
     for a, b in pairing.pairs:
-        first, second = (estimates_of(cell, deadline, asked.confidence, percents) for cell in (a, b))
+        first, second = (_estimates(cell, deadline, asked.confidence, percents, read) for cell in (a, b))
         pairs.append((first, second))
     quantity = judged_quantity(store.statistics_meta(pairing.pairs[0][0].record)).name
     found = compare.compare(pairs)
@@ -83,14 +83,14 @@ def compare_cells(pairing: Pairing, asked: Asked) -> Compared:
     return Compared(pairing, quantity, deadline, found, gates, differs, tuple(doubts))
 
 
-def estimates_of(
-    cell: Stored, deadline_ns: int | None, confidence: float, percents: Sequence[str]
+def _estimates(
+    cell: Stored, deadline_ns: int | None, confidence: float, percents: Sequence[str], read: store.Read
 ) -> compare.Estimates:
     """The estimates of a cell's judged quantity, from its samples or from what it has in their place."""
     counted = store.load_counted(cell.folder)
     if counted is not None:
         return estimates_counted(counted, deadline_ns, confidence, percents)
-    run = judged_run(store.statistics_meta(cell.record), store.chunks(cell.folder))
+    run = judged_run(store.statistics_meta(cell.record), read(cell.folder))
     missed = run.skipped if run.skips_miss else None
     return compare.estimates(run.values, deadline_ns, confidence, percents, missed)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from rtmeter import store
 from rtmeter.comparison.compared import Asked, Compared, compare_cells
 from rtmeter.comparison.environment import differences
 from rtmeter.comparison.pairs import Repeats, pairing
@@ -14,7 +15,9 @@ _OWN = {"options", "server_options", "drive", "before", "apply", "child_threads"
 """Settings in which a middleware may differ from its floor."""
 
 
-def layers(cells: Mapping[str, Repeats], floor: str, asked: Asked) -> tuple[list[Compared], list[str]]:
+def layers(
+    cells: Mapping[str, Repeats], floor: str, asked: Asked, read: store.Read = store.chunks
+) -> tuple[list[Compared], list[str]]:
     """Every cell against the cell that is its floor, and the cells that have none.
 
     ``floor``: an adapter, whose cell of the same measurement and settings is the floor of each; or the
@@ -38,7 +41,7 @@ def layers(cells: Mapping[str, Repeats], floor: str, asked: Asked) -> tuple[list
         if chosen is None:
             without.append(name)
         else:
-            found.append(compare_cells(pairing(chosen, cells[chosen], name, repeats), asked))
+            found.append(compare_cells(pairing(chosen, cells[chosen], name, repeats), asked, read))
     return found, without
 
 

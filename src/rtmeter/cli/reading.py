@@ -1,0 +1,39 @@
+"""Progress of commands that read what is stored."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rtmeter import store
+from rtmeter.cli.progress import Show, showing
+from rtmeter.statistics.quantities import Columns
+
+_SILENT_S = 2.0
+"""What is read in less time than this is not worth a word."""
+
+
+@contextmanager
+def reading() -> Iterator[store.Read]:
+    """A ``store.chunks`` that says how far it is, if it takes long."""
+    with showing() as show:
+        yield lambda folder: _watched(folder, show)
+
+
+def _watched(folder: Path, show: Show) -> Callable[[], Iterator[Columns]]:
+    chunks = store.chunks(folder)
+    config = store.load_cell(folder)["config"]
+    total = max(1, int(config.get("samples") or 0) + int(config.get("warm_up") or 0))
+
+    def again() -> Iterator[Columns]:
+        began, rows = time.monotonic(), 0
+        for chunk in chunks():
+            yield chunk
+            rows += len(chunk["k"])
+            if time.monotonic() - began > _SILENT_S:
+                share = min(1.0, rows / total)
+                show(f"{folder.name}: {rows:,} releases read, {share:.0%}", share, "during")
+
+    return again
