@@ -1,0 +1,78 @@
+"""What the tests of the DDS adapters share."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from probe_runs import SERVED, Columns, Config, Probe, counts, read
+
+from rtmeter.probes import find_probes
+
+MS = 1_000_000
+SECOND = 1_000 * MS
+ADAPTERS = ("cyclonedds", "fastdds")
+
+built = {
+    name: pytest.mark.skipif(name not in find_probes(), reason=f"the adapter {name} is not built here")
+    for name in ADAPTERS
+}
+each_adapter = pytest.mark.parametrize("adapter", [pytest.param(n, marks=built[n]) for n in ADAPTERS])
+
+CYCLE: Config = {"measurement": "cycle", "loss_timeout_ns": 20 * SECOND}
+
+
+def pairs(*chosen: tuple[str, str]) -> Any:
+    """Parametrizes client and server by implementation."""
+    return pytest.mark.parametrize(
+        ("client_adapter", "server_adapter"),
+        [pytest.param(c, s, marks=[built[c], built[s]]) for c, s in chosen],
+    )
+
+
+def settled(client: Probe, server: Probe) -> dict[str, int]:
+    """Ends a round trip; every release is accounted for, and the server heard what was answered."""
+    assert client.end() == 0, client.events
+    assert server.end() == 0, server.events
+    reader, columns = read(client.log)
+    found = counts(columns)
+    assert found["released"] == found["served"] + found["lost"] + found["skipped"]
+    assert found["served"] > 0
+    counters = reader.meta["counters"]
+    assert counters["corrupted"] == counters["duplicate"] == counters["refused_calls"] == 0
+    _, heard = read(server.log)
+    answered = np.flatnonzero((columns["status"] & 15) == SERVED)
+    where = np.searchsorted(heard["sequence"], answered)
+    assert np.array_equal(heard["sequence"][where], answered)
+    assert np.all(heard["server_received_ns"][where] >= columns["sent_ns"][answered])
+    assert np.all(columns["received_ns"][answered] >= heard["server_sent_ns"][where])
+    return found
+
+
+def threads_of(meta: dict[str, Any], role: str = "middleware") -> dict[int, dict[str, Any]]:
+    return {thread["tid"]: thread for thread in meta["threads"] if thread["role"] == role}
+
+
+def threads_in_proc(pid: int) -> dict[int, tuple[str, int, int]]:
+    """Every thread as /proc has it: name, policy, real-time priority."""
+    found = {}
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        tid = int(task.name)
+        parameters = os.sched_getparam(tid)
+        found[tid] = (
+            (task / "comm").read_text().rstrip("\n"),
+            os.sched_getscheduler(tid),
+            parameters.sched_priority,
+        )
+    return found
+
+
+def in_order(columns: Columns) -> bool:
+    """Whether each stamp of a cycle comes no earlier than the one before it."""
+    order = ("release", "start", "request_sent", "request_received", "response_sent", "response_received")
+    stamps = [columns[f"{name}_ns"] for name in order]
+    return all(bool(np.all(later >= earlier)) for earlier, later in itertools.pairwise(stamps))

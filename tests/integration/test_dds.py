@@ -1,0 +1,155 @@
+"""What every DDS adapter does alike, over the real middleware; and each answers the other.
+
+Nothing here depends on how fast the machine is: counts, identities and settings read back.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from dds_runs import (
+    CYCLE,
+    MS,
+    SECOND,
+    built,
+    each_adapter,
+    in_order,
+    pairs,
+    settled,
+    threads_in_proc,
+    threads_of,
+)
+from probe_runs import SAMPLES, Config, client_and_server, counts, measure, needs_fifo, probe, read, refusal
+
+POLICIES = {"other": os.SCHED_OTHER, "fifo": os.SCHED_FIFO, "rr": os.SCHED_RR}
+
+
+@each_adapter
+@pytest.mark.parametrize(
+    ("receive", "drive", "in_flight"),
+    [
+        ("waitset", "spin", "one"),
+        ("waitset", "poll", "one"),
+        ("waitset", "spin", "open"),
+        ("listener", "spin", "one"),
+        ("listener", "spin", "open"),
+    ],
+)
+def test_round_trip_accounts_for_every_release(
+    tmp_path: Path, adapter: str, receive: str, drive: str, in_flight: str
+) -> None:
+    config = {"adapter": adapter, "options": {"receive": receive}, "drive": drive, "in_flight": in_flight}
+    config |= {"period_ns": 2 * MS, "loss_timeout_ns": SECOND}  # keep last 1: replies may replace each other
+    with client_and_server(tmp_path, config) as (client, server):
+        assert settled(client, server)["released"] == SAMPLES
+    described = read(client.log)[0].meta["adapter"]
+    assert described["receive"] == receive
+    assert described["transport"] == "udp"
+
+
+@pairs(("cyclonedds", "fastdds"), ("fastdds", "cyclonedds"))
+@pytest.mark.parametrize("reliability", ["best_effort", "reliable"])
+def test_each_answers_the_other(
+    tmp_path: Path, client_adapter: str, server_adapter: str, reliability: str
+) -> None:
+    config: Config = {"adapter": client_adapter, "reliability": reliability, "period_ns": 2 * MS}
+    with client_and_server(tmp_path, config, {"adapter": server_adapter}) as (client, server):
+        settled(client, server)
+    assert [read(end.log)[0].meta["adapter"]["name"] for end in (client, server)] == [
+        client_adapter,
+        server_adapter,
+    ]
+
+
+@each_adapter
+def test_quality_of_service_is_read_back(tmp_path: Path, adapter: str) -> None:
+    config = {"adapter": adapter, "reliability": "reliable", "history_depth": 5}
+    reader, _ = measure(tmp_path, CYCLE | config)
+    qos = reader.meta["adapter"]["qos"]
+    wanted = {"reliability": "reliable", "history": "keep_last", "depth": "5", "durability": "volatile"}
+    assert {policy: qos[policy] for policy in wanted} == wanted
+
+
+@each_adapter
+@pytest.mark.parametrize(("receive", "drive"), [("waitset", None), ("waitset", "poll"), ("listener", None)])
+def test_cycle_of_two_components(tmp_path: Path, adapter: str, receive: str, drive: str | None) -> None:
+    config = {"adapter": adapter, "drive": drive, "options": {"receive": receive}}
+    _, columns = measure(tmp_path, CYCLE | config)
+    assert counts(columns)["served"] == SAMPLES
+    assert in_order(columns)
+
+
+@each_adapter
+@pytest.mark.parametrize("payload_bytes", [8, 1_024, 131_072])
+def test_payloads_travel_whole(tmp_path: Path, adapter: str, payload_bytes: int) -> None:
+    config = {"adapter": adapter, "payload_bytes": payload_bytes, "period_ns": 10 * MS, "samples": 20}
+    with client_and_server(tmp_path, config) as (client, server):
+        settled(client, server)
+
+
+@each_adapter
+@pytest.mark.parametrize("before", ["none", "init", "init_and_node"])
+def test_wakeup_after_what_the_middleware_does_beforehand(tmp_path: Path, adapter: str, before: str) -> None:
+    reader, columns = measure(tmp_path, {"measurement": "wakeup", "before": before, "adapter": adapter})
+    assert counts(columns)["served"] == SAMPLES
+    brings_threads = {"none": (), "init": ("cyclonedds",), "init_and_node": ("cyclonedds", "fastdds")}
+    assert bool(threads_of(reader.meta)) == (adapter in brings_threads[before])
+
+
+@each_adapter
+def test_the_audit_lists_the_threads_that_proc_lists(tmp_path: Path, adapter: str) -> None:
+    config = {"adapter": adapter, "measurement": "wakeup", "before": "init_and_node"}
+    with probe(tmp_path, config | {"period_ns": 3_600 * SECOND, "samples": 1}) as one:
+        audit = {t["tid"]: t for t in one.until("ready")["threads"]}
+        seen = threads_in_proc(one.process.pid)
+    found = {tid: (t["name"], POLICIES[t["policy"]], t["priority"]) for tid, t in audit.items()}
+    assert found == seen
+
+
+@needs_fifo
+@each_adapter
+def test_all_threads_take_the_priority_asked_for(tmp_path: Path, adapter: str) -> None:
+    config = {"adapter": adapter, "options": {"threads": "fifo:20"}}
+    with client_and_server(tmp_path, config | {"period_ns": 2 * MS}) as (client, server):
+        settled(client, server)
+    for end in (client, server):
+        meta = read(end.log)[0].meta
+        threads = threads_of(meta)
+        assert {(t["policy"], t["priority"]) for t in threads.values()} == {("fifo", 20)}
+        told = meta["adapter"]["threads"]
+        for tid, thread in threads.items():
+            label = f"{thread['name']} ({tid})"
+            assert (label in told["set_by_middleware"]) != (label in told["set_by_system"])
+
+
+@each_adapter
+@pytest.mark.parametrize(
+    ("options", "more", "field"),
+    [
+        ({"transport": "pigeon"}, {}, "option transport"),
+        ({"interface": "nope0"}, {}, "option interface"),
+        ({"domain": "233"}, {}, "option domain"),
+        ({"domain": "-1"}, {}, "option domain"),
+        ({"threads": "fifo:100"}, {}, "option threads"),
+        ({"threads": "nobody=fifo:5"}, {}, "option threads"),
+        ({"receive": "listener"}, {"drive": "poll"}, "drive"),
+        ({"loan": "yes"}, {"payload_bytes": (4 << 20) + 1}, "payload_bytes"),
+        ({"colour": "red"}, {}, "option colour"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(
+    tmp_path: Path, adapter: str, options: Config, more: Config, field: str
+) -> None:
+    error = refusal(tmp_path, CYCLE | {"adapter": adapter, "options": options} | more)
+    assert error["field"] == field
+    assert error["message"]
+    assert error["remedy"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may do everything")
+@built["cyclonedds"]
+def test_a_priority_that_may_not_be_is_an_error(tmp_path: Path) -> None:
+    error = refusal(tmp_path, CYCLE | {"adapter": "cyclonedds", "options": {"threads": "fifo:99"}})
+    assert error["field"] == "option threads"

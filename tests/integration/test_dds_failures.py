@@ -1,0 +1,158 @@
+"""What goes wrong between DDS ends: nobody there, no match, too large, cut off, silent."""
+
+from __future__ import annotations
+
+import os
+import signal
+import uuid
+from pathlib import Path
+
+import pytest
+from dds_runs import MS, SECOND, each_adapter, pairs, settled
+from namespaces import ip, two_namespaces
+from probe_runs import LONG, Config, Probe, client_and_server, counts, probe, read, refusal
+
+ALONE: Config = {"measurement": "roundtrip", "loss_timeout_ns": LONG, "connect_timeout_ns": SECOND}
+
+
+def no_answer(folder: Path, config: Config, server_changes: Config) -> dict[str, str]:
+    """The error of a client that runs beside a server which does not answer it."""
+    with client_and_server(folder, config | {"connect_timeout_ns": SECOND}, server_changes) as (client, _):
+        assert client.end() == 1
+    return next(event for event in client.events if event["event"] == "error")
+
+
+@each_adapter
+def test_a_server_that_is_not_there_is_told_with_what_was_looked_for(tmp_path: Path, adapter: str) -> None:
+    session = f"test-{uuid.uuid4()}"
+    config = {"adapter": adapter, "role": "client", "session": session, "options": {"domain": "77"}}
+    error = refusal(tmp_path, ALONE | config)
+    assert (error["field"], error["value"]) == ("server", session)
+    for part in ("within 1000 ms", "domain 77", "udp on lo", "found 0 other participants", "ping", "pong"):
+        assert part in error["message"], error
+    assert error["remedy"]
+
+
+@each_adapter
+def test_a_server_in_another_domain_is_not_found(tmp_path: Path, adapter: str) -> None:
+    error = no_answer(
+        tmp_path, {"adapter": adapter, "options": {"domain": "78"}}, {"options": {"domain": "79"}}
+    )
+    assert error["field"] == "server"
+    assert "found 0 other participants" in error["message"]
+
+
+@pairs(
+    ("cyclonedds", "cyclonedds"),
+    ("fastdds", "fastdds"),
+    ("cyclonedds", "fastdds"),
+    ("fastdds", "cyclonedds"),
+)
+@pytest.mark.parametrize(
+    ("client", "server", "at"),
+    [("reliable", "best_effort", "reader of pong"), ("best_effort", "reliable", "writer of ping")],
+)
+def test_a_policy_that_does_not_match_is_named(
+    tmp_path: Path, client_adapter: str, server_adapter: str, client: str, server: str, at: str
+) -> None:
+    config = {"adapter": client_adapter, "reliability": client}
+    error = no_answer(tmp_path, config, {"adapter": server_adapter, "reliability": server})
+    assert error["field"] == "incompatible_qos"
+    assert error["value"] == f"reliability ({at})"
+    assert error["remedy"]
+
+
+@each_adapter
+def test_a_payload_that_no_socket_can_hold_is_told(tmp_path: Path, adapter: str) -> None:
+    limit = int(Path("/proc/sys/net/core/rmem_max").read_text())
+    payload = max(16 << 20, 4 * limit)
+    if payload > 128 << 20:
+        pytest.skip(f"sockets may hold {limit} bytes here")
+    error = no_answer(tmp_path, {"adapter": adapter, "payload_bytes": payload}, {})
+    assert error["field"] == "server"
+    assert f"a payload of {payload} bytes" in error["message"]
+    assert f"net.core.rmem_max = {limit}" in error["message"]
+
+
+@pairs(("cyclonedds", "cyclonedds"), ("fastdds", "fastdds"), ("cyclonedds", "fastdds"))
+def test_two_runs_at_once_do_not_hear_each_other(
+    tmp_path: Path, client_adapter: str, server_adapter: str
+) -> None:
+    """Even in one domain: a reply to another run's ping would be a duplicate or out of range."""
+    config: Config = {"options": {"domain": "80"}, "period_ns": 4 * MS}
+    folders = [tmp_path / "first", tmp_path / "second"]
+    for folder in folders:
+        folder.mkdir()
+    first = config | {"adapter": client_adapter, "samples": 100}
+    second = config | {"adapter": server_adapter, "samples": 50}
+    with client_and_server(folders[0], first) as one, client_and_server(folders[1], second) as other:
+        assert settled(*one)["released"] == 100
+        assert settled(*other)["released"] == 50
+    assert read(other[1].log)[1]["sequence"].max() < 100  # 50, and the warm-up
+
+
+def interrupted_with_losses(client: Probe, server: Probe) -> None:
+    """A client that is ended by SIGTERM after some replies were lost; its accounts are whole."""
+    client.process.send_signal(signal.SIGTERM)
+    assert client.end() == 4
+    found = counts(read(client.log)[1])
+    assert found["lost"] > 0
+    assert found["released"] == found["served"] + found["lost"] + found["skipped"] + found["in_flight"]
+
+
+@each_adapter
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
+def test_replies_that_never_come_are_lost_and_nothing_else(
+    tmp_path: Path, adapter: str, how: signal.Signals
+) -> None:
+    config = {"adapter": adapter, "samples": 1_000_000, "loss_timeout_ns": 20 * MS, "period_ns": 5 * MS}
+    with client_and_server(tmp_path, config) as (client, server):
+        assert client.until("ready")["event"] == "ready"
+        os.kill(server.process.pid, how)
+        while client.until("progress")["lost"] == 0:
+            pass
+        interrupted_with_losses(client, server)
+
+
+@pairs(("cyclonedds", "fastdds"), ("fastdds", "cyclonedds"))
+def test_a_link_that_goes_and_comes_back(tmp_path: Path, client_adapter: str, server_adapter: str) -> None:
+    """Two hosts in miniature; their link has no multicast, so each is told where the other is."""
+    with two_namespaces() as pair:
+        ip("-n", pair.left, "link", "set", pair.left_device, "multicast", "off")
+        ip("-n", pair.right, "link", "set", pair.right_device, "multicast", "off")
+        left = {"interface": pair.left_device, "peers": pair.right_address}
+        right = {"interface": pair.right_device, "peers": pair.left_address}
+        config = {"adapter": client_adapter, "namespace": pair.left, "options": left}
+        config |= {"samples": 1_000_000, "loss_timeout_ns": 20 * MS, "period_ns": 5 * MS}
+        changes = {"adapter": server_adapter, "namespace": pair.right, "options": right}
+        with client_and_server(tmp_path, config, changes) as (client, server):
+            assert client.until("ready")["event"] == "ready"
+            ip("-n", pair.left, "link", "set", pair.left_device, "down")
+            while client.until("progress")["lost"] == 0:
+                pass
+            ip("-n", pair.left, "link", "set", pair.left_device, "up")
+            lost = [client.until("progress")["lost"] for _ in range(8)]
+            while lost[-1] > lost[-2] and len(lost) < 200:  # a quarter of a second each
+                lost.append(client.until("progress")["lost"])
+            assert lost[-1] == lost[-2], "it never came back"
+            interrupted_with_losses(client, server)
+
+
+@each_adapter
+def test_an_interface_without_multicast_serves_one_host(tmp_path: Path, adapter: str) -> None:
+    with two_namespaces() as pair:
+        ip("-n", pair.left, "link", "set", pair.left_device, "multicast", "off")
+        config = {"adapter": adapter, "namespace": pair.left, "options": {"interface": pair.left_device}}
+        with client_and_server(tmp_path, config | {"period_ns": 2 * MS}) as (client, server):
+            settled(client, server)
+    assert pair.left_address in read(client.log)[0].meta["adapter"]["interface"]
+
+
+@each_adapter
+def test_a_client_that_waits_for_its_server_can_be_ended(tmp_path: Path, adapter: str) -> None:
+    config = {"adapter": adapter, "role": "client", "samples": 10, "session": f"test-{uuid.uuid4()}"}
+    with probe(tmp_path, ALONE | config | {"connect_timeout_ns": 600 * SECOND}) as one:
+        while len(list(Path(f"/proc/{one.process.pid}/task").iterdir())) < 4:  # the middleware's came
+            pass
+        one.process.send_signal(signal.SIGTERM)
+        assert one.end() == 4, one.events

@@ -1,0 +1,138 @@
+"""What only Fast DDS has: profiles, threads without names, two kinds of shared memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from dds_runs import CYCLE, MS, built, settled, threads_of
+from probe_runs import SAMPLES, Config, client_and_server, counts, measure, needs_fifo, read, refusal
+
+pytestmark = built["fastdds"]
+
+FAST: Config = {"adapter": "fastdds"}
+PROFILES = """<?xml version="1.0" encoding="UTF-8"?>
+<profiles xmlns="http://www.eprosima.com/XMLSchemas/fastRTPS_Profiles">{}</profiles>
+"""
+
+
+def with_profiles(folder: Path, text: str) -> Config:
+    file = folder / "profiles.xml"
+    file.write_text(text)
+    return CYCLE | FAST | {"environment": {"FASTRTPS_DEFAULT_PROFILES_FILE": str(file)}}
+
+
+def test_the_users_profiles_hold(tmp_path: Path) -> None:
+    writer = (
+        '<data_writer profile_name="w" is_default_profile="true"><qos><publishMode><kind>ASYNCHRONOUS</kind>'
+    )
+    text = PROFILES.format(f"{writer}</publishMode></qos></data_writer>")
+    reader, columns = measure(tmp_path, with_profiles(tmp_path, text))
+    assert counts(columns)["served"] == SAMPLES
+    described = reader.meta["adapter"]
+    assert described["qos"]["publish_mode"] == "asynchronous"
+    assert described["transport"] == "vendor"
+    assert described["FASTRTPS_DEFAULT_PROFILES_FILE"] == str(tmp_path / "profiles.xml")
+
+
+def test_without_profiles_it_publishes_synchronously(tmp_path: Path) -> None:
+    reader, _ = measure(tmp_path, CYCLE | FAST)
+    assert reader.meta["adapter"]["qos"]["publish_mode"] == "synchronous"
+
+
+def test_profiles_that_do_not_match_the_servers_are_named(tmp_path: Path) -> None:
+    reader = '<data_reader profile_name="r" is_default_profile="true"><qos><deadline><period><sec>1</sec>'
+    text = PROFILES.format(f"{reader}</period></deadline></qos></data_reader>")
+    changes = {"environment": with_profiles(tmp_path, text)["environment"]}
+    config = FAST | {"connect_timeout_ns": 1_000 * MS, "options": {"transport": "udp"}}
+    with client_and_server(tmp_path, config, changes) as (client, _):
+        assert client.end() == 1
+    error = next(event for event in client.events if event["event"] == "error")
+    assert (error["field"], error["value"]) == ("incompatible_qos", "deadline (writer of ping)")
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        (
+            PROFILES.format("<participant profile_name='p'><rtps><nosuchthing/></rtps></participant>"),
+            "nosuchthing",
+        ),
+        ("<profiles><participant>", "Error"),
+        ("", "Error"),
+    ],
+)
+def test_an_error_in_the_profiles_is_told_in_its_words(tmp_path: Path, text: str, part: str) -> None:
+    error = refusal(tmp_path, with_profiles(tmp_path, text))
+    assert error["field"] == "FASTRTPS_DEFAULT_PROFILES_FILE"
+    assert error["value"] == str(tmp_path / "profiles.xml")
+    assert part in error["message"]
+    assert error["remedy"]
+
+
+def test_a_file_of_profiles_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    missing = {"environment": {"FASTRTPS_DEFAULT_PROFILES_FILE": "/nonexistent/profiles.xml"}}
+    error = refusal(tmp_path, CYCLE | FAST | missing)
+    assert error["field"] == "FASTRTPS_DEFAULT_PROFILES_FILE"
+    assert "/nonexistent/profiles.xml" in error["message"]
+
+
+@needs_fifo
+def test_threads_without_names_are_set_by_the_system(tmp_path: Path) -> None:
+    reader, _ = measure(tmp_path, CYCLE | FAST | {"options": {"threads": "rr:20"}})
+    threads = threads_of(reader.meta)
+    assert {(t["policy"], t["priority"]) for t in threads.values()} == {("rr", 20)}
+    told = reader.meta["adapter"]["threads"]
+    assert told["count"] == str(len(threads))
+    assert told["set_by_middleware"] == ""
+    assert all(f"({tid})" in told["set_by_system"] for tid in threads)
+
+
+@pytest.mark.parametrize(
+    ("transport", "loan", "receive", "sharing"),
+    [
+        ("shm", "no", "waitset", "off"),
+        ("shm", "no", "listener", "off"),
+        ("shm", "yes", "waitset", "off"),
+        ("udp", "yes", "waitset", "off"),
+        ("data_sharing", "yes", "waitset", "on"),
+        ("data_sharing", "yes", "listener", "on"),
+        ("vendor", "no", "waitset", "auto"),
+    ],
+)
+def test_each_transport_carries_a_round_trip(
+    tmp_path: Path, transport: str, loan: str, receive: str, sharing: str
+) -> None:
+    options = {"transport": transport, "loan": loan, "receive": receive}
+    config = FAST | {"options": options, "payload_bytes": 32_768, "period_ns": 4 * MS, "samples": 50}
+    with client_and_server(tmp_path, config) as (client, server):
+        settled(client, server)
+    described = read(client.log)[0].meta["adapter"]
+    assert (described["transport"], described["loan"]) == (transport, loan)
+    assert described["qos"]["data_sharing"] == sharing
+    assert described["type"] == f"rtmeter_dds::{'Block32K' if loan == 'yes' else 'Message'}"
+
+
+@pytest.mark.parametrize("transport", ["shm", "data_sharing"])
+def test_mebibytes_travel_through_shared_memory(tmp_path: Path, transport: str) -> None:
+    options = {"transport": transport, "loan": "yes" if transport == "data_sharing" else "no"}
+    config = FAST | {"options": options, "payload_bytes": 4 << 20, "period_ns": 50 * MS, "samples": 10}
+    with client_and_server(tmp_path, config | {"warm_up": 2}) as (client, server):
+        settled(client, server)
+
+
+@pytest.mark.parametrize(
+    ("options", "payload_bytes", "field"),
+    [
+        ({"transport": "data_sharing"}, 500, "option transport"),
+        ({"threads": "tev=fifo:20"}, 500, "option threads"),
+        ({"transport": "shm"}, 1 << 30, "payload_bytes"),
+        ({"peers": "somewhere"}, 500, "option peers"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(
+    tmp_path: Path, options: Config, payload_bytes: int, field: str
+) -> None:
+    error = refusal(tmp_path, CYCLE | FAST | {"options": options, "payload_bytes": payload_bytes})
+    assert error["field"] == field
+    assert error["remedy"]
