@@ -111,7 +111,7 @@ WRONG = [
         "export results/good --format xlsx -o x",
         1,
         "",
-        "--format = 'xlsx': is no format; choose csv or parquet",
+        "--format = 'xlsx': is no format; choose csv or parquet or",
     ),
     ("export results/failed --format csv -o x", 1, "", "holds no samples"),
     ("export results/good --format csv -o x.csv", 0, "x.csv", ""),

@@ -27,7 +27,7 @@ def export(path: Path, out: Path, form: str) -> list[str]:
     Raises RtmeterError if the format is none, there are no data, or the file cannot be written.
     """
     if form not in FORMATS:
-        remedy = f"choose of {', '.join(FORMATS)}"
+        remedy = f"choose {' or '.join(FORMATS)}"
         raise RtmeterError("is no format", field="--format", value=form, remedy=remedy)
     if not out.parent.is_dir():
         remedy = f"make its folder first: mkdir -p {out.parent}"

@@ -43,7 +43,7 @@ def read(path: Path, form: str | None = None) -> Imported:
     source = Source(path)
     if form is not None and form not in FORMATS:
         raise source.error(
-            "is no format", field="format", value=form, remedy=f"choose of {', '.join(FORMATS)}"
+            "is no format", field="format", value=form, remedy=f"choose {' or '.join(FORMATS)}"
         )
     return FORMATS[form or _format_of(source)][1](source)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -39,7 +40,8 @@ class Finding:
 
     def to_json(self) -> dict[str, Any]:
         """As cell.json and ``rtmeter check --json`` have it (spec/results.md)."""
-        return asdict(self)
+        plain: dict[str, Any] = json.loads(json.dumps(asdict(self)))  # lists, as JSON holds them
+        return plain
 
 
 @dataclass(frozen=True, slots=True)
