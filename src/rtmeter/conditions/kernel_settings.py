@@ -42,8 +42,8 @@ def rt_throttling(runtime: str, root: Root) -> Iterator[Change]:
     if runtime == "off":
         some = [_FAIR_SERVERS.replace("[0-9]*", "0")] if _release(root) >= (6, 12) else []
         remedy = (
-            "mount -t debugfs none /sys/kernel/debug, unless the kernel is locked down; as it is, normal tasks "
-            "that wait for a CPU get 50 ms of each second before real-time ones"
+            "mount -t debugfs none /sys/kernel/debug, unless the kernel is locked down; as it is, normal "
+            "tasks that wait for a CPU get 50 ms of each second before real-time ones"
         )
         for file in root.glob(_FAIR_SERVERS) or some:
             yield Change("rt_throttling", File(file), "0", remedy, optional=True)
