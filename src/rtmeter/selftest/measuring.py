@@ -14,6 +14,7 @@ from pathlib import Path
 from rtmeter import probes
 from rtmeter.errors import RtmeterError
 from rtmeter.machine import Intent
+from rtmeter.places import Here
 from rtmeter.probe_process import ProbeProcess
 
 PERIOD_NS = 1_000_000
@@ -50,7 +51,7 @@ def measuring(intent: Intent, cpu: int, log: Path) -> Iterator[Running]:
         "session": f"rtm{secrets.token_hex(4)}",
         "watch_stdin": True,
     }
-    process = ProbeProcess(probes.require("posix", "wakeup"), config, log.parent)
+    process = ProbeProcess(probes.require("posix", "wakeup"), config, log.parent, Here())
     try:
         _listen(process, lambda: process.event("ready") is not None)
         ready = process.event("ready")
