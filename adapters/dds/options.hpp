@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <memory>
@@ -149,9 +150,19 @@ struct Options {
   const char* settings_variable_;
 };
 
-// Nobody else's topic has this name.
+// Nobody else's topic has this name. Names consist of letters, digits, _ and /: what else the session has
+// is written in hexadecimal.
 inline std::string topic_name(const rtm_run& run, const std::string& topic) {
-  return "rtmeter/" + std::string(run.session) + "/" + topic;
+  std::string name = "rtmeter/";
+  for (const char* c = run.session; *c != '\0'; ++c) {
+    const auto byte = static_cast<unsigned char>(*c);
+    const bool plain =
+        (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
+    char text[4] = {*c, '\0'};
+    if (!plain) std::snprintf(text, sizeof text, "_%02x", byte);
+    name += text;
+  }
+  return name + "/" + topic;
 }
 
 }  // namespace rtmeter_dds
