@@ -1,20 +1,33 @@
-"""jitterdebugger's files, as its source writes them."""
+"""jitterdebugger's files: those in data/ were written by its version 0.3.1, in us and with -N."""
 
 from __future__ import annotations
 
 import json
 
-from imported import refused
+import pytest
+from imported import DATA, refused
 
 from rtmeter.importers import read
 from rtmeter.statistics.histogram import Counted
 from tool_files import jitterdebugger
 
 
+@pytest.mark.parametrize(("name", "unit_ns"), [("jitterdebugger", 1000), ("jitterdebugger_ns", 1)])
+def test_what_jitterdebugger_wrote(name: str, unit_ns: int) -> None:
+    stated = json.loads((DATA / f"{name}.json").read_text())
+    found = read(DATA / f"{name}.json")
+    assert (found.unit, found.machine["hostname"]) == ({1000: "us", 1: "ns"}[unit_ns], "target")
+    for series, cpu in zip(found.series, stated["cpu"].values(), strict=True):
+        assert series.histogram is not None
+        assert series.n == cpu["count"]
+        assert series.histogram.max_ns == cpu["max"] * unit_ns
+        assert series.histogram.over == cpu["count"] - sum(cpu["histogram"].values())
+
+
 def test_jitterdebugger(write) -> None:
     found = read(write(jitterdebugger()))
     (series,) = found.series
-    assert (found.tool, found.facts["file_version"], found.verified) == ("jitterdebugger", "3", False)
+    assert (found.tool, found.facts["file_version"], found.verified) == ("jitterdebugger", "3", True)
     assert series.n == 13
     assert series.histogram is not None
     assert (series.histogram.over, series.histogram.over_from_ns) == (1, 1_000_000)

@@ -22,7 +22,7 @@ __all__ = ["FORMATS", "Imported", "Series", "read"]
 FORMATS: dict[str, tuple[str, Callable[[Source], Imported]]] = {
     "cyclictest-json": ("cyclictest --json, oslat --json", rt_tests.read_json),
     "cyclictest-histogram": ("cyclictest -h, --histfile", rt_tests.read_histogram),
-    "jitterdebugger": ("jitterdebugger -f", jitterdebugger.read),
+    "jitterdebugger": ("jitterdebugger -o", jitterdebugger.read),
     "rtla": ("rtla timerlat hist, rtla osnoise hist", rtla.read),
     "rttest": ("rttest -f", rttest.read),
     "timer2020-histogram": ("the 2020 timer tool's latency,count", timer2020.read_histogram),

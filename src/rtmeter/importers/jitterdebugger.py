@@ -1,4 +1,4 @@
-"""jitterdebugger's results: JSON of versions 1 (microseconds) to 3 (which states its resolution)."""
+"""jitterdebugger's results.json: versions 1 (microseconds) to 3 (which states its resolution)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ VERSIONS = (1, 2, 3)
 
 
 def read(source: Source) -> Imported:
-    """The file that ``jitterdebugger -f`` or ``-o`` writes. Values beyond the last bin are counted but
+    """The file that ``jitterdebugger -o`` (once ``-f``) writes. Values beyond the last bin are counted but
     not kept (they vanish from its histogram)."""
     document = source.json()
     version = document.get("version", 1)
@@ -47,7 +47,7 @@ def read(source: Source) -> Imported:
         "jitterdebugger",
         "wake-up latency",
         tuple(series),
-        verified=False,
+        verified=True,
         unit={1: "ns", US: "us"}.get(unit_ns) if "resolution_in_ns" in system else None,
         machine=machine_of(system),
         facts=facts,
