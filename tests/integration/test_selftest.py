@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from rtmeter import selftest
+from rtmeter import cli, selftest
 from rtmeter.cli import exit_codes
 from rtmeter.errors import RtmeterError
 from rtmeter.machine import Intent, Root, findings
+from rtmeter.machine_lock import machine_lock
 from rtmeter.selftest import plants
 from rtmeter.selftest.disturbance import Disturbance
 from rtmeter.values import Scheduling
@@ -45,6 +46,18 @@ def _may_be_real_time() -> bool:
 
 
 needs_priority = pytest.mark.skipif(not _may_be_real_time(), reason="priority 81 is refused here")
+
+
+@pytest.fixture(autouse=True)
+def _state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lock of its own: other tests measure here too."""
+    monkeypatch.setenv("RTMETER_STATE_DIR", str(tmp_path))
+
+
+def test_it_does_not_disturb_another_measurement(capsys: pytest.CaptureFixture[str]) -> None:
+    with machine_lock("rtmeter run day.yaml"):
+        assert cli.invoke(["check", "--self-test"]) == exit_codes.ERROR
+    assert "one measures here already, rtmeter run day.yaml" in capsys.readouterr().err
 
 
 @needs_priority

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from rtmeter.cli import exit_codes
+from rtmeter.cli.alone import Wait, called, tell
 
 if TYPE_CHECKING:
     from rtmeter.machine import Finding, Intent
@@ -45,6 +46,7 @@ def command(
         bool,
         typer.Option("--self-test", help="Disturb the machine for some seconds: is each disturbance seen?"),
     ] = False,
+    wait: Annotated[bool, Wait] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Looks at the machine as it is now."""
@@ -59,7 +61,7 @@ def command(
         workload=_given("--workload", workload, parse_workload),
     )
     if self_test:
-        return _self_test(intent, as_json)
+        return _self_test(intent, wait, as_json)
     found = findings(Root(), intent)
     if as_json:
         print_json(_summary(found, intent))
@@ -77,11 +79,13 @@ def exit_code(found: Sequence[Finding]) -> int:
     return exit_codes.PASS
 
 
-def _self_test(intent: Intent, as_json: bool) -> int:
+def _self_test(intent: Intent, wait: bool, as_json: bool) -> int:
     from rtmeter import selftest
     from rtmeter.cli.output import print_json
+    from rtmeter.machine_lock import machine_lock
 
-    seen = selftest.self_test(intent)
+    with machine_lock(called(), wait=wait, on_wait=tell):
+        seen = selftest.self_test(intent)
     if as_json:
         print_json({"self_test": [asdict(sight) | {"outcome": sight.outcome} for sight in seen]})
     else:
