@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rtmeter.condition_options import SystemSettings
-from rtmeter.conditions.restore import restore_before_a_run
+from rtmeter.conditions.restore import restore, restore_before_a_run
 from rtmeter.conditions.settings import Settings
 from rtmeter.root import Root
 
@@ -37,6 +37,12 @@ def once(make_root: Callable[[], Root], asked: dict[str, Any], state: Path) -> N
     os.environ["RTMETER_STATE_DIR"] = str(state)
     with Settings(SystemSettings.model_validate(asked), make_root()):
         pass
+
+
+def restoring(make_root: Callable[[], Root], state: Path) -> None:
+    """Restores; the planted root kills it on the way, if it comes so far."""
+    os.environ["RTMETER_STATE_DIR"] = str(state)
+    restore(make_root())
 
 
 def forever(root: Root, asked: dict[str, Any], state: Path, phase: Phase) -> None:

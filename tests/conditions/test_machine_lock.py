@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import signal
 import subprocess
 import sys
@@ -38,7 +39,7 @@ def test_a_second_refuses_and_says_who_holds_it(holder: subprocess.Popen[str]) -
         holder.kill()
         holder.communicate()
     assert (
-        f"rtmeter run long.yaml of {os.environ.get('USER', 'root')}, process {holder.pid}"
+        f"rtmeter run long.yaml of {pwd.getpwuid(os.getuid()).pw_name}, process {holder.pid}"
         in caught.value.message
     )
     assert "--wait" in str(caught.value.remedy)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import settings_worker
-from confined import confined, irq_device, snapshot
+from confined import confined, irq_device, irq_thread_device, snapshot
 from planted_kernel import planted
 from settings_worker import APPLYING, STANDING, UNDOING
 from test_settings import EVERYTHING
@@ -39,30 +39,38 @@ def asked_of(version: int) -> dict[str, object]:
 def test_killed_before_and_after_every_single_change(
     tmp_path: Path, state_folder: Path, version: int, sized: Callable[..., int]
 ) -> None:
-    """On a planted machine: every change of applying and of undoing, one after the other."""
+    """On a planted machine: every change of applying and of undoing, one after the other; and somewhere in
+    restoring once more."""
     total = changes_of_everything(tmp_path / "counted", version)
     moments = [n / 2 for n in range(2 * total)]
     count = sized("moments to be killed at", reduced=16, full=len(moments))
     assert total > 30
-    for moment in random.Random(SEED).sample(moments, min(count, len(moments))):
+    chance = random.Random(SEED)
+    for moment in chance.sample(moments, min(count, len(moments))):
         folder = tmp_path / "root"
         before = planted(folder, version).snapshot()
         dying = functools.partial(planted, folder, version, dies_at=moment)
-        process = settings_worker.forks().Process(
-            target=settings_worker.once, args=(dying, asked_of(version), state_folder)
-        )
-        process.start()
-        process.join()
-        assert process.exitcode == -signal.SIGKILL, moment
+        assert died(settings_worker.once, dying, asked_of(version), state_folder), moment
+        dying = functools.partial(planted, folder, version, dies_at=chance.randrange(20) / 2)
+        died(settings_worker.restoring, dying, state_folder)  # unless it was done before that change
         restored = restore(planted(folder, version))
         assert restored.whole, (moment, restored)
         assert planted(folder, version).snapshot() == before, moment
         shutil.rmtree(folder)
 
 
+def died(target: Callable[..., None], *arguments: object) -> bool:
+    """Whether the process was killed before its end."""
+    process = settings_worker.forks().Process(target=target, args=arguments)
+    process.start()
+    process.join()
+    assert process.exitcode in (0, -signal.SIGKILL)
+    return process.exitcode != 0
+
+
 def test_killed_at_random_on_this_machine(state_folder: Path, sized: Callable[..., int]) -> None:
     """This kernel's own settings, cgroups and threads."""
-    asked = {
+    asked: dict[str, object] = {
         "rt_throttling": "off",
         "timer_migration": "off",
         "workqueue_cpus": "0",
@@ -70,7 +78,9 @@ def test_killed_at_random_on_this_machine(state_folder: Path, sized: Callable[..
         "isolate": "1",
         "stray_tasks": "move",
         "rt_runtime": "100ms",
-    } | ({"irq_affinity": {irq_device(): "0"}} if irq_device() else {})
+    }
+    asked |= {"irq_affinity": {irq_device(): "0"}} if irq_device() else {}
+    asked |= {"irq_priority": {irq_thread_device(): 60}} if irq_thread_device() else {}
     kills = sized("kills", reduced=20, full=200)
     chance = random.Random(SEED)
     context = settings_worker.forks()
