@@ -14,6 +14,7 @@ from rtmeter.statistics.views import LATER
 
 N = 60_000
 TEN_MINUTES = 600_000
+SHORT = 5_000
 DEADLINE = 400_000
 EXPONENTIAL = Process("exponential")
 
@@ -34,6 +35,12 @@ def outcome_of_two_alike(generator: np.random.Generator, process: Process) -> st
     deadline = round(process.level_ns(1e-3))
     a, b = (estimates(process.draw(generator, N), deadline) for _ in range(2))
     return compare([(a, b)]).outcome
+
+
+def outcome_of_pairs_alike(generator: np.random.Generator, process: Process, pairs: int) -> str:
+    deadline = round(process.level_ns(1e-3))
+    runs = [(process.draw(generator, SHORT), process.draw(generator, SHORT)) for _ in range(pairs)]
+    return compare([(estimates(a, deadline), estimates(b, deadline)) for a, b in runs]).outcome
 
 
 def p999_of_a_tail_a_tenth_later(generator: np.random.Generator, process: Process) -> str:
@@ -115,6 +122,29 @@ def test_pairs_see_through_what_both_runs_share(generator: np.random.Generator) 
     (shift,) = compare(pairs).shifts
     assert shift.outcome == "worse" and shift.difference == pytest.approx(10_000, rel=0.1)
     assert compare(pairs).pairs == 6
+
+
+@pytest.mark.parametrize("pairs", [3, 5])
+@pytest.mark.parametrize("process", [EXPONENTIAL, Process("pareto", 0.4)], ids=lambda process: process.name)
+def test_pairs_of_one_distribution_are_seldom_called_different(
+    process: Process, pairs: int, simulate: Simulation, rates: Rates, sized: Sized
+) -> None:
+    found = simulate(outcome_of_pairs_alike, sized("comparisons", reduced=25, full=2000), process, pairs)
+    different = (outcome in ("worse", "improved") for outcome in found)
+    rates.at_most(0.05, different, f"{pairs} pairs of one distribution are called different", process.name)
+
+
+def test_pairs_that_happen_to_agree_are_not_sure(generator: np.random.Generator) -> None:
+    """Three pairs with one miss more each: no spread between them, and no evidence either."""
+    pairs = []
+    for _ in range(3):
+        a = draw(generator, n=SHORT).clip(max=DEADLINE)
+        b = a.copy()
+        b[0] = DEADLINE + 1
+        pairs.append((estimates(a, DEADLINE), estimates(b, DEADLINE)))
+    shift = {shift.quantity: shift for shift in compare(pairs).shifts}["miss_ratio"]
+    assert shift.difference == pytest.approx(1 / SHORT)
+    assert shift.outcome == "no evidence" and shift.lower < 0 < shift.upper
 
 
 def test_pairs_see_that_runs_differ_anyway(generator: np.random.Generator) -> None:

@@ -110,7 +110,9 @@ def shift(
     """B's quantity less ``factor`` times A's and an ``allowance``.
 
     Of one pair the interval follows from both runs' own. Of several it is Student's over the pairs: what
-    differs from run to run is in it, and what both runs of a pair share is not.
+    differs from run to run is in it, and what both runs of a pair share is not. It is no narrower than the
+    runs' own intervals leave the mean open: pairs that happen to agree, as counts and coarse values do,
+    would else seem sure.
     """
     known = [(a.quantities[quantity], b.quantities[quantity]) for a, b in pairs]
     first, second = (np.array([run.value for run in runs]) for runs in zip(*known, strict=True))
@@ -121,7 +123,11 @@ def shift(
         lower, upper = lower - allowance, upper - allowance
     else:
         reach = _student(np.array(differences), each_of(pairs[0][0].confidence, len(pairs[0][0].quantities)))
-        lower, upper = difference - reach, difference + reach
+        below, above = _within(known, factor)
+        lower, upper = (
+            difference - float(np.maximum(reach, below)),
+            difference + float(np.maximum(reach, above)),
+        )
     return Shift(quantity, float(first.mean()), float(second.mean()), difference, lower, upper)
 
 
@@ -141,6 +147,18 @@ def each_of(confidence: float, count: int) -> float:
 def _less(b: float, a: float) -> float:
     """b - a, where two lost releases do not differ."""
     return 0.0 if b == a else float(b - a)
+
+
+def _within(pairs: Sequence[tuple[Estimate, Estimate]], factor: float) -> tuple[float, float]:
+    """How far below and above the mean difference the runs' own intervals reach; a run that is too short to
+    have one adds nothing."""
+    reach: tuple[list[float], list[float]] = ([], [])
+    for a, b in pairs:
+        difference, (lower, upper) = _less(b.value, factor * a.value), mover(a.times(factor), b)
+        for side, end in zip(reach, (_less(difference, lower), _less(upper, difference)), strict=True):
+            side.append(0.0 if math.isnan(end) else end)
+    below, above = (math.hypot(*side) / len(pairs) for side in reach)
+    return below, above
 
 
 def _student(differences: Floats, confidence: float) -> float:
