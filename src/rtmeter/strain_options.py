@@ -86,14 +86,14 @@ class Traffic(BaseModel):
     ] = 0
     protocol: Annotated[Literal["udp", "tcp"], Field(description="What carries it.")] = "udp"
     to: Annotated[
-        str,
+        str | None,
         Field(
-            description="The other end. An address of this machine gets a server of its own; elsewhere one "
-            "must listen.",
+            description="The other end (default: the other host, or 127.0.0.1). An address of this machine "
+            "gets a server of its own; elsewhere one must listen.",
             examples=["192.168.0.2"],
             min_length=1,
         ),
-    ] = "127.0.0.1"
+    ] = None
     port: Annotated[
         int | None,
         Field(

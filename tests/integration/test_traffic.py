@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,18 @@ import pytest
 from namespaces import two_namespaces
 from strained import strain, stray
 
+from rtmeter import ssh
+from rtmeter.conditions.strain import strain_of
 from rtmeter.conditions.watch import FILE
 from rtmeter.errors import RtmeterError
+from rtmeter.model import Cell
+from rtmeter.root import Root
 
 MBIT = 1_000_000
 
 
 def asked(rate: int, reverse_rate: int, **more: Any) -> dict[str, Any]:
-    return {"rate": rate, "reverse_rate": reverse_rate, "protocol": "udp", "to": "127.0.0.1"} | more
+    return {"rate": rate, "reverse_rate": reverse_rate, "protocol": "udp"} | more
 
 
 @pytest.mark.parametrize("protocol", ["udp", "tcp"])
@@ -152,3 +157,30 @@ def test_a_server_that_was_there_already(tmp_path: Path) -> None:
     carried = strained.facts()["achieved"]["traffic"]["forward"]
     assert carried["rate"] > 0
     assert carried["lost_ratio"] is None
+
+
+def test_the_server_is_started_on_the_cells_other_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By ssh, for which a script stands that runs what it is given in the other namespace."""
+    with two_namespaces() as pair:
+        script = tmp_path / "ssh"
+        script.write_text(
+            "#!/bin/sh\n"
+            f'[ "$1" = -G ] && exec echo hostname {pair.right_address}\n'
+            'for last; do :; done; echo "Welcome!"\n'
+            f'exec ip netns exec {pair.right} sh -c "$last"\n'
+        )
+        script.chmod(0o755)
+        monkeypatch.setenv(ssh.PROGRAM, str(script))
+        ends = {"from_namespace": pair.left}
+        cell = Cell("cell", "posix", None, {}, {}, hosts={"controller": "local", "component": "ssh://there"})
+        cell = replace(cell, conditions={"traffic": asked(MBIT, MBIT, **ends), "watch_ns": 0})
+        with strain_of(cell, tmp_path, Root()) as strained:
+            time.sleep(1.5)
+        sent, _ = transferred(pair.left, pair.left_device)
+        assert sent > 50_000
+    carried = strained.facts()["achieved"]["traffic"]
+    assert all(one["rate"] > 0 and one["lost_ratio"] is not None for one in carried.values())
+    assert all(one["died"] is None for one in carried.values())
+    assert stray("iperf3") == []

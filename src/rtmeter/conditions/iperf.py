@@ -6,7 +6,7 @@ import json
 import signal
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,9 @@ from typing import Any
 from rtmeter.conditions.companion import Companion, find_program
 from rtmeter.errors import RtmeterError
 
-_CONNECT_S = 10
+Through = Callable[[list[str]], list[str]]
+_CONNECT_S = 20
+_IDLE_S = 60  # after which a server on another machine ends that no client has come to
 _FLOWING_S = 0.3  # from the connection to the first data
 _ESTABLISHED = "01"
 _TRIES = 5  # to find a free port where it cannot be asked for
@@ -26,7 +28,8 @@ class Flow:
 
     ``to``: address where the server listens; ``port``: None: a free one; ``reverse``: the server sends;
     ``from_namespace``, ``to_namespace``: network namespaces of the two ends; ``starts_server``: whether
-    the server is ours to start; ``interval_s``: between iperf3's own figures.
+    the server is ours to start; ``through``: what makes of its command one that starts it on another
+    machine; ``interval_s``: between iperf3's own figures.
     """
 
     rate: int
@@ -37,6 +40,7 @@ class Flow:
     from_namespace: str | None = None
     to_namespace: str | None = None
     starts_server: bool = True
+    through: Through | None = None
     datagram_bytes: int | None = None
     cpus: Sequence[int] | None = None
     interval_s: int = 1
@@ -58,7 +62,10 @@ class Flow:
     def server(self, port: int) -> list[str]:
         """The server's command line."""
         command = [*_within(self.to_namespace), "iperf3", "--server", "--one-off", "--bind", self.to]
-        return [*command, *self._common(port)]
+        command += self._common(port)
+        if self.through is None:
+            return command
+        return self.through([*command, "--idle-timeout", str(_IDLE_S)])
 
     def _common(self, port: int) -> list[str]:
         return ["--port", str(port), "--json", "--interval", str(self.interval_s)]
@@ -138,7 +145,8 @@ class Stream:
                     return
             time.sleep(0.05)
             if self._server is not None and self._server.exit_code is not None:
-                raise _error(self._server, "cannot serve", "see that the address is the namespace's own")
+                remedy = "see that iperf3 is installed there, and that the address is that machine's own"
+                raise _error(self._server, f"cannot serve at {flow.to}", remedy)
             late = time.monotonic() > limit
             if self._client.exit_code is not None or late:
                 if late or self._server is None or "refused" not in _words(self._client):
@@ -221,7 +229,8 @@ def _is_connected(pid: int, port: int) -> bool:
 def _report(process: Companion | None) -> dict[str, Any]:
     """iperf3's JSON; empty if it did not get to write it."""
     try:
-        report = json.loads(process.stdout()) if process is not None else {}
+        said = "" if process is None else process.stdout()
+        report = json.loads(said[max(said.find("{"), 0) :] or "{}")  # a login shell may have spoken before
     except ValueError:
         return {}
     return report if isinstance(report, dict) else {}

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
 
 from rtmeter.conditions.load import Load, workers
-from rtmeter.conditions.traffic import Traffic, flows
+from rtmeter.conditions.traffic import Elsewhere, Traffic, is_any
 from rtmeter.conditions.watch import Gauge, Watch
 from rtmeter.errors import RtmeterError
-from rtmeter.model import WATCH_NS, Cell, Doubt
+from rtmeter.model import LOCAL, WATCH_NS, Cell, Doubt
 from rtmeter.root import Root
+from rtmeter.ssh import Ssh
 
 NOT_REACHED = ("load_died", "load_not_reached", "traffic_died", "traffic_not_reached")
 """Types of doubts that are errors where the campaign is strict."""
@@ -24,16 +26,23 @@ class Strain:
     """A part of what stands (conditions.Part): what other programs do to the machine meanwhile.
 
     ``asked``: as Cell.conditions; ``folder``: of the cell; ``measured_cpus`` are kept free of the sampling
-    where there are others; ``expected_s``: about how long the probes will run.
+    where there are others; ``expected_s``: about how long the probes will run; ``elsewhere``: the cell's
+    other host, if it has one.
     """
 
     def __init__(
-        self, asked: Mapping[str, Any], folder: Path, measured_cpus: set[int], expected_s: float, root: Root
+        self,
+        asked: Mapping[str, Any],
+        folder: Path,
+        measured_cpus: set[int],
+        expected_s: float,
+        root: Root,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
         load, traffic = asked.get("load", {}), asked.get("traffic", {})
         self._strict = bool(asked.get("strict"))
         self._load = Load(load, folder) if workers(load) else None
-        self._traffic = Traffic(traffic, expected_s) if flows(traffic) else None
+        self._traffic = Traffic(traffic, expected_s, elsewhere) if is_any(traffic) else None
         gauges: dict[str, Gauge] = {}
         if self._load is not None:
             gauges[LOAD_WORKERS] = self._load.workers_alive
@@ -90,4 +99,9 @@ def strain_of(cell: Cell, folder: Path, root: Root) -> Strain:
     tick_ns = config.get("timeout_ns") if config.get("mode") == "one_shot" else config.get("period_ns")
     expected_s = (config.get("samples", 0) + config.get("warm_up", 0)) * (tick_ns or 0) / 1e9
     measured_cpus = {*(config.get("affinity") or ()), *(cell.server_affinity or ())}
-    return Strain(cell.conditions, folder, measured_cpus, expected_s, root)
+    target = cell.hosts.get("component", LOCAL)
+    elsewhere = None
+    if target != LOCAL and is_any(cell.conditions.get("traffic", {})):
+        ssh = Ssh(target, "hosts.component")
+        elsewhere = Elsewhere(ssh.address(), lambda command: ssh.command(f"exec {shlex.join(command)}"))
+    return Strain(cell.conditions, folder, measured_cpus, expected_s, root, elsewhere)

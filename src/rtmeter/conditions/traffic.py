@@ -4,30 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import Any
 
-from rtmeter.conditions.iperf import Flow, Stream, is_local
+from rtmeter.conditions.iperf import Flow, Stream, Through, is_local
 from rtmeter.model import Doubt
 
+_LOOPBACK = "127.0.0.1"
 _PORT = 5201  # iperf3's own, of a server that is not ours to start; the next one for the other direction
+_RATES = {"forward": "rate", "reverse": "reverse_rate"}
 _ENOUGH = 0.9  # of the rate asked
 _MOST_INTERVALS = 2000  # that iperf3 holds in memory until it ends
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """Another host: its address, and what makes of a command one that runs it there."""
+
+    address: str
+    through: Through
 
 
 class Traffic:
     """What ``asked`` names (condition_options.Traffic as JSON), from start() to stop().
 
-    ``expected_s``: about how long that will be.
+    ``expected_s``: about how long that will be; ``elsewhere``: the cell's other host, if it has one.
     """
 
-    def __init__(self, asked: Mapping[str, Any], expected_s: float) -> None:
+    def __init__(
+        self, asked: Mapping[str, Any], expected_s: float, elsewhere: Elsewhere | None = None
+    ) -> None:
+        self._elsewhere = elsewhere
         self._asked, self._interval_s = asked, 1 + int(expected_s / _MOST_INTERVALS)
         self._streams: dict[str, Stream] = {}
 
     def start(self) -> None:
         """Returns when all flows. Raises RtmeterError if iperf3 is missing or cannot connect."""
         with ExitStack() as undo:
-            for direction, flow in flows(self._asked, self._interval_s).items():
+            for direction, flow in flows(self._asked, self._interval_s, self._elsewhere).items():
                 self._streams[direction] = Stream(flow)
                 self._streams[direction].start()
                 undo.callback(self._streams[direction].stop)
@@ -70,30 +84,39 @@ def stream_doubts(name: str, asked: float, carried: float | None, died: str | No
         yield Doubt("traffic_not_reached", message, "ask for what the link and the machine can carry")
 
 
-def flows(asked: Mapping[str, Any], interval_s: int = 1) -> dict[str, Flow]:
-    """The directions in which something is asked for.
+def is_any(asked: Mapping[str, Any]) -> bool:
+    """Whether anything is asked for."""
+    return any(asked.get(key) for key in _RATES.values())
+
+
+def flows(
+    asked: Mapping[str, Any], interval_s: int = 1, elsewhere: Elsewhere | None = None
+) -> dict[str, Flow]:
+    """The directions in which something is asked for; without ``to``, they go to the host elsewhere.
 
     Raises RtmeterError if the other end's address is none.
     """
-    rates = {"forward": asked.get("rate"), "reverse": asked.get("reverse_rate")}
-    if not any(rates.values()):
+    if not is_any(asked):
         return {}
-    ours = asked.get("to_namespace") is not None or is_local(asked["to"])
+    there = elsewhere if "to" not in asked else None
+    to = there.address if there else asked.get("to", _LOOPBACK)
+    ours = there is not None or asked.get("to_namespace") is not None or is_local(to)
     first_port = asked.get("port") or (None if ours else _PORT)
     return {
         direction: Flow(
-            rate=rate,
+            rate=asked[key],
             protocol=asked["protocol"],
-            to=asked["to"],
+            to=to,
             port=first_port + (direction == "reverse") if first_port else None,
             reverse=direction == "reverse",
             from_namespace=asked.get("from_namespace"),
             to_namespace=asked.get("to_namespace"),
             starts_server=ours,
+            through=there.through if there else None,
             datagram_bytes=asked.get("datagram"),
             cpus=asked.get("cpus"),
             interval_s=interval_s,
         )
-        for direction, rate in rates.items()
-        if rate
+        for direction, key in _RATES.items()
+        if asked.get(key)
     }
