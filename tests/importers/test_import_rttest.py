@@ -17,6 +17,14 @@ def test_rttest_is_signed_and_in_order(write) -> None:
     assert found.period_ns == 1_000_000
 
 
+def test_a_file_read_at_once_and_by_line_is_the_same(write) -> None:
+    text = rttest(np.random.default_rng(1).integers(-9_000, 90_000, 500).tolist())
+    at_once, by_line = read(write(text)), read(write(text.replace("\n7 ", "\n7  "), "spaced.txt"))
+    first, second = at_once.series[0].samples, by_line.series[0].samples
+    assert first is not None and second is not None and np.array_equal(first, second)
+    assert at_once.period_ns == by_line.period_ns
+
+
 @pytest.mark.parametrize("latency", ["nan", "inf", "12us", "", 2**63, -(2**62)])
 def test_a_latency_that_is_none(latency: object, write) -> None:
     refused(write(rttest([50, latency, 70])))

@@ -6,6 +6,7 @@ import numpy as np
 
 from rtmeter.importers.base import CUT, Imported, Series, Source
 from rtmeter.model import Doubt
+from rtmeter.statistics.quantities import Ints
 
 HEADER = "iteration timestamp latency minor_pagefaults major_pagefaults"
 
@@ -13,12 +14,34 @@ HEADER = "iteration timestamp latency minor_pagefaults major_pagefaults"
 def read(source: Source) -> Imported:
     """The file that ``rttest_write_results`` writes. Latencies are signed: early is negative. Its
     timestamps are multiples of the period, not stamps."""
-    lines = source.whole_lines
-    if not lines or lines[0].split() != HEADER.split():
-        found = lines[0] if lines else ""
-        raise source.error("is not rttest's header", line=1, field="header", value=found, remedy=CUT)
-    rows: list[tuple[int, int, int, int]] = []
-    for number, line in enumerate(lines[1:], 2):
+    header = source.text.partition("\n")[0]
+    if header.split() != HEADER.split():
+        raise source.error("is not rttest's header", line=1, field="header", value=header, remedy=CUT)
+    values = source.whole_numbers(5, " ")
+    if values is None or (values[0] != np.arange(values.shape[1])).any() or values[[1, 3, 4]].min() < 0:
+        values = _by_line(source)
+    _, timestamps, samples, *faults = values
+    steps = np.unique(np.diff(timestamps))
+    if len(steps) > 1:
+        remedy = "rttest writes multiples of the period: the file was edited or put together"
+        raise source.error("are not equally spaced", field="timestamp", remedy=remedy)
+    source.refuse_steps(samples)
+    said = " and ".join(f"{c.sum()} {kind}" for c, kind in zip(faults, ("minor", "major"), strict=True))
+    return Imported(
+        "rttest",
+        "wake-up latency",
+        (Series("rttest", samples=samples),),
+        verified=False,
+        period_ns=int(steps[0]) if len(steps) else None,
+        facts={"page faults": said},
+        doubts=(Doubt("no_warm_up", "rttest marks no warm-up: the first samples are judged as well", ""),),
+    )
+
+
+def _by_line(source: Source) -> Ints:
+    """The columns, shape (5, rows), or the line at fault."""
+    rows: list[tuple[int, ...]] = []
+    for number, line in enumerate(source.whole_lines[1:], 2):
         words = line.split()
         if not words:
             continue
@@ -28,6 +51,7 @@ def read(source: Source) -> Imported:
             raise source.error("is out of order", line=number, field="iteration", value=words[0], remedy=CUT)
         rows.append(
             (
+                len(rows),
                 source.time_ns(words[1], 1, "timestamp", number),
                 source.time_ns(words[2], 1, "latency", number, signed=True),
                 source.count(words[3], "minor_pagefaults", number),
@@ -36,20 +60,4 @@ def read(source: Source) -> Imported:
         )
     if not rows:
         raise source.error("has no samples", remedy=CUT)
-    values = np.array(rows, dtype=np.int64)
-    steps = np.unique(np.diff(values[:, 0]))
-    if len(steps) > 1:
-        remedy = "rttest writes multiples of the period: the file was edited or put together"
-        raise source.error("are not equally spaced", field="timestamp", remedy=remedy)
-    samples = np.ascontiguousarray(values[:, 1])
-    source.refuse_steps(samples)
-    faults = f"{values[:, 2].sum()} minor, {values[:, 3].sum()} major"
-    return Imported(
-        "rttest",
-        "wake-up latency",
-        (Series("rttest", samples=samples),),
-        verified=False,
-        period_ns=int(steps[0]) if len(steps) else None,
-        facts={"page faults": faults},
-        doubts=(Doubt("no_warm_up", "rttest marks no warm-up: the first samples are judged as well", ""),),
-    )
+    return np.array(rows, dtype=np.int64).T

@@ -13,6 +13,7 @@ import numpy as np
 
 from rtmeter.importers.base import CUT, US, Imported, Series, Source, histogram
 from rtmeter.model import Doubt
+from rtmeter.statistics.quantities import Ints
 
 HIST, TOP, SERIES = "latency,count", "latency,index", "idx,latency"
 BINS = 1000
@@ -52,14 +53,23 @@ def read_histogram(source: Source) -> Imported:
 
 def read_series(source: Source) -> Imported:
     """``idx,latency``: nanoseconds, in order."""
+    rows = source.whole_numbers(2, ",") if source.text.partition("\n")[0].strip() == SERIES else None
+    if rows is None or (rows[0] != np.arange(rows.shape[1])).any() or rows[1].min() < 0:
+        samples = _by_line(source)
+    else:
+        samples = rows[1]
+    source.refuse_steps(samples)
+    return _imported(Series("time series", samples=samples), [_ABSOLUTE])
+
+
+def _by_line(source: Source) -> Ints:
+    """The latencies, shape (rows,), or the line at fault."""
     values: list[int] = []
     for number, (index, latency) in _rows(source, SERIES):
         if source.count(index, "idx", number) != len(values):
             raise source.error("is out of order", line=number, field="idx", value=index, remedy=CUT)
         values.append(source.time_ns(latency, 1, "latency", number))
-    samples = np.array(values, dtype=np.int64)
-    source.refuse_steps(samples)
-    return _imported(Series("time series", samples=samples), [_ABSOLUTE])
+    return np.array(values, dtype=np.int64)
 
 
 def read_largest(source: Source) -> Imported:
