@@ -37,9 +37,9 @@ def judge_pooled(
     """
     for cell in cells:
         if not cell.usable:
-            return Pool(None, f"not pooled: {cell.record['id']} {cell.why_not}")
+            return Pool(None, f"not pooled: {cell.folder} {cell.why_not}")
         if store.load_counted(cell.folder) is not None:
-            return Pool(None, f"not pooled: {cell.record['id']} has no single samples")
+            return Pool(None, f"not pooled: {cell.folder} has no single samples")
         if unlike := differences(cells[0].record, cell.record):
             return Pool(None, f"not pooled: {unlike[0].name} differs")
     whole, parts = _joined(cells, read)
@@ -49,7 +49,7 @@ def judge_pooled(
         return Pool(None, f"not pooled: {words}")
     virtual_machine = bool(store.statistics_meta(cells[0].record)["virtual_machine"])
     refusals = tuple(
-        replace(finding, message=f"{cell.record['id']}: {finding.message}")
+        replace(finding, message=f"{cell.folder}: {finding.message}")
         for cell, part in zip(cells, parts, strict=True)
         for finding in part.examine(requirement.deadline_ns).refusals
     )
@@ -92,7 +92,7 @@ def _words(found: Pooling, cells: Sequence[Stored]) -> str:
     if found.outcome == "equivalent" or found.furthest is None:
         return f"equivalent {within}"
     first, second, quantile, lower, upper = found.furthest
-    names = f"{cells[first].record['id']} and {cells[second].record['id']}"
+    names = f"{cells[first].folder} and {cells[second].folder}"
     apart = f"{quantile} of {names} differs by {100 * lower:+.2g} % to {100 * upper:+.2g} %"
     said = {"different": f"not equivalent {within}", "not shown": f"not shown to be equivalent {within}"}
     return f"{said[found.outcome]}: {apart}"

@@ -233,7 +233,7 @@ def test_other_settings_and_failed_runs_are_not_pooled(capsys: Captured) -> None
     write_wakeups(Path("s/cell-r2"), draw(2), repeat=2, changes={"status": "failed", "error": error})
     code, said = verdict("s --deadline 1ms --pool", capsys)
     assert code == exit_codes.ERROR
-    assert "not pooled: cell-r2 failed: the probe died" in said and "cell-r1: pass" in said
+    assert "not pooled: s/cell-r2 failed: the probe died" in said and "cell-r1: pass" in said
 
 
 def test_what_refuses_the_bound_of_one_run_refuses_that_of_all(capsys: Captured) -> None:
@@ -242,11 +242,10 @@ def test_what_refuses_the_bound_of_one_run_refuses_that_of_all(capsys: Captured)
     wandering[5000:15_000] = np.rint(wandering[5000:15_000] * 2.5).astype(np.int64)
     write_wakeups(Path("r/cell-r2"), wandering, repeat=2)
     said = verdict("r --deadline 10ms --miss-ratio 1e-3 --pool --margin 99%", capsys)[1]
-    assert "pooled from 2 runs" in said and "cell-r2: the tail changes" in said
+    assert "pooled from 2 runs" in said and "r/cell-r2: the tail changes" in said
 
 
-def test_two_runs_in_one_folder_are_not_pooled_unasked(capsys: Captured) -> None:
-    for run in ("one", "two"):
-        write_wakeups(Path(f"r/{run}/cell"), draw(1))
-    code, said = verdict("r --deadline 1ms --pool", capsys)
-    assert code == exit_codes.ERROR and "is there twice" in said and "name one of the runs" in said
+def test_runs_of_their_own_are_pooled_like_repeats(capsys: Captured) -> None:
+    for number, run in enumerate(("one", "two")):
+        write_wakeups(Path(f"r/{run}/cell"), draw(number))
+    assert "cell: pass: pooled from 2 runs" in verdict("r --deadline 1ms --pool --margin 20%", capsys)[1]

@@ -89,10 +89,11 @@ def _each(cells: Sequence[Stored], asked: Requirement | None) -> Iterator[dict[s
 def _pooled(cells: Sequence[Stored], asked: Requirement | None, margin: float) -> Iterator[dict[str, Any]]:
     from rtmeter.cli.reading import reading
     from rtmeter.pooled import judge_pooled
-    from rtmeter.repeats import by_name
 
-    for name, repeats in by_name(cells).items():
-        runs = list(repeats.values())
+    groups: dict[str, list[Stored]] = {}
+    for cell in cells:
+        groups.setdefault(cell.name, []).append(cell)
+    for name, runs in groups.items():
         if len(runs) < 2:
             yield from _each(runs, asked)
             continue
