@@ -98,6 +98,15 @@ def test_what_cannot_be_undone_stays_until_it_can(kernel: PlantedKernel) -> None
     assert kernel.snapshot() == before and not path.exists()
 
 
+def test_what_cannot_even_be_read_keeps_nothing_else_from_being_undone(kernel: PlantedKernel) -> None:
+    left(kernel, rt_throttling="900ms", workqueue_cpus="0")
+    mask = "/sys/devices/virtual/workqueue/writeback/cpumask"
+    kernel.plant(mask, "no mask")
+    restored = restore(kernel)
+    assert endings(restored)[mask] == "failed"
+    assert (kernel.read(RT_RUNTIME), restored.whole) == ("950000", False)
+
+
 def lines(path: Path) -> list[bytes]:
     return path.read_bytes().splitlines(keepends=True)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,9 @@ from planted_kernel import CPU, CPUSET, V2, PlantedKernel, planted
 
 from rtmeter.condition_options import SystemSettings
 from rtmeter.conditions import journal
+from rtmeter.conditions import settings as settings_module
+from rtmeter.conditions.change import Change
+from rtmeter.conditions.resources import Affinity
 from rtmeter.conditions.settings import Settings
 
 EVERYTHING: dict[str, Any] = {
@@ -203,3 +208,24 @@ def test_what_another_one_changed_meanwhile_is_left_and_doubted(tmp_path: Path) 
     assert "'800000' now" in doubt.message and "'900000'" in doubt.message and "'950000'" in doubt.message
     failure = standing.failure()
     assert failure is not None and failure.field == "conditions.rt_throttling"
+
+
+def test_a_thread_that_ends_on_the_way_is_no_doubt(tmp_path: Path) -> None:
+    kernel = planted(tmp_path / "root")
+    asked = SystemSettings.model_validate({"isolate": "1", "stray_tasks": "move"})
+    changes = settings_module.changes(asked, kernel)
+    standing = Settings(asked, kernel, strict=True)
+
+    def ending() -> Iterator[Change]:
+        for change in changes:
+            if isinstance(change.resource, Affinity):
+                shutil.rmtree(kernel.at(f"/proc/{change.resource.tid}"))
+            yield change
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(settings_module, "changes", lambda asked, root: ending())
+        with standing:
+            assert not any(
+                "thread" in name for name in standing.facts()["effective"]["settings"]["stray_tasks"]
+            )
+    assert (standing.doubts(), standing.failure()) == ([], None)

@@ -125,13 +125,14 @@ def test_a_container_shows_interrupts_read_only(tmp_path: Path) -> None:
 
 
 def test_of_all_interrupts_those_that_refuse_are_doubted(tmp_path: Path) -> None:
-    kernel = planted(tmp_path / "root", refused={"/proc/irq/40/smp_affinity_list": errno.EIO})
+    managed = {f"/proc/irq/{irq}/smp_affinity_list": errno.EIO for irq in (31, 40)}
+    kernel = planted(tmp_path / "root", refused=managed)
     asked = SystemSettings.model_validate({"irq_affinity": {"*": 0}})
     with Settings(asked, kernel) as standing:
         assert kernel.read("/proc/irq/24/smp_affinity_list") == "0"
     (doubt,) = standing.doubts()
     assert (doubt.type, standing.failure()) == ("setting_refused", None)
-    assert "/proc/irq/40" in doubt.message
+    assert "/proc/irq/31" in doubt.message and doubt.message.endswith("(and 1 more)")
     with Settings(asked, kernel, strict=True) as strict:
         failure = strict.failure()
     assert failure is not None and failure.field == "conditions.irq_affinity.*"

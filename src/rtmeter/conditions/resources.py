@@ -82,7 +82,9 @@ class File(Plain):
 
 
 @dataclass(frozen=True, slots=True)
-class _Thread(Plain):
+class Thread(Plain):
+    """A thread; ``start`` tells it from a later one of the same id."""
+
     tid: int
     start: int
     comm: str
@@ -98,7 +100,7 @@ class _Thread(Plain):
 
 
 @dataclass(frozen=True, slots=True)
-class Policy(_Thread):
+class Policy(Thread):
     """The scheduling policy of a thread: ``fifo:50``, ``other``."""
 
     kind: ClassVar[str] = "policy"
@@ -115,7 +117,7 @@ class Policy(_Thread):
 
 
 @dataclass(frozen=True, slots=True)
-class Affinity(_Thread):
+class Affinity(Thread):
     """The CPUs of a thread; ``widened``: those that the kernel (before 6.2) gives it when it changes its
     cpuset, whatever it had been given before."""
 

@@ -12,7 +12,7 @@ from rtmeter.condition_options import SystemSettings
 from rtmeter.conditions import interrupts, isolation, kernel_settings, network, rt_groups
 from rtmeter.conditions.change import Change
 from rtmeter.conditions.journal import Entry, Journal
-from rtmeter.conditions.resources import Group
+from rtmeter.conditions.resources import Group, Thread
 from rtmeter.conditions.undo import Undone, undo
 from rtmeter.errors import RtmeterError
 from rtmeter.model import Doubt
@@ -105,10 +105,11 @@ class Settings:
 
     def doubts(self) -> list[Doubt]:
         """Settings that were refused where that is no error, that did not last, or could not be undone."""
-        doubts = [
-            Doubt("setting_refused", f"{error.field}: {error.message}", error.remedy or "")
-            for error in self._refused
-        ]
+        doubts = []
+        for field in dict.fromkeys(error.field for error in self._refused):
+            first, *others = [error for error in self._refused if error.field == field]
+            more = f" (and {len(others)} more)" if others else ""
+            doubts.append(Doubt("setting_refused", f"{field}: {first.message}{more}", first.remedy or ""))
         for undone in self._undone:
             if undone.ending == "changed_since":
                 hint = "what else sets it? it did not hold for the whole run"
@@ -137,28 +138,34 @@ class Settings:
             remedy = f"remove it, with what is in it: rmdir {root.at(resource.name)}"
             raise change.error(f"there is a group {resource.name} already", remedy)
         if old is None and not is_group:
-            if not change.optional:
-                raise change.missing()
-            self._refused.append(change.missing())
+            if isinstance(resource, Thread):
+                return  # it has ended
+            self._refuse(change, change.missing())
             return
         if not resource.same(old, change.value):
             if not change.covered:
                 self._entries.append(self._journal.intend(change.setting, resource, old, change.value))
             try:
                 resource.write(root, change.value)
+            except ProcessLookupError:
+                return
             except OSError as error:
-                if not change.optional or error.errno in (errno.EROFS, errno.EACCES):
-                    raise change.refused(error) from None
-                self._refused.append(change.refused(error))
+                self._refuse(change, change.refused(error), error.errno in (errno.EROFS, errno.EACCES))
                 return
         if is_group and change.setting != "stray_tasks":
             self._groups.append(resource.name)
         found = resource.read(root)
+        if found is None and isinstance(resource, Thread):
+            return
         self._effective.setdefault(change.setting, {})[resource.name] = str(found)
         if not resource.same(found, change.value):
-            if not change.optional:
-                raise change.not_effective(found)
-            self._refused.append(change.not_effective(found))
+            self._refuse(change, change.not_effective(found))
+
+    def _refuse(self, change: Change, error: RtmeterError, forbidden: bool = False) -> None:
+        """Raises, unless the kernel may keep it as it is; what one may not do at all is no such thing."""
+        if forbidden or not change.optional:
+            raise error from None
+        self._refused.append(error)
 
     def _undo(self) -> None:
         self._undone = undo(self._entries, self._root)

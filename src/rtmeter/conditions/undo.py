@@ -59,7 +59,15 @@ class Undone:
 def undo(entries: Sequence[Entry], root: Root) -> list[Undone]:
     """Undoes the changes, the last one first; what is undone already is left as it is."""
     limit = time.monotonic() + PATIENCE_S
-    return [_undo(entry, root, limit) for entry in reversed(entries)]
+    return [_undone(entry, root, limit) for entry in reversed(entries)]
+
+
+def _undone(entry: Entry, root: Root, limit: float) -> Undone:
+    """None keeps the others from being undone."""
+    try:
+        return _undo(entry, root, limit)
+    except (OSError, ValueError) as error:
+        return Undone(entry, "failed", None, str(error))
 
 
 def _undo(entry: Entry, root: Root, limit: float) -> Undone:
