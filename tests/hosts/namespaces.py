@@ -1,0 +1,93 @@
+"""Two hosts: network namespaces joined by a veth pair, a real sshd in the second."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import subprocess
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ADDRESS, PORT = "10.83.0.2", 2222
+PLANTED_NS = 100_000 * 10**9
+"""By how much the monotonic clock of the second host is ahead."""
+
+
+def _run(*command: object) -> str:
+    return subprocess.run(list(map(str, command)), check=True, capture_output=True, text=True).stdout
+
+
+@dataclass
+class Hosts:
+    """Names of the namespaces; files of the daemon and of who may log in."""
+
+    folder: Path
+    near: str = field(default_factory=lambda: f"rtm{secrets.token_hex(3)}a")
+    far: str = field(default_factory=lambda: f"rtm{secrets.token_hex(3)}b")
+    daemon: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """The second host as a campaign names it."""
+        return f"ssh://root@{ADDRESS}:{PORT}"
+
+    def ssh(self, *, key: str = "key", known: str = "known") -> str:
+        """What RTMETER_SSH is set to."""
+        files = f"-i {self.folder / key} -oUserKnownHostsFile={self.folder / known}"
+        return f"ssh -F none {files} -oGlobalKnownHostsFile=/dev/null -oIdentitiesOnly=yes"
+
+    def near_command(self, *command: object) -> list[str]:
+        """What runs a command on the first host."""
+        return ["ip", "netns", "exec", self.near, *map(str, command)]
+
+    def sessions(self) -> list[int]:
+        """What logins left running on the second host, by pid."""
+        pids = _run("ip", "netns", "pids", self.far).split()
+        return [int(pid) for pid in pids if self.daemon is not None and int(pid) not in self._of_daemon()]
+
+    def _of_daemon(self) -> set[int]:
+        assert self.daemon is not None
+        children = Path(f"/proc/{self.daemon.pid}/task/{self.daemon.pid}/children").read_text().split()
+        return {self.daemon.pid, *map(int, children)}  # unshare, and the sshd it became the parent of
+
+    def up(self, monotonic_ahead_s: int) -> None:
+        for name in (self.near, self.far):
+            _run("ip", "netns", "add", name)
+        _run("ip", "-n", self.near, "link", "add", "near", "type", "veth", "peer", "far", "netns", self.far)
+        for name, link, address in ((self.near, "near", "10.83.0.1"), (self.far, "far", ADDRESS)):
+            _run("ip", "-n", name, "addr", "add", f"{address}/24", "dev", link)
+            for up in (link, "lo"):
+                _run("ip", "-n", name, "link", "set", up, "up")
+        for name in ("host", "key", "stranger"):
+            _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.folder / name)
+        public = (self.folder / "host.pub").read_text().split()[:2]
+        (self.folder / "known").write_text(f"[{ADDRESS}]:{PORT} {' '.join(public)}\n")
+        (self.folder / "empty").touch()
+        Path("/run/sshd").mkdir(exist_ok=True)
+        settings = ["StrictModes=no", "PermitRootLogin=yes", "UsePAM=no", f"Port={PORT}", "LogLevel=DEBUG1"]
+        settings += [f"AuthorizedKeysFile={self.folder / 'key.pub'}", "PasswordAuthentication=no"]
+        settings += [f"ListenAddress={ADDRESS}", "KbdInteractiveAuthentication=no", "PidFile=none"]
+        ahead = ["unshare", "--time", "--monotonic", str(monotonic_ahead_s), "--fork", "--kill-child"]
+        command = ["ip", "netns", "exec", self.far, *(ahead if monotonic_ahead_s else [])]
+        command += [shutil.which("sshd", path="/usr/sbin:/sbin") or "sshd", "-D", "-e", "-f", "/dev/null"]
+        command += ["-h", str(self.folder / "host"), *(f"-o{setting}" for setting in settings)]
+        self.daemon = subprocess.Popen(command, stderr=(self.folder / "sshd.log").open("wb"))
+        for _ in range(200):
+            if f":{PORT}" in _run("ip", "netns", "exec", self.far, "ss", "-Hltn"):
+                return
+            time.sleep(0.05)
+        raise AssertionError((self.folder / "sshd.log").read_text())
+
+    def down(self) -> None:
+        if self.daemon is not None:
+            self.daemon.kill()  # unshare heeds no other signal; its child goes with it
+            self.daemon.wait(20)
+        for name in (self.near, self.far):
+            listed = subprocess.run(
+                ["ip", "netns", "pids", name], capture_output=True, text=True, check=False
+            )
+            for pid in listed.stdout.split():
+                os.kill(int(pid), 9)
+            subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)

@@ -1,0 +1,177 @@
+"""Round trips between two hosts over a real sshd: the log comes home, the clocks are compared, and what
+goes wrong between the machines is said."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from namespaces import ADDRESS, PLANTED_NS, Hosts
+
+from rtmeter import store
+
+MEASURE = ["measure", "roundtrip", "--adapter", "posix", "--period", "2ms", "--warm-up", "0"]
+
+
+@contextmanager
+def running(hosts: Hosts, *arguments: object, **ssh: str) -> Iterator[subprocess.Popen[str]]:
+    """rtmeter on the first host."""
+    process = subprocess.Popen(
+        hosts.near_command(sys.executable, "-m", "rtmeter", *arguments),
+        env=os.environ | {"RTMETER_SSH": hosts.ssh(**ssh)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def rtmeter(hosts: Hosts, *arguments: object, **ssh: str) -> tuple[int, str]:
+    """Exit code and what it said on standard error."""
+    with running(hosts, *arguments, **ssh) as process:
+        _, said = process.communicate(timeout=120)
+    assert "Traceback" not in said, said
+    return process.returncode, said
+
+
+def measured(hosts: Hosts, folder: Path, *more: object) -> dict[str, Any]:
+    code, said = rtmeter(hosts, *MEASURE, "--host", f"component={hosts.url}", *more, "--out", folder)
+    assert code == 0, said
+    assert hosts.sessions() == []
+    return store.load_cell(folder)
+
+
+def left_behind(before: set[Path]) -> set[Path]:
+    """What carried probes lie in on the second host, which shares our files."""
+    return set(Path("/tmp").glob("rtmeter-??????")) - before
+
+
+def test_a_server_on_another_host(hosts: Hosts, tmp_path: Path) -> None:
+    before = left_behind(set())
+    cell = measured(hosts, tmp_path / "cell", "--samples", "500", "--server-affinity", "0")
+    counts = cell["summary"]["counts"]
+    assert counts["released"] == 500
+    assert counts["replied_in_time"] > 0
+    assert cell["hosts"] == {"controller": "local", "component": hosts.url}
+    assert cell["server_config"]["options"]["address"] == ADDRESS
+    assert cell["server_config"]["affinity"] == [0]
+    assert [thread["affinity"] for thread in cell["threads"]["server"] if thread["role"] == "measured"] == [
+        [0]
+    ]
+    assert cell["server_machine"]["time_namespace"] != cell["machine"]["time_namespace"]
+    assert left_behind(before) == set()
+
+
+def test_the_planted_offset_of_the_clocks_is_found_within_its_error(hosts: Hosts, tmp_path: Path) -> None:
+    cell = measured(hosts, tmp_path / "cell", "--samples", "500")
+    offset = cell["clock_offset"]
+    assert offset["same_clock"] is False
+    assert offset["exchanges"] == cell["summary"]["counts"]["served"]
+    length_ns = 1000 * 2_000_000
+    for at_ns in (0, length_ns):  # of the whole run
+        assert abs(offset["offset_ns"] + offset["drift"] * at_ns - PLANTED_NS) <= offset["error_ns"]
+    assert [doubt["type"] for doubt in cell["warnings"]].count("clock_offset") == 1
+    rows = pq.read_table(tmp_path / "cell" / store.SAMPLES).to_pydict()
+    served = [i for i, status in enumerate(rows["status"]) if status == "served"]
+    for i in served:  # on the client's clock, to within the error, the server is between send and reply
+        assert rows["server_received_ns"][i] >= rows["sent_ns"][i] - 2 * offset["error_ns"]
+        assert rows["server_sent_ns"][i] <= rows["received_ns"][i] + 2 * offset["error_ns"]
+    assert cell["summary"]["quantities"]["ping"]["as_served"]["n"] == len(served)
+
+
+def test_hosts_that_read_one_clock(same_clock_hosts: Hosts, tmp_path: Path) -> None:
+    cell = measured(same_clock_hosts, tmp_path / "cell", "--samples", "50")
+    assert cell["clock_offset"] == {"same_clock": True}
+    assert "clock_offset" not in [doubt["type"] for doubt in cell["warnings"]]
+
+
+def test_a_campaign_names_its_hosts(hosts: Hosts, tmp_path: Path) -> None:
+    campaign = {
+        "name": "two",
+        "cells": [
+            {"measurement": "roundtrip", "adapter": "posix", "samples": 30, "period": "2ms", "warm_up": "0s"}
+            | {"hosts": {"controller": "local", "component": ["local", hosts.url]}}
+        ],
+    }
+    (tmp_path / "two.yaml").write_text(json.dumps(campaign))
+    code, said = rtmeter(hosts, "run", tmp_path / "two.yaml", "--out", tmp_path / "results")
+    assert code == 0, said
+    cells = [store.load_cell(folder) for folder in store.find_cells(tmp_path / "results")]
+    assert [cell["clock_offset"]["same_clock"] for cell in cells] == [True, False]
+    assert [cell["hosts"]["component"] for cell in cells] == ["local", hosts.url]
+
+
+@pytest.mark.parametrize(
+    ("ssh", "url", "message", "remedy"),
+    [
+        ({"known": "empty"}, "", "Host key verification failed", "accept it"),
+        ({"key": "stranger"}, "", "Permission denied", "log in with a key"),
+        ({}, f"ssh://root@{ADDRESS}:1", "Connection refused", "start sshd there"),
+        ({}, "ssh://root@no.such.host.invalid", "has no address", "give its IP address"),
+        ({}, "telnet://there", "is no host", "ssh://user@host"),
+        ({}, "ssh://-oProxyCommand=x", "is no host", "ssh://user@host"),
+    ],
+)
+def test_a_host_that_cannot_be_had(
+    hosts: Hosts, tmp_path: Path, ssh: dict[str, str], url: str, message: str, remedy: str
+) -> None:
+    asked = f"component={url or hosts.url}"
+    code, said = rtmeter(
+        hosts, *MEASURE, "--samples", "9", "--host", asked, "--out", tmp_path / "cell", **ssh
+    )
+    assert code == 1
+    assert "--host component" in said
+    assert message in said
+    assert remedy in said
+    assert not (tmp_path / "cell").exists()
+
+
+def test_a_connection_that_is_cut_in_mid_run(hosts: Hosts, tmp_path: Path) -> None:
+    arguments = [*MEASURE, "--samples", "100000", "--loss-timeout", "50ms", "--out", tmp_path / "cell"]
+    with running(hosts, *arguments, "--host", f"component={hosts.url}") as process:
+        log = tmp_path / "cell.partial" / store.CLIENT_LOG
+        while not (log.exists() and log.stat().st_size > 20_000):
+            assert process.poll() is None
+            time.sleep(0.05)
+        for pid in hosts.sessions():
+            if Path(f"/proc/{pid}/comm").read_text() == "sshd\n":
+                os.kill(pid, signal.SIGKILL)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "server" in said
+    cell = store.load_cell(tmp_path / "cell")
+    assert (cell["status"], cell["valid"]) == ("failed", False)
+    assert cell["summary"]["counts"]["released"] > 0  # what the client measured is kept
+    deadline = time.monotonic() + 30
+    while hosts.sessions() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert hosts.sessions() == []  # the server ended by itself
+
+
+def test_an_interruption_ends_both_ends(hosts: Hosts, tmp_path: Path) -> None:
+    arguments = [*MEASURE, "--samples", "100000", "--out", tmp_path / "cell"]
+    with running(hosts, *arguments, "--host", f"component={hosts.url}") as process:
+        log = tmp_path / "cell.partial" / store.CLIENT_LOG
+        while not (log.exists() and log.stat().st_size > 20_000):
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+    cell = store.load_cell(tmp_path / "cell")
+    assert (cell["status"], cell["valid"], cell["error"]) == ("interrupted", True, None)
+    assert cell["clock_offset"]["exchanges"] > 0  # the server's log came home
+    assert hosts.sessions() == []
