@@ -240,6 +240,15 @@ def test_what_differs_besides_is_told(capsys: Captured) -> None:
     assert "other_host: hosts differ: robot-7, robot-8" in said
 
 
+def test_what_only_one_machine_had_wrong_is_told(capsys: Captured) -> None:
+    grave = [{"id": name, "grade": grade} for name, grade in (("rt_throttling", "high"), ("swap", "info"))]
+    one("a", 1, changes={"findings": grave})
+    one("b", 1, changes={"findings": [{"id": "no_preempt_rt", "grade": "fatal"}]})
+    assert "differs: findings: rt_throttling → no_preempt_rt" in compare("a b", capsys)[1]
+    one("c", 1, changes={"findings": None})
+    assert "findings" not in compare("a c", capsys)[1]
+
+
 def test_interrupted_and_refused_data_are_doubted(capsys: Captured) -> None:
     one("a", 1, changes={"status": "interrupted"})
     values = draw(2)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rtmeter import store
-from rtmeter.comparison.environment import Difference, differences
+from rtmeter.comparison.environment import Difference, differences, other_findings
 from rtmeter.comparison.pairs import Pairing
 from rtmeter.errors import RtmeterError
 from rtmeter.model import Doubt
@@ -99,7 +99,8 @@ def _differences(pairing: Pairing) -> tuple[Difference, ...]:
     """Those of any pair, the first of each name."""
     found: dict[str, Difference] = {}
     for a, b in pairing.pairs:
-        for difference in differences(a.record, b.record):
+        findings = other_findings(a.record, b.record)
+        for difference in [*differences(a.record, b.record), *([findings] if findings else [])]:
             found.setdefault(difference.name, difference)
     return tuple(found.values())
 

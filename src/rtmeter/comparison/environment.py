@@ -8,13 +8,18 @@ from typing import Any
 
 from rtmeter.report import words
 
-_SECTIONS = ("config", "effective", "server_config", "adapter_facts", "machine")
+_SECTIONS = ("config", "effective", "server_config", "hosts", "adapter_facts", "machine", "server_machine")
 _OF_THE_CELL = ("measurement", "mode", "adapter", "server_adapter", "rtmeter")
 
 _UNTOLD = {
     *("adapter_facts.measures", "adapter_facts.drives", "adapter_facts.option"),  # what it could do
-    *("config.measurement", "config.mode", "machine.boot_id"),
+    *("config.measurement", "config.mode"),
 }
+
+_PASSING = {"boot_id", "time_namespace"}
+"""Facts of a machine that are others after the next boot."""
+
+_GRAVE = ("fatal", "high")
 
 _VIRTUAL = "machine.virtual_machine"
 """None in a machine that is none."""
@@ -73,6 +78,21 @@ def differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[Difference]:
     return found
 
 
+def other_findings(a: Mapping[str, Any], b: Mapping[str, Any]) -> Difference | None:
+    """What only the machine of A, and only that of B, had gravely wrong just before it was measured; None
+    if nothing, or if it was not looked at."""
+    found = [record.get("findings") for record in (a, b)]
+    if None in found:
+        return None
+    first, second = (
+        {finding["id"] for finding in findings or () if finding["grade"] in _GRAVE} for findings in found
+    )
+    if first == second:
+        return None
+    only = (words.setting("findings", sorted(ids)) or words.NONE for ids in (first - second, second - first))
+    return Difference("findings", *only)
+
+
 def _conditions(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for name in _OF_THE_CELL:
         yield name, record.get(name)
@@ -81,5 +101,5 @@ def _conditions(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     sections |= {f"conditions.{name}": conditions.get(name) for name in ("asked", "effective")}
     for section, facts in sections.items():
         for key, value in (facts or {}).items():
-            if f"{section}.{key}" not in _UNTOLD:
+            if f"{section}.{key}" not in _UNTOLD and key not in _PASSING:
                 yield f"{section}.{key}", value
