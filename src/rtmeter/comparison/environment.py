@@ -89,8 +89,10 @@ def other_findings(a: Mapping[str, Any], b: Mapping[str, Any]) -> Difference | N
     )
     if first == second:
         return None
-    only = (words.setting("findings", sorted(ids)) or words.NONE for ids in (first - second, second - first))
-    return Difference("findings", *only)
+    of_a, of_b = (
+        words.setting("findings", sorted(ids)) or words.NONE for ids in (first - second, second - first)
+    )
+    return Difference("findings", of_a, of_b)
 
 
 def _conditions(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
