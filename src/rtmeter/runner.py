@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -53,7 +54,8 @@ def run_cell(
         probe, server = probes_for(cell)
         with store.writing(new.folder), conditions.applied(cell, new.folder) as standing:
             found = [finding.to_json() for finding in machine.findings(Root(), machine.intent_of(cell))]
-            outcome = run_probes(cell, probe, server, new.folder, stop, on_progress, standing.launcher)
+            heed = _checking(standing.check, on_progress)
+            outcome = run_probes(cell, probe, server, new.folder, stop, heed, standing.launcher)
         outcome = _under(standing, outcome)
     except RtmeterError as error:
         outcome = Outcome("failed", error)
@@ -74,6 +76,16 @@ def run_cell(
             error.remedy = f"free space there, then run: rtmeter recover {logs.client}"
         raise
     return record
+
+
+def _checking(check: Callable[[], None], on_progress: OnProgress) -> OnProgress:
+    """Ends the run by the error that the check raises."""
+
+    def heed(event: dict[str, Any]) -> None:
+        check()
+        on_progress(event)
+
+    return heed
 
 
 def _under(standing: conditions.Standing, outcome: Outcome) -> Outcome:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from front import rtmeter, running, wait_until
+from front import ended, rows_of, rtmeter, running, wait_until
 from strained import strain, stray
 
 from rtmeter import store
@@ -202,6 +202,22 @@ def test_a_strict_campaign_fails_where_its_load_is_too_weak(
 def measure(out: Path) -> list[object]:
     common = ["measure", "wakeup", "--adapter", "posix", "--period", "5ms", "--warm-up", "100ms"]
     return [*common, "--samples", "200", "--out", out]
+
+
+def test_a_strict_cell_ends_with_its_load(tmp_path: Path) -> None:
+    """It does not measure on for ten minutes; what it measured before is kept."""
+    given = ["--load", "cpu=1,cpu_percent=5", "--strict", "--out", tmp_path / "cell"]
+    with running("measure", "wakeup", "--adapter", "posix", "--duration", "10min", *given) as front:
+        log = tmp_path / "cell.partial" / store.CLIENT_LOG
+        wait_until(lambda: rows_of(log) > 1500)
+        os.kill(leader(), signal.SIGKILL)
+        done = ended(front)
+    assert done.code == 1
+    assert "--load: stress-ng ended while it was needed: killed by SIGKILL" in done.err
+    record = store.load_cell(tmp_path / "cell")
+    assert (record["status"], record["error"]["field"]) == ("failed", "load")
+    assert "load_died" in [doubt["type"] for doubt in record["warnings"]]
+    assert record["summary"]["counts"]["released"] > 0
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])

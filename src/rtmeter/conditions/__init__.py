@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
 from rtmeter.condition_options import SystemSettings
 from rtmeter.conditions.settings import NOT_JOINED, Launcher, Settings, no_launcher
-from rtmeter.conditions.strain import strain_of
+from rtmeter.conditions.strain import Strain, strain_of
 from rtmeter.errors import RtmeterError
 from rtmeter.model import Cell, Doubt
 from rtmeter.root import Root
@@ -45,12 +45,16 @@ class Standing:
         self._asked = asked
         self._parts: list[Part] = []
         self.launcher: Launcher = no_launcher
+        self.check: Callable[[], None] = lambda: None
+        """Raises RtmeterError, while the probes run, once it is known that the cell will fail."""
 
     def add(self, part: Part) -> None:
         """Counts a part in: it was entered."""
         self._parts.append(part)
         if isinstance(part, Settings):
             self.launcher = part.launcher
+        if isinstance(part, Strain):
+            self.check = part.check
 
     def facts(self) -> dict[str, Any]:
         """``asked``, ``effective`` and ``achieved``: the key ``conditions`` of cell.json."""

@@ -90,7 +90,7 @@ class Stream:
 
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
-        self.died: str | None = None
+        self._death: str | None = None
         self.carried = Carried()
         self.port = 0
         self._client: Companion | None = None
@@ -114,9 +114,7 @@ class Stream:
 
     def stop(self) -> None:
         """Ends both, and takes what they report."""
-        for process in (self._client, self._server):
-            if process is not None and process.exit_code is not None and self.died is None:
-                self.died = _end_of(process)
+        self._death = self.died
         if self._client is not None:
             self._client.end(signal.SIGINT)
         if self._server is not None:
@@ -124,6 +122,12 @@ class Stream:
             self._server.end(signal.SIGINT)
         self._take_reports()
         self._close()
+
+    @property
+    def died(self) -> str | None:
+        """How iperf3 ended, if an end of it did so by itself."""
+        processes = (p for p in (self._client, self._server) if p is not None)
+        return next((_end_of(p) for p in processes if p.exit_code is not None), self._death)
 
     def is_alive(self) -> bool:
         """Whether both ends run; also notices when one ends."""

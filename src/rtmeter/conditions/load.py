@@ -33,7 +33,7 @@ class Load:
         self._workers = {name: count or len(self._cpus) for name, count in workers(asked).items()}
         self._process: Companion | None = None
         self._started = self._ended = (0.0, 0.0)  # (moment, processor time), in seconds
-        self._died: str | None = None
+        self._death: str | None = None
         self._report: dict[str, Any] = {}
 
     def start(self) -> None:
@@ -62,12 +62,18 @@ class Load:
         """Ends stress-ng and all its children, and keeps what it says it did."""
         if self._process is not None:
             self._ended = (time.monotonic(), self._process.cpu_s())
-            if self._process.exit_code is not None:
-                self._died = self._process.how_it_ended
-            self._process.end()
+            process, self._death, self._process = self._process, self.died, None
+            process.end()
             self._report = _report(self._folder / "report.yaml")
-            self._process.close()
+            process.close()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+    @property
+    def died(self) -> str | None:
+        """How stress-ng ended, if it did so by itself."""
+        if self._process is not None and self._process.exit_code is not None:
+            return self._process.how_it_ended
+        return self._death
 
     def workers_alive(self) -> float:
         """How many of its workers run; also notices when stress-ng ends."""
@@ -92,7 +98,7 @@ class Load:
     def own_share(self) -> float | None:
         """The share of its CPUs' time that stress-ng itself took; None if it cannot be told."""
         elapsed_s = self._ended[0] - self._started[0]
-        if elapsed_s < _SHORTEST_S or self._died is not None:
+        if elapsed_s < _SHORTEST_S or self.died is not None:
             return None
         return (self._ended[1] - self._started[1]) / elapsed_s / len(self._cpus)
 
@@ -110,13 +116,18 @@ class Load:
             "busy": None if busy is None else round(busy, 4),
             "own": None if own is None else round(own, 4),
             "operations": {m["stressor"]: m["bogo-ops"] for m in self._report.get("metrics") or ()},
-            "died": self._died,
+            "died": self.died,
         }
+
+    def deaths(self) -> Iterator[Doubt]:
+        """``load_died``, as soon as stress-ng has ended by itself."""
+        if self.died is not None:
+            yield Doubt("load_died", f"stress-ng ended while it was needed: {self.died}", "measure again")
 
     def doubts(self, watched: Mapping[str, Any], fewest_workers: float | None) -> Iterator[Doubt]:
         """``load_died`` and ``load_not_reached``: what was asked and did not come about."""
-        if self._died is not None:
-            yield Doubt("load_died", f"stress-ng ended while it was needed: {self._died}", "measure again")
+        yield from self.deaths()
+        if self.died is not None:
             return
         if fewest_workers is not None and fewest_workers < self._expected:
             message = f"at times only {fewest_workers:.0f} of {self._expected} workers of stress-ng ran"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
@@ -86,11 +86,22 @@ class Strain:
 
     def failure(self) -> RtmeterError | None:
         """Where the campaign is strict: the first condition that was not reached."""
-        missed = [doubt for doubt in self.doubts() if doubt.type in NOT_REACHED]
-        if not self._strict or not missed:
+        return self._error_of(doubt for doubt in self.doubts() if doubt.type in NOT_REACHED)
+
+    def check(self) -> None:
+        """While the probes run. Raises RtmeterError where the campaign is strict and load or traffic has
+        ended: it would be measured on for nothing."""
+        for part in (self._load, self._traffic):
+            error = self._error_of(part.deaths()) if part is not None else None
+            if error is not None:
+                raise error
+
+    def _error_of(self, doubts: Iterable[Doubt]) -> RtmeterError | None:
+        first = next(iter(doubts), None) if self._strict else None
+        if first is None:
             return None
-        field = missed[0].type.partition("_")[0]
-        return RtmeterError(missed[0].message, field=field, remedy=f"{missed[0].hint}, or leave out strict")
+        field = first.type.partition("_")[0]
+        return RtmeterError(first.message, field=field, remedy=f"{first.hint}, or leave out strict")
 
 
 def strain_of(cell: Cell, folder: Path, root: Root) -> Strain:

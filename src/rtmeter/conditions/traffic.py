@@ -65,6 +65,12 @@ class Traffic:
         """What arrived in each direction, JSON-ready."""
         return {name: s.carried.to_json() | {"died": s.died} for name, s in self._streams.items()}
 
+    def deaths(self) -> Iterator[Doubt]:
+        """``traffic_died``, as soon as an end of a stream has ended by itself."""
+        for name, stream in self._streams.items():
+            if stream.died is not None:
+                yield from stream_doubts(name, stream.flow.rate, None, stream.died)
+
     def doubts(self) -> Iterator[Doubt]:
         """``traffic_died`` and ``traffic_not_reached``: what was asked and did not come about."""
         for name, stream in self._streams.items():
