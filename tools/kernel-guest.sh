@@ -39,7 +39,7 @@ version=$(basename "$store"/tree/lib/modules/*)
 if [[ ! $store/initrd -nt $0 ]]; then
   first=$store/initrd.tree
   rm -rf "$first"
-  mkdir -p "$first"/{bin,dev,proc,sys,lower,upper,root,modules}
+  mkdir -p "$first"/{bin,dev,proc,sys,lower,upper,guest,modules}
   cp /bin/busybox "$first/bin/"
   for wanted in virtio_pci 9pnet_virtio 9p overlay; do
     modprobe -d "$store/tree" -S "$version" --show-depends "$wanted"
@@ -58,22 +58,22 @@ while read -r module; do $b insmod /modules/$module; done </modules/order
 share() { $b mount -t 9p -o trans=virtio,version=9p2000.L,msize=262144,$1 $2 $3; }
 share ro,cache=loose host /lower
 $b mount -t tmpfs tmpfs /upper && $b mkdir /upper/changes /upper/work
-$b mount -t overlay -o lowerdir=/lower,upperdir=/upper/changes,workdir=/upper/work overlay /root
-$b mkdir -p /root/out /root/lib/modules
-share rw,cache=none out /root/out
-$b mount --bind "/root$($b cat /modules/folder)" /root/lib/modules
-$b mount -t proc proc /root/proc
-$b mount -t sysfs sys /root/sys
-$b mount -t devtmpfs dev /root/dev
-$b mkdir -p /root/dev/pts /root/dev/shm
-$b mount -t devpts devpts /root/dev/pts
-for folder in dev/shm tmp run; do $b mount -t tmpfs tmpfs /root/$folder; done
-$b mount -t debugfs debugfs /root/sys/kernel/debug
-$b mount -t tracefs tracefs /root/sys/kernel/tracing
-$b mount -t cgroup2 cgroup2 /root/sys/fs/cgroup
-$b chroot /root ip link set lo up
-$b chroot /root /bin/bash /out/.command >/root/out/.output 2>&1
-echo $? >/root/out/.exit
+$b mount -t overlay -o lowerdir=/lower,upperdir=/upper/changes,workdir=/upper/work overlay /guest
+$b mkdir -p /guest/out /guest/lib/modules
+share rw,cache=none out /guest/out
+$b mount --bind "/guest$($b cat /modules/folder)" /guest/lib/modules
+$b mount -t proc proc /guest/proc
+$b mount -t sysfs sys /guest/sys
+$b mount -t devtmpfs dev /guest/dev
+$b mkdir -p /guest/dev/pts /guest/dev/shm
+$b mount -t devpts devpts /guest/dev/pts
+for folder in dev/shm tmp run; do $b mount -t tmpfs tmpfs /guest/$folder; done
+$b mount -t debugfs debugfs /guest/sys/kernel/debug
+$b mount -t tracefs tracefs /guest/sys/kernel/tracing
+$b mount -t cgroup2 cgroup2 /guest/sys/fs/cgroup
+$b chroot /guest ip link set lo up
+$b chroot /guest /bin/bash /out/.command >/guest/out/.output 2>&1
+echo $? >/guest/out/.exit
 $b sync
 $b poweroff -f
 INIT
