@@ -55,7 +55,7 @@ class Cyclone final : public rtmeter::Adapter {
       participant_ = created(dds_create_participant(options_.domain, nullptr, nullptr), "participant");
       wake_ = created(dds_create_guardcondition(participant_), "guard condition");
       waitset_ = created(dds_create_waitset(participant_), "wait-set");
-      created(dds_waitset_attach(waitset_, wake_, 0), "wait-set");
+      created(dds_waitset_attach(waitset_, wake_, kWake), "wait-set");
     }
     return this;
   }
@@ -79,7 +79,7 @@ class Cyclone final : public rtmeter::Adapter {
     if (!options_.listener) {
       const dds_entity_t any =
           created(dds_create_readcondition(reader.entity, DDS_ANY_STATE), "read condition");
-      created(dds_waitset_attach(waitset_, any, reinterpret_cast<dds_attach_t>(&reader)), "wait-set");
+      created(dds_waitset_attach(waitset_, any, static_cast<dds_attach_t>(readers_.size() - 1)), "wait-set");
     }
     threads_.enforce();
     return &reader;
@@ -141,8 +141,8 @@ class Cyclone final : public rtmeter::Adapter {
       if (count < 0) return -1;
       ended = once || count == 0;
       for (std::size_t i = 0; i < static_cast<std::size_t>(count) && i < kMost; ++i) {
-        if (ready[i] != 0) {
-          reinterpret_cast<Reader*>(ready[i])->take();
+        if (ready[i] != kWake) {
+          readers_[static_cast<std::size_t>(ready[i])].take();
         } else {  // the flag is read after the condition was reset: no interrupt is missed
           bool was_set;
           dds_take_guardcondition(wake_, &was_set);
@@ -152,6 +152,8 @@ class Cyclone final : public rtmeter::Adapter {
     }
     return 0;
   }
+
+  static constexpr dds_attach_t kWake = -1;  // in the wait-set; others are indices of readers_
 
   const rtm_run run_;
   const rtmeter_dds::Options options_;

@@ -147,6 +147,7 @@ void describe_ends(rtmeter::Sink& sink, const std::vector<End>& ends, dds_entity
                    const std::string& whereabouts) {
   if (participant == 0) return;
   std::vector<rtmeter_dds::EndFacts> facts;
+  facts.reserve(ends.size());
   for (const End& end : ends) facts.push_back(facts_of(end));
   rtmeter_dds::describe_ends(sink, facts, other_participants(participant), whereabouts);
 }

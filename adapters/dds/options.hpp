@@ -35,7 +35,7 @@ inline std::string joined(const std::vector<std::string>& parts, const char* sep
 // The option's value, one of the choices.
 inline std::string choose(const rtm_run& run, const char* option, const std::vector<std::string>& choices,
                           const std::string& otherwise) {
-  const std::string value = rtmeter::option_or(run, option, otherwise.c_str());
+  std::string value = rtmeter::option_or(run, option, otherwise.c_str());
   if (std::find(choices.begin(), choices.end(), value) == choices.end())
     throw rtmeter::SetupError(std::string("option ") + option, value, "no such choice",
                               "choose one of " + joined(choices, ", "));
