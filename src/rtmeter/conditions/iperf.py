@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import socket
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from rtmeter.conditions.companion import Companion, find_program
+from rtmeter.conditions.iperf_report import Carried, Report, carried, parse
 from rtmeter.errors import RtmeterError
 
 Through = Callable[[list[str]], list[str]]
@@ -71,20 +70,6 @@ class Flow:
         return ["--port", str(port), "--json", "--interval", str(self.interval_s)]
 
 
-@dataclass(frozen=True, slots=True)
-class Carried:
-    """What arrived: ``rate`` in bit/s at the receiver (at the sender, where the receiver is not ours),
-    the share of datagrams lost (UDP), and segments sent again (TCP); None: not known."""
-
-    rate: float | None = None
-    lost_ratio: float | None = None
-    retransmits: int | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """As cell.json has it."""
-        return asdict(self)
-
-
 class Stream:
     """The flow, running from start() to stop()."""
 
@@ -120,7 +105,10 @@ class Stream:
         if self._server is not None:
             self._server.wait(3)
             self._server.end(signal.SIGINT)
-        self._take_reports()
+        reports = (_report(self._client), _report(self._server))
+        sender, receiver = reversed(reports) if self.flow.reverse else reports
+        if any(reports):
+            self.carried = carried(sender, receiver, self.flow.protocol, self._settled_s)
         self._close()
 
     @property
@@ -163,23 +151,6 @@ class Stream:
         if self._server is None:
             remedy = f"start `iperf3 --server --port {self.port}` there, and {remedy}"
         return _error(client, f"cannot reach {self.flow.to} port {self.port}", remedy)
-
-    def _take_reports(self) -> None:
-        sender, receiver = _report(self._client), _report(self._server)
-        if self.flow.reverse:
-            sender, receiver = receiver, sender
-        totals = _totals(receiver, self._settled_s) or _totals(sender, self._settled_s)
-        if totals is None:
-            return
-        seconds, arrived = totals
-        packets = arrived.get("packets", 0)
-        known = self.flow.protocol == "udp" and _totals(receiver, 0) is not None and packets > 0
-        sent = _totals(sender, self._settled_s) or (0, {})
-        self.carried = Carried(
-            rate=round(arrived["bytes"] * 8 / seconds, 1),
-            lost_ratio=arrived.get("lost_packets", 0) / packets if known else None,
-            retransmits=sent[1].get("retransmits") if self.flow.protocol == "tcp" else None,
-        )
 
     def _close(self) -> None:
         for process in (self._client, self._server):
@@ -230,14 +201,8 @@ def _is_connected(pid: int, port: int) -> bool:
     return False
 
 
-def _report(process: Companion | None) -> dict[str, Any]:
-    """iperf3's JSON; empty if it did not get to write it."""
-    try:
-        said = "" if process is None else process.stdout()
-        report = json.loads(said[max(said.find("{"), 0) :] or "{}")  # a login shell may have spoken before
-    except ValueError:
-        return {}
-    return report if isinstance(report, dict) else {}
+def _report(process: Companion | None) -> Report:
+    return {} if process is None else parse(process.stdout())
 
 
 def _end_of(process: Companion) -> str:
@@ -253,15 +218,3 @@ def _words(process: Companion) -> str:
 
 def _error(process: Companion, message: str, remedy: str) -> RtmeterError:
     return RtmeterError(f"iperf3 {message}{_words(process)}", field="traffic", remedy=remedy)
-
-
-def _totals(report: dict[str, Any], settled_s: float) -> tuple[float, dict[str, Any]] | None:
-    """Seconds, and the sums of the figures, of the intervals that began after ``settled_s``; of all if
-    there is none."""
-    sums = [interval["sum"] for interval in report.get("intervals", ()) if interval["sum"]["seconds"] > 0]
-    counted = [part for part in sums if part["start"] >= settled_s] or sums
-    if not counted:
-        return None
-    keys = ("seconds", "bytes", "packets", "lost_packets", "retransmits")
-    totals = {key: sum(part[key] for part in counted) for key in keys if key in counted[0]}
-    return totals.pop("seconds"), totals
