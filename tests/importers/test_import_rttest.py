@@ -43,10 +43,11 @@ def test_a_file_that_is_not_of_rttest(text: str, write) -> None:
     refused(write(text), "rttest")
 
 
-def test_a_clock_that_was_set(write) -> None:
+@pytest.mark.parametrize("step_ns", [3_600_000_000_000, -3_600_000_000_000])
+def test_a_clock_that_was_set(step_ns: int, write) -> None:
     generator = np.random.default_rng(1)
     latencies = generator.integers(10_000, 90_000, 2000)
-    latencies[1200:] += 3_600_000_000_000
+    latencies[1200:] += step_ns
     error = refused(write(rttest(latencies.tolist())))
     assert "steps by 3.6e+03 s at about sample 1,1" in error.message
     assert "CLOCK_MONOTONIC" in (error.remedy or "")

@@ -240,12 +240,15 @@ def test_what_cannot_be_written_is_said(tmp_path: Path, form: str) -> None:
     assert caught.value.field == "-o" and "mkdir -p" in (caught.value.remedy or "")
     with pytest.raises(RtmeterError, match="is a folder"):
         export(folder, tmp_path, form)
-    (folder / store.SAMPLES).write_bytes(b"PAR1 junk")
+    whole = (folder / store.SAMPLES).read_bytes()
     (tmp_path / "out").write_text("earlier")
-    with pytest.raises(RtmeterError):
-        export(folder, tmp_path / "out", form)
-    assert (tmp_path / "out").read_text() == "earlier"
-    assert not list(tmp_path.glob("*.partial"))
+    for damaged in (b"PAR1 junk", whole[:20] + b"\xa5" * 60 + whole[80:]):
+        (folder / store.SAMPLES).write_bytes(damaged)
+        with pytest.raises(RtmeterError) as caught:
+            export(folder, tmp_path / "out", form)
+        assert caught.value.remedy and "cannot be written" not in caught.value.message
+        assert (tmp_path / "out").read_text() == "earlier"
+        assert not list(tmp_path.glob("*.partial"))
 
 
 def test_a_cell_without_samples_has_none_to_export(tmp_path: Path) -> None:

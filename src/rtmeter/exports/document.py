@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -30,26 +31,35 @@ def write(path: Path, out: Path) -> list[str]:
 def _write_cell(file: TextIO, folder: Path, path: Path) -> None:
     record = store.load_cell(folder)
     kind = next((kind for kind in store.DATA if (folder / kind).is_file()), None)
-    rows = _rows(folder / kind) if kind else iter([[]])
+    columns, batches = _table(folder / kind) if kind else ([], iter(()))
     about: dict[str, Any] = {"cell": name_of(folder, path, record), "record": record}
-    about["data"] = Path(kind).stem if kind else None
-    about["columns"] = next(rows)
+    about |= {"data": Path(kind).stem if kind else None, "columns": columns}
     file.write(json.dumps(about)[:-1] + ', "rows": [')
-    for number, row in enumerate(rows):
-        file.write((",\n" if number else "\n") + json.dumps(row))
+    for number, rows in enumerate(batches):
+        file.write((",\n" if number else "\n") + json.dumps(rows)[1:-1])
     file.write("]}")
 
 
-def _rows(path: Path) -> Iterator[list[Any]]:
-    """The names of the columns, then each row; null where there is no value."""
-    import pyarrow as pa
+def _table(path: Path) -> tuple[list[str], Iterator[list[tuple[Any, ...]]]]:
+    """The names of the columns, and batches of rows; null where there is no value."""
     import pyarrow.parquet as pq
 
-    try:
+    def batches() -> Iterator[list[tuple[Any, ...]]]:
+        with _reading(path):
+            for batch in table.iter_batches(_BATCH_ROWS):
+                yield list(zip(*(column.to_pylist() for column in batch.columns), strict=True))
+
+    with _reading(path):
         table = pq.ParquetFile(path)
-        yield table.schema_arrow.names
-        for batch in table.iter_batches(_BATCH_ROWS):
-            yield from map(list, zip(*(column.to_pylist() for column in batch.columns), strict=True))
-    except pa.ArrowException as error:
+        return table.schema_arrow.names, batches()
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    import pyarrow as pa
+
+    try:
+        yield
+    except (OSError, pa.ArrowException) as error:
         message = f"cannot be read: {str(error).splitlines()[0]}"
         raise RtmeterError(message, where=str(path), remedy="measure or import the cell again") from error
