@@ -92,7 +92,10 @@ def test_without_a_deadline_each_cell_is_judged_by_its_own_requirement(capsys: C
     assert "a: pass: 0 of 20,000 releases missed the deadline of 10ms" in said
     assert "b: fail:" in said and "with 99 % confidence" in said
     write_wakeups(Path("r/c"), draw(1))
-    assert "--deadline: is missing, and c has no requirement of its own" in verdict("r/c", capsys)[1]
+    assert "c: unjudged: it has no requirement of its own" in verdict("r", capsys)[1]
+    code, said = verdict("r/c", capsys)
+    assert code == exit_codes.ERROR
+    assert "--deadline: is missing, and no cell of r/c has a requirement of its own" in said
 
 
 def test_a_hard_deadline_cannot_be_proved(capsys: Captured) -> None:

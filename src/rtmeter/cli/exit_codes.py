@@ -7,7 +7,7 @@ from typing import Any
 
 PASS, ERROR, FAIL, INCONCLUSIVE = 0, 1, 2, 3
 _WORST_FIRST = (ERROR, FAIL, INCONCLUSIVE, PASS)
-_OF_OUTCOME = {"pass": PASS, "fail": FAIL, "inconclusive": INCONCLUSIVE, "error": ERROR}
+_OF_OUTCOME = {"pass": PASS, "fail": FAIL, "inconclusive": INCONCLUSIVE, "error": ERROR, "unjudged": PASS}
 
 
 def of_outcome(outcome: str) -> int:

@@ -66,6 +66,9 @@ def command(
         )
     within = share("--margin", margin) if margin else DEFAULT_MARGIN
     cells = find_stored(path)
+    if asked is None and not any(cell.record["requirement"] for cell in cells):
+        message = f"is missing, and no cell of {path} has a requirement of its own"
+        raise RtmeterError(message, field="--deadline", remedy="give a deadline, e.g. --deadline 1ms")
     verdicts: list[dict[str, Any]] = []
     for found in _pooled(cells, asked, within) if pool else _each(cells, asked):
         verdicts.append(found)
@@ -81,8 +84,13 @@ def _each(cells: Sequence[Stored], asked: Requirement | None) -> Iterator[dict[s
     from rtmeter.record import judge_cell
 
     for cell in cells:
+        requirement = asked or _own(cell)
+        if requirement is None:
+            reason = "it has no requirement of its own, and no --deadline was given"
+            yield _about(cell) | {"outcome": "unjudged", "reason": reason, "n": 0}
+            continue
         with reading() as read:
-            verdict = judge_cell(cell.record, cell.folder, asked or _own(cell), read)
+            verdict = judge_cell(cell.record, cell.folder, requirement, read)
         yield _about(cell) | asdict(verdict)
 
 
@@ -94,11 +102,12 @@ def _pooled(cells: Sequence[Stored], asked: Requirement | None, margin: float) -
     for cell in cells:
         groups.setdefault(cell.name, []).append(cell)
     for name, runs in groups.items():
-        if len(runs) < 2:
+        requirement = asked or _own(runs[0])
+        if requirement is None or len(runs) < 2:
             yield from _each(runs, asked)
             continue
         with reading() as read:
-            pool = judge_pooled(runs, asked or _own(runs[0]), margin, read)
+            pool = judge_pooled(runs, requirement, margin, read)
         if pool.verdict is None:
             yield from (found | {"pooled": pool.words} for found in _each(runs, asked))
             continue
@@ -109,14 +118,11 @@ def _pooled(cells: Sequence[Stored], asked: Requirement | None, margin: float) -
         yield about | {"pooled": pool.words} | asdict(pool.verdict)
 
 
-def _own(cell: Stored) -> Requirement:
-    from rtmeter.errors import RtmeterError
+def _own(cell: Stored) -> Requirement | None:
     from rtmeter.model import Requirement
 
-    if cell.record["requirement"] is None:
-        message = f"is missing, and {cell.record['id']} has no requirement of its own"
-        raise RtmeterError(message, field="--deadline", remedy="give a deadline, e.g. --deadline 1ms")
-    return Requirement(**cell.record["requirement"])
+    required = cell.record["requirement"]
+    return Requirement(**required) if required else None
 
 
 def _about(cell: Stored) -> dict[str, Any]:
