@@ -12,9 +12,11 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from rtmeter.conditions import watch
+from rtmeter.conditions import strain, watch
 from rtmeter.conditions.counters import Counters, look
 from rtmeter.conditions.watch import FILE, Watch, shares
+from rtmeter.config import CellOptions
+from rtmeter.matrix import cell_from
 from rtmeter.root import Root
 
 STAT = """cpu  300 0 100 9000 50 0 0 20 0 0
@@ -125,6 +127,24 @@ def test_it_samples_off_the_measured_cpus(tmp_path: Path) -> None:
         watched.stop()
     assert seen == [everywhere - measured, everywhere]  # where all CPUs are measured, there is no other
     assert os.sched_getaffinity(0) == everywhere
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"measurement": "wakeup", "affinity": "1,3"},
+        {"measurement": "roundtrip", "affinity": "1", "server_affinity": "3"},
+        {"measurement": "wakeup", "conditions": {"isolate": "1,3"}},
+    ],
+)
+def test_all_cpus_of_the_probes_count_as_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: dict[str, Any]
+) -> None:
+    seen: list[set[int]] = []
+    monkeypatch.setattr(strain, "Watch", lambda folder, read, interval, cpus, gauges: seen.append(cpus))
+    cell = cell_from(CellOptions.from_given(given | {"adapter": "posix"}), "cell", {})
+    strain.strain_of(cell, tmp_path, Root())
+    assert seen == [{1, 3}]
 
 
 def test_many_rows_are_written_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from rtmeter.errors import RtmeterError
 from rtmeter.model import LOCAL, WATCH_NS, Cell, Doubt
 from rtmeter.root import Root
 from rtmeter.ssh import Ssh
+from rtmeter.tasks import cpu_set
 
 NOT_REACHED = ("load_died", "load_not_reached", "traffic_died", "traffic_not_reached")
 """Types of doubts that are errors where the campaign is strict."""
@@ -109,7 +110,8 @@ def strain_of(cell: Cell, folder: Path, root: Root) -> Strain:
     config = cell.config
     tick_ns = config.get("timeout_ns") if config.get("mode") == "one_shot" else config.get("period_ns")
     expected_s = (config.get("samples", 0) + config.get("warm_up", 0)) * (tick_ns or 0) / 1e9
-    measured_cpus = {*(config.get("affinity") or ()), *(cell.server_affinity or ())}
+    isolated = cpu_set(cell.conditions.get("settings", {}).get("isolate"))
+    measured_cpus = {*(config.get("affinity") or ()), *(cell.server_affinity or ()), *isolated}
     target = cell.hosts.get("component", LOCAL)
     elsewhere = None
     if target != LOCAL and is_any(cell.conditions.get("traffic", {})):
