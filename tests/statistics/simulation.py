@@ -36,7 +36,7 @@ class Simulation:
     def close(self) -> None:
         """Ends the processes."""
         if self._pool:
-            self._pool.shutdown()
+            self._pool.shutdown(cancel_futures=True)
 
     def _results(self, run: Run, runs: int, about: tuple[Any, ...]) -> list[Any]:
         root = np.random.SeedSequence([self._seed, zlib.crc32(f"{run.__name__}{about}".encode())])
