@@ -29,7 +29,7 @@ std::string hypervisor_by_cpuid() {
   }
   static constexpr std::pair<const char*, const char*> kNames[] = {
       {"KVMKVMKVM", "kvm"},      {"VMwareVMware", "vmware"}, {"Microsoft Hv", "hyper-v"},
-      {"XenVMMXenVMM", "xen"},   {"TCGTCGTCGTCG", "qemu"},   {"VBoxVBoxVBox", "virtualbox"},
+      {"XenVMMXenVMM", "xen"},   {"TCGTCGTCGTCG", "qemu-tcg"},   {"VBoxVBoxVBox", "virtualbox"},
       {"bhyve bhyve ", "bhyve"}, {"ACRNACRNACRN", "acrn"}};
   for (const auto& [known, name] : kNames) {
     if (signature.compare(0, std::string(known).size(), known) == 0) return name;

@@ -8,6 +8,20 @@ from typing import Any
 _MBIT = 1e6
 
 
+EMULATED = "qemu-tcg"
+"""A virtual machine whose processor is software."""
+
+
+def unfit(kind: object) -> str | None:
+    """What numbers from a virtual machine of this kind (``machine.virtual_machine`` of a cell.json) are
+    unfit for; None if it is none."""
+    if kind in (None, False, "", "none"):
+        return None
+    if kind == EMULATED:
+        return f"emulated processor ({EMULATED}): its timing means nothing"
+    return f"virtual machine ({'of unknown kind' if kind is True else kind}): unfit for absolute claims"
+
+
 def in_words(conditions: object) -> list[str]:
     """Settings, load and traffic that were asked for, with what they achieved; nothing if not known."""
     found = _mapping(conditions)

@@ -121,6 +121,7 @@ PLANTED: list[tuple[str, str, str, dict[str, str | None], Intent]] = [
     ("virtual_machine", "high", "(QEMU)", {"/proc/cpuinfo": "flags : fpu hypervisor",
                                            "/sys/class/dmi/id/sys_vendor": "QEMU"}, CYCLIC),
     ("virtual_machine", "high", "device tree", {"/proc/device-tree/compatible": "linux,dummy-virt"}, CYCLIC),
+    ("emulated_processor", "fatal", "QEMU TCG", {"/proc/cpuinfo": "model name: QEMU TCG CPU 2.5"}, CYCLIC),
     ("container", "medium", "/.dockerenv", {"/.dockerenv": ""}, CYCLIC),
     ("steal", "high", "33 %", {"/proc/stat": "cpu 100 0 100 1000 0 0 0 100 0 0"}, CYCLIC),
     ("steal", "info", "0.5 %", {"/proc/stat": "cpu 100 0 99 1000 0 0 0 1 0 0"}, CYCLIC),

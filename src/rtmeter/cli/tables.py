@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rtmeter import condition_words
 from rtmeter.cli.evidence import evidence_lines
 from rtmeter.cli.output import console, microseconds
-from rtmeter.condition_words import in_words
 from rtmeter.statistics.quantities import judged_quantity
 from rtmeter.store import statistics_meta
 from rtmeter.values import Scheduling, format_duration
@@ -127,9 +127,8 @@ def _show_conditions(record: Mapping[str, Any], out: Console, *, machine_only: b
     if machine:
         about = (machine.get(key, "?") for key in ("cpu_model", "cpus_online", "kernel", "kernel_version"))
         out.print("machine: {}, {} CPUs, Linux {} {}".format(*about), markup=False)
-        if machine.get("virtual_machine"):
-            what = f"a virtual machine ({machine['virtual_machine']})"
-            out.print(f"[yellow]{what}: unfit for absolute claims[/yellow]")
+        if warning := condition_words.unfit(machine.get("virtual_machine")):
+            out.print(f"[yellow]{warning}[/yellow]")
     if machine_only or not effective:
         return
     words = [f"policy {Scheduling.from_probe(effective.get('scheduling', {}))}"]
@@ -137,7 +136,7 @@ def _show_conditions(record: Mapping[str, Any], out: Console, *, machine_only: b
     words += ["memory locked"] if effective.get("memory_locked") else []
     words += ["idle states held off"] if effective.get("cpu_dma_latency") == 0 else []
     words += [f"overrun {effective['overrun']}"] if effective.get("overrun") else []
-    words += in_words(record.get("conditions"))
+    words += condition_words.in_words(record.get("conditions"))
     middleware = f"{facts.get('middleware', '')} {facts.get('middleware_version', '')}".strip()
     out.print(f"conditions: {', '.join(words)}; {middleware}", markup=False)
 

@@ -16,6 +16,13 @@ VIRTUAL_MACHINE = Kind(
     f"{KERNEL_HARDWARE}, Virtualization",
     "measure on the target itself",
 )
+EMULATED = Kind(
+    "emulated_processor",
+    "fatal",
+    "the processor is a program: how long anything takes on it says nothing of a machine",
+    "QEMU, Documentation: TCG emulation",
+    "use it to see that things work, never for figures",
+)
 CONTAINER = Kind(
     "container",
     "medium",
@@ -39,7 +46,7 @@ PRESSURE = Kind(
     "let the machine come to rest, or ask for the load with conditions",
 )
 
-KINDS = (VIRTUAL_MACHINE, CONTAINER, STEAL, PRESSURE)
+KINDS = (VIRTUAL_MACHINE, EMULATED, CONTAINER, STEAL, PRESSURE)
 
 MOST_STEAL = 0.01
 """Share of the busy time since boot; less is an info."""
@@ -59,6 +66,8 @@ def check(machine: Machine) -> Iterator[Finding]:
         yield VIRTUAL_MACHINE.found(hypervisor)
     elif machine.text("/proc/cpuinfo") is None:
         yield VIRTUAL_MACHINE.unknown(machine.why_not("/proc/cpuinfo"))
+    if "QEMU TCG CPU" in (machine.text("/proc/cpuinfo") or ""):
+        yield EMULATED.found("the processor's name is QEMU TCG CPU")
     container = _container(machine)
     if container is not None:
         yield CONTAINER.found(container)

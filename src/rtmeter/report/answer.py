@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from rtmeter import condition_words
 from rtmeter.report import words
 from rtmeter.report.cellfile import Asked, CellFile, Judged
 from rtmeter.report.cells import WORST_FIRST, Cell, Outcome
@@ -172,10 +173,7 @@ def unfit(file: CellFile) -> str | None:
     """Why a cell's numbers are unfit for absolute claims; None if they are not."""
     if _scripted(file):
         return "scripted clock: the delays are made up, they test rtmeter itself"
-    kind = file.machine.get("virtual_machine")
-    if kind in (None, False, "", "none"):
-        return None
-    return f"virtual machine ({'of unknown kind' if kind is True else kind}): unfit for absolute claims"
+    return condition_words.unfit(file.machine.get("virtual_machine"))
 
 
 def _scripted(file: CellFile) -> bool:
