@@ -143,13 +143,13 @@ int Reader::take() {
 }
 
 int Reader::take_lent() {
-  dds::LoanableSequence<BlockHead> samples;
+  dds::LoanableSequence<std::uint8_t> samples;  // their first bytes: Fast DDS aligns samples to four only
   dds::SampleInfoSeq infos;
   if (reader_->take(samples, infos, 1) != ReturnCode_t::RETCODE_OK) return 0;
   int callbacks = 0;
   for (dds::LoanableCollection::size_type i = 0; i < samples.length(); ++i) {
     if (!infos[i].valid_data) continue;
-    const auto* block = reinterpret_cast<const std::uint8_t*>(&samples[i]);
+    const std::uint8_t* block = &samples[i];
     BlockHead head;
     std::memcpy(&head, block, kBlockPayload);
     const rtm_message message{head.number, block + kBlockPayload, head.bytes};
