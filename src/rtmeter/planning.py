@@ -100,6 +100,7 @@ class CellPlan:
     outcome: Literal["can pass", "never", "no requirement"]
     most_misses: int | None
     needed: Plan | None
+    assumed: Assumed
 
 
 def plan_run(requirement: Requirement, period_ns: int, assumed: Assumed) -> Planned:
@@ -130,7 +131,7 @@ def plan_cell(cell: Cell, assumed: Assumed) -> CellPlan:
     span = hours(releases, period_ns)
     required = cell.requirement
     if required is None:
-        return CellPlan(cell.id, None, releases, span, "no requirement", None, None)
+        return CellPlan(cell.id, None, releases, span, "no requirement", None, None, assumed)
     effect, allowed = assumed.design_effect, required.miss_ratio
     most: int | None = 0
     if allowed is not None:
@@ -142,7 +143,7 @@ def plan_cell(cell: Cell, assumed: Assumed) -> CellPlan:
     if releases < needed.releases:
         most = None
     outcome: Literal["can pass", "never"] = "never" if most is None else "can pass"
-    return CellPlan(cell.id, required, releases, span, outcome, most, needed)
+    return CellPlan(cell.id, required, releases, span, outcome, most, needed, assumed)
 
 
 def assumptions(requirement: Requirement, assumed: Assumed) -> list[str]:

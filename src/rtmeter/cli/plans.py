@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rtmeter.cli.output import console
-from rtmeter.planning import CellPlan, Planned
+from rtmeter.planning import CellPlan, Planned, assumptions
 from rtmeter.statistics.bounds import NS_PER_HOUR
 from rtmeter.statistics.extremes import FEWEST_RELEASES
 from rtmeter.statistics.words import about
@@ -52,9 +52,11 @@ def show_cells(cells: Sequence[CellPlan]) -> None:
     out.print(table)
     never = sum(cell.outcome == "never" for cell in cells)
     if never:
-        out.print(
-            f"{never:,} of {len(cells):,} cells are too short to pass whatever they measure", markup=False
-        )
+        said = f"{never:,} of {len(cells):,} cells are too short to pass whatever they measure"
+        out.print(said, markup=False)
+    assumed = (s for cell in cells if cell.requirement for s in assumptions(cell.requirement, cell.assumed))
+    for sentence in dict.fromkeys(assumed):
+        out.print(f"assumes: {sentence}", markup=False, soft_wrap=True)
 
 
 def _expected(planned: Planned) -> list[str]:
