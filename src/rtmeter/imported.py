@@ -90,8 +90,11 @@ def machine_of(imports: Sequence[Import]) -> str:
 
 def write_run(imports: Sequence[Import], folder: Path) -> None:
     """Writes the run.json of cells that were imported together."""
-    started = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    run = {"campaign": CAMPAIGN, "started": started, "cells": [one.id for one in imports]}
+    run = {
+        "campaign": CAMPAIGN,
+        "started": store.stamp(datetime.now(UTC)),
+        "cells": [one.id for one in imports],
+    }
     store.write_run(folder, run | {"scale": 1.0, "rtmeter": version()}, None)
 
 
@@ -156,8 +159,8 @@ def _record(one: Import, requirement: Requirement | None) -> dict[str, Any]:
         "warnings": [asdict(doubt) for doubt in doubts],
         "summary": None,
         "verdict": None,
-        "started": None,
-        "ended": None,
+        "started": store.stamp(found.started) if found.started else None,
+        "ended": store.stamp(found.ended) if found.ended else None,
         "rtmeter": version(),
     }
 
@@ -177,6 +180,7 @@ def _provenance(one: Import) -> dict[str, Any]:
         "unit": found.unit,
         "period": found.period_ns,
         "machine": found.machine,
+        "time": found.started,
         "options": found.facts.get("command"),
     }
     return {

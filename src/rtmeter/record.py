@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +87,7 @@ def record_cell(
     record |= _findings(cell, record, folder, bool(client and client.rows), doubts)
     doubts = [*meta.warnings, *(server.warnings if server else ()), *doubts]
     record["warnings"] = [asdict(doubt) for doubt in doubts]
-    times = {"started": _stamp(started), "ended": _stamp(ended) if ended else None}
+    times = {"started": store.stamp(started), "ended": store.stamp(ended) if ended else None}
     return record | times | {"rtmeter": version()}
 
 
@@ -193,7 +193,3 @@ def judge_cell(
     if counted is not None:
         return judge_counted(meta, counted, requirement)
     return judge(meta, read(folder), requirement)
-
-
-def _stamp(time: datetime) -> str:
-    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

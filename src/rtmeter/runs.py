@@ -36,7 +36,7 @@ class Run:
     def start(cls, out: Path, campaign: Campaign, scale: float) -> Self:
         """A new run under ``out``."""
         folder = store.new_run_folder(out, campaign.name)
-        started = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        started = store.stamp(datetime.now(UTC))
         about = {"campaign": campaign.name, "started": started, "scale": scale, "rtmeter": version()}
         store.write_run(folder, about | {"cells": [cell.id for cell in campaign.cells]}, campaign.source)
         return cls(folder, campaign)

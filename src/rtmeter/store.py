@@ -144,6 +144,11 @@ def latest_run(out: Path, campaign: str) -> Path | None:
     )
 
 
+def stamp(time: datetime) -> str:
+    """A moment as cell.json and run.json have it: UTC, to the second."""
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def write_run(folder: Path, run: Mapping[str, Any], campaign: str | None) -> None:
     """Writes run.json of a run that starts, and campaign.yaml if it is one of a campaign."""
     with writing(folder):

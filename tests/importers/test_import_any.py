@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 from imported import refused
 
+from rtmeter.errors import RtmeterError
+from rtmeter.importers import read
+
 RTTEST = "iteration timestamp latency minor_pagefaults major_pagefaults\n0 0 5 0 0\n1 9 5 0 0\n"
 
 
@@ -25,8 +28,10 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     assert "no such file" in refused(tmp_path / "none").message
 
 
-def test_an_unknown_format(write) -> None:
-    assert refused(write("x"), "excel").field == "format"
+def test_an_unknown_format(tmp_path: Path) -> None:
+    with pytest.raises(RtmeterError, match="is no format") as caught:
+        read(tmp_path / "none", "excel")
+    assert caught.value.field == "--format" and "rttest" in (caught.value.remedy or "")
 
 
 def test_the_wrong_format(write) -> None:

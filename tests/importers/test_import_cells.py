@@ -46,6 +46,7 @@ def test_each_thread_of_a_histogram_becomes_a_cell(tmp_path: Path, run) -> None:
     assert (about["data"], about["unit"], about["period_from"]) == ("histogram", "us", "file")
     assert about["facts"]["command"].startswith("cyclictest -q -t2 -i 500")
     assert about["unknown"] == []
+    assert (cell["started"], cell["ended"]) == ("2026-11-21T08:16:40Z", "2026-11-21T08:16:41Z")
     assert len(about["sha256"]) == 64
     assert cell["summary"]["resolution_ns"] == 1000
     assert cell["effective"] == cell["usage"] == {}
@@ -54,7 +55,7 @@ def test_each_thread_of_a_histogram_becomes_a_cell(tmp_path: Path, run) -> None:
 def test_a_text_histogram_says_little_and_nothing_is_made_up(tmp_path: Path, run) -> None:
     run("import", DATA / "cyclictest.hist", "--out", tmp_path / "out")
     cell = store.load_cell(tmp_path / "out" / "cyclictest-thread-0")
-    assert cell["imported"]["unknown"] == ["version", "unit", "period", "machine", "options"]
+    assert cell["imported"]["unknown"] == ["version", "unit", "period", "machine", "time", "options"]
     assert cell["config"]["period_ns"] is None
     assert cell["machine"] == {}
     assert (cell["started"], cell["ended"]) == (None, None)
@@ -306,7 +307,7 @@ def test_summaries_and_reports_take_imported_cells(
     assert len(run("summary", tmp_path / "all")["cells"]) == 4
     assert invoke(["summary", str(tmp_path / "all")]) == 0
     shown = capsys.readouterr().out
-    assert "not stated by the file: version, unit, machine, options" in shown
+    assert "not stated by the file: version, unit, machine, time, options" in shown
     assert "cyclictest -q -t2 -i 500" in shown
     assert invoke(["report", str(tmp_path / "all")]) == 0
     page = (tmp_path / "all" / "report.html").read_text()

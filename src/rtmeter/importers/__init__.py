@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+from rtmeter.errors import RtmeterError
 from rtmeter.importers import (
     jitterdebugger,
     performance_test,
@@ -40,11 +41,10 @@ def read(path: Path, form: str | None = None) -> Imported:
 
     Raises RtmeterError naming file, line, field, value and remedy.
     """
-    source = Source(path)
     if form is not None and form not in FORMATS:
-        raise source.error(
-            "is no format", field="format", value=form, remedy=f"choose {' or '.join(FORMATS)}"
-        )
+        remedy = f"choose {' or '.join(FORMATS)}"
+        raise RtmeterError("is no format", field="--format", value=form, remedy=remedy)
+    source = Source(path)
     return FORMATS[form or _format_of(source)][1](source)
 
 

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -58,10 +59,10 @@ class Series:
 @dataclass(frozen=True, slots=True)
 class Imported:
     """A file of another tool. ``quantity``: what its values are; ``verified``: the reader was tested on the
-    real tool's output, not only written from its source. What the file does not say is None or absent:
-    ``period_ns``, ``version``, ``unit`` of its times, facts of the ``machine`` (by the names that sample
-    logs have for them) and other ``facts``. ``skips``: the tool passes over releases for which it comes too
-    late, and they are in no file."""
+    tool's own output, not only written from its source; ``skips``: the tool passes over releases for which
+    it comes too late, and they are in no file. What the file does not say is None or absent: ``period_ns``,
+    ``version``, ``unit`` of its times, when it ``started`` and ``ended``, facts of the ``machine`` (by the
+    names that sample logs have for them) and other ``facts``."""
 
     tool: str
     quantity: str
@@ -70,6 +71,8 @@ class Imported:
     period_ns: int | None = None
     version: str | None = None
     unit: str | None = None
+    started: datetime | None = None
+    ended: datetime | None = None
     skips: bool = False
     machine: Mapping[str, str] = field(default_factory=dict)
     facts: Mapping[str, str] = field(default_factory=dict)

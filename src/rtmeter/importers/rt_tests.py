@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from rtmeter.importers.base import CUT, US, Imported, Series, Source, histogram, machine_of
 from rtmeter.model import Doubt
 
 FILE_VERSION = 1
-_TIMES = ("start_time", "end_time")
 NEWER = "use a later rtmeter, or rt-tests 2.x"
 
 
@@ -44,9 +45,20 @@ def read_json(source: Source) -> Imported:
         version=str(document.get("rt_test_version:", document.get("rt_test_version", ""))) or None,
         unit="ns" if unit_ns == 1 else "us",
         machine=machine_of(source.section(document, "sysinfo")),
-        facts={"command": command} | {key: str(document[key]) for key in _TIMES if key in document},
+        started=_time(source, document, "start_time"),
+        ended=_time(source, document, "end_time"),
+        facts={"command": command},
         skips=tool == "cyclictest",
     )
+
+
+def _time(source: Source, document: Mapping[str, Any], key: str) -> datetime | None:
+    """A time as RFC 5322 has it, if it is there."""
+    text = document.get(key)
+    try:
+        return None if text is None else parsedate_to_datetime(str(text))
+    except ValueError:
+        raise source.error("is no date", field=key, value=text, remedy=CUT) from None
 
 
 def _cyclictest(source: Source, name: str, thread: Mapping[str, Any], command: str, unit_ns: int) -> Series:
