@@ -83,9 +83,14 @@ test: packages-test venv build-test ## Install, build and test, at a size that f
 
 .PHONY: test-full
 test-full: export RTMETER_FULL := 1
-test-full: packages-test venv build-test ## Every test at full size, sanitizers and other architectures too
+test-full: packages-test packages-kernel venv build-test ## Every test at full size, sanitizers and other architectures too
 	$(run-tests)
 	@$(MAKE) sanitize cross
+
+.PHONY: test-kernel
+test-kernel: export RTMETER_FULL := 1
+test-kernel: packages-test packages-kernel venv probes ## Boot a PREEMPT_RT and an ordinary kernel in QEMU and test in them
+	@$(BIN)/pytest tests/kernel -rA
 
 .PHONY: sanitize
 sanitize: packages-test build-asan build-tsan ## Test the core under the address, undefined and thread sanitizers

@@ -10,12 +10,13 @@ fail() {
   exit 125
 }
 [[ $# -ge 3 ]] || fail "usage: kernel-guest.sh rt|ordinary OUT COMMAND..."
-case $1 in
+kernel=$1
+case $kernel in
   rt) meta=linux-image-rt-amd64 ;;
   ordinary) meta=linux-image-amd64 ;;
   *) fail "no such kernel: '$1'; choose rt or ordinary" ;;
 esac
-store=$(cd "$(dirname "$0")/.." && pwd)/build/kernel/$1
+store=$(cd "$(dirname "$0")/.." && pwd)/build/kernel/$kernel
 mkdir -p "$2" "$store"
 out=$(cd "$2" && pwd)
 shift 2
@@ -94,7 +95,7 @@ timeout --kill-after=5 "${LIMIT_S:-900}" qemu-system-x86_64 \
   -machine q35 -accel tcg,thread=multi -cpu max -smp 2 -m "${MEMORY:-2G}" \
   -nodefaults -no-reboot -display none -serial "file:$out/.console" \
   -kernel "$store/tree/boot/vmlinuz-$version" -initrd "$store/initrd" \
-  -append "console=ttyS0 quiet panic=1 ${APPEND:-}" \
+  -append "console=ttyS0 quiet panic=1 hostname=guest-$kernel" \
   -virtfs local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap \
   -virtfs "local,path=$out,mount_tag=out,security_model=none" </dev/null || status=$?
 [[ ! -f $out/.output ]] || cat "$out/.output"
