@@ -5,6 +5,7 @@ Nothing here depends on how fast the machine is: counts, identities and settings
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from dds_runs import (
     threads_in_proc,
     threads_of,
 )
+from front import rtmeter
 from probe_runs import SAMPLES, Config, client_and_server, counts, measure, needs_fifo, probe, read, refusal
 
 POLICIES = {"other": os.SCHED_OTHER, "fifo": os.SCHED_FIFO, "rr": os.SCHED_RR}
@@ -153,3 +155,32 @@ def test_what_cannot_be_is_refused_by_name(
 def test_a_priority_that_may_not_be_is_an_error(tmp_path: Path) -> None:
     error = refusal(tmp_path, CYCLE | {"adapter": "cyclonedds", "options": {"threads": "fifo:99"}})
     assert error["field"] == "option threads"
+
+
+@pairs(("cyclonedds", "fastdds"))
+def test_the_command_line_pairs_implementations(
+    tmp_path: Path, client_adapter: str, server_adapter: str
+) -> None:
+    run = ["--period", "2ms", "--samples", "200", "--warm-up", "50ms"]
+    ends = ["--adapter", client_adapter, "--server-adapter", server_adapter]
+    done = rtmeter("measure", "roundtrip", *ends, *run, "--out", tmp_path / "cell")
+    assert done.code == 0, done.err
+    cell = json.loads((tmp_path / "cell" / "cell.json").read_text())
+    assert (cell["adapter"], cell["server_adapter"]) == (client_adapter, server_adapter)
+    assert {t["name"] for t in cell["threads"]["client"]} >= {"recv", "tev", "gc"}
+    apart = ["--server-option", "domain=81", "--option", "domain=82", "--connect-timeout", "1s"]
+    done = rtmeter("measure", "roundtrip", *ends, *run, *apart, "--out", tmp_path / "apart")
+    assert done.code == 1
+    assert "found 0 other participants" in done.err
+
+
+@pairs(("cyclonedds", "fastdds"))
+def test_the_campaign_of_all_pairs_runs(tmp_path: Path, client_adapter: str, server_adapter: str) -> None:
+    campaign = Path(__file__).parent.parent.parent / "campaigns" / "dds-interoperation.yaml"
+    chosen = ["--scale", "0.002", "--only", "reliability==reliable"]
+    done = rtmeter("run", campaign, *chosen, "--out", tmp_path)
+    assert done.code in (0, 2, 3), done.err  # whatever the verdicts: every cell was measured
+    cells = [json.loads(file.read_text()) for file in tmp_path.glob("**/cell.json")]
+    assert len(cells) == 4
+    assert {c["status"] for c in cells} == {"complete"}
+    assert len({(c["adapter"], c["server_adapter"]) for c in cells}) == 4
