@@ -25,6 +25,24 @@ def test_rtla_without_an_all_block_and_with_nothing_on_a_cpu(write) -> None:
     assert len(read(write(text)).series) == 4
 
 
+def rows(*edges: int, largest: int) -> str:
+    return (
+        "# RTLA timerlat histogram\n# Time unit is microseconds (us)\nIndex   Thr-000\n"
+        + "".join(f"{edge} 10\n" for edge in edges)
+        + f"over: 0\ncount: {10 * len(edges)}\nmin: {edges[0]}\nmax: {largest}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("edges", "largest", "width_us"), [((0, 10, 30), 37, 10), ((0,), 7, 8), ((3, 4), 4, 1), ((20,), 25, 20)]
+)
+def test_the_bucket_size_is_the_widest_that_fits(edges, largest: int, width_us: int, write) -> None:
+    found = read(write(rows(*edges, largest=largest)))
+    assert found.series[0].histogram is not None
+    assert found.series[0].histogram.width_ns == width_us * 1000
+    assert [doubt.type for doubt in found.doubts] == ([] if width_us == 1 else ["bucket_assumed"])
+
+
 def test_rtla_osnoise_in_nanoseconds(write) -> None:
     text = (
         "# RTLA osnoise histogram\n# Time unit is nanoseconds (ns)\n# Duration:   0 00:01:00\n"

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 
 from rtmeter.importers.base import CUT, US, Imported, Series, Source, histogram
+from rtmeter.model import Doubt
 
 _CONTEXTS = {"IRQ": "interrupt", "Thr": "thread", "Usr": "user thread", "CPU": "noise"}
 _UNITS = {"nanoseconds": 1, "microseconds": US}
+_ASSUMED = "rtla does not state its bucket size: {} are taken, the widest that fits its rows"
 _SUMMARY = ("over", "count", "min", "avg", "max")
 
 
@@ -46,7 +49,7 @@ def read(source: Source) -> Imported:
         if len(words) != len(columns):
             raise source.error("has another number of columns than the header", field=what, remedy=CUT)
     edges = sorted(rows)
-    width = _width(edges)
+    width = _width(source, edges, stated)
     series: list[Series] = []
     for column, label in enumerate(columns):
         name = _name(label)
@@ -72,14 +75,16 @@ def read(source: Source) -> Imported:
         tuple(series),
         verified=False,
         unit=unit,
+        doubts=() if width == 1 else (Doubt("bucket_assumed", _ASSUMED.format(f"{width} {unit}"), ""),),
         facts={"duration": duration[1].strip()} if duration else {},
     )
 
 
-def _width(edges: list[int]) -> int:
-    """The bucket size, which the output does not state: what all edges are multiples of. Of fewer than
-    five rows that says little, and 1, the default, is taken."""
-    return max(1, math.gcd(*edges)) if len(edges) >= 5 else 1
+def _width(source: Source, edges: list[int], stated: Mapping[str, list[str]]) -> int:
+    """The bucket size, which the output does not state: the widest that fits, the greatest common divisor of
+    all edges. If all is in the first bucket it is as wide as the largest value needs."""
+    largest = [source.count(word, "max") for word in stated.get("max", ()) if word != "-"]
+    return math.gcd(*edges) or max(largest, default=0) + 1
 
 
 def _stated(
