@@ -66,8 +66,8 @@ def judged_run(meta: Mapping[str, Any], chunks: Chunks) -> JudgedRun:
 
 
 def _column(meta: Mapping[str, Any], quantity: Quantity, chunks: Chunks) -> tuple[Ints, Bools]:
-    values, skipped = Values(), [np.empty(0, dtype=np.bool_)]
+    values, skipped = Values(), Values(np.bool_)
     for block in per_release(meta, quantity, chunks()):
         values.append(block.value)
         skipped.append(block.outcome == SKIPPED)
-    return values.array, np.concatenate(skipped)
+    return values.array, skipped.array

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from rtmeter.statistics.quantities import Ints
 from rtmeter.statistics.views import LATER
@@ -31,16 +32,16 @@ def quantile_index(n: int, numerator: int, denominator: int) -> int:
 
 
 class Values:
-    """A growing int64 array that enlarges in place, so that no second copy ever exists."""
+    """A growing array (int64 unless told) that enlarges in place, so that no second copy ever exists."""
 
-    def __init__(self) -> None:
-        self._data = np.empty(1024, dtype=np.int64)
+    def __init__(self, dtype: type[Any] = np.int64) -> None:
+        self._data = np.empty(1024, dtype=dtype)
         self._size = 0
 
     def __len__(self) -> int:
         return self._size
 
-    def append(self, values: Ints) -> None:
+    def append(self, values: npt.NDArray[Any]) -> None:
         """Adds values at the end. Arrays got from ``array`` must be gone by then."""
         size = self._size + len(values)
         if size > self._data.size:
@@ -49,7 +50,7 @@ class Values:
         self._size = size
 
     @property
-    def array(self) -> Ints:
+    def array(self) -> npt.NDArray[Any]:
         """The values, shape (len,), as a view."""
         return self._data[: self._size]
 
