@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rtmeter.root import Root
+from rtmeter.tasks import cpu_set
 from rtmeter.values import format_cpus
 
 CPUSET, CPU, V2 = "/sys/fs/cgroup/cpuset", "/sys/fs/cgroup/cpu", "/sys/fs/cgroup"
@@ -58,6 +59,7 @@ GROUPS = {
         f"{V2}/cgroup.controllers": "cpuset cpu",
         f"{V2}/cgroup.subtree_control": "cpu",
         f"{V2}/cgroup.procs": "1",
+        f"{V2}/cpuset.cpus.effective": "0-3",
     },
 }
 THREADS = {  # tid → name, flags, policy, CPUs
@@ -115,6 +117,7 @@ class PlantedKernel(Root):
             words = set((self.read(name) or "").split()) - {text[1:].strip()}
             self.plant(name, " ".join(sorted(words | ({text[1:].strip()} if text[0] == "+" else set()))))
         elif name not in self.deaf:
+            self._spread(folder, file, text.strip())
             for written in (f"{name}_requested", name):
                 if self.exists(written):
                     self.plant(written, text.strip())
@@ -163,6 +166,22 @@ class PlantedKernel(Root):
             self.plant(f"{folder}/stat", f"{tid} ({name}) {' '.join(fields)}")
             self.plant(f"{folder}/status", f"Name:\t{name}\nTgid:\t{tid}\nCpus_allowed_list:\t{cpus}")
 
+    def _spread(self, folder: str, file: str, value: str) -> None:
+        """Tasks get the CPUs of their cpuset, whatever they had chosen: as before Linux 6.2."""
+        if file == "cpuset.cpus.partition":
+            isolated = cpu_set(self.read(f"{folder}/cpuset.cpus")) if value == "root" else frozenset()
+            for stat in self.glob("/proc/[0-9]*/stat"):
+                self._bind(int(stat.split("/")[2]), format_cpus(cpu_set("0-3") - isolated))
+        elif file == "cpuset.cpus":
+            for tid in (self.read(f"{folder}/tasks") or "").split():
+                self._bind(int(tid), value)
+
+    def _bind(self, tid: int, cpus: str) -> None:
+        if cpus and self.exists(f"/proc/{tid}/stat"):
+            name, flags, policy, _ = self._thread(tid)
+            if not flags & _BOUND:
+                self.plant_thread(tid, name, flags, policy, cpus)
+
     def _thread(self, tid: int) -> tuple[str, int, str, str]:
         stat = self.read(f"/proc/{tid}/stat") or ""
         fields = stat[stat.rfind(")") + 1 :].split()
@@ -182,6 +201,7 @@ class PlantedKernel(Root):
     def _move(self, tid: str, target: str, file: str) -> None:
         """Into the target first: killed between the two, it is in both, and is moved once more."""
         self.plant(f"{target}/{file}", "\n".join([*(self.read(f"{target}/{file}") or "").split(), tid]))
+        self._bind(int(tid), self.read(f"{target}/cpuset.cpus") or "")
         mount = CPUSET if target.startswith(CPUSET) else CPU if target.startswith(CPU) else V2
         for listed in [*self.at(mount).rglob(file)]:
             who = listed.read_text().split()

@@ -101,7 +101,6 @@ def test_the_measured_process_is_isolated_from_all_others(tmp_path: Path) -> Non
     found = effective(kernel, isolate="1", stray_tasks="move")
     assert found["isolate"][f"{CPUSET}/rtmeter/cpuset.cpus"] == "1"
     assert found["stray_tasks"] == {
-        "pinned (thread 701)": "0,2-3",  # had chosen CPU 1 alone
         "khugepaged (thread 51)": "0,2-3",  # a thread of the kernel that it lets go
         f"{CPUSET}/docker/abc/cpuset.cpus": "2",
         f"{CPUSET}/docker/cpuset.cpus": "0,2-3",
@@ -130,13 +129,27 @@ def test_who_moved_and_who_was_born_meanwhile_goes_back(tmp_path: Path) -> None:
     ]
 
 
-def test_a_kernel_that_forgets_chosen_cpus_is_reminded(tmp_path: Path) -> None:
-    kernel = planted(tmp_path / "root")
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_kernel_that_forgets_chosen_cpus_is_reminded(tmp_path: Path, version: int) -> None:
+    kernel = planted(tmp_path / "root", version=version)
     before = kernel.snapshot()
     with settings(kernel, isolate="1", stray_tasks="move") as standing:
-        kernel.plant_thread(701, "pinned", 0, "fifo:10", "0-3")  # before 6.2, moving it back does this
+        assert "Cpus_allowed_list:\t0,2-3" in (
+            kernel.read("/proc/701/status") or ""
+        )  # had chosen CPU 1 alone
+        assert not any("pinned" in name for name in standing.facts()["effective"]["settings"]["stray_tasks"])
     assert standing.doubts() == []
     assert kernel.snapshot() == before
+
+
+def test_cpus_that_a_task_chooses_meanwhile_are_its_own_affair(tmp_path: Path) -> None:
+    kernel = planted(tmp_path / "root")
+    with settings(kernel, isolate="1", stray_tasks="move") as standing:
+        moved = (kernel.read(f"{CPUSET}/rtmeter-housekeeping/tasks") or "").split()
+        kernel.plant(f"{CPUSET}/rtmeter-housekeeping/tasks", "\n".join({*moved} - {"701"}))
+        kernel.plant_thread(701, "pinned", 0, "fifo:10", "3")
+    assert standing.doubts() == []
+    assert (kernel.read("/proc/701/status") or "").endswith("\t3")
 
 
 def test_cgroup_v2_isolates_by_a_partition(tmp_path: Path) -> None:

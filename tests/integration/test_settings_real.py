@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -69,15 +70,24 @@ def before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str
         assert snapshot() == found
 
 
+@contextmanager
+def measuring(*command: object) -> Iterator[subprocess.Popen[str]]:
+    """A long run, from its first rows on, and ended by SIGTERM."""
+    folder = Path(str(command[-1]))
+    with running(*command, "--duration", "10min") as front:
+        wait_until(lambda: rows_of(folder.with_name(f"{folder.name}.partial") / "probe.rtlog") > 10)
+        yield front
+        if front.poll() is None:
+            front.terminate()
+            ended(front)
+
+
 def test_what_is_asked_is_in_effect_while_it_runs_and_stored(before: dict[str, str], tmp_path: Path) -> None:
-    with running(*CELL, "--duration", "2s", *CONDITIONS, "--out", tmp_path / "cell") as front:
-        wait_until(lambda: probes_of(front.pid))
+    with measuring(*CELL, *CONDITIONS, "--out", tmp_path / "cell") as front:
         (probe,) = probes_of(front.pid)
         groups = Path(f"/proc/{probe}/cgroup").read_text()
         assert MIGRATION.read_text() == "0\n"
         assert {"cpuset:/rtmeter", "cpu:/rtmeter"} <= {line.split(":", 1)[1] for line in groups.splitlines()}
-        done = ended(front)
-    assert done.code == 0, done.err
     assert snapshot() == before
     record = json.loads((tmp_path / "cell" / "cell.json").read_text())
     effective = record["conditions"]["effective"]["settings"]
@@ -91,21 +101,16 @@ def test_what_is_asked_is_in_effect_while_it_runs_and_stored(before: dict[str, s
 
 def test_a_server_with_other_cpus_stays_out_of_the_isolation(before: dict[str, str], tmp_path: Path) -> None:
     command = ["measure", "roundtrip", "--adapter", "posix", "--affinity", "1", "--server-affinity", "0"]
-    with running(
-        *command, "--duration", "2s", "--condition", "isolate=1", "--out", tmp_path / "cell"
-    ) as front:
-        wait_until(lambda: probes_of(front.pid, "client") and probes_of(front.pid, "server"))
+    with measuring(*command, "--condition", "isolate=1", "--out", tmp_path / "cell") as front:
         places = [
             Path(f"/proc/{probes_of(front.pid, role)[0]}/cpuset").read_text() for role in ("client", "server")
         ]
-        assert ended(front).code == 0
     assert places[0] == "/rtmeter\n" and places[1] != "/rtmeter\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_ends_the_run_and_undoes(before: dict[str, str], tmp_path: Path, number: int) -> None:
-    with running(*CELL, "--duration", "10min", *CONDITIONS, "--out", tmp_path / "cell") as front:
-        wait_until(lambda: rows_of(tmp_path / "cell.partial" / "probe.rtlog") > 10)
+    with measuring(*CELL, *CONDITIONS, "--out", tmp_path / "cell") as front:
         front.send_signal(number)
         ended(front)
     assert snapshot() == before
@@ -143,8 +148,7 @@ def test_killed_at_random_then_restored(
 
 
 def test_the_next_run_undoes_what_a_killed_one_left(before: dict[str, str], tmp_path: Path) -> None:
-    with running(*CELL, "--duration", "10min", *CONDITIONS, "--out", tmp_path / "killed") as front:
-        wait_until(lambda: probes_of(front.pid))
+    with measuring(*CELL, *CONDITIONS, "--out", tmp_path / "killed") as front:
         front.kill()
         front.communicate()
     assert snapshot() != before
@@ -154,21 +158,45 @@ def test_the_next_run_undoes_what_a_killed_one_left(before: dict[str, str], tmp_
     assert snapshot() == before
 
 
-def test_two_runs_on_one_machine(before: dict[str, str], tmp_path: Path) -> None:
-    """The second refuses, or waits until the first has ended; so does a second that would resume."""
-    campaign = tmp_path / "two.yaml"
-    campaign.write_text("cells: [{measurement: wakeup, adapter: posix, duration: 3s, warm_up: 0s}]")
+CAMPAIGN = "cells: [{measurement: wakeup, adapter: posix, duration: LENGTH, warm_up: 0s}]"
+HOLD = """
+import time
+from rtmeter.machine_lock import machine_lock
+with machine_lock("rtmeter run other.yaml"):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_a_second_run_refuses_also_one_that_would_resume_the_first(
+    before: dict[str, str], tmp_path: Path
+) -> None:
+    campaign = tmp_path / "long.yaml"
+    campaign.write_text(CAMPAIGN.replace("LENGTH", "10min"))
     command = ("run", campaign, "--out", tmp_path / "results")
     with running(*command) as first:
         wait_until(lambda: probes_of(first.pid))
         refused = rtmeter(*command, "--resume")
-        assert refused.code == 1
-        assert f"rtmeter run {campaign}" in refused.err and f"process {first.pid}" in refused.err
-        waited = rtmeter(*command, "--resume", "--wait", "--json")
-        assert first.wait() == 0
-    assert waited.code == 0 and "waiting for rtmeter run" in waited.err
+    assert refused.code == 1
+    assert f"rtmeter run {campaign}" in refused.err and f"process {first.pid}" in refused.err
     assert len(list((tmp_path / "results").rglob("run.json"))) == 1
-    assert json.loads(waited.out)["cells"][0]["status"] == "complete"
+
+
+def test_a_second_run_waits_for_the_end_of_the_first(before: dict[str, str], tmp_path: Path) -> None:
+    campaign = tmp_path / "short.yaml"
+    campaign.write_text(CAMPAIGN.replace("LENGTH", "100ms"))
+    first = subprocess.Popen(
+        [sys.executable, "-c", HOLD], env=environment(), stdout=subprocess.PIPE, text=True
+    )
+    assert first.stdout is not None and first.stdout.readline() == "held\n"
+    with running("run", campaign, "--out", tmp_path / "results", "--wait") as second:
+        assert second.stderr is not None
+        assert "waiting for rtmeter run other.yaml" in second.stderr.readline()
+        assert second.poll() is None and not (tmp_path / "results").exists()
+        first.kill()
+        first.communicate()
+        assert ended(second).code == 0
+    assert len(list((tmp_path / "results").rglob("cell.json"))) == 1
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,8 @@ class Change:
 
     ``remedy``: what helps if the kernel refuses. ``covered``: it goes with a group that rtmeter made, so
     nothing needs undoing. ``optional``: the kernel may keep this one as it is, which is a doubt, no error.
-    ``needs``: the privilege for it.
+    ``needs``: the privilege for it. ``remembered``: other changes have this one in their wake; it is not made
+    but undone.
     """
 
     setting: str
@@ -26,6 +27,7 @@ class Change:
     covered: bool = False
     optional: bool = False
     needs: str = "root"
+    remembered: bool = False
 
     def missing(self) -> RtmeterError:
         """What is to be changed is not there."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import ClassVar
 
 from rtmeter.cgroups import HOUSEKEEPING, Hierarchy
 from rtmeter.conditions.change import Change, refuse
 from rtmeter.conditions.resources import MADE, Affinity, Controller, File, Group, Plain, members
 from rtmeter.root import Root
-from rtmeter.tasks import allowed_cpus, cpu_set, read_task, read_tasks
+from rtmeter.tasks import Task, allowed_cpus, cpu_set, read_task, read_tasks
 from rtmeter.values import format_cpus
 
 _NO_CPUSET = "mount the cpuset controller (see cgroups(7)); in a container run it with --privileged"
@@ -55,7 +56,7 @@ def isolate(cpus: tuple[int, ...], move: bool, cpusets: Hierarchy | None, root: 
     if cpusets is None:
         raise refuse("isolate", format_cpus(cpus), "there are no cpusets here", _NO_CPUSET)
     if cpusets.version == 2:
-        yield from _partition(cpusets, cpus, move)
+        yield from _partition(cpusets, cpus, move, root)
         return
     yield from new_group("isolate", cpusets, root, format_cpus(cpus))
     if move:
@@ -75,10 +76,12 @@ def new_group(setting: str, cpusets: Hierarchy, root: Root, cpus: str | None = N
             yield Change(setting, File(f"{group}/{name}", "cpus"), own, remedy, covered=True)
 
 
-def _partition(cpusets: Hierarchy, cpus: tuple[int, ...], move: bool) -> Iterator[Change]:
+def _partition(cpusets: Hierarchy, cpus: tuple[int, ...], move: bool, root: Root) -> Iterator[Change]:
     """Under version 2 the kernel keeps everything else away from the CPUs of a partition."""
     group, top = cpusets.group, f"{cpusets.mount}/cgroup.subtree_control"
     remedy = "no processes may be in the group above; in a container run it with --privileged --cgroupns=host"
+    if move:
+        yield from _pinned(_all_tasks(cpusets.mount, root), frozenset(cpus), root)
     yield Change("isolate", Controller(top, "cpuset"), "+", remedy)
     yield Change("isolate", Group(group), MADE, remedy)
     listed = format_cpus(cpus)
@@ -86,8 +89,8 @@ def _partition(cpusets: Hierarchy, cpus: tuple[int, ...], move: bool) -> Iterato
     yield Change("isolate", File(f"{group}/cpuset.cpus", "cpus"), listed, remedy, covered=True)
     if move:
         remedy = "see why in cpuset.cpus.partition of cgroup v2: a CPU must be left, and no group claim these"
-        partition = File(f"{group}/cpuset.cpus.partition")
-        yield Change("stray_tasks", partition, "root", remedy, covered=True)
+        partition = File(f"{group}/cpuset.cpus.partition")  # undone, for the kernel puts off what rmdir does
+        yield Change("stray_tasks", partition, "root", remedy)
 
 
 def _housekeeping(cpusets: Hierarchy, isolated: frozenset[int], root: Root) -> Iterator[Change]:
@@ -98,14 +101,13 @@ def _housekeeping(cpusets: Hierarchy, isolated: frozenset[int], root: Root) -> I
         if not _cpus_of(group, root) - isolated:
             message, remedy = f"no CPU of {group} would be left", "leave one out of conditions.isolate"
             raise refuse("stray_tasks", "move", message, remedy)
-    yield from _pinned([*keep, *others], isolated, root)
+    smaller = [group for group in others if _cpus_of(group, root) & isolated]
+    yield from _pinned(_tasks_of([*keep, *smaller], root), isolated, root)
     yield from _kernel_threads(isolated, root)
-    for group in sorted(others, key=lambda name: -name.count("/")):  # none may have what its parent lacks
-        cpus = _cpus_of(group, root)
-        if cpus & isolated:
-            remedy = f"{group} has no other CPUs: end what is in it, or choose other CPUs to isolate"
-            file = File(f"{group}/cpuset.cpus", "cpus")
-            yield Change("stray_tasks", file, format_cpus(cpus - isolated), remedy)
+    for group in sorted(smaller, key=lambda name: -name.count("/")):  # none may have what its parent lacks
+        remedy = f"{group} has no other CPUs: end what is in it, or choose other CPUs to isolate"
+        rest = format_cpus(_cpus_of(group, root) - isolated)
+        yield Change("stray_tasks", File(f"{group}/cpuset.cpus", "cpus"), rest, remedy)
     for group in keep:
         rest = format_cpus(_cpus_of(group, root) - isolated)
         yield Change("stray_tasks", Group(f"{group}/{HOUSEKEEPING}"), MADE, _NO_CPUSET)
@@ -117,16 +119,37 @@ def _housekeeping(cpusets: Hierarchy, isolated: frozenset[int], root: Root) -> I
         yield Change("stray_tasks", movers, "0", remedy, covered=True, optional=True)
 
 
-def _pinned(groups: list[str], isolated: frozenset[int], root: Root) -> Iterator[Change]:
-    """Tasks with CPUs of their own choice, which the kernel (before 6.2) forgets with a change of cpuset."""
+def _pinned(
+    tasks: Iterable[tuple[Task, frozenset[int]]], isolated: frozenset[int], root: Root
+) -> Iterator[Change]:
+    """Tasks with CPUs of their own choice, each with those of its cpuset, which it has afterwards for the
+    kernel (before 6.2) forgets the choice with a change of cpuset."""
+    for task, every in tasks:
+        cpus = allowed_cpus(root, task)
+        if cpus and cpus != every:
+            thread = Affinity(task.tid, task.start, task.name, format_cpus(every))
+            yield Change("stray_tasks", thread, format_cpus(every - isolated), "", remembered=True)
+
+
+def _tasks_of(groups: list[str], root: Root) -> Iterator[tuple[Task, frozenset[int]]]:
+    """Under version 1: the tasks of cpusets, but for the kernel's, with the CPUs of their cpuset."""
     for group in groups:
-        every = _cpus_of(group, root)
         for member in members(group, root)[1]:
             task = read_task(root, int(member))
-            cpus = allowed_cpus(root, task) if task and not task.is_kernel else None
-            if task and cpus and cpus != every and cpus & isolated:
-                thread = Affinity(task.tid, task.start, task.name, format_cpus(every))
-                yield _bind(thread, cpus - isolated or every - isolated)
+            if task is not None and not task.is_kernel:
+                yield task, _cpus_of(group, root)
+
+
+def _all_tasks(mount: str, root: Root) -> Iterator[tuple[Task, frozenset[int]]]:
+    """Under version 2: all tasks that are not bound, the kernel's too, with the CPUs of their cgroup."""
+    for task in read_tasks(root):
+        lines = (root.read(f"/proc/{task.pid}/task/{task.tid}/cgroup") or "").splitlines()
+        path = next((line.removeprefix("0::") for line in lines if line.startswith("0::")), "/")
+        group = PurePosixPath(f"{mount}/{path.strip('/')}")
+        places = (place for place in (group, *group.parents) if place.is_relative_to(mount))
+        seen = next((cpus for place in places if (cpus := root.read(f"{place}/cpuset.cpus.effective"))), None)
+        if seen is not None and not task.is_bound:
+            yield task, cpu_set(seen)
 
 
 def _kernel_threads(isolated: frozenset[int], root: Root) -> Iterator[Change]:
@@ -136,12 +159,9 @@ def _kernel_threads(isolated: frozenset[int], root: Root) -> Iterator[Change]:
             continue
         cpus = allowed_cpus(root, task) or frozenset()
         if cpus & isolated and cpus - isolated:
-            yield _bind(Affinity(task.tid, task.start, task.name), cpus - isolated)
-
-
-def _bind(thread: Affinity, cpus: frozenset[int]) -> Change:
-    remedy = "leave out stray_tasks, or choose other CPUs to isolate"
-    return Change("stray_tasks", thread, format_cpus(cpus), remedy, optional=True, needs="CAP_SYS_NICE")
+            thread, rest = Affinity(task.tid, task.start, task.name), format_cpus(cpus - isolated)
+            remedy = "leave out stray_tasks, or choose other CPUs to isolate"
+            yield Change("stray_tasks", thread, rest, remedy, optional=True, needs="CAP_SYS_NICE")
 
 
 def _cpus_of(group: str, root: Root) -> frozenset[int]:

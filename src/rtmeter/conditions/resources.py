@@ -118,8 +118,8 @@ class Policy(Thread):
 
 @dataclass(frozen=True, slots=True)
 class Affinity(Thread):
-    """The CPUs of a thread; ``widened``: those that the kernel (before 6.2) gives it when it changes its
-    cpuset, whatever it had been given before."""
+    """The CPUs of a thread; ``widened``: those of its cpuset, which the kernel (before 6.2) gives it when
+    that changes, whatever it had chosen before."""
 
     widened: str = ""
     kind: ClassVar[str] = "affinity"

@@ -12,7 +12,7 @@ from rtmeter.condition_options import SystemSettings
 from rtmeter.conditions import interrupts, isolation, kernel_settings, network, rt_groups
 from rtmeter.conditions.change import Change
 from rtmeter.conditions.journal import Entry, Journal
-from rtmeter.conditions.resources import Group, Thread
+from rtmeter.conditions.resources import Affinity, Group, Thread
 from rtmeter.conditions.undo import Undone, undo
 from rtmeter.errors import RtmeterError
 from rtmeter.model import Doubt
@@ -111,7 +111,7 @@ class Settings:
             more = f" (and {len(others)} more)" if others else ""
             doubts.append(Doubt("setting_refused", f"{field}: {first.message}{more}", first.remedy or ""))
         for undone in self._undone:
-            if undone.ending == "changed_since":
+            if undone in self._lost():
                 hint = "what else sets it? it did not hold for the whole run"
                 doubts.append(Doubt("setting_changed_meanwhile", f"{undone.entry.setting}: {undone}", hint))
             elif not undone.settled:
@@ -125,10 +125,16 @@ class Settings:
             return None
         lost = [
             RtmeterError(str(u), field=f"conditions.{u.entry.setting}", remedy="find out what else sets it")
-            for u in self._undone
-            if u.ending == "changed_since"
+            for u in self._lost()
         ]
         return next(iter([*self._refused, *lost]), None)
+
+    def _lost(self) -> list[Undone]:
+        """Settings that others have changed meanwhile; which CPUs a task chooses is its own affair."""
+        changed = [undone for undone in self._undone if undone.ending == "changed_since"]
+        return [
+            u for u in changed if not (isinstance(u.entry.resource, Affinity) and u.entry.resource.widened)
+        ]
 
     def _make(self, change: Change) -> None:
         resource, root = change.resource, self._root
@@ -141,6 +147,9 @@ class Settings:
             if isinstance(resource, Thread):
                 return  # it has ended
             self._refuse(change, change.missing())
+            return
+        if change.remembered:
+            self._entries.append(self._journal.intend(change.setting, resource, old, change.value))
             return
         if not resource.same(old, change.value):
             if not change.covered:
