@@ -214,9 +214,9 @@ def _after_verdict(file: CellFile, verdict: Judged, asked: Asked) -> Iterator[st
     elif verdict.outcome == "fail":
         most = max((verdict.late, "late"), (verdict.skipped, "skipped"), (verdict.lost, "lost"))[1]
         yield _WHERE_TO_LOOK.get((file.measurement, most)) or _WHERE_TO_LOOK["", most]
-    elif verdict.outcome == "pass" and verdict.misses == 0 and verdict.upper:
-        rarer = 10.0 ** -len(str(int(1 / verdict.upper)))
-        needed = releases_needed(0, rarer, asked.confidence)
+    elif verdict.outcome == "pass" and verdict.misses == 0 and verdict.bound:
+        rarer = 10.0 ** -len(str(int(1 / verdict.bound)))
+        needed = releases_needed(0, rarer, asked.confidence, verdict.design_effect)
         yield (
             f"nothing for this requirement. To show that fewer than {words.ratio(rarer)} miss, "
             f"measure {needed:,} releases without a miss{_time(file, needed)}."

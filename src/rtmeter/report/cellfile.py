@@ -73,10 +73,12 @@ class Support(_Part):
     """What of a verdict's support the report uses."""
 
     rhythm_s: float | None = Field(default=None, gt=0)
+    upper: float | None = Field(default=None, ge=0, le=1)
+    design_effect: float = Field(default=1.0, ge=1)
 
 
 class Judged(_Part):
-    """The verdict."""
+    """The verdict; ``upper`` is the bound of independent misses."""
 
     outcome: Literal["pass", "fail", "inconclusive", "error"]
     reason: str
@@ -88,6 +90,16 @@ class Judged(_Part):
     upper: float | None = Field(default=None, ge=0, le=1)
     more_samples: int | None = None
     support: Support | None = None
+
+    @property
+    def bound(self) -> float | None:
+        """The upper bound of the miss ratio that may be stated; None where there is none."""
+        return self.support.upper if self.support else self.upper
+
+    @property
+    def design_effect(self) -> float:
+        """How many releases count as one."""
+        return self.support.design_effect if self.support else 1.0
 
 
 class Statistics(_Part):
