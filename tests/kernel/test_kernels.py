@@ -36,7 +36,7 @@ def guests(
     for kernel in KERNELS:
         out = tmp_path_factory.mktemp(kernel)
         command = [ROOT / "tools" / "kernel-guest.sh", kernel, out, sys.executable, *CHECKS]
-        command += [ROOT / "tests" / "kernel" / "guest_checks.py"]
+        command += [ROOT / "tests" / "kernel" / name for name in ("guest_checks.py", "guest_settings.py")]
         limit = os.environ | {"LIMIT_S": str(LIMIT_S)}
         ran[kernel] = (out, subprocess.run(command, env=limit, capture_output=True, text=True, check=False))
     return ran
