@@ -72,13 +72,18 @@ for folder in dev/shm tmp run; do $b mount -t tmpfs tmpfs /guest/$folder; done
 $b mount -t debugfs debugfs /guest/sys/kernel/debug
 $b mount -t tracefs tracefs /guest/sys/kernel/tracing
 $b mount -t cgroup2 cgroup2 /guest/sys/fs/cgroup
+echo /modprobe >/proc/sys/kernel/modprobe
 $b chroot /guest ip link set lo up
 $b chroot /guest /bin/bash /out/.command >/guest/out/.output 2>&1
 echo $? >/guest/out/.exit
 $b sync
 $b poweroff -f
 INIT
-  chmod +x "$first/init"
+  cat >"$first/modprobe" <<'MODPROBE' # the kernel asks for modules in its own root, not the guest's
+#!/bin/busybox sh
+exec /bin/busybox chroot /guest /sbin/modprobe "$@"
+MODPROBE
+  chmod +x "$first/init" "$first/modprobe"
   (cd "$first" && find . | cpio --quiet -o -H newc | gzip -1) >"$store/initrd.part"
   mv "$store/initrd.part" "$store/initrd"
 fi

@@ -117,7 +117,7 @@ def test_qdiscs_are_set_and_taken_away(words: str) -> None:
 
 @pytest.mark.parametrize("tool", ["timerlat", "osnoise"])
 def test_what_rtla_writes_is_read(tool: str, tmp_path: Path) -> None:
-    done = subprocess.run(["rtla", tool, "hist", "-d", "3s"], check=True, capture_output=True, text=True)
+    done = subprocess.run(["rtla", tool, "hist", "-d", "1s"], check=True, capture_output=True, text=True)
     file = OUT / f"rtla-{tool}.txt"
     file.write_text(done.stdout)
     assert cli.invoke(["import", str(file), "--out", str(tmp_path)]) == 0
