@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
-from collections.abc import Iterable
+import shutil
+import subprocess
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+_PROGRAM_LIMIT_S = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +33,19 @@ class Root:
 
     def read(self, name: str) -> str | None:
         """The text of the file, without the white space around it; None if it cannot be read."""
+        content = self.read_bytes(name)
+        return None if content is None else content.decode(errors="replace").strip()
+
+    def read_bytes(self, name: str) -> bytes | None:
+        """What the file holds; None if it cannot be read."""
         try:
-            return self.at(name).read_text(encoding="utf-8", errors="replace").strip()
+            return self.at(name).read_bytes()
         except OSError:
             return None
+
+    def read_all(self, names: Iterable[str]) -> dict[str, str]:
+        """Name → text as read() has it, of the files that can be read."""
+        return {name: text for name in names if (text := self.read(name)) is not None}
 
     def write(self, name: str, text: str) -> None:
         """Writes the text by one call, as the kernel's files want it, to a file that exists.
@@ -64,3 +78,29 @@ class Root:
         """The names that match, sorted; ``*`` matches within one part of a name."""
         found = glob.iglob(pattern.lstrip("/"), root_dir=self.path)  # noqa: PTH207 (folders of /proc vanish)
         return sorted("/" + name for name in found)
+
+    def real_path(self, name: str) -> str:
+        """What the name leads to over symbolic links."""
+        return str(self.at(name).resolve())
+
+    def has_program(self, name: str) -> bool:
+        """Whether the machine has a program of that name."""
+        return shutil.which(name) is not None
+
+    def run(self, command: Sequence[str]) -> tuple[int, str]:
+        """The exit code of a program of the machine, and what it said. Raises OSError if it cannot be run."""
+        if self.path != Path("/"):
+            raise OSError(errno.ENODEV, "a planted machine runs no programs")
+        done = subprocess.run(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=_PROGRAM_LIMIT_S,
+            check=False,
+        )
+        return done.returncode, done.stdout
+
+    def is_superuser(self) -> bool:
+        """Whether changes are made by root."""
+        return os.geteuid() == 0

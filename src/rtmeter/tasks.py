@@ -47,9 +47,9 @@ class Task:
 
 def read_tasks(root: Root) -> Iterator[Task]:
     """Every thread that /proc shows; one that ends meanwhile is left out."""
-    for path in root.glob("/proc/[0-9]*/task/[0-9]*/stat"):
+    for path, stat in root.read_all(root.glob("/proc/[0-9]*/task/[0-9]*/stat")).items():
         pid, _, tid, _ = path.rsplit("/", 4)[1:]
-        task = _parse(int(pid), int(tid), root.read(path) or "")
+        task = _parse(int(pid), int(tid), stat)
         if task is not None:
             yield task
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import errno
-import os
 from dataclasses import dataclass
 
 from rtmeter.conditions.resources import Resource
 from rtmeter.errors import RtmeterError
+from rtmeter.root import Root
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +33,12 @@ class Change:
         """What is to be changed is not there."""
         return self.error(f"there is no {self.resource.name} here", self.remedy)
 
-    def refused(self, error: OSError) -> RtmeterError:
+    def refused(self, error: OSError, root: Root) -> RtmeterError:
         """The kernel did not take it."""
         reason = (error.strerror or str(error)).lower()
         if error.errno in (errno.EACCES, errno.EPERM):
             remedy = f"it needs {self.needs}: run rtmeter as root (sudo)"
-            if os.geteuid() == 0:
+            if root.is_superuser():
                 remedy = f"root lacks it here ({self.needs}): a container is to be started with --privileged"
             return self.error(f"no permission to change {self.resource.name}", remedy)
         if error.errno == errno.EROFS:

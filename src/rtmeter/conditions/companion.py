@@ -15,20 +15,25 @@ from pathlib import Path
 from typing import IO
 
 from rtmeter.errors import RtmeterError
+from rtmeter.root import Root
 
 _PACKAGES = {"ip": "iproute2", "tc": "iproute2"} | dict.fromkeys(("setpriv", "chrt", "taskset"), "util-linux")
 _GONE_S = 5
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
-def find_program(name: str, field: str) -> str:
-    """The program's path. Raises RtmeterError that names the option that needs it and its package."""
-    path = shutil.which(name)
-    if path is None:
+def require_program(name: str, field: str, root: Root = Root()) -> None:  # noqa: B008
+    """Raises RtmeterError that names the option that needs the program, and its package, if it is missing."""
+    if not root.has_program(name):
         package = _PACKAGES.get(name, name)
         remedy = f"install it (Debian, Ubuntu: apt-get install {package}), and see that PATH has its folder"
         raise RtmeterError(f"needs {name}, which is not in PATH", field=field, remedy=remedy)
-    return path
+
+
+def find_program(name: str, field: str) -> str:
+    """The program's path. Raises RtmeterError as require_program() does."""
+    require_program(name, field)
+    return shutil.which(name) or name
 
 
 @dataclass(frozen=True, slots=True)

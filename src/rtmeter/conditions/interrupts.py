@@ -89,7 +89,7 @@ def _actions(root: Root) -> dict[int, list[str]]:
     for file in root.glob(f"{_IRQ}/[0-9]*/smp_affinity_list"):
         irq = int(file.split("/")[-2])
         words = root.read(f"/sys/kernel/irq/{irq}/actions") or ""
-        folders = [path.name for path in root.at(f"{_IRQ}/{irq}").iterdir() if path.is_dir()]
+        folders = [folder.split("/")[-2] for folder in root.glob(f"{_IRQ}/{irq}/*/")]
         actions[irq] = [word for word in words.split(",") if word] or folders
     return actions
 
@@ -97,6 +97,6 @@ def _actions(root: Root) -> dict[int, list[str]]:
 def _msi_of(device: str, root: Root) -> Iterator[int]:
     """Interrupts that sysfs says a device has; a virtio device's are those of the PCI device below it."""
     own = f"/sys/class/net/{device}/device"
-    below = f"{own}/.." if root.at(own).resolve().name.startswith("virtio") else own
+    below = f"{own}/.." if root.real_path(own).rpartition("/")[2].startswith("virtio") else own
     for place in (own, below, f"/sys/bus/pci/devices/{device}"):
         yield from (int(path.rpartition("/")[2]) for path in root.glob(f"{place}/msi_irqs/[0-9]*"))

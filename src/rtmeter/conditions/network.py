@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import errno
-import subprocess
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar
 
 from rtmeter.cgroups import find
 from rtmeter.conditions.change import Change, refuse
-from rtmeter.conditions.companion import find_program
+from rtmeter.conditions.companion import require_program
 from rtmeter.conditions.resources import MADE, Group, Plain, register
 from rtmeter.root import Root
 
-_LIMIT_S = 20
 _DEFAULT = "0:"  # the handle of a qdisc that nobody chose
 
 
@@ -56,15 +53,13 @@ class Qdisc(Plain):
 
     def _tc(self, root: Root, verb: str, *words: str) -> str:
         """Raises OSError for what tc or the kernel refuses."""
-        if root.path != Path("/"):
-            raise OSError(errno.ENODEV, "a planted machine has no devices")
         namespace, _, device = self.device.rpartition("/")
         within = ["-n", namespace] if namespace else []
         command = ["tc", *within, "qdisc", verb, "dev", device, "root", *words]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_LIMIT_S, check=False)
-        if done.returncode == 0:
-            return done.stdout
-        said = (done.stderr.strip().splitlines() or ["tc does not say why"])[0].removeprefix("Error: ")
+        code, printed = root.run(command)
+        if code == 0:
+            return printed
+        said = (printed.strip().splitlines() or ["tc does not say why"])[0].removeprefix("Error: ")
         raise OSError(errno.EPERM if "not permitted" in said else errno.EINVAL, said)
 
 
@@ -98,7 +93,7 @@ register(SendPriority)
 
 def qdiscs(asked: Mapping[str, str], root: Root) -> Iterator[Change]:
     """Device → its root qdisc in the words of tc. One that somebody chose is not replaced."""
-    find_program("tc", "conditions.qdisc")
+    require_program("tc", "conditions.qdisc", root)
     for device, words in asked.items():
         resource = Qdisc(device)
         value = f"{zlib.crc32(words.encode()) % 0xFFFE + 1:x}: {' '.join(words.split())}"

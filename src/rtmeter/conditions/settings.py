@@ -159,7 +159,7 @@ class Settings:
             except ProcessLookupError:
                 return
             except OSError as error:
-                self._refuse(change, change.refused(error), error.errno in (errno.EROFS, errno.EACCES))
+                self._refuse(change, change.refused(error, root), error.errno in (errno.EROFS, errno.EACCES))
                 return
         if is_group and change.setting != "stray_tasks":
             self._groups.append(resource.name)

@@ -108,8 +108,8 @@ class Machine:
     @cached_property
     def config(self) -> Mapping[str, str] | None:
         """What the kernel was built with, options without CONFIG_; None if it cannot be read."""
-        with contextlib.suppress(OSError, zlib.error):
-            packed = self.root.at("/proc/config.gz").read_bytes()
+        with contextlib.suppress(zlib.error):
+            packed = self.root.read_bytes("/proc/config.gz") or b""
             return _options(zlib.decompress(packed, wbits=31).decode(errors="replace"))
         for name in (f"/boot/config-{self.release}", f"/lib/modules/{self.release}/config"):
             if (text := self.root.read(name)) is not None:
