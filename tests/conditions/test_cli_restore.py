@@ -1,0 +1,86 @@
+"""`rtmeter restore`, and the state that it works from."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rtmeter import cli, state
+from rtmeter.conditions.journal import FILE, Journal
+from rtmeter.conditions.resources import File
+from rtmeter.conditions.restore import restore_before_a_run
+from rtmeter.errors import RtmeterError
+from rtmeter.root import Root
+
+
+@pytest.fixture
+def setting(tmp_path: Path) -> Path:
+    """A file of this machine that a run had changed from 1 to 0 when it was killed."""
+    path = tmp_path / "setting"
+    path.write_text("0\n")
+    Journal(Root()).intend("timer_migration", File(str(path)), "1", "0")
+    return path
+
+
+def test_it_tells_what_it_put_back(setting: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.invoke(["restore"]) == 0
+    assert capsys.readouterr().out == f"{setting}: put back to '1'\n"
+    assert setting.read_text() == "1\n"
+    assert cli.invoke(["restore"]) == 0
+    assert capsys.readouterr().out == "nothing was to be put back\n"
+
+
+def test_json_has_every_change(setting: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    setting.write_text("5\n")
+    assert cli.invoke(["restore", "--json"]) == 0
+    change = {"setting": "timer_migration", "name": str(setting), "ending": "changed_since"}
+    change |= {"old": "1", "set": "0", "now": "5", "error": None}
+    assert json.loads(capsys.readouterr().out) == {
+        "whole": True,
+        "changes": [change],
+        "unknown": [],
+        "journal": None,
+    }
+
+
+def test_a_damaged_journal_is_an_error_until_it_is_set_aside(
+    setting: Path, state_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    journal = state_folder / FILE
+    journal.write_bytes(journal.read_bytes() + b"00000000 {}\n")
+    cell = ["measure", "wakeup", "--adapter", "posix", "--duration", "10ms", "--warm-up", "0", "--out"]
+    assert cli.invoke([*cell, str(state_folder / "cell")]) == 1
+    assert "line 2 is damaged: what it says is not known; run `rtmeter restore`" in capsys.readouterr().err
+    assert cli.invoke(["restore"]) == 1
+    assert (
+        f"line 2 is damaged: what it says is not known\n{setting}: was '1' already\n"
+        in capsys.readouterr().out
+    )
+    assert cli.invoke(["restore", "--set-aside"]) == 1
+    assert f"the journal is kept as {journal}.aside-1\n" in capsys.readouterr().out
+    assert cli.invoke(["restore"]) == 0
+
+
+def test_what_root_left_is_roots_to_restore(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(state.VARIABLE)
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(state, "SYSTEM", tmp_path)
+    assert restore_before_a_run(Root()) == ()
+    (tmp_path / FILE).write_text("")
+    with pytest.raises(RtmeterError, match="a run of root was killed; run `sudo rtmeter restore`"):
+        restore_before_a_run(Root())
+
+
+def test_where_the_state_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert state.lock_folder() == state.state_folder()
+    monkeypatch.delenv(state.VARIABLE)
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    assert state.state_folder() == Path("/var/lib/rtmeter")
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    monkeypatch.setenv("HOME", "/home")
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    assert state.state_folder() == Path("/home/.local/state/rtmeter")
+    assert state.lock_folder() in (Path("/run/lock"), Path("/tmp"))
