@@ -75,7 +75,8 @@ def of_rtmeter(args: argparse.Namespace) -> Quantiles:
     }
     with tempfile.TemporaryDirectory() as folder:
         cell = Path(folder) / "cell"
-        command = [str(Path(sys.executable).parent / "rtmeter"), "measure", "roundtrip", "--out", str(cell)]
+        command = [str(Path(sys.executable).parent / "rtmeter"), "measure", "roundtrip", "--wait"]
+        command += ["--out", str(cell)]
         command += [part for key, value in options.items() for part in (f"--{key}", value)]
         subprocess.run(command, env=ENVIRONMENT, check=True, capture_output=True)
         rows = pq.read_table(cell / "samples.parquet", columns=["release_ns", "sent_ns", "received_ns"])

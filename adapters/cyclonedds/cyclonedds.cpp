@@ -43,8 +43,11 @@ class Cyclone final : public rtmeter::Adapter {
   }
 
   explicit Cyclone(const rtm_run& run)
-      : run_(run), options_(run, {{"udp", "shm", "vendor"}, {"vendor"}, "CYCLONEDDS_URI"}), threads_(run),
-        types_(run, options_), domain_(create_domain(options_, threads_)) {
+      : run_(run),
+        options_(
+            run,
+            {{"udp", "shm", "vendor"}, {"vendor"}, "CYCLONEDDS_URI", rtmeter_dds::setting("CYCLONEDDS_URI")}),
+        threads_(run), types_(run, options_), domain_(create_domain(options_, threads_)) {
     threads_.await_names(options_.transport == "shm" ? 1 : 0);  // iceoryx names one of its two only
     threads_.enforce();
   }

@@ -79,9 +79,11 @@ inline std::uint32_t domain_of(const rtm_run& run) {
 // What the implementations differ in.
 struct Implementation {
   std::vector<std::string> transports, networkless;  // networkless: those that use no interface of ours
-  const char* settings_variable;                     // of the environment: names the user's settings
+  std::string settings_name;                         // variable or file that has the user's settings
+  std::string settings;                              // its value; empty: none
 };
 
+// The variable of the environment, or nothing.
 inline std::string setting(const char* variable) {
   const char* value = std::getenv(variable);
   return value == nullptr ? "" : value;
@@ -90,7 +92,7 @@ inline std::string setting(const char* variable) {
 // The options that every DDS adapter has, as the run gave them.
 struct Options {
   Options(const rtm_run& run, const Implementation& of)
-      : settings(setting(of.settings_variable)),
+      : settings_name(of.settings_name), settings(of.settings),
         transport(choose(run, "transport", of.transports, settings.empty() ? "udp" : "vendor")),
         listener(choose(run, "receive", {"waitset", "listener"}, "waitset") == "listener"),
         loan(choose(run, "loan", {"no", "yes"}, "no") == "yes"), domain(domain_of(run)),
@@ -98,8 +100,7 @@ struct Options {
         address(std::find(of.networkless.begin(), of.networkless.end(), transport) == of.networkless.end()
                     ? address_of(interface)
                     : ""),
-        peers(split(rtmeter::option_or(run, "peers", address.c_str()), ',')),
-        settings_variable_(of.settings_variable) {
+        peers(split(rtmeter::option_or(run, "peers", address.c_str()), ',')) {
     if (listener && run.drive == RTM_POLL)
       throw rtmeter::SetupError(
           "drive", "poll", "a listener is called by a thread of the middleware's: there is nothing to poll",
@@ -122,7 +123,7 @@ struct Options {
     sink.put("domain", std::to_string(domain)).put("transport", transport);
     sink.put("receive", listener ? "listener" : "waitset").put("loan", loan ? "yes" : "no");
     if (!address.empty()) sink.put("interface", interface + " (" + address + ")");
-    if (!settings.empty()) sink.put(settings_variable_, settings);
+    if (!settings.empty()) sink.put(settings_name, settings);
   }
 
   // Where the run looks for its other end, and what may keep it from being heard.
@@ -139,15 +140,12 @@ struct Options {
     return where;
   }
 
-  std::string settings;  // the user's, as the environment has them
+  std::string settings_name, settings;  // the user's
   std::string transport;
   bool listener, loan;
   std::uint32_t domain;
   std::string interface, address;
   std::vector<std::string> peers;
-
- private:
-  const char* settings_variable_;
 };
 
 // Nobody else's topic has this name. Names consist of letters, digits, _ and /: what else the session has

@@ -44,10 +44,10 @@ class FastDds final : public rtmeter::Adapter {
   }
 
   explicit FastDds(const rtm_run& run)
-      : run_(run),
-        options_(
-            run,
-            {{"udp", "shm", "data_sharing", "vendor"}, {"shm", "vendor"}, "FASTRTPS_DEFAULT_PROFILES_FILE"}),
+      : run_(run), options_(run, {{"udp", "shm", "data_sharing", "vendor"},
+                                  {"shm", "vendor"},
+                                  profiles().first,
+                                  profiles().second}),
         threads_(run), manner_(run, options_) {
     if (options_.transport == "data_sharing" && !options_.loan)
       throw rtmeter::SetupError("option transport", "data_sharing",
@@ -55,7 +55,7 @@ class FastDds final : public rtmeter::Adapter {
     for (const auto& wanted : threads_.wanted())
       if (!wanted.thread.empty())
         throw threads_.error("Fast DDS gives its threads no names", "give fifo:PRIORITY for all of them");
-    load_profiles(options_.settings);
+    load_profiles();
     wait_.attach_condition(wake_);
   }
 

@@ -3,6 +3,7 @@
 #include <fastdds/rtps/transport/UDPv4TransportDescriptor.h>
 #include <fastdds/rtps/transport/shared_mem/SharedMemTransportDescriptor.h>
 #include <fastrtps/utils/IPLocator.h>
+#include <unistd.h>
 
 #include <fastdds/dds/log/Log.hpp>
 #include <memory>
@@ -75,18 +76,25 @@ dds::DomainParticipantQos qos_of(const rtmeter_dds::Options& options, const rtm_
 
 }  // namespace
 
-void load_profiles(const std::string& file) {
+std::pair<std::string, std::string> profiles() {
+  const char* variable = "FASTRTPS_DEFAULT_PROFILES_FILE";
+  const std::string named = rtmeter_dds::setting(variable);
+  if (!named.empty()) return {variable, named};
+  const char* file = "DEFAULT_FASTRTPS_PROFILES.xml";
+  const bool is_used = rtmeter_dds::setting("SKIP_DEFAULT_XML") != "1" && access(file, F_OK) == 0;
+  return {file, is_used ? file : ""};
+}
+
+void load_profiles() {
   auto* factory = dds::DomainParticipantFactory::get_instance();
-  if (!file.empty()) {
-    const auto complaints = std::make_shared<std::string>();
-    dds::Log::RegisterConsumer(std::make_unique<Complaints>(complaints));
-    const bool loaded = factory->load_XML_profiles_file(file) == ReturnCode_t::RETCODE_OK;
-    dds::Log::Flush();
-    if (!loaded || !complaints->empty())
-      throw rtmeter::SetupError("FASTRTPS_DEFAULT_PROFILES_FILE", file, "Fast DDS: " + *complaints,
-                                "correct the file, or unset the variable");
-  }
+  const auto complaints = std::make_shared<std::string>();
+  dds::Log::RegisterConsumer(std::make_unique<Complaints>(complaints));
+  const auto [name, file] = profiles();
+  const bool loaded = file.empty() || factory->load_XML_profiles_file(file) == ReturnCode_t::RETCODE_OK;
   factory->load_profiles();
+  dds::Log::Flush();
+  if (!loaded || !complaints->empty())
+    throw rtmeter::SetupError(name, file, "Fast DDS: " + *complaints, "correct the file, or leave it out");
 }
 
 Participant::Participant(const rtmeter_dds::Options& options, const rtm_run& run) {

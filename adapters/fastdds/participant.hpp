@@ -7,6 +7,7 @@
 #include <fastdds/dds/domain/DomainParticipantFactory.hpp>
 #include <fastdds/dds/domain/DomainParticipantListener.hpp>
 #include <string>
+#include <utility>
 
 #include "../dds/options.hpp"
 
@@ -14,9 +15,11 @@ namespace rtmeter_fastdds {
 
 namespace dds = eprosima::fastdds::dds;
 
-// Loads the user's profiles; file: what FASTRTPS_DEFAULT_PROFILES_FILE names, or empty. Throws SetupError
-// with Fast DDS's own words if something is wrong with them.
-void load_profiles(const std::string& file);
+// The user's profiles: what names them, and the file; empty: there are none.
+std::pair<std::string, std::string> profiles();
+
+// Loads them. Throws SetupError with Fast DDS's own words if something is wrong with them.
+void load_profiles();
 
 // A participant and all that belongs to it.
 class Participant : private dds::DomainParticipantListener {

@@ -16,6 +16,10 @@ PROFILES = """<?xml version="1.0" encoding="UTF-8"?>
 """
 
 
+def participant(settings: str) -> str:
+    return PROFILES.format(f'<participant profile_name="p"><rtps>{settings}</rtps></participant>')
+
+
 def with_profiles(folder: Path, text: str) -> Config:
     file = folder / "profiles.xml"
     file.write_text(text)
@@ -75,6 +79,23 @@ def test_a_file_of_profiles_that_is_not_there_is_an_error(tmp_path: Path) -> Non
     error = refusal(tmp_path, CYCLE | FAST | missing)
     assert error["field"] == "FASTRTPS_DEFAULT_PROFILES_FILE"
     assert "/nonexistent/profiles.xml" in error["message"]
+
+
+def test_profiles_in_the_folder_hold_and_their_errors_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "DEFAULT_FASTRTPS_PROFILES.xml"
+    file.write_text(
+        PROFILES.format("<participant profile_name='p'><rtps><name>n</name></rtps></participant>")
+    )
+    reader, _ = measure(tmp_path, CYCLE | FAST)
+    assert reader.meta["adapter"]["transport"] == "vendor"
+    file.write_text(participant("<nosuch/>"))
+    (tmp_path / "again").mkdir()
+    error = refusal(tmp_path / "again", CYCLE | FAST)
+    assert error["field"] == file.name
+    assert "nosuch" in error["message"]
 
 
 @needs_fifo
