@@ -80,6 +80,13 @@ def test_a_file_that_cannot_be_of_cyclictest(changes: dict, field: str, write) -
     assert refused(write(json.dumps(cyclictest(**changes)))).field == field
 
 
+def test_a_thread_that_never_ran_has_no_mean(write) -> None:
+    text = json.dumps(cyclictest(histogram={}, cycles=0, min=1_000_000, max=0))
+    (series,) = read(write(text.replace('"avg": 20.0', '"avg": -nan'))).series
+    assert series.n == 0
+    assert refused(write(text.replace('"cycles": 0', '"cycles": -nan'))).where
+
+
 def test_nan_in_json(write) -> None:
     text = json.dumps(cyclictest()).replace('"avg": 20.0', '"avg": NaN')
     assert refused(write(text)).value == "NaN"

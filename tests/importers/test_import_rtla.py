@@ -1,17 +1,34 @@
-"""rtla's histograms, as tools/tracing/rtla/src/{timerlat,osnoise}_hist.c print them."""
+"""rtla's histograms: those in data/ are of its version 6.1 on a PREEMPT_RT kernel in an emulated machine, the
+others as tools/tracing/rtla/src/{timerlat,osnoise}_hist.c print them."""
 
 from __future__ import annotations
 
 import pytest
-from imported import refused
+from imported import DATA, refused
 
 from rtmeter.importers import read
 from tool_files import TIMERLAT
 
 
+@pytest.mark.parametrize(
+    ("name", "width_us"), [("rtla_timerlat", 1), ("rtla_timerlat_b10", 10), ("rtla_osnoise_b50", 50)]
+)
+def test_what_rtla_wrote(name: str, width_us: int) -> None:
+    text = (DATA / f"{name}.txt").read_text()
+    stated = {words[0]: words[1:] for line in text.splitlines() if (words := line.split())}
+    found = read(DATA / f"{name}.txt")
+    assert found.unit == "microseconds" and found.facts == {"duration": "0 00:00:05"}
+    for column, series in enumerate(found.series):
+        assert series.histogram is not None
+        assert series.histogram.width_ns == width_us * 1000
+        assert series.n == int(stated["count:"][column])
+        assert series.histogram.over == int(stated["over:"][column])
+        assert series.histogram.max_ns == int(stated["max:"][column]) // width_us * width_us * 1000
+
+
 def test_rtla_timerlat(write) -> None:
     found = read(write(TIMERLAT))
-    assert (found.tool, found.verified) == ("rtla timerlat", False)
+    assert (found.tool, found.verified) == ("rtla timerlat", True)
     names = ["CPU 0 interrupt", "CPU 0 thread", "CPU 1 interrupt", "CPU 1 thread"]
     assert [series.name for series in found.series] == names
     assert [series.n for series in found.series] == [313, 314, 541, 541]

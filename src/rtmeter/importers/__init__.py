@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -74,10 +73,7 @@ def _format_of(source: Source) -> str:
 
 
 def _format_of_json(source: Source) -> str:
-    try:
-        keys = set(json.loads(source.text))
-    except (ValueError, TypeError, RecursionError):
-        keys = set()
+    keys = source.json().keys()
     for key, form in (
         ("thread", "cyclictest-json"),
         ("cpu", "jitterdebugger"),
@@ -85,8 +81,6 @@ def _format_of_json(source: Source) -> str:
     ):
         if key in keys:
             return form
-    if not keys:
-        source.json()  # says what is wrong with it
     raise source.error(
         "is JSON of no tool that is known", value=", ".join(sorted(keys))[:60], remedy=_known()
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -138,13 +139,14 @@ class Source:
         return RtmeterError(message, where=where, field=field, value=value, remedy=remedy)
 
     def json(self) -> dict[str, Any]:
-        """The file as a JSON object; NaN and infinities are refused."""
+        """The file as a JSON object; NaN and infinities are refused. A mean of nothing, which C prints as
+        ``-nan``, is null: no reader looks at means."""
 
         def no_number(name: str) -> float:
             raise self.error("is not a number", value=name, remedy="the file is damaged: measure again")
 
         try:
-            found = json.loads(self.text, parse_constant=no_number)
+            found = json.loads(_NO_MEAN.sub(r"\1null", self.text), parse_constant=no_number)
         except json.JSONDecodeError as error:
             raise self.error(f"is not JSON: {error.msg}", line=error.lineno, remedy=CUT) from None
         except (ValueError, RecursionError) as error:  # a number of thousands of digits, brackets in brackets
@@ -203,6 +205,9 @@ class Source:
             message = f"steps by {jumps[at] / 1e9:.3g} s at about sample {k:,} and stays there"
             remedy = "the clock was set during the run: measure with CLOCK_MONOTONIC"
             raise self.error(message, field="latency", remedy=remedy)
+
+
+_NO_MEAN = re.compile(r'("avg": )-?nan\b')
 
 
 def machine_of(system: Mapping[str, Any]) -> dict[str, str]:

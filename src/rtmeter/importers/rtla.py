@@ -73,8 +73,9 @@ def read(source: Source) -> Imported:
         f"rtla {tool}",
         "timer latency" if tool == "timerlat" else "noise in a period",
         tuple(series),
-        verified=False,
+        verified=True,
         unit=unit,
+        skips=tool == "timerlat",
         doubts=() if width == 1 else (Doubt("bucket_assumed", _ASSUMED.format(f"{width} {unit}"), ""),),
         facts={"duration": duration[1].strip()} if duration else {},
     )
