@@ -82,6 +82,14 @@ def test_after_another_boot_there_is_nothing_to_undo(kernel: PlantedKernel) -> N
     assert restored.whole and not path.exists() and len(kernel.changes) == done
 
 
+def test_a_boot_that_is_not_known_is_taken_for_the_same(kernel: PlantedKernel) -> None:
+    before = kernel.snapshot()
+    left(kernel)
+    kernel.at("/proc/sys/kernel/random/boot_id").unlink()
+    assert set(endings(restore(kernel)).values()) == {"restored"}
+    assert kernel.snapshot().items() < before.items()
+
+
 def test_what_cannot_be_undone_stays_until_it_can(kernel: PlantedKernel) -> None:
     before = kernel.snapshot()
     path = left(kernel)

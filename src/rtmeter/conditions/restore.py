@@ -53,8 +53,8 @@ def restore(root: Root, *, set_aside: bool = False) -> Restored:
     path = state.state_folder() / journal.FILE
     past = journal.read(path)
     boot = journal.boot_of(root)
-    forgotten = [entry for entry in past.entries if entry.boot != boot]
-    endings = undo([entry for entry in past.entries if entry.boot == boot], root)
+    forgotten = [entry for entry in past.entries if boot and entry.boot and entry.boot != boot]
+    endings = undo([entry for entry in past.entries if entry not in forgotten], root)
     endings += [Undone(entry, "rebooted") for entry in reversed(forgotten)]
     done = Restored(tuple(endings), past.unknown, None)
     if not path.exists():
