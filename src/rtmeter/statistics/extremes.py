@@ -2,7 +2,8 @@
 
 Two models, fitted with a free shape: peaks over a threshold (generalised Pareto) and block maxima
 (generalised extreme value). Clusters count once: "once" is a cluster of late releases. Pareto's level is the
-answer; the other model, and other thresholds and block sizes, have to agree with it.
+answer; the other model, and other thresholds and block sizes, have to agree with it where they fit: a
+threshold may reach down into another mode, or blocks lack the one at the end.
 """
 
 from __future__ import annotations
@@ -149,7 +150,8 @@ def _by_fit(best: TailFit | None, others: tuple[TailFit, ...]) -> list[Finding]:
     if not math.isfinite(best.level_interval_ns[1]):
         message = "the level has no upper end: the tail is too heavy for so few extremes"
         found.append(Finding("unbounded", "shape", best.shape, "refuse", message))
-    if odd := [fit for fit in others if not fit.agrees(best.level_interval_ns)]:
+    fitting = [fit for fit in others if fit.anderson_darling <= AD_LIMIT[fit.method]]
+    if odd := [fit for fit in fitting if not fit.agrees(best.level_interval_ns)]:
         message = "the level depends on the threshold or on the block size"
         ratio = odd[0].level_ns / best.level_ns
         found.append(Finding("unstable", "level of another fit over this one", ratio, "refuse", message))
