@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from dds_runs import CYCLE, MS, built, settled, threads_of
-from probe_runs import SAMPLES, Config, client_and_server, counts, measure, needs_fifo, read, refusal
+from probe_runs import LONG, SAMPLES, Config, client_and_server, counts, measure, needs_fifo, read, refusal
 
 pytestmark = built["cyclonedds"]
 
@@ -66,6 +66,17 @@ def test_the_users_settings_hold(tmp_path: Path, in_a_file: bool) -> None:
     assert {t["name"] for t in threads_of(reader.meta).values()} == NAMES - {"recvMC", "recvUC"}
     assert reader.meta["adapter"]["CYCLONEDDS_URI"] == text
     assert reader.meta["adapter"]["transport"] == "vendor"
+
+
+@pytest.mark.parametrize("reliability", ["best_effort", "reliable"])
+def test_lost_packets_are_lost_replies_unless_it_repeats_them(tmp_path: Path, reliability: str) -> None:
+    lossy = "<Internal><Test><XmitLossiness>100</XmitLossiness></Test></Internal>"  # of a thousand
+    config = CYCLONE | {"reliability": reliability, "environment": {"CYCLONEDDS_URI": lossy}}
+    config |= {"in_flight": "open", "history_depth": 500}  # so that nothing waits, and nothing is replaced
+    config |= {"loss_timeout_ns": 100 * MS if reliability == "best_effort" else LONG}
+    with client_and_server(tmp_path, config | {"period_ns": 2 * MS, "samples": 100}) as (client, server):
+        found = settled(client, server)
+    assert (found["lost"] > 0) == (reliability == "best_effort")
 
 
 def test_settings_for_one_domain_need_that_domain(tmp_path: Path) -> None:
