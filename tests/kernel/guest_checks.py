@@ -62,9 +62,9 @@ def test_the_kernel_is_recognised(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_tracer_that_is_on_is_found(capsys: pytest.CaptureFixture[str]) -> None:
     tracer = Path("/sys/kernel/tracing/current_tracer")
     assert "tracer_on" not in findings(capsys)
-    tracer.write_text("osnoise")
+    tracer.write_text("blk")
     try:
-        assert "osnoise" in findings(capsys)["tracer_on"]["value"]
+        assert "blk" in findings(capsys)["tracer_on"]["value"]
     finally:
         tracer.write_text("nop")
 
@@ -117,6 +117,9 @@ def test_qdiscs_are_set_and_taken_away(words: str) -> None:
 
 @pytest.mark.parametrize("tool", ["timerlat", "osnoise"])
 def test_what_rtla_writes_is_read(tool: str, tmp_path: Path) -> None:
+    if tool not in Path("/sys/kernel/tracing/available_tracers").read_text().split():
+        assert not RT
+        pytest.skip(f"this kernel has no {tool} tracer")
     done = subprocess.run(["rtla", tool, "hist", "-d", "1s"], check=True, capture_output=True, text=True)
     file = OUT / f"rtla-{tool}.txt"
     file.write_text(done.stdout)
