@@ -17,7 +17,7 @@ namespace {
 struct Listener {
   Listener(dds_on_data_available_fn on_data_available, void* argument)
       : handle(dds_create_listener(argument)) {
-    if (on_data_available != nullptr) dds_lset_data_available(handle, on_data_available);
+    dds_lset_data_available(handle, on_data_available);
   }
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
@@ -74,12 +74,14 @@ class Cyclone final : public rtmeter::Adapter {
   void* create_subscriber(void* /*node*/, const std::string& topic, rtm_on_message on_message,
                           void* user) override {
     Reader& reader = readers_.emplace_back(types_, on_message, user, this);
-    const Listener listener(options_.listener ? &Cyclone::on_data_available : nullptr, &reader);
-    reader.entity = created(
-        dds_create_reader(participant_, make_topic(topic), Qos(run_).get(), listener.handle), "reader");
+    reader.entity =
+        created(dds_create_reader(participant_, make_topic(topic), Qos(run_).get(), nullptr), "reader");
     ends_.push_back({topic, reader.entity, false});
     check_transport(ends_.back());
-    if (!options_.listener) {
+    if (options_.listener) {
+      const Listener listener(&Cyclone::on_data_available, &reader);  // only now: it uses the entity
+      created(dds_set_listener(reader.entity, listener.handle), "listener");
+    } else {
       const dds_entity_t any =
           created(dds_create_readcondition(reader.entity, DDS_ANY_STATE), "read condition");
       created(dds_waitset_attach(waitset_, any, static_cast<dds_attach_t>(readers_.size() - 1)), "wait-set");

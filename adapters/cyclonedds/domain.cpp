@@ -60,15 +60,17 @@ void check_settings(const rtmeter_dds::Options& options) {
     throw rtmeter::SetupError("option transport", options.transport,
                               "CYCLONEDDS_URI chooses interfaces too: Cyclone DDS would use them all",
                               "leave out the option, or the interfaces in " + options.settings);
-  static const std::regex id("<Domain\\s[^>]*\\bid\\s*=\\s*[\"']([0-9]+)[\"']", std::regex::icase);
-  std::smatch found;
-  if (!std::regex_search(text, found, id) || text.find("any") != std::string::npos) return;
-  for (auto i = std::sregex_iterator(text.begin(), text.end(), id); i != std::sregex_iterator(); ++i)
-    if ((*i)[1] == std::to_string(options.domain)) return;
-  throw rtmeter::SetupError("CYCLONEDDS_URI", options.settings,
-                            "its settings are for domain " + found[1].str() + ", and the run uses " +
-                                std::to_string(options.domain),
-                            "write Domain Id=\"any\" there, or give --option domain=" + found[1].str());
+  static const std::regex id("<Domain\\s[^>]*\\bid\\s*=\\s*[\"']([^\"']*)[\"']", std::regex::icase);
+  std::string other;
+  for (auto i = std::sregex_iterator(text.begin(), text.end(), id); i != std::sregex_iterator(); ++i) {
+    other = (*i)[1].str();
+    if (other == "any" || other == std::to_string(options.domain)) return;
+  }
+  if (other.empty()) return;
+  throw rtmeter::SetupError(
+      "CYCLONEDDS_URI", options.settings,
+      "its settings are for domain " + other + ", and the run uses " + std::to_string(options.domain),
+      "write Domain Id=\"any\" there, or give --option domain=" + other);
 }
 
 std::string network(const rtmeter_dds::Options& options) {

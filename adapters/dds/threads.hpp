@@ -85,11 +85,10 @@ class ThreadPlan {
 
   // Looks at every thread of the middleware's: one that does not run as wanted is set by the system.
   void enforce() {
-    for (const ThreadPriority& one : wanted_) {
-      const std::vector<std::string> all = names();
+    const std::vector<std::string> all = names();
+    for (const ThreadPriority& one : wanted_)
       if (!one.thread.empty() && std::find(all.begin(), all.end(), one.thread) == all.end())
         throw error("there is no thread " + one.thread, "the threads are " + joined(all, ", "));
-    }
     for (const int tid : middleware_tids()) {
       const ThreadPriority* wanted = wanted_for(thread_name(tid));
       if (wanted == nullptr || runs_as(tid, *wanted)) continue;

@@ -128,8 +128,8 @@ Reader::Reader(const Manner& manner, dds::Subscriber* subscriber, dds::Topic* to
       after_callback_(std::move(after_callback)) {
   message_.payload().reserve(manner.payload_bytes);
   const dds::DataReaderQos qos = manner.applied_to(subscriber->get_default_datareader_qos());
-  reader_ =
-      created(subscriber->create_datareader(topic, qos, manner.listener ? this : nullptr), manner, name_);
+  reader_ = created(subscriber->create_datareader(topic, qos), manner, name_);
+  if (manner.listener) reader_->set_listener(this, dds::StatusMask::data_available());  // it uses reader_
   condition().set_enabled_statuses(dds::StatusMask::data_available());
 }
 

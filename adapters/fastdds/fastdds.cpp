@@ -153,8 +153,8 @@ class FastDds final : public rtmeter::Adapter {
       if (result != ReturnCode_t::RETCODE_OK) return -1;
       if (!options_.listener) take_all();
       ended = once;
-      if (wake_.get_trigger_value()) {  // the flag is read after the condition was reset: no interrupt is
-                                        // missed
+      // The flag is read after the condition was reset: no interrupt is missed.
+      if (wake_.get_trigger_value()) {
         wake_.set_trigger_value(false);
         if (interrupted_.exchange(false)) ended = true;
       }

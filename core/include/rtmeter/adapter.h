@@ -101,7 +101,8 @@ typedef struct rtm_fire {
 } rtm_fire;
 
 /* The core's callbacks. Call them first thing in the middleware's own callback: the core's first
- * statement is the stamp. */
+ * statement is the stamp. They may come on a thread of the middleware's, one at a time for a handle; a
+ * wait() under way then returns. */
 typedef void (*rtm_on_fire)(void* user, const rtm_fire* fire);
 typedef void (*rtm_on_message)(void* user, const rtm_message* message);
 
