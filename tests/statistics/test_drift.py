@@ -122,9 +122,11 @@ def growth_of_skips(generator: np.random.Generator, last: float) -> tuple[str, b
 
 
 @pytest.mark.parametrize("last", [0.001, 0.02, 0.2], ids="ending at {} stalls a release".format)
-def test_skips_are_never_called_drift(last: float, simulate: Simulation, sized: Sized) -> None:
+def test_skips_are_never_called_drift(last: float, simulate: Simulation, rates: Rates, sized: Sized) -> None:
     found = simulate(growth_of_skips, sized("runs", reduced=10, full=2000), last)
-    assert set(found) == {("skipping", True)}
+    assert all(counted for _, counted in found)
+    wrong = (growth != "skipping" for growth, _ in found)
+    rates.at_most(0, wrong, "skips are called drift, or not seen", f"ending at {last:g} stalls a release")
 
 
 @pytest.mark.parametrize("teeth", [0.6, 1.0, 1.7, 5.0, 80.0])
