@@ -28,8 +28,8 @@ std::string hypervisor_by_cpuid() {
     for (int byte = 0; byte < 4; ++byte) signature += static_cast<char>(part >> (8 * byte));
   }
   static constexpr std::pair<const char*, const char*> kNames[] = {
-      {"KVMKVMKVM", "kvm"},      {"VMwareVMware", "vmware"}, {"Microsoft Hv", "hyper-v"},
-      {"XenVMMXenVMM", "xen"},   {"TCGTCGTCGTCG", "qemu-tcg"},   {"VBoxVBoxVBox", "virtualbox"},
+      {"KVMKVMKVM", "kvm"},      {"VMwareVMware", "vmware"},   {"Microsoft Hv", "hyper-v"},
+      {"XenVMMXenVMM", "xen"},   {"TCGTCGTCGTCG", "qemu-tcg"}, {"VBoxVBoxVBox", "virtualbox"},
       {"bhyve bhyve ", "bhyve"}, {"ACRNACRNACRN", "acrn"}};
   for (const auto& [known, name] : kNames) {
     if (signature.compare(0, std::string(known).size(), known) == 0) return name;
