@@ -131,8 +131,6 @@ dds_entity_t create_domain(const rtmeter_dds::Options& options, const rtmeter_dd
   const dds_entity_t domain = dds_create_domain(options.domain, settings.c_str());
   if (domain >= 0) return domain;
   const std::string why = "Cyclone DDS does not start: " + complaints.text();
-  if (why.find("pthread_create") != std::string::npos && !threads.wanted().empty())
-    throw threads.error(why, "raise the limit of real-time priority (ulimit -r), or run with CAP_SYS_NICE");
   if (!user.empty())
     throw rtmeter::SetupError("CYCLONEDDS_URI", user, why, "correct the settings, or unset it");
   throw rtmeter::SetupError("option transport", options.transport, why,

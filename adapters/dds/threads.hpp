@@ -3,6 +3,7 @@
 #pragma once
 
 #include <dirent.h>
+#include <pthread.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -47,8 +48,7 @@ struct ThreadPriority {
 class ThreadPlan {
  public:
   // Threads that run already are not the middleware's.
-  explicit ThreadPlan(const rtm_run& run)
-      : given_(rtmeter::option_or(run, "threads", "")), before_(thread_ids()) {
+  explicit ThreadPlan(const rtm_run& run) : given_(rtmeter::option_or(run, "threads", "")) {
     for (const std::string& part : split(given_, ',')) {
       const std::size_t equals = part.find('='), colon = part.find(':');
       const std::string policy = part.substr(equals + 1, colon - equals - 1);  // npos + 1 is 0
@@ -57,7 +57,9 @@ class ThreadPlan {
         throw error("'" + part + "' is no priority", "give fifo:1 to fifo:99, or rr:1 to rr:99");
       wanted_.push_back({equals == std::string::npos ? "" : part.substr(0, equals),
                          policy == "fifo" ? SCHED_FIFO : SCHED_RR, priority});
+      require_permission(wanted_.back());
     }
+    before_ = thread_ids();
   }
 
   const std::vector<ThreadPriority>& wanted() const { return wanted_; }
@@ -94,9 +96,7 @@ class ThreadPlan {
       if (wanted == nullptr || runs_as(tid, *wanted)) continue;
       sched_param parameters{};
       parameters.sched_priority = wanted->priority;
-      if (sched_setscheduler(tid, wanted->policy, &parameters) != 0)
-        throw error("thread " + thread_name(tid) + ": " + std::strerror(errno),
-                    "raise the limit of real-time priority (ulimit -r), or run with CAP_SYS_NICE");
+      if (sched_setscheduler(tid, wanted->policy, &parameters) != 0) throw denied(errno);
       set_by_system_.insert(tid);
     }
   }
@@ -118,6 +118,25 @@ class ThreadPlan {
   }
 
  private:
+  rtmeter::SetupError denied(int reason) const {
+    return error(std::strerror(reason),
+                 "raise the limit of real-time priority (ulimit -r), or run with CAP_SYS_NICE");
+  }
+  // A thread as it is wanted, for a moment: middleware may abort where it cannot have one.
+  void require_permission(const ThreadPriority& wanted) const {
+    sched_param parameters{};
+    parameters.sched_priority = wanted.priority;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
+    pthread_attr_setschedpolicy(&attributes, wanted.policy);
+    pthread_attr_setschedparam(&attributes, &parameters);
+    pthread_t thread;
+    const int reason = pthread_create(&thread, &attributes, [](void*) -> void* { return nullptr; }, nullptr);
+    pthread_attr_destroy(&attributes);
+    if (reason != 0) throw denied(reason);
+    pthread_join(thread, nullptr);
+  }
   static bool runs_as(int tid, const ThreadPriority& wanted) {
     sched_param parameters{};
     return sched_getscheduler(tid) == wanted.policy && sched_getparam(tid, &parameters) == 0 &&

@@ -35,21 +35,20 @@ Columns = dict[str, NDArray[np.int64]]
 class Probe:
     """One process, its status lines and its log.
 
-    Of the config, ``adapter`` (posix by default), ``namespace`` (of the network) and ``environment`` say
-    how to start it.
+    Of the config, ``adapter`` (posix by default), ``inside`` (a command that runs another, such as
+    ``ip netns exec``) and ``environment`` say how to start it.
     """
 
     def __init__(self, folder: Path, config: Config) -> None:
         config = dict(config)
         adapter = config.pop("adapter", "posix")
-        namespace = config.pop("namespace", None)
+        inside = config.pop("inside", [])
         environment = os.environ | config.pop("environment", {})
         name = config.get("role", "single")
         self.log = folder / f"{name}.rtlog"
         settings = folder / f"{name}.json"
         defaults = {"version": 1, "log": str(self.log), "period_ns": PERIOD, "watch_stdin": name == "server"}
         settings.write_text(json.dumps(defaults | config))
-        inside = [] if namespace is None else ["ip", "netns", "exec", namespace]
         self.process = subprocess.Popen(
             [*inside, find_probes()[adapter], "--config", settings],
             env=environment,

@@ -91,6 +91,10 @@ def test_two_runs_at_once_do_not_hear_each_other(
     assert read(other[1].log)[1]["sequence"].max() < 100  # 50, and the warm-up
 
 
+def in_namespace(name: str) -> list[str]:
+    return ["ip", "netns", "exec", name]
+
+
 def interrupted_with_losses(client: Probe, server: Probe) -> None:
     """A client that is ended by SIGTERM after some replies were lost; its accounts are whole."""
     client.process.send_signal(signal.SIGTERM)
@@ -122,9 +126,9 @@ def test_a_link_that_goes_and_comes_back(tmp_path: Path, client_adapter: str, se
         ip("-n", pair.right, "link", "set", pair.right_device, "multicast", "off")
         left = {"interface": pair.left_device, "peers": pair.right_address}
         right = {"interface": pair.right_device, "peers": pair.left_address}
-        config = {"adapter": client_adapter, "namespace": pair.left, "options": left}
+        config = {"adapter": client_adapter, "inside": in_namespace(pair.left), "options": left}
         config |= {"samples": 1_000_000, "loss_timeout_ns": 20 * MS, "period_ns": 5 * MS}
-        changes = {"adapter": server_adapter, "namespace": pair.right, "options": right}
+        changes = {"adapter": server_adapter, "inside": in_namespace(pair.right), "options": right}
         with client_and_server(tmp_path, config, changes) as (client, server):
             assert client.until("ready")["event"] == "ready"
             ip("-n", pair.left, "link", "set", pair.left_device, "down")
@@ -142,7 +146,11 @@ def test_a_link_that_goes_and_comes_back(tmp_path: Path, client_adapter: str, se
 def test_an_interface_without_multicast_serves_one_host(tmp_path: Path, adapter: str) -> None:
     with two_namespaces() as pair:
         ip("-n", pair.left, "link", "set", pair.left_device, "multicast", "off")
-        config = {"adapter": adapter, "namespace": pair.left, "options": {"interface": pair.left_device}}
+        config = {
+            "adapter": adapter,
+            "inside": in_namespace(pair.left),
+            "options": {"interface": pair.left_device},
+        }
         with client_and_server(tmp_path, config | {"period_ns": 2 * MS}) as (client, server):
             settled(client, server)
     assert pair.left_address in read(client.log)[0].meta["adapter"]["interface"]
