@@ -127,5 +127,7 @@ GROUPS: dict[str, type[BaseModel]] = {
     "load": Load,
     "traffic": Traffic,
     "hosts": Hosts,
+    "server_conditions": SystemSettings,
+    "server_load": Load,
 }
 """The options of a cell that are mappings with keys of their own, each of which may be a list."""

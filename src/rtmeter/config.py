@@ -269,6 +269,16 @@ class CellOptions(BaseModel):
             description="Where the server runs: component=ssh://user@host (docs/two-hosts.md).", exclude=True
         ),
     ] = None
+    server_conditions: Annotated[
+        SystemSettings | None,
+        _ROUNDTRIP,
+        Field(description="System settings of the server's host (default: conditions).", exclude=True),
+    ] = None
+    server_load: Annotated[
+        LoadOption | None,
+        _ROUNDTRIP,
+        Field(description="Load of the server's host (default: load).", examples=["idle"], exclude=True),
+    ] = None
     watch: Annotated[
         DurationOrZero,
         Field(
@@ -338,8 +348,9 @@ class CellOptions(BaseModel):
     @property
     def conditions_asked(self) -> dict[str, Any]:
         """What the machine is to endure (Cell.conditions), JSON-ready; empty if nothing is asked."""
-        parts = {"settings": self.conditions, "load": self.load, "traffic": self.traffic}
-        asked = {key: part.model_dump(mode="json", exclude_none=True) for key, part in parts.items() if part}
+        asked = _asked(settings=self.conditions, load=self.load, traffic=self.traffic)
+        if server := _asked(settings=self.server_conditions, load=self.server_load):
+            asked["server"] = server
         watch = {"watch_ns": self.watch} if self.watch != WATCH_NS else {}
         return asked | watch | ({"strict": True} if self.strict else {})
 
@@ -352,6 +363,10 @@ class CellOptions(BaseModel):
         inapplicable = {n for n in OPTIONS if not self.applies(n, self.measurement)}
         config = self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=inapplicable)
         return config if self.missed_after_ns is None else config | {"deadline_ns": self.missed_after_ns}
+
+
+def _asked(**parts: BaseModel | None) -> dict[str, Any]:
+    return {key: p.model_dump(mode="json", exclude_none=True) for key, p in parts.items() if p is not None}
 
 
 OPTIONS = {info.alias or name: info for name, info in CellOptions.model_fields.items()}

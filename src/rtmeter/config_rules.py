@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from rtmeter.errors import RtmeterError
+from rtmeter.model import LOCAL
 from rtmeter.values import format_duration
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ def check(o: CellOptions) -> None:
     _check_deadlines(o)
     _check_scheduling(o)
     _check_conditions(o)
+    _check_server(o)
     if o.script is not None and o.adapter != "null":
         _refuse(o, "script", f"is only for the null adapter, not for {o.adapter}", "leave it out")
 
@@ -163,6 +165,16 @@ def _check_scheduling(o: CellOptions) -> None:
             f"contradicts scheduling {o.scheduling}: such a thread cannot start others",
             "choose after_init",
         )
+
+
+def _check_server(o: CellOptions) -> None:
+    """What is asked of the server's host alone, where that is no other one."""
+    if o.hosts is not None and o.hosts.component != LOCAL:
+        return
+    for field in ("server_conditions", "server_load"):
+        if getattr(o, field) is not None:
+            message, remedy = "means nothing where client and server share a host", f"give {field[7:]}"
+            _refuse(o, field, message, f"{remedy}, or hosts with a component", "")
 
 
 def _check_conditions(o: CellOptions) -> None:

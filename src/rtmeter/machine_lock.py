@@ -81,11 +81,15 @@ def _taken(descriptor: int) -> bool:
 
 def _write(descriptor: int, what: str) -> None:
     """Who holds it now; one that may only read the file leaves it as it is."""
-    started = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    about = {"pid": os.getpid(), "user": _user(), "what": what, "since": started}
     with suppress(OSError):
         os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, json.dumps(about).encode(), 0)
+        os.pwrite(descriptor, about(what).encode(), 0)
+
+
+def about(what: str) -> str:
+    """What the lock's file says of its holder, who is this process."""
+    started = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return json.dumps({"pid": os.getpid(), "user": _user(), "what": what, "since": started})
 
 
 def _user() -> str:
@@ -97,8 +101,15 @@ def _user() -> str:
 
 def _holder(descriptor: int) -> str:
     try:
-        about = json.loads(os.pread(descriptor, 4096, 0))
-        told = f"{about['what']} of {about['user']}, process {about['pid']}, since {about['since']}"
-    except (OSError, ValueError, KeyError, TypeError):
+        return told(os.pread(descriptor, 4096, 0))
+    except OSError:
+        return told(b"")
+
+
+def told(content: bytes) -> str:
+    """The holder in words, by what the lock's file says."""
+    try:
+        about = json.loads(content)
+        return f"{about['what']} of {about['user']}, process {about['pid']}, since {about['since']}"
+    except (ValueError, KeyError, TypeError):
         return "by another process, which does not say who it is"
-    return told

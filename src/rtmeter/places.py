@@ -59,11 +59,14 @@ folder=$(mktemp -d "${{TMPDIR:-/tmp}}/rtmeter-XXXXXX") && echo "$folder"
 
 
 class There:
-    """Another host. The probe is carried over if that host can run it; else the one in its PATH is used,
-    which must say the same of itself."""
+    """Another host; ``through`` is a command there that becomes the probe.
 
-    def __init__(self, ssh: Ssh) -> None:
-        self._ssh = ssh
+    The probe is carried over if that host can run it; else the one in its PATH is used, which must say the
+    same of itself.
+    """
+
+    def __init__(self, ssh: Ssh, through: Sequence[str] = ()) -> None:
+        self._ssh, self._through = ssh, through
         self._folder = ""  # there
         self._log: Path | None = None  # here
 
@@ -76,7 +79,8 @@ class There:
         self._check(probe, path)
         carried = config | {"log": f"{self._folder}/{self._log.name}"}
         self._ssh.run(f"cat >{self._in('config.json')}", json.dumps(carried).encode())
-        return self._ssh.command(f"exec {shlex.quote(path)} --config {self._in('config.json')}")
+        command = [*self._through, path, "--config", f"{self._folder}/config.json"]
+        return self._ssh.command(f"exec {shlex.join(command)}")
 
     def ask_to_end(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stdin is not None

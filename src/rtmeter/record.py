@@ -41,11 +41,13 @@ def record_cell(
     *,
     conditions: Mapping[str, Any] | None = None,
     findings: Sequence[Mapping[str, Any]] | None = None,
+    server_findings: Sequence[Mapping[str, Any]] | None = None,
 ) -> dict[str, Any]:
     """The cell.json (spec/results.md) of a run; writes samples.parquet into ``folder``.
 
     ``conditions``: what was asked of the machine and what became of it; ``findings``: what it has wrong;
-    None where that is not known. Raises RtmeterError if samples.parquet cannot be written.
+    ``server_findings``: what the server's has, if that is another one; None where that is not known.
+    Raises RtmeterError if samples.parquet cannot be written.
     """
     doubts = list(outcome.warnings)
     error = outcome.error
@@ -81,6 +83,7 @@ def record_cell(
         "missing": client.missing if client else [],
         "conditions": conditions,
         "findings": findings,
+        "server_findings": server_findings,
     }
     record |= {word: getattr(meta, word) for word in _WORDS}
     doubts += _log_doubts(client, server)

@@ -11,6 +11,7 @@ from shlex import join, quote
 
 from rtmeter.remote_shell import Shell
 from rtmeter.root import Root
+from rtmeter.values import parse_cpus
 
 _POLICIES = {"other": "-o", "fifo": "-f", "rr": "-r", "batch": "-b", "idle": "-i"}
 _HEADER = re.compile(r"^==> (/.+) <==\n", re.MULTILINE)
@@ -23,6 +24,10 @@ class RemoteRoot(Root):
     """As Root, on the machine that the shell is on. All methods raise ConnectionLostError when cut off."""
 
     shell: Shell = field(kw_only=True)
+
+    @property
+    def host(self) -> str:
+        return self.shell.ssh.target
 
     def exists(self, name: str) -> bool:
         return self._ask(f"test -e {quote(name)}")[0] == 0
@@ -63,6 +68,10 @@ class RemoteRoot(Root):
 
     def real_path(self, name: str) -> str:
         return self._ask(f"readlink -f -- {quote(name)}")[1].decode(errors="replace").strip()
+
+    def cpus(self) -> list[int]:
+        status = re.search(r"^Cpus_allowed_list:\s*(.*)$", self.read("/proc/self/status") or "", re.MULTILINE)
+        return list(parse_cpus(status[1])) if status else []
 
     def has_program(self, name: str) -> bool:
         return self._ask(f"command -v {quote(name)}")[0] == 0

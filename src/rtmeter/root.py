@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rtmeter.model import LOCAL
+
 _PROGRAM_LIMIT_S = 20
 
 
@@ -22,6 +24,11 @@ class Root:
     """
 
     path: Path = Path("/")
+
+    @property
+    def host(self) -> str:
+        """Where the machine is: this one, or ssh://user@host."""
+        return LOCAL
 
     def at(self, name: str) -> Path:
         """The file of that name under this root."""
@@ -82,6 +89,10 @@ class Root:
     def real_path(self, name: str) -> str:
         """What the name leads to over symbolic links."""
         return str(self.at(name).resolve())
+
+    def cpus(self) -> list[int]:
+        """Those that programs may run on which rtmeter starts there."""
+        return sorted(os.sched_getaffinity(0))
 
     def has_program(self, name: str) -> bool:
         """Whether the machine has a program of that name."""

@@ -49,13 +49,15 @@ def run_cell(
     new = store.NewCell(path)
     started = datetime.now(UTC)
     standing: conditions.Standing | None = None
-    found: list[dict[str, Any]] | None = None
+    found: dict[str, list[dict[str, Any]]] = {}
     try:
         probe, server = probes_for(cell)
         with store.writing(new.folder), conditions.applied(cell, new.folder) as standing:
-            found = [finding.to_json() for finding in machine.findings(Root(), machine.intent_of(cell))]
-            heed = _checking(standing.check, on_progress)
-            outcome = run_probes(cell, probe, server, new.folder, stop, heed, standing.launcher)
+            found["findings"] = _findings(Root(), machine.intent_of(cell))
+            if standing.server_root is not None:
+                found["server_findings"] = _findings(standing.server_root, machine.server_intent_of(cell))
+            heed, launchers = _checking(standing.check, on_progress), standing.launchers
+            outcome = run_probes(cell, probe, server, new.folder, stop, heed, launchers)
         outcome = _under(standing, outcome)
     except RtmeterError as error:
         outcome = Outcome("failed", error)
@@ -63,9 +65,7 @@ def run_cell(
     try:
         ended = datetime.now(UTC)
         facts = standing.facts() if standing else None
-        record = record_cell(
-            cell, outcome, logs, new.folder, started, ended, conditions=facts, findings=found
-        )
+        record = record_cell(cell, outcome, logs, new.folder, started, ended, conditions=facts, **found)
         tidy(new.folder, keep_logs=cell.keep_log or record["status"] == "failed" or not record["valid"])
         if keep_empty or record["summary"] or (new.folder / store.STDERR).exists():
             new.finish(record)
@@ -76,6 +76,10 @@ def run_cell(
             error.remedy = f"free space there, then run: rtmeter recover {logs.client}"
         raise
     return record
+
+
+def _findings(root: Root, intent: machine.Intent) -> list[dict[str, Any]]:
+    return [finding.to_json() for finding in machine.findings(root, intent)]
 
 
 def _checking(check: Callable[[], None], on_progress: OnProgress) -> OnProgress:

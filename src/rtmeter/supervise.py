@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rtmeter.conditions import NOT_JOINED, Launcher, no_launcher
+from rtmeter.conditions import NOT_JOINED, Launchers
 from rtmeter.errors import RtmeterError
 from rtmeter.model import LOCAL, Cell, Doubt, Outcome
 from rtmeter.places import Here, Place, There
@@ -50,14 +50,14 @@ def run_probes(
     folder: Path,
     stop: Stop,
     on_progress: OnProgress,
-    launcher: Launcher = no_launcher,
+    launchers: Launchers = Launchers(),  # noqa: B008
 ) -> Outcome:
     """Measures the cell; the sample logs are then in ``folder``.
 
-    ``server`` is the probe of the round trip's server process, if it has one; ``launcher`` says what the
-    probes are started through. Nothing is left running.
+    ``server`` is the probe of the round trip's server process, if it has one; the launchers say what the
+    probe and its server are started through. Nothing is left running.
     """
-    run = _Run(cell, folder, stop, on_progress, launcher)
+    run = _Run(cell, folder, stop, on_progress, launchers)
     try:
         run.measure(probe, server)
     except RtmeterError as error:
@@ -71,10 +71,10 @@ class _Run:
     """The client, or the only probe there is, and the server if there is one."""
 
     def __init__(
-        self, cell: Cell, folder: Path, stop: Stop, on_progress: OnProgress, launcher: Launcher
+        self, cell: Cell, folder: Path, stop: Stop, on_progress: OnProgress, launchers: Launchers
     ) -> None:
         self.failure: RtmeterError | None = None
-        self._launcher = launcher
+        self._launchers = launchers
         self._cell, self._folder, self._stop, self._on_progress = cell, folder, stop, on_progress
         self._client: ProbeProcess | None = None
         self._server: ProbeProcess | None = None
@@ -98,7 +98,7 @@ class _Run:
                 config["options"] = {"endpoint": str(endpoint)} | config["options"]
         if self.failure is not None or self._kill_at is not None:
             return
-        self._client = ProbeProcess(probe, config, self._folder, Here(self._launcher(None)))
+        self._client = ProbeProcess(probe, config, self._folder, Here(self._launchers.client(None)))
         with _out_of_the_way(config.get("affinity")):
             self._until_ready(self._client)
             self._until_ended(self._client)
@@ -110,12 +110,13 @@ class _Run:
     def _server_place(self, server: Probe, config: dict[str, Any]) -> Place:
         """Where the server runs; on another host it listens where that is reached, unless it is told."""
         host = self._cell.hosts.get("component", LOCAL)
+        through = self._launchers.server(self._cell.server_affinity)
         if host == LOCAL:
-            return Here(self._launcher(self._cell.server_affinity))
+            return Here(through)
         ssh = Ssh(host, "hosts.component")
         if "address" in server.facts.get("option", {}):
             config["options"] = {"address": ssh.address()} | config["options"]
-        return There(ssh)
+        return There(ssh, through)
 
     def outcome(self) -> Outcome:
         """How it ended; only once it is closed."""

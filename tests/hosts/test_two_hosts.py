@@ -121,7 +121,7 @@ def test_a_campaign_names_its_hosts(hosts: Hosts, tmp_path: Path) -> None:
         ({"known": "empty"}, "", "Host key verification failed", "accept it"),
         ({"key": "stranger"}, "", "Permission denied", "log in with a key"),
         ({}, f"ssh://root@{ADDRESS}:1", "Connection refused", "start sshd there"),
-        ({}, "ssh://root@no.such.host.invalid", "has no address", "give its IP address"),
+        ({}, "ssh://root@no.such.host.invalid", "cannot be reached", "give its IP address"),
         ({}, "telnet://there", "is no host", "ssh://user@host"),
         ({}, "ssh://-oProxyCommand=x", "is no host", "ssh://user@host"),
     ],

@@ -56,7 +56,7 @@ def test_every_counter_is_read(tmp_path: Path) -> None:
         pressure__cpu=PSI,
         pressure__io=PSI,
     )
-    seen = look(root.read)
+    seen = look(root.read_all)
     assert seen.busy_s == {0: 1.8, 3: 2.6}
     assert seen.steal_s == {0: 0.1, 3: 0.1}
     assert seen.now == {"running": 5, "blocked": 2}
@@ -74,9 +74,9 @@ def test_every_counter_is_read(tmp_path: Path) -> None:
 
 
 def test_what_a_kernel_lacks_is_absent(tmp_path: Path) -> None:
-    seen = look(Root(tmp_path).read)
+    seen = look(Root(tmp_path).read_all)
     assert (seen.busy_s, seen.steal_s, seen.totals, seen.now) == ({}, {}, {}, {})
-    watched = Watch(tmp_path, Root(tmp_path).read, 0, set())
+    watched = Watch(tmp_path, Root(tmp_path).read_all, 0, set())
     watched.start()
     watched.stop()
     assert set(watched.achieved()) == {"seconds"}
@@ -91,7 +91,7 @@ def test_shares_are_of_the_time_between() -> None:
 def test_rows_and_means_add_up(tmp_path: Path) -> None:
     root = plant(tmp_path, stat=STAT, vmstat="pgfault 1000\npgmajfault 7", pressure__cpu=PSI)
     gauge = iter([4.0, 3.0, None] + [4.0] * 10**6)
-    watched = Watch(tmp_path, root.read, 20_000_000, set(), {"load_workers": lambda: next(gauge)})
+    watched = Watch(tmp_path, root.read_all, 20_000_000, set(), {"load_workers": lambda: next(gauge)})
     watched.start()
     while watched.least("load_workers") != 3:
         time.sleep(0.01)
@@ -101,8 +101,9 @@ def test_rows_and_means_add_up(tmp_path: Path) -> None:
     achieved = watched.achieved()
     assert [row["load_workers"] for row in rows[:3]] == [4, 3, None][: len(rows)]
     assert sum(row["faults"] for row in rows) == 500
-    assert sum(row["interval_ns"] for row in rows) / 1e9 == pytest.approx(achieved["seconds"], abs=0.01)
-    assert achieved["faults_per_s"] == pytest.approx(500 / achieved["seconds"], rel=0.01)
+    seconds = sum(row["interval_ns"] for row in rows) / 1e9
+    assert seconds == pytest.approx(achieved["seconds"], abs=0.001)
+    assert achieved["faults_per_s"] == pytest.approx(500 / seconds, abs=0.1)
     assert achieved["major_faults_per_s"] == pytest.approx(2 / achieved["seconds"], rel=0.1)
     assert achieved["running_max"] == 9
     assert achieved["busy_cpus"] == {"0": 0, "3": 0}
@@ -122,7 +123,7 @@ def test_it_samples_off_the_measured_cpus(tmp_path: Path) -> None:
         seen.append(os.sched_getaffinity(threading.get_native_id()))
 
     for avoid in (measured, everywhere):
-        watched = Watch(tmp_path, Root().read, 0, avoid, {"nothing": gauge})
+        watched = Watch(tmp_path, Root().read_all, 0, avoid, {"nothing": gauge})
         watched.start()
         watched.stop()
     assert seen == [everywhere - measured, everywhere]  # where all CPUs are measured, there is no other
@@ -141,7 +142,7 @@ def test_all_cpus_of_the_probes_count_as_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: dict[str, Any]
 ) -> None:
     seen: list[set[int]] = []
-    monkeypatch.setattr(strain, "Watch", lambda folder, read, interval, cpus, gauges: seen.append(cpus))
+    monkeypatch.setattr(strain, "Watch", lambda folder, read, interval, cpus, *_: seen.append(cpus))
     cell = cell_from(CellOptions.from_given(given | {"adapter": "posix"}), "cell", {})
     strain.strain_of(cell, tmp_path, Root())
     assert seen == [{1, 3}]
@@ -149,7 +150,7 @@ def test_all_cpus_of_the_probes_count_as_measured(
 
 def test_many_rows_are_written_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "_ROWS_A_GROUP", 3)
-    watched = Watch(tmp_path, plant(tmp_path, stat=STAT).read, 1_000_000, set())
+    watched = Watch(tmp_path, plant(tmp_path, stat=STAT).read_all, 1_000_000, set())
     watched.start()
     time.sleep(0.1)
     watched.stop()
@@ -159,7 +160,7 @@ def test_many_rows_are_written_in_groups(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_full_disk_is_a_doubt(tmp_path: Path) -> None:
-    watched = Watch(tmp_path / "missing", plant(tmp_path, stat=STAT).read, 0, set())
+    watched = Watch(tmp_path / "missing", plant(tmp_path, stat=STAT).read_all, 0, set())
     watched.start()
     watched.stop()
     assert [doubt.type for doubt in watched.doubts()] == ["watch_incomplete"]
@@ -167,7 +168,7 @@ def test_a_full_disk_is_a_doubt(tmp_path: Path) -> None:
 
 
 def test_a_cpu_that_comes_later_is_no_error(tmp_path: Path) -> None:
-    watched = Watch(tmp_path, plant(tmp_path, stat=STAT).read, 10_000_000, set())
+    watched = Watch(tmp_path, plant(tmp_path, stat=STAT).read_all, 10_000_000, set())
     watched.start()
     time.sleep(0.05)
     plant(tmp_path, stat=STAT + "cpu7 1 0 0 0 0 0 0 0 0 0\n")
@@ -178,7 +179,7 @@ def test_a_cpu_that_comes_later_is_no_error(tmp_path: Path) -> None:
 
 
 def test_this_machine_is_seen(tmp_path: Path) -> None:
-    watched = Watch(tmp_path, Root().read, 0, set())
+    watched = Watch(tmp_path, Root().read_all, 0, set())
     watched.start()
     time.sleep(0.2)
     watched.stop()

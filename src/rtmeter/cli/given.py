@@ -13,7 +13,7 @@ from rtmeter.config import OPTIONS, CellOptions
 from rtmeter.errors import RtmeterError
 
 _PAIRS = {"options": "--option", "server_options": "--server-option", "conditions": "--condition"}
-_PAIRS |= {"hosts": "--host"}
+_PAIRS |= {"hosts": "--host", "server_conditions": "--server-condition"}
 
 
 def flag(name: str) -> str:
@@ -41,8 +41,8 @@ def collect(given: Mapping[str, Any]) -> dict[str, Any]:
     for name in _PAIRS:
         if name in collected:
             collected[name] = _pairs(_PAIRS[name], collected[name])
-    if "conditions" in collected:
-        collected["conditions"] = _nested(collected["conditions"])
+    for name in {"conditions", "server_conditions"} & collected.keys():
+        collected[name] = _nested(collected[name])
     return collected
 
 

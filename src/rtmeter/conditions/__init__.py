@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from rtmeter.condition_options import SystemSettings
-from rtmeter.conditions.settings import NOT_JOINED, Launcher, Settings, no_launcher
-from rtmeter.conditions.strain import Strain, strain_of
+from rtmeter.conditions.component import Component
+from rtmeter.conditions.settings import NOT_JOINED, Launchers, Settings
+from rtmeter.conditions.strain import strain_of
 from rtmeter.errors import RtmeterError
-from rtmeter.model import Cell, Doubt
+from rtmeter.model import LOCAL, Cell, Doubt
 from rtmeter.root import Root
 
-__all__ = ["NOT_JOINED", "Launcher", "Part", "Standing", "applied", "no_launcher"]
+__all__ = ["NOT_JOINED", "Launchers", "Part", "Standing", "applied"]
 
 
 class Part(Protocol):
@@ -28,8 +30,11 @@ class Part(Protocol):
 
     def __exit__(self, *_: object) -> None: ...
 
+    def check(self) -> None:
+        """Raises RtmeterError, while the probes run, once it is known that the cell will fail."""
+
     def facts(self) -> dict[str, Any]:
-        """Of ``effective`` and ``achieved``, each a mapping: JSON-ready."""
+        """Of ``effective``, ``achieved`` and ``server``, each a mapping: JSON-ready."""
 
     def doubts(self) -> list[Doubt]:
         """What was not as it was asked to be."""
@@ -44,24 +49,30 @@ class Standing:
     def __init__(self, asked: dict[str, Any]) -> None:
         self._asked = asked
         self._parts: list[Part] = []
-        self.launcher: Launcher = no_launcher
-        self.check: Callable[[], None] = lambda: None
-        """Raises RtmeterError, while the probes run, once it is known that the cell will fail."""
+        self.launchers = Launchers()
+        self.server_root: Root | None = None
+        """The machine of the server, where that is not this one."""
 
     def add(self, part: Part) -> None:
         """Counts a part in: it was entered."""
         self._parts.append(part)
         if isinstance(part, Settings):
-            self.launcher = part.launcher
-        if isinstance(part, Strain):
-            self.check = part.check
+            self.launchers = Launchers(part.launcher, part.launcher)
+        if isinstance(part, Component):
+            self.launchers = replace(self.launchers, server=part.launcher)
+            self.server_root = part.root
+
+    def check(self) -> None:
+        """Raises RtmeterError, while the probes run, once it is known that the cell will fail."""
+        for part in self._parts:
+            part.check()
 
     def facts(self) -> dict[str, Any]:
-        """``asked``, ``effective`` and ``achieved``: the key ``conditions`` of cell.json."""
+        """The key ``conditions`` of cell.json: asked, effective, achieved, and ``server`` of another host."""
         facts: dict[str, Any] = {"asked": self._asked, "effective": {}, "achieved": {}}
         for part in self._parts:
             for word, said in part.facts().items():
-                facts[word] |= said
+                facts[word] = facts.get(word, {}) | said
         return facts
 
     def doubts(self) -> list[Doubt]:
@@ -74,10 +85,13 @@ class Standing:
 
 
 def parts_of(cell: Cell, folder: Path, root: Root) -> Iterator[Part]:
-    """The parts that the cell asks for, in the order they are entered: settings, traffic, load, watch."""
+    """The parts that the cell asks for, in the order they are entered: settings, what another host has,
+    traffic, load, watch."""
     if "settings" in cell.conditions:
         asked = SystemSettings.model_validate(cell.conditions["settings"])
         yield Settings(asked, root, strict=bool(cell.conditions.get("strict")))
+    if cell.hosts.get("component", LOCAL) != LOCAL:
+        yield Component(cell, folder, root)
     yield strain_of(cell, folder, root)
 
 

@@ -10,16 +10,14 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import IO
 
+from rtmeter.conditions.processes import members
 from rtmeter.errors import RtmeterError
 from rtmeter.root import Root
 
 _PACKAGES = {"ip": "iproute2", "tc": "iproute2"} | dict.fromkeys(("setpriv", "chrt", "taskset"), "util-linux")
 _GONE_S = 5
-_TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
 def require_program(name: str, field: str, root: Root = Root()) -> None:  # noqa: B008
@@ -36,42 +34,17 @@ def find_program(name: str, field: str) -> str:
     return shutil.which(name) or name
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
-    """A living process of a group, with the processor time that it and its reaped children took."""
-
-    pid: int
-    parent: int
-    group: int
-    cpu_s: float
-
-
-def members(group: int) -> list[Member]:
-    """The processes of a process group, zombies left out."""
-    pids = (int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdecimal())
-    found = (_member(pid) for pid in pids)
-    return [member for member in found if member is not None and member.group == group]
-
-
-def _member(pid: int) -> Member | None:
-    """The process; None if it is gone, or a zombie."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
-    except OSError:
-        return None
-    state, parent, group = fields[:3]
-    cpu_s = sum(map(int, fields[11:15])) * _TICK_S
-    return None if state in "ZX" else Member(pid, int(parent), int(group), cpu_s)
-
-
 class Companion:
     """The program in a process group of its own.
 
     It runs at normal priority, and is killed if the thread that started it dies, and with it the front
-    (PR_SET_PDEATHSIG). What it prints is held in a file without a name.
+    (PR_SET_PDEATHSIG). What it prints is held in a file without a name. One that is ``held`` is asked to
+    end by the end of its standard input, which a connection carries where it does not carry signals.
     """
 
-    def __init__(self, command: Sequence[str], *, field: str, cpus: Sequence[int] | None = None) -> None:
+    def __init__(
+        self, command: Sequence[str], *, field: str, cpus: Sequence[int] | None = None, held: bool = False
+    ) -> None:
         """Starts it on ``cpus`` (None: any). Raises RtmeterError if it or what starts it is not there."""
         before = [find_program("setpriv", field), "--pdeathsig", "KILL"]
         if os.sched_getscheduler(0) != os.SCHED_OTHER:  # it would inherit the front's priority
@@ -81,7 +54,7 @@ class Companion:
         self._out, self._err = (tempfile.TemporaryFile() for _ in range(2))  # noqa: SIM115
         self._popen = subprocess.Popen(
             [*before, *command],
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE if held else subprocess.DEVNULL,
             stdout=self._out,
             stderr=self._err,
             start_new_session=True,
@@ -126,32 +99,24 @@ class Companion:
                 return " / ".join(lines[-2:])
         return ""
 
-    def children(self) -> int:
-        """How many direct children it has that live."""
-        try:
-            listed = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
-        except OSError:  # it is gone, or the kernel has no such list
-            return sum(member.parent == self.pid for member in members(self.pid))
-        return sum(_member(int(pid)) is not None for pid in listed)
-
-    def cpu_s(self) -> float:
-        """Processor time that it and all its descendants in the group took so far, in seconds."""
-        return sum(member.cpu_s for member in members(self.pid))
-
     def wait(self, limit_s: float) -> None:
         """Until it ends, at most ``limit_s``."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._popen.wait(limit_s)
 
     def end(self, how: signal.Signals = signal.SIGTERM, grace_s: float = 5) -> None:
-        """Asks it to end by the signal ``how``, waits, kills what is left of its group, and reaps it."""
+        """Asks it to end (by the signal ``how``, unless it is held), waits, kills what is left of its group,
+        and reaps it."""
         if self._ended:
             return
         if self.exit_code is None:
-            self._popen.send_signal(how)
+            if self._popen.stdin is not None:
+                self._popen.stdin.close()
+            else:
+                self._popen.send_signal(how)
             self.wait(grace_s)
         limit = time.monotonic() + _GONE_S
-        while members(self.pid) and time.monotonic() < limit:
+        while members(self.pid, Root()) and time.monotonic() < limit:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
             time.sleep(0.02)
@@ -161,6 +126,8 @@ class Companion:
     def close(self) -> None:
         """Kills it if it still runs, and forgets what it printed."""
         self.end(signal.SIGKILL)
+        if self._popen.stdin is not None:
+            self._popen.stdin.close()
         self._out.close()
         self._err.close()
 

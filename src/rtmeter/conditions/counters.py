@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-Read = Callable[[str], str | None]
-"""Reads a file of /proc (``Root.read``); None if it is not there, or cannot be read."""
+Read = Callable[[Iterable[str]], Mapping[str, str]]
+"""Reads files of /proc (``Root.read_all``); without those that are not there, or cannot be read."""
+
+_PRESSURES = {f"/proc/pressure/{resource}": resource for resource in ("cpu", "memory", "io")}
+_FILES = ("/proc/stat", "/proc/vmstat", "/proc/diskstats", *_PRESSURES)
 
 _TICKS_PER_S = 100  # USER_HZ, which every architecture's /proc has
 _SECTOR_BYTES = 512  # of /proc/diskstats, whatever the disk's own
@@ -35,7 +38,8 @@ class Counters:
 def look(read: Read) -> Counters:
     """Reads all counters."""
     at_ns = time.monotonic_ns()
-    stat = read("/proc/stat") or ""
+    texts = read(_FILES)
+    stat = texts.get("/proc/stat", "")
     busy_s, steal_s = {}, {}
     totals: dict[str, float] = {}
     now: dict[str, float] = {}
@@ -50,20 +54,20 @@ def look(read: Read) -> Counters:
             totals[{"ctxt": "context_switches", "intr": "interrupts"}[name]] = int(fields[0])
         elif name in ("procs_running", "procs_blocked"):
             now[name.removeprefix("procs_")] = int(fields[0])
-    return Counters(at_ns, busy_s, steal_s, totals | _memory(read) | _disks(read) | _pressure(read), now)
+    return Counters(at_ns, busy_s, steal_s, totals | _memory(texts) | _disks(texts) | _pressure(texts), now)
 
 
-def _memory(read: Read) -> dict[str, float]:
-    lines = (line.split() for line in (read("/proc/vmstat") or "").splitlines())
+def _memory(texts: Mapping[str, str]) -> dict[str, float]:
+    lines = (line.split() for line in texts.get("/proc/vmstat", "").splitlines())
     values = {name: int(value) for name, value in lines}
     if not {"pgfault", "pgmajfault"} <= values.keys():
         return {}
     return {"faults": values["pgfault"], "major_faults": values["pgmajfault"]}
 
 
-def _disks(read: Read) -> dict[str, float]:
+def _disks(texts: Mapping[str, str]) -> dict[str, float]:
     """Bytes read from and written to the disks themselves: partitions and layers above count twice."""
-    text = read("/proc/diskstats")
+    text = texts.get("/proc/diskstats")
     if text is None:
         return {}
     disks = [f for line in text.splitlines() if _WHOLE_DISK.fullmatch((f := line.split())[2])]
@@ -74,11 +78,11 @@ def _disks(read: Read) -> dict[str, float]:
     }
 
 
-def _pressure(read: Read) -> dict[str, float]:
+def _pressure(texts: Mapping[str, str]) -> dict[str, float]:
     """Seconds in which some, or all, tasks waited for a resource: pressure stall information (PSI)."""
     found = {}
-    for resource in ("cpu", "memory", "io"):
-        for share, total_us in _PSI.findall(read(f"/proc/pressure/{resource}") or ""):
+    for file, resource in _PRESSURES.items():
+        for share, total_us in _PSI.findall(texts.get(file, "")):
             if (resource, share) != ("cpu", "full"):  # of the whole machine it means nothing
                 found[f"psi_{resource}_{share}"] = int(total_us) / 1e6
     return found

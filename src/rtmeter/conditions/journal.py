@@ -16,14 +16,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, unquote
 
 from rtmeter import state
 from rtmeter.conditions import resources
 from rtmeter.conditions.resources import Resource
 from rtmeter.errors import RtmeterError
+from rtmeter.model import LOCAL
 from rtmeter.root import Root
 
 FILE = "journal"
+_ELSEWHERE = "journal-on-"
+_ASIDE = ".aside-"
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
@@ -52,13 +56,26 @@ def boot_of(root: Root) -> str:
     return root.read(_BOOT_ID) or ""
 
 
+def path_of(root: Root) -> Path:
+    """Where the journal of that machine is: here, also if it is another one's."""
+    if root.host == LOCAL:
+        return state.state_folder() / FILE
+    return state.state_folder() / (_ELSEWHERE + quote(root.host.removeprefix("ssh://"), safe="@:"))
+
+
+def hosts() -> list[str]:
+    """The other machines that have a journal here: ssh://user@host."""
+    files = [path.name for path in state.state_folder().glob(f"{_ELSEWHERE}*")]
+    return sorted(f"ssh://{unquote(f.removeprefix(_ELSEWHERE))}" for f in files if _ASIDE not in f)
+
+
 class Journal:
     """The journal being written. It is there as long as something in it may have to be undone."""
 
     def __init__(self, root: Root) -> None:
         """Raises RtmeterError if it cannot be written, or another one is there that is not undone."""
-        folder = state.state_folder()
-        self._path, self._boot, self._number = folder / FILE, boot_of(root), 0
+        self._path, self._boot, self._number = path_of(root), boot_of(root), 0
+        folder = self._path.parent
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -129,7 +146,7 @@ def remove(path: Path) -> None:
 
 def set_aside(path: Path) -> Path:
     """Gives the journal a name under which it is kept but not looked for; returns that."""
-    names = (path.with_name(f"{FILE}.aside-{n}") for n in itertools.count(1))
+    names = (path.with_name(f"{path.name}{_ASIDE}{n}") for n in itertools.count(1))
     free = next(name for name in names if not name.exists())
     path.rename(free)
     sync(path.parent)

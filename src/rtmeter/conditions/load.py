@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from rtmeter.conditions.companion import Companion, find_program
+from rtmeter.conditions.stress_ng import StressNg
 from rtmeter.errors import RtmeterError
 from rtmeter.model import Doubt
+from rtmeter.root import Root
 
 _SETTLE_S = 10
 _ENOUGH = 0.9  # of the level: the rest is within what stress-ng and /proc/stat promise
@@ -26,60 +26,46 @@ _BUSY_HINT = "free the machine of other work, or ask for less"
 class Load:
     """stress-ng with the workers that ``asked`` names (condition_options.Load as JSON), until stop()."""
 
-    def __init__(self, asked: Mapping[str, Any], folder: Path) -> None:
-        self._asked = asked
+    def __init__(self, asked: Mapping[str, Any], folder: Path, root: Root = Root()) -> None:  # noqa: B008
+        self._asked, self._root = asked, root
         self._folder = folder / "load.tmp"  # stress-ng's own files, among them those of hdd workers
-        self._cpus: list[int] = asked.get("cpus") or sorted(os.sched_getaffinity(0))
+        self._cpus: list[int] = asked.get("cpus") or root.cpus()
         self._workers = {name: count or len(self._cpus) for name, count in workers(asked).items()}
-        self._process: Companion | None = None
+        self._process: StressNg | None = None
         self._started = self._ended = (0.0, 0.0)  # (moment, processor time), in seconds
         self._death: str | None = None
         self._report: dict[str, Any] = {}
 
     def start(self) -> None:
         """Returns when its workers run. Raises RtmeterError if stress-ng is missing or does not run."""
-        find_program("stress-ng", "load")
-        self._folder.mkdir()
-        command = ["stress-ng", *arguments(self._asked, self._workers), "--timeout", "0"]
-        command += [
-            "--metrics",
-            "--temp-path",
-            str(self._folder),
-            "--yaml",
-            str(self._folder / "report.yaml"),
-        ]
-        self._process = Companion(command, field="load", cpus=self._asked.get("cpus"))
+        options = arguments(self._asked, self._workers)
+        self._process = StressNg(options, self._folder, self._asked.get("cpus"), self._root)
         limit = time.monotonic() + _SETTLE_S
-        while self._process.children() < self._expected and time.monotonic() < limit:
-            if self._process.exit_code is not None:
+        while self._process.workers() < self._expected and time.monotonic() < limit:
+            if self._process.death is not None:
                 remedy = "correct load, or see `stress-ng --help` for what this version can do"
-                message = f"stress-ng ended at once: {self._process.how_it_ended}"
+                message = f"stress-ng ended at once: {self._process.death}"
                 raise RtmeterError(message, field="load", remedy=remedy)
             time.sleep(0.05)
-        self._started = (time.monotonic(), self._process.cpu_s())
+        self._started = (time.monotonic(), self._process.processor_s())
 
     def stop(self) -> None:
         """Ends stress-ng and all its children, and keeps what it says it did."""
         if self._process is not None:
-            self._ended = (time.monotonic(), self._process.cpu_s())
-            process, self._death, self._process = self._process, self.died, None
-            process.end()
-            self._report = _report(self._folder / "report.yaml")
-            process.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+            self._death = self.died
+            with suppress(ConnectionError):  # then it is not known
+                self._ended = (time.monotonic(), self._process.processor_s())
+            process, self._process = self._process, None
+            self._report = _parsed(process.end())
 
     @property
     def died(self) -> str | None:
         """How stress-ng ended, if it did so by itself."""
-        if self._process is not None and self._process.exit_code is not None:
-            return self._process.how_it_ended
-        return self._death
+        return self._death if self._process is None else self._process.death
 
     def workers_alive(self) -> float:
         """How many of its workers run; also notices when stress-ng ends."""
-        if self._process is None or self._process.exit_code is not None:
-            return 0
-        return self._process.children()
+        return 0 if self._process is None else self._process.workers()
 
     @property
     def _expected(self) -> int:
@@ -177,10 +163,10 @@ def arguments(asked: Mapping[str, Any], counts: Mapping[str, int]) -> list[str]:
     return command
 
 
-def _report(path: Path) -> dict[str, Any]:
+def _parsed(report: str) -> dict[str, Any]:
     """What stress-ng says it did; empty if it was killed before."""
     try:
-        report = yaml.safe_load(path.read_text(encoding="utf-8", errors="replace"))
-    except (OSError, yaml.YAMLError):
+        parsed = yaml.safe_load(report)
+    except yaml.YAMLError:
         return {}
-    return report if isinstance(report, dict) else {}
+    return parsed if isinstance(parsed, dict) else {}

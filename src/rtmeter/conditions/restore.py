@@ -50,7 +50,7 @@ def restore(root: Root, *, set_aside: bool = False) -> Restored:
     A damaged one stays, or with ``set_aside`` gets another name; so does, then, one whose changes cannot
     be undone. The machine's lock must be held. Raises RtmeterError if the journal may not be read.
     """
-    path = state.state_folder() / journal.FILE
+    path = journal.path_of(root)
     past = journal.read(path)
     boot = journal.boot_of(root)
     forgotten = [entry for entry in past.entries if boot and entry.boot and entry.boot != boot]
@@ -70,16 +70,15 @@ def restore_before_a_run(root: Root) -> tuple[Undone, ...]:
 
     Raises RtmeterError if the machine is not known to be as it was found then.
     """
-    own = state.state_folder()
-    if own != state.SYSTEM and not state.is_given() and (state.SYSTEM / journal.FILE).exists():
-        raise _not_restored(
-            state.SYSTEM / journal.FILE, "a run of root was killed", "run `sudo rtmeter restore`"
-        )
+    own = journal.path_of(root)
+    roots = state.SYSTEM / own.name
+    if own != roots and not state.is_given() and roots.exists():
+        raise _not_restored(roots, "a run of root was killed", "run `sudo rtmeter restore`")
     restored = restore(root)
     if not restored.whole:
         said = [*restored.unknown, *(str(ending) for ending in restored.endings if not ending.settled)]
         remedy = "run `rtmeter restore`, which tells all of it"
-        raise _not_restored(own / journal.FILE, "; ".join(said), remedy)
+        raise _not_restored(own, "; ".join(said), remedy)
     return restored.endings
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import shlex
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, Self
 
 from rtmeter.cgroups import find
@@ -25,6 +26,14 @@ Launcher = Callable[[tuple[int, ...] | None], list[str]]
 def no_launcher(server_cpus: tuple[int, ...] | None) -> list[str]:
     """Of a cell that has no groups."""
     return []
+
+
+@dataclass(frozen=True, slots=True)
+class Launchers:
+    """That of the probe which measures, and that of its server."""
+
+    client: Launcher = no_launcher
+    server: Launcher = no_launcher
 
 
 NOT_JOINED = 97
@@ -98,6 +107,9 @@ class Settings:
         files = [shlex.quote(str(self._root.at(f"{group}/cgroup.procs"))) for group in self._groups]
         join = "".join(f"echo $$ > {file} && grep -qx $$ {file} || exit {NOT_JOINED}; " for file in files)
         return ["/bin/sh", "-c", join + 'exec "$0" "$@"']
+
+    def check(self) -> None:
+        """Settings are looked at when all is over."""
 
     def facts(self) -> dict[str, Any]:
         """Setting → what of the machine it changed → as it was read back."""

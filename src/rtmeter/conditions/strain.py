@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from rtmeter.conditions.load import Load, workers
 from rtmeter.conditions.traffic import Elsewhere, Traffic, is_any
-from rtmeter.conditions.watch import Gauge, Watch
+from rtmeter.conditions.watch import FILE, Gauge, Watch
 from rtmeter.errors import RtmeterError
 from rtmeter.model import LOCAL, WATCH_NS, Cell, Doubt
 from rtmeter.root import Root
@@ -26,9 +26,9 @@ LOAD_WORKERS, TRAFFIC_STREAMS = "load_workers", "traffic_streams"
 class Strain:
     """A part of what stands (conditions.Part): what other programs do to the machine meanwhile.
 
-    ``asked``: as Cell.conditions; ``folder``: of the cell; ``measured_cpus`` are kept free of the sampling
-    where there are others; ``expected_s``: about how long the probes will run; ``elsewhere``: the cell's
-    other host, if it has one.
+    ``asked``: as Cell.conditions; ``folder``: of the cell; ``measured_cpus``, of this machine, are kept free
+    of the sampling where there are others; ``expected_s``: about how long the probes will run; ``elsewhere``:
+    the cell's other host, if it has one; ``root``: the machine that is loaded and watched.
     """
 
     def __init__(
@@ -39,10 +39,11 @@ class Strain:
         expected_s: float,
         root: Root,
         elsewhere: Elsewhere | None = None,
+        watch_file: str = FILE,
     ) -> None:
         load, traffic = asked.get("load", {}), asked.get("traffic", {})
         self._strict = bool(asked.get("strict"))
-        self._load = Load(load, folder) if workers(load) else None
+        self._load = Load(load, folder, root) if workers(load) else None
         self._traffic = Traffic(traffic, expected_s, elsewhere) if is_any(traffic) else None
         gauges: dict[str, Gauge] = {}
         if self._load is not None:
@@ -50,7 +51,7 @@ class Strain:
         if self._traffic is not None:
             gauges[TRAFFIC_STREAMS] = self._traffic.streams_alive
         interval_ns = asked.get("watch_ns", WATCH_NS)
-        self._watch = Watch(folder, root.read, interval_ns, measured_cpus, gauges)
+        self._watch = Watch(folder, root.read_all, interval_ns, measured_cpus, gauges, watch_file)
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:

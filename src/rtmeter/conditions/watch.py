@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from rtmeter.conditions.counters import Counters, Read, look
 from rtmeter.model import Doubt
 
-FILE = "watch.parquet"
+FILE, SERVER_FILE = "watch.parquet", "server_watch.parquet"
 _ROWS_A_GROUP = 1000
 _RATES = ("context_switches", "interrupts", "faults", "major_faults", "disk_read_bytes", "disk_written_bytes")
 
@@ -25,7 +25,7 @@ Gauge = Callable[[], float | None]
 
 
 class Watch:
-    """From start() to stop(), a row of ``folder``/watch.parquet (spec/results.md) every ``interval_ns``.
+    """From start() to stop(), a row of ``folder``/``file`` (spec/results.md) every ``interval_ns``.
 
     With an interval of 0 there is one row, at the end.
     """
@@ -37,8 +37,9 @@ class Watch:
         interval_ns: int,
         measured_cpus: set[int],
         gauges: Mapping[str, Gauge] | None = None,
+        file: str = FILE,
     ) -> None:
-        self._read, self._interval_s, self._table = read, interval_ns / 1e9, _Table(folder / FILE)
+        self._read, self._interval_s, self._table = read, interval_ns / 1e9, _Table(folder / file)
         self._avoid, self._gauges = measured_cpus, dict(gauges or {})
         self._first = self._last = look(read)
         self._seen: dict[str, list[float]] = {}  # of momentary values: sum, count, least, largest
@@ -56,9 +57,10 @@ class Watch:
         self._thread.join()
 
     def doubts(self) -> Iterator[Doubt]:
-        """``watch_incomplete``, if its rows could not be written."""
+        """``watch_incomplete``, if its rows could not be had or written."""
         if self._table.broken is not None:
-            yield Doubt("watch_incomplete", f"{FILE} lacks rows: {self._table.broken}", "free space there")
+            message = f"{self._table.name} lacks rows: {self._table.broken}"
+            yield Doubt("watch_incomplete", message, "see to that, and measure again")
 
     def least(self, gauge: str) -> float | None:
         """The smallest value that a gauge, or a momentary counter, had; None if it was never seen."""
@@ -89,9 +91,12 @@ class Watch:
     def _run(self) -> None:
         with contextlib.suppress(OSError):  # the CPUs left over may have gone offline
             os.sched_setaffinity(0, (own := os.sched_getaffinity(0)) - self._avoid or own)
-        while not self._done.wait(self._interval_s or None):
+        try:
+            while not self._done.wait(self._interval_s or None):
+                self._table.add(self._row())
             self._table.add(self._row())
-        self._table.add(self._row())
+        except ConnectionError as error:  # to another machine
+            self._table.broken = str(error)
         self._table.close()
 
     def _row(self) -> Row:
@@ -138,7 +143,7 @@ class _Table:
 
     def __init__(self, path: Path) -> None:
         self.broken: str | None = None
-        self._path = path
+        self.name, self._path = path.name, path
         self._rows: list[Row] = []
         self._writer: pq.ParquetWriter | None = None
 

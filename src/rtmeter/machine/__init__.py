@@ -3,6 +3,8 @@ under a root and of what is intended to be measured."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from rtmeter.machine import (
     cpus,
     cpusets,
@@ -36,6 +38,7 @@ __all__ = [
     "findings",
     "intent_of",
     "parse_workload",
+    "server_intent_of",
 ]
 
 
@@ -54,3 +57,9 @@ def intent_of(cell: Cell) -> Intent:
         scheduling=Scheduling(**scheduling) if scheduling else Scheduling("other"),
         workload="roundtrip" if cell.config["measurement"] == "roundtrip" else "cyclic",
     )
+
+
+def server_intent_of(cell: Cell) -> Intent:
+    """What a round trip's server is to do on another machine."""
+    own = cell.server_affinity
+    return intent_of(cell) if own is None else replace(intent_of(cell), cpus=own or None)
