@@ -42,6 +42,7 @@ def test_json_has_every_change(setting: Path, capsys: pytest.CaptureFixture[str]
         "changes": [change],
         "unknown": [],
         "journal": None,
+        "hosts": {},
     }
 
 

@@ -12,7 +12,8 @@ from rtmeter.cli.alone import Wait
 EXAMPLE = "sudo rtmeter restore"
 DETAILS = (
     "A run undoes its settings when it ends, also at Ctrl-C or SIGTERM; after kill -9 the next run does it, "
-    "or this. A value that someone else has changed since is left as it is. It may be repeated."
+    "or this. A value that someone else has changed since is left as it is. It may be repeated. Other hosts "
+    "that a run had changed are put back over SSH."
 )
 
 
@@ -28,22 +29,25 @@ def command(
         bool, typer.Option("--json", help="Print what became of each change as JSON.")
     ] = False,
 ) -> int:
-    """Exit code 0: the machine is known to be as it was found, but for what others changed."""
+    """Exit code 0: the machines are known to be as they were found, but for what others changed."""
     from rtmeter.cli.alone import called, tell
     from rtmeter.cli.output import print_json
+    from rtmeter.conditions.component import restore_there
+    from rtmeter.conditions.journal import hosts
     from rtmeter.conditions.restore import restore
     from rtmeter.machine_lock import machine_lock
     from rtmeter.root import Root
 
+    root = Root()
     with machine_lock(called(), wait=wait, on_wait=tell):
-        restored = restore(Root(), set_aside=set_aside)
+        here = restore(root, set_aside=set_aside)
+        there = {host: restore_there(host, root, set_aside=set_aside) for host in hosts()}
     if as_json:
-        print_json(restored.to_json())
+        print_json(here.to_json() | {"hosts": {host: done.to_json() for host, done in there.items()}})
     else:
-        for line in (*restored.unknown, *map(str, restored.endings)):
+        for line in here.lines():
             print(line)
-        if restored.kept is not None:
-            print(f"the journal is kept as {restored.kept}")
-        elif not restored.endings:
-            print("nothing was to be put back")
-    return exit_codes.PASS if restored.whole else exit_codes.ERROR
+        for host, done in there.items():
+            for line in done.lines():
+                print(f"{host}: {line}")
+    return exit_codes.PASS if all(done.whole for done in (here, *there.values())) else exit_codes.ERROR

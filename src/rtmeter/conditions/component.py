@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from rtmeter import remote_lock
 from rtmeter.condition_options import SystemSettings
-from rtmeter.conditions.journal import boot_of
+from rtmeter.conditions import journal
 from rtmeter.conditions.restore import Restored, restore, restore_before_a_run
 from rtmeter.conditions.settings import Launcher, Settings, no_launcher
 from rtmeter.conditions.strain import Strain
@@ -143,7 +143,7 @@ def connected(host: str, stack: ExitStack) -> RemoteRoot:
 
 def is_same(there: Root, here: Root) -> bool:
     """Whether both are one machine, booted once; what does not tell its boot is another one."""
-    return boot_of(there) == boot_of(here) != ""
+    return journal.boot_of(there) == journal.boot_of(here) != ""
 
 
 def keep_off(root: RemoteRoot, cpus: Iterable[int]) -> None:
@@ -154,9 +154,14 @@ def keep_off(root: RemoteRoot, cpus: Iterable[int]) -> None:
 
 
 def restore_there(host: str, here: Root, *, set_aside: bool = False) -> Restored:
-    """restore() of another machine, whose journal is here. Raises RtmeterError if it cannot be reached."""
-    with ExitStack() as stack:
-        root = connected(host, stack)
-        if not is_same(root, here):
-            remote_lock.take(root.shell)
-        return restore(root, set_aside=set_aside)
+    """restore() of another machine, by its journal here; the journal stays if it cannot be reached."""
+    try:
+        with ExitStack() as stack:
+            root = connected(host, stack)
+            if not is_same(root, here):
+                remote_lock.take(root.shell)
+            return restore(root, set_aside=set_aside)
+    except RtmeterError as error:
+        path = journal.path_of(host)
+        why = f"it may not be as it was found: {error.message}; {error.remedy}"
+        return Restored((), (why,), journal.set_aside(path) if set_aside else path)

@@ -56,11 +56,10 @@ def boot_of(root: Root) -> str:
     return root.read(_BOOT_ID) or ""
 
 
-def path_of(root: Root) -> Path:
-    """Where the journal of that machine is: here, also if it is another one's."""
-    if root.host == LOCAL:
-        return state.state_folder() / FILE
-    return state.state_folder() / (_ELSEWHERE + quote(root.host.removeprefix("ssh://"), safe="@:"))
+def path_of(host: str) -> Path:
+    """Where the journal of that machine (Root.host) is: here, also if it is another one's."""
+    elsewhere = _ELSEWHERE + quote(host.removeprefix("ssh://"), safe="@:")
+    return state.state_folder() / (FILE if host == LOCAL else elsewhere)
 
 
 def hosts() -> list[str]:
@@ -74,7 +73,7 @@ class Journal:
 
     def __init__(self, root: Root) -> None:
         """Raises RtmeterError if it cannot be written, or another one is there that is not undone."""
-        self._path, self._boot, self._number = path_of(root), boot_of(root), 0
+        self._path, self._boot, self._number = path_of(root.host), boot_of(root), 0
         folder = self._path.parent
         try:
             folder.mkdir(parents=True, exist_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,15 @@ class Restored:
     def whole(self) -> bool:
         """Whether the machine is known to be as it was found, but for what others have changed."""
         return not self.unknown and all(ending.settled for ending in self.endings)
+
+    def lines(self) -> Iterator[str]:
+        """What ``rtmeter restore`` prints."""
+        yield from self.unknown
+        yield from map(str, self.endings)
+        if self.kept is not None:
+            yield f"the journal is kept as {self.kept}"
+        elif not self.endings:
+            yield "nothing was to be put back"
 
     def to_json(self) -> dict[str, Any]:
         """What ``rtmeter restore --json`` prints."""
@@ -50,7 +60,7 @@ def restore(root: Root, *, set_aside: bool = False) -> Restored:
     A damaged one stays, or with ``set_aside`` gets another name; so does, then, one whose changes cannot
     be undone. The machine's lock must be held. Raises RtmeterError if the journal may not be read.
     """
-    path = journal.path_of(root)
+    path = journal.path_of(root.host)
     past = journal.read(path)
     boot = journal.boot_of(root)
     forgotten = [entry for entry in past.entries if boot and entry.boot and entry.boot != boot]
@@ -70,7 +80,7 @@ def restore_before_a_run(root: Root) -> tuple[Undone, ...]:
 
     Raises RtmeterError if the machine is not known to be as it was found then.
     """
-    own = journal.path_of(root)
+    own = journal.path_of(root.host)
     roots = state.SYSTEM / own.name
     if own != roots and not state.is_given() and roots.exists():
         raise _not_restored(roots, "a run of root was killed", "run `sudo rtmeter restore`")
