@@ -25,6 +25,9 @@ Cause = Literal["clock_rate", "relative_rearming", "executed_cycles", "work_long
 BLOCKS = 100
 FEWEST_BLOCKS = 10
 
+SURE = 1 - 1e-9
+"""Confidence of the slope's interval that calls a run with skips drifting: skips are never to be."""
+
 BACK_TO_BACK = 0.01
 """A cycle that starts within this share of the period after the last one's end did not sleep."""
 
@@ -74,7 +77,8 @@ def drift(
     medians = quartiles[filled, 1]
     jitter = float(np.median(quartiles[filled, 2] - quartiles[filled, 0]))
     middle_s = ((edges[:-1] + edges[1:] - 1) / 2)[filled] * (period_ns / 1e9)
-    found = trend(middle_s, medians, len(delay_ns) * period_ns / 1e9, jitter)
+    seen = middle_s, medians, len(delay_ns) * period_ns / 1e9, jitter
+    found = trend(*seen)
     if (
         found.significant
         and found.slope_ns_per_s > 0
@@ -85,7 +89,7 @@ def drift(
     if jumped := _whole_periods(medians, last, period_ns):
         return Drift("skipping", found, passed, jumped, () if passed else ("executed_cycles",))
     wrapped = np.abs(medians[2:] - medians[:-2]).max() > period_ns / 2
-    if found.significant and not (passed and wrapped):
+    if found.significant and not (passed and (wrapped or not trend(*seen, SURE).significant)):
         return Drift("drifting", found, passed, 0, _causes(last, found, clock_rate))
     return Drift(otherwise, found, passed, 0, ())
 

@@ -22,7 +22,7 @@ SMALLEST_SHARE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """Slope of a delay in ns per s with its two-sided interval at CONFIDENCE; ``accumulated_ns``: slope
+    """Slope of a delay in ns per s with its two-sided interval; ``accumulated_ns``: slope
     times the duration; ``jitter_ns``: interquartile range about the trend."""
 
     slope_ns_per_s: float
@@ -38,7 +38,13 @@ class Trend:
         return excluded and abs(self.accumulated_ns) > SMALLEST_SHARE * self.jitter_ns
 
 
-def trend(time_s: Floats, medians: Floats, duration_s: float, jitter_ns: float = 0.0) -> Trend:
+def trend(
+    time_s: Floats,
+    medians: Floats,
+    duration_s: float,
+    jitter_ns: float = 0.0,
+    confidence: float = CONFIDENCE,
+) -> Trend:
     """Theil-Sen slope of block medians against time and its interval, from order statistics of the
     pairwise slopes whose distance follows from the variance of Kendall's S."""
     first, second = np.triu_indices(len(medians), 1)
@@ -47,7 +53,7 @@ def trend(time_s: Floats, medians: Floats, duration_s: float, jitter_ns: float =
     slope = float(np.median(slopes))
     pairs, count = len(slopes), len(medians)
     variance = count * (count - 1) * (2 * count + 5) / 18 * inflation(medians - slope * time_s)
-    reach = float(ndtri((1 + CONFIDENCE) / 2)) * math.sqrt(variance)
+    reach = float(ndtri((1 + confidence) / 2)) * math.sqrt(variance)
     lower = max(0, math.floor((pairs - reach) / 2) - 1)
     upper = min(pairs - 1, math.ceil((pairs + reach) / 2))
     return Trend(slope, float(slopes[lower]), float(slopes[upper]), slope * duration_s, jitter_ns)
