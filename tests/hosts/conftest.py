@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from namespaces import PLANTED_NS, Hosts
+from two_hosts import Hosts
 
 
-def _hosts(folder: Path, ahead_s: int) -> Iterator[Hosts]:
+def _hosts(folder: Path, *, another_machine: bool) -> Iterator[Hosts]:
     if os.geteuid() != 0:
         pytest.skip("network namespaces need root")
     hosts = Hosts(folder)
     try:
-        hosts.up(ahead_s)
+        hosts.up(another_machine=another_machine)
         yield hosts
     finally:
         hosts.down()
@@ -23,11 +23,11 @@ def _hosts(folder: Path, ahead_s: int) -> Iterator[Hosts]:
 
 @pytest.fixture(scope="module")
 def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
-    """The second host's monotonic clock is PLANTED_NS ahead."""
-    yield from _hosts(tmp_path_factory.mktemp("hosts"), PLANTED_NS // 10**9)
+    """The second host passes for another machine."""
+    yield from _hosts(tmp_path_factory.mktemp("hosts"), another_machine=True)
 
 
 @pytest.fixture
-def same_clock_hosts(tmp_path: Path) -> Iterator[Hosts]:
-    """Both namespaces share the machine's clock."""
-    yield from _hosts(tmp_path, 0)
+def one_machine(tmp_path: Path) -> Iterator[Hosts]:
+    """Both are namespaces of one machine."""
+    yield from _hosts(tmp_path, another_machine=False)

@@ -6,53 +6,15 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from namespaces import ADDRESS, PLANTED_NS, Hosts
+from runs import MEASURE, measured, rtmeter, running, wait_for_samples
+from two_hosts import ADDRESS, PLANTED_NS, Hosts
 
 from rtmeter import store
-
-MEASURE = ["measure", "roundtrip", "--adapter", "posix", "--period", "2ms", "--warm-up", "0"]
-
-
-@contextmanager
-def running(hosts: Hosts, *arguments: object, **ssh: str) -> Iterator[subprocess.Popen[str]]:
-    """rtmeter on the first host."""
-    process = subprocess.Popen(
-        hosts.near_command(sys.executable, "-m", "rtmeter", *arguments),
-        env=os.environ | {"RTMETER_SSH": hosts.ssh(**ssh)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
-
-
-def rtmeter(hosts: Hosts, *arguments: object, **ssh: str) -> tuple[int, str]:
-    """Exit code and what it said on standard error."""
-    with running(hosts, *arguments, **ssh) as process:
-        _, said = process.communicate(timeout=120)
-    assert "Traceback" not in said, said
-    return process.returncode, said
-
-
-def measured(hosts: Hosts, folder: Path, *more: object) -> dict[str, Any]:
-    code, said = rtmeter(hosts, *MEASURE, "--host", f"component={hosts.url}", *more, "--out", folder)
-    assert code == 0, said
-    assert hosts.sessions() == []
-    return store.load_cell(folder)
 
 
 def left_behind(before: set[Path]) -> set[Path]:
@@ -93,8 +55,8 @@ def test_the_planted_offset_of_the_clocks_is_found_within_its_error(hosts: Hosts
     assert cell["summary"]["quantities"]["ping"]["as_served"]["n"] == len(served)
 
 
-def test_hosts_that_read_one_clock(same_clock_hosts: Hosts, tmp_path: Path) -> None:
-    cell = measured(same_clock_hosts, tmp_path / "cell", "--samples", "50")
+def test_hosts_that_read_one_clock(one_machine: Hosts, tmp_path: Path) -> None:
+    cell = measured(one_machine, tmp_path / "cell", "--samples", "50")
     assert cell["clock_offset"] == {"same_clock": True}
     assert "clock_offset" not in [doubt["type"] for doubt in cell["warnings"]]
 
@@ -143,10 +105,7 @@ def test_a_host_that_cannot_be_had(
 def test_a_connection_that_is_cut_in_mid_run(hosts: Hosts, tmp_path: Path) -> None:
     arguments = [*MEASURE, "--samples", "100000", "--loss-timeout", "50ms", "--out", tmp_path / "cell"]
     with running(hosts, *arguments, "--host", f"component={hosts.url}") as process:
-        log = tmp_path / "cell.partial" / store.CLIENT_LOG
-        while not (log.exists() and log.stat().st_size > 20_000):
-            assert process.poll() is None
-            time.sleep(0.05)
+        wait_for_samples(tmp_path / "cell", process)
         for pid in hosts.sessions():
             if Path(f"/proc/{pid}/comm").read_text() == "sshd\n":
                 os.kill(pid, signal.SIGKILL)
@@ -165,10 +124,7 @@ def test_a_connection_that_is_cut_in_mid_run(hosts: Hosts, tmp_path: Path) -> No
 def test_an_interruption_ends_both_ends(hosts: Hosts, tmp_path: Path) -> None:
     arguments = [*MEASURE, "--samples", "100000", "--out", tmp_path / "cell"]
     with running(hosts, *arguments, "--host", f"component={hosts.url}") as process:
-        log = tmp_path / "cell.partial" / store.CLIENT_LOG
-        while not (log.exists() and log.stat().st_size > 20_000):
-            assert process.poll() is None
-            time.sleep(0.05)
+        wait_for_samples(tmp_path / "cell", process)
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=60)
     cell = store.load_cell(tmp_path / "cell")

@@ -14,6 +14,15 @@ ADDRESS, PORT = "10.83.0.2", 2222
 PLANTED_NS = 100_000 * 10**9
 """By how much the monotonic clock of the second host is ahead."""
 
+BOOT_ID = "5ec0d3b0-0000-4000-8000-00000000b007"
+"""Of the second host, where it is to pass for another machine; it then has its own locks too."""
+
+_ANOTHER_MACHINE = """
+mount --bind {boot_id} /proc/sys/kernel/random/boot_id
+mount -t tmpfs -o mode=1777 locks /run/lock
+exec "$@"
+"""
+
 
 def _run(*command: object) -> str:
     return subprocess.run(list(map(str, command)), check=True, capture_output=True, text=True).stdout
@@ -52,7 +61,8 @@ class Hosts:
         children = Path(f"/proc/{self.daemon.pid}/task/{self.daemon.pid}/children").read_text().split()
         return {self.daemon.pid, *map(int, children)}  # unshare, and the sshd it became the parent of
 
-    def up(self, monotonic_ahead_s: int) -> None:
+    def up(self, *, another_machine: bool) -> None:
+        """Makes both; another machine has other clocks (by PLANTED_NS), another boot and other locks."""
         for name in (self.near, self.far):
             _run("ip", "netns", "add", name)
         _run("ip", "-n", self.near, "link", "add", "near", "type", "veth", "peer", "far", "netns", self.far)
@@ -69,8 +79,18 @@ class Hosts:
         settings = ["StrictModes=no", "PermitRootLogin=yes", "UsePAM=no", f"Port={PORT}", "LogLevel=DEBUG1"]
         settings += [f"AuthorizedKeysFile={self.folder / 'key.pub'}", "PasswordAuthentication=no"]
         settings += [f"ListenAddress={ADDRESS}", "KbdInteractiveAuthentication=no", "PidFile=none"]
-        ahead = ["unshare", "--time", "--monotonic", str(monotonic_ahead_s), "--fork", "--kill-child"]
-        command = ["ip", "netns", "exec", self.far, *(ahead if monotonic_ahead_s else [])]
+        command = ["ip", "netns", "exec", self.far]
+        if another_machine:
+            (self.folder / "boot_id").write_text(BOOT_ID + "\n")
+            command += ["sh", "-ec", _ANOTHER_MACHINE.format(boot_id=self.folder / "boot_id"), "sh"]
+            command += [
+                "unshare",
+                "--time",
+                "--monotonic",
+                str(PLANTED_NS // 10**9),
+                "--fork",
+                "--kill-child",
+            ]
         command += [shutil.which("sshd", path="/usr/sbin:/sbin") or "sshd", "-D", "-e", "-f", "/dev/null"]
         command += ["-h", str(self.folder / "host"), *(f"-o{setting}" for setting in settings)]
         self.daemon = subprocess.Popen(command, stderr=(self.folder / "sshd.log").open("wb"))
