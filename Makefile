@@ -110,7 +110,8 @@ rates: venv ## Simulate every rate of docs/simulated-rates.md at full size, and 
 
 .PHONY: bench
 bench: packages-bench venv build-bench ## Run the benchmarks of docs/benchmarks.md
-	@for name in record_cost log_size help_time probe_24h summary_24h vs_cyclictest watch_cost vs_ddsperf; do \
+	@for name in record_cost log_size help_time probe_24h summary_24h verdict_24h \
+		vs_cyclictest watch_cost vs_ddsperf; do \
 		echo; echo "== $$name"; $(BIN)/python bench/$$name.py; done
 
 # --- Style ---
