@@ -20,8 +20,11 @@ _START = "export LC_ALL=C; exec sh"  # messages are read, so they must be in Eng
 _LONGEST_END = 80  # of an answer: the mark and the exit code
 
 
-class ConnectionLostError(RtmeterError, ConnectionError):
-    """The machine does not answer any more: what it was told last may have been done or not."""
+class ConnectionLostError(RtmeterError):
+    """The machine does not answer any more: what it was told last may have been done or not.
+
+    It is no OSError: nothing may take it for what the kernel there says.
+    """
 
 
 class Shell:

@@ -4,7 +4,6 @@ goes wrong between the machines is said."""
 from __future__ import annotations
 
 import json
-import os
 import signal
 import time
 from pathlib import Path
@@ -106,9 +105,7 @@ def test_a_connection_that_is_cut_in_mid_run(hosts: Hosts, tmp_path: Path) -> No
     arguments = [*MEASURE, "--samples", "100000", "--loss-timeout", "50ms", "--out", tmp_path / "cell"]
     with running(hosts, *arguments, "--host", f"component={hosts.url}") as process:
         wait_for_samples(tmp_path / "cell", process)
-        for pid in hosts.sessions():
-            if Path(f"/proc/{pid}/comm").read_text() == "sshd\n":
-                os.kill(pid, signal.SIGKILL)
+        hosts.kill("sshd")
         _, said = process.communicate(timeout=60)
     assert process.returncode == 1
     assert "server" in said

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-ADDRESS, PORT = "10.83.0.2", 2222
+ADDRESS, PORT, DEVICE = "10.83.0.2", 2222, "wire"
 PLANTED_NS = 100_000 * 10**9
 """By how much the monotonic clock of the second host is ahead."""
 
@@ -26,6 +26,13 @@ exec "$@"
 
 def _run(*command: object) -> str:
     return subprocess.run(list(map(str, command)), check=True, capture_output=True, text=True).stdout
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:  # it has ended
+        return ""
 
 
 @dataclass
@@ -56,6 +63,20 @@ class Hosts:
         pids = _run("ip", "netns", "pids", self.far).split()
         return [int(pid) for pid in pids if self.daemon is not None and int(pid) not in self._of_daemon()]
 
+    def programs(self) -> list[str]:
+        """The names of what logins run on the second host."""
+        return [name for pid in self.sessions() if (name := _name(pid))]
+
+    def kill(self, program: str) -> None:
+        """Kills all of that name that logins run on the second host."""
+        for pid in self.sessions():
+            if _name(pid) == program:
+                os.kill(pid, 9)
+
+    def qdiscs(self) -> list[str]:
+        """What queues the packets that each host sends."""
+        return [_run("tc", "-n", host, "qdisc", "show", "dev", DEVICE) for host in (self.near, self.far)]
+
     def _of_daemon(self) -> set[int]:
         assert self.daemon is not None
         children = Path(f"/proc/{self.daemon.pid}/task/{self.daemon.pid}/children").read_text().split()
@@ -65,10 +86,11 @@ class Hosts:
         """Makes both; another machine has other clocks (by PLANTED_NS), another boot and other locks."""
         for name in (self.near, self.far):
             _run("ip", "netns", "add", name)
-        _run("ip", "-n", self.near, "link", "add", "near", "type", "veth", "peer", "far", "netns", self.far)
-        for name, link, address in ((self.near, "near", "10.83.0.1"), (self.far, "far", ADDRESS)):
-            _run("ip", "-n", name, "addr", "add", f"{address}/24", "dev", link)
-            for up in (link, "lo"):
+        peer = ("type", "veth", "peer", DEVICE, "netns", self.far)
+        _run("ip", "-n", self.near, "link", "add", DEVICE, *peer)
+        for name, address in ((self.near, "10.83.0.1"), (self.far, ADDRESS)):
+            _run("ip", "-n", name, "addr", "add", f"{address}/24", "dev", DEVICE)
+            for up in (DEVICE, "lo"):
                 _run("ip", "-n", name, "link", "set", up, "up")
         for name in ("host", "key", "stranger"):
             _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.folder / name)
@@ -93,7 +115,7 @@ class Hosts:
             ]
         command += [shutil.which("sshd", path="/usr/sbin:/sbin") or "sshd", "-D", "-e", "-f", "/dev/null"]
         command += ["-h", str(self.folder / "host"), *(f"-o{setting}" for setting in settings)]
-        self.daemon = subprocess.Popen(command, stderr=(self.folder / "sshd.log").open("wb"))
+        self.daemon = subprocess.Popen(list(map(str, command)), stderr=(self.folder / "sshd.log").open("wb"))
         for _ in range(200):
             if f":{PORT}" in _run("ip", "netns", "exec", self.far, "ss", "-Hltn"):
                 return

@@ -13,6 +13,7 @@ import yaml
 from rtmeter.conditions.stress_ng import StressNg
 from rtmeter.errors import RtmeterError
 from rtmeter.model import Doubt
+from rtmeter.remote_shell import ConnectionLostError
 from rtmeter.root import Root
 
 _SETTLE_S = 10
@@ -53,7 +54,7 @@ class Load:
         """Ends stress-ng and all its children, and keeps what it says it did."""
         if self._process is not None:
             self._death = self.died
-            with suppress(ConnectionError):  # then it is not known
+            with suppress(ConnectionLostError):  # then it is not known
                 self._ended = (time.monotonic(), self._process.processor_s())
             process, self._process = self._process, None
             self._report = _parsed(process.end())

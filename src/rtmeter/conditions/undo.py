@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rtmeter.conditions.journal import Entry
+from rtmeter.errors import RtmeterError
 from rtmeter.root import Root
 
 PATIENCE_S = 15
@@ -66,7 +67,7 @@ def _undone(entry: Entry, root: Root, limit: float) -> Undone:
     """None keeps the others from being undone."""
     try:
         return _undo(entry, root, limit)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RtmeterError) as error:
         return Undone(entry, "failed", None, str(error))
 
 

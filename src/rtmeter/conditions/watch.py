@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from rtmeter.conditions.counters import Counters, Read, look
 from rtmeter.model import Doubt
+from rtmeter.remote_shell import ConnectionLostError
 
 FILE, SERVER_FILE = "watch.parquet", "server_watch.parquet"
 _ROWS_A_GROUP = 1000
@@ -95,7 +96,7 @@ class Watch:
             while not self._done.wait(self._interval_s or None):
                 self._table.add(self._row())
             self._table.add(self._row())
-        except ConnectionError as error:  # to another machine
+        except ConnectionLostError as error:
             self._table.broken = str(error)
         self._table.close()
 

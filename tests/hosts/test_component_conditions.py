@@ -1,0 +1,163 @@
+"""What is asked of a machine, asked of two: made, watched and undone on both, whatever happens."""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+from runs import MEASURE, measured, rtmeter, running, wait_for_samples
+from two_hosts import ADDRESS, DEVICE, Hosts
+
+from rtmeter import store
+
+LONG = [*MEASURE, "--samples", "100000", "--loss-timeout", "50ms"]
+QDISC = ["--condition", f"qdisc.{DEVICE}=pfifo limit 77"]
+
+
+def all_ended(hosts: Hosts) -> bool:
+    """Nothing of a login runs on the second host any more."""
+    deadline = time.monotonic() + 30
+    while hosts.sessions() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return hosts.programs() == []
+
+
+def test_conditions_are_made_and_undone_on_both_hosts(hosts: Hosts, tmp_path: Path) -> None:
+    before = hosts.qdiscs()
+    load = ["--load", "cpu=1", "--traffic", "rate=2Mbit/s,reverse_rate=1Mbit/s", "--watch", "200ms"]
+    arguments = [*LONG, "--host", f"component={hosts.url}", *QDISC, *load]
+    with running(hosts, *arguments, "--out", tmp_path / "cell") as process:
+        wait_for_samples(tmp_path / "cell", process)
+        programs, during = hosts.programs(), hosts.qdiscs()
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=120)
+    assert all("pfifo" in qdisc and "limit 77p" in qdisc for qdisc in during)
+    assert {"stress-ng", "stress-ng-cpu", "iperf3", "rtmeter-probe-p"} <= set(programs)
+    assert hosts.qdiscs() == before
+    assert all_ended(hosts)
+    cell = store.load_cell(tmp_path / "cell")
+    assert (cell["status"], cell["valid"]) == ("interrupted", True)
+    here, there = cell["conditions"], cell["conditions"]["server"]
+    assert there["same_machine"] is False
+    assert there["asked"] == {part: here["asked"][part] for part in ("settings", "load")}
+    assert there["effective"]["settings"] == here["effective"]["settings"]
+    assert list(there["effective"]["settings"]["qdisc"]) == [f"root qdisc of {DEVICE}"]
+    assert there["effective"]["load"]["workers"] == {"cpu": 1}
+    assert there["effective"]["load"]["version"] == here["effective"]["load"]["version"] is not None
+    assert there["achieved"]["load"]["operations"]["cpu"] > 0
+    assert there["achieved"]["load"]["own"] > 0
+    assert there["achieved"]["machine"]["load_workers_max"] == 1
+    rows = pq.read_table(tmp_path / "cell" / "server_watch.parquet").to_pylist()
+    assert len(rows) >= 2
+    assert all(row["cpu0_busy"] is not None for row in rows)
+    for direction in ("forward", "reverse"):
+        assert ADDRESS in here["effective"]["traffic"]["arguments"][direction]
+        assert here["achieved"]["traffic"][direction]["rate"] > 0
+    assert {finding["id"] for finding in cell["server_findings"]} >= {"kernel_not_preempt_rt"} & {
+        finding["id"] for finding in cell["findings"]
+    }
+    assert len(cell["server_findings"]) > 3
+
+
+def test_the_servers_host_may_be_asked_for_something_else(hosts: Hosts, tmp_path: Path) -> None:
+    cell = measured(
+        hosts, tmp_path / "cell", "--samples", "50", *QDISC, "--load", "cpu=1", "--server-load", "idle"
+        , "--server-condition", f"qdisc.{DEVICE}=pfifo limit 5"
+    )  # fmt: skip
+    there = cell["conditions"]["server"]
+    assert there["asked"]["load"] == {"preset": "idle"}
+    assert "load" not in there["effective"]
+    assert "limit 5" in str(there["effective"]["settings"]["qdisc"])
+    assert "limit 77" in str(cell["conditions"]["effective"]["settings"]["qdisc"])
+
+
+def test_a_namespace_of_this_machine_has_its_conditions_already(one_machine: Hosts, tmp_path: Path) -> None:
+    load = ["--condition", f"qdisc.{DEVICE}=pfifo limit 77", "--load", "cpu=1"]
+    cell = measured(one_machine, tmp_path / "cell", "--samples", "50", *load)
+    there = cell["conditions"]["server"]
+    assert (there["same_machine"], there["asked"]) == (True, {})
+    cell = measured(one_machine, tmp_path / "other", "--samples", "50", "--server-load", "cpu=1")
+    assert cell["conditions"]["server"]["effective"]["load"]["workers"] == {"cpu": 1}
+
+
+def test_what_a_killed_rtmeter_had_made_there(hosts: Hosts, tmp_path: Path) -> None:
+    before = hosts.qdiscs()
+    load = ["--load", "cpu=2", "--traffic", "1Mbit/s"]
+    with running(
+        hosts, *LONG, "--host", f"component={hosts.url}", *QDISC, *load, "--out", tmp_path / "cell"
+    ) as process:
+        wait_for_samples(tmp_path / "cell", process)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert all_ended(hosts)
+    assert all("limit 77p" in qdisc for qdisc in hosts.qdiscs())
+    code, said = restore(hosts, known="empty")
+    assert code == 1
+    assert (
+        f"{hosts.url}: it may not be as it was found: cannot be reached: Host key verification failed" in said
+    )
+    assert f"{hosts.url}: the journal is kept as " in said
+    assert hosts.qdiscs()[0] == before[0]
+    assert "limit 77p" in hosts.qdiscs()[1]
+    code, said = restore(hosts)
+    assert code == 0
+    assert f"{hosts.url}: root qdisc of {DEVICE}: taken away" in said or "put back to" in said
+    assert hosts.qdiscs() == before
+    assert restore(hosts) == (0, "nothing was to be put back\n")
+
+
+def restore(hosts: Hosts, **ssh: str) -> tuple[int, str]:
+    """Exit code and what it printed."""
+    with running(hosts, "restore", **ssh) as process:
+        said, _ = process.communicate(timeout=120)
+    return process.returncode, said
+
+
+def test_what_a_cut_connection_leaves_is_undone_by_the_next_run(hosts: Hosts, tmp_path: Path) -> None:
+    before = hosts.qdiscs()
+    asked = ["--host", f"component={hosts.url}", *QDISC, "--load", "cpu=1"]
+    with running(hosts, *LONG, *asked, "--out", tmp_path / "cell") as process:
+        wait_for_samples(tmp_path / "cell", process)
+        hosts.kill("sshd")
+        _, said = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert "Traceback" not in said
+    cell = store.load_cell(tmp_path / "cell")
+    assert (cell["status"], cell["valid"]) == ("failed", False)
+    (doubt,) = [doubt for doubt in cell["warnings"] if doubt["type"] == "setting_not_put_back"]
+    assert hosts.url in doubt["message"]
+    assert "the connection is lost" in doubt["message"]
+    assert doubt["hint"] == "run `rtmeter restore`"
+    assert all_ended(hosts)
+    now = hosts.qdiscs()
+    assert (now[0] == before[0], "limit 77p" in now[1]) == (True, True)
+    measured(hosts, tmp_path / "next", "--samples", "20")
+    assert hosts.qdiscs() == before
+
+
+def test_one_rtmeter_measures_a_component(hosts: Hosts, tmp_path: Path) -> None:
+    component = ["--host", f"component={hosts.url}"]
+    with running(hosts, *LONG, *component, "--out", tmp_path / "one") as process:
+        wait_for_samples(tmp_path / "one", process)
+        code, said = rtmeter(hosts, *LONG, *component, "--out", tmp_path / "two", state=tmp_path / "state")
+        assert code == 1
+        assert "is measured already, by rtmeter on " in said
+        assert f"process {process.pid}" in said
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+    measured(hosts, tmp_path / "three", "--samples", "20")
+
+
+def test_a_load_that_dies_there_fails_a_strict_cell(hosts: Hosts, tmp_path: Path) -> None:
+    asked = ["--host", f"component={hosts.url}", "--server-load", "cpu=1", "--strict"]
+    with running(hosts, *LONG, *asked, "--out", tmp_path / "cell") as process:
+        wait_for_samples(tmp_path / "cell", process)
+        hosts.kill("stress-ng")
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 1, said
+    error = store.load_cell(tmp_path / "cell")["error"]
+    assert error["field"] == "server_load"
+    assert f"{hosts.url}: stress-ng ended while it was needed" in error["message"]
+    assert all_ended(hosts)
