@@ -74,11 +74,20 @@ class Run {
     measurement_->run();
     spinning_.store(false);
     recorder_.finish();
+    if (session_.broken()) throw broken();
+  }
+
+  Failure broken() const {
+    const Json known = session_.describe();
+    const Json* why = known.find("broken");
+    return {"middleware", description_.find("name")->as_string(),
+            why == nullptr ? "it ended while the run was measured" : why->as_string(),
+            "see the middleware's own messages; then measure again"};
   }
 
   // Supervisor's thread.
   void report_progress() {
-    if (recorder_.failed()) stop_.store(true);  // nothing more can be kept
+    if (recorder_.failed() || session_.broken()) stop_.store(true);  // nothing more can be kept, or come
     if (spinning_.load()) out_.write(progress_.to_json());
   }
 

@@ -53,10 +53,14 @@ class Session {
     if (self_ != nullptr) adapter_.interrupt(self_);
   }
   std::uint64_t refused_calls() const noexcept { return refused_.load(std::memory_order_relaxed); }
+  // The middleware is gone: nothing more will come.
+  bool broken() const noexcept { return broken_.load(std::memory_order_relaxed); }
 
  private:
   void count(int result) noexcept {
-    if (result != 0) refused_.fetch_add(1, std::memory_order_relaxed);
+    if (result == 0) return;
+    refused_.fetch_add(1, std::memory_order_relaxed);
+    if (result == RTM_BROKEN) broken_.store(true, std::memory_order_relaxed);
   }
   template <typename Call>
   void checked(Call&& call);
@@ -67,6 +71,7 @@ class Session {
   std::vector<rtm_option> options_;
   void* self_ = nullptr;
   std::atomic<std::uint64_t> refused_{0};
+  std::atomic<bool> broken_{false};
 };
 
 }  // namespace rtmeter

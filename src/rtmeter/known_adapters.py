@@ -32,7 +32,7 @@ KNOWN_ADAPTERS: dict[str, Known] = {
     "cyclonedds": Known("Eclipse Cyclone DDS", "cyclonedds-dev and cyclonedds-tools", planned=False),
     "fastdds": Known("eProsima Fast DDS 2", "libfastrtps-dev and fastddsgen", planned=False),
     "dustdds": Known("Dust DDS", "Rust's cargo"),
-    "iceoryx": Known("Eclipse iceoryx", "libiceoryx-posh-dev"),
+    "iceoryx": Known("Eclipse iceoryx", "libiceoryx-posh-dev and iceoryx", planned=False),
 }
 
 

@@ -26,6 +26,10 @@ extern "C" {
 /* A time or value that the middleware does not give. */
 #define RTM_ABSENT INT64_MIN
 
+/* What a [measured path] function returns when the middleware is gone for good: it ends the run. What
+ * describe() then puts as `broken` says why. */
+#define RTM_BROKEN (-2)
+
 /* Sequence number of the messages by which a client finds its server before measuring. */
 #define RTM_SEQUENCE_HELLO UINT64_MAX
 

@@ -1,0 +1,310 @@
+// The iceoryx adapter: publishers and subscribers over shared memory, untyped.
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "iceoryx_hoofs/error_handling/error_handling.hpp"
+#include "iceoryx_posh/popo/untyped_publisher.hpp"
+#include "iceoryx_posh/popo/untyped_subscriber.hpp"
+#include "iceoryx_posh/popo/user_trigger.hpp"
+#include "iceoryx_posh/popo/wait_set.hpp"
+#include "iceoryx_posh/runtime/node.hpp"
+#include "iceoryx_posh/runtime/posh_runtime.hpp"
+#include "iceoryx_versions.hpp"
+#include "roudi.hpp"
+#include "rtmeter/adapter.hpp"
+
+namespace rtmeter_iceoryx {
+namespace {
+
+using iox::capro::IdString_t;
+using std::chrono::steady_clock;
+
+// What a chunk begins with; the payload follows.
+struct Header {
+  std::uint64_t sequence;
+  std::uint32_t bytes;
+};
+constexpr std::uint32_t kPayload = 16;
+static_assert(sizeof(Header) <= kPayload, "the payload follows");
+
+std::string checked_session(const rtm_run& run) {
+  if (std::strlen(run.session) > IdString_t::capacity())
+    throw rtmeter::SetupError("session", run.session, "iceoryx's names are shorter",
+                              "give at most " + std::to_string(IdString_t::capacity()) + " characters");
+  return run.session;
+}
+
+// How the measured thread comes to its messages.
+bool waits_in_wait_set(const rtm_run& run) {
+  const std::string how = rtmeter::option_or(run, "receive", run.drive == RTM_POLL ? "poll" : "waitset");
+  if (how != "waitset" && how != "poll")
+    throw rtmeter::SetupError("option receive", how, "no such choice", "choose waitset or poll");
+  if (how == "waitset" && run.drive == RTM_POLL)
+    throw rtmeter::SetupError("drive", "poll", "a wait-set is waited for, not polled",
+                              "leave out the drive, or choose option receive=poll");
+  return how == "waitset";
+}
+
+iox::popo::PublisherOptions publisher_options(const rtm_run& run) {
+  iox::popo::PublisherOptions options;
+  options.subscriberTooSlowPolicy = run.reliability == RTM_RELIABLE
+                                        ? iox::popo::ConsumerTooSlowPolicy::WAIT_FOR_CONSUMER
+                                        : iox::popo::ConsumerTooSlowPolicy::DISCARD_OLDEST_DATA;
+  return options;
+}
+
+iox::popo::SubscriberOptions subscriber_options(const rtm_run& run) {
+  if (run.history_depth > iox::MAX_SUBSCRIBER_QUEUE_CAPACITY)
+    throw rtmeter::SetupError("history_depth", std::to_string(run.history_depth),
+                              "iceoryx's queues hold fewer messages",
+                              "give at most " + std::to_string(iox::MAX_SUBSCRIBER_QUEUE_CAPACITY));
+  iox::popo::SubscriberOptions options;
+  options.queueCapacity = run.history_depth;
+  options.queueFullPolicy = run.reliability == RTM_RELIABLE ? iox::popo::QueueFullPolicy::BLOCK_PRODUCER
+                                                            : iox::popo::QueueFullPolicy::DISCARD_OLDEST_DATA;
+  return options;
+}
+
+struct Publisher {
+  Publisher(const std::string& topic_name, const iox::capro::ServiceDescription& service, const rtm_run& run)
+      : topic(topic_name), port(service, publisher_options(run)) {}
+  const std::string topic;
+  iox::popo::UntypedPublisher port;
+};
+
+struct Subscriber {
+  Subscriber(const iox::capro::ServiceDescription& service, const rtm_run& run, rtm_on_message callback,
+             void* callback_user)
+      : port(service, subscriber_options(run)), on_message(callback), user(callback_user) {}
+
+  // Calls back with the next message, which lies where the sender wrote it. Measured path.
+  bool take() noexcept {
+    const auto taken = port.take();
+    if (taken.has_error()) return false;
+    const void* chunk = taken.value();
+    const auto* header = static_cast<const Header*>(chunk);
+    const rtm_message message{header->sequence, static_cast<const std::uint8_t*>(chunk) + kPayload,
+                              header->bytes};
+    on_message(user, &message);
+    port.release(chunk);
+    return true;
+  }
+
+  iox::popo::UntypedSubscriber port;
+  rtm_on_message on_message;
+  void* user;
+};
+
+class Iceoryx final : public rtmeter::Adapter {
+ public:
+  static void describe_static(rtmeter::Sink& sink) {
+    sink.put("name", "iceoryx").put("version", "1");
+    sink.put("middleware", "Eclipse iceoryx").put("middleware_version", ICEORYX_LATEST_RELEASE_VERSION);
+    for (const char* what : {"wakeup", "roundtrip", "cycle"}) sink.put("measures", what);
+    for (const char* drive : {"spin", "poll"}) sink.put("drives.roundtrip", drive);
+    for (const char* drive : {"sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
+    sink.put("option.receive",
+             "waitset|poll: wait in a wait-set, or look at the queues all the time; poll with drive poll");
+  }
+
+  // Ports are left to RouDi, which clears up what a process leaves. To give them back takes locks in shared
+  // memory, which nobody opens any more if another process was killed while it held them.
+  explicit Iceoryx(const rtm_run& run)
+      : run_(run), session_(checked_session(run)), waits_(waits_in_wait_set(run)) {
+    const std::string name = "rtmeter-" + std::to_string(getpid());
+    iox::runtime::PoshRuntime::initRuntime(iox::RuntimeName_t(iox::cxx::TruncateToCapacity, name));
+    on_exit(&end_in_time, nullptr);
+    if (waits_) {
+      ports_.wait_set.reset(new WaitSet);
+      attach(ports_.wait_set->attachEvent(ports_.wake));
+    }
+  }
+
+  void* create_node(const std::string& name) override {
+    ports_.nodes.emplace_back(iox::NodeName_t(iox::cxx::TruncateToCapacity, name));
+    return this;
+  }
+
+  void* create_publisher(void* /*node*/, const std::string& topic) override {
+    ports_.publishers.emplace_back(topic, service(topic), run_);
+    check_chunk(ports_.publishers.back().port);
+    return &ports_.publishers.back();
+  }
+
+  void* create_subscriber(void* /*node*/, const std::string& topic, rtm_on_message on_message,
+                          void* user) override {
+    ports_.subscribers.emplace_back(service(topic), run_, on_message, user);
+    Subscriber& subscriber = ports_.subscribers.back();
+    if (waits_) attach(ports_.wait_set->attachState(subscriber.port, iox::popo::SubscriberState::HAS_DATA));
+    if (run_.measurement == RTM_CYCLE) await_subscriber(topic);
+    return &subscriber;
+  }
+
+  void describe(rtmeter::Sink& sink) const override {
+    const std::string pid = std::to_string(roudi_.pid());
+    sink.put("receive", waits_ ? "waitset" : "poll");
+    sink.put("roudi", (roudi_.ran_already() ? "ran already, process " : "started, process ") + pid);
+    if (chunk_bytes_ > 0) sink.put("chunk_bytes", std::to_string(chunk_bytes_));
+    if (!ports_.subscribers.empty()) {
+      const bool reliable = run_.reliability == RTM_RELIABLE;
+      sink.put("qos.reliability", reliable ? "reliable" : "best_effort");
+      sink.put("qos.history", "keep_last").put("qos.depth", std::to_string(run_.history_depth));
+      sink.put("qos.queue_full", reliable ? "wait_for_consumer" : "discard_oldest_data");
+    }
+    if (run_.measurement == RTM_ROUNDTRIP) {
+      for (const Publisher& p : ports_.publishers)
+        sink.put("discovery", "RouDi (process " + pid + ") at /tmp/roudi, service rtmeter, instance " +
+                                  session_ + ": found " + (p.port.hasSubscribers() ? "a" : "no") +
+                                  " subscriber of " + p.topic);
+    }
+    if (roudi_.gone()) sink.put("broken", "iox-roudi (process " + pid + ") died while the run was measured");
+  }
+
+  int publish(void* publisher, const rtm_message& message) noexcept override {
+    if (roudi_.gone()) return RTM_BROKEN;
+    auto& port = static_cast<Publisher*>(publisher)->port;
+    auto loan = port.loan(kPayload + message.bytes);
+    if (loan.has_error()) return -1;
+    void* chunk = loan.value();
+    auto* header = static_cast<Header*>(chunk);
+    header->sequence = message.sequence;
+    header->bytes = message.bytes;
+    std::memcpy(static_cast<std::uint8_t*>(chunk) + kPayload, message.data, message.bytes);
+    port.publish(chunk);
+    return 0;
+  }
+
+  int spin(std::int64_t timeout_ns) noexcept override { return run(timeout_ns, false); }
+  int wait(std::int64_t timeout_ns) noexcept override { return run(timeout_ns, true); }
+  int spin_some() noexcept override {
+    take_all();
+    return result();
+  }
+  void interrupt() noexcept override {
+    interrupted_.store(true);
+    if (waits_) ports_.wake.trigger();
+  }
+
+ private:
+  using WaitSet = iox::popo::WaitSet<8>;
+
+  struct Ports {
+    std::deque<iox::runtime::Node> nodes;
+    std::deque<Publisher> publishers;
+    std::deque<Subscriber> subscribers;
+    iox::popo::UserTrigger wake;
+    std::unique_ptr<WaitSet> wait_set;
+  };
+
+  // iceoryx takes its leave of RouDi when the process exits, and waits for ever if RouDi hangs.
+  static void end_in_time(int status, void* /*unused*/) {
+    static int exit_status;
+    exit_status = status;
+    std::signal(SIGALRM, [](int) { _exit(exit_status); });
+    alarm(5);
+  }
+
+  template <typename Result>
+  static void attach(const Result& result) {
+    if (result.has_error()) throw std::runtime_error("iceoryx's wait-set takes no more");
+  }
+
+  iox::capro::ServiceDescription service(const std::string& topic) const {
+    return {IdString_t("rtmeter"), IdString_t(iox::cxx::TruncateToCapacity, session_),
+            IdString_t(iox::cxx::TruncateToCapacity, topic)};
+  }
+
+  // Borrows the largest chunk that the run will want: on the measured path a refusal would come too late.
+  void check_chunk(iox::popo::UntypedPublisher& port) {
+    const auto told_by_result = iox::ErrorHandler::setTemporaryErrorHandler(
+        [](const iox::Error, const std::function<void()>&, const iox::ErrorLevel) {});
+    auto loan = port.loan(kPayload + run_.payload_bytes);
+    if (loan.has_error())
+      throw rtmeter::SetupError(
+          "payload_bytes", std::to_string(run_.payload_bytes),
+          "RouDi has no chunk of memory for it" +
+              std::string(roudi_.ran_already() ? ", as whoever started it configured it"
+                                               : ": the largest carries 4 MiB and 48 bytes"),
+          roudi_.ran_already() ? "choose a smaller payload, end that RouDi, or give it larger chunks"
+                               : "choose a smaller payload, or start iox-roudi with larger chunks");
+    chunk_bytes_ = iox::mepoo::ChunkHeader::fromUserPayload(loan.value())->chunkSize();
+    port.release(loan.value());
+  }
+
+  // RouDi brings ends together within a tenth of a second; in one process that has to be over before the
+  // first request.
+  void await_subscriber(const std::string& topic) const {
+    const auto give_up = steady_clock::now() + std::chrono::seconds(20);
+    for (const Publisher& publisher : ports_.publishers)
+      while (publisher.topic == topic && !publisher.port.hasSubscribers()) {
+        if (roudi_.gone() || steady_clock::now() > give_up)
+          throw rtmeter::SetupError("iox-roudi", std::to_string(roudi_.pid()),
+                                    "it does not bring together the ends of topic " + topic,
+                                    "see whether it runs, and what it prints");
+        usleep(1000);
+      }
+  }
+
+  int take_all() noexcept {
+    constexpr int kBurst = 1024;  // bounds it when more arrives than can be served
+    int callbacks = 0;
+    for (Subscriber& subscriber : ports_.subscribers)
+      while (callbacks < kBurst && subscriber.take()) ++callbacks;
+    return callbacks;
+  }
+
+  int run(std::int64_t timeout_ns, bool once) noexcept {
+    return waits_ ? run_wait_set(timeout_ns, once) : run_polling(timeout_ns, once);
+  }
+
+  int run_wait_set(std::int64_t timeout_ns, bool once) noexcept {
+    constexpr std::int64_t kHour = 3600000000000;  // longer is for ever
+    for (bool ended = false; !ended;) {
+      const auto found = timeout_ns > kHour
+                             ? ports_.wait_set->wait()
+                             : ports_.wait_set->timedWait(iox::units::Duration::fromNanoseconds(timeout_ns));
+      ended = once || found.empty();
+      for (const auto* one : found)
+        for (Subscriber& subscriber : ports_.subscribers)
+          if (one->doesOriginateFrom(&subscriber.port)) subscriber.take();
+      if (interrupted_.exchange(false) || roudi_.gone()) ended = true;
+    }
+    return result();
+  }
+
+  // The clock is only looked at now and then, to see the timeout.
+  int run_polling(std::int64_t timeout_ns, bool once) noexcept {
+    constexpr unsigned kLook = 256;
+    const auto start = steady_clock::now();
+    for (unsigned n = 1;; ++n) {
+      if (take_all() > 0 && once) break;
+      if (interrupted_.load(std::memory_order_relaxed) && interrupted_.exchange(false)) break;
+      if (roudi_.gone()) break;
+      if (n % kLook == 0 && steady_clock::now() - start >= std::chrono::nanoseconds(timeout_ns)) break;
+    }
+    return result();
+  }
+
+  int result() const noexcept { return roudi_.gone() ? RTM_BROKEN : 0; }
+
+  const rtm_run run_;
+  const std::string session_;
+  const bool waits_;
+  Roudi roudi_;
+  std::uint32_t chunk_bytes_ = 0;
+  std::atomic<bool> interrupted_{false};
+  Ports& ports_ = *new Ports;
+};
+
+}  // namespace
+}  // namespace rtmeter_iceoryx
+
+RTMETER_ADAPTER_MAIN(rtmeter_iceoryx::Iceoryx)

@@ -1,0 +1,210 @@
+#include "roudi.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "rtmeter/adapter.hpp"
+
+namespace rtmeter_iceoryx {
+namespace {
+
+constexpr char kSocket[] = "/tmp/roudi", kLock[] = "/tmp/iox-unique-roudi.lock";
+constexpr int kStartTimeoutMs = 20000, kEndTimeoutMs = 5000, kLookMs = 10;
+
+// Chunks for the usual payloads, each with room for what the adapter sends beside it.
+constexpr char kConfig[] =
+    "[general]\nversion = 1\n[[segment]]\n"
+    "[[segment.mempool]]\nsize = 1088\ncount = 1024\n"
+    "[[segment.mempool]]\nsize = 32832\ncount = 256\n"
+    "[[segment.mempool]]\nsize = 131136\ncount = 128\n"
+    "[[segment.mempool]]\nsize = 1048640\ncount = 32\n"
+    "[[segment.mempool]]\nsize = 4194368\ncount = 16\n";
+
+rtmeter::SetupError error(const std::string& value, const std::string& message, const std::string& remedy) {
+  return rtmeter::SetupError("iox-roudi", value, message, remedy);
+}
+
+rtmeter::SetupError system_error(const char* what) {
+  return error(what, std::strerror(errno), "start iox-roudi yourself, then measure again");
+}
+
+struct File {
+  explicit File(int descriptor) : fd(descriptor) {}
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  ~File() { close_now(); }
+  void close_now() {
+    if (fd >= 0) close(fd);
+    fd = -1;
+  }
+  int fd;
+};
+
+bool answers() {
+  const File one(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, kSocket, sizeof kSocket);
+  return connect(one.fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+}
+
+std::string find_program() {
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "/usr/local/bin:/usr/bin:/bin" : path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    std::string program = folder + "/iox-roudi";
+    if (access(program.c_str(), X_OK) == 0) return program;
+  }
+  return "";
+}
+
+// The process that holds RouDi's own lock; 0 if the kernel does not tell.
+pid_t holder_of_lock() {
+  struct stat facts{};
+  if (stat(kLock, &facts) != 0) return 0;
+  char wanted[64];
+  std::snprintf(wanted, sizeof wanted, "%02x:%02x:%lu", major(facts.st_dev), minor(facts.st_dev),
+                static_cast<unsigned long>(facts.st_ino));
+  std::ifstream locks("/proc/locks");
+  for (std::string line; std::getline(locks, line);) {
+    std::istringstream words(line);
+    std::string number, kind, how, access, file;
+    pid_t pid = 0;
+    if (words >> number >> kind >> how >> access >> pid >> file && file == wanted) return pid;
+  }
+  return 0;
+}
+
+// What follows runs between fork and exec: system calls only, since other threads may hold any lock.
+
+// Nothing of the measured thread's is inherited: neither policy, CPUs, blocked signals nor descriptors.
+void become_ordinary(int config, int output) {
+  setsid();
+  const sched_param normal{};
+  sched_setscheduler(0, SCHED_OTHER, &normal);
+  cpu_set_t all;
+  std::memset(&all, 0xff, sizeof all);
+  sched_setaffinity(0, sizeof all, &all);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
+  dup2(output, STDOUT_FILENO);
+  dup2(output, STDERR_FILENO);
+  dup2(config, 3);
+}
+
+// The keeper's whole life: RouDi ends when nobody holds a shared lock on its program any more.
+[[noreturn]] void keep(const char* program, int config, int output, int alive) {
+  become_ordinary(config, output);
+  dup2(alive, 4);
+  syscall(SYS_close_range, 5U, ~0U, 0U);
+  const pid_t keeper = getpid();
+  const pid_t roudi = fork();
+  if (roudi == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() == keeper) execl(program, "iox-roudi", "-c", "/proc/self/fd/3", nullptr);
+    _exit(127);
+  }
+  close(4);
+  const int users = open(program, O_RDONLY | O_CLOEXEC);
+  while (flock(users, LOCK_EX) != 0 && errno == EINTR) {
+  }
+  kill(roudi, SIGTERM);
+  for (int waited_ms = 0; waitpid(roudi, nullptr, WNOHANG) == 0; waited_ms += kLookMs) {
+    if (waited_ms == kEndTimeoutMs) kill(roudi, SIGKILL);
+    usleep(kLookMs * 1000);
+  }
+  _exit(0);
+}
+
+std::string text_of(int file) {
+  std::string text(4096, '\0');
+  const ssize_t size = pread(file, &text[0], text.size(), 0);
+  text.resize(size < 0 ? 0 : static_cast<std::size_t>(size));
+  return text;
+}
+
+void start(const std::string& program) {
+  const File config(memfd_create("roudi.toml", MFD_CLOEXEC)), output(memfd_create("roudi.log", MFD_CLOEXEC));
+  int ends[2];
+  if (config.fd < 0 || output.fd < 0 || pipe2(ends, O_CLOEXEC) != 0) throw system_error("its files");
+  const File ended(ends[0]);
+  File alive(ends[1]);
+  if (write(config.fd, kConfig, sizeof kConfig - 1) != sizeof kConfig - 1) throw system_error("its config");
+  const pid_t keeper = fork();
+  if (keeper < 0) throw system_error("fork");
+  if (keeper == 0) keep(program.c_str(), config.fd, output.fd, alive.fd);
+  alive.close_now();
+  for (int waited_ms = 0; waited_ms < kStartTimeoutMs && !answers(); waited_ms += kLookMs) {
+    pollfd end{ended.fd, POLLIN, 0};
+    if (poll(&end, 1, kLookMs) == 0) continue;
+    if (answers()) return;  // another process was faster
+    throw error(program, "it ended at once: " + text_of(output.fd), "start it yourself to see why");
+  }
+  if (!answers())
+    throw error(program, "it does not answer: " + text_of(output.fd), "start it yourself to see why");
+}
+
+}  // namespace
+
+Roudi::Roudi() : ran_already_(answers()) {
+  const std::string program = find_program();
+  // Never closed: the system releases the lock when the process has ended, after iceoryx's own last words.
+  const int user = program.empty() ? -1 : open(program.c_str(), O_RDONLY | O_CLOEXEC);
+  if (user >= 0) {
+    while (flock(user, LOCK_SH) != 0 && errno == EINTR) {
+    }
+    ran_already_ = answers();  // one that was just ending has ended
+  }
+  if (!ran_already_) {
+    if (program.empty())
+      throw error("", "RouDi, iceoryx's daemon, does not run, and there is no program iox-roudi to start",
+                  "apt install iceoryx, or start RouDi");
+    start(program);
+  }
+  pid_ = holder_of_lock();
+  const int process = pid_ == 0 ? -1 : static_cast<int>(syscall(SYS_pidfd_open, pid_, 0U));
+  done_ = eventfd(0, EFD_CLOEXEC);
+  if (process >= 0) watch_ = std::thread(&Roudi::watch, this, process, done_);
+}
+
+Roudi::~Roudi() {
+  const std::uint64_t one = 1;
+  if (write(done_, &one, sizeof one) == sizeof one && watch_.joinable()) watch_.join();
+  close(done_);
+}
+
+// Sleeps until RouDi has died: it costs the measured thread nothing.
+void Roudi::watch(int process, int done) {
+  pthread_setname_np(pthread_self(), "iox-watch");
+  const File owner(process);
+  pollfd ends[] = {{process, POLLIN, 0}, {done, POLLIN, 0}};
+  while (poll(ends, 2, -1) < 0 && errno == EINTR) {
+  }
+  if (ends[0].revents != 0) gone_.store(true);
+}
+
+}  // namespace rtmeter_iceoryx

@@ -1,0 +1,320 @@
+"""The iceoryx adapter over the real daemon: every measurement and option, and what goes wrong."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from dds_runs import in_order, settled, threads_in_proc, threads_of
+from probe_runs import (
+    LONG,
+    MS,
+    PERIOD,
+    SAMPLES,
+    Config,
+    Probe,
+    client_and_server,
+    counts,
+    measure,
+    needs_fifo,
+    probe,
+    read,
+    refusal,
+)
+
+from rtmeter.probes import find_probes
+
+pytestmark = pytest.mark.skipif("iceoryx" not in find_probes(), reason="the adapter iceoryx is not built")
+
+ICEORYX: Config = {"adapter": "iceoryx"}
+CYCLE: Config = ICEORYX | {"measurement": "cycle", "loss_timeout_ns": LONG}
+ENDLESS: Config = {"samples": 1_000_000, "loss_timeout_ns": 20 * MS, "period_ns": 5 * MS}
+NAMES = ["KeepAlive", "iox-watch"]
+
+
+def roudi_answers() -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as one:
+        return one.connect_ex("/tmp/roudi") == 0
+
+
+def eventually(condition: Callable[[], bool]) -> bool:
+    end = time.monotonic() + 60
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.02)
+    return condition()
+
+
+def alive(pid: int) -> bool:
+    """Whether the process runs; one that nobody has waited for does not."""
+    try:
+        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+def roudi_of(facts: dict[str, dict[str, str]]) -> tuple[str, int]:
+    """How the run came to its RouDi, and the process."""
+    how, _, pid = facts["adapter"]["roudi"].partition(", process ")
+    return how, int(pid)
+
+
+def killed(one: Probe) -> None:
+    """Kills the probe, and removes what iceoryx leaves of a killed process."""
+    one.kill()
+    for name in (f"rtmeter-{one.process.pid}", f"rtmeter-{one.process.pid}.lock"):
+        Path("/tmp", name).unlink(missing_ok=True)
+
+
+def send_when_idle(pid: int, number: signal.Signals) -> None:
+    """Signals a process that waits: one that is cut off while it delivers keeps a lock that all share."""
+    assert eventually(lambda: Path(f"/proc/{pid}/wchan").read_text().startswith("futex"))
+    os.kill(pid, number)
+
+
+@pytest.fixture
+def no_roudi() -> None:
+    """Nobody's RouDi runs, and one that was ending has ended."""
+    if not eventually(lambda: not roudi_answers()):
+        pytest.skip("somebody else's iox-roudi runs")
+    program = shutil.which("iox-roudi")
+    assert program
+    with Path(program).open("rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_SH)
+
+
+@pytest.fixture
+def foreign_roudi(no_roudi: None) -> Iterator[subprocess.Popen[bytes]]:
+    """A RouDi that is not the adapter's, as iceoryx configures it."""
+    program = shutil.which("iox-roudi")
+    assert program
+    with subprocess.Popen([program], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as daemon:
+        try:
+            assert eventually(roudi_answers)
+            yield daemon
+        finally:
+            daemon.terminate()
+
+
+@pytest.mark.parametrize("before", ["init", "init_and_node"])
+def test_wakeup_beside_its_threads(tmp_path: Path, before: str) -> None:
+    reader, columns = measure(tmp_path, ICEORYX | {"measurement": "wakeup", "before": before})
+    assert counts(columns)["served"] == SAMPLES
+    assert sorted(t["name"] for t in threads_of(reader.meta).values()) == NAMES
+
+
+@pytest.mark.parametrize(
+    ("drive", "options", "receive"),
+    [
+        ("sleep_then_spin_some", {}, "waitset"),
+        ("sleep_then_spin_some", {"receive": "poll"}, "poll"),
+        ("poll", {}, "poll"),
+    ],
+)
+def test_cycle_serves_every_release(tmp_path: Path, drive: str, options: Config, receive: str) -> None:
+    reader, columns = measure(tmp_path, CYCLE | {"drive": drive, "options": options})
+    found = counts(columns)
+    assert found["served"] == found["released"] == SAMPLES
+    assert in_order(columns)
+    assert np.all(np.diff(columns["release_ns"]) == PERIOD)
+    assert reader.meta["adapter"]["receive"] == receive
+    assert reader.meta["counters"]["refused_calls"] == 0
+
+
+@pytest.mark.parametrize(
+    ("reliability", "queue_full"),
+    [("best_effort", "discard_oldest_data"), ("reliable", "wait_for_consumer")],
+)
+@pytest.mark.parametrize(("receive", "drive"), [("waitset", "spin"), ("poll", "spin"), ("poll", "poll")])
+def test_round_trip(tmp_path: Path, receive: str, drive: str, reliability: str, queue_full: str) -> None:
+    config = ICEORYX | {"options": {"receive": receive}, "drive": drive, "reliability": reliability}
+    with client_and_server(tmp_path, config | {"period_ns": 4 * MS, "samples": 50}) as (client, server):
+        assert settled(client, server)["lost"] == 0
+    described = read(client.log)[0].meta["adapter"]
+    assert described["receive"] == receive
+    assert described["qos"] == {
+        "reliability": reliability,
+        "history": "keep_last",
+        "depth": "1",
+        "queue_full": queue_full,
+    }
+
+
+def test_round_trips_in_open_loop(tmp_path: Path) -> None:
+    config = ICEORYX | {"in_flight": "open", "history_depth": 200, "period_ns": MS}
+    with client_and_server(tmp_path, config) as (client, server):
+        settled(client, server)
+
+
+@pytest.mark.parametrize("payload_bytes", [500, 32 << 10, 128 << 10, 1 << 20, 4 << 20])
+def test_every_payload_lies_in_one_chunk(tmp_path: Path, payload_bytes: int) -> None:
+    config = ICEORYX | {"payload_bytes": payload_bytes, "period_ns": 20 * MS, "samples": 10, "warm_up": 2}
+    with client_and_server(tmp_path, config) as (client, server):
+        assert settled(client, server)["lost"] == 0
+    described = read(client.log)[0].meta["adapter"]
+    assert int(described["chunk_bytes"]) >= payload_bytes + 16
+
+
+def test_its_roudi_starts_and_ends_with_the_run(tmp_path: Path, no_roudi: None) -> None:
+    with client_and_server(tmp_path, ICEORYX | {"samples": 20}) as (client, server):
+        how, pid = roudi_of(server.events[-1])
+        assert how == "started"
+        assert Path(f"/proc/{pid}/comm").read_text() == "iox-roudi\n"
+        assert roudi_of(client.until("ready")) == ("ran already", pid)
+        settled(client, server)
+    assert eventually(lambda: not alive(pid))
+    assert eventually(lambda: not roudi_answers())
+
+
+def test_its_roudi_ends_also_if_the_run_is_killed(tmp_path: Path, no_roudi: None) -> None:
+    with probe(tmp_path, CYCLE | {"samples": 1_000_000}) as one:
+        _, pid = roudi_of(one.until("ready"))
+        killed(one)
+    assert eventually(lambda: not alive(pid))
+
+
+@needs_fifo
+def test_its_roudi_inherits_nothing_of_the_measured_thread(tmp_path: Path, no_roudi: None) -> None:
+    config = CYCLE | {"scheduling": {"policy": "fifo", "priority": 20}, "affinity": [0], "samples": 1_000_000}
+    with probe(tmp_path, config) as one:
+        _, pid = roudi_of(one.until("ready"))
+        assert {policy for _, policy, _ in threads_in_proc(pid).values()} == {os.SCHED_OTHER}
+        assert os.sched_getaffinity(pid) == os.sched_getaffinity(0)
+        one.process.send_signal(signal.SIGTERM)
+        assert one.end() == 4
+
+
+def test_a_roudi_that_runs_already_is_used_and_left_alone(
+    tmp_path: Path, foreign_roudi: subprocess.Popen[bytes]
+) -> None:
+    reader, columns = measure(tmp_path, CYCLE)
+    assert counts(columns)["served"] == SAMPLES
+    assert roudi_of(reader.meta) == ("ran already", foreign_roudi.pid)
+    (tmp_path / "large").mkdir()
+    error = refusal(tmp_path / "large", CYCLE | {"payload_bytes": 4 << 20})  # its largest chunk, without room
+    assert (error["field"], error["value"]) == ("payload_bytes", str(4 << 20))
+    assert "whoever started it" in error["message"]
+    assert foreign_roudi.poll() is None
+
+
+def test_a_payload_beyond_the_largest_chunk_is_an_error(tmp_path: Path, no_roudi: None) -> None:
+    error = refusal(tmp_path, CYCLE | {"payload_bytes": (4 << 20) + 49})
+    assert (error["field"], error["value"]) == ("payload_bytes", str((4 << 20) + 49))
+    assert "4 MiB" in error["message"]
+    assert error["remedy"]
+
+
+def test_a_missing_roudi_is_told_with_what_installs_it(tmp_path: Path, no_roudi: None) -> None:
+    error = refusal(tmp_path, CYCLE | {"environment": {"PATH": str(tmp_path)}})
+    assert error["field"] == "iox-roudi"
+    assert "apt install iceoryx" in error["remedy"]
+
+
+def test_a_roudi_that_does_not_start_is_told_in_its_words(tmp_path: Path, no_roudi: None) -> None:
+    program = tmp_path / "iox-roudi"
+    program.write_text("#!/bin/sh\necho no memory is left\nexit 1\n")
+    program.chmod(0o755)
+    error = refusal(tmp_path, CYCLE | {"environment": {"PATH": str(tmp_path)}})
+    assert (error["field"], error["value"]) == ("iox-roudi", str(program))
+    assert "no memory is left" in error["message"]
+
+
+@pytest.mark.parametrize("receive", ["waitset", "poll"])
+def test_a_roudi_that_dies_ends_the_run_with_an_error(tmp_path: Path, no_roudi: None, receive: str) -> None:
+    with client_and_server(tmp_path, ICEORYX | ENDLESS | {"options": {"receive": receive}}) as both:
+        client, server = both
+        _, pid = roudi_of(client.until("ready"))
+        client.until("progress")
+        os.kill(pid, signal.SIGKILL)
+        assert client.end() == 1
+        assert server.end() == 1
+    for end in both:
+        error = next(event for event in end.events if event["event"] == "error")
+        assert (error["field"], error["value"]) == ("middleware", "iceoryx")
+        assert f"iox-roudi (process {pid}) died" in error["message"]
+        assert error["remedy"]
+    found = counts(read(client.log)[1])
+    assert found["released"] == found["served"] + found["lost"] + found["skipped"] + found["in_flight"]
+
+
+def test_two_runs_at_once_share_a_roudi_and_nothing_else(tmp_path: Path, no_roudi: None) -> None:
+    """Even if the run that started it ends first."""
+    folders = [tmp_path / "first", tmp_path / "second"]
+    for folder in folders:
+        folder.mkdir()
+    with client_and_server(folders[0], ICEORYX | {"samples": 20, "period_ns": 4 * MS}) as first:
+        how, pid = roudi_of(first[1].events[-1])
+        assert how == "started"
+        with client_and_server(folders[1], ICEORYX | ENDLESS) as second:
+            assert roudi_of(second[0].until("ready")) == ("ran already", pid)
+            assert settled(*first)["released"] == 20
+            at_end = second[0].until("progress")["released"]
+            while second[0].until("progress")["released"] < at_end + 50:
+                pass
+            assert alive(pid)
+            second[0].process.send_signal(signal.SIGTERM)
+            assert second[0].end() == 4
+            assert second[1].end() == 0
+    assert read(first[1].log)[1]["sequence"].max() < 40  # 20, and the warm-up
+    assert read(second[1].log)[0].meta["counters"]["refused_calls"] == 0
+    assert eventually(lambda: not alive(pid))
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
+def test_replies_that_never_come_are_lost_and_nothing_else(tmp_path: Path, how: signal.Signals) -> None:
+    with client_and_server(tmp_path, ICEORYX | ENDLESS | {"period_ns": 50 * MS}) as (client, server):
+        client.until("progress")
+        client.until("progress")
+        send_when_idle(server.process.pid, how)
+        while client.until("progress")["lost"] == 0:
+            pass
+        client.process.send_signal(signal.SIGTERM)
+        assert client.end() == 4
+        killed(server)
+    found = counts(read(client.log)[1])
+    assert found["lost"] > 0
+    assert found["released"] == found["served"] + found["lost"] + found["skipped"] + found["in_flight"]
+
+
+def test_a_server_that_is_not_there_is_told_with_what_was_looked_for(tmp_path: Path) -> None:
+    session = f"test-{uuid.uuid4()}"
+    config = ICEORYX | {"measurement": "roundtrip", "role": "client", "loss_timeout_ns": LONG}
+    error = refusal(tmp_path, config | {"connect_timeout_ns": 300 * MS, "session": session})
+    assert (error["field"], error["value"]) == ("server", session)
+    for part in ("within 300 ms", f"instance {session}", "no subscriber of ping"):
+        assert part in error["message"], error
+
+
+def test_the_audit_lists_what_proc_does(tmp_path: Path) -> None:
+    with probe(tmp_path, CYCLE | {"samples": 1_000_000}) as one:
+        ready = one.until("ready")
+        seen = threads_in_proc(ready["pid"])
+        assert {t["tid"]: t["name"] for t in ready["threads"]} == {tid: t[0] for tid, t in seen.items()}
+        one.process.send_signal(signal.SIGTERM)
+        assert one.end() == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"options": {"receive": "listener"}}, "option receive"),
+        ({"options": {"receive": "waitset"}, "drive": "poll"}, "drive"),
+        ({"history_depth": 257}, "history_depth"),
+        ({"session": "s" * 101}, "session"),
+        ({"options": {"transport": "udp"}}, "option transport"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(tmp_path: Path, change: Config, field: str) -> None:
+    error = refusal(tmp_path, CYCLE | change)
+    assert error["field"] == field
+    assert error["message"]
+    assert error["remedy"]
