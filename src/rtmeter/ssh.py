@@ -7,6 +7,7 @@ import re
 import shlex
 import socket
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import IO
 
@@ -33,6 +34,13 @@ _REMEDIES = (
     ("connection refused", "start sshd there, or give its port: ssh://user@host:port"),
     ("timed out", "check the network and the address"),
     ("no route to host", "check the network and the address"),
+)
+
+_REMEDIES_THERE = (
+    ("no space left", "free space in its /tmp, or set TMPDIR there"),
+    ("read-only file system", "set TMPDIR there to a folder that can be written"),
+    ("shared libraries", "install there what the probe needs of its middleware"),
+    ("not found", "install it there"),
 )
 
 
@@ -82,9 +90,8 @@ class Ssh:
         """The error that ssh, or what it ran, ended with."""
         lines = [line.strip() for line in said.splitlines() if line.strip()] or [f"exit code {code}"]
         if code != _CUT_OFF:
-            return self.error(f"says: {lines[-1]}", "see to it there")
-        remedy = next((remedy for sign, remedy in _REMEDIES if sign in said.lower()), "see what ssh says")
-        return self.error(f"cannot be reached: {lines[-1]}", remedy)
+            return self.error(f"says: {lines[-1]}", _remedy(_REMEDIES_THERE, said, "see to it there"))
+        return self.error(f"cannot be reached: {lines[-1]}", _remedy(_REMEDIES, said, "see what ssh says"))
 
     def error(self, message: str, remedy: str) -> RtmeterError:
         """An error that names the machine."""
@@ -98,6 +105,10 @@ class Ssh:
             return str(socket.getaddrinfo(names[0], None, type=socket.SOCK_DGRAM)[0][4][0])
         except (OSError, IndexError):
             raise self.error("has no address", "give its IP address") from None
+
+
+def _remedy(remedies: Sequence[tuple[str, str]], said: str, otherwise: str) -> str:
+    return next((remedy for sign, remedy in remedies if sign in said.lower()), otherwise)
 
 
 def _program() -> list[str]:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from rtmeter.addresses import meeting, own_address
 from rtmeter.conditions import NOT_JOINED, Launchers
 from rtmeter.errors import RtmeterError
 from rtmeter.model import LOCAL, Cell, Doubt, Outcome
@@ -76,6 +77,8 @@ class _Run:
         self.failure: RtmeterError | None = None
         self._launchers = launchers
         self._cell, self._folder, self._stop, self._on_progress = cell, folder, stop, on_progress
+        host = cell.hosts.get("component", LOCAL)
+        self._component = None if host == LOCAL else Ssh(host, "hosts.component")
         self._client: ProbeProcess | None = None
         self._server: ProbeProcess | None = None
         self._server_wanted = True
@@ -90,7 +93,8 @@ class _Run:
         config = _client_config(self._cell, self._folder)
         if server is not None:
             server_config = _server_config(self._cell, config, self._folder)
-            place = self._server_place(server, server_config)
+            place = self._server_place()
+            self._introduce(probe, config, server, server_config)
             self._server = ProbeProcess(server, server_config, self._folder, place)
             self._until_ready(self._server)
             endpoint = (self._server.event("ready") or {}).get("endpoint")
@@ -107,16 +111,22 @@ class _Run:
                 self._ask_to_end(self._server, _GRACE_S)
                 self._until_ended(self._server)
 
-    def _server_place(self, server: Probe, config: dict[str, Any]) -> Place:
-        """Where the server runs; on another host it listens where that is reached, unless it is told."""
-        host = self._cell.hosts.get("component", LOCAL)
+    def _server_place(self) -> Place:
         through = self._launchers.server(self._cell.server_affinity)
-        if host == LOCAL:
-            return Here(through)
-        ssh = Ssh(host, "hosts.component")
-        if "address" in server.facts.get("option", {}):
-            config["options"] = {"address": ssh.address()} | config["options"]
-        return There(ssh, through)
+        return Here(through) if self._component is None else There(self._component, through)
+
+    def _introduce(
+        self, probe: Probe, config: dict[str, Any], server: Probe, server_config: dict[str, Any]
+    ) -> None:
+        """Tells the ends on two hosts where they are, unless the cell does."""
+        if self._component is None:
+            return
+        theirs = self._component.address()
+        ours = own_address(theirs)
+        told = meeting(_options_of(probe), ours, theirs, listens=False)
+        config["options"] = told | config["options"]
+        told = meeting(_options_of(server), theirs, ours, listens=True)
+        server_config["options"] = told | server_config["options"]
 
     def outcome(self) -> Outcome:
         """How it ended; only once it is closed."""
@@ -215,6 +225,10 @@ def _server_config(cell: Cell, client: dict[str, Any], folder: Path) -> dict[str
     elif cell.server_adapter not in (None, cell.adapter):
         config["options"] = {}
     return config
+
+
+def _options_of(probe: Probe) -> dict[str, str]:
+    return dict(probe.facts.get("option", {}))
 
 
 def _how(process: ProbeProcess) -> str:

@@ -11,9 +11,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from runs import MEASURE, measured, rtmeter, running, wait_for_samples
-from two_hosts import ADDRESS, PLANTED_NS, Hosts
+from two_hosts import ADDRESS, NEAR_ADDRESS, PLANTED_NS, Hosts
 
 from rtmeter import store
+from rtmeter.probes import find_probes
 
 
 def left_behind(before: set[Path]) -> set[Path]:
@@ -58,6 +59,24 @@ def test_hosts_that_read_one_clock(one_machine: Hosts, tmp_path: Path) -> None:
     cell = measured(one_machine, tmp_path / "cell", "--samples", "50")
     assert cell["clock_offset"] == {"same_clock": True}
     assert "clock_offset" not in [doubt["type"] for doubt in cell["warnings"]]
+
+
+@pytest.mark.parametrize(
+    ("adapter", "server_adapter"), [("cyclonedds", "cyclonedds"), ("cyclonedds", "fastdds")]
+)
+def test_ends_that_find_each_other_by_discovery(
+    hosts: Hosts, tmp_path: Path, adapter: str, server_adapter: str
+) -> None:
+    if not {adapter, server_adapter} <= find_probes().keys():
+        pytest.skip("the adapters are not built here")
+    given = ["--adapter", adapter, "--server-adapter", server_adapter, "--connect-timeout", "30s"]
+    cell = measured(hosts, tmp_path / "cell", *given, "--samples", "100", "--reliability", "reliable")
+    counts = cell["summary"]["counts"]
+    assert counts["released"] == 100
+    assert counts["replied_in_time"] + counts["missed"] > 0
+    assert cell["server_config"]["options"] == {"interface": ADDRESS, "peers": NEAR_ADDRESS}
+    assert cell["server_adapter"] == server_adapter
+    assert cell["clock_offset"]["exchanges"] > 0
 
 
 def test_a_campaign_names_its_hosts(hosts: Hosts, tmp_path: Path) -> None:

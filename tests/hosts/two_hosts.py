@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-ADDRESS, PORT, DEVICE = "10.83.0.2", 2222, "wire"
+NEAR_ADDRESS, ADDRESS, PORT, DEVICE = "10.83.0.1", "10.83.0.2", 2222, "wire"
 PLANTED_NS = 100_000 * 10**9
 """By how much the monotonic clock of the second host is ahead."""
 
@@ -88,7 +88,7 @@ class Hosts:
             _run("ip", "netns", "add", name)
         peer = ("type", "veth", "peer", DEVICE, "netns", self.far)
         _run("ip", "-n", self.near, "link", "add", DEVICE, *peer)
-        for name, address in ((self.near, "10.83.0.1"), (self.far, ADDRESS)):
+        for name, address in ((self.near, NEAR_ADDRESS), (self.far, ADDRESS)):
             _run("ip", "-n", name, "addr", "add", f"{address}/24", "dev", DEVICE)
             for up in (DEVICE, "lo"):
                 _run("ip", "-n", name, "link", "set", up, "up")
