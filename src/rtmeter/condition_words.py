@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from rtmeter.values import format_duration
+
 _MBIT = 1e6
+_ONE_WAY = ("ping", "pong")
 
 
 EMULATED = "qemu-tcg"
@@ -29,7 +32,22 @@ def in_words(conditions: object) -> list[str]:
     settings = (f"{name} {_value(value)}" for name, value in _mapping(asked.get("settings")).items())
     load = _load(_mapping(asked.get("load")), _number(_mapping(achieved.get("machine")).get("busy")))
     traffic = _traffic(_mapping(asked.get("traffic")), _mapping(achieved.get("traffic")))
-    return [*settings, *load, *traffic]
+    return [*settings, *load, *traffic, *_server(_mapping(found.get("server")))]
+
+
+def uncertainty(quantity: str, clock_offset: object) -> str:
+    """What is to stand behind the name of a one-way leg between two clocks (``clock_offset`` of a
+    cell.json): how well it is known; nothing behind others."""
+    error_ns = _number(_mapping(clock_offset).get("error_ns"))
+    return f" ±{format_duration(round(error_ns))}" if quantity in _ONE_WAY and error_ns is not None else ""
+
+
+def _server(found: Mapping[str, Any]) -> Iterator[str]:
+    """The host of the server, if that is another one than the client's."""
+    if found:
+        words = ["another part of this machine"] if found.get("same_machine") else []
+        words += in_words(found)
+        yield f"server on {found.get('host')}" + (f" ({'; '.join(words)})" if words else "")
 
 
 def _load(asked: Mapping[str, Any], busy: float | None) -> Iterator[str]:

@@ -3,6 +3,7 @@ goes wrong between the machines is said."""
 
 from __future__ import annotations
 
+import html
 import json
 import signal
 import time
@@ -15,6 +16,7 @@ from two_hosts import ADDRESS, NEAR_ADDRESS, PLANTED_NS, Hosts
 
 from rtmeter import store
 from rtmeter.probes import find_probes
+from rtmeter.values import format_duration
 
 
 def left_behind(before: set[Path]) -> set[Path]:
@@ -53,6 +55,13 @@ def test_the_planted_offset_of_the_clocks_is_found_within_its_error(hosts: Hosts
         assert rows["server_received_ns"][i] >= rows["sent_ns"][i] - 2 * offset["error_ns"]
         assert rows["server_sent_ns"][i] <= rows["received_ns"][i] + 2 * offset["error_ns"]
     assert cell["summary"]["quantities"]["ping"]["as_served"]["n"] == len(served)
+    error = format_duration(round(offset["error_ns"]))
+    code, _ = rtmeter(hosts, "report", tmp_path / "cell", "--out", tmp_path / "report.html")
+    page = html.unescape((tmp_path / "report.html").read_text())
+    assert code == 0
+    assert page.count(f"±{error}") >= 2
+    assert f"server on {hosts.url} (" in page
+    assert "What the server's machine had wrong" in page
 
 
 def test_hosts_that_read_one_clock(one_machine: Hosts, tmp_path: Path) -> None:

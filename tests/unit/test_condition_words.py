@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rtmeter.condition_words import in_words
+from rtmeter.condition_words import in_words, uncertainty
 
 CONDITIONS = {
     "asked": {
@@ -57,3 +57,18 @@ def test_an_idle_machine_says_how_busy_it_was() -> None:
 )
 def test_what_is_not_known_is_not_said(damaged: object) -> None:
     assert in_words(damaged) == []
+
+
+def test_the_servers_host_stands_beside_its_own_conditions() -> None:
+    server = {"host": "ssh://root@there", "same_machine": False, "asked": {"load": {"preset": "idle"}}}
+    server |= {"achieved": {"machine": {"busy": 0.25}}}
+    assert in_words({"server": server}) == ["server on ssh://root@there (load idle (CPUs 25% busy))"]
+    assert in_words({"server": {"host": "ssh://there", "same_machine": True}}) == [
+        "server on ssh://there (another part of this machine)"
+    ]
+
+
+def test_one_way_legs_between_two_clocks_have_their_error() -> None:
+    assert uncertainty("ping", {"same_clock": False, "error_ns": 6935.2}) == " ±6.935us"
+    assert uncertainty("round_trip", {"same_clock": False, "error_ns": 6935.2}) == ""
+    assert uncertainty("pong", {"same_clock": True}) == uncertainty("pong", None) == ""

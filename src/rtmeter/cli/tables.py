@@ -41,7 +41,8 @@ def show_cell(record: Mapping[str, Any], path: Path) -> None:
         counts = ", ".join(f"{name} {count:,}" for name, count in summary["counts"].items())
         out.print(f"counts: {counts}\n{summary['identity']}", markup=False)
         table = _table("quantity", "view", "n", *(f"{name}\nus" for name in _STATISTICS), "at k")
-        for quantity, views in summary["quantities"].items():
+        for name, views in summary["quantities"].items():
+            quantity = name + condition_words.uncertainty(name, record.get("clock_offset"))
             for view, title in _VIEWS.items():
                 if values := views.get(view):
                     table.add_row(

@@ -73,8 +73,8 @@ class Component:
                 part.check()
 
     def facts(self) -> dict[str, Any]:
-        """``server``: as of this machine, and whether it is the same one."""
-        found: dict[str, Any] = {"same_machine": self._same_machine, "asked": self._asked}
+        """``server``: which host, whether it is a part of this machine, and what is said of this one."""
+        found: dict[str, Any] = {"host": self._host, "same_machine": self._same_machine, "asked": self._asked}
         found |= {"effective": {}, "achieved": {}}
         for part in self._parts:
             for word, said in part.facts().items():

@@ -166,9 +166,12 @@ class CellFile(_Part):
     conditions: Facts
     imported: Facts
     machine: Facts
+    server_machine: Facts
     clock: Facts
+    clock_offset: Facts
     warnings: list[Doubt] = Field(default_factory=list)
     findings: Annotated[list[Found], BeforeValidator(_nothing_if_null)] = Field(default_factory=list)
+    server_findings: Annotated[list[Found], BeforeValidator(_nothing_if_null)] = Field(default_factory=list)
     missing: list[tuple[int, int | None]] = Field(default_factory=list)
     summary: Summary | None = None
     verdict: Judged | None = None

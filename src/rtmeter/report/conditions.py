@@ -84,7 +84,17 @@ def suspected(file: CellFile) -> list[Suspicion]:
 
 def meanwhile(file: CellFile) -> dict[str, Any]:
     """What the machine did, and load and traffic came to, while the cell was measured."""
-    achieved = file.conditions.get("achieved")
+    return _meanwhile(file.conditions)
+
+
+def meanwhile_there(file: CellFile) -> dict[str, Any]:
+    """The same of the server's machine, where that is another one."""
+    found = file.conditions.get("server")
+    return _meanwhile(found) if isinstance(found, dict) else {}
+
+
+def _meanwhile(found: Mapping[str, Any]) -> dict[str, Any]:
+    achieved = found.get("achieved")
     parts = {k: v for k, v in achieved.items() if isinstance(v, dict)} if isinstance(achieved, dict) else {}
     return parts.pop("machine", {}) | parts
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rtmeter import store
+from rtmeter.condition_words import uncertainty
 from rtmeter.model import ABSENT
 from rtmeter.report import charts, words
 from rtmeter.report.cellfile import CellFile
@@ -119,7 +120,7 @@ def _panel(file: CellFile, series: Series, time: charts.Time | None, detail: Det
     height = _TALL if judged else _LOW
     name, view = next(iter(subject.views.items()))
     return Panel(
-        quantity=words.quantity(file.meta, quantity.name),
+        quantity=words.quantity(file.meta, quantity.name) + uncertainty(quantity.name, file.clock_offset),
         judged=judged,
         view=words.VIEWS[name],
         n=view.n,

@@ -17,6 +17,7 @@ import vl_convert
 from markupsafe import Markup
 
 from rtmeter import version
+from rtmeter.condition_words import uncertainty
 from rtmeter.errors import RtmeterError
 from rtmeter.report import answer, conditions, words
 from rtmeter.report.cellfile import Statistics
@@ -54,7 +55,8 @@ class Section:
             for view, statistics in views.items():
                 if statistics is not None and statistics.n:
                     distinct.setdefault(statistics, []).append(words.VIEWS.get(view, view))
-            rows += [(words.quantity(file.meta, name), ", ".join(v), s) for s, v in distinct.items()]
+            title = words.quantity(file.meta, name) + uncertainty(name, file.clock_offset)
+            rows += [(title, ", ".join(v), s) for s, v in distinct.items()]
         return rows
 
 
@@ -132,6 +134,7 @@ def _environment() -> jinja2.Environment:
     environment.globals |= {"in_one_line": conditions.in_one_line, "settings": conditions.settings}
     environment.globals |= {"facts_of": conditions.facts, "judged_of": words.judged}
     environment.globals |= {"suspected": conditions.suspected, "meanwhile": conditions.meanwhile}
+    environment.globals |= {"meanwhile_there": conditions.meanwhile_there}
     environment.filters |= {
         "us": words.us,
         "round_us": words.round_us,
