@@ -10,7 +10,7 @@ from typing import Any
 
 from rtmeter import conditions, machine, probes, store
 from rtmeter.errors import RtmeterError
-from rtmeter.model import Cell, Outcome
+from rtmeter.model import LOCAL, Cell, Outcome
 from rtmeter.record import Logs, record_cell, tidy
 from rtmeter.root import Root
 from rtmeter.supervise import OnProgress, Stop, run_probes
@@ -34,6 +34,9 @@ def probes_for(cell: Cell) -> tuple[probes.Probe, probes.Probe | None]:
         if getattr(cell, field) is not None:
             message = f"means nothing for the adapter {cell.adapter}: it has no server process"
             raise RtmeterError(message, field=field, value=getattr(cell, field), remedy="leave it out")
+    if (host := cell.hosts.get("component", LOCAL)) != LOCAL:
+        message = f"means nothing for the adapter {cell.adapter}: its server is a part of the client"
+        raise RtmeterError(message, field="hosts.component", value=host, remedy="leave it out")
     return probe, None
 
 

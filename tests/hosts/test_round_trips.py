@@ -129,6 +129,14 @@ def test_a_host_that_cannot_be_had(
     assert not (tmp_path / "cell").exists()
 
 
+def test_a_server_that_is_a_part_of_the_client_has_no_other_host(hosts: Hosts, tmp_path: Path) -> None:
+    given = ["--adapter", "null", "--samples", "9", "--host", f"component={hosts.url}"]
+    code, said = rtmeter(hosts, *MEASURE, *given, "--out", tmp_path / "cell")
+    assert code == 1
+    assert "--host component" in said
+    assert "its server is a part of the client; leave it out" in said
+
+
 def test_a_connection_that_is_cut_in_mid_run(hosts: Hosts, tmp_path: Path) -> None:
     arguments = [*MEASURE, "--samples", "100000", "--loss-timeout", "50ms", "--out", tmp_path / "cell"]
     with running(hosts, *arguments, "--host", f"component={hosts.url}") as process:

@@ -160,10 +160,11 @@ def provenance(record: Mapping[str, Any]) -> Iterator[str]:
 
 def _show_findings(record: Mapping[str, Any], out: Console) -> None:
     """The names of those that matter most; `rtmeter check` and the report tell them in full."""
-    for grade in ("fatal", "high"):
-        names = [finding["id"] for finding in record.get("findings") or () if finding["grade"] == grade]
-        if names:
-            out.print(f"[{_STYLES['fail']}]{grade}[/] for punctuality: {', '.join(names)}")
+    for key, where in (("findings", ""), ("server_findings", " on the server's host")):
+        for grade in ("fatal", "high"):
+            names = [finding["id"] for finding in record.get(key) or () if finding["grade"] == grade]
+            if names:
+                out.print(f"[{_STYLES['fail']}]{grade}[/] for punctuality{where}: {', '.join(names)}")
 
 
 def _show_doubts(record: Mapping[str, Any], out: Console) -> None:
