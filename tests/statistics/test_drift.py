@@ -152,6 +152,13 @@ def test_skips_counted_as_executed_cycles_are_skips(jumps: int, generator: np.ra
     assert found.periods_jumped == pytest.approx(jumps, rel=0.05)
 
 
+def test_a_stall_that_was_caught_up_is_no_skip(generator: np.random.Generator) -> None:
+    values = whole(50_000 + generator.exponential(20_000, 1500))
+    values[700:740] += np.arange(40, 0, -1) * MS
+    found = drift(values, MS)
+    assert (found.growth, found.periods_jumped, found.causes) == ("bounded", 0, ())
+
+
 def test_a_drift_stays_one_when_some_releases_were_skipped(generator: np.random.Generator) -> None:
     delay, skipped = stalls(generator, np.full(MINUTE, 0.001))
     found = drift(delay + 5 * np.arange(MINUTE), MS, skipped)

@@ -25,6 +25,9 @@ Cause = Literal["clock_rate", "relative_rearming", "executed_cycles", "work_long
 BLOCKS = 100
 FEWEST_BLOCKS = 10
 
+AT_ENDS = 5
+"""Blocks whose median is the level at either end of the run."""
+
 SURE = 1 - 1e-9
 """Confidence of the slope's interval that calls a run with skips drifting: skips are never to be."""
 
@@ -117,17 +120,19 @@ def _settled(delay: Ints, skipped: Bools | None, start: int, end: int) -> Ints:
 
 
 def _whole_periods(medians: Floats, delay: Ints, period_ns: int) -> int:
-    """By how many whole periods the delay's level jumped; 0 if it changed otherwise too.
+    """By how many whole periods the delay's level jumped for good; 0 if it changed otherwise too.
 
     Nineteen in twenty block medians, and nine in ten of the single delays at the end, lie a whole number
-    of periods after the first block's, give or take a twentieth or a tenth of a period.
+    of periods after the first block's, give or take a twentieth or a tenth of a period. A stall that was
+    caught up, which lifts single blocks, is none.
     """
     since = (medians - medians[0]) / period_ns
     single = (delay - medians[0]) / period_ns
     whole = np.rint(since)
     near = np.count_nonzero(np.abs(since - whole) < 0.05) >= 0.95 * len(since)
     locked = np.count_nonzero(np.abs(single - np.rint(single)) < 0.1) >= 0.9 * len(single)
-    return int(np.ptp(whole)) if near and locked else 0
+    jumped = float(np.median(whole[-AT_ENDS:]) - np.median(whole[:AT_ENDS]))
+    return abs(round(jumped)) if near and locked else 0
 
 
 def _overloaded(delay: Ints, period_ns: int, skipped: Bools | None, completion: Ints | None) -> bool:
