@@ -169,13 +169,13 @@ def _hard(found: Misses, requirement: Requirement, support: Support | None) -> t
         )
     if level.upper_ns is None:
         return "inconclusive", f"nothing is extrapolated: {_refusals(level.findings)}; {no_proof}"
-    latest = (
-        f"with {_percent(requirement)} confidence the latest release in {about(level.hours * NS_PER_HOUR)} "
-        f"comes within {about(level.upper_ns)}"
+    extrapolated = (
+        f"with {_percent(requirement)} confidence what is passed once in {about(level.hours * NS_PER_HOUR)} "
+        f"is at most {about(level.upper_ns)}"
     )
     if level.upper_ns <= requirement.deadline_ns:
-        return "pass", f"{latest}; {no_proof}"
-    return "inconclusive", f"{latest}, no sooner; {no_proof}"
+        return "pass", f"{extrapolated}; {no_proof}"
+    return "inconclusive", f"{extrapolated}, beyond the deadline; {no_proof}"
 
 
 def _notes(found: Misses, requirement: Requirement, support: Support | None) -> Iterator[str]:

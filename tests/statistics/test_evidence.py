@@ -88,6 +88,20 @@ def test_a_late_start_asks_for_a_longer_warm_up(generator: np.random.Generator) 
     assert "longer warm-up" in finding.message
 
 
+def test_a_very_late_start_is_not_told_longer_than_it_was(generator: np.random.Generator) -> None:
+    values = whole(generator.exponential(20_000, 200_000))
+    values[:3000] += 100_000
+    (finding,) = (f for f in examine(values, MS, FAR).findings if f.type == "warm_up")
+    assert finding.value == 3125  # the window nearest to it
+
+
+def test_jumps_without_skips_are_not_called_skipped_releases(generator: np.random.Generator) -> None:
+    values = whole(generator.exponential(20_000, 20_000)) + np.arange(20_000) // 5000 * MS
+    (finding,) = (f for f in examine(values, MS, FAR).findings if f.type == "skipping")
+    assert finding.value == 3
+    assert "jumped by 3 whole periods" in finding.message
+
+
 def test_the_moment_of_a_change_is_told(generator: np.random.Generator) -> None:
     values = EXPONENTIAL.draw(generator, MINUTE)
     values[45_000:] *= 2

@@ -145,8 +145,8 @@ def _clustered(found: Dependence) -> list[Finding]:
 
 def lost_finding(lost: int, n: int) -> Finding:
     """That releases were lost."""
-    share = "every release" if lost == n else f"{lost:,} of {n:,} releases"
-    message = f"{share} was lost: how late they would have been is not known"
+    share = "all" if lost == n else f"{lost:,} of {n:,}"
+    message = f"{share} releases were lost: how late they would have been is not known"
     return Finding("lost", "releases lost", float(lost), "info", message)
 
 

@@ -116,8 +116,7 @@ def growth(found: Drift, values: Ints, blocks: Blocks | None) -> list[Finding]:
     if found.growth == "bounded" or (trend := found.trend) is None:
         return []
     if found.growth == "skipping":
-        message = f"{found.skipped:,} releases were skipped; the delay of the others does not grow"
-        return [Finding("skipping", "releases skipped", float(found.skipped), "info", message)]
+        return [_skipping(found)]
     came_to = abs(trend.accumulated_ns)
     if blocks:
         material = blocks.raised(values, came_to) >= MATERIAL
@@ -134,6 +133,17 @@ def growth(found: Drift, values: Ints, blocks: Blocks | None) -> list[Finding]:
     return [Finding(kind, "slope in ns/s", trend.slope_ns_per_s, "refuse" if refused else "info", message)]
 
 
+def _skipping(found: Drift) -> Finding:
+    if not found.skipped:
+        message = (
+            f"no release was skipped, and the delay jumped by {found.periods_jumped:,} whole periods: "
+            "releases are counted by executed cycles"
+        )
+        return Finding("skipping", "periods jumped", float(found.periods_jumped), "info", message)
+    message = f"{found.skipped:,} releases were skipped; the delay of the others does not grow"
+    return Finding("skipping", "releases skipped", float(found.skipped), "info", message)
+
+
 def warm_up(values: Ints, blocks: Blocks, period_ns: int) -> list[Finding]:
     """Whether the start of the run is later than the rest: more exceedances, or a higher median.
 
@@ -144,7 +154,7 @@ def warm_up(values: Ints, blocks: Blocks, period_ns: int) -> list[Finding]:
     middle = int(np.median(values[:: n // 100_000 + 1]))
     settled = blocks.at[np.searchsorted(blocks.at, n // 4) :]
     design_effect = decluster(settled, run_length_of(settled, extremal_index(settled) or 1.0)).design_effect
-    worst, length = START_PROBABILITY, 0
+    least, length = math.log(START_PROBABILITY), 0
     window = n // 8
     while window >= SMALLEST_WINDOW:
         tail = int(np.searchsorted(blocks.at, window))
@@ -153,9 +163,9 @@ def warm_up(values: Ints, blocks: Blocks, period_ns: int) -> list[Finding]:
             (tail, window * len(blocks.at) / n, TAIL_RATIO),
             (body, window * 0.5, BODY_RATIO),
         ):
-            chance = _upper_tail(seen / design_effect, expected / design_effect)
-            if seen >= ratio * expected and chance < worst:
-                worst, length = chance, window
+            chance = _log_upper_tail(seen / design_effect, expected / design_effect)
+            if seen >= ratio * expected and chance < least:
+                least, length = chance, window
         window //= 2
     if not length:
         return []
@@ -215,8 +225,8 @@ def quantisation(quantum_ns: int, scale_ns: float) -> list[Finding]:
     ]
 
 
-def _upper_tail(seen: float, expected: float) -> float:
-    """Chernoff's bound of a Poisson count of at least ``seen``."""
+def _log_upper_tail(seen: float, expected: float) -> float:
+    """Logarithm of Chernoff's bound of a Poisson count of at least ``seen``."""
     if seen <= expected or expected <= 0:
-        return 1.0
-    return math.exp(seen - expected - seen * math.log(seen / expected))
+        return 0.0
+    return seen - expected - seen * math.log(seen / expected)
