@@ -26,7 +26,14 @@ def all_ended(hosts: Hosts) -> bool:
 
 def test_conditions_are_made_and_undone_on_both_hosts(hosts: Hosts, tmp_path: Path) -> None:
     before = hosts.qdiscs()
-    load = ["--load", "cpu=1", "--traffic", "rate=2Mbit/s,reverse_rate=1Mbit/s", "--watch", "200ms"]
+    load = [
+        "--load",
+        "cpu=1,cpu_percent=20",
+        "--traffic",
+        "rate=2Mbit/s,reverse_rate=1Mbit/s",
+        "--watch",
+        "200ms",
+    ]
     arguments = [*LONG, "--host", f"component={hosts.url}", *QDISC, *load]
     with running(hosts, *arguments, "--out", tmp_path / "cell") as process:
         wait_for_samples(tmp_path / "cell", process)
@@ -37,6 +44,7 @@ def test_conditions_are_made_and_undone_on_both_hosts(hosts: Hosts, tmp_path: Pa
     assert {"stress-ng", "stress-ng-cpu", "iperf3", "rtmeter-probe-p"} <= set(programs)
     assert hosts.qdiscs() == before
     assert all_ended(hosts)
+    assert list(hosts.temporary.iterdir()) == []
     cell = store.load_cell(tmp_path / "cell")
     assert (cell["status"], cell["valid"]) == ("interrupted", True)
     here, there = cell["conditions"], cell["conditions"]["server"]
@@ -74,17 +82,18 @@ def test_the_servers_host_may_be_asked_for_something_else(hosts: Hosts, tmp_path
 
 
 def test_a_namespace_of_this_machine_has_its_conditions_already(one_machine: Hosts, tmp_path: Path) -> None:
-    load = ["--condition", f"qdisc.{DEVICE}=pfifo limit 77", "--load", "cpu=1"]
-    cell = measured(one_machine, tmp_path / "cell", "--samples", "50", *load)
+    asked = [*QDISC, "--load", "cpu=1", "--server-load", "cpu=2,cpu_percent=5"]
+    cell = measured(one_machine, tmp_path / "cell", "--samples", "50", *asked)
     there = cell["conditions"]["server"]
-    assert (there["same_machine"], there["asked"]) == (True, {})
-    cell = measured(one_machine, tmp_path / "other", "--samples", "50", "--server-load", "cpu=1")
-    assert cell["conditions"]["server"]["effective"]["load"]["workers"] == {"cpu": 1}
+    assert there["same_machine"] is True
+    assert there["asked"] == {"load": {"cpu": 2, "cpu_percent": 5}}  # what it is asked for itself
+    assert "settings" not in there["effective"]
+    assert there["effective"]["load"]["workers"] == {"cpu": 2}
 
 
 def test_what_a_killed_rtmeter_had_made_there(hosts: Hosts, tmp_path: Path) -> None:
     before = hosts.qdiscs()
-    load = ["--load", "cpu=2", "--traffic", "1Mbit/s"]
+    load = ["--load", "cpu=2,cpu_percent=10", "--traffic", "1Mbit/s"]
     with running(
         hosts, *LONG, "--host", f"component={hosts.url}", *QDISC, *load, "--out", tmp_path / "cell"
     ) as process:
@@ -117,7 +126,7 @@ def restore(hosts: Hosts, **ssh: str) -> tuple[int, str]:
 
 def test_what_a_cut_connection_leaves_is_undone_by_the_next_run(hosts: Hosts, tmp_path: Path) -> None:
     before = hosts.qdiscs()
-    asked = ["--host", f"component={hosts.url}", *QDISC, "--load", "cpu=1"]
+    asked = ["--host", f"component={hosts.url}", *QDISC, "--load", "cpu=1,cpu_percent=10"]
     with running(hosts, *LONG, *asked, "--out", tmp_path / "cell") as process:
         wait_for_samples(tmp_path / "cell", process)
         hosts.kill("sshd")
@@ -147,11 +156,10 @@ def test_one_rtmeter_measures_a_component(hosts: Hosts, tmp_path: Path) -> None:
         assert f"process {process.pid}" in said
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=60)
-    measured(hosts, tmp_path / "three", "--samples", "20")
 
 
 def test_a_load_that_dies_there_fails_a_strict_cell(hosts: Hosts, tmp_path: Path) -> None:
-    asked = ["--host", f"component={hosts.url}", "--server-load", "cpu=1", "--strict"]
+    asked = ["--host", f"component={hosts.url}", "--server-load", "cpu=1,cpu_percent=10", "--strict"]
     with running(hosts, *LONG, *asked, "--out", tmp_path / "cell") as process:
         wait_for_samples(tmp_path / "cell", process)
         hosts.kill("stress-ng")

@@ -49,6 +49,11 @@ class Hosts:
         """The second host as a campaign names it."""
         return f"ssh://root@{ADDRESS}:{PORT}"
 
+    @property
+    def temporary(self) -> Path:
+        """Where carried probes lie on the second host."""
+        return self.folder / "temporary"
+
     def ssh(self, *, key: str = "key", known: str = "known") -> str:
         """What RTMETER_SSH is set to."""
         files = f"-i {self.folder / key} -oUserKnownHostsFile={self.folder / known}"
@@ -100,6 +105,8 @@ class Hosts:
         Path("/run/sshd").mkdir(exist_ok=True)
         settings = ["StrictModes=no", "PermitRootLogin=yes", "UsePAM=no", f"Port={PORT}", "LogLevel=DEBUG1"]
         settings += [f"AuthorizedKeysFile={self.folder / 'key.pub'}", "PasswordAuthentication=no"]
+        self.temporary.mkdir()
+        settings += [f"SetEnv=TMPDIR={self.temporary}"]
         settings += [f"ListenAddress={ADDRESS}", "KbdInteractiveAuthentication=no", "PidFile=none"]
         command = ["ip", "netns", "exec", self.far]
         if another_machine:

@@ -156,3 +156,54 @@ def test_the_command_line_writes_a_key_and_a_device_with_a_dot() -> None:
 def test_the_schema_knows_them(conditions: Any, valid: bool) -> None:
     campaign = {"cells": [WAKEUP | {"conditions": conditions}]}
     assert jsonschema.Draft202012Validator(campaign_schema()).is_valid(campaign) == valid
+
+
+ROUNDTRIP = {"measurement": "roundtrip", "adapter": "posix", "hosts": {"component": "ssh://robot"}}
+
+
+def test_the_servers_host_may_have_conditions_of_its_own() -> None:
+    both = ROUNDTRIP | {"load": "cpu80", "conditions": {"governor": "performance"}}
+    assert "server" not in CellOptions.from_given(both).conditions_asked
+    own = both | {"server_load": "idle", "server_conditions": {"isolate": "1"}}
+    asked = CellOptions.from_given(own).conditions_asked
+    assert asked["server"] == {"settings": {"isolate": "1"}, "load": {"preset": "idle"}}
+    assert asked["load"]["preset"] == "cpu80"
+    none = CellOptions.from_given(both | {"server_conditions": {}}).conditions_asked
+    assert none["server"] == {"settings": {}}
+
+
+@pytest.mark.parametrize("given", [{"server_load": "cpu80"}, {"server_conditions": {"isolate": "1"}}])
+@pytest.mark.parametrize("hosts", [None, {"component": "local"}])
+def test_a_server_that_shares_the_host_has_none(given: dict[str, Any], hosts: dict[str, str] | None) -> None:
+    with pytest.raises(RtmeterError, match="means nothing where client and server share a host") as caught:
+        CellOptions.from_given(ROUNDTRIP | {"hosts": hosts} | given)
+    assert caught.value.field == next(iter(given))
+
+
+def test_hosts_and_their_conditions_make_a_matrix(tmp_path: Path) -> None:
+    text = """
+defaults: {hosts: {component: ["ssh://one", "ssh://two:2222"]}}
+cells:
+  - measurement: roundtrip
+    adapter: posix
+    server_load: [idle, cpu80, {cpu: 2}]
+    server_conditions: {rt_throttling: [off, 950ms]}
+"""
+    found = cells(tmp_path, text)
+    assert len(found) == 12
+    assert {cell.hosts["component"] for cell in found} == {"ssh://one", "ssh://two:2222"}
+    assert {cell.conditions["server"]["settings"]["rt_throttling"] for cell in found} == {"off", "950ms"}
+    chosen = cells(
+        tmp_path, text, only="server_conditions.rt_throttling == off and hosts.component == ssh://one"
+    )
+    assert len(chosen) == 3
+
+
+def test_the_servers_conditions_on_the_command_line() -> None:
+    given = collect({"server_conditions": ["irq_affinity.eth0=1", "isolate=1"], "server_load": "cpu=2"})
+    assert given == {
+        "server_conditions": {"irq_affinity": {"eth0": "1"}, "isolate": "1"},
+        "server_load": "cpu=2",
+    }
+    error = RtmeterError("no", field="server_conditions.isolate")
+    assert as_flag(error).field == "--server-condition isolate"
