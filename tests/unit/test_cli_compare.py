@@ -259,6 +259,14 @@ def test_interrupted_and_refused_data_are_doubted(capsys: Captured) -> None:
     assert "change_point: cell in b: the tail changes at" in said
 
 
+def test_what_changes_is_doubted_without_a_verdict_too(capsys: Captured) -> None:
+    one("a", 1)
+    values = draw(2)
+    values[10_000:] *= 3
+    write_wakeups(Path("b/cell"), values)
+    assert "change_point: cell in b: the tail changes at" in compare("a b", capsys)[1]
+
+
 def test_a_failed_cell_is_an_error(capsys: Captured) -> None:
     one("a", 1)
     write_failed_cell(Path("b/cell"), Made(id="cell"), DIED)

@@ -10,7 +10,7 @@ from rtmeter import store
 from rtmeter.comparison.environment import Difference, differences, other_findings
 from rtmeter.comparison.pairs import Pairing
 from rtmeter.errors import RtmeterError
-from rtmeter.model import Doubt
+from rtmeter.model import Doubt, Finding
 from rtmeter.repeats import Stored
 from rtmeter.statistics import compare
 from rtmeter.statistics.counted import estimates_counted
@@ -18,6 +18,7 @@ from rtmeter.statistics.gate import Gate, GateResult, judge_gate
 from rtmeter.statistics.judged import judged_run
 from rtmeter.statistics.quantiles import COMPARED
 from rtmeter.statistics.quantities import judged_quantity
+from rtmeter.statistics.views import LATER
 
 ENOUGH_PAIRS = 5
 """Pairs below which Student's interval is twice that of many."""
@@ -76,7 +77,9 @@ def compare_cells(pairing: Pairing, asked: Asked, read: store.Read = store.chunk
     pairs = []
     for a, b in pairing.pairs:
         first, second = (_estimates(cell, deadline, asked.confidence, percents, read) for cell in (a, b))
-        pairs.append((first, second))
+        pairs.append((first[0], second[0]))
+        for cell, (_, refusals) in ((a, first), (b, second)):
+            doubts += (_doubt_by(cell, finding.type, finding.message) for finding in refusals)
     quantity = judged_quantity(store.statistics_meta(pairing.pairs[0][0].record)).name
     found = compare.compare(pairs)
     gates = tuple(judge_gate(gate, pairs) for gate in asked.gates)
@@ -85,14 +88,17 @@ def compare_cells(pairing: Pairing, asked: Asked, read: store.Read = store.chunk
 
 def _estimates(
     cell: Stored, deadline_ns: int | None, confidence: float, percents: Sequence[str], read: store.Read
-) -> compare.Estimates:
-    """The estimates of a cell's judged quantity, from its samples or from what it has in their place."""
+) -> tuple[compare.Estimates, tuple[Finding, ...]]:
+    """The estimates of a cell's judged quantity, from its samples or from what it has in their place; and
+    what refuses bounds of it, where no verdict has looked for that."""
     counted = store.load_counted(cell.folder)
     if counted is not None:
-        return estimates_counted(counted, deadline_ns, confidence, percents)
+        return estimates_counted(counted, deadline_ns, confidence, percents), ()
     run = judged_run(store.statistics_meta(cell.record), read(cell.folder))
     missed = run.skipped if run.skips_miss else None
-    return compare.estimates(run.values, deadline_ns, confidence, percents, missed)
+    estimates = compare.estimates(run.values, deadline_ns, confidence, percents, missed)
+    judged = cell.record["verdict"] is not None
+    return estimates, () if judged else run.examine(deadline_ns or LATER - 1).refusals
 
 
 def _differences(pairing: Pairing) -> tuple[Difference, ...]:
@@ -154,4 +160,8 @@ def _doubts_of(cell: Stored) -> Iterator[Doubt]:
     support = (record["verdict"] or {}).get("support") or {"findings": ()}
     for finding in support["findings"]:
         if finding["consequence"] == "refuse":
-            yield Doubt(finding["type"], f"{record['id']} in {cell.folder.parent}: {finding['message']}", "")
+            yield _doubt_by(cell, finding["type"], finding["message"])
+
+
+def _doubt_by(cell: Stored, kind: str, message: str) -> Doubt:
+    return Doubt(kind, f"{cell.record['id']} in {cell.folder.parent}: {message}", "")
