@@ -93,6 +93,6 @@ def _words(found: Pooling, cells: Sequence[Stored]) -> str:
         return f"equivalent {within}"
     first, second, quantile, lower, upper = found.furthest
     names = f"{cells[first].folder} and {cells[second].folder}"
-    apart = f"{quantile} of {names} differs by {100 * lower:+.2g} % to {100 * upper:+.2g} %"
+    apart = f"{quantile} of {names} differs by {100 * lower:+.0f} % to {100 * upper:+.0f} %"
     said = {"different": f"not equivalent {within}", "not shown": f"not shown to be equivalent {within}"}
     return f"{said[found.outcome]}: {apart}"
