@@ -2,9 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
-#include <sched.h>
-#include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -25,10 +22,17 @@
 #include <sstream>
 #include <string>
 
+#include "../daemon/process.hpp"
 #include "rtmeter/adapter.hpp"
 
 namespace rtmeter_iceoryx {
 namespace {
+
+using rtmeter_daemon::become_ordinary;
+using rtmeter_daemon::File;
+using rtmeter_daemon::find_program;
+using rtmeter_daemon::ProcessWatch;
+using rtmeter_daemon::text_of;
 
 constexpr char kSocket[] = "/tmp/roudi", kLock[] = "/tmp/iox-unique-roudi.lock";
 constexpr int kStartTimeoutMs = 20000, kEndTimeoutMs = 5000, kLookMs = 10;
@@ -50,34 +54,12 @@ rtmeter::SetupError system_error(const char* what) {
   return error(what, std::strerror(errno), "start iox-roudi yourself, then measure again");
 }
 
-struct File {
-  explicit File(int descriptor) : fd(descriptor) {}
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  ~File() { close_now(); }
-  void close_now() {
-    if (fd >= 0) close(fd);
-    fd = -1;
-  }
-  int fd;
-};
-
 bool answers() {
   const File one(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::memcpy(address.sun_path, kSocket, sizeof kSocket);
   return connect(one.fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-}
-
-std::string find_program() {
-  const char* path = std::getenv("PATH");
-  std::istringstream folders(path == nullptr ? "/usr/local/bin:/usr/bin:/bin" : path);
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    std::string program = folder + "/iox-roudi";
-    if (access(program.c_str(), X_OK) == 0) return program;
-  }
-  return "";
 }
 
 // The process that holds RouDi's own lock; 0 if the kernel does not tell.
@@ -99,26 +81,10 @@ pid_t holder_of_lock() {
 
 // What follows runs between fork and exec: system calls only, since other threads may hold any lock.
 
-// Nothing of the measured thread's is inherited: neither policy, CPUs, blocked signals nor descriptors.
-void become_ordinary(int config, int output) {
-  setsid();
-  const sched_param normal{};
-  sched_setscheduler(0, SCHED_OTHER, &normal);
-  cpu_set_t all;
-  std::memset(&all, 0xff, sizeof all);
-  sched_setaffinity(0, sizeof all, &all);
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
-  dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
-  dup2(output, STDOUT_FILENO);
-  dup2(output, STDERR_FILENO);
-  dup2(config, 3);
-}
-
 // The keeper's whole life: RouDi ends when nobody holds a shared lock on its program any more.
 [[noreturn]] void keep(const char* program, int config, int output, int alive) {
-  become_ordinary(config, output);
+  become_ordinary(output);
+  dup2(config, 3);
   dup2(alive, 4);
   syscall(SYS_close_range, 5U, ~0U, 0U);
   const pid_t keeper = getpid();
@@ -138,13 +104,6 @@ void become_ordinary(int config, int output) {
     usleep(kLookMs * 1000);
   }
   _exit(0);
-}
-
-std::string text_of(int file) {
-  std::string text(4096, '\0');
-  const ssize_t size = pread(file, &text[0], text.size(), 0);
-  text.resize(size < 0 ? 0 : static_cast<std::size_t>(size));
-  return text;
 }
 
 void start(const std::string& program) {
@@ -171,7 +130,7 @@ void start(const std::string& program) {
 }  // namespace
 
 Roudi::Roudi() : ran_already_(answers()) {
-  const std::string program = find_program();
+  const std::string program = find_program("iox-roudi");
   // Never closed: the system releases the lock when the process has ended, after iceoryx's own last words.
   const int user = program.empty() ? -1 : open(program.c_str(), O_RDONLY | O_CLOEXEC);
   if (user >= 0) {
@@ -186,25 +145,7 @@ Roudi::Roudi() : ran_already_(answers()) {
     start(program);
   }
   pid_ = holder_of_lock();
-  const int process = pid_ == 0 ? -1 : static_cast<int>(syscall(SYS_pidfd_open, pid_, 0U));
-  done_ = eventfd(0, EFD_CLOEXEC);
-  if (process >= 0) watch_ = std::thread(&Roudi::watch, this, process, done_);
-}
-
-Roudi::~Roudi() {
-  const std::uint64_t one = 1;
-  if (write(done_, &one, sizeof one) == sizeof one && watch_.joinable()) watch_.join();
-  close(done_);
-}
-
-// Sleeps until RouDi has died: it costs the measured thread nothing.
-void Roudi::watch(int process, int done) {
-  pthread_setname_np(pthread_self(), "iox-watch");
-  const File owner(process);
-  pollfd ends[] = {{process, POLLIN, 0}, {done, POLLIN, 0}};
-  while (poll(ends, 2, -1) < 0 && errno == EINTR) {
-  }
-  if (ends[0].revents != 0) gone_.store(true);
+  if (pid_ != 0) watch_.reset(new ProcessWatch("iox-watch", pid_));
 }
 
 }  // namespace rtmeter_iceoryx

@@ -4,9 +4,9 @@
 
 #include <sys/types.h>
 
-#include <atomic>
-#include <string>
-#include <thread>
+#include <memory>
+
+#include "../daemon/process.hpp"
 
 namespace rtmeter_iceoryx {
 
@@ -16,23 +16,18 @@ class Roudi {
  public:
   // Throws SetupError if none runs and none can be started.
   Roudi();
-  ~Roudi();
   Roudi(const Roudi&) = delete;
   Roudi& operator=(const Roudi&) = delete;
 
   pid_t pid() const { return pid_; }
   bool ran_already() const { return ran_already_; }
   // Whether it died since. Measured path.
-  bool gone() const noexcept { return gone_.load(std::memory_order_relaxed); }
+  bool gone() const noexcept { return watch_ != nullptr && watch_->gone(); }
 
  private:
-  void watch(int process, int done);
-
   bool ran_already_ = false;
   pid_t pid_ = 0;
-  std::atomic<bool> gone_{false};
-  int done_ = -1;  // eventfd: the watch shall end
-  std::thread watch_;
+  std::unique_ptr<rtmeter_daemon::ProcessWatch> watch_;
 };
 
 }  // namespace rtmeter_iceoryx

@@ -24,7 +24,7 @@ class Known:
 KNOWN_ADAPTERS: dict[str, Known] = {
     "posix": Known("Linux system calls", "a C++20 compiler and libzstd", planned=False),
     "null": Known("nothing: scripted delays", "a C++20 compiler and libzstd", planned=False),
-    "ros1": Known("ROS 1, roscpp", "ROS Noetic's roscpp (source its setup.bash)"),
+    "ros1": Known("ROS 1, roscpp", "libroscpp-dev and python3-rosmaster", planned=False),
     "rcl": Known("ROS 2, rcl", "ros-<distro>-rcl (source its setup.bash)"),
     "ros2": Known("ROS 2, rclcpp", "ros-<distro>-rclcpp (source its setup.bash)"),
     "rclpy": Known("ROS 2, rclpy", "ros-<distro>-rclpy (source its setup.bash)"),

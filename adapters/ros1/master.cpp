@@ -1,0 +1,149 @@
+#include "master.hpp"
+
+#include <arpa/inet.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <xmlrpcpp/XmlRpc.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <vector>
+
+namespace rtmeter_ros1 {
+namespace {
+
+using rtmeter_daemon::File;
+
+constexpr int kStartTimeoutMs = 30000, kEndTimeoutMs = 5000, kLookMs = 20;
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// A port that nobody listens at just now.
+std::string free_port() {
+  const File one(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  if (bind(one.fd, reinterpret_cast<const sockaddr*>(&address), size) != 0 ||
+      getsockname(one.fd, reinterpret_cast<sockaddr*>(&address), &size) != 0)
+    throw rtmeter::SetupError("rosmaster", "", std::strerror(errno), "start rosmaster, set ROS_MASTER_URI");
+  return std::to_string(ntohs(address.sin_port));
+}
+
+// This process's environment for a master of one host that writes no files.
+std::vector<std::string> masters_environment() {
+  std::vector<std::string> all{"ROS_IP=127.0.0.1", "ROS_LOG_DIR=/dev/null/none"};
+  for (char** one = environ; *one != nullptr; ++one)
+    if (std::strncmp(*one, "ROS_IP=", 7) != 0 && std::strncmp(*one, "ROS_HOSTNAME=", 13) != 0 &&
+        std::strncmp(*one, "ROS_LOG_DIR=", 12) != 0)
+      all.emplace_back(*one);
+  return all;
+}
+
+void wait_a_little() { usleep(kLookMs * 1000); }
+
+}  // namespace
+
+Master::Master(const rtm_run& run) {
+  const bool client = run.role == RTM_ROLE_CLIENT;
+  const std::string endpoint = client ? rtmeter::option_or(run, "endpoint", "") : "";
+  const std::string usual = environment("ROS_MASTER_URI");
+  if (!endpoint.empty()) {
+    if (!answers(endpoint))
+      throw rtmeter::SetupError("option endpoint", endpoint, "no rosmaster answers there",
+                                "see whether the server still runs; on two hosts set ROS_MASTER_URI");
+  } else if (usual.empty() || !answers(usual)) {
+    if (client)
+      throw rtmeter::SetupError("option endpoint", "",
+                                usual.empty()
+                                    ? "no rosmaster is known: ROS_MASTER_URI is not set"
+                                    : "no rosmaster is known: none answers at ROS_MASTER_URI, " + usual,
+                                "give the endpoint that the server states, or set ROS_MASTER_URI");
+    start();
+  }
+  std::string command;
+  std::getline(std::ifstream("/proc/" + std::to_string(pid_) + "/cmdline"), command);
+  if (command.find("rosmaster") != std::string::npos)  // else it is another host's
+    watch_.reset(new rtmeter_daemon::ProcessWatch("ros-watch", pid_));
+}
+
+Master::~Master() {
+  watch_.reset();
+  if (child_ <= 0) return;
+  kill(child_, SIGTERM);
+  for (int waited_ms = 0; waitpid(child_, nullptr, WNOHANG) == 0; waited_ms += kLookMs) {
+    if (waited_ms == kEndTimeoutMs) kill(child_, SIGKILL);
+    wait_a_little();
+  }
+}
+
+bool Master::answers(const std::string& uri) {
+  char host[256];
+  int port = 0;
+  if (std::sscanf(uri.c_str(), "http://%255[^:/]:%d", host, &port) != 2) return false;
+  XmlRpc::XmlRpcClient client(host, port, "/");
+  XmlRpc::XmlRpcValue parameters, result;
+  parameters[0] = "/rtmeter";
+  if (!client.execute("getPid", parameters, result) || client.isFault() || result.size() != 3) return false;
+  uri_ = uri;
+  pid_ = static_cast<int&>(result[2]);
+  return true;
+}
+
+void Master::start() {
+  const std::string program = rtmeter_daemon::find_program("rosmaster");
+  if (program.empty())
+    throw rtmeter::SetupError(
+        "rosmaster", environment("ROS_MASTER_URI"),
+        "no master answers at ROS_MASTER_URI, and there is no program rosmaster to start",
+        "apt install python3-rosmaster, or set ROS_MASTER_URI to a master that runs");
+  const File output(memfd_create("rosmaster.log", MFD_CLOEXEC));
+  const std::string port = free_port(), uri = "http://127.0.0.1:" + port + "/";
+  const std::vector<std::string> variables = masters_environment();
+  std::vector<const char*> pointers;
+  pointers.reserve(variables.size() + 1);
+  for (const std::string& one : variables) pointers.push_back(one.c_str());
+  pointers.push_back(nullptr);
+  const char* const arguments[] = {"rosmaster", "--core", "-p", port.c_str(), nullptr};
+
+  const pid_t parent = getpid();
+  child_ = fork();
+  if (child_ == 0) {  // system calls only, since other threads may hold any lock
+    rtmeter_daemon::become_ordinary(output.fd);
+    syscall(SYS_close_range, 3U, ~0U, 0U);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() == parent)
+      execve(program.c_str(), const_cast<char**>(arguments), const_cast<char**>(pointers.data()));
+    _exit(127);
+  }
+  for (int waited_ms = 0; waited_ms < kStartTimeoutMs; waited_ms += kLookMs) {
+    if (answers(uri)) return;
+    if (waitpid(child_, nullptr, WNOHANG) != 0) {
+      child_ = 0;
+      break;
+    }
+    wait_a_little();
+  }
+  const rtmeter::SetupError error(
+      "rosmaster", program,
+      (child_ == 0 ? "it ended at once: " : "it does not answer: ") + rtmeter_daemon::text_of(output.fd),
+      "start it yourself to see why");
+  if (child_ > 0) {
+    kill(child_, SIGKILL);
+    waitpid(child_, nullptr, 0);
+  }
+  throw error;
+}
+
+}  // namespace rtmeter_ros1

@@ -1,0 +1,40 @@
+// rosmaster: found, or started and ended with the run.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <string>
+
+#include "../daemon/process.hpp"
+#include "rtmeter/adapter.hpp"
+
+namespace rtmeter_ros1 {
+
+// A master that answers, while this lives: the one of option endpoint (a client's) or of ROS_MASTER_URI, else
+// one of our own on a free port of 127.0.0.1.
+class Master {
+ public:
+  // Throws SetupError if none answers and none can be started.
+  explicit Master(const rtm_run& run);
+  ~Master();
+  Master(const Master&) = delete;
+  Master& operator=(const Master&) = delete;
+
+  const std::string& uri() const { return uri_; }
+  bool is_ours() const { return child_ > 0; }
+  pid_t pid() const { return pid_; }
+  // Whether it died since; not known of one on another host. Measured path.
+  bool gone() const noexcept { return watch_ != nullptr && watch_->gone(); }
+
+ private:
+  bool answers(const std::string& uri);
+  void start();
+
+  std::string uri_;
+  pid_t child_ = 0, pid_ = 0;
+  std::unique_ptr<rtmeter_daemon::ProcessWatch> watch_;
+};
+
+}  // namespace rtmeter_ros1

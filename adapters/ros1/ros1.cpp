@@ -1,0 +1,373 @@
+// The ROS 1 adapter, over roscpp.
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <ros/callback_queue.h>
+#include <ros/network.h>
+#include <ros/ros.h>
+#include <ros/xmlrpc_manager.h>
+#include <sys/socket.h>
+#include <xmlrpcpp/XmlRpc.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <deque>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "../dds/options.hpp"
+#include "../posix/bell.hpp"
+#include "master.hpp"
+#include "message.hpp"
+#include "rtmeter/adapter.hpp"
+
+namespace rtmeter_ros1 {
+namespace {
+
+using MessagePointer = boost::shared_ptr<Message>;
+
+// Nothing may throw on the measured path: there, failure is a value.
+template <typename Call>
+int guarded(Call&& call) noexcept {
+  try {
+    call();
+    return 0;
+  } catch (...) {
+    return -1;
+  }
+}
+
+template <typename Duration>
+Duration duration(std::int64_t ns) {
+  constexpr std::int64_t kSecond = 1000000000, kLongest = 100000 * kSecond;
+  ns = std::min(ns, kLongest);
+  return Duration(static_cast<std::int32_t>(ns / kSecond), static_cast<std::int32_t>(ns % kSecond));
+}
+
+struct Timer {
+  virtual ~Timer() = default;
+  virtual void arm() = 0;
+};
+
+// One of roscpp's three timers.
+template <typename RosTimer, typename Duration>
+class TimerOf final : public Timer {
+ public:
+  // renew: a one-shot is stopped and started. setPeriod() re-arms one at less cost, but only once its
+  // callback has returned, which is not known where another thread calls back.
+  TimerOf(RosTimer timer, const rtm_timer_spec& spec, bool renew)
+      : timer_(timer), period_(duration<Duration>(spec.period_ns)), renew_(renew) {}
+
+  void arm() override {
+    if (armed_ && renew_) timer_.stop();
+    if (armed_ && !renew_) return timer_.setPeriod(period_, true);
+    timer_.start();
+    armed_ = true;
+  }
+
+ private:
+  RosTimer timer_;
+  const Duration period_;
+  const bool renew_;
+  bool armed_ = false;
+};
+
+struct Publisher {
+  std::string topic;
+  ros::Publisher port;
+  std::vector<MessagePointer> pool;  // a message is free again when nobody else holds it
+};
+
+struct Wake final : ros::CallbackInterface {
+  CallResult call() override { return Success; }
+};
+
+class Ros1 final : public rtmeter::Adapter {
+ public:
+  static void describe_static(rtmeter::Sink& sink) {
+    sink.put("name", "ros1").put("version", "1").put("middleware", "ROS 1, roscpp");
+    sink.put("middleware_version", std::to_string(ROS_VERSION_MAJOR) + "." +
+                                       std::to_string(ROS_VERSION_MINOR) + "." +
+                                       std::to_string(ROS_VERSION_PATCH));
+    for (const char* what : {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "cycle"})
+      sink.put("measures", what);
+    for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.timer", drive);
+    for (const char* drive : {"spin", "poll"}) sink.put("drives.roundtrip", drive);
+    for (const char* drive : {"sleep_then_spin_some", "spin", "poll"}) sink.put("drives.cycle", drive);
+    sink.put("option.timer", "Timer|SteadyTimer|WallTimer: which of roscpp's timers");
+    sink.put("option.spinner",
+             "single|async: the measured thread spins, or a thread of an AsyncSpinner calls back");
+    sink.put("option.transport", "tcp|tcp_nodelay|udp: TCPROS, the same with TCP_NODELAY, or UDPROS");
+  }
+
+  explicit Ros1(const rtm_run& run)
+      : run_(run), async_(rtmeter_dds::choose(run, "spinner", {"single", "async"}, "single") == "async") {
+    if (run.measurement == RTM_TIMER || (run.measurement == RTM_CYCLE && run.drive == RTM_SPIN))
+      timer_ = rtmeter_dds::choose(run, "timer", {"Timer", "SteadyTimer", "WallTimer"}, "Timer");
+    if (run.measurement == RTM_ROUNDTRIP) transport_ = checked_transport(run);
+    const bool own_loop =
+        run.drive == RTM_POLL || (run.measurement == RTM_TIMER && run.drive == RTM_SLEEP_THEN_SPIN_SOME);
+    if (async_ && own_loop)
+      throw rtmeter::SetupError("drive", run.drive == RTM_POLL ? "poll" : "sleep_then_spin_some",
+                                "an AsyncSpinner calls back itself: there is nothing to spin",
+                                "leave out the drive, or choose option spinner=single");
+    master_.reset(new Master(run));
+    ros::M_string settings{{"__master", master_->uri()}};
+    const bool one_host = master_->uri().find("//127.0.0.1:") != std::string::npos;
+    if (one_host && std::getenv("ROS_IP") == nullptr && std::getenv("ROS_HOSTNAME") == nullptr)
+      settings["__ip"] = "127.0.0.1";
+    const char* role = run.role == RTM_ROLE_CLIENT   ? "client"
+                       : run.role == RTM_ROLE_SERVER ? "server"
+                                                     : "one";
+    std::string name = rtmeter_dds::topic_name(run, role);
+    for (char& c : name)
+      if (c == '/') c = '_';
+    ros::init(settings, name, ros::init_options::NoSigintHandler);
+    ros::master::setRetryTimeout(ros::WallDuration(5));
+    queue_ = ros::getGlobalCallbackQueue();
+  }
+
+  ~Ros1() override {
+    spinner_.reset();
+    timers_.clear();
+    subscribers_.clear();
+    publishers_.clear();
+    node_.reset();
+    ros::shutdown();
+  }
+
+  // ROS 1 has one node a process: components share it.
+  void* create_node(const std::string& /*name*/) override {
+    if (node_ == nullptr) {
+      node_.reset(new ros::NodeHandle);
+      if (async_) spinner_.reset(new ros::AsyncSpinner(1));
+      if (async_) spinner_->start();
+    }
+    return this;
+  }
+
+  void* create_timer(void* /*node*/, const rtm_timer_spec& spec, rtm_timer_traits& traits) override {
+    const bool one_shot = spec.mode == RTM_ONE_SHOT;
+    if (timer_ == "SteadyTimer")
+      keep<ros::WallDuration>(
+          node_->createSteadyTimer(duration<ros::WallDuration>(spec.period_ns),
+                                   callback<ros::SteadyTimerEvent>(spec), one_shot, false),
+          spec);
+    else if (timer_ == "WallTimer")
+      keep<ros::WallDuration>(node_->createWallTimer(duration<ros::WallDuration>(spec.period_ns),
+                                                     callback<ros::WallTimerEvent>(spec), one_shot, false),
+                              spec);
+    else
+      keep<ros::Duration>(node_->createTimer(duration<ros::Duration>(spec.period_ns),
+                                             callback<ros::TimerEvent>(spec), one_shot, false),
+                          spec);
+    traits.ticks = RTM_JUMPS;  // a timer that is more than a period late starts anew
+    traits.overrun = RTM_SKIP;
+    traits.reports_monotonic = timer_ == "SteadyTimer" ? 1 : 0;  // the others report the time of day
+    return timers_.back().get();
+  }
+  int arm(void* timer, std::int64_t /*now_ns*/) noexcept override {
+    return guarded([&] { static_cast<Timer*>(timer)->arm(); });
+  }
+
+  void* create_publisher(void* /*node*/, const std::string& topic) override {
+    publishers_.emplace_back();
+    Publisher& publisher = publishers_.back();
+    publisher.topic = topic;
+    publisher.port = node_->advertise<Message>(full_name(topic), run_.history_depth);
+    for (std::uint32_t i = 0; i < run_.history_depth + 2; ++i) {
+      publisher.pool.push_back(boost::make_shared<Message>());
+      publisher.pool.back()->payload.resize(run_.payload_bytes);
+    }
+    return &publisher;
+  }
+
+  void* create_subscriber(void* /*node*/, const std::string& topic, rtm_on_message on_message,
+                          void* user) override {
+    ros::TransportHints hints;
+    if (transport_ == "udp")
+      hints.udp();
+    else
+      hints.tcp().tcpNoDelay(transport_ == "tcp_nodelay");
+    const boost::function<void(const boost::shared_ptr<Message const>&)> callback =
+        [this, on_message, user](const boost::shared_ptr<Message const>& m) {
+          const rtm_message message{m->number, m->payload.data(),
+                                    static_cast<std::uint32_t>(m->payload.size())};
+          on_message(user, &message);
+          if (async_) bell_.ring();
+        };
+    subscribers_.push_back(node_->subscribe<Message>(full_name(topic), run_.history_depth, callback,
+                                                     ros::VoidConstPtr(), hints));
+    if (run_.measurement == RTM_CYCLE) await_subscriber(topic);
+    return &subscribers_.back();
+  }
+
+  int publish(void* publisher_pointer, const rtm_message& message) noexcept override {
+    if (master_->gone()) return RTM_BROKEN;
+    auto* publisher = static_cast<Publisher*>(publisher_pointer);
+    for (MessagePointer& free : publisher->pool) {
+      if (!free.unique()) continue;
+      return guarded([&] {
+        free->number = message.sequence;
+        free->payload.resize(message.bytes);
+        std::memcpy(free->payload.data(), message.data, message.bytes);
+        publisher->port.publish(free);
+      });
+    }
+    return -1;
+  }
+
+  // The loop of ros::spin(), which itself only ends with the node.
+  int spin(std::int64_t timeout_ns) noexcept override {
+    if (async_) return wait_for_spinner(timeout_ns);
+    return result(guarded([&] {
+      while (!interrupted_.exchange(false) && !master_->gone()) queue_->callAvailable(ros::WallDuration(0.1));
+    }));
+  }
+  int wait(std::int64_t timeout_ns) noexcept override {
+    if (async_) return wait_for_spinner(timeout_ns);
+    if (interrupted_.exchange(false)) return 0;
+    return result(guarded([&] { queue_->callOne(duration<ros::WallDuration>(timeout_ns)); }));
+  }
+  int spin_some() noexcept override {
+    return result(guarded([] { ros::spinOnce(); }));
+  }
+  void interrupt() noexcept override {
+    interrupted_.store(true);
+    bell_.ring();
+    if (!async_) guarded([&] { queue_->addCallback(boost::make_shared<Wake>()); });
+  }
+
+  void describe(rtmeter::Sink& sink) const override {
+    const std::string where = master_->uri() + " (process " + std::to_string(master_->pid()) + ")";
+    sink.put("master", (master_->is_ours() ? "started, " : "ran already, ") + where);
+    if (run_.role == RTM_ROLE_SERVER) sink.put("endpoint", master_->uri());
+    sink.put("spinner", async_ ? "async" : "single");
+    if (!timer_.empty()) sink.put("timer", timer_);
+    if (!transport_.empty()) describe_transport(sink, where);
+    if (!subscribers_.empty()) describe_connections(sink);
+    if (!subscribers_.empty())
+      sink.put("qos.history", "keep_last").put("qos.depth", std::to_string(run_.history_depth));
+    if (master_->gone()) sink.put("broken", "rosmaster at " + where + " died while the run was measured");
+  }
+
+ private:
+  static std::string checked_transport(const rtm_run& run) {
+    std::string transport = rtmeter_dds::choose(run, "transport", {"tcp", "tcp_nodelay", "udp"}, "tcp");
+    if (transport == "udp" && run.reliability == RTM_RELIABLE)
+      throw rtmeter::SetupError("reliability", "reliable", "UDPROS repeats nothing that was lost",
+                                "choose best_effort, or option transport=tcp");
+    constexpr std::uint32_t kRoom = 64;  // for what is sent beside the payload
+    constexpr std::uint32_t kMostTcp = 1000000000 - kRoom;  // roscpp ends a connection that announces more
+    constexpr std::uint32_t kMostUdp = 65535 * 1492 - kRoom;  // its datagrams, numbered in 16 bits
+    const std::uint32_t most = transport == "udp" ? kMostUdp : kMostTcp;
+    if (run.payload_bytes > most)
+      throw rtmeter::SetupError("payload_bytes", std::to_string(run.payload_bytes),
+                                (transport == "udp" ? "UDPROS" : "TCPROS") +
+                                    std::string(" carries at most ") + std::to_string(most) +
+                                    " bytes of payload",
+                                "choose a smaller payload");
+    return transport;
+  }
+
+  std::string full_name(const std::string& topic) const { return "/" + rtmeter_dds::topic_name(run_, topic); }
+
+  template <typename Event>
+  boost::function<void(const Event&)> callback(const rtm_timer_spec& spec) {
+    return [this, spec](const Event& event) {
+      const rtm_fire fire{static_cast<std::int64_t>(event.current_expected.toNSec()),
+                          static_cast<std::int64_t>(event.current_real.toNSec())};
+      spec.on_fire(spec.user, &fire);
+      if (async_) bell_.ring();
+    };
+  }
+  template <typename Duration, typename RosTimer>
+  void keep(RosTimer timer, const rtm_timer_spec& spec) {
+    timers_.emplace_back(new TimerOf<RosTimer, Duration>(timer, spec, async_));
+  }
+
+  // Ends of one process find each other by way of the master; that has to be over before the first request.
+  void await_subscriber(const std::string& topic) const {
+    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    for (const Publisher& publisher : publishers_)
+      while (publisher.topic == topic && publisher.port.getNumSubscribers() == 0) {
+        if (master_->gone() || std::chrono::steady_clock::now() > give_up)
+          throw rtmeter::SetupError("rosmaster", master_->uri(),
+                                    "it does not bring together the ends of topic " + topic,
+                                    "see whether it runs, and what it prints");
+        usleep(1000);
+      }
+  }
+
+  // The transport of each connection, as the node itself says (INTRAPROCESS, TCPROS or UDPROS).
+  void describe_connections(rtmeter::Sink& sink) const {
+    const ros::XMLRPCManagerPtr& own = ros::XMLRPCManager::instance();
+    XmlRpc::XmlRpcClient node(ros::network::getHost().c_str(), static_cast<int>(own->getServerPort()), "/");
+    XmlRpc::XmlRpcValue parameters, result;
+    parameters[0] = "/rtmeter";
+    if (!node.execute("getBusInfo", parameters, result) || result.size() != 3) return;
+    constexpr int kDirection = 2, kTransport = 3, kTopic = 4;
+    for (int i = 0; i < result[2].size(); ++i) {
+      XmlRpc::XmlRpcValue& one = result[2][i];
+      const std::string topic = one[kTopic], transport = one[kTransport];
+      std::string end = one[kDirection];  // i or o
+      end.append(" ").append(topic, topic.rfind('/') + 1, topic.npos).append(": ").append(transport);
+      if (topic != "/rosout") sink.put("connections", end);
+    }
+    int undelayed = 0;  // the sender's end sets it, as the receiver asks
+    for (int fd = 0; fd < 1024; ++fd) {
+      int flag = 0;
+      socklen_t size = sizeof flag;
+      if (getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &flag, &size) == 0 && flag != 0) ++undelayed;
+    }
+    sink.put("sockets_with_tcp_nodelay", std::to_string(undelayed));
+  }
+
+  void describe_transport(rtmeter::Sink& sink, const std::string& where) const {
+    sink.put("transport", transport_);
+    sink.put("qos.reliability", transport_ == "udp" ? "best_effort" : "reliable");
+    std::uint64_t buffer_bytes = UINT64_MAX;
+    std::ifstream("/proc/sys/net/core/rmem_default") >> buffer_bytes;
+    std::string found;
+    if (transport_ == "udp" && run_.payload_bytes > buffer_bytes)
+      found = " (a payload of " + std::to_string(run_.payload_bytes) +
+              " bytes is more than a socket's receive buffer holds, net.core.rmem_default = " +
+              std::to_string(buffer_bytes) + ")";
+    for (const Publisher& one : publishers_)
+      found +=
+          ", " + std::to_string(one.port.getNumSubscribers()) + " subscribers of " + full_name(one.topic);
+    for (const ros::Subscriber& one : subscribers_)
+      found += ", " + std::to_string(one.getNumPublishers()) + " publishers of " + one.getTopic();
+    sink.put("discovery", "rosmaster at " + where + ": found" + found);
+  }
+
+  // Callbacks that ran since the last call count.
+  int wait_for_spinner(std::int64_t timeout_ns) noexcept {
+    if (bell_.ticket() == heard_ && bell_.wait(heard_, timeout_ns) != 0) return -1;
+    heard_ = bell_.ticket();
+    return result(0);
+  }
+
+  int result(int of_call) const noexcept { return master_->gone() ? RTM_BROKEN : of_call; }
+
+  const rtm_run run_;
+  const bool async_;
+  std::string timer_, transport_;
+  std::unique_ptr<Master> master_;
+  ros::CallbackQueue* queue_ = nullptr;
+  std::unique_ptr<ros::NodeHandle> node_;
+  std::unique_ptr<ros::AsyncSpinner> spinner_;
+  std::vector<std::unique_ptr<Timer>> timers_;
+  std::deque<Publisher> publishers_;
+  std::deque<ros::Subscriber> subscribers_;
+  std::atomic<bool> interrupted_{false};
+  rtmeter_posix::ThreadBell bell_{};
+  std::uint32_t heard_ = 0;
+};
+
+}  // namespace
+}  // namespace rtmeter_ros1
+
+RTMETER_ADAPTER_MAIN(rtmeter_ros1::Ros1)

@@ -1,0 +1,371 @@
+"""The ROS 1 adapter over the real roscpp and rosmaster: every measurement and option, and what goes wrong."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from dds_runs import in_order, settled, threads_in_proc, threads_of
+from probe_runs import (
+    LONG,
+    MS,
+    SAMPLES,
+    Config,
+    Probe,
+    client_and_server,
+    counts,
+    measure,
+    needs_fifo,
+    only,
+    probe,
+    read,
+    refusal,
+)
+
+from rtmeter.model import ABSENT, SERVED
+from rtmeter.probes import find_probes
+
+pytestmark = pytest.mark.skipif("ros1" not in find_probes(), reason="the adapter ros1 is not built here")
+
+PERIOD = 2 * MS
+ENVIRONMENT = {"ROS_MASTER_URI": "", "ROS_LOG_DIR": "/tmp"}  # no log folder is made at home
+ROS1: Config = {"adapter": "ros1", "period_ns": PERIOD, "environment": ENVIRONMENT}
+CYCLE: Config = ROS1 | {"measurement": "cycle", "loss_timeout_ns": LONG}
+ENDLESS: Config = {"samples": 1_000_000, "loss_timeout_ns": 20 * MS, "period_ns": 5 * MS}
+TIMERS = ("Timer", "SteadyTimer", "WallTimer")
+DRIVES = (("spin", "single"), ("spin", "async"), ("sleep_then_spin_some", "single"), ("poll", "single"))
+
+
+def timer(kind: str, drive: str, spinner: str, **more: object) -> Config:
+    options = {"timer": kind, "spinner": spinner}
+    return ROS1 | {"measurement": "timer", "mode": "periodic", "drive": drive, "options": options} | more
+
+
+def eventually(condition: Callable[[], bool]) -> bool:
+    end = time.monotonic() + 60
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.02)
+    return condition()
+
+
+def alive(pid: int) -> bool:
+    """Whether the process runs; one that nobody has waited for does not."""
+    try:
+        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+def master_of(facts: dict[str, dict[str, str]]) -> tuple[str, int]:
+    """How the run came to its master, and the master's process."""
+    how, _, rest = facts["adapter"]["master"].partition(", ")
+    return how, int(rest.rpartition("(process ")[2].rstrip(")"))
+
+
+@pytest.fixture(scope="module")
+def master() -> Iterator[tuple[str, int]]:
+    """A rosmaster that is not the adapter's: its address and its process."""
+    program = shutil.which("rosmaster")
+    assert program
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    environment = os.environ | {"ROS_IP": "127.0.0.1", "ROS_LOG_DIR": "/dev/null/none"}
+    command = [program, "--core", "-p", str(port)]
+    with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as daemon:
+        try:
+
+            def listens() -> bool:
+                with socket.socket() as one:
+                    return one.connect_ex(("127.0.0.1", port)) == 0
+
+            assert eventually(listens)
+            yield f"http://127.0.0.1:{port}/", daemon.pid
+        finally:
+            daemon.terminate()
+
+
+def at(uri: str) -> Config:
+    return {"environment": ENVIRONMENT | {"ROS_MASTER_URI": uri}}
+
+
+@pytest.mark.parametrize(("before", "threads"), [("init", 0), ("init_and_node", 4)])
+def test_wakeup_beside_its_threads(
+    tmp_path: Path, master: tuple[str, int], before: str, threads: int
+) -> None:
+    reader, columns = measure(tmp_path, ROS1 | at(master[0]) | {"measurement": "wakeup", "before": before})
+    assert counts(columns)["served"] == SAMPLES
+    found = threads_of(reader.meta)
+    assert len([t for t in found.values() if t["name"] != "ros-watch"]) == threads
+
+
+@pytest.mark.parametrize(("kind", "drive", "spinner"), [(k, *d) for k in TIMERS for d in DRIVES])
+def test_one_shot_fires_as_often_as_it_is_armed(
+    tmp_path: Path, master: tuple[str, int], kind: str, drive: str, spinner: str
+) -> None:
+    config = timer(kind, drive, spinner, mode="one_shot", timeout_ns=PERIOD, samples=50) | at(master[0])
+    reader, columns = measure(tmp_path, config)
+    found = counts(columns)
+    assert found["served"] == found["released"] == 50
+    assert reader.meta["adapter"]["timer"] == kind
+    assert reader.meta["adapter"]["spinner"] == spinner
+    assert np.all(columns["reported_expected_ns"] != ABSENT)
+    assert np.all(columns["reported_actual_ns"] >= columns["reported_expected_ns"])
+    if kind == "SteadyTimer":  # the clock of the stamps: it was armed between two of them
+        assert np.all(columns["reported_expected_ns"] >= columns["armed_before_ns"] + PERIOD)
+        assert np.all(columns["reported_expected_ns"] <= columns["armed_after_ns"] + PERIOD)
+        assert np.all(columns["reported_actual_ns"] <= columns["callback_ns"])
+    else:  # the time of day
+        assert np.all(np.abs(columns["reported_actual_ns"] - time.time_ns()) < 600_000 * MS)
+
+
+@pytest.mark.parametrize(("kind", "drive", "spinner"), [(k, *d) for k in TIMERS for d in DRIVES])
+def test_periodic_accounts_for_every_release(
+    tmp_path: Path, master: tuple[str, int], kind: str, drive: str, spinner: str
+) -> None:
+    reader, columns = measure(tmp_path, timer(kind, drive, spinner, samples=100) | at(master[0]))
+    found = counts(columns)
+    assert found["served"] + found["skipped"] == found["released"] == 100
+    assert found["served"] > 0
+    assert reader.meta["effective"]["overrun"] == "skip"
+    assert reader.meta["ticks"] == ("reported" if kind == "SteadyTimer" else "jumps")
+    if drive != "sleep_then_spin_some":
+        assert reader.meta["grid"]["t0_from"] == ("reported" if kind == "SteadyTimer" else "estimated")
+
+
+@pytest.mark.parametrize(
+    ("drive", "spinner"), [("sleep_then_spin_some", "single"), ("sleep_then_spin_some", "async"), *DRIVES[:2]]
+)
+def test_cycle_of_one_process(tmp_path: Path, master: tuple[str, int], drive: str, spinner: str) -> None:
+    reader, columns = measure(
+        tmp_path, CYCLE | at(master[0]) | {"drive": drive, "options": {"spinner": spinner}}
+    )
+    found = counts(columns)
+    assert found["served"] + found["skipped"] + found["lost"] == SAMPLES
+    assert found["lost"] == 0
+    served = only(columns, SERVED)
+    if drive == "spin":  # the grid is an estimate: the timer does not report one on the stamps' clock
+        served["release_ns"] = served["start_ns"]
+    assert in_order(served)
+    ends = {f"{way} {topic}" for way in "io" for topic in ("request", "response")}
+    assert set(reader.meta["adapter"]["connections"]) == {f"{end}: INTRAPROCESS" for end in ends}
+    assert reader.meta["counters"]["refused_calls"] == 0
+
+
+@pytest.mark.parametrize(
+    ("transport", "reliability", "protocol", "undelayed"),
+    [
+        ("tcp", "reliable", "TCPROS", 0),
+        ("tcp_nodelay", "reliable", "TCPROS", 1),
+        ("udp", "best_effort", "UDPROS", 0),
+    ],
+)
+@pytest.mark.parametrize(("drive", "spinner"), [DRIVES[0], DRIVES[1], DRIVES[3]])
+def test_round_trip(
+    tmp_path: Path,
+    transport: str,
+    reliability: str,
+    protocol: str,
+    undelayed: int,
+    drive: str,
+    spinner: str,
+) -> None:
+    config = ROS1 | {"options": {"transport": transport, "spinner": spinner}, "drive": drive}
+    with client_and_server(tmp_path, config | {"samples": 50, "warm_up": 5, "period_ns": 4 * MS}) as both:
+        found = settled(*both)
+    if transport != "udp":
+        assert found["lost"] == 0
+    described = read(both[0].log)[0].meta["adapter"]
+    assert described["transport"] == transport
+    assert described["qos"] == {"reliability": reliability, "history": "keep_last", "depth": "1"}
+    assert sorted(described["connections"]) == [f"i pong: {protocol}", f"o ping: {protocol}"]
+    assert described["sockets_with_tcp_nodelay"] == str(undelayed)
+
+
+@pytest.mark.parametrize(
+    ("transport", "payload_bytes"), [("tcp", 4 << 20), ("tcp_nodelay", 128 << 10), ("udp", 100_000)]
+)
+def test_large_payloads(tmp_path: Path, transport: str, payload_bytes: int) -> None:
+    config = ROS1 | {"options": {"transport": transport}, "payload_bytes": payload_bytes}
+    with client_and_server(tmp_path, config | {"period_ns": 50 * MS, "samples": 10, "warm_up": 2}) as both:
+        settled(*both)
+
+
+@pytest.mark.parametrize(("transport", "payload"), [("udp", 65_535 * 1_492), ("tcp", 1_000_000_000)])
+def test_a_payload_beyond_the_limit_is_an_error(tmp_path: Path, transport: str, payload: int) -> None:
+    config = ROS1 | {"measurement": "roundtrip", "role": "server", "loss_timeout_ns": LONG}
+    error = refusal(tmp_path, config | {"payload_bytes": payload, "options": {"transport": transport}})
+    assert (error["field"], error["value"]) == ("payload_bytes", str(payload))
+    assert "at most" in error["message"]
+
+
+def test_a_payload_that_no_socket_can_hold_is_told(tmp_path: Path, master: tuple[str, int]) -> None:
+    payload = 16 * int(Path("/proc/sys/net/core/rmem_default").read_text())
+    config = ROS1 | at(master[0]) | {"options": {"transport": "udp"}, "payload_bytes": payload}
+    with client_and_server(tmp_path, config | {"connect_timeout_ns": 1_000 * MS}) as (client, _):
+        assert client.end() == 1
+    error = next(event for event in client.events if event["event"] == "error")
+    assert error["field"] == "server"
+    assert f"a payload of {payload} bytes is more than" in error["message"]
+
+
+def test_its_master_starts_and_ends_with_the_server(tmp_path: Path) -> None:
+    with client_and_server(tmp_path, ROS1 | {"samples": 20}) as (client, server):
+        how, pid = master_of(server.events[-1])
+        assert how == "started"
+        assert b"rosmaster" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        assert master_of(client.until("ready")) == ("ran already", pid)
+        settled(client, server)
+    assert eventually(lambda: not alive(pid))
+
+
+def test_its_master_ends_also_if_the_run_is_killed(tmp_path: Path) -> None:
+    with probe(tmp_path, CYCLE | {"samples": 1_000_000}) as one:
+        _, pid = master_of(one.until("ready"))
+        one.kill()
+    assert eventually(lambda: not alive(pid))
+
+
+def test_a_master_that_runs_already_is_used_and_left_alone(tmp_path: Path, master: tuple[str, int]) -> None:
+    with client_and_server(tmp_path, ROS1 | at(master[0]) | {"samples": 20}) as (client, server):
+        settled(client, server)
+    for end in (client, server):
+        assert master_of(read(end.log)[0].meta) == ("ran already", master[1])
+    assert alive(master[1])
+
+
+def test_a_missing_master_is_told_with_what_installs_it(tmp_path: Path) -> None:
+    environment = ENVIRONMENT | {"PATH": str(tmp_path), "ROS_MASTER_URI": "http://127.0.0.1:9/"}
+    error = refusal(tmp_path, CYCLE | {"environment": environment})
+    assert (error["field"], error["value"]) == ("rosmaster", "http://127.0.0.1:9/")
+    assert "apt install python3-rosmaster" in error["remedy"]
+
+
+def test_a_master_that_does_not_start_is_told_in_its_words(tmp_path: Path) -> None:
+    program = tmp_path / "rosmaster"
+    program.write_text("#!/bin/sh\necho no interpreter\nexit 1\n")
+    program.chmod(0o755)
+    error = refusal(tmp_path, CYCLE | {"environment": ENVIRONMENT | {"PATH": str(tmp_path)}})
+    assert (error["field"], error["value"]) == ("rosmaster", str(program))
+    assert "no interpreter" in error["message"]
+
+
+@pytest.mark.parametrize("spinner", ["single", "async"])
+def test_a_master_that_dies_ends_the_run_with_an_error(tmp_path: Path, spinner: str) -> None:
+    with client_and_server(tmp_path, ROS1 | ENDLESS | {"options": {"spinner": spinner}}) as both:
+        client, server = both
+        _, pid = master_of(client.until("ready"))
+        client.until("progress")
+        os.kill(pid, signal.SIGKILL)
+        assert client.end() == 1
+        assert server.end() == 1
+    for end in both:
+        error = next(event for event in end.events if event["event"] == "error")
+        assert (error["field"], error["value"]) == ("middleware", "ros1")
+        assert f"(process {pid}) died" in error["message"]
+    found = counts(read(client.log)[1])
+    assert found["released"] == found["served"] + found["lost"] + found["skipped"] + found["in_flight"]
+
+
+def interrupted(one: Probe) -> None:
+    one.process.send_signal(signal.SIGTERM)
+    assert one.end() == 4, one.events
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize("transport", ["tcp", "udp"])
+def test_replies_that_never_come_are_lost_and_nothing_else(
+    tmp_path: Path, master: tuple[str, int], transport: str, how: signal.Signals
+) -> None:
+    config = ROS1 | at(master[0]) | ENDLESS | {"options": {"transport": transport}}
+    with client_and_server(tmp_path, config) as (client, server):
+        assert client.until("ready")["event"] == "ready"
+        os.kill(server.process.pid, how)
+        while client.until("progress")["lost"] == 0:
+            pass
+        interrupted(client)
+    found = counts(read(client.log)[1])
+    assert found["lost"] > 0
+    assert found["released"] == found["served"] + found["lost"] + found["skipped"] + found["in_flight"]
+
+
+def test_two_runs_at_once_do_not_hear_each_other(tmp_path: Path, master: tuple[str, int]) -> None:
+    """Even at one master: a reply to another run's ping would be a duplicate or out of range."""
+    folders = [tmp_path / "first", tmp_path / "second"]
+    for folder in folders:
+        folder.mkdir()
+    config = ROS1 | at(master[0]) | {"period_ns": 4 * MS}
+    with (
+        client_and_server(folders[0], config | {"samples": 100}) as one,
+        client_and_server(folders[1], config | {"samples": 50}) as other,
+    ):
+        assert settled(*one)["released"] == 100
+        assert settled(*other)["released"] == 50
+    assert read(other[1].log)[1]["sequence"].max() < 100  # 50, and the warm-up
+
+
+def test_a_server_that_is_not_there_is_told_with_what_was_looked_for(
+    tmp_path: Path, master: tuple[str, int]
+) -> None:
+    session = f"test-{uuid.uuid4()}"
+    config = ROS1 | at(master[0]) | {"measurement": "roundtrip", "role": "client", "loss_timeout_ns": LONG}
+    error = refusal(tmp_path, config | {"connect_timeout_ns": 300 * MS, "session": session})
+    assert (error["field"], error["value"]) == ("server", session)
+    for part in ("within 300 ms", master[0], "0 subscribers of /rtmeter/", "0 publishers of /rtmeter/"):
+        assert part in error["message"], error
+
+
+@pytest.mark.parametrize("endpoint", ["", "http://127.0.0.1:9/"])
+def test_a_client_without_a_master_says_so(tmp_path: Path, endpoint: str) -> None:
+    options = {"endpoint": endpoint} if endpoint else {}
+    config = ROS1 | {"measurement": "roundtrip", "role": "client", "loss_timeout_ns": LONG}
+    error = refusal(tmp_path, config | {"options": options})
+    assert (error["field"], error["value"]) == ("option endpoint", endpoint)
+    assert "ROS_MASTER_URI" in error["remedy"]
+
+
+@needs_fifo
+@pytest.mark.parametrize(("apply", "expected"), [("before_init", "fifo"), ("after_init", "other")])
+def test_its_threads_inherit_as_asked_and_the_audit_is_whole(
+    tmp_path: Path, apply: str, expected: str
+) -> None:
+    config = CYCLE | {"scheduling": {"policy": "fifo", "priority": 20}, "apply": apply}
+    with probe(tmp_path, config | {"samples": 1_000_000, "options": {"spinner": "async"}}) as one:
+        ready = one.until("ready")
+        audited = {t["tid"]: (t["name"], t["policy"], t["priority"]) for t in ready["threads"]}
+        policies = {os.SCHED_OTHER: "other", os.SCHED_FIFO: "fifo"}
+        seen = threads_in_proc(ready["pid"])
+        assert audited == {tid: (name, policies[how], at) for tid, (name, how, at) in seen.items()}
+        middleware = [t["policy"] for t in ready["threads"] if t["role"] == "middleware"]
+        assert set(middleware) == {expected}
+        _, master_pid = master_of(ready)
+        assert {policy for _, policy, _ in threads_in_proc(master_pid).values()} == {os.SCHED_OTHER}
+        interrupted(one)
+
+
+@pytest.mark.parametrize(
+    ("config", "field"),
+    [
+        (timer("Sundial", "spin", "single"), "option timer"),
+        (timer("Timer", "poll", "async"), "drive"),
+        (timer("Timer", "sleep_then_spin_some", "async"), "drive"),
+        (timer("Timer", "spin", "many"), "option spinner"),
+        (timer("Timer", "spin", "single", overrun="catch_up"), "overrun"),
+        (CYCLE | {"options": {"transport": "udp"}}, "option transport"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(
+    tmp_path: Path, master: tuple[str, int], config: Config, field: str
+) -> None:
+    error = refusal(tmp_path, config | at(master[0]))
+    assert error["field"] == field
+    assert error["message"]
+    assert error["remedy"]
