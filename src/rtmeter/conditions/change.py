@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from rtmeter.conditions.resources import Resource
 from rtmeter.errors import RtmeterError
+from rtmeter.model import LOCAL
 from rtmeter.root import Root
 
 
@@ -37,7 +38,8 @@ class Change:
         """The kernel did not take it."""
         reason = (error.strerror or str(error)).lower()
         if error.errno in (errno.EACCES, errno.EPERM):
-            remedy = f"it needs {self.needs}: run rtmeter as root (sudo)"
+            become = "run rtmeter as root (sudo)" if root.host == LOCAL else "log in there as root"
+            remedy = f"it needs {self.needs}: {become}"
             if root.is_superuser():
                 remedy = f"root lacks it here ({self.needs}): a container is to be started with --privileged"
             return self.error(f"no permission to change {self.resource.name}", remedy)
