@@ -99,6 +99,13 @@ class Companion:
                 return " / ".join(lines[-2:])
         return ""
 
+    def beat(self) -> None:
+        """Lets one that is held know that this process lives."""
+        assert self._popen.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # it has ended
+            self._popen.stdin.write(b".")
+            self._popen.stdin.flush()
+
     def wait(self, limit_s: float) -> None:
         """Until it ends, at most ``limit_s``."""
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -111,7 +118,7 @@ class Companion:
             return
         if self.exit_code is None:
             if self._popen.stdin is not None:
-                self._popen.stdin.close()
+                _hang_up(self._popen.stdin)
             else:
                 self._popen.send_signal(how)
             self.wait(grace_s)
@@ -127,9 +134,14 @@ class Companion:
         """Kills it if it still runs, and forgets what it printed."""
         self.end(signal.SIGKILL)
         if self._popen.stdin is not None:
-            self._popen.stdin.close()
+            _hang_up(self._popen.stdin)
         self._out.close()
         self._err.close()
+
+
+def _hang_up(pipe: IO[bytes]) -> None:
+    with contextlib.suppress(BrokenPipeError):  # nobody reads what was still to be written
+        pipe.close()
 
 
 def _content(file: IO[bytes]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from shlex import join
@@ -15,6 +16,7 @@ from rtmeter.root import Root
 _FIELD = "load"
 _REPORT = "report.yaml"
 _GRACE_S = 15  # over a network, and for a machine under load
+_BEAT_S, _SILENCE_S = 5, 60
 
 _THERE = """
 folder=$(mktemp -d "${{TMPDIR:-/tmp}}/rtmeter-XXXXXX") || exit
@@ -23,7 +25,7 @@ setsid {command} --temp-path "$folder" --yaml "$folder/{report}" >&2 3<&- &
 load=$!
 echo "$load"
 {{
-  cat <&3
+  while test -n "$(timeout {silence_s} head -c 1 <&3)"; do :; done
   kill -TERM "$load"
   n=0
   while kill -0 "$load" && test "$n" -lt 50; do sleep 0.1; n=$((n + 1)); done
@@ -36,7 +38,8 @@ cat "$folder/{report}" 2>/dev/null
 rm -rf "$folder"
 exit "$code"
 """
-"""The end of standard input, and so of the connection, ends it, with its children and files."""
+"""The end of standard input, and so of the connection, ends it, with its children and files; so does silence:
+where a machine or a network fails, nobody closes the connection."""
 
 
 class StressNg:
@@ -48,11 +51,15 @@ class StressNg:
         """``folder``: to be made, for its own files if it runs here. Raises RtmeterError if it is missing."""
         require_program("stress-ng", _FIELD, root)
         self._root, self._folder = root, folder
+        self._done = threading.Event()
+        self._beating = threading.Thread(target=self._beat, name="rtmeter-load", daemon=True)
         command = ["stress-ng", *arguments, "--timeout", "0", "--metrics"]
         if isinstance(root, RemoteRoot):
             pinned = [] if cpus is None else ["taskset", f"{sum(1 << cpu for cpu in cpus):x}"]
-            script = _THERE.format(command=join([*pinned, *command]), report=_REPORT)
+            command = [*pinned, *command]
+            script = _THERE.format(command=join(command), report=_REPORT, silence_s=_SILENCE_S)
             self._process = Companion(root.shell.ssh.command(script), field=_FIELD, held=True)
+            self._beating.start()
         else:
             folder.mkdir()
             command += ["--temp-path", str(folder), "--yaml", str(folder / _REPORT)]
@@ -74,6 +81,8 @@ class StressNg:
     def end(self) -> str:
         """Ends it and its workers, and removes its files; returns its report (YAML), if it made one."""
         if isinstance(self._root, RemoteRoot):
+            self._done.set()
+            self._beating.join()
             self._process.end(grace_s=_GRACE_S)
             report = self._process.stdout().partition("\n")[2]
         else:
@@ -82,6 +91,10 @@ class StressNg:
             shutil.rmtree(self._folder, ignore_errors=True)
         self._process.close()
         return report
+
+    def _beat(self) -> None:
+        while not self._done.wait(_BEAT_S):
+            self._process.beat()
 
     @property
     def _pid(self) -> int | None:

@@ -1,0 +1,89 @@
+"""stress-ng on another machine ends with what started it, also where nobody closes the connection."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from rtmeter.conditions import stress_ng
+from rtmeter.conditions.processes import children, members
+from rtmeter.conditions.stress_ng import StressNg
+from rtmeter.remote_root import RemoteRoot
+from rtmeter.remote_shell import Shell
+from rtmeter.root import Root
+from rtmeter.ssh import PROGRAM, Ssh
+
+pytestmark = pytest.mark.skipif(shutil.which("stress-ng") is None, reason="stress-ng is not installed")
+
+
+@pytest.fixture
+def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RemoteRoot]:
+    """A shell of this machine in the place of ssh; what is made there lies in ``there``."""
+    (tmp_path / "there").mkdir()
+    program = tmp_path / "ssh"
+    program.write_text(
+        f'#!/bin/sh\nfor last; do :; done\nexport TMPDIR={tmp_path}/there\nexec sh -c "$last"\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv(PROGRAM, str(program))
+    shell = Shell(Ssh("ssh://there", "hosts.component"))
+    yield RemoteRoot(shell=shell)
+    shell.close()
+
+
+def until(happens: Callable[[], object]) -> None:
+    limit = time.monotonic() + 30
+    while not happens():
+        assert time.monotonic() < limit
+        time.sleep(0.05)
+
+
+def started(there: RemoteRoot, folder: Path, one: list[int] | None = None) -> tuple[StressNg, int]:
+    """With two workers, which run; and its process."""
+    load = StressNg(["--cpu", "2", "--cpu-load", "5"], folder / "not here", one, there)
+    until(lambda: load.workers() == 2)
+    pid = load._pid
+    assert pid is not None
+    return load, pid
+
+
+def test_it_reports_what_it_did_and_leaves_nothing(there: RemoteRoot, tmp_path: Path) -> None:
+    one = max(os.sched_getaffinity(0))
+    load, pid = started(there, tmp_path, [one])
+    assert os.sched_getaffinity(pid) == {one}
+    assert load.workers() == children(pid, Root()) == 2
+    until(lambda: load.processor_s() > 0)
+    assert "stressor: cpu" in load.end()
+    assert members(pid, Root()) == []
+    assert list((tmp_path / "there").iterdir()) == []
+    assert not (tmp_path / "not here").exists()
+
+
+def test_it_ends_where_nothing_is_heard_any_more(
+    there: RemoteRoot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stress_ng, "_SILENCE_S", 1)
+    monkeypatch.setattr(stress_ng, "_BEAT_S", 0.2)
+    load, pid = started(there, tmp_path)
+    time.sleep(2)
+    assert load.death is None  # it is heard
+    load._done.set()
+    until(lambda: members(pid, Root()) == [])
+    until(lambda: load.death is not None)
+    until(lambda: list((tmp_path / "there").iterdir()) == [])
+    load.end()
+
+
+def test_workers_end_with_the_one_that_started_them(there: RemoteRoot, tmp_path: Path) -> None:
+    load, pid = started(there, tmp_path)
+    os.kill(pid, 9)
+    until(lambda: load.death is not None)
+    assert members(pid, Root()) == []
+    assert load.workers() == 0
+    load.end()
+    assert list((tmp_path / "there").iterdir()) == []
