@@ -245,7 +245,8 @@ class Ros1 final : public rtmeter::Adapter {
     sink.put("master", (master_->is_ours() ? "started, " : "ran already, ") + where);
     if (run_.role == RTM_ROLE_SERVER) sink.put("endpoint", master_->uri());
     sink.put("spinner", async_ ? "async" : "single");
-    if (!timer_.empty()) sink.put("timer", timer_);
+    if (!timer_.empty())
+      sink.put("timer", timer_).put("reported_clock", timer_ == "SteadyTimer" ? "monotonic" : "time_of_day");
     if (!transport_.empty()) describe_transport(sink, where);
     if (!subscribers_.empty()) describe_connections(sink);
     if (!subscribers_.empty())

@@ -116,6 +116,8 @@ def test_one_shot_fires_as_often_as_it_is_armed(
     found = counts(columns)
     assert found["served"] == found["released"] == 50
     assert reader.meta["adapter"]["timer"] == kind
+    on_its_clock = "monotonic" if kind == "SteadyTimer" else "time_of_day"
+    assert reader.meta["adapter"]["reported_clock"] == on_its_clock
     assert reader.meta["adapter"]["spinner"] == spinner
     assert np.all(columns["reported_expected_ns"] != ABSENT)
     assert np.all(columns["reported_actual_ns"] >= columns["reported_expected_ns"])

@@ -105,7 +105,7 @@ def panels(cell: Cell, detail: Detail, all_quantities: bool) -> list[Panel]:
 
 def _plotted(file: CellFile) -> list[Quantity]:
     by_name = {quantity.name: quantity for quantity in quantities(file.meta)}
-    return [by_name[name] for name in _PLOTTED[kind(file.meta)]]
+    return [by_name[name] for name in _PLOTTED[kind(file.meta)] if name in by_name]
 
 
 def _deadline_ns(file: CellFile, quantity: Quantity) -> int | None:

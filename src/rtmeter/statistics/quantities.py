@@ -97,8 +97,12 @@ def kind(meta: Mapping[str, Any]) -> str:
 
 
 def quantities(meta: Mapping[str, Any]) -> tuple[Quantity, ...]:
-    """The quantities of a measurement; the first is the judged one."""
-    return _QUANTITIES[kind(meta)]
+    """The quantities of a measurement; the first is the judged one. No dispatch where ``reported_clock``
+    says that the middleware's times are another clock's than the stamps."""
+    found = _QUANTITIES[kind(meta)]
+    if meta.get("reported_clock", "monotonic") != "monotonic":
+        found = tuple(quantity for quantity in found if quantity is not _DISPATCH)
+    return found
 
 
 def judged_quantity(meta: Mapping[str, Any]) -> Quantity:
