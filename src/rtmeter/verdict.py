@@ -99,7 +99,7 @@ def judge_misses(found: Misses, requirement: Requirement, support: Support | Non
 
     With a miss ratio P: pass if the upper bound is at most P, fail if the lower bound is above P, else
     inconclusive. Without: any miss fails. The bounds are one-sided and exact (Clopper and Pearson, 1934),
-    for as many releases as dependence leaves; where gates refuse them nothing passes by them.
+    for as many releases as dependence leaves; where gates refuse them nothing passes.
     """
     lower, upper = miss_ratio_bounds(found.total, found.n, requirement.confidence)
     outcome, why, more = _outcome(found, requirement, support)
@@ -142,7 +142,12 @@ def _outcome(
     if allowed is None:
         if found.total:
             return "fail", "none is allowed", None
-        return "pass", no_bound if refused else f"{sure} at most {upper:.3g}", None
+        if refused:
+            return "inconclusive", f"that says nothing of other runs, and {no_bound}", None
+        return "pass", f"{sure} at most {upper:.3g}", None
+    if lower > allowed and refused:
+        seen = f"{found.total / found.n:.3g} of this run's releases missed, and {allowed:g} is allowed"
+        return "fail", f"{seen}; {no_bound}", None
     if lower > allowed:
         return "fail", f"{sure} at least {lower:.3g}, and {allowed:g} is allowed", None
     if refused:

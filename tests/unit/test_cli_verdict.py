@@ -76,6 +76,32 @@ def test_where_no_bound_is_stated_it_is_said_why_and_that_no_length_decides(caps
     assert "to pass          no length decides" in said
 
 
+@pytest.mark.parametrize("criticality", ["firm", "soft", "hard"])
+@pytest.mark.parametrize("what", ["drift", "change"])
+def test_nothing_passes_where_a_gate_refuses_the_bound(what: str, criticality: str, capsys: Captured) -> None:
+    values = draw(2)
+    values = values + 10 * np.arange(len(values)) if what == "drift" else values
+    values[10_000:] *= 1 if what == "drift" else 3
+    write_wakeups(Path("a"), values)
+    code, said = verdict(f"a --deadline 10ms --class {criticality}", capsys)
+    assert code == exit_codes.INCONCLUSIVE
+    assert "0 of 20,000 releases missed" in said and "to pass          no length decides" in said
+    assert ("the delay is drifting" if what == "drift" else "the tail changes") in said.splitlines()[0]
+    code, said = verdict(f"a --deadline 400us --class {criticality}", capsys)
+    assert code == exit_codes.FAIL
+
+
+def test_a_refused_bound_is_not_stated_as_the_reason_of_a_failure(capsys: Captured) -> None:
+    values = draw(2)
+    values[10_000:] *= 3
+    write_wakeups(Path("a"), values)
+    code, said = verdict("a --deadline 200us --miss-ratio 1e-3", capsys)
+    reason = said.splitlines()[0]
+    assert code == exit_codes.FAIL and "confidence" not in reason
+    assert "of this run's releases missed, and 0.001 is allowed; no bound" in reason
+    assert as_json("a --deadline 200us --miss-ratio 1e-3", capsys)["lower"] > 1e-3
+
+
 def test_an_interrupted_cell_says_so(capsys: Captured) -> None:
     write_wakeups(Path("a"), draw(1), changes={"status": "interrupted"})
     code, said = verdict("a --deadline 10ms", capsys)
