@@ -198,7 +198,8 @@ class CellFile(_Part):
     def meta(self) -> dict[str, Any]:
         """What rtmeter.statistics asks of a cell."""
         keys = ("period_ns", "timeout_ns", "deadline_ns", "in_flight", "warm_up", "quantity")
-        about = {"measurement": self.measurement, "mode": self.mode}
+        clock = dict(self.adapter_facts).get("reported_clock", "monotonic")
+        about = {"measurement": self.measurement, "mode": self.mode, "reported_clock": clock}
         return about | {key: getattr(self.config, key) for key in keys}
 
     @property
