@@ -29,11 +29,16 @@ class Pool:
 
 
 def judge_pooled(
-    cells: Sequence[Stored], requirement: Requirement, margin: float, read: store.Read = store.chunks
+    cells: Sequence[Stored],
+    requirement: Requirement,
+    margin: float,
+    read: store.Read = store.chunks,
+    horizon_hours: float | None = None,
 ) -> Pool:
     """Judges repeats (two at least) as one run if their quantiles differ by less than ``margin``, a share.
 
     All of them are read into memory. What refuses a bound of one run refuses that of all.
+    ``horizon_hours`` as in ``judge``.
     """
     for cell in cells:
         if not cell.usable:
@@ -53,7 +58,7 @@ def judge_pooled(
         for cell, part in zip(cells, parts, strict=True)
         for finding in part.examine(requirement.deadline_ns).refusals
     )
-    verdict = judge_run(whole, requirement, virtual_machine, refusals)
+    verdict = judge_run(whole, requirement, virtual_machine, refusals, horizon_hours)
     return Pool(replace(verdict, reason=f"pooled from {words}: {verdict.reason}"), f"pooled: {words}")
 
 

@@ -182,9 +182,16 @@ def _findings(
 
 
 def judge_cell(
-    record: Mapping[str, Any], folder: Path, requirement: Requirement, read: store.Read = store.chunks
+    record: Mapping[str, Any],
+    folder: Path,
+    requirement: Requirement,
+    read: store.Read = store.chunks,
+    horizon_hours: float | None = None,
 ) -> Verdict:
-    """The verdict of a cell in ``folder`` by its samples; an error if they must not be judged."""
+    """The verdict of a cell in ``folder`` by its samples; an error if they must not be judged.
+
+    ``horizon_hours`` as in ``judge``.
+    """
     meta = store.statistics_meta(record)
     if record["error"]:
         return refuse(meta, requirement, f"the run failed: {record['error']['message']}")
@@ -194,5 +201,5 @@ def judge_cell(
         return refuse(meta, requirement, "nothing was measured")
     counted = store.load_counted(folder)
     if counted is not None:
-        return judge_counted(meta, counted, requirement)
-    return judge(meta, read(folder), requirement)
+        return judge_counted(meta, counted, requirement, horizon_hours)
+    return judge(meta, read(folder), requirement, horizon_hours=horizon_hours)

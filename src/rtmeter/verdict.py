@@ -66,19 +66,29 @@ def misses(run: JudgedRun, deadline_ns: int) -> Misses:
 
 
 def judge(
-    meta: Mapping[str, Any], chunks: Chunks, requirement: Requirement, invalid: str | None = None
+    meta: Mapping[str, Any],
+    chunks: Chunks,
+    requirement: Requirement,
+    invalid: str | None = None,
+    horizon_hours: float | None = None,
 ) -> Verdict:
     """The verdict of a cell by its samples; ``invalid`` says why they must not be judged, if so.
 
     ``meta`` and ``chunks`` as in ``summarise``; ``virtual_machine`` in meta is among the findings.
+    ``horizon_hours``: once in how many the return level is passed (None: ten times the run).
     """
     if invalid is not None:
         return refuse(meta, requirement, invalid)
-    return judge_run(judged_run(meta, chunks), requirement, bool(meta.get("virtual_machine")))
+    virtual_machine = bool(meta.get("virtual_machine"))
+    return judge_run(judged_run(meta, chunks), requirement, virtual_machine, horizon_hours=horizon_hours)
 
 
 def judge_run(
-    run: JudgedRun, requirement: Requirement, virtual_machine: bool, known: tuple[Finding, ...] = ()
+    run: JudgedRun,
+    requirement: Requirement,
+    virtual_machine: bool,
+    known: tuple[Finding, ...] = (),
+    horizon_hours: float | None = None,
 ) -> Verdict:
     """The verdict of a run in memory; ``known`` are findings that are not to be seen in it alone."""
     found = misses(run, requirement.deadline_ns)
@@ -86,7 +96,7 @@ def judge_run(
         return judge_misses(found, requirement)
     evidence = run.examine(requirement.deadline_ns, virtual_machine=virtual_machine)
     evidence = replace(evidence, findings=(*known, *evidence.findings))
-    return judge_misses(found, requirement, support_of(run, evidence, requirement))
+    return judge_misses(found, requirement, support_of(run, evidence, requirement, horizon_hours))
 
 
 def refuse(meta: Mapping[str, Any], requirement: Requirement, reason: str) -> Verdict:

@@ -15,11 +15,15 @@ from rtmeter.values import format_duration
 from rtmeter.verdict import Misses, judge_misses
 
 
-def judge_counted(meta: Mapping[str, Any], data: Unordered, requirement: Requirement) -> Verdict:
+def judge_counted(
+    meta: Mapping[str, Any], data: Unordered, requirement: Requirement, horizon_hours: float | None = None
+) -> Verdict:
     """The verdict of a histogram or of intervals: fails by what surely missed, passes by what possibly
     did, which are its ``misses`` unless it fails. ``meta`` as in ``judge``; its period may be None."""
     counted = data.misses(requirement.deadline_ns)
-    support = support_of_counted(data, requirement, meta["period_ns"]) if counted.n else None
+    support = None
+    if counted.n:
+        support = support_of_counted(data, requirement, meta["period_ns"], horizon_hours)
 
     def by(misses: int, skipped: int) -> Verdict:
         late = misses - counted.lost - skipped

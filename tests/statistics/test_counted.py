@@ -152,6 +152,14 @@ def test_bounds_per_hour_need_a_period() -> None:
     assert support_of_counted(data, Requirement(1_000_000), None).upper_per_hour is None
 
 
+def test_a_return_level_that_is_asked_for_needs_order() -> None:
+    data = histogram(np.arange(1000) * US)
+    assert support_of_counted(data, Requirement(1_000_000), 100_000).return_level is None
+    level = support_of_counted(data, Requirement(1_000_000), 100_000, 24.0).return_level
+    assert level is not None and (level.hours, level.upper_ns) == (24.0, None)
+    assert [finding.type for finding in level.findings] == ["no_order"]
+
+
 def test_a_comparison_of_histograms_agrees_with_that_of_their_values(generator: np.random.Generator) -> None:
     a = (50_000 + generator.exponential(40_000, 60_000)).astype(np.int64)
     b = (55_000 + generator.exponential(60_000, 60_000)).astype(np.int64)

@@ -143,6 +143,31 @@ def test_a_short_run_says_how_many_releases_a_hard_deadline_needs(capsys: Captur
     assert "to pass          1,000 more releases at least" in said
 
 
+def test_the_return_level_of_a_time_that_is_asked_for(capsys: Captured) -> None:
+    write_wakeups(Path("a"), draw(1))  # 20 s
+    said = verdict("a --deadline 10ms --once-in 100s", capsys)[1]
+    assert "  return level     once in 1.67 min: " in said and "us [" in said
+    asked, longest = (
+        as_json(f"a --deadline 10ms --once-in {time}", capsys)["support"]["return_level"]
+        for time in ("100s", "200s")
+    )
+    assert (asked["hours"], longest["hours"]) == pytest.approx((100 / 3600, 200 / 3600))
+    assert asked["level_ns"] < longest["level_ns"]
+    usual = as_json("a --deadline 10ms", capsys)["support"]["return_level"]
+    assert usual["level_ns"] == pytest.approx(longest["level_ns"])
+
+
+def test_a_return_level_beyond_ten_times_the_run_is_refused(capsys: Captured) -> None:
+    write_wakeups(Path("a"), draw(1))
+    code, said = verdict("a --deadline 10ms --once-in 24h", capsys)
+    assert code == exit_codes.PASS  # it is no part of a firm deadline
+    assert "once in 24 h: not stated: once in 24 h is beyond 10 times the run of 20 s: measure at" in said
+    assert "least 2.4 h" in said
+    assert verdict("a --deadline 10ms --once-in 24h --class hard", capsys)[0] == exit_codes.INCONCLUSIVE
+    level = as_json("a --deadline 10ms --once-in 24h", capsys)["support"]["return_level"]
+    assert level["level_ns"] is None and level["findings"][0]["type"] == "beyond_the_run"
+
+
 def test_a_hard_deadline_with_a_miss_ratio_needs_both(capsys: Captured) -> None:
     write_wakeups(Path("a"), draw(1))
     assert verdict("a --deadline 10ms --class hard --miss-ratio 1e-3", capsys)[0] == exit_codes.PASS
@@ -165,6 +190,7 @@ def test_a_soft_deadline_tells_by_how_much_releases_are_late(capsys: Captured) -
         ("a --deadline 1ms --confidence 101%", "--confidence = '101%': should be less than 1"),
         ("a --deadline 1ms --confidence x%", "--confidence = 'x%': is no share; write it like 0.95 or 95%"),
         ("a --deadline 1ms --margin 10%", "--margin = '10%': means nothing without --pool"),
+        ("a --deadline 1ms --once-in 24", "--once-in = '24': has no unit; write it with its unit"),
         ("a --deadline 1ms --pool --margin 3", "--margin = '3': should be less than 1"),
     ],
 )

@@ -64,6 +64,19 @@ def share(option: str, text: str) -> float:
         ) from None
 
 
+def once_in_hours(text: str) -> float:
+    """How long ``--once-in`` says, in hours. Raises RtmeterError naming the option."""
+    from rtmeter import matrix
+    from rtmeter.errors import RtmeterError
+    from rtmeter.statistics.bounds import NS_PER_HOUR
+
+    try:
+        return float(matrix.parse_fact("duration", text) / NS_PER_HOUR)
+    except RtmeterError as error:
+        error.field = "--once-in"
+        raise
+
+
 def asked_of(gates: Sequence[str], deadline: str | None, confidence: str | None, force: bool) -> Asked:
     """What a comparison is asked for. Raises RtmeterError naming the option."""
     from rtmeter import matrix

@@ -50,11 +50,19 @@ def command(
             show_default=False,
         ),
     ] = None,
+    once_in: Annotated[
+        str | None,
+        typer.Option(
+            metavar="24h",
+            help="Once in which time the return level is passed (default: ten times the run).",
+            show_default=False,
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Judges each cell anew from its samples."""
     from rtmeter.cli.output import print_json
-    from rtmeter.cli.required import required, share
+    from rtmeter.cli.required import once_in_hours, required, share
     from rtmeter.errors import RtmeterError
     from rtmeter.pooled import DEFAULT_MARGIN
     from rtmeter.repeats import find_stored
@@ -65,12 +73,13 @@ def command(
             "means nothing without --pool", field="--margin", value=margin, remedy="add --pool"
         )
     within = share("--margin", margin) if margin else DEFAULT_MARGIN
+    horizon = None if once_in is None else once_in_hours(once_in)
     cells = find_stored(path)
     if asked is None and not any(cell.record["requirement"] for cell in cells):
         message = f"is missing, and no cell of {path} has a requirement of its own"
         raise RtmeterError(message, field="--deadline", remedy="give a deadline, e.g. --deadline 1ms")
     verdicts: list[dict[str, Any]] = []
-    for found in _pooled(cells, asked, within) if pool else _each(cells, asked):
+    for found in _pooled(cells, asked, within, horizon) if pool else _each(cells, asked, horizon):
         verdicts.append(found)
         if not as_json:
             print("\n".join(_lines(found)))
@@ -79,7 +88,9 @@ def command(
     return exit_codes.worst(exit_codes.of_outcome(found["outcome"]) for found in verdicts)
 
 
-def _each(cells: Sequence[Stored], asked: Requirement | None) -> Iterator[dict[str, Any]]:
+def _each(
+    cells: Sequence[Stored], asked: Requirement | None, horizon_hours: float | None
+) -> Iterator[dict[str, Any]]:
     from rtmeter.cli.reading import reading
     from rtmeter.record import judge_cell
 
@@ -90,11 +101,13 @@ def _each(cells: Sequence[Stored], asked: Requirement | None) -> Iterator[dict[s
             yield _about(cell) | {"outcome": "unjudged", "reason": reason, "n": 0}
             continue
         with reading() as read:
-            verdict = judge_cell(cell.record, cell.folder, requirement, read)
+            verdict = judge_cell(cell.record, cell.folder, requirement, read, horizon_hours)
         yield _about(cell) | asdict(verdict)
 
 
-def _pooled(cells: Sequence[Stored], asked: Requirement | None, margin: float) -> Iterator[dict[str, Any]]:
+def _pooled(
+    cells: Sequence[Stored], asked: Requirement | None, margin: float, horizon_hours: float | None
+) -> Iterator[dict[str, Any]]:
     from rtmeter.cli.reading import reading
     from rtmeter.pooled import judge_pooled
 
@@ -104,12 +117,12 @@ def _pooled(cells: Sequence[Stored], asked: Requirement | None, margin: float) -
     for name, runs in groups.items():
         requirement = asked or _own(runs[0])
         if requirement is None or len(runs) < 2:
-            yield from _each(runs, asked)
+            yield from _each(runs, asked, horizon_hours)
             continue
         with reading() as read:
-            pool = judge_pooled(runs, requirement, margin, read)
+            pool = judge_pooled(runs, requirement, margin, read, horizon_hours)
         if pool.verdict is None:
-            yield from (found | {"pooled": pool.words} for found in _each(runs, asked))
+            yield from (found | {"pooled": pool.words} for found in _each(runs, asked, horizon_hours))
             continue
         about = _about(runs[0]) | {"id": name, "path": [str(run.folder) for run in runs]}
         about["conditions"].insert(0, f"{len(runs)} runs, each")

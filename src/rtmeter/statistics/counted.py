@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from rtmeter.model import Finding, Requirement, Support
+from rtmeter.model import Finding, Requirement, ReturnLevel, Support
 from rtmeter.statistics import gates
 from rtmeter.statistics.blocks import A_BLOCK, MOST_BLOCKS
 from rtmeter.statistics.bounds import further_releases, hours, miss_ratio_bounds, per_hour
@@ -61,9 +61,11 @@ def _at(data: Unordered, index: int) -> int | None:
     return lower if beyond is not None and beyond - lower == data.width_ns else None
 
 
-def support_of_counted(data: Unordered, requirement: Requirement, period_ns: int | None) -> Support:
+def support_of_counted(
+    data: Unordered, requirement: Requirement, period_ns: int | None, horizon_hours: float | None = None
+) -> Support:
     """What a verdict rests on that knows no order: the bounds take late releases as single ones. Per hour
-    and in hours only with a period."""
+    and in hours only with a period. A return level that is asked for, of ``horizon_hours``, is refused."""
     counted = data.misses(requirement.deadline_ns)
     findings = _findings(data, period_ns)
     lower = miss_ratio_bounds(counted.surely, counted.n, requirement.confidence)[0]
@@ -93,9 +95,15 @@ def support_of_counted(data: Unordered, requirement: Requirement, period_ns: int
         slope_interval_ns_per_s=None,
         accumulated_ns=None,
         rhythm_s=None,
-        return_level=None,
+        return_level=None if horizon_hours is None else _no_level(data, horizon_hours),
         findings=tuple(findings),
     )
+
+
+def _no_level(data: Unordered, horizon_hours: float) -> ReturnLevel:
+    message = "the order of the releases is not known"
+    refusal = Finding("no_order", "releases", float(data.n), "refuse", message)
+    return ReturnLevel(horizon_hours, None, None, None, None, None, (refusal,))
 
 
 def _findings(data: Unordered, period_ns: int | None) -> list[Finding]:

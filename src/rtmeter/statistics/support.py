@@ -19,9 +19,11 @@ from rtmeter.statistics.judged import JudgedRun
 from rtmeter.statistics.views import LATER
 
 
-def support_of(run: JudgedRun, evidence: Evidence, requirement: Requirement) -> Support:
-    """The support of a run of at least one release; the return level is that for the longest time
-    that may be extrapolated to."""
+def support_of(
+    run: JudgedRun, evidence: Evidence, requirement: Requirement, horizon_hours: float | None = None
+) -> Support:
+    """The support of a run of at least one release; the return level is that of ``horizon_hours``, or
+    for the longest time that may be extrapolated to."""
     misses, n, effect = len(evidence.misses), evidence.n, evidence.design_effect
     bounds = None if evidence.refusals else miss_ratio_bounds(misses, n, requirement.confidence, effect)
     lower, upper = bounds or (None, None)
@@ -53,7 +55,7 @@ def support_of(run: JudgedRun, evidence: Evidence, requirement: Requirement) -> 
         slope_interval_ns_per_s=(trend.lower_ns_per_s, trend.upper_ns_per_s) if trend else None,
         accumulated_ns=trend.accumulated_ns if trend else None,
         rhythm_s=evidence.rhythm.period_s if evidence.rhythm else None,
-        return_level=return_level(run, evidence, requirement.confidence),
+        return_level=return_level(run, evidence, requirement.confidence, horizon_hours),
         findings=evidence.findings,
     )
 
