@@ -26,6 +26,12 @@ def correlated(generator: np.random.Generator, n: int, decay: float) -> np.ndarr
     return 100_000 + lfilter([1], [1, -decay], steps)[20_000:]
 
 
+def growth_of_a_wandering_level(generator: np.random.Generator) -> str:
+    """1.5 s at 1 kHz of a level that remembers for 0.4 s, under exponential jitter."""
+    level = 0.3 * (correlated(generator, 1500, np.exp(-1 / 400)) - 100_000)
+    return drift(whole(50_000 + generator.exponential(20_000, 1500) + level), MS).growth
+
+
 FALSE_ALARMS = "drift-free data are called drifting"
 
 
@@ -59,6 +65,14 @@ def test_no_drift_is_seen_in_what_remembers_for_seconds(
 ) -> None:
     found = simulate(growth_of_correlated, sized("runs", reduced=50, full=2000), decay)
     rates.at_most(0.05, (growth != "bounded" for growth in found), FALSE_ALARMS, f"autocorrelation {decay}")
+
+
+def test_no_drift_is_seen_in_a_short_run_of_a_wandering_level(
+    simulate: Simulation, rates: Rates, sized: Sized
+) -> None:
+    found = simulate(growth_of_a_wandering_level, sized("runs", reduced=200, full=2000))
+    wrong = (growth != "bounded" for growth in found)
+    rates.at_most(0.05, wrong, FALSE_ALARMS, "a level that wanders for a quarter of the run")
 
 
 def test_the_slope_and_what_it_comes_to_are_stated(generator: np.random.Generator) -> None:

@@ -8,13 +8,17 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
+from scipy.special import ndtri, stdtrit
 from scipy.stats import rankdata
 
 Floats = npt.NDArray[np.float64]
 
 CONFIDENCE = 0.99
 """Of the slope's interval, two-sided: false alarms in one run of a hundred."""
+
+FEW = 12
+"""Autocorrelated medians' worth that goes for one degree of freedom: so a level that wanders for a quarter of
+the run is called drifting in less than one run of 20 (tests/statistics/test_drift.py)."""
 
 SMALLEST_SHARE = 0.05
 """Growth over the run below this share of the jitter (interquartile range) is no drift."""
@@ -46,14 +50,20 @@ def trend(
     confidence: float = CONFIDENCE,
 ) -> Trend:
     """Theil-Sen slope of block medians against time and its interval, from order statistics of the
-    pairwise slopes whose distance follows from the variance of Kendall's S."""
+    pairwise slopes whose distance follows from the variance of Kendall's S.
+
+    Where autocorrelation leaves few medians' worth, that variance is little known, and Student's quantile
+    for so many takes the normal one's place: a level that wanders for as long as the run is no drift."""
     first, second = np.triu_indices(len(medians), 1)
     slopes = (medians[second] - medians[first]) / (time_s[second] - time_s[first])
     slopes.sort()
     slope = float(np.median(slopes))
     pairs, count = len(slopes), len(medians)
-    variance = count * (count - 1) * (2 * count + 5) / 18 * inflation(medians - slope * time_s)
-    reach = float(ndtri((1 + confidence) / 2)) * math.sqrt(variance)
+    inflated = inflation(medians - slope * time_s)
+    variance = count * (count - 1) * (2 * count + 5) / 18 * inflated
+    sided = (1 + confidence) / 2
+    quantile = ndtri(sided) if inflated == 1 else stdtrit(max(1.0, count / inflated / FEW), sided)
+    reach = float(quantile) * math.sqrt(variance)
     lower = max(0, math.floor((pairs - reach) / 2) - 1)
     upper = min(pairs - 1, math.ceil((pairs + reach) / 2))
     return Trend(slope, float(slopes[lower]), float(slopes[upper]), slope * duration_s, jitter_ns)
