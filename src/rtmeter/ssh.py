@@ -112,4 +112,10 @@ def _remedy(remedies: Sequence[tuple[str, str]], said: str, otherwise: str) -> s
 
 
 def _program() -> list[str]:
-    return shlex.split(os.environ.get(PROGRAM, "ssh"))
+    asked = os.environ.get(PROGRAM, "")
+    try:
+        return shlex.split(asked) or ["ssh"]
+    except ValueError as error:
+        message = f"cannot be read as a command: {str(error).lower()}"
+        remedy = "quote it as for a shell, e.g. ssh -F robot.conf"
+        raise RtmeterError(message, field=PROGRAM, value=asked, remedy=remedy) from None

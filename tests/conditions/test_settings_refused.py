@@ -124,6 +124,15 @@ def test_a_container_shows_interrupts_read_only(tmp_path: Path) -> None:
     assert (error.field, error.message) == ("conditions.irq_affinity.eth0", f"{file} is read-only here")
 
 
+def test_root_hears_that_the_kernel_may_manage_an_interrupt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    file = "/proc/irq/30/smp_affinity_list"
+    error = refused(planted(tmp_path / "root", refused={file: errno.EPERM}), irq_affinity={"eth0": 1})
+    assert "--privileged" in str(error.remedy) and "manage this interrupt" in str(error.remedy)
+
+
 def test_of_all_interrupts_those_that_refuse_are_doubted(tmp_path: Path) -> None:
     managed = {f"/proc/irq/{irq}/smp_affinity_list": errno.EIO for irq in (31, 40)}
     kernel = planted(tmp_path / "root", refused=managed)

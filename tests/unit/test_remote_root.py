@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from rtmeter.errors import RtmeterError
 from rtmeter.machine import Intent, findings
 from rtmeter.remote_root import RemoteRoot
 from rtmeter.remote_shell import ConnectionLostError, Shell
@@ -134,3 +135,17 @@ def test_a_host_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv(PROGRAM, no_ssh(tmp_path, "echo 'Connection refused' >&2; exit 255"))
     with pytest.raises(Exception, match="cannot be reached: Connection refused; start sshd there"):
         Shell(Ssh("ssh://there", "hosts.component"))
+
+
+@pytest.mark.parametrize("asked", ["ssh -F 'robot.conf", 'ssh "', "ssh \\"])
+def test_a_program_for_ssh_that_cannot_be_read_is_named(monkeypatch: pytest.MonkeyPatch, asked: str) -> None:
+    monkeypatch.setenv(PROGRAM, asked)
+    with pytest.raises(RtmeterError, match="cannot be read as a command") as caught:
+        Ssh("ssh://there", "hosts.component").command("true")
+    assert (caught.value.field, caught.value.value) == (PROGRAM, asked)
+
+
+@pytest.mark.parametrize("asked", ["", " "])
+def test_an_empty_program_for_ssh_is_plain_ssh(monkeypatch: pytest.MonkeyPatch, asked: str) -> None:
+    monkeypatch.setenv(PROGRAM, asked)
+    assert Ssh("ssh://there", "hosts.component").command("true")[0] == "ssh"

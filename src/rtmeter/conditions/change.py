@@ -41,7 +41,8 @@ class Change:
             become = "run rtmeter as root (sudo)" if root.host == LOCAL else "log in there as root"
             remedy = f"it needs {self.needs}: {become}"
             if root.is_superuser():
-                remedy = f"root lacks it here ({self.needs}): a container is to be started with --privileged"
+                lacking = f"root lacks it here ({self.needs}), as in a container without --privileged"
+                remedy = f"{lacking}; or else: {self.remedy}"
             return self.error(f"no permission to change {self.resource.name}", remedy)
         if error.errno == errno.EROFS:
             remedy = "a container shows it so: run rtmeter on the host, or the container with --privileged"
