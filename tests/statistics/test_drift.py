@@ -8,6 +8,7 @@ from simulation import Simulation
 from stationary import MINUTE, MS, RUNS, stationary
 
 from rtmeter.statistics.drift import Drift, drift
+from rtmeter.statistics.gates import growth
 from rtmeter.statistics.trend import inflation, trend
 from rtmeter.statistics.views import LATER
 
@@ -203,6 +204,17 @@ def test_work_of_two_periods_is_overload_and_no_skip(generator: np.random.Genera
     assert drift(delay, MS, completion_ns=delay + busy).growth == "overloaded"
 
 
+def test_skips_of_work_longer_than_the_period_have_that_cause(generator: np.random.Generator) -> None:
+    delay = np.abs(whole(generator.normal(20_000, 5_000, 20_000)))
+    skipped = np.arange(20_000) % 2 == 1
+    causes = {work: drift(delay, MS, skipped, delay + round(work * MS)).causes for work in (0.7, 1.02)}
+    assert causes == {0.7: (), 1.02: ("work_longer_than_period",)}
+    found = drift(delay, MS, skipped, delay + 2 * MS)
+    (finding,) = growth(found, delay, None)
+    assert (found.growth, finding.type) == ("skipping", "skipping")
+    assert finding.message == "10,000 releases were skipped (work longer than period)"
+
+
 def test_an_absolute_wait_is_bounded(generator: np.random.Generator) -> None:
     delay, busy = cycles(generator.uniform(0.5, 1.1, 20_000) * MS, "grid", generator)
     assert drift(delay, MS, completion_ns=delay + busy).growth == "bounded"
@@ -220,6 +232,11 @@ def test_relative_rearming_is_named(generator: np.random.Generator) -> None:
 def test_a_clock_of_another_rate_is_named(generator: np.random.Generator) -> None:
     found = drift(whole(jitter(generator) + 20e-6 * MS * np.arange(MINUTE)), MS)
     assert found.causes == ("clock_rate",)
+
+
+def test_a_loop_on_the_grid_s_own_clock_has_no_clock_rate(generator: np.random.Generator) -> None:
+    found = drift(whole(jitter(generator) + 20e-6 * MS * np.arange(MINUTE)), MS, clock_rate=0.0)
+    assert (found.growth, found.causes) == ("drifting", ())
 
 
 def test_a_measured_clock_rate_settles_the_cause(generator: np.random.Generator) -> None:

@@ -68,15 +68,17 @@ def drift(
     ``delay_ns``: start - release of each release in order, shape (n,); LATER where it was lost.
     ``skipped``: where a release was passed over (its delay is not looked at); None: nowhere.
     ``completion_ns``: completion - release of each, where the work is known. ``clock_rate``: known
-    relative rate between the clocks of loop and grid, where it was measured.
+    relative rate between the clocks of loop and grid; 0 where they are one clock.
     """
     edges = block_edges(len(delay_ns), min(BLOCKS, len(delay_ns)))
     quartiles = _quartiles(delay_ns, skipped, edges)
     filled = ~np.isnan(quartiles[:, 1])
     passed = 0 if skipped is None else int(np.count_nonzero(skipped))
     otherwise: Growth = "skipping" if passed else "bounded"
+    long_work = passed and _works_longer(delay_ns, period_ns, skipped, completion_ns)
+    skips: tuple[Cause, ...] = ("work_longer_than_period",) if long_work else ()
     if np.count_nonzero(filled) < FEWEST_BLOCKS:
-        return Drift(otherwise, None, passed, 0, ())
+        return Drift(otherwise, None, passed, 0, skips)
     medians = quartiles[filled, 1]
     jitter = float(np.median(quartiles[filled, 2] - quartiles[filled, 0]))
     middle_s = ((edges[:-1] + edges[1:] - 1) / 2)[filled] * (period_ns / 1e9)
@@ -90,11 +92,11 @@ def drift(
         return Drift("overloaded", found, passed, 0, ("work_longer_than_period",))
     last = _settled(delay_ns, skipped, max(0, len(delay_ns) - PIECE), len(delay_ns))
     if jumped := _whole_periods(medians, last, period_ns):
-        return Drift("skipping", found, passed, jumped, () if passed else ("executed_cycles",))
+        return Drift("skipping", found, passed, jumped, skips if passed else ("executed_cycles",))
     wrapped = np.abs(medians[2:] - medians[:-2]).max() > period_ns / 2
     if found.significant and not (passed and (wrapped or not trend(*seen, SURE).significant)):
         return Drift("drifting", found, passed, 0, _causes(last, found, clock_rate))
-    return Drift(otherwise, found, passed, 0, ())
+    return Drift(otherwise, found, passed, 0, skips)
 
 
 def _quartiles(delay: Ints, skipped: Bools | None, edges: Ints) -> Floats:
@@ -152,6 +154,21 @@ def _overloaded(delay: Ints, period_ns: int, skipped: Bools | None, completion: 
     return back_to_back > 0.5 * pairs
 
 
+def _works_longer(delay: Ints, period_ns: int, skipped: Bools | None, completion: Ints | None) -> bool:
+    """Whether the work of most cycles that ran took longer than the period."""
+    if completion is None:
+        return False
+    cycles = longer = 0
+    for start in range(0, len(delay), PIECE):
+        part = slice(start, start + PIECE)
+        ran = (delay[part] != LATER) & (completion[part] != LATER)
+        if skipped is not None:
+            ran &= ~skipped[part]
+        cycles += int(np.count_nonzero(ran))
+        longer += int(np.count_nonzero((completion[part] - delay[part])[ran] > period_ns))
+    return longer > 0.5 * cycles
+
+
 def _causes(delay: Ints, found: Trend, clock_rate: float | None) -> tuple[Cause, ...]:
     """What explains a drift in a loop that has slack.
 
@@ -166,7 +183,7 @@ def _causes(delay: Ints, found: Trend, clock_rate: float | None) -> tuple[Cause,
     spread = np.square(_range(np.diff(delay)))
     walks = spread > 0 and np.square(_range(delay[many:] - delay[:-many])) > 0.3 * many * spread
     causes: list[Cause] = []
-    if not walks and abs(rate) < MOST_CLOCK_RATE:
+    if clock_rate is None and not walks and abs(rate) < MOST_CLOCK_RATE:
         causes.append("clock_rate")
     if rate > 0 and (walks or spread == 0):
         causes.append("relative_rearming")

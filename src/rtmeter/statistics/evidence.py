@@ -59,13 +59,15 @@ def examine(
     skipped: Bools | None = None,
     skips_miss: bool = True,
     delay_ns: Ints | None = None,
+    clock_rate: float | None = None,
     virtual_machine: bool = False,
 ) -> Evidence:
     """Looks at a run of at least one release.
 
     ``values``: the judged quantity per release in ns, in order, shape (n,), LATER where it was lost.
     ``skipped``: the releases passed over, which if ``skips_miss`` are misses whatever their value.
-    ``delay_ns``: start - release of each where the values are completion - release.
+    ``delay_ns``: start - release of each where the values are completion - release. ``clock_rate`` as in
+    ``drift``.
     """
     n = len(values)
     misses = above(values, deadline_ns)
@@ -75,7 +77,11 @@ def examine(
     near, threshold_ns = _near(values, misses, blocks, deadline_ns)
     found = dependence(misses, near, threshold_ns, n)
     grown = drift(
-        values if delay_ns is None else delay_ns, period_ns, skipped, None if delay_ns is None else values
+        values if delay_ns is None else delay_ns,
+        period_ns,
+        skipped,
+        None if delay_ns is None else values,
+        clock_rate,
     )
     clusters = found.clusters if found.clusters.count else decluster(near, found.clusters.run_length)
     beat = rhythm(clusters.first, n, period_ns)

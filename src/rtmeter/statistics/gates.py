@@ -113,16 +113,16 @@ def changes(blocks: Blocks, period_ns: int) -> list[Finding]:
 def growth(found: Drift, values: Ints, blocks: Blocks | None) -> list[Finding]:
     """Drift, overload and skips of the delay. A drift is refused if what it comes to over the run makes
     exceedances MATERIAL times as likely."""
-    if found.growth == "bounded" or (trend := found.trend) is None:
-        return []
     if found.growth == "skipping":
         return [_skipping(found)]
+    if found.growth == "bounded" or (trend := found.trend) is None:
+        return []
     came_to = abs(trend.accumulated_ns)
     if blocks:
         material = blocks.raised(values, came_to) >= MATERIAL
     else:
         material = came_to >= math.log(MATERIAL) * trend.jitter_ns
-    why = f" ({', '.join(cause.replace('_', ' ') for cause in found.causes)})" if found.causes else ""
+    why = f" ({_causes(found)})" if found.causes else ""
     message = (
         f"the delay is {found.growth}{why}: {trend.slope_ns_per_s / 1e3:+.4g} us/s "
         f"[{trend.lower_ns_per_s / 1e3:.4g}, {trend.upper_ns_per_s / 1e3:.4g}], "
@@ -133,6 +133,10 @@ def growth(found: Drift, values: Ints, blocks: Blocks | None) -> list[Finding]:
     return [Finding(kind, "slope in ns/s", trend.slope_ns_per_s, "refuse" if refused else "info", message)]
 
 
+def _causes(found: Drift) -> str:
+    return ", ".join(cause.replace("_", " ") for cause in found.causes)
+
+
 def _skipping(found: Drift) -> Finding:
     if not found.skipped:
         message = (
@@ -140,7 +144,10 @@ def _skipping(found: Drift) -> Finding:
             "releases are counted by executed cycles"
         )
         return Finding("skipping", "periods jumped", float(found.periods_jumped), "info", message)
-    message = f"{found.skipped:,} releases were skipped; the delay of the others does not grow"
+    why = f" ({_causes(found)})" if found.causes else ""
+    message = f"{found.skipped:,} releases were skipped{why}"
+    if found.trend is not None:
+        message += "; the delay of the others does not grow"
     return Finding("skipping", "releases skipped", float(found.skipped), "info", message)
 
 

@@ -22,7 +22,7 @@ Chunks = Callable[[], Iterable[Columns]]
 class JudgedRun:
     """The judged quantity per release, in order: ``values`` in ns, shape (n,), LATER where lost;
     ``skipped``, shape (n,), or None if none was. ``delay_ns``: start - release of each, where the
-    values are completion - release."""
+    values are completion - release; ``clock_rate`` between the clocks of loop and grid, None: not known."""
 
     quantity: str
     values: Ints
@@ -30,6 +30,7 @@ class JudgedRun:
     delay_ns: Ints | None
     period_ns: int
     skips_miss: bool
+    clock_rate: float | None = None
 
     def examine(self, deadline_ns: int, *, virtual_machine: bool = False) -> Evidence:
         """What the gates see of a run of at least one release."""
@@ -40,6 +41,7 @@ class JudgedRun:
             skipped=self.skipped,
             skips_miss=self.skips_miss,
             delay_ns=self.delay_ns,
+            clock_rate=self.clock_rate,
             virtual_machine=virtual_machine,
         )
 
@@ -62,6 +64,7 @@ def judged_run(meta: Mapping[str, Any], chunks: Chunks) -> JudgedRun:
         delay_ns=delay,
         period_ns=int(meta["period_ns"] or meta["timeout_ns"]),
         skips_miss=meta["measurement"] != "roundtrip",
+        clock_rate=0.0 if meta.get("t0_from") == "core" else None,
     )
 
 
