@@ -14,6 +14,8 @@ from typing import Any
 from two_hosts import Hosts
 
 from rtmeter import store
+from rtmeter.errors import RtmeterError
+from rtmeter.samples import LogReader
 
 MEASURE = ["measure", "roundtrip", "--adapter", "posix", "--period", "2ms", "--warm-up", "0"]
 
@@ -66,4 +68,11 @@ def wait_for(happens: Callable[[], object], process: subprocess.Popen[str], limi
 def wait_for_samples(folder: Path, process: subprocess.Popen[str]) -> None:
     """Until the cell in ``folder`` has some."""
     log = folder.with_suffix(".partial") / store.CLIENT_LOG
-    wait_for(lambda: log.exists() and log.stat().st_size > 2_000, process)
+
+    def some() -> bool:
+        try:
+            return LogReader(log).rows > 100
+        except RtmeterError:  # it is not there yet, or has no header
+            return False
+
+    wait_for(some, process)

@@ -23,7 +23,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.timeout(1200)
 def test_the_copy_is_a_probe_of_its_own_name(home: Path) -> None:
     printed = (home / "stdout").read_text()
-    described = next(line for line in printed.splitlines() if line.startswith('{"name":'))
+    described = next(line for line in printed.splitlines() if line.startswith('{"rtmeter":'))
     facts = json.loads(described)
     assert facts["name"] == "mymw"
     assert facts["measures"] == ["wakeup", "timer.one_shot", "timer.periodic", "cycle"]

@@ -84,7 +84,7 @@ def test_an_adapter_elsewhere_builds_against_the_installed_core(tmp_path: Path) 
     run("cmake", "--build", "--preset", "release", cwd=ROOT)
     run("cmake", "--install", build, "--prefix", prefix)
     probes = {path.name for path in (prefix / "lib" / "rtmeter").iterdir()}
-    assert probes == {f"rtmeter-probe-{name}" for name in OURS}
+    assert probes >= {f"rtmeter-probe-{name}" for name in OURS}
     assert (prefix / "share" / "rtmeter" / "package.xml").is_file()
     assert not list(prefix.rglob("json.hpp")), "the core's insides are not installed"
 
@@ -108,7 +108,7 @@ def test_colcon_builds_the_package(tmp_path: Path) -> None:
     (workspace / "src" / "rtmeter").symlink_to(ROOT)
     run(tmp_path / "venv" / "bin" / "colcon", "build", cwd=workspace)
     probes = {path.name for path in (workspace / "install" / "rtmeter" / "lib" / "rtmeter").iterdir()}
-    assert probes == {f"rtmeter-probe-{name}" for name in OURS}
+    assert probes >= {f"rtmeter-probe-{name}" for name in OURS}
     rtmeter = f"PYTHONPATH={ROOT / 'src'} {sys.executable} -m rtmeter"
     listed = run("bash", "-c", f"source {workspace}/install/setup.bash && {rtmeter} adapters", cwd=tmp_path)
     assert "posix" in listed
