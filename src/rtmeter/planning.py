@@ -28,7 +28,8 @@ _HOURS = (1 / 60, 1.0, 24.0)
 @dataclass(frozen=True, slots=True)
 class Assumed:
     """The dependence that a plan assumes: n counts as n / ``design_effect``. ``like``: what it was seen
-    in, with the misses and releases there and why bounds would be refused; None if it was stated."""
+    in, with its period, the misses and releases there and why bounds would be refused, which no length
+    mends; None if it was stated."""
 
     design_effect: float = 1.0
     extremal_index: float | None = None
@@ -36,6 +37,7 @@ class Assumed:
     misses: int = 0
     n: int = 0
     refusals: tuple[str, ...] = ()
+    period_ns: int | None = None
 
     @classmethod
     def stated(cls, extremal_index: float) -> Assumed:
@@ -43,7 +45,7 @@ class Assumed:
         return cls(design_effect_of(extremal_index), extremal_index)
 
     @classmethod
-    def seen(cls, like: str, runs: Sequence[Evidence]) -> Assumed:
+    def seen(cls, like: str, runs: Sequence[Evidence], period_ns: int) -> Assumed:
         """The most dependent of the runs."""
         worst = max(runs, key=lambda run: run.design_effect)
         return cls(
@@ -53,6 +55,7 @@ class Assumed:
             sum(len(run.misses) for run in runs),
             sum(run.n for run in runs),
             tuple(dict.fromkeys(finding.message for run in runs for finding in run.refusals)),
+            period_ns,
         )
 
 
@@ -83,9 +86,11 @@ class Planned:
 
     @property
     def never(self) -> bool:
-        """Whether releases that miss as often as those seen pass at no length."""
+        """Whether releases that miss as often as those seen, or of which no bound is stated, pass at no
+        length."""
         allowed = self.requirement.miss_ratio
-        return bool(self.assumed.misses) and (allowed is None or self.expected is None)
+        missing = bool(self.assumed.misses) and (allowed is None or self.expected is None)
+        return missing or bool(self.assumed.refusals)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +111,8 @@ class CellPlan:
 def plan_run(requirement: Requirement, period_ns: int, assumed: Assumed) -> Planned:
     """The lengths that a requirement needs."""
     effect, allowed = assumed.design_effect, requirement.miss_ratio
+    if assumed.refusals:
+        return Planned(requirement, period_ns, assumed, (), (), None)
     if allowed is None:
         lengths = (round(span * NS_PER_HOUR / period_ns) for span in _HOURS)
         stated = tuple(_length(n, period_ns, requirement, effect) for n in lengths if n)
@@ -140,7 +147,7 @@ def plan_cell(cell: Cell, assumed: Assumed) -> CellPlan:
             most = 0
     n = 1 if allowed is None else releases_needed(0, allowed, required.confidence, effect)
     needed = _at_least(Plan(0, n, hours(n, period_ns)), required, period_ns)
-    if releases < needed.releases:
+    if releases < needed.releases or assumed.refusals:
         most = None
     outcome: Literal["can pass", "never"] = "never" if most is None else "can pass"
     return CellPlan(cell.id, required, releases, span, outcome, most, needed, assumed)

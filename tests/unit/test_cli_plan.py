@@ -91,8 +91,22 @@ def test_a_run_that_is_refused_says_that_no_length_helps(capsys: Captured) -> No
     values = draw(2)
     values[10_000:] *= 3
     write_wakeups(Path("like"), values)
-    said = plan("--deadline 9ms --miss-ratio 1e-2 --period 1ms --like like", capsys)[1]
-    assert "like: the tail changes at" in said and "no length helps before" in said
+    for more in ("--miss-ratio 1e-2", "", "--class hard"):
+        code, said = plan(f"--deadline 9ms {more} --period 1ms --like like", capsys)
+        assert code == exit_codes.INCONCLUSIVE, more
+        assert said.count("no length helps before") == 1 and "like is refused: the" in said
+        assert "the tail changes at" in said and "releases    " not in said
+    found = as_json("--deadline 9ms --miss-ratio 1e-2 --like like", capsys)
+    assert found["plans"] == [] and len(found["assumed"]["refusals"]) >= 1
+
+
+def test_the_period_is_that_of_the_run_like_it(capsys: Captured) -> None:
+    write_wakeups(Path("like"), draw(2))
+    given, taken = (
+        as_json(f"--deadline 9ms --miss-ratio 1e-2 {period} --like like", capsys)
+        for period in ("--period 1ms", "")
+    )
+    assert given == taken and taken["period_ns"] == MS
 
 
 def test_without_a_miss_ratio_the_bound_of_some_lengths_is_told(capsys: Captured) -> None:

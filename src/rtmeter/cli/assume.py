@@ -9,8 +9,7 @@ from rtmeter.errors import RtmeterError
 from rtmeter.model import Cell, Requirement
 from rtmeter.planning import Assumed
 from rtmeter.repeats import Stored, by_name, find_stored
-from rtmeter.statistics.evidence import Evidence
-from rtmeter.statistics.judged import judged_run
+from rtmeter.statistics.judged import JudgedRun, judged_run
 from rtmeter.values import without_repeat
 
 
@@ -41,15 +40,15 @@ class Assume:
                     message, field="--like", value=str(self._path), remedy="name the one to assume"
                 )
             (name,) = self._like
-        runs = [_evidence(stored, requirement.deadline_ns) for stored in self._like[name].values()]
-        return Assumed.seen(str(name), runs)
+        runs = [_run(stored) for stored in self._like[name].values()]
+        seen = [run.examine(requirement.deadline_ns) for run in runs]
+        return Assumed.seen(str(name), seen, runs[0].period_ns)
 
 
-def _evidence(stored: Stored, deadline_ns: int) -> Evidence:
+def _run(stored: Stored) -> JudgedRun:
     if not stored.usable or store.load_counted(stored.folder) is not None:
         why = "has no samples in order" if stored.usable else stored.why_not
         raise RtmeterError(
             f"{stored.record['id']} {why}", field="--like", value=str(stored.folder), remedy="name another"
         )
-    run = judged_run(store.statistics_meta(stored.record), store.chunks(stored.folder))
-    return run.examine(deadline_ns)
+    return judged_run(store.statistics_meta(stored.record), store.chunks(stored.folder))

@@ -15,7 +15,7 @@ EXAMPLE = "rtmeter plan --deadline 1ms --miss-ratio 1e-6 --confidence 95% --peri
 DETAILS = (
     "Says how many releases, and hours, a run needs to pass a requirement, before anything is run; with "
     "CAMPAIGN for each of its cells whether its planned length can pass at all. Exit codes: 0, 1 error, 3 if "
-    "a cell can never pass."
+    "a cell can never pass, or what a run like it was refused for has to be mended first."
 )
 
 
@@ -31,7 +31,8 @@ def command(
     confidence: Confidence = None,
     criticality: Class = None,
     period: Annotated[
-        str | None, typer.Option(metavar="1ms", help="Period of the releases.", show_default=False)
+        str | None,
+        typer.Option(metavar="1ms", help="Period of the releases (--like: that one's).", show_default=False),
     ] = None,
     extremal_index: Annotated[
         float | None,
@@ -70,11 +71,13 @@ def command(
         print_json({"cells": [asdict(cell) for cell in cells]}) if as_json else show_cells(cells)
         never = any(cell.outcome == "never" for cell in cells)
         return exit_codes.INCONCLUSIVE if never else exit_codes.PASS
-    for field, value in (("--deadline", asked), ("--period", period)):
+    assumed = assume(asked, None)
+    period_ns = assumed.period_ns if period is None else _period_ns(period)
+    for field, value in (("--deadline", asked), ("--period", period_ns)):
         if value is None:
             raise RtmeterError("is missing", field=field, remedy=f"give it, e.g. {field} 1ms, or a CAMPAIGN")
-    assert asked is not None and period is not None, "checked above"
-    planned = plan_run(asked, _period_ns(period), assume(asked, None))
+    assert asked is not None and period_ns is not None, "checked above"
+    planned = plan_run(asked, period_ns, assumed)
     said = assumptions(asked, planned.assumed)
     print_json(asdict(planned) | {"assumes": said}) if as_json else show_plan(planned, said)
     return exit_codes.INCONCLUSIVE if planned.never else exit_codes.PASS

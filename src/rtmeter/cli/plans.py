@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rtmeter.cli.output import console
-from rtmeter.planning import CellPlan, Planned, assumptions
+from rtmeter.planning import Assumed, CellPlan, Planned, assumptions
 from rtmeter.statistics.bounds import NS_PER_HOUR
 from rtmeter.statistics.extremes import FEWEST_RELEASES
 from rtmeter.statistics.words import about
@@ -24,6 +24,9 @@ def show_plan(planned: Planned, assumes: Sequence[str]) -> None:
     pace = f"every {format_duration(planned.period_ns)}"
     deadline = f"deadline {format_duration(required.deadline_ns)}, {required.criticality}"
     out.print(f"{deadline}: {allowed} with {sure}, releases {pace}", markup=False)
+    if planned.assumed.refusals:
+        out.print(_unmended(planned.assumed), markup=False, soft_wrap=True)
+        return
     if planned.plans:
         table = _table("misses", "releases", "run")
         for row in planned.plans:
@@ -50,7 +53,10 @@ def show_cells(cells: Sequence[CellPlan]) -> None:
         table.add_row(cell.id, f"{cell.releases:,}", _run(cell.hours), said, most, *needs)
     out = console()
     out.print(table)
-    never = sum(cell.outcome == "never" for cell in cells)
+    refused = [_unmended(cell.assumed) for cell in cells if cell.requirement and cell.assumed.refusals]
+    for sentence in dict.fromkeys(refused):
+        out.print(sentence, markup=False, soft_wrap=True)
+    never = sum(cell.outcome == "never" and not cell.assumed.refusals for cell in cells)
     if never:
         said = f"{never:,} of {len(cells):,} cells are too short to pass whatever they measure"
         out.print(said, markup=False)
@@ -61,13 +67,17 @@ def show_cells(cells: Sequence[CellPlan]) -> None:
 
 def _expected(planned: Planned) -> list[str]:
     assumed = planned.assumed
-    lines = [f"{assumed.like}: {refusal}; no length helps before" for refusal in assumed.refusals]
     if not assumed.misses:
-        return lines
+        return []
     often = f"{assumed.like} missed {assumed.misses:,} of {assumed.n:,} releases; if that goes on,"
     if planned.expected is None:
-        return [*lines, f"{often} no length passes"]
-    return [*lines, f"{often} {planned.expected.releases:,} releases ({_run(planned.expected.hours)}) pass"]
+        return [f"{often} no length passes"]
+    return [f"{often} {planned.expected.releases:,} releases ({_run(planned.expected.hours)}) pass"]
+
+
+def _unmended(assumed: Assumed) -> str:
+    why = "; ".join(assumed.refusals)
+    return f"no length helps before that is mended for which {assumed.like} is refused: {why}"
 
 
 def _run(hours: float) -> str:
