@@ -206,7 +206,8 @@ def _notes(found: Misses, requirement: Requirement, support: Support | None) -> 
         yield f"half of the late ones come within {half} after the deadline, all within {most}"
     bounded = support.upper is not None and (requirement.miss_ratio is not None or found.total == 0)
     if bounded and support.design_effect > 1:
-        worth = f"{found.n:,} releases say as much as {support.effective_n:,.0f} single ones"
+        single = "a single one" if support.effective_n < 1.5 else f"{support.effective_n:,.0f} single ones"
+        worth = f"{found.n:,} releases say as much as {single}"
         yield f"late releases hang together: {worth}"
 
 

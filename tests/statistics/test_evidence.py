@@ -8,6 +8,7 @@ from simulation import Simulation
 from stationary import FAR, MINUTE, MS, RUNS, stationary
 
 from rtmeter.statistics.evidence import Evidence, examine
+from rtmeter.statistics.gates import quantisation
 from rtmeter.statistics.views import LATER
 
 Ints = np.ndarray
@@ -124,6 +125,13 @@ def test_coarse_clocks_are_named(generator: np.random.Generator) -> None:
     assert "quantisation" in types(examine(values, MS, FAR))
 
 
+def test_a_tail_of_one_step_has_no_scale_to_state() -> None:
+    (finding,) = quantisation(1_000, 0.0)
+    assert "coarse against the tail, most of which is one step: a deadline" in finding.message
+    (finding,) = quantisation(1_000, 500.0)
+    assert "(scale 500 ns)" in finding.message
+
+
 def test_a_microsecond_clock_is_fine_enough(generator: np.random.Generator) -> None:
     values = EXPONENTIAL.draw(generator, MINUTE) // 1_000 * 1_000
     assert "quantisation" not in types(examine(values, MS, FAR))
@@ -147,6 +155,7 @@ def test_all_lost() -> None:
     found = examine(np.full(MINUTE, LATER), MS, FAR)
     assert len(found.misses) == MINUTE
     assert "lost" in types(found)
+    assert (found.effective_n, found.dependence.extremal_index) == (1, 1 / MINUTE)  # one cluster of all
 
 
 def test_half_lost(generator: np.random.Generator) -> None:

@@ -157,9 +157,10 @@ def _by_fit(best: TailFit | None, others: tuple[TailFit, ...]) -> list[Finding]:
         found.append(Finding("unstable", "level of another fit over this one", ratio, "refuse", message))
     low, high = best.shape_interval
     if best.shape > HEAVY or low > 0:
+        heavy = "is" if low > 0 else "may be"
         message = (
-            f"the tail is heavy (shape {best.shape:.2f} [{low:.2f}, {high:.2f}]): ever longer runs show ever "
-            "later releases"
+            f"the tail {heavy} heavy (shape {best.shape:.2f} [{low:.2f}, {high:.2f}]): ever longer runs show "
+            "ever later releases"
         )
         found.append(Finding("heavy_tail", "shape", best.shape, "info", message))
     return found

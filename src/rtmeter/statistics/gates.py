@@ -220,14 +220,15 @@ def quantisation(quantum_ns: int, scale_ns: float) -> list[Finding]:
     """Whether the resolution of the values is coarse against the tail."""
     if quantum_ns <= 0.1 * scale_ns or quantum_ns <= 1:
         return []
+    held = f" (scale {about(scale_ns)})" if scale_ns > 0 else ", most of which is one step"
     return [
         Finding(
             "quantisation",
             "resolution over the tail's scale",
             quantum_ns / max(scale_ns, 1.0),
             "info",
-            f"values come in steps of {about(quantum_ns)}, coarse against the tail "
-            f"(scale {about(scale_ns)}): a deadline between two steps is judged by the lower one",
+            f"values come in steps of {about(quantum_ns)}, coarse against the tail{held}: "
+            "a deadline between two steps is judged by the lower one",
         )
     ]
 
