@@ -133,6 +133,7 @@ def test_what_a_cut_connection_leaves_is_undone_by_the_next_run(hosts: Hosts, tm
         _, said = process.communicate(timeout=120)
     assert process.returncode == 1
     assert "Traceback" not in said
+    assert "rtmeter: setting_not_put_back: " in said
     cell = store.load_cell(tmp_path / "cell")
     assert (cell["status"], cell["valid"]) == ("failed", False)
     (doubt,) = [doubt for doubt in cell["warnings"] if doubt["type"] == "setting_not_put_back"]

@@ -14,6 +14,8 @@ import pytest
 
 from rtmeter import cli, store
 from rtmeter.cli import exit_codes
+from rtmeter.conditions import Standing
+from rtmeter.model import Doubt
 from synthetic import Made, write_cell, write_failed_cell
 
 SRC = Path(__file__).resolve().parent.parent.parent / "src"
@@ -225,6 +227,16 @@ class TestMeasure:
         assert cli.invoke([*MEASURE, "--option", "behave=die", "--out", "a"]) == exit_codes.ERROR
         assert "rtmeter: a: probe = 'fake': died in mid-run (killed by SIGKILL)" in capsys.readouterr().err
         assert summary("summary a", capsys)["counts"]["released"] == 47
+
+    def test_a_failure_tells_what_is_in_doubt_besides(
+        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        left = Doubt("setting_not_put_back", "timer_migration is left", "run `rtmeter restore`")
+        monkeypatch.setattr(Standing, "doubts", lambda _: [left])
+        assert cli.invoke([*MEASURE, "--option", "behave=refuse", "--out", "a"]) == exit_codes.ERROR
+        said = capsys.readouterr().err
+        told = "rtmeter: setting_not_put_back: timer_migration is left (run `rtmeter restore`)\n"
+        assert told in said and "CPU 9 does not exist" in said
 
     def test_an_invalid_result_is_an_error(self, capsys: pytest.CaptureFixture[str]) -> None:
         arguments = [*MEASURE, "--option", "behave=overflow", "--out", "a", "--deadline", "1s"]

@@ -36,7 +36,7 @@ def command(
     from rtmeter import matrix, runner, store
     from rtmeter.campaign import resolve_script
     from rtmeter.cli.interrupt import stopping
-    from rtmeter.cli.output import print_json
+    from rtmeter.cli.output import print_doubts, print_json
     from rtmeter.cli.progress import progress_for
     from rtmeter.cli.summary import cell_summary
     from rtmeter.cli.tables import show_cell
@@ -53,6 +53,7 @@ def command(
         store.check_free(path, "--out")
         record = runner.run_cell(cell, path, stop, progress.watch(0, cell), keep_empty=False)
     if record["error"]:
+        print_doubts(record["warnings"])
         raise as_flag(error_of(record, path))
     if as_json:
         print_json(cell_summary(record, path))

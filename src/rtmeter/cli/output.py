@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rtmeter.values import as_json
@@ -36,6 +37,17 @@ def print_error(error: RtmeterError, *, as_json: bool) -> None:
     print(f"rtmeter: {error}", file=sys.stderr)
     if as_json:
         print_json({"error": error.to_json()})
+
+
+def print_doubts(doubts: Iterable[Mapping[str, Any]]) -> None:
+    """The warnings of a cell that is not shown because it failed, a line each on standard error."""
+    for doubt in doubts:
+        print(f"rtmeter: {doubt['type']}: {doubt_words(doubt)}", file=sys.stderr)
+
+
+def doubt_words(doubt: Mapping[str, Any]) -> str:
+    """A warning and, in brackets, what helps."""
+    return str(doubt["message"]) + (f" ({doubt['hint']})" if doubt.get("hint") else "")
 
 
 def microseconds(ns: float | str | None) -> str:

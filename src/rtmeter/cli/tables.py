@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rtmeter import condition_words
 from rtmeter.cli.evidence import evidence_lines
-from rtmeter.cli.output import console, microseconds
+from rtmeter.cli.output import console, doubt_words, microseconds
 from rtmeter.statistics.quantities import judged_quantity
 from rtmeter.store import statistics_meta
 from rtmeter.values import Scheduling, format_duration
@@ -171,8 +171,7 @@ def _show_doubts(record: Mapping[str, Any], out: Console) -> None:
     if record["error"]:
         out.print(f"  [red]failed[/red]: {record['error']['message']}")
     for doubt in record["warnings"]:
-        hint = f" ({doubt['hint']})" if doubt.get("hint") else ""
-        out.print(f"  [yellow]{doubt['type']}[/yellow]: {doubt['message']}{hint}")
+        out.print(f"  [yellow]{doubt['type']}[/yellow]: {doubt_words(doubt)}")
 
 
 def _show_verdict(record: Mapping[str, Any], out: Console) -> None:

@@ -45,14 +45,16 @@ class Undone:
 
     def __str__(self) -> str:
         name, old, new = self.entry.resource.name, self.entry.old, self.entry.new
+        back = f"put back to {old!r}" if old is not None else "taken away"
+        state = f", is {self.now!r}" if self.now is not None else ""
         words = {
-            "restored": f"put back to {old!r}" if old is not None else "taken away",
+            "restored": back,
             "unchanged": f"was {old!r} already" if old is not None else "was not there",
             "gone": "is not there any more",
             "changed_since": f"is {self.now!r} now: rtmeter had set {new!r} where it was {old!r}, so someone "
             "else has changed it since; left as it is",
             "rebooted": f"was changed before the machine was booted anew, which put {old!r} back",
-            "failed": f"could not be put back to {old!r}, is {self.now!r}: {self.error}",
+            "failed": f"could not be {back}{state}: {self.error}",
         }
         return f"{name}: {words[self.ending]}"
 
