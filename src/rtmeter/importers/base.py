@@ -143,7 +143,9 @@ class Source:
         ``-nan``, is null: no reader looks at means."""
 
         def no_number(name: str) -> float:
-            raise self.error("is not a number", value=name, remedy="the file is damaged: measure again")
+            key = re.search(rf'"([^"]+)"\s*:\s*{re.escape(name)}', self.text)
+            field, remedy = key and key[1], "the file is damaged: measure again"
+            raise self.error("is not a number", field=field, value=name, remedy=remedy)
 
         try:
             found = json.loads(_NO_MEAN.sub(r"\1null", self.text), parse_constant=no_number)
