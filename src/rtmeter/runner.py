@@ -64,6 +64,7 @@ def run_cell(
         outcome = _under(standing, outcome)
     except RtmeterError as error:
         outcome = Outcome("failed", error)
+        outcome = _under(standing, outcome) if standing else outcome  # what could not be taken back is told
     logs = Logs(new.folder / store.CLIENT_LOG, new.folder / store.SERVER_LOG)
     try:
         ended = datetime.now(UTC)

@@ -17,8 +17,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from rtmeter import runner, store, supervise
+from rtmeter.conditions import Standing
 from rtmeter.config import CellOptions
+from rtmeter.errors import RtmeterError
 from rtmeter.matrix import cell_from
+from rtmeter.model import Doubt
 from rtmeter.samples import LogReader
 from rtmeter.supervise import Stop
 
@@ -131,6 +134,19 @@ def test_a_probe_that_reports_and_gets_no_further(tmp_path: Path, monkeypatch: p
     record = run(tmp_path, "stuck", samples=10**6)
     assert "has settled no release for 1 s" in record["error"]["message"]
     assert running(tmp_path) == []
+
+
+def test_doubts_about_conditions_outlive_what_ends_a_cell_before_its_probes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(*_: object) -> None:
+        raise RtmeterError("the connection is lost")
+
+    monkeypatch.setattr(runner, "_findings", lost)
+    monkeypatch.setattr(Standing, "doubts", lambda standing: [Doubt("setting_not_put_back", "as it was not")])
+    record = run(tmp_path, "complete")
+    assert (record["status"], record["error"]["message"]) == ("failed", "the connection is lost")
+    assert [warning["type"] for warning in record["warnings"]] == ["setting_not_put_back"]
 
 
 def test_a_run_that_is_stopped_keeps_what_it_measured(tmp_path: Path) -> None:

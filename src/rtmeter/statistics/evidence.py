@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -95,8 +95,6 @@ def examine(
         factor, crowded = gates.dependence_between_blocks(blocks, found.design_effect)
         findings += crowded
         findings += gates.warm_up(values, blocks, period_ns)
-    if not np.any(values != LATER):
-        found = replace(found, extremal_index=1 / n, design_effect=float(n))  # one cluster of all
     effect = found.design_effect * factor
     findings += _clustered(found)
     findings += _shape(values, blocks, effect)
