@@ -109,6 +109,7 @@ class Iceoryx final : public rtmeter::Adapter {
     sink.put("name", "iceoryx").put("version", "1");
     sink.put("middleware", "Eclipse iceoryx").put("middleware_version", ICEORYX_LATEST_RELEASE_VERSION);
     for (const char* what : {"wakeup", "roundtrip", "cycle"}) sink.put("measures", what);
+    sink.put("server", "same_host");
     for (const char* drive : {"spin", "poll"}) sink.put("drives.roundtrip", drive);
     for (const char* drive : {"sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
     sink.put("option.receive",

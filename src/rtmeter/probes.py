@@ -36,6 +36,11 @@ class Probe:
         """Whether its round trips need no server process."""
         return self.facts.get("server") == "inline"
 
+    @property
+    def same_host(self) -> bool:
+        """Whether its client and server must be on one host."""
+        return self.facts.get("server") == "same_host"
+
 
 def search_path() -> Iterator[Path]:
     """The folders that are looked through, the first one that has a probe wins.

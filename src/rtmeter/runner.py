@@ -27,14 +27,19 @@ def probes_for(cell: Cell) -> tuple[probes.Probe, probes.Probe | None]:
     )
     if measurement != "roundtrip":
         return probe, None
+    host = cell.hosts.get("component", LOCAL)
     if not probe.serves_inline:
+        if host != LOCAL and probe.same_host:
+            message = f"is out of reach of the adapter {cell.adapter}, which shares memory with its server"
+            remedy = "leave it out, or choose an adapter that uses the network"
+            raise RtmeterError(message, field="hosts.component", value=host, remedy=remedy)
         other = cell.server_adapter not in (None, cell.adapter)
         return probe, probes.require(str(cell.server_adapter), measurement) if other else probe
     for field in ("server_adapter", "server_affinity", "server_options"):
         if getattr(cell, field) is not None:
             message = f"means nothing for the adapter {cell.adapter}: it has no server process"
             raise RtmeterError(message, field=field, value=getattr(cell, field), remedy="leave it out")
-    if (host := cell.hosts.get("component", LOCAL)) != LOCAL:
+    if host != LOCAL:
         message = f"means nothing for the adapter {cell.adapter}: its server is a part of the client"
         raise RtmeterError(message, field="hosts.component", value=host, remedy="leave it out")
     return probe, None

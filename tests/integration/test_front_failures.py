@@ -112,6 +112,14 @@ def test_a_malformed_script_is_an_error_with_its_line(
     assert column in done.err
 
 
+def test_memory_is_not_shared_with_another_host(tmp_path: Path) -> None:
+    command = ["measure", "roundtrip", "--adapter", "iceoryx", "--samples", "10"]
+    done = rtmeter(*command, "--host", "component=ssh://robot", "--out", tmp_path / "cell")
+    assert done.code == 1
+    assert "--host component = 'ssh://robot': is out of reach of the adapter iceoryx" in done.err
+    assert not (tmp_path / "cell").exists()
+
+
 def test_a_null_adapter_has_no_server(tmp_path: Path) -> None:
     command = ["measure", "roundtrip", "--adapter", "null", "--server-adapter", "posix", "--samples", "10"]
     done = rtmeter(*command, "--out", tmp_path / "cell")
