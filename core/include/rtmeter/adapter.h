@@ -133,9 +133,9 @@ typedef struct rtm_timer_traits {
  * key repeated), drives.<measurement> (repeated, default first), option.<key> (value: "a|b|c: what it
  * is", default first); "server: inline" when the client needs no server process, "same_host" when
  * both must be on one host. After start also endpoint (what a client in another process needs),
- * qos.<policy>, and whatever is in effect. Where ends find each other by discovery: discovery (what was looked for, where, and who was found) and
- * incompatible_qos (the policy by which found ends do not match); a client that gets no answer is asked
- * once more and shows them. */
+ * qos.<policy>, and whatever is in effect. Where ends find each other by discovery: discovery (what was
+ * looked for, where, and who was found) and incompatible_qos (the policy by which found ends do not
+ * match); a client that gets no answer is asked once more and shows them. */
 typedef struct rtm_adapter {
   uint32_t abi; /* RTM_ADAPTER_ABI */
 
