@@ -1,5 +1,10 @@
 """The one error a user sees."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
 
 class RtmeterError(Exception):
     """What was wrong, where, and what to do about it; printed once, without a traceback.
@@ -30,6 +35,11 @@ class RtmeterError(Exception):
             field += f" = {self.value!r}"
         text = f"{at}{field + ': ' if field else ''}{self.message}"
         return f"{text}; {self.remedy}" if self.remedy else text
+
+    @classmethod
+    def from_json(cls, kept: Mapping[str, Any]) -> Self:
+        """The error that a cell.json has stored."""
+        return cls(kept["message"], **{key: kept.get(key) for key in ("field", "value", "remedy", "where")})
 
     def to_json(self) -> dict[str, object]:
         """The error as stored in cell.json and printed by ``--json``."""

@@ -273,7 +273,7 @@ class TestRun:
         cells = store.find_cells(Path("r"))
         assert [cell.name for cell in cells] == ["good", "bad", "last"]
         assert [store.load_cell(cell)["status"] for cell in cells] == ["complete", "failed", "complete"]
-        assert "[2/3] bad: failed: died in mid-run (killed by SIGKILL)" in said.err
+        assert "[2/3] bad: failed: probe = 'fake': died in mid-run (killed by SIGKILL); see what" in said.err
         assert "[3/3] last: complete: pass" in said.err
 
     def test_resume_measures_what_is_missing_or_failed(self, capsys: pytest.CaptureFixture[str]) -> None:

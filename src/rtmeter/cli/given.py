@@ -17,11 +17,12 @@ _PAIRS |= {"hosts": "--host", "server_conditions": "--server-condition"}
 
 
 def flag(name: str) -> str:
-    """The command-line option of a field: ``loss_timeout`` → ``--loss-timeout``."""
+    """The command-line option of a field: ``loss_timeout`` → ``--loss-timeout``, ``load.cpu`` →
+    ``--load cpu``."""
     head, _, key = name.partition(".")
-    if head in _PAIRS:
-        return f"{_PAIRS[head]} {key}".rstrip()
-    return name if head == "measurement" else "--" + head.replace("_", "-")
+    if head == "measurement":
+        return name
+    return f"{_PAIRS.get(head) or '--' + head.replace('_', '-')} {key}".rstrip()
 
 
 def with_cell_options(function: Callable[..., int]) -> Callable[..., int]:

@@ -64,5 +64,6 @@ def command(
 
 def error_of(record: Mapping[str, Any], path: Path) -> RtmeterError:
     """Why the cell failed; ``where`` is its folder if there is something in it to look at."""
-    words = {key: record["error"][key] for key in ("field", "value", "remedy")}
-    return RtmeterError(record["error"]["message"], where=str(path) if path.exists() else None, **words)
+    error = RtmeterError.from_json(record["error"])
+    error.where = str(path) if path.exists() else None
+    return error

@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any, Literal
 
 from rtmeter.cli.output import console, microseconds
+from rtmeter.errors import RtmeterError
 from rtmeter.model import Cell
 
 Event = Mapping[str, Any]
@@ -43,7 +44,7 @@ class Progress:
             record["status"] + invalid + (f": {verdict['outcome']}, {verdict['reason']}" if verdict else "")
         )
         if record["error"]:
-            words = f"failed: {record['error']['message']}"
+            words = f"failed: {RtmeterError.from_json(record['error'])}"
         self._show(f"{self._place(index)} {record['id']}: {words}", 1.0, "end")
 
     def kept(self, index: int) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rtmeter import condition_words
 from rtmeter.cli.evidence import evidence_lines
 from rtmeter.cli.output import console, doubt_words, microseconds
+from rtmeter.errors import RtmeterError
 from rtmeter.statistics.quantities import judged_quantity
 from rtmeter.store import statistics_meta
 from rtmeter.values import Scheduling, format_duration
@@ -168,10 +169,13 @@ def _show_findings(record: Mapping[str, Any], out: Console) -> None:
 
 
 def _show_doubts(record: Mapping[str, Any], out: Console) -> None:
+    from rich.markup import escape
+
     if record["error"]:
-        out.print(f"  [red]failed[/red]: {record['error']['message']}")
+        error = RtmeterError.from_json(record["error"])
+        out.print(f"  [red]failed[/red]: {escape(str(error))}", soft_wrap=True)
     for doubt in record["warnings"]:
-        out.print(f"  [yellow]{doubt['type']}[/yellow]: {doubt_words(doubt)}")
+        out.print(f"  [yellow]{doubt['type']}[/yellow]: {escape(doubt_words(doubt))}")
 
 
 def _show_verdict(record: Mapping[str, Any], out: Console) -> None:
