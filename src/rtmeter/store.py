@@ -101,7 +101,14 @@ def check_free(path: Path, field: str) -> None:
     """
     partial = path.with_name(path.name + PARTIAL)
     if partial.exists():
-        remedy = f"wait for it; or rtmeter recover {partial / CLIENT_LOG}, and remove {partial}"
+        log = partial / CLIENT_LOG
+        has_log = log.is_file() and log.stat().st_size > 0
+        rest = (
+            f"rtmeter recover {log}, and remove {partial}"
+            if has_log
+            else f"remove {partial}: no log is in it"
+        )
+        remedy = f"wait for it; or {rest}"
         message = "is being measured, or was when rtmeter was killed"
         raise RtmeterError(message, field=field, value=str(path), remedy=remedy)
     taken = path.exists() and (not path.is_dir() or any(path.iterdir()))

@@ -62,9 +62,15 @@ def test_a_place_is_free_unless_something_would_be_lost(tmp_path: Path) -> None:
     for name in ("measured", "other", "file"):
         with pytest.raises(RtmeterError, match="holds something already"):
             store.check_free(tmp_path / name, "--out")
-    store.NewCell(tmp_path / "running")
-    with pytest.raises(RtmeterError, match="is being measured, or was when rtmeter was killed"):
+    partial = store.NewCell(tmp_path / "running").folder
+    said = "is being measured, or was when rtmeter was killed"
+    with pytest.raises(RtmeterError, match=said) as early:
         store.check_free(tmp_path / "running", "--out")
+    assert early.value.remedy == f"wait for it; or remove {partial}: no log is in it"
+    (partial / store.CLIENT_LOG).write_bytes(b"some")
+    with pytest.raises(RtmeterError, match=said) as later:
+        store.check_free(tmp_path / "running", "--out")
+    assert f"rtmeter recover {partial / store.CLIENT_LOG}, and remove {partial}" in str(later.value)
 
 
 def test_cells_are_found_in_the_order_of_their_run(tmp_path: Path) -> None:
