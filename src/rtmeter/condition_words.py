@@ -64,11 +64,15 @@ def _traffic(asked: Mapping[str, Any], achieved: Mapping[str, Any]) -> Iterator[
         rate, carried = _number(asked.get(key)), _mapping(achieved.get(direction))
         if not rate:
             continue
-        arrived, lost = _number(carried.get("rate")), _number(carried.get("lost_ratio"))
+        seen, lost = _number(carried.get("rate")), _number(carried.get("lost_ratio"))
         words = f"traffic {rate / _MBIT:g} Mbit/s {asked.get('protocol', '')} {direction}"
-        said = [f"{arrived / _MBIT:.3g} arrived"] if arrived is not None else []
+        if seen is None:
+            yield words
+            continue
+        said = [f"{seen / _MBIT:.3g} {'sent' if carried.get('seen_by') == 'sender' else 'arrived'}"]
         said += [f"{lost:.2%} lost"] if lost else []
-        yield f"{words} ({', '.join(said)})" if said else words
+        said += ["loss unknown"] if lost is None and asked.get("protocol") == "udp" else []
+        yield f"{words} ({', '.join(said)})"
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

@@ -72,6 +72,9 @@ class Load(BaseModel):
         for key, workers in _NEEDS.items():
             if getattr(self, key) is not None and getattr(self, workers) is None:
                 raise ValueError(f"has {key} but no {workers} workers", f"add {workers}, e.g. {workers}: 2")
+        kinds = (self.cpu, self.vm, self.io, self.hdd, self.stressors)
+        if self.cpus is not None and all(kind is None for kind in kinds):
+            raise ValueError("has cpus but no workers", "add workers, e.g. cpu: 2")
         return self
 
 
@@ -127,6 +130,8 @@ class Traffic(BaseModel):
         given = dict(given)
         if given.get("rate") == "none":
             given["rate"] = 0
+        if given and not {"rate", "reverse_rate"} & given.keys():
+            raise ValueError("has no rate", "add rate, e.g. rate: 40Mbit/s")
         return {"reverse_rate": given.get("rate", 0)} | given
 
 

@@ -4,7 +4,6 @@ change for a moment. Everything is the kernel's; the folder only leaves out the 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import re
 import subprocess
@@ -14,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from real_settings import one_at_a_time
 from rtmeter.root import Root
 from rtmeter.tasks import Task, allowed_cpus, read_tasks
 
 CPUSETS, CPUS = Path("/sys/fs/cgroup/cpuset"), Path("/sys/fs/cgroup/cpu")
-ONE_AT_A_TIME = Path(tempfile.gettempdir()) / "rtmeter-tests-of-real-settings.lock"
 _LINKS = (
     "proc/sys",
     "proc/irq",
@@ -83,11 +82,10 @@ def confined() -> Iterator[Root]:
     if not (CPUSETS / "cpuset.cpus").exists() or not (CPUS / "cpu.rt_runtime_us").exists():
         pytest.skip("needs cgroup version 1 with cpuset and cpu, and groups with real-time run time")
     with (
-        ONE_AT_A_TIME.open("w") as lock,
+        one_at_a_time(),
         tempfile.TemporaryDirectory() as folder,
         contextlib.ExitStack() as stack,
     ):
-        fcntl.flock(lock, fcntl.LOCK_EX)
         root = Root(Path(folder))
         for link in _LINKS:
             _link(root, link)

@@ -26,6 +26,7 @@ FILES = {
     "/proc/sys/kernel/timer_migration": "1",
     "/sys/kernel/debug/sched/fair_server/cpu0/runtime": "50000000",
     "/sys/kernel/debug/sched/fair_server/cpu1/runtime": "50000000",
+    "/sys/devices/system/cpu/online": "0-3",
     "/sys/devices/virtual/workqueue/cpumask": "f",
     "/sys/devices/virtual/workqueue/cpumask_requested": "f",
     "/sys/devices/virtual/workqueue/writeback/cpumask": "f",

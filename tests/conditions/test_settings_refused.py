@@ -34,7 +34,7 @@ def refused(kernel: PlantedKernel, **asked: Any) -> RtmeterError:
         (errno.EACCES, f"no permission to change {MIGRATION}", "root"),
         (errno.EPERM, f"no permission to change {MIGRATION}", "root"),
         (errno.EROFS, f"{MIGRATION} is read-only here", "--privileged"),
-        (errno.EINVAL, f"the kernel refuses to change {MIGRATION}: invalid argument", "NO_HZ"),
+        (errno.EINVAL, f"the kernel refuses to change {MIGRATION} to '0': invalid argument", "NO_HZ"),
     ],
 )
 def test_a_refusal_says_which_why_and_what_would_allow_it(
@@ -43,7 +43,7 @@ def test_a_refusal_says_which_why_and_what_would_allow_it(
     error = refused(
         planted(tmp_path / "root", refused={MIGRATION: number}), governor="performance", timer_migration="off"
     )
-    assert (error.field, error.value, error.message) == ("conditions.timer_migration", "0", message)
+    assert (error.field, error.value, error.message) == ("conditions.timer_migration", "off", message)
     assert remedy in str(error.remedy)
 
 
@@ -61,7 +61,7 @@ def test_a_thread_names_the_capability_it_takes(
 def test_what_is_accepted_and_not_in_effect_is_an_error(tmp_path: Path, state_folder: Path) -> None:
     error = refused(planted(tmp_path / "root", deaf={MIGRATION}), rt_throttling="off", timer_migration="off")
     assert str(error) == (
-        f"conditions.timer_migration = '0': was set but is not in effect: {MIGRATION} reads '1', not '0'; "
+        f"conditions.timer_migration = 'off': was set but is not in effect: {MIGRATION} reads '1', not '0'; "
         "leave it out: a kernel without NO_HZ moves no timers"
     )
     assert not (state_folder / journal.FILE).exists()
@@ -116,6 +116,48 @@ def test_what_a_machine_lacks_is_named(
     assert error.field == f"conditions.{field}"
     assert message in error.message
     assert remedy in str(error.remedy)
+
+
+@pytest.mark.parametrize(
+    ("asked", "field", "value", "message", "remedy"),
+    [
+        ({"irq_affinity": {"eth0": "1,9"}}, "irq_affinity.eth0", "1,9", "CPU 9 does not exist", "0-3"),
+        ({"workqueue_cpus": "5"}, "workqueue_cpus", "5", "CPU 5 does not exist", "choose among 0-3"),
+        ({"isolate": "3-4"}, "isolate", "3-4", "CPU 4 does not exist", "choose among 0-3"),
+        (
+            {"rt_throttling": "2s"},
+            "rt_throttling",
+            "2s",
+            "more than the period of throttling, 1s",
+            "1s or less",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_changed(
+    tmp_path: Path, asked: dict[str, Any], field: str, value: str, message: str, remedy: str
+) -> None:
+    kernel = planted(tmp_path / "root")
+    error = refused(kernel, **asked)
+    assert kernel.changes == []
+    assert (error.field, error.value) == (f"conditions.{field}", value)
+    assert message in error.message
+    assert remedy in str(error.remedy)
+
+
+@pytest.mark.parametrize(
+    ("file", "asked", "value", "written"),
+    [
+        ("/sys/devices/virtual/workqueue/cpumask", {"workqueue_cpus": "0,2"}, "0,2", "00000005"),
+        (RT_RUNTIME, {"rt_throttling": "900ms"}, "900ms", "900000"),
+        ("policy 14", {"ksoftirqd_priority": 60}, 60, "fifo:60"),
+    ],
+)
+def test_a_refusal_shows_what_was_asked_and_what_was_written(
+    tmp_path: Path, file: str, asked: dict[str, Any], value: object, written: str
+) -> None:
+    error = refused(planted(tmp_path / "root", refused={file: errno.EINVAL}), **asked)
+    assert error.value == value
+    assert f" to {written!r}: invalid argument" in error.message
 
 
 def test_a_container_shows_interrupts_read_only(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_a_qdisc_is_set_read_back_and_undone(pair: Pair) -> None:
     before, device = shown(pair), f"{pair.left}/{pair.left_device}"
     with settings(qdisc={device: BUCKET}) as made:
         assert "qdisc tbf" in shown(pair)
-        (effective,) = made.facts()["effective"]["settings"]["qdisc"].values()
+        (effective,) = made.facts()["effective"]["settings"][f"qdisc.{device}"].values()
         assert "tbf rate 10Mbit burst 2Kb lat 50ms" in effective
     assert shown(pair) == before
     assert made.doubts() == []
@@ -62,7 +62,7 @@ def test_a_kernel_that_lacks_the_kind_is_named(pair: Pair) -> None:
             with settings(qdisc={device: words}):
                 assert f"qdisc {kind}" in shown(pair)
         except RtmeterError as error:
-            assert error.field == "conditions.qdisc"
+            assert (error.field, error.value) == (f"conditions.qdisc.{device}", words)
             assert f"CONFIG_NET_SCH_{kind.upper()}" in str(error.remedy)
         assert shown(pair) == before
     with pytest.raises(RtmeterError, match="kind is unknown") as raised, settings(qdisc={device: "nosuch"}):
@@ -126,8 +126,8 @@ def test_the_probes_get_the_priority_of_their_group(net_prio: Path, tmp_path: Pa
     asked = ["--condition", "net_prio.lo=5", "--samples", "10", "--warm-up", "0s", "--out", tmp_path / "cell"]
     done = rtmeter("measure", "roundtrip", "--adapter", "posix", *asked)
     assert done.code == 0, done.err
-    effective = store.load_cell(tmp_path / "cell")["conditions"]["effective"]["settings"]["net_prio"]
-    assert list(effective.values()) == ["made", "5"]
+    effective = store.load_cell(tmp_path / "cell")["conditions"]["effective"]["settings"]
+    assert [list(effective[name].values()) for name in ("net_prio", "net_prio.lo")] == [["made"], ["5"]]
     assert not (net_prio / "rtmeter").exists()
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import random
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +15,8 @@ from pathlib import Path
 
 import pytest
 from front import SRC, ended, environment, probes_of, rows_of, rtmeter, running, wait_until
+
+from real_settings import one_at_a_time
 
 CPUSETS, CPUS = Path("/sys/fs/cgroup/cpuset"), Path("/sys/fs/cgroup/cpu")
 MIGRATION = Path("/proc/sys/kernel/timer_migration")
@@ -62,8 +62,7 @@ def before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str
     if not (CPUSETS / "cpuset.cpus").exists() or not (CPUS / "cpu.rt_runtime_us").exists():
         pytest.skip("needs cgroup version 1 with cpuset and cpu, and groups with real-time run time")
     monkeypatch.setenv("RTMETER_STATE_DIR", str(tmp_path / "state"))
-    with (Path(tempfile.gettempdir()) / "rtmeter-tests-of-real-settings.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with one_at_a_time():
         found = snapshot()
         yield found
         rtmeter("restore")
@@ -123,7 +122,7 @@ def test_an_error_undoes(before: dict[str, str], tmp_path: Path) -> None:
     assert "--condition governor = 'nonsense'" in done.err
     done = rtmeter(*CELL, *CONDITIONS, "--condition", "irq_affinity.eth9=0", "--out", tmp_path / "b")
     assert (done.code, snapshot()) == (1, before)
-    assert "--condition irq_affinity.eth9 = 'eth9': has no interrupts here" in done.err
+    assert "--condition irq_affinity.eth9 = '0': eth9 has no interrupts here" in done.err
 
 
 def test_killed_at_random_then_restored(
@@ -156,6 +155,23 @@ def test_the_next_run_undoes_what_a_killed_one_left(before: dict[str, str], tmp_
     assert done.code == 0
     assert f"after a run that was killed: {MIGRATION}: put back to '1'" in done.err
     assert snapshot() == before
+
+
+def test_a_campaign_tells_the_setting_the_value_and_the_remedy(
+    before: dict[str, str], tmp_path: Path
+) -> None:
+    campaign = tmp_path / "wrong.yaml"
+    cells = CAMPAIGN.replace("LENGTH", "100ms").replace("cells: [{", "cells: [{conditions: ASKED, ")
+    for asked, said in (
+        ("{irq_affinity: {'*': 999}}", "conditions.irq_affinity.* = '999': CPU 999 does not exist here"),
+        ("{qdisc: {lo: nosuch}}", "conditions.qdisc.lo = 'nosuch': the kernel refuses to change"),
+    ):
+        campaign.write_text(cells.replace("ASKED", asked))
+        done = rtmeter("run", campaign, "--out", tmp_path / "results")
+        assert (done.code, snapshot()) == (1, before)
+        for printed in (done.err, done.out):  # while it runs, and in the table afterwards
+            assert f"failed: {said}" in printed
+            assert "; choose among " in printed or "; see `man tc-nosuch`" in printed
 
 
 CAMPAIGN = "cells: [{measurement: wakeup, adapter: posix, duration: LENGTH, warm_up: 0s}]"

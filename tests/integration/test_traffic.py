@@ -155,8 +155,8 @@ def test_a_server_that_was_there_already(tmp_path: Path) -> None:
             server.kill()
             server.wait()
     carried = strained.facts()["achieved"]["traffic"]["forward"]
-    assert carried["rate"] > 0
-    assert carried["lost_ratio"] is None
+    assert (carried["rate"] > 0, carried["lost_ratio"], carried["seen_by"]) == (True, None, "sender")
+    assert "traffic_loss_unknown" in [doubt.type for doubt in strained.doubts()]
 
 
 def test_the_server_is_started_on_the_cells_other_host(

@@ -35,6 +35,15 @@ def test_what_was_asked_stands_beside_what_came_of_it() -> None:
     ]
 
 
+def test_loss_that_is_not_known_is_said() -> None:
+    carried = {"rate": 980_000.0, "lost_ratio": None, "seen_by": "sender"}
+    asked = {"traffic": {"rate": 1_000_000, "reverse_rate": 0, "protocol": "udp"}}
+    udp = {"asked": asked, "achieved": {"traffic": {"forward": carried}}}
+    assert in_words(udp) == ["traffic 1 Mbit/s udp forward (0.98 sent, loss unknown)"]
+    asked["traffic"]["protocol"] = "tcp"
+    assert in_words(udp) == ["traffic 1 Mbit/s tcp forward (0.98 sent)"]
+
+
 def test_a_load_of_ones_own_is_spelled_out() -> None:
     assert in_words({"asked": {"load": {"cpu": 2, "vm_bytes": 4096, "cpus": [0, 1]}}}) == [
         "load cpu=2 vm_bytes=4096 cpus=0,1"

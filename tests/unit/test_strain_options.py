@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 
 from rtmeter.campaign import read_campaign
+from rtmeter.cli.given import as_flag
+from rtmeter.conditions.iperf import Flow
+from rtmeter.conditions.iperf_report import Carried
 from rtmeter.conditions.load import Load, arguments, level_doubts, workers
-from rtmeter.conditions.traffic import flows, stream_doubts
+from rtmeter.conditions.traffic import Traffic, flows, stream_doubts
 from rtmeter.config import CellOptions
 from rtmeter.errors import RtmeterError
 
@@ -97,14 +100,17 @@ def test_a_level_is_reached_or_doubted(busy: float, own: float, only_cpu: bool, 
 @pytest.mark.parametrize(
     ("carried", "died", "types"),
     [
-        (9e6, None, []),
-        (8.9e6, None, ["traffic_not_reached"]),
-        (None, None, ["traffic_not_reached"]),
-        (9e6, "killed by SIGKILL", ["traffic_died"]),
+        (Carried(9e6, 0.0, None, "receiver"), None, []),
+        (Carried(8.9e6, 0.0, None, "receiver"), None, ["traffic_not_reached"]),
+        (Carried(), None, ["traffic_not_reached"]),
+        (Carried(9e6, None, None, "sender"), None, ["traffic_loss_unknown"]),
+        (Carried(8.9e6, None, None, "sender"), None, ["traffic_not_reached", "traffic_loss_unknown"]),
+        (Carried(9e6, None, None, "sender"), "killed by SIGKILL", ["traffic_died"]),
     ],
 )
-def test_a_rate_is_reached_or_doubted(carried: float | None, died: str | None, types: list[str]) -> None:
-    assert [doubt.type for doubt in stream_doubts("forward", 10e6, carried, died)] == types
+def test_a_rate_is_reached_or_doubted(carried: Carried, died: str | None, types: list[str]) -> None:
+    flow = Flow(10_000_000, "udp", "192.0.2.1")
+    assert [doubt.type for doubt in stream_doubts("forward", flow, carried, died)] == types
 
 
 def test_traffic_flows_both_ways_unless_said() -> None:
@@ -139,6 +145,8 @@ def test_a_server_elsewhere_is_not_ours_to_start() -> None:
         ({"load": {"vm": 1, "vm_bytes": "64 apples"}}, "load.vm_bytes", "apples"),
         ({"load": {"stressors": {"--exec": 1}}}, "load.stressors", "match"),
         ({"load": 7}, "load", ""),
+        ({"load": "cpus=9"}, "load", "has cpus but no workers"),
+        ({"traffic": "to=192.0.2.1"}, "traffic", "has no rate"),
         ({"traffic": "40Mbps"}, "traffic.rate", "40Mbit/s"),
         ({"traffic": "40"}, "traffic.rate", "no unit"),
         ({"traffic": {"rate": "2000Gbit/s"}}, "traffic.rate", "more than 1000"),
@@ -154,6 +162,24 @@ def test_what_means_nothing_is_refused(given: dict[str, Any], field: str, words:
     assert (raised.value.field or "").startswith(field)
     assert words in str(raised.value)
     assert raised.value.remedy
+
+
+def test_errors_name_the_key_on_the_command_line() -> None:
+    for given, field in (({"load": "cpu=-1"}, "--load cpu"), ({"traffic": "40Mbps"}, "--traffic rate")):
+        with pytest.raises(RtmeterError) as raised:
+            asked(**given)
+        assert as_flag(raised.value).field == field
+
+
+@pytest.mark.parametrize("part", ["load", "traffic"])
+def test_cpus_that_are_not_there_are_named_before_anything_starts(tmp_path: Path, part: str) -> None:
+    given = {"load": "cpu=1,cpus=0-4095", "traffic": "rate=1Mbit/s,cpus=0-4095"}[part]
+    made = asked(**{part: given})[part]
+    started = Load(made, tmp_path) if part == "load" else Traffic(made, 1)
+    with pytest.raises(RtmeterError, match="4095 does not exist here, or is off") as raised:
+        started.start()
+    assert (raised.value.field, raised.value.value) == (f"{part}.cpus", "0-4095")
+    assert "choose among 0" in str(raised.value.remedy)
 
 
 def test_they_make_the_matrix_like_any_option(tmp_path: Path) -> None:

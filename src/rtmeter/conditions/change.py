@@ -47,7 +47,8 @@ class Change:
         if error.errno == errno.EROFS:
             remedy = "a container shows it so: run rtmeter on the host, or the container with --privileged"
             return self.error(f"{self.resource.name} is read-only here", remedy)
-        return self.error(f"the kernel refuses to change {self.resource.name}: {reason}", self.remedy)
+        message = f"the kernel refuses to change {self.resource.name} to {self.value!r}: {reason}"
+        return self.error(message, self.remedy)
 
     def not_effective(self, found: str | None) -> RtmeterError:
         """It was accepted, and reads back as something else."""
@@ -56,9 +57,9 @@ class Change:
 
     def error(self, message: str, remedy: str) -> RtmeterError:
         """An error about this setting."""
-        return RtmeterError(message, field=f"conditions.{self.setting}", value=self.value, remedy=remedy)
+        return refuse(self.setting, message, remedy)
 
 
-def refuse(setting: str, value: object, message: str, remedy: str) -> RtmeterError:
-    """The error for a setting that cannot be had here at all."""
-    return RtmeterError(message, field=f"conditions.{setting}", value=value, remedy=remedy)
+def refuse(setting: str, message: str, remedy: str) -> RtmeterError:
+    """The error for a setting that cannot be had here; Settings adds the value that was asked for."""
+    return RtmeterError(message, field=f"conditions.{setting}", remedy=remedy)

@@ -42,7 +42,7 @@ def irq_priority(wanted: Mapping[str, int], root: Root) -> Iterator[Change]:
         setting = f"irq_priority.{device}"
         if not threads:
             remedy = "boot a PREEMPT_RT kernel, or with threadirqs; or leave it out"
-            raise refuse(setting, priority, "this kernel runs its interrupts without threads", remedy)
+            raise refuse(setting, "this kernel runs its interrupts without threads", remedy)
         yield from _priorities(setting, threads, priority)
 
 
@@ -51,7 +51,7 @@ def ksoftirqd_priority(priority: int, root: Root) -> Iterator[Change]:
     threads = [t for t in read_tasks(root) if t.is_kernel and re.fullmatch(r"ksoftirqd/\d+", t.name)]
     if not threads:
         remedy = "a container does not see kernel threads: run it with --pid=host, or rtmeter on the host"
-        raise refuse("ksoftirqd_priority", priority, "there is no ksoftirqd to be seen here", remedy)
+        raise refuse("ksoftirqd_priority", "there is no ksoftirqd to be seen here", remedy)
     yield from _priorities("ksoftirqd_priority", threads, priority)
 
 
@@ -75,12 +75,12 @@ def _irqs_of(setting: str, device: str, root: Root) -> list[int]:
     if not found:
         known = sorted({name for names in actions.values() for name in names})
         remedy = f"name a network device, a PCI address or one of {', '.join(known)}"
-        raise refuse(f"{setting}.{device}", device, "has no interrupts here", remedy)
+        raise refuse(f"{setting}.{device}", f"{device} has no interrupts here", remedy)
     return sorted(found)
 
 
 def _no_irqs(setting: str, device: str) -> RtmeterError:
-    return refuse(f"{setting}.{device}", device, f"there are no interrupts in {_IRQ} here", _NO_IRQ_REMEDY)
+    return refuse(f"{setting}.{device}", f"there are no interrupts in {_IRQ} here", _NO_IRQ_REMEDY)
 
 
 def _actions(root: Root) -> dict[int, list[str]]:

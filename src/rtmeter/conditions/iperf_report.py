@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 Report = dict[str, Any]
 """What one end printed; empty if it did not get to that."""
@@ -14,12 +14,13 @@ _SUMS = ("seconds", "bytes", "packets", "lost_packets", "retransmits")
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """What arrived: ``rate`` in bit/s at the receiver (at the sender, where the receiver is not ours),
-    the share of datagrams lost (UDP), and segments sent again (TCP); None: not known."""
+    """``rate`` in bit/s, ``seen_by`` the receiver, or by the sender where the receiver is not ours; the share
+    of datagrams lost (UDP), and segments sent again (TCP). None: not known."""
 
     rate: float | None = None
     lost_ratio: float | None = None
     retransmits: int | None = None
+    seen_by: Literal["receiver", "sender"] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """As cell.json has it."""
@@ -44,6 +45,7 @@ def carried(sender: Report, receiver: Report, protocol: str, settled_s: float) -
         rate=round(seen["bytes"] * 8 / seen["seconds"], 1) if seen else None,
         lost_ratio=received["lost_packets"] / packets if protocol == "udp" and packets else None,
         retransmits=sent.get("retransmits") if protocol == "tcp" else None,
+        seen_by="receiver" if received else "sender" if sent else None,
     )
 
 

@@ -54,7 +54,7 @@ class TasksLeft(Plain):
 def isolate(cpus: tuple[int, ...], move: bool, cpusets: Hierarchy | None, root: Root) -> Iterator[Change]:
     """The group of the measured process; with ``move`` nothing else runs on its CPUs."""
     if cpusets is None:
-        raise refuse("isolate", format_cpus(cpus), "there are no cpusets here", _NO_CPUSET)
+        raise refuse("isolate", "there are no cpusets here", _NO_CPUSET)
     if cpusets.version == 2:
         yield from _partition(cpusets, cpus, move, root)
         return
@@ -100,7 +100,7 @@ def _housekeeping(cpusets: Hierarchy, isolated: frozenset[int], root: Root) -> I
     for group in keep:
         if not _cpus_of(group, root) - isolated:
             message, remedy = f"no CPU of {group} would be left", "leave one out of conditions.isolate"
-            raise refuse("stray_tasks", "move", message, remedy)
+            raise refuse("stray_tasks", message, remedy)
     smaller = [group for group in others if _cpus_of(group, root) & isolated]
     yield from _pinned(_tasks_of([*keep, *smaller], root), isolated, root)
     yield from _kernel_threads(isolated, root)

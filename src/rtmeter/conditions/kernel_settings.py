@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from rtmeter.conditions.change import Change, refuse
 from rtmeter.conditions.resources import File
 from rtmeter.root import Root
-from rtmeter.values import parse_duration_ns
+from rtmeter.values import format_duration, parse_duration_ns
 
 _GOVERNORS = (
     "/sys/devices/system/cpu/cpufreq/policy[0-9]*/scaling_governor",
     "/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor",  # before Linux 4.3
 )
 _RT_RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
+_RT_PERIOD = "/proc/sys/kernel/sched_rt_period_us"
 _FAIR_SERVERS = "/sys/kernel/debug/sched/fair_server/cpu[0-9]*/runtime"
 _TIMER_MIGRATION = "/proc/sys/kernel/timer_migration"
 _WORKQUEUES = "/sys/devices/virtual/workqueue"
@@ -25,11 +26,11 @@ def governor(name: str, root: Root) -> Iterator[Change]:
     files = next((found for pattern in _GOVERNORS if (found := root.glob(pattern))), [])
     if not files:
         remedy = "leave it out: the firmware or the hypervisor decides the clock here"
-        raise refuse("governor", name, "there is no frequency scaling on this machine", remedy)
+        raise refuse("governor", "there is no frequency scaling on this machine", remedy)
     for file in files:
         offered = (root.read(file.replace("scaling_governor", "scaling_available_governors")) or "").split()
         if offered and name not in offered:
-            raise refuse("governor", name, f"{file} does not offer it", f"choose {' or '.join(offered)}")
+            raise refuse("governor", f"{file} does not offer it", f"choose {' or '.join(offered)}")
         yield Change("governor", File(file), name, "choose a governor that its driver offers")
 
 
@@ -37,7 +38,12 @@ def rt_throttling(runtime: str, root: Root) -> Iterator[Change]:
     """``off`` also turns off the servers that, since Linux 6.12, give normal tasks a share of their own;
     where they cannot be reached, that is a doubt."""
     value = "-1" if runtime == "off" else str(parse_duration_ns(runtime) // 1000)
-    remedy = "it may not exceed /proc/sys/kernel/sched_rt_period_us, nor go below what cgroups were given"
+    period = root.read(_RT_PERIOD) or ""
+    if period.isdecimal() and int(value) > int(period):
+        longest = format_duration(int(period) * 1000)
+        message = f"is more than the period of throttling, {longest} ({_RT_PERIOD})"
+        raise refuse("rt_throttling", message, f"choose {longest} or less, or off")
+    remedy = f"it may not exceed {_RT_PERIOD}, nor go below what cgroups were given"
     yield Change("rt_throttling", File(_RT_RUNTIME), value, remedy)
     if runtime == "off":
         some = [_FAIR_SERVERS.replace("[0-9]*", "0")] if _release(root) >= (6, 12) else []

@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from rtmeter.conditions.online import require_online
 from rtmeter.conditions.stress_ng import StressNg
 from rtmeter.errors import RtmeterError
 from rtmeter.model import Doubt
@@ -38,7 +39,9 @@ class Load:
         self._report: dict[str, Any] = {}
 
     def start(self) -> None:
-        """Returns when its workers run. Raises RtmeterError if stress-ng is missing or does not run."""
+        """Returns when its workers run. Raises RtmeterError if stress-ng is missing or does not run, or a CPU
+        that it is to run on is not there."""
+        require_online(self._asked.get("cpus") or (), "load.cpus", self._root)
         options = arguments(self._asked, self._workers)
         self._process = StressNg(options, self._folder, self._asked.get("cpus"), self._root)
         limit = time.monotonic() + _SETTLE_S

@@ -100,8 +100,8 @@ def qdiscs(asked: Mapping[str, str], root: Root) -> Iterator[Change]:
         now = resource.read(root)
         if now is not None and not now.startswith(_DEFAULT) and not resource.same(now, value):
             remedy = "keep it and leave this out, or remove it first: tc qdisc del dev DEVICE root"
-            raise refuse("qdisc", words, f"{device} has a qdisc that somebody chose ({now})", remedy)
-        yield Change("qdisc", resource, value, _remedy(words.split()[0]), needs="CAP_NET_ADMIN")
+            raise refuse(f"qdisc.{device}", f"{device} has a qdisc that somebody chose ({now})", remedy)
+        yield Change(f"qdisc.{device}", resource, value, _remedy(words.split()[0]), needs="CAP_NET_ADMIN")
 
 
 def net_prio(asked: Mapping[str, int], root: Root) -> Iterator[Change]:
@@ -117,11 +117,12 @@ def net_prio(asked: Mapping[str, int], root: Root) -> Iterator[Change]:
                 "this kernel has no cgroup controller net_prio",
                 "it needs CONFIG_CGROUP_NET_PRIO",
             )
-        raise refuse("net_prio", ", ".join(asked), message, remedy)
+        raise refuse("net_prio", message, remedy)
     remedy = "see which devices net_prio.ifpriomap names"
     yield Change("net_prio", Group(groups.group), MADE, remedy)
     for device, priority in asked.items():
-        yield Change("net_prio", SendPriority(groups.group, device), str(priority), remedy, covered=True)
+        resource = SendPriority(groups.group, device)
+        yield Change(f"net_prio.{device}", resource, str(priority), remedy, covered=True)
 
 
 def _identity(value: str | None) -> list[str]:

@@ -12,7 +12,6 @@ from rtmeter.conditions.change import Change, refuse
 from rtmeter.conditions.isolation import new_group
 from rtmeter.conditions.resources import File
 from rtmeter.root import Root
-from rtmeter.values import format_duration
 
 _RUNTIME, _PERIOD = "cpu.rt_runtime_us", "cpu.rt_period_us"
 _REMEDY = (
@@ -28,7 +27,7 @@ def rt_runtime(runtime_ns: int, cpus: Hierarchy | None, isolated: str, root: Roo
     """
     if cpus is None or cpus.version == 2 or root.read(f"{cpus.own}/{_RUNTIME}") is None:
         remedy = "leave it out: real-time threads need no share of a group here"
-        raise refuse("rt_runtime", format_duration(runtime_ns), "this kernel has no such groups", remedy)
+        raise refuse("rt_runtime", "this kernel has no such groups", remedy)
     wanted = Fraction(runtime_ns, 10**9)
     for group, below in itertools.pairwise([*cpus.above(), cpus.group]):
         others = sum((_share(child, root) for child in _children(group, root) if child != below), Fraction())

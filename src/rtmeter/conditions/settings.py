@@ -11,8 +11,9 @@ from typing import Any, Self
 from rtmeter.cgroups import find
 from rtmeter.condition_options import SystemSettings
 from rtmeter.conditions import interrupts, isolation, kernel_settings, network, rt_groups
-from rtmeter.conditions.change import Change
+from rtmeter.conditions.change import Change, refuse
 from rtmeter.conditions.journal import Entry, Journal
+from rtmeter.conditions.online import require_online
 from rtmeter.conditions.resources import Affinity, Group, Thread
 from rtmeter.conditions.undo import Undone, undo
 from rtmeter.errors import RtmeterError
@@ -45,6 +46,10 @@ def changes(asked: SystemSettings, root: Root) -> Iterator[Change]:
 
     Raises RtmeterError for a setting that cannot be had here.
     """
+    of_devices = {f"irq_affinity.{device}": cpus for device, cpus in (asked.irq_affinity or {}).items()}
+    named = {"workqueue_cpus": asked.workqueue_cpus, "isolate": asked.isolate} | of_devices
+    for setting, listed in named.items():
+        require_online(listed or (), f"conditions.{setting}", root)
     single: tuple[tuple[Any, Any], ...] = (
         (kernel_settings.governor, asked.governor),
         (kernel_settings.rt_throttling, asked.rt_throttling),
@@ -86,9 +91,10 @@ class Settings:
                 self._make(change)
         except BaseException as error:
             self._undo()
-            left = [str(undone) for undone in self._undone if not undone.settled]
-            if isinstance(error, RtmeterError) and left:
-                error.message += f"; and not all is as it was: {'; '.join(left)}; run `rtmeter restore`"
+            if isinstance(error, RtmeterError):
+                self._complete(error)
+                if left := [str(undone) for undone in self._undone if not undone.settled]:
+                    error.message += f"; and not all is as it was: {'; '.join(left)}; run `rtmeter restore`"
             raise
         return self
 
@@ -135,11 +141,9 @@ class Settings:
         """With ``strict``: a setting that was refused, or did not last."""
         if not self._strict:
             return None
-        lost = [
-            RtmeterError(str(u), field=f"conditions.{u.entry.setting}", remedy="find out what else sets it")
-            for u in self._lost()
-        ]
-        return next(iter([*self._refused, *lost]), None)
+        lost = [refuse(u.entry.setting, str(u), "find out what else sets it") for u in self._lost()]
+        failure = next(iter([*self._refused, *lost]), None)
+        return failure and self._complete(failure)
 
     def _lost(self) -> list[Undone]:
         """Settings that others have changed meanwhile; which CPUs a task chooses is its own affair."""
@@ -181,6 +185,16 @@ class Settings:
         self._effective.setdefault(change.setting, {})[resource.name] = str(found)
         if not resource.same(found, change.value):
             self._refuse(change, change.not_effective(found))
+
+    def _complete(self, error: RtmeterError) -> RtmeterError:
+        """The error with the value of its setting as it was asked for."""
+        option, _, setting = (error.field or "").partition(".")
+        key, _, device = setting.partition(".")
+        if option == "conditions":
+            value = self._asked.model_dump(mode="json")[key]
+            value = value[device] if device else value
+            error.value = ("on" if value else "off") if isinstance(value, bool) else value
+        return error
 
     def _refuse(self, change: Change, error: RtmeterError, forbidden: bool = False) -> None:
         """Raises, unless the kernel may keep it as it is; what one may not do at all is no such thing."""

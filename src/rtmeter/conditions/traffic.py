@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from rtmeter.conditions.iperf import Flow, Stream, Through, is_local
+from rtmeter.conditions.iperf_report import Carried
+from rtmeter.conditions.online import require_online
 from rtmeter.model import Doubt
+from rtmeter.root import Root
 
 _LOOPBACK = "127.0.0.1"
 _PORT = 5201  # iperf3's own, of a server that is not ours to start; the next one for the other direction
@@ -39,7 +42,9 @@ class Traffic:
         self._streams: dict[str, Stream] = {}
 
     def start(self) -> None:
-        """Returns when all flows. Raises RtmeterError if iperf3 is missing or cannot connect."""
+        """Returns when all flows. Raises RtmeterError if iperf3 is missing or cannot connect, or a CPU for it
+        is not there."""
+        require_online(self._asked.get("cpus") or (), "traffic.cpus", Root())
         with ExitStack() as undo:
             for direction, flow in flows(self._asked, self._interval_s, self._elsewhere).items():
                 self._streams[direction] = Stream(flow)
@@ -69,25 +74,31 @@ class Traffic:
         """``traffic_died``, as soon as an end of a stream has ended by itself."""
         for name, stream in self._streams.items():
             if stream.died is not None:
-                yield from stream_doubts(name, stream.flow.rate, None, stream.died)
+                yield from stream_doubts(name, stream.flow, stream.carried, stream.died)
 
     def doubts(self) -> Iterator[Doubt]:
-        """``traffic_died`` and ``traffic_not_reached``: what was asked and did not come about."""
+        """``traffic_died``, ``traffic_not_reached``, ``traffic_loss_unknown``: what was asked and did not
+        come about, or is not known to have."""
         for name, stream in self._streams.items():
-            yield from stream_doubts(name, stream.flow.rate, stream.carried.rate, stream.died)
+            yield from stream_doubts(name, stream.flow, stream.carried, stream.died)
 
 
-def stream_doubts(name: str, asked: float, carried: float | None, died: str | None) -> Iterator[Doubt]:
-    """What is to be said of a direction: rates in bit/s, and how iperf3 ended if it did."""
+def stream_doubts(name: str, flow: Flow, carried: Carried, died: str | None) -> Iterator[Doubt]:
+    """What is to be said of a direction; ``died``: how iperf3 ended, if it did."""
     if died is not None:
         message = f"iperf3's {name} stream ended while it was needed: {died}"
         yield Doubt("traffic_died", message, "measure again")
-    elif carried is None:
+        return
+    if carried.rate is None:
         message = f"iperf3 did not say what it carried ({name})"
         yield Doubt("traffic_not_reached", message, "measure longer")
-    elif carried < _ENOUGH * asked:
-        message = f"{carried / 1e6:.3g} Mbit/s arrived ({name}), {asked / 1e6:.3g} were asked"
+    elif carried.rate < _ENOUGH * flow.rate:
+        happened = "were sent" if carried.seen_by == "sender" else "arrived"
+        message = f"{carried.rate / 1e6:.3g} Mbit/s {happened} ({name}), {flow.rate / 1e6:.3g} were asked"
         yield Doubt("traffic_not_reached", message, "ask for what the link and the machine can carry")
+    if flow.protocol == "udp" and carried.seen_by == "sender":
+        message = f"what of the {name} stream arrived is not known: rtmeter did not start its server"
+        yield Doubt("traffic_loss_unknown", message, "see what that server says, or let rtmeter start one")
 
 
 def is_any(asked: Mapping[str, Any]) -> bool:
