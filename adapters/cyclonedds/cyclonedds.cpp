@@ -37,6 +37,7 @@ class Cyclone final : public rtmeter::Adapter {
         "option.transport",
         "udp|shm|vendor: UDP on one interface; iceoryx's shared memory, for which iox-roudi must run; or "
         "what CYCLONEDDS_URI and Cyclone's defaults say");
+    sink.put("same_host.transport", "shm");
     rtmeter_dds::Options::describe(sink);
     sink.put("option.threads",
              "fifo:P for all of Cyclone's threads, or recv=fifo:P,tev=fifo:Q,... for some, by its settings");

@@ -28,12 +28,12 @@ std::string environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// A port that nobody listens at just now.
-std::string free_port() {
+// A port of the address that nobody listens at just now.
+std::string free_port(const std::string& ip) {
   const File one(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
   address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  inet_pton(AF_INET, ip.c_str(), &address.sin_addr);
   socklen_t size = sizeof address;
   if (bind(one.fd, reinterpret_cast<const sockaddr*>(&address), size) != 0 ||
       getsockname(one.fd, reinterpret_cast<sockaddr*>(&address), &size) != 0)
@@ -41,9 +41,9 @@ std::string free_port() {
   return std::to_string(ntohs(address.sin_port));
 }
 
-// This process's environment for a master of one host that writes no files.
-std::vector<std::string> masters_environment() {
-  std::vector<std::string> all{"ROS_IP=127.0.0.1", "ROS_LOG_DIR=/dev/null/none"};
+// This process's environment for a master at that address that writes no files.
+std::vector<std::string> masters_environment(const std::string& ip) {
+  std::vector<std::string> all{"ROS_IP=" + ip, "ROS_LOG_DIR=/dev/null/none"};
   for (char** one = environ; *one != nullptr; ++one)
     if (std::strncmp(*one, "ROS_IP=", 7) != 0 && std::strncmp(*one, "ROS_HOSTNAME=", 13) != 0 &&
         std::strncmp(*one, "ROS_LOG_DIR=", 12) != 0)
@@ -55,14 +55,15 @@ void wait_a_little() { usleep(kLookMs * 1000); }
 
 }  // namespace
 
-Master::Master(const rtm_run& run) {
+Master::Master(const rtm_run& run, const std::string& address) {
   const bool client = run.role == RTM_ROLE_CLIENT;
   const std::string endpoint = client ? rtmeter::option_or(run, "endpoint", "") : "";
   const std::string usual = environment("ROS_MASTER_URI");
   if (!endpoint.empty()) {
     if (!answers(endpoint))
-      throw rtmeter::SetupError("option endpoint", endpoint, "no rosmaster answers there",
-                                "see whether the server still runs; on two hosts set ROS_MASTER_URI");
+      throw rtmeter::SetupError(
+          "option endpoint", endpoint, "no rosmaster answers there",
+          "see whether the server still runs; on two hosts ROS_MASTER_URI must be one that both reach");
   } else if (usual.empty() || !answers(usual)) {
     if (client)
       throw rtmeter::SetupError("option endpoint", "",
@@ -70,7 +71,7 @@ Master::Master(const rtm_run& run) {
                                     ? "no rosmaster is known: ROS_MASTER_URI is not set"
                                     : "no rosmaster is known: none answers at ROS_MASTER_URI, " + usual,
                                 "give the endpoint that the server states, or set ROS_MASTER_URI");
-    start();
+    start(address.empty() ? "127.0.0.1" : address);
   }
   std::string command;
   std::getline(std::ifstream("/proc/" + std::to_string(pid_) + "/cmdline"), command);
@@ -101,7 +102,7 @@ bool Master::answers(const std::string& uri) {
   return true;
 }
 
-void Master::start() {
+void Master::start(const std::string& address) {
   const std::string program = rtmeter_daemon::find_program("rosmaster");
   if (program.empty())
     throw rtmeter::SetupError(
@@ -109,8 +110,8 @@ void Master::start() {
         "no master answers at ROS_MASTER_URI, and there is no program rosmaster to start",
         "apt install python3-rosmaster, or set ROS_MASTER_URI to a master that runs");
   const File output(memfd_create("rosmaster.log", MFD_CLOEXEC));
-  const std::string port = free_port(), uri = "http://127.0.0.1:" + port + "/";
-  const std::vector<std::string> variables = masters_environment();
+  const std::string port = free_port(address), uri = "http://" + address + ":" + port + "/";
+  const std::vector<std::string> variables = masters_environment(address);
   std::vector<const char*> pointers;
   pointers.reserve(variables.size() + 1);
   for (const std::string& one : variables) pointers.push_back(one.c_str());

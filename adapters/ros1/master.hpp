@@ -13,11 +13,11 @@
 namespace rtmeter_ros1 {
 
 // A master that answers, while this lives: the one of option endpoint (a client's) or of ROS_MASTER_URI, else
-// one of our own on a free port of 127.0.0.1.
+// one of our own on a free port of the address, or of 127.0.0.1 if that is empty.
 class Master {
  public:
   // Throws SetupError if none answers and none can be started.
-  explicit Master(const rtm_run& run);
+  Master(const rtm_run& run, const std::string& address);
   ~Master();
   Master(const Master&) = delete;
   Master& operator=(const Master&) = delete;
@@ -30,7 +30,7 @@ class Master {
 
  private:
   bool answers(const std::string& uri);
-  void start();
+  void start(const std::string& address);
 
   std::string uri_;
   pid_t child_ = 0, pid_ = 0;

@@ -100,6 +100,9 @@ class Ros1 final : public rtmeter::Adapter {
     sink.put("option.spinner",
              "single|async: the measured thread spins, or a thread of an AsyncSpinner calls back");
     sink.put("option.transport", "tcp|tcp_nodelay|udp: TCPROS, the same with TCP_NODELAY, or UDPROS");
+    sink.put("option.interface",
+             "name or address of the network interface that the other end reaches, by default as ROS_IP and "
+             "ROS_HOSTNAME say");
   }
 
   explicit Ros1(const rtm_run& run)
@@ -113,10 +116,14 @@ class Ros1 final : public rtmeter::Adapter {
       throw rtmeter::SetupError("drive", run.drive == RTM_POLL ? "poll" : "sleep_then_spin_some",
                                 "an AsyncSpinner calls back itself: there is nothing to spin",
                                 "leave out the drive, or choose option spinner=single");
-    master_.reset(new Master(run));
+    const std::string interface = rtmeter::option_or(run, "interface", "");
+    const std::string address = interface.empty() ? "" : rtmeter_dds::address_of(interface);
+    master_.reset(new Master(run, address));
     ros::M_string settings{{"__master", master_->uri()}};
     const bool one_host = master_->uri().find("//127.0.0.1:") != std::string::npos;
-    if (one_host && std::getenv("ROS_IP") == nullptr && std::getenv("ROS_HOSTNAME") == nullptr)
+    if (!address.empty())
+      settings["__ip"] = address;
+    else if (one_host && std::getenv("ROS_IP") == nullptr && std::getenv("ROS_HOSTNAME") == nullptr)
       settings["__ip"] = "127.0.0.1";
     const char* role = run.role == RTM_ROLE_CLIENT   ? "client"
                        : run.role == RTM_ROLE_SERVER ? "server"

@@ -36,8 +36,10 @@ void put_path(Json& object, const std::string& path, const std::string& value, b
   }
 }
 
-// `measures` and `drives.*` are lists even with one entry.
-bool is_list(const std::string& key) { return key == "measures" || key.rfind("drives.", 0) == 0; }
+// `measures`, `drives.*` and `same_host.*` are lists even with one entry.
+bool is_list(const std::string& key) {
+  return key == "measures" || key.rfind("drives.", 0) == 0 || key.rfind("same_host.", 0) == 0;
+}
 
 struct JsonSink : rtm_sink {
   Json json = Json::object();

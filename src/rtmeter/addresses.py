@@ -26,9 +26,9 @@ def own_address(other: str) -> str:
 def meeting(known: Mapping[str, str], own: str, other: str, *, listens: bool) -> dict[str, str]:
     """Of the options that an adapter has (``known``), those that say where this end is and where the other.
 
-    An adapter that finds its other end by discovery needs both at both ends; one with a server that
-    ``listens`` needs no more than the server's.
+    An adapter that finds its other end by discovery needs both at both ends; one whose ends are told of each
+    other, by a master, its own at both; one with a server that ``listens`` needs no more than the server's.
     """
-    if {"interface", "peers"} <= known.keys():
-        return {"interface": own, "peers": other}
+    if "interface" in known:
+        return {"interface": own} | ({"peers": other} if "peers" in known else {})
     return {"address": own} if listens and "address" in known else {}

@@ -41,6 +41,11 @@ class Probe:
         """Whether its client and server must be on one host."""
         return self.facts.get("server") == "same_host"
 
+    @property
+    def same_host_options(self) -> dict[str, list[str]]:
+        """The values of its options with which they must be, although not with others."""
+        return dict(self.facts.get("same_host", {}))
+
 
 def search_path() -> Iterator[Path]:
     """The folders that are looked through, the first one that has a probe wins.

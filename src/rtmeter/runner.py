@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,7 +34,11 @@ def probes_for(cell: Cell) -> tuple[probes.Probe, probes.Probe | None]:
             remedy = "leave it out, or choose an adapter that uses the network"
             raise RtmeterError(message, field="hosts.component", value=host, remedy=remedy)
         other = cell.server_adapter not in (None, cell.adapter)
-        return probe, probes.require(str(cell.server_adapter), measurement) if other else probe
+        server = probes.require(str(cell.server_adapter), measurement) if other else probe
+        if host != LOCAL:
+            _check_reach("options", cell.config.get("options", {}), probe)
+            _check_reach("server_options", cell.server_options or {}, server)
+        return probe, server
     for field in ("server_adapter", "server_affinity", "server_options"):
         if getattr(cell, field) is not None:
             message = f"means nothing for the adapter {cell.adapter}: it has no server process"
@@ -43,6 +47,17 @@ def probes_for(cell: Cell) -> tuple[probes.Probe, probes.Probe | None]:
         message = f"means nothing for the adapter {cell.adapter}: its server is a part of the client"
         raise RtmeterError(message, field="hosts.component", value=host, remedy="leave it out")
     return probe, None
+
+
+def _check_reach(field: str, given: Mapping[str, str], probe: probes.Probe) -> None:
+    """Raises RtmeterError for an option with which the probe reaches its own host only."""
+    for option, values in probe.same_host_options.items():
+        if given.get(option) in values:
+            about = probe.facts.get("option", {}).get(option, "")
+            others = [value for value in about.partition(":")[0].split("|") if value not in values]
+            remedy = f"choose {' or '.join(others)}" if others else "leave it out"
+            message = "does not reach another host"
+            raise RtmeterError(message, field=f"{field}.{option}", value=given[option], remedy=remedy)
 
 
 def run_cell(

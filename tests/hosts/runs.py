@@ -49,6 +49,13 @@ def rtmeter(hosts: Hosts, *arguments: object, state: object = "", **ssh: str) ->
     return process.returncode, said
 
 
+def restore(hosts: Hosts, **ssh: str) -> tuple[int, str]:
+    """Exit code of `rtmeter restore` on the first host, and what it printed."""
+    with running(hosts, "restore", **ssh) as process:
+        said, _ = process.communicate(timeout=120)
+    return process.returncode, said
+
+
 def measured(hosts: Hosts, folder: Path, *more: object) -> dict[str, Any]:
     code, said = rtmeter(hosts, *MEASURE, "--host", f"component={hosts.url}", *more, "--out", folder)
     assert code == 0, said

@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import signal
-import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
-from runs import MEASURE, measured, rtmeter, running, wait_for_samples
+from runs import MEASURE, measured, restore, rtmeter, running, wait_for_samples
 from two_hosts import ADDRESS, DEVICE, Hosts
 
 from rtmeter import store
 
 LONG = [*MEASURE, "--samples", "100000", "--loss-timeout", "50ms"]
 QDISC = ["--condition", f"qdisc.{DEVICE}=pfifo limit 77"]
-
-
-def all_ended(hosts: Hosts) -> bool:
-    """Nothing of a login runs on the second host any more."""
-    deadline = time.monotonic() + 30
-    while hosts.sessions() and time.monotonic() < deadline:
-        time.sleep(0.1)
-    return hosts.programs() == []
 
 
 def test_conditions_are_made_and_undone_on_both_hosts(hosts: Hosts, tmp_path: Path) -> None:
@@ -43,7 +34,7 @@ def test_conditions_are_made_and_undone_on_both_hosts(hosts: Hosts, tmp_path: Pa
     assert all("pfifo" in qdisc and "limit 77p" in qdisc for qdisc in during)
     assert {"stress-ng", "stress-ng-cpu", "iperf3", "rtmeter-probe-p"} <= set(programs)
     assert hosts.qdiscs() == before
-    assert all_ended(hosts)
+    assert hosts.all_ended()
     assert list(hosts.temporary.iterdir()) == []
     cell = store.load_cell(tmp_path / "cell")
     assert (cell["status"], cell["valid"]) == ("interrupted", True)
@@ -51,7 +42,7 @@ def test_conditions_are_made_and_undone_on_both_hosts(hosts: Hosts, tmp_path: Pa
     assert there["same_machine"] is False
     assert there["asked"] == {part: here["asked"][part] for part in ("settings", "load")}
     assert there["effective"]["settings"] == here["effective"]["settings"]
-    assert list(there["effective"]["settings"]["qdisc"]) == [f"root qdisc of {DEVICE}"]
+    assert list(there["effective"]["settings"][f"qdisc.{DEVICE}"]) == [f"root qdisc of {DEVICE}"]
     assert there["effective"]["load"]["workers"] == {"cpu": 1}
     assert there["effective"]["load"]["version"] == here["effective"]["load"]["version"] is not None
     assert there["achieved"]["load"]["operations"]["cpu"] > 0
@@ -77,8 +68,8 @@ def test_the_servers_host_may_be_asked_for_something_else(hosts: Hosts, tmp_path
     there = cell["conditions"]["server"]
     assert there["asked"]["load"] == {"preset": "idle"}
     assert "load" not in there["effective"]
-    assert "limit 5" in str(there["effective"]["settings"]["qdisc"])
-    assert "limit 77" in str(cell["conditions"]["effective"]["settings"]["qdisc"])
+    assert "limit 5" in str(there["effective"]["settings"][f"qdisc.{DEVICE}"])
+    assert "limit 77" in str(cell["conditions"]["effective"]["settings"][f"qdisc.{DEVICE}"])
 
 
 def test_a_namespace_of_this_machine_has_its_conditions_already(one_machine: Hosts, tmp_path: Path) -> None:
@@ -100,7 +91,7 @@ def test_what_a_killed_rtmeter_had_made_there(hosts: Hosts, tmp_path: Path) -> N
         wait_for_samples(tmp_path / "cell", process)
         process.send_signal(signal.SIGKILL)
         process.wait()
-    assert all_ended(hosts)
+    assert hosts.all_ended()
     assert all("limit 77p" in qdisc for qdisc in hosts.qdiscs())
     code, said = restore(hosts, known="empty")
     assert code == 1
@@ -115,13 +106,6 @@ def test_what_a_killed_rtmeter_had_made_there(hosts: Hosts, tmp_path: Path) -> N
     assert f"{hosts.url}: root qdisc of {DEVICE}: taken away" in said or "put back to" in said
     assert hosts.qdiscs() == before
     assert restore(hosts) == (0, "nothing was to be put back\n")
-
-
-def restore(hosts: Hosts, **ssh: str) -> tuple[int, str]:
-    """Exit code and what it printed."""
-    with running(hosts, "restore", **ssh) as process:
-        said, _ = process.communicate(timeout=120)
-    return process.returncode, said
 
 
 def test_what_a_cut_connection_leaves_is_undone_by_the_next_run(hosts: Hosts, tmp_path: Path) -> None:
@@ -140,7 +124,7 @@ def test_what_a_cut_connection_leaves_is_undone_by_the_next_run(hosts: Hosts, tm
     assert hosts.url in doubt["message"]
     assert "the connection is lost" in doubt["message"]
     assert doubt["hint"] == "run `rtmeter restore`"
-    assert all_ended(hosts)
+    assert hosts.all_ended()
     now = hosts.qdiscs()
     assert (now[0] == before[0], "limit 77p" in now[1]) == (True, True)
     measured(hosts, tmp_path / "next", "--samples", "20")
@@ -169,4 +153,4 @@ def test_a_load_that_dies_there_fails_a_strict_cell(hosts: Hosts, tmp_path: Path
     error = store.load_cell(tmp_path / "cell")["error"]
     assert error["field"] == "server_load"
     assert f"{hosts.url}: stress-ng ended while it was needed" in error["message"]
-    assert all_ended(hosts)
+    assert hosts.all_ended()

@@ -7,8 +7,10 @@ import secrets
 import shutil
 import subprocess
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 NEAR_ADDRESS, ADDRESS, PORT, DEVICE = "10.83.0.1", "10.83.0.2", 2222, "wire"
 PLANTED_NS = 100_000 * 10**9
@@ -43,6 +45,8 @@ class Hosts:
     near: str = field(default_factory=lambda: f"rtm{secrets.token_hex(3)}a")
     far: str = field(default_factory=lambda: f"rtm{secrets.token_hex(3)}b")
     daemon: subprocess.Popen[bytes] | None = None
+    cable: Callable[[tuple[str, str], str], Any] | None = None  # lays one of its own; None: a veth pair
+    relay: Any = None  # what it returned
 
     @property
     def url(self) -> str:
@@ -72,6 +76,13 @@ class Hosts:
         """The names of what logins run on the second host."""
         return [name for pid in self.sessions() if (name := _name(pid))]
 
+    def all_ended(self) -> bool:
+        """Whether nothing of a login runs on the second host any more, or does after a while."""
+        limit = time.monotonic() + 60
+        while self.sessions() and time.monotonic() < limit:
+            time.sleep(0.1)
+        return self.programs() == []
+
     def kill(self, program: str) -> None:
         """Kills all of that name that logins run on the second host."""
         for pid in self.sessions():
@@ -91,8 +102,11 @@ class Hosts:
         """Makes both; another machine has other clocks (by PLANTED_NS), another boot and other locks."""
         for name in (self.near, self.far):
             _run("ip", "netns", "add", name)
-        peer = ("type", "veth", "peer", DEVICE, "netns", self.far)
-        _run("ip", "-n", self.near, "link", "add", DEVICE, *peer)
+        if self.cable is None:
+            peer = ("type", "veth", "peer", DEVICE, "netns", self.far)
+            _run("ip", "-n", self.near, "link", "add", DEVICE, *peer)
+        else:
+            self.relay = self.cable((self.near, self.far), DEVICE)
         for name, address in ((self.near, NEAR_ADDRESS), (self.far, ADDRESS)):
             _run("ip", "-n", name, "addr", "add", f"{address}/24", "dev", DEVICE)
             for up in (DEVICE, "lo"):
@@ -130,6 +144,8 @@ class Hosts:
         raise AssertionError((self.folder / "sshd.log").read_text())
 
     def down(self) -> None:
+        if self.relay is not None:
+            self.relay.close()
         if self.daemon is not None:
             self.daemon.kill()  # unshare heeds no other signal; its child goes with it
             self.daemon.wait(20)

@@ -16,7 +16,11 @@ import pytest
 from front import ended, probes_of, rows_of, rtmeter, running, stopped, wait_until
 
 from rtmeter import store
+from rtmeter.config import CellOptions
+from rtmeter.errors import RtmeterError
+from rtmeter.matrix import cell_from
 from rtmeter.probes import find_probes
+from rtmeter.runner import probes_for
 
 NOBODY = 65534
 WAKEUP = ["measure", "wakeup", "--adapter", "posix", "--warm-up", "0s"]
@@ -118,6 +122,27 @@ def test_memory_is_not_shared_with_another_host(tmp_path: Path) -> None:
     assert done.code == 1
     assert "--host component = 'ssh://robot': is out of reach of the adapter iceoryx" in done.err
     assert not (tmp_path / "cell").exists()
+
+
+@pytest.mark.parametrize(
+    ("adapter", "transport"),
+    [
+        *(("posix", transport) for transport in ("unix", "shm_futex", "shm_poll")),
+        *(("fastdds", transport) for transport in ("shm", "data_sharing")),
+        ("cyclonedds", "shm"),
+    ],
+)
+@pytest.mark.parametrize("option", ["options", "server_options"])
+def test_a_transport_within_one_host_is_not_taken_for_two(adapter: str, transport: str, option: str) -> None:
+    if adapter not in find_probes():
+        pytest.skip(f"the adapter {adapter} is not built here")
+    given = {"measurement": "roundtrip", "adapter": adapter, option: {"transport": transport}}
+    probes_for(cell_from(CellOptions.from_given(given), "cell", {}))  # on one host it is taken
+    given["hosts"] = {"component": "ssh://robot"}
+    with pytest.raises(RtmeterError, match="does not reach another host") as raised:
+        probes_for(cell_from(CellOptions.from_given(given), "cell", {}))
+    assert (raised.value.field, raised.value.value) == (f"{option}.transport", transport)
+    assert str(raised.value.remedy).startswith("choose udp")
 
 
 def test_a_null_adapter_has_no_server(tmp_path: Path) -> None:
