@@ -133,7 +133,8 @@ class Verdict:
     miss ratio at ``requirement.confidence`` if misses are independent; ``more_samples`` is the fewest
     further samples, all in time, that would make an inconclusive verdict a pass; ``support``: what
     dependence and the gates make of it, which decides the outcome; None where there is no order of
-    releases, or none were measured.
+    releases, or none were measured. ``misses_between``: the fewest and the most misses that data without
+    single values allow, where these differ.
     """
 
     outcome: Literal["pass", "fail", "inconclusive", "error"]
@@ -149,6 +150,7 @@ class Verdict:
     upper: float | None
     more_samples: int | None = None
     support: Support | None = None
+    misses_between: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,19 +34,21 @@ def judge_counted(
     if support is None:
         return sure
     told = counted.surely == counted.possibly
+    between = None if told else (counted.surely, counted.possibly)
     if sure.outcome == "fail":
         reason = sure.reason if told else f"at least {sure.reason}"
-        return replace(sure, upper=possible.upper, support=support, reason=reason)
+        return replace(sure, upper=possible.upper, support=support, reason=reason, misses_between=between)
     outcome, reason, why = possible.outcome, possible.reason, support.findings[0].message
     if possible.outcome == "pass" and not told:
         reason = f"at most {reason}"
     if isinstance(data, Histogram) and data.dropped:
         outcome = "inconclusive"  # the reason says why there is no bound
     elif not told and possible.outcome != "pass":
-        between = f"between {counted.surely:,} and {counted.possibly:,} of {counted.n:,} releases missed"
+        missed = f"between {counted.surely:,} and {counted.possibly:,} of {counted.n:,} releases missed"
         deadline = f"the deadline of {format_duration(requirement.deadline_ns)} on {possible.quantity}"
-        outcome, reason = "inconclusive", f"{between} {deadline}: {_coarse(data)}"
-    return replace(possible, outcome=outcome, lower=sure.lower, reason=f"{reason}; {why}")
+        outcome, reason = "inconclusive", f"{missed} {deadline}: {_coarse(data)}"
+    reason = f"{reason}; {why}"
+    return replace(possible, outcome=outcome, lower=sure.lower, reason=reason, misses_between=between)
 
 
 def _coarse(data: Unordered) -> str:

@@ -170,6 +170,16 @@ def test_a_histogram_is_judged_by_what_it_allows(
     assert verdict["support"]["findings"][0]["type"] == "no_order"
 
 
+def test_misses_that_are_not_told_apart_are_told_alike_everywhere(tmp_path: Path, run, capsys) -> None:
+    run("import", DATA / "cyclictest.json", "--out", tmp_path / "out")
+    folder = tmp_path / "out" / "cyclictest-thread-0"
+    asked = ["--deadline", "1ms", "--miss-ratio", "0.5%"]
+    assert run("verdict", folder, *asked, code=3)["misses_between"] == [6, 18]
+    invoke(["verdict", str(folder), *asked])
+    said = capsys.readouterr().out
+    assert "between 6 and 18 of 2,015" in said and "misses           6 to 18" in said
+
+
 def test_a_deadline_within_a_bin_is_not_decided(tmp_path: Path, run) -> None:
     run("import", DATA / "cyclictest.hist", "--out", tmp_path / "out")
     folder = tmp_path / "out" / "cyclictest-thread-0"
@@ -196,6 +206,28 @@ def test_import_judges_if_it_is_asked_to(tmp_path: Path, run) -> None:
     assert stored["verdict"]["outcome"] == "fail"
     again = run("verdict", tmp_path / "out", code=2)  # by its own requirement
     assert [verdict["outcome"] for verdict in again["cells"]] == ["fail", "fail"]
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "kept"),
+    [
+        (["--miss-ratio", "5%", "--confidence", "99%"], 0, (0.05, 0.99, "firm")),
+        (["--class", "soft", "--miss-ratio", "1e-4"], 2, (1e-4, 0.95, "soft")),
+        (["--class", "hard"], 2, (None, 0.95, "hard")),
+    ],
+)
+def test_import_judges_by_a_whole_requirement(
+    options: list[str], code: int, kept: tuple[object, ...], tmp_path: Path, run
+) -> None:
+    out = tmp_path / "out"
+    run("import", DATA / "cyclictest.json", "--deadline", "2ms", *options, "--out", out, code=code)
+    required = store.load_cell(out / "cyclictest-thread-0")["requirement"]
+    assert (required["miss_ratio"], required["confidence"], required["criticality"]) == kept
+
+
+def test_a_requirement_without_a_deadline_is_refused(tmp_path: Path, run) -> None:
+    error = run("import", DATA / "oslat.json", "--class", "hard", "--out", tmp_path / "out", code=1)["error"]
+    assert (error["field"], error["remedy"]) == ("--class", "give --deadline")
 
 
 def test_what_a_tool_dropped_never_passes(tmp_path: Path, run, write) -> None:

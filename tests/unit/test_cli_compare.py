@@ -168,7 +168,7 @@ def test_a_repeat_that_failed_is_left_out_and_named(capsys: Captured) -> None:
     cell.write_text(json.dumps(json.loads(cell.read_text()) | {"status": "failed", "error": DIED}))
     (found,) = as_json("run/x run/y", capsys)["cells"]
     assert found["pairs"] == 2
-    assert "y-r2 failed: the probe died" in [doubt["message"] for doubt in found["doubts"]]
+    assert "run/y-r2 failed: the probe died" in [doubt["message"] for doubt in found["doubts"]]
 
 
 # What is refused, and what is only told.
@@ -255,8 +255,15 @@ def test_interrupted_and_refused_data_are_doubted(capsys: Captured) -> None:
     values[10_000:] *= 3
     write_wakeups(Path("b/cell"), values, requirement=JUDGED)
     said = compare("a b", capsys)[1]
-    assert "interrupted: cell in a was interrupted" in said
-    assert "change_point: cell in b: the tail changes at" in said
+    assert "interrupted: a/cell was interrupted" in said
+    assert "change_point: b/cell: the tail changes at" in said
+
+
+def test_doubts_tell_siblings_of_one_id_apart(capsys: Captured) -> None:
+    for folder in ("a", "b"):
+        write_wakeups(Path(folder), draw(1), changes={"status": "interrupted", "id": "cell"})
+    said = compare("a b", capsys)[1]
+    assert "interrupted: a was interrupted" in said and "interrupted: b was interrupted" in said
 
 
 def test_what_changes_is_doubted_without_a_verdict_too(capsys: Captured) -> None:
@@ -264,14 +271,14 @@ def test_what_changes_is_doubted_without_a_verdict_too(capsys: Captured) -> None
     values = draw(2)
     values[10_000:] *= 3
     write_wakeups(Path("b/cell"), values)
-    assert "change_point: cell in b: the tail changes at" in compare("a b", capsys)[1]
+    assert "change_point: b/cell: the tail changes at" in compare("a b", capsys)[1]
 
 
 def test_a_failed_cell_is_an_error(capsys: Captured) -> None:
     one("a", 1)
     write_failed_cell(Path("b/cell"), Made(id="cell"), DIED)
     code, said = compare("a b", capsys)
-    assert code == exit_codes.ERROR and "cell: error: cell failed: the probe died" in said
+    assert code == exit_codes.ERROR and "cell: error: b/cell failed: the probe died" in said
     assert compare("a b --force", capsys)[0] == exit_codes.ERROR
 
 

@@ -27,7 +27,9 @@ def _of_misses(verdict: Mapping[str, Any]) -> Words:
     if verdict["misses"] and support["clusters"] is not None:
         clusters = f"{support['clusters']:,} cluster{'' if support['clusters'] == 1 else 's'}"
         together = f" in {clusters}, longest run of consecutive misses {support['longest_run']:,}"
-    yield "misses", f"{verdict['misses']:,}{together}"
+    between = verdict.get("misses_between")  # of cells without single values
+    missed = f"{between[0]:,} to {between[1]:,}" if between else f"{verdict['misses']:,}"
+    yield "misses", f"{missed}{together}"
     if support["largest_lateness_ns"] is not None:
         median, most = (about(support[key]) for key in ("median_lateness_ns", "largest_lateness_ns"))
         yield "late by", f"{median} in the median, {most} at most"

@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from rtmeter.cli import exit_codes
+from rtmeter.cli.required import Class, Confidence, MissRatio
 
-EXAMPLE = "rtmeter import cyclictest.json --deadline 100us"
+EXAMPLE = "rtmeter import cyclictest.json --deadline 100us --miss-ratio 1e-4"
 DETAILS = (
     "Each series of a file (a thread, a CPU) becomes a cell that summary, verdict, report and compare take. "
     "Nothing is written unless all files can be read. With --deadline the exit code is the worst verdict."
@@ -34,6 +35,9 @@ def command(
     deadline: Annotated[
         str | None, typer.Option(metavar="1ms", help="Judge by this deadline.", show_default=False)
     ] = None,
+    miss_ratio: MissRatio = None,
+    confidence: Confidence = None,
+    criticality: Class = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder for the cells (default: one under results/).")
     ] = None,
@@ -43,14 +47,14 @@ def command(
     from rtmeter import imported, matrix, store
     from rtmeter.cli.given import as_flag
     from rtmeter.cli.output import print_json
+    from rtmeter.cli.required import required
     from rtmeter.cli.summary import cell_summary
     from rtmeter.cli.tables import show_cell, show_cells
     from rtmeter.errors import RtmeterError
-    from rtmeter.model import Requirement
 
+    asked = required(deadline, miss_ratio, confidence, criticality)
     try:
         period_ns = None if period is None else matrix.parse_fact("period", period)
-        asked = None if deadline is None else Requirement(matrix.parse_fact("deadline", deadline))
     except RtmeterError as error:
         raise as_flag(error) from None
     imports = imported.read_files(files, form, period_ns)

@@ -156,7 +156,7 @@ def _doubts(pairing: Pairing, differs: Sequence[Difference]) -> Iterator[Doubt]:
 def _doubts_of(cell: Stored) -> Iterator[Doubt]:
     record = cell.record
     if record["status"] == "interrupted":
-        yield Doubt("interrupted", f"{record['id']} in {cell.folder.parent} was interrupted", "")
+        yield Doubt("interrupted", f"{cell.folder} was interrupted", "")
     support = (record["verdict"] or {}).get("support") or {"findings": ()}
     for finding in support["findings"]:
         if finding["consequence"] == "refuse":
@@ -164,4 +164,4 @@ def _doubts_of(cell: Stored) -> Iterator[Doubt]:
 
 
 def _doubt_by(cell: Stored, kind: str, message: str) -> Doubt:
-    return Doubt(kind, f"{cell.record['id']} in {cell.folder.parent}: {message}", "")
+    return Doubt(kind, f"{cell.folder}: {message}", "")

@@ -53,9 +53,9 @@ def pairing(a_name: str, a: Repeats, b_name: str, b: Repeats) -> Pairing:
     pairs, left_out = [], []
     for number in sorted({*a, *b}):
         both = [cells[number] for cells in (a, b) if number in cells]
-        unusable = [f"{cell.record['id']} {cell.why_not}" for cell in both if not cell.usable]
+        unusable = [f"{cell.folder} {cell.why_not}" for cell in both if not cell.usable]
         if len(both) < 2:
-            left_out.append(f"{both[0].record['id']} has no partner")
+            left_out.append(f"{both[0].folder} has no partner")
         elif unusable:
             left_out += unusable
         else:

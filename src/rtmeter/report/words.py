@@ -68,7 +68,7 @@ def us(ns: float | str | None) -> str:
         return ns
     value = ns / 1000
     decimals = 3 if abs(value) < 10 else 2 if abs(value) < 100 else 1
-    return f"{value:,.{decimals}f}".replace("-", "−")
+    return f"{value:,.{decimals}f}"
 
 
 def round_us(ns: float) -> str:
