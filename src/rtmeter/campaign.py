@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,11 @@ from rtmeter.config_rules import unknown_key
 from rtmeter.errors import RtmeterError
 from rtmeter.model import Campaign, Cell
 from rtmeter.only import Predicate, compile_only
+from rtmeter.published import Published
 from rtmeter.values import slug
 from rtmeter.yaml_lines import Document, KeyPath
 
-CAMPAIGN_KEYS = ("name", "description", "defaults", "repeat", "interleave", "cells")
+CAMPAIGN_KEYS = ("name", "description", "defaults", "repeat", "interleave", "published", "cells")
 BLOCK_KEYS = ("name", "repeat", "only", "variants")
 _OPTIONS = (*OPTIONS, "requirement")
 _MOST_CELLS = 100_000
@@ -73,6 +75,8 @@ class _Reader:
         if not isinstance(self._interleave, bool):
             raise self._error(("interleave",), self._interleave, "is neither true nor false", "give one")
         self._repeat = self._count(("repeat",), top.get("repeat", 1))
+        with self._placing():
+            self._published = Published.from_given(top["published"]) if "published" in top else None
         self._defaults = self._given(("defaults",), top.get("defaults") or {})
         blocks = top.get("cells")
         if not isinstance(blocks, list) or not blocks:
@@ -120,7 +124,14 @@ class _Reader:
                 cell = matrix.cell_from(options, matrix.cell_id(options, name, axes), axes)
                 facts = matrix.facts(options, id=cell.id, block=name, variant=variant, repeat=repeat)
                 if only(facts):
-                    yield _Planned(cell, facts, repeat)
+                    yield _Planned(self._beside(cell, facts), facts, repeat)
+
+    def _beside(self, cell: Cell, facts: dict[str, Any]) -> Cell:
+        """The cell, with the published values that it is to be set beside."""
+        if self._published is None:
+            return cell
+        with self._placing():
+            return replace(cell, published=self._published.for_cell(facts, matrix.parse_fact))
 
     def _choices(self, at: KeyPath, block: dict[str, Any]) -> Iterator[tuple[str | None, matrix.Choice]]:
         given = self._given(at, {k: v for k, v in block.items() if k not in BLOCK_KEYS})
@@ -181,6 +192,16 @@ class _Reader:
                 error.where = self.doc.where(*at, key)
                 raise error
         return value
+
+    @contextmanager
+    def _placing(self) -> Iterator[None]:
+        """Adds the line to an error whose field is a path of keys."""
+        try:
+            yield
+        except RtmeterError as error:
+            keys = (int(key) if key.isdecimal() else key for key in (error.field or "").split("."))
+            error.where = self.doc.where(*keys)
+            raise
 
     def _name(self, at: KeyPath, value: Any) -> str:
         if isinstance(value, bool) or not isinstance(value, str | int) or not slug(str(value)):

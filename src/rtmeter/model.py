@@ -159,8 +159,9 @@ class Cell:
     probe config (spec/probe.md) without paths.
 
     ``server_affinity`` and ``server_options`` replace the config's in the server process, unless None.
-    ``conditions``: what was asked of the machine, of ``load``, ``traffic``, ``settings``, ``strict``
-    and, unless it is WATCH_NS, ``watch_ns``.
+    ``published``: the published values that it is to be set beside (spec/results.md); None: its campaign
+    names none. ``conditions``: what was asked of the machine, of ``load``, ``traffic``, ``settings``,
+    ``strict`` and, unless it is WATCH_NS, ``watch_ns``.
     """
 
     id: str
@@ -174,6 +175,7 @@ class Cell:
     keep_log: bool = False
     hosts: dict[str, str] = field(default_factory=dict)
     conditions: dict[str, Any] = field(default_factory=dict)
+    published: list[dict[str, Any]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,6 +77,7 @@ def record_cell(
         "hosts": cell.hosts,
         "server_machine": server.machine if server else None,
         "requirement": asdict(cell.requirement) if cell.requirement else None,
+        "published": cell.published,
         "threads": {"client": meta.threads, "server": server.threads if server else []},
         "adapter_facts": meta.adapter,
         "clock_offset": clocks.facts() if clocks else None,

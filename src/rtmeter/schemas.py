@@ -10,6 +10,7 @@ from typing import Any
 from rtmeter.campaign import BLOCK_KEYS, CAMPAIGN_KEYS
 from rtmeter.config import CellOptions, ProbeConfig
 from rtmeter.matrix import REQUIREMENT
+from rtmeter.published import Published
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _Schema = dict[str, Any]
@@ -66,6 +67,7 @@ def campaign_schema() -> _Schema:
             "type": "boolean",
             "description": "Measure every cell once before any a second time (default: true).",
         },
+        "published": _published(),
         "cells": {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/block"}},
     }
     assert tuple(block) == BLOCK_KEYS and tuple(top) == CAMPAIGN_KEYS
@@ -84,6 +86,23 @@ def campaign_schema() -> _Schema:
             },
         }
     )
+
+
+def _published() -> _Schema:
+    """The key ``published``, with every part where it is used."""
+    schema = Published.model_json_schema()
+    definitions = schema.pop("$defs")
+
+    def whole(value: Any) -> Any:
+        if isinstance(value, list):
+            return [whole(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        found = definitions[value["$ref"].rpartition("/")[2]] if "$ref" in value else {}
+        return {key: whole(item) for key, item in {**found, **value}.items() if key != "$ref"}
+
+    inlined: _Schema = whole(schema)
+    return inlined | {"description": "Published values, and which cells they are to be set beside."}
 
 
 def _in_place(schema: _Schema, definitions: _Schema) -> _Schema:

@@ -90,6 +90,13 @@ _QUANTITIES: dict[str, tuple[Quantity, ...]] = {
 }
 
 
+KNOWN_QUANTITIES = (
+    *dict.fromkeys(quantity.name for found in _QUANTITIES.values() for quantity in found),
+    "cycle_delay_normalised",
+)
+"""Every quantity that a summary may have, by name."""
+
+
 def kind(meta: Mapping[str, Any]) -> str:
     """``wakeup``, ``timer/one_shot``, ``timer/periodic``, ``roundtrip``, ``cycle`` or ``imported``."""
     measurement = str(meta["measurement"])

@@ -1,0 +1,54 @@
+"""Published values beside the cells of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Protocol
+
+from rtmeter import store
+from rtmeter.errors import RtmeterError
+from rtmeter.published import Beside, Line, Time, Value, beside
+from rtmeter.report import words
+from rtmeter.report.cells import Cell
+
+
+class Placed(Protocol):
+    """A cell and where it is in the page."""
+
+    @property
+    def anchor(self) -> str: ...
+
+    @property
+    def cell(self) -> Cell: ...
+
+
+def published(sections: Iterable[Placed]) -> list[Beside]:
+    """Every published table that the cells are to be set beside; a cell that cannot be read is left out."""
+    found = []
+    for section in sorted(sections, key=lambda one: int(one.anchor.rpartition("-")[2])):
+        if section.cell.file is not None:
+            with suppress(RtmeterError):
+                found.append((section.cell.id, store.load_cell(section.cell.folder)))
+    return beside(found)
+
+
+def anchors(sections: Iterable[Placed]) -> dict[str, str]:
+    """Where each cell is in the page."""
+    return {section.cell.id: section.anchor for section in sections}
+
+
+def shown(value: Value) -> str:
+    """A value as the tables write it: times in microseconds, published numbers with thousands set apart."""
+    if isinstance(value, Time):
+        return words.us(value.ns)
+    if isinstance(value, str) and value.removeprefix("-").isdecimal():
+        value = int(value)
+    if value is None or isinstance(value, str):
+        return value or words.NONE
+    return f"{value:,}".replace("-", "−")
+
+
+def quantity(line: Line) -> str:
+    """What a line of a cell shows, in words."""
+    return "" if line.quantity is None or line.meta is None else words.quantity(line.meta, line.quantity)
