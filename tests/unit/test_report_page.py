@@ -242,9 +242,10 @@ def test_one_sample_is_plotted(folder):
     over_time, histogram, ccdf = page.plots
     assert over_time["datasets"]["stretches"]["max"] == [50.0]
     assert over_time["datasets"]["stretches"]["dot"] == [True]
-    assert histogram["datasets"]["bins"]["per_release"] == [0, 1, 0]
+    assert histogram["datasets"]["bins"]["line0"] == [0, 1, 0]
     shares = ccdf["datasets"]["shares"]
-    assert (shares["x"][-2:], shares["share"][-2]) == ([50.0, 50.0], 1.0)
+    assert (shares["x"][-3:-1], shares["share"][-3]) == ([50.0, 50.0], 1.0)
+    assert shares["low"][-3] == 0.025  # Clopper and Pearson: 1 of 1, one-sided at 97.5 %
 
 
 def test_everything_lost_has_plots_without_values(folder):

@@ -69,12 +69,21 @@ class Found(_Part):
     fix: str = ""
 
 
+class GateFinding(_Part):
+    """What a gate saw in the data (rtmeter.model.Finding)."""
+
+    type: str
+    consequence: str = "info"
+    message: str = ""
+
+
 class Support(_Part):
     """What of a verdict's support the report uses."""
 
     rhythm_s: float | None = Field(default=None, gt=0)
     upper: float | None = Field(default=None, ge=0, le=1)
     design_effect: float = Field(default=1.0, ge=1)
+    findings: list[GateFinding] = Field(default_factory=list)
 
 
 class Judged(_Part):
@@ -144,7 +153,7 @@ class CellFile(_Part):
     format: Literal["rtmeter-cell"]
     version: int
     id: str
-    status: Literal["complete", "interrupted", "failed"]
+    status: Literal["complete", "interrupted", "failed", "skipped"]
     valid: bool
     error: Failure | None = None
     measurement: Measurement | Literal["imported"]
@@ -183,7 +192,7 @@ class CellFile(_Part):
     def _has_its_times(self) -> Self:
         if self.measurement == "timer" and self.mode is None:
             raise ValueError("a timer cell needs a mode")
-        told = self.status == "failed" or self.measurement == "imported"
+        told = self.status in ("failed", "skipped") or self.measurement == "imported"
         if self.tick_ns is None and not told:
             raise ValueError("the config has neither period_ns nor timeout_ns")
         return self

@@ -10,8 +10,11 @@ from rtmeter.statistics.histogram import Histogram, Unordered
 from rtmeter.statistics.quantities import Quantity
 
 
-def of_counted(data: Unordered, quantity: Quantity, detail: Detail) -> Series | None:
-    """The series of a histogram; None of intervals, whose values are not known, and if there are none.
+def of_counted(
+    data: Unordered, quantity: Quantity, detail: Detail, grid: bins.Grid | None = None
+) -> Series | None:
+    """The series of a histogram, its steps on ``grid`` (default: one that suits it); None of intervals,
+    whose values are not known, and if there are none.
 
     Each value stands at the lower edge of its bin. Those beyond the last bin count as late as the largest
     one, so that the complementary CDF is never too low.
@@ -22,14 +25,16 @@ def of_counted(data: Unordered, quantity: Quantity, detail: Detail) -> Series | 
     np.add.at(counts, bins.bin_numbers(data.lower_ns), data.counts)
     largest = data.max_ns if data.max_ns is not None else max(data.over_from_ns, int(data.lower_ns[-1]))
     at_largest = data.over or int(data.counts[-1])
-    grid = _grid(data, detail.steps)
+    grid = grid or _grid(data, detail.steps)
     steps = np.zeros(grid.size + 2, dtype=np.int64)
     np.add.at(
         steps, np.clip((data.lower_ns - grid.first_ns) // grid.width_ns, -1, grid.size) + 1, data.counts
     )
     steps[-1] += data.over
     counts[bins.bin_numbers(np.array([largest]))] += data.over
-    view = View(data.n, 0, counts, steps, np.array([largest]), np.array([0]), at_largest)
+    least = int(data.lower_ns[0]) if len(data.lower_ns) else None
+    mean = None if data.over or not len(data.lower_ns) else float(data.lower_ns @ data.counts) / data.n
+    view = View(data.n, 0, counts, steps, np.array([largest]), np.array([0]), at_largest, least, mean)
     return Series(quantity, None, grid, {"per_release": view})
 
 

@@ -7,7 +7,7 @@ the largest values; the second counts the equal bins of the histogram, whose ran
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,8 @@ class View:
 
     ``counts``: shape (bins.BINS,); ``steps``: counts of the series' grid, shape (size + 2,);
     ``largest_ns``: the largest values, descending, at the releases ``largest_k``; ``tail_n``: how many
-    values are at least as large as the last of them, which may have equals.
+    values are at least as large as the last of them, which may have equals. ``least_ns`` and ``mean_ns``
+    are of the values; None without any, or where they are not known.
     """
 
     n: int
@@ -54,6 +55,8 @@ class View:
     largest_ns: Ints
     largest_k: Ints
     tail_n: int
+    least_ns: int | None = None
+    mean_ns: float | None = None
 
     def ccdf(self) -> tuple[Ints, npt.NDArray[np.float64]]:
         """(x, share of the releases at or above x), both exact, x ascending; shape (points,)."""
@@ -83,6 +86,7 @@ class _Group:
 
     def __init__(self) -> None:
         self.lost = 0
+        self.least_ns, self.sum_ns = LATER, 0.0
         self.counts = np.zeros(bins.BINS, dtype=np.int64)
         self.largest_k = self.largest_ns = np.zeros(0, dtype=np.int64)
 
@@ -95,6 +99,8 @@ class _Group:
         if later.any():
             self.lost += int(later.sum())
             k, value_ns = k[~later], value_ns[~later]
+        self.least_ns = min(self.least_ns, int(value_ns.min(initial=LATER)))
+        self.sum_ns += float(value_ns.sum(dtype=np.float64))
         self.counts += bins.count(value_ns)
         if len(self.largest_ns) < LARGEST or value_ns.max(initial=-LATER) > self.largest_ns[-1]:
             self._keep_largest(k, value_ns)
@@ -102,6 +108,7 @@ class _Group:
     def joined(self, other: _Group) -> _Group:
         both = _Group()
         both.lost, both.counts = self.lost + other.lost, self.counts + other.counts
+        both.least_ns, both.sum_ns = min(self.least_ns, other.least_ns), self.sum_ns + other.sum_ns
         for group in (self, other):
             both._keep_largest(group.largest_k, group.largest_ns)
         return both
@@ -132,8 +139,17 @@ class _SecondLook:
 
     def view(self) -> View:
         group = self._group
+        valued = group.n - group.lost
         return View(
-            group.n, group.lost, group.counts, self._steps, group.largest_ns, group.largest_k, self._tail_n
+            group.n,
+            group.lost,
+            group.counts,
+            self._steps,
+            group.largest_ns,
+            group.largest_k,
+            self._tail_n,
+            group.least_ns if valued else None,
+            group.sum_ns / valued if valued else None,
         )
 
 
@@ -150,7 +166,8 @@ def gather(
     if samples.rows == 0:
         return None
     first_k, last_k = samples.k_range()
-    envelope = Stretches(max(first_k, meta["warm_up"]), last_k, detail.stretches, deadline_ns)
+    first_k = max(first_k, meta["warm_up"])
+    envelope = Stretches(first_k, last_k, length_of(last_k - first_k + 1, detail.stretches), deadline_ns)
     served, others = _Group(), _Group()
     for block in _blocks(samples, meta, quantity):
         envelope.see(block)
@@ -174,6 +191,42 @@ def gather(
     if not any(view.n for view in views.values()):
         return None
     return Series(quantity, envelope.envelope(), grid, views)
+
+
+def recount(samples: Samples, meta: Mapping[str, Any], series: Series, grid: bins.Grid) -> Series:
+    """The series with its steps counted on another grid, in a pass of its own."""
+    steps = {name: np.zeros(grid.size + 2, dtype=np.int64) for name in series.views}
+    for block in _blocks(samples, meta, series.quantity):
+        there = block.value != LATER
+        for name, counts in steps.items():
+            counts += grid.count(block.value[there if name == "per_release" else block.outcome == SERVED])
+    views = {name: replace(view, steps=steps[name]) for name, view in series.views.items()}
+    return replace(series, grid=grid, views=views)
+
+
+def length_of(releases: int, most_stretches: int) -> int:
+    """The shortest stretches of which so many releases make no more than that many."""
+    return max(1, -(-releases // most_stretches))
+
+
+def envelope_of(
+    samples: Samples,
+    meta: Mapping[str, Any],
+    quantity: Quantity,
+    deadline_ns: int | None,
+    within: tuple[int, int],
+    length: int,
+) -> Envelope:
+    """The envelope of the releases from the first to the last of ``within``, in stretches of ``length``."""
+    first_k, last_k = within
+    stretches = Stretches(first_k, last_k, length, deadline_ns)
+    for block in _blocks(samples, meta, quantity):
+        inside = (block.k >= first_k) & (block.k <= last_k)
+        if inside.all():
+            stretches.see(block)
+        elif inside.any():
+            stretches.see(Block(block.k[inside], block.value[inside], block.outcome[inside]))
+    return stretches.envelope()
 
 
 def _blocks(samples: Samples, meta: Mapping[str, Any], quantity: Quantity) -> Iterator[Block]:

@@ -31,13 +31,12 @@ class Envelope:
 
 
 class Stretches:
-    """Builds an envelope of at most ``most`` stretches over releases ``first_k`` to ``last_k``; releases
+    """Builds an envelope over releases ``first_k`` to ``last_k`` in stretches of ``length``; releases
     outside, which only a file at odds with itself has, count in the nearest stretch."""
 
-    def __init__(self, first_k: int, last_k: int, most: int, deadline_ns: int | None) -> None:
+    def __init__(self, first_k: int, last_k: int, length: int, deadline_ns: int | None) -> None:
         releases = max(last_k - first_k + 1, 1)
-        self._first_k, self._deadline_ns = first_k, deadline_ns
-        self._length = -(-releases // most)
+        self._first_k, self._deadline_ns, self._length = first_k, deadline_ns, length
         self._size = -(-releases // self._length)
         self._n, self._late, self._skipped, self._lost = np.zeros((4, self._size), dtype=np.int64)
         self._sum = np.zeros(self._size)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from rtmeter import store
 from rtmeter.condition_words import uncertainty
 from rtmeter.model import ABSENT
-from rtmeter.report import charts, words
+from rtmeter.report import chart_distribution, chart_time, words
 from rtmeter.report.cellfile import CellFile
 from rtmeter.report.cells import Cell
 from rtmeter.report.counted import of_counted
 from rtmeter.report.data import Detail, Series, gather
+from rtmeter.report.events import events_of
 from rtmeter.report.grammar import Spec
+from rtmeter.report.subject import Subject, Time
 from rtmeter.rows import Samples
 from rtmeter.statistics.quantities import Ints, Quantity, judged_quantity, kind, quantities
 
@@ -37,6 +39,8 @@ _SHARED_POINTS = 100_000
 _THREADS = 2
 
 _TALL, _LOW = 250, 150
+
+_SHARE = "Share of the releases that were that late or later; logarithmic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +96,15 @@ def panels(cell: Cell, detail: Detail, all_quantities: bool) -> list[Panel]:
     others = [other for other in others if all_quantities and samples.columns.issuperset(other.columns)]
 
     def gathered(quantity: Quantity) -> Series | None:
-        return gather(Samples(path), file.meta, quantity, _deadline_ns(file, quantity), detail)
+        return gather(Samples(path), file.meta, quantity, deadline_ns(file, quantity), detail)
 
     with ThreadPoolExecutor(_THREADS) as pool:
         found = [series for series in pool.map(gathered, [judged, *others]) if series is not None]
     if not found:
         return []
     assert found[0].envelope is not None
-    time = _time(samples, file, found[0].envelope.first_k)
+    time = time_of(samples, file, found[0].envelope.first_k)
+    time = replace(time, events=events_of(cell, found[0].envelope, time))
     return [_panel(file, series, time, detail) for series in found]
 
 
@@ -108,15 +113,21 @@ def _plotted(file: CellFile) -> list[Quantity]:
     return [by_name[name] for name in _PLOTTED[kind(file.meta)] if name in by_name]
 
 
-def _deadline_ns(file: CellFile, quantity: Quantity) -> int | None:
+def deadline_ns(file: CellFile, quantity: Quantity) -> int | None:
+    """The deadline that a plot of the quantity shows."""
     return file.deadline_ns if quantity.name in _WITH_DEADLINE else None
 
 
-def _panel(file: CellFile, series: Series, time: charts.Time | None, detail: Detail) -> Panel:
+def design_effect(file: CellFile) -> float:
+    """How many releases count as one in bounds of shares."""
+    return file.verdict.design_effect if file.verdict else 1.0
+
+
+def _panel(file: CellFile, series: Series, time: Time | None, detail: Detail) -> Panel:
     """The panel of a quantity; without ``time`` there is no order: nothing is drawn over time."""
     quantity = series.quantity
-    subject = charts.Subject(series, _deadline_ns(file, quantity))
     judged = quantity == judged_quantity(file.meta)
+    subject = Subject(series, deadline_ns(file, quantity), design_effect(file) if judged else None)
     height = _TALL if judged else _LOW
     name, view = next(iter(subject.views.items()))
     return Panel(
@@ -129,12 +140,12 @@ def _panel(file: CellFile, series: Series, time: charts.Time | None, detail: Det
             Figure(
                 "Histogram",
                 "How many releases had which value; counts on a logarithmic axis",
-                charts.histogram(subject, height),
+                chart_distribution.histogram(subject.distributions, height),
             ),
             Figure(
                 "Complementary CDF",
-                "Share of the releases that were that late or later; logarithmic",
-                charts.complementary_cdf(subject, height, detail.points_a_decade),
+                _SHARE + (f"; band: {100 * chart_distribution.BAND:g} % at each point" if judged else ""),
+                chart_distribution.complementary_cdf(subject.distributions, height, detail.points_a_decade),
             ),
         ],
         largest=[
@@ -146,32 +157,36 @@ def _panel(file: CellFile, series: Series, time: charts.Time | None, detail: Det
     )
 
 
-def _over_time(subject: charts.Subject, time: charts.Time, height: int) -> Figure:
+def _over_time(subject: Subject, time: Time, height: int) -> Figure:
     return Figure(
         "Over time",
         "Least to greatest value of each stretch of time, their mean, and when releases missed",
-        charts.over_time(subject, time, height),
+        chart_time.over_time(subject, time, height),
     )
 
 
-def _time(samples: Samples, file: CellFile, first_k: Ints) -> charts.Time:
-    """When each stretch began, counted from the first measured release."""
+def time_of(
+    samples: Samples, file: CellFile, first_k: Ints, zero_k: int | None = None, end_k: int | None = None
+) -> Time:
+    """When each stretch began, counted from the first measured release, ``zero_k`` (default: where the first
+    one begins); they end before ``end_k`` (default: with the file)."""
     assert file.tick_ns is not None
-    end_k = max(samples.k_range()[1] + 1, int(first_k[-1]) + 1)
+    zero_k = int(first_k[0]) if zero_k is None else zero_k
+    end_k = max(samples.k_range()[1] + 1, int(first_k[-1]) + 1) if end_k is None else end_k
     if file.mode == "one_shot":
-        begins_ns, end_ns = _armed(samples, first_k, end_k, file.tick_ns)
+        begins_ns, end_ns = _armed(samples, first_k, zero_k, end_k, file.tick_ns)
     else:
-        begins_ns, end_ns = (first_k - first_k[0]) * file.tick_ns, (end_k - int(first_k[0])) * file.tick_ns
-    at = charts.Time(first_k, begins_ns / 1e9, end_k, end_ns / 1e9)
+        begins_ns, end_ns = (first_k - zero_k) * file.tick_ns, (end_k - zero_k) * file.tick_ns
+    at = Time(first_k, begins_ns / 1e9, end_k, end_ns / 1e9)
     gaps = [(first, end_k - 1 if last is None else last) for first, last in file.missing]
-    spans = [(at.of(first), at.of(last + 1)) for first, last in gaps if last >= first_k[0]]
-    return charts.Time(at.first_k, at.begins_s, at.end_k, at.end_s, tuple(spans))
+    spans = [(at.of(first), at.of(last + 1)) for first, last in gaps if last >= first_k[0] and first < end_k]
+    return replace(at, gaps_s=tuple(spans))
 
 
-def _armed(samples: Samples, first_k: Ints, end_k: int, timeout_ns: int) -> tuple[Ints, int]:
+def _armed(samples: Samples, first_k: Ints, zero_k: int, end_k: int, timeout_ns: int) -> tuple[Ints, int]:
     """When the first shot of each stretch was armed, and when the last shot was due."""
-    k = np.r_[first_k, end_k - 1] if first_k[-1] < end_k - 1 else first_k
+    k = np.unique(np.r_[zero_k, first_k, end_k - 1])
     armed = samples.at(k, "armed_before_ns")
     known = armed != ABSENT
     armed = np.interp(k, k[known], armed[known] - armed[known][0]).astype(np.int64)
-    return armed[: len(first_k)], int(armed[-1]) + timeout_ns
+    return armed[np.searchsorted(k, first_k)], int(armed[-1]) + timeout_ns

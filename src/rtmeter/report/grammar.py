@@ -23,6 +23,12 @@ INK, RULE = "var(--ink)", "var(--rule)"
 
 VIEW_COLOURS = {"per_release": "var(--per-release)", "as_served": "var(--as-served)"}
 
+LINE_COLOURS = tuple(f"var(--line-{number})" for number in range(1, 9))
+"""Of variants in one plot: Okabe and Ito's, which colour-blind readers tell apart (jfly.uni-koeln.de)."""
+
+DASHES: tuple[list[int], ...] = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [10, 4], [4, 2], [1, 3], [12, 3, 2, 3])
+"""Of the same variants, for print."""
+
 _LOGARITHMIC_FROM = 30
 
 CONFIG: Spec = {
@@ -43,7 +49,7 @@ CONFIG: Spec = {
         "labelSeparation": 8,
     },
     "legend": {"labelColor": INK, "labelFontSize": 12, "title": None, "orient": "top", "offset": 4}
-    | {"symbolOpacity": 1, "symbolStrokeWidth": 3},
+    | {"symbolOpacity": 1, "symbolStrokeWidth": 3, "symbolSize": 300, "labelLimit": 400},
     "text": {"fontSize": 11, "fill": INK},
     "mark": {"aria": False},
 }
@@ -120,11 +126,9 @@ def hover(mark: Spec, encoding: Spec, shown: Iterable[tuple[str, str]]) -> Spec:
     }
 
 
-def view_colour(views: Iterable[str]) -> Spec:
-    """The colour by the field ``view``, with a legend of these views."""
-    names = list(views)
-    scale = {"domain": [words.VIEWS[n] for n in names], "range": [VIEW_COLOURS[n] for n in names]}
-    return {"field": "view", "type": "nominal", "scale": scale}
+def quoted(text: str) -> str:
+    """A text as an expression of Vega."""
+    return json.dumps(text, ensure_ascii=False)
 
 
 def us(ns: npt.ArrayLike, absent: npt.ArrayLike = False) -> list[float | None]:

@@ -81,13 +81,13 @@ class TailFit:
 def peaks_over(values: Ints, exceedances: int, factor: float, confidence: float) -> TailFit | None:
     """Peaks over the threshold that ``exceedances`` values are greater than, more of them if they
     cluster; None if these are fewer than FEWEST_EXTREMES clusters or all equal."""
-    limit, peaks = _peaks(values, exceedances)
-    excesses = (peaks - limit).astype(np.float64)
-    if len(peaks) < FEWEST_EXTREMES or np.ptp(excesses) == 0:
+    limit, highest = peaks(values, exceedances)
+    excesses = (highest - limit).astype(np.float64)
+    if len(highest) < FEWEST_EXTREMES or np.ptp(excesses) == 0:
         return None
     unit = float(excesses.mean())
-    model = Pareto(excesses / unit, len(peaks) * factor)
-    return TailFit(model, len(peaks), confidence, unit, limit, threshold_ns=limit)
+    model = Pareto(excesses / unit, len(highest) * factor)
+    return TailFit(model, len(highest), confidence, unit, limit, threshold_ns=limit)
 
 
 def maxima_of(values: Ints, blocks: int, factor: float, confidence: float) -> TailFit | None:
@@ -100,8 +100,9 @@ def maxima_of(values: Ints, blocks: int, factor: float, confidence: float) -> Ta
     return TailFit(model, blocks, confidence, unit, centre, block_releases=len(values) // blocks)
 
 
-def _peaks(values: Ints, exceedances: int) -> tuple[int, Ints]:
-    """A threshold and the largest value of each cluster above it."""
+def peaks(values: Ints, exceedances: int) -> tuple[int, Ints]:
+    """A threshold that at least ``exceedances`` values are greater than, but for ties, and the largest value
+    of each cluster above it (ns, in release order)."""
     limit = threshold(values, exceedances)
     at = above(values, limit)
     theta = extremal_index(at) or 1.0

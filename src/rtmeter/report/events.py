@@ -1,0 +1,76 @@
+"""What happened in the course of a run, to be marked on its plots over time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rtmeter.report.cells import Cell
+from rtmeter.report.envelope import Envelope
+from rtmeter.report.subject import Event, Time
+from rtmeter.statistics.blocks import FEWEST_BLOCKS, MOST_BLOCKS
+from rtmeter.statistics.changes import change_points
+
+_WATCH = "watch.parquet"
+
+_STRAIN = {"load_workers": "load", "traffic_streams": "traffic"}
+
+_STOLEN = 0.05
+"""A share of a CPU's time that the hypervisor took in one interval, to be told."""
+
+
+def events_of(cell: Cell, envelope: Envelope, time: Time) -> tuple[Event, ...]:
+    """Changes of the tail that its gates found, load and traffic that came or went, and time that the
+    hypervisor took; in their order."""
+    found = [*_changes(cell, envelope, time), *_watched(cell)]
+    return tuple(sorted((e for e in found if 0 <= e.at_s <= time.end_s), key=lambda event: event.at_s))
+
+
+def _changes(cell: Cell, envelope: Envelope, time: Time) -> Iterator[Event]:
+    """Where the maxima of blocks change, if a gate found that the tail does."""
+    support = cell.file.verdict.support if cell.file and cell.file.verdict else None
+    if support is None or not any(finding.type == "change_point" for finding in support.findings):
+        return
+    there = envelope.n > 0
+    maxima, begins_s = envelope.max_ns[there], time.begins_s[there]
+    size = -(-len(maxima) // MOST_BLOCKS)
+    starts = np.arange(0, len(maxima), size)
+    if len(starts) < FEWEST_BLOCKS:
+        return
+    for start in change_points(np.maximum.reduceat(maxima, starts).astype(np.float64)):
+        yield Event(float(begins_s[starts[start]]), "tail changes")
+
+
+def _watched(cell: Cell) -> Iterator[Event]:
+    """What watch.parquet has; nothing, if there is none that can be read."""
+    origin_ns = _origin_ns(cell)
+    try:
+        rows = pq.read_table(cell.folder / _WATCH)
+    except (OSError, pa.ArrowException):
+        return
+    if origin_ns is None or "at_ns" not in rows.column_names:
+        return
+    at_s = (rows.column("at_ns").to_numpy() - origin_ns) / 1e9
+    for column, what in _STRAIN.items():
+        if column in rows.column_names:
+            workers = rows.column(column).to_numpy()
+            for place in np.flatnonzero(np.diff(workers)) + 1:
+                yield Event(float(at_s[place]), f"{what}: {workers[place - 1]} to {workers[place]}")
+    for column in rows.column_names:
+        if column.endswith("_steal"):
+            stolen = rows.column(column).to_numpy()
+            worst = int(stolen.argmax()) if len(stolen) else 0
+            if len(stolen) and stolen[worst] > _STOLEN:
+                yield Event(
+                    float(at_s[worst]), f"{column.removesuffix('_steal')}: {stolen[worst]:.0%} stolen"
+                )
+
+
+def _origin_ns(cell: Cell) -> int | None:
+    """When the first measured release was, on the clock of watch.parquet."""
+    if cell.file is None or not isinstance(cell.file.grid.get("t0_ns"), int):
+        return None
+    return int(cell.file.grid["t0_ns"] + cell.file.config.warm_up * (cell.file.tick_ns or 0))
