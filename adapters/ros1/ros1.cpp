@@ -1,4 +1,5 @@
 // The ROS 1 adapter, over roscpp.
+#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <ros/callback_queue.h>
@@ -101,8 +102,7 @@ class Ros1 final : public rtmeter::Adapter {
              "single|async: the measured thread spins, or a thread of an AsyncSpinner calls back");
     sink.put("option.transport", "tcp|tcp_nodelay|udp: TCPROS, the same with TCP_NODELAY, or UDPROS");
     sink.put("option.interface",
-             "name or address of the network interface that the other end reaches, by default as ROS_IP and "
-             "ROS_HOSTNAME say");
+             "IPv4 address of this end that the other reaches, by default as ROS_IP and ROS_HOSTNAME say");
   }
 
   explicit Ros1(const rtm_run& run)
@@ -116,8 +116,11 @@ class Ros1 final : public rtmeter::Adapter {
       throw rtmeter::SetupError("drive", run.drive == RTM_POLL ? "poll" : "sleep_then_spin_some",
                                 "an AsyncSpinner calls back itself: there is nothing to spin",
                                 "leave out the drive, or choose option spinner=single");
-    const std::string interface = rtmeter::option_or(run, "interface", "");
-    const std::string address = interface.empty() ? "" : rtmeter_dds::address_of(interface);
+    const std::string address = rtmeter::option_or(run, "interface", "");
+    in_addr parsed{};
+    if (!address.empty() && inet_pton(AF_INET, address.c_str(), &parsed) != 1)
+      throw rtmeter::SetupError("option interface", address, "this is no IPv4 address",
+                                "give the address of this end that the other reaches");
     master_.reset(new Master(run, address));
     ros::M_string settings{{"__master", master_->uri()}};
     const bool one_host = master_->uri().find("//127.0.0.1:") != std::string::npos;
