@@ -7,6 +7,8 @@ MAKEFLAGS += --no-print-directory
 VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= $(shell nproc)
+# Test workers: most tests wait for processes more than they compute.
+WORKERS ?= $(shell echo $$(( $$(nproc) + 1 )))
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 export CTEST_PARALLEL_LEVEL := $(JOBS)
 # The first interpreter that is new enough; looked for when it is needed, since make may have to install it.
@@ -72,7 +74,7 @@ demo: probes venv ## Measure this machine for about a minute: verdicts and an HT
 # Each C++ test says on a line "[reduced] ..." what it did not run in full; pytest lists its own at its end.
 define run-tests
 	@ctest --preset test
-	@$(BIN)/pytest
+	@$(BIN)/pytest -n $(WORKERS) --dist loadgroup
 	@grep -hs '^\[reduced\]' build/release/Testing/Temporary/LastTest.log | sort -u || true
 endef
 
@@ -111,7 +113,7 @@ rates: venv ## Simulate every rate of docs/simulated-rates.md at full size, and 
 .PHONY: bench
 bench: packages-bench venv build-bench ## Run the benchmarks of docs/benchmarks.md
 	@for name in record_cost log_size help_time probe_24h summary_24h verdict_24h \
-		vs_cyclictest watch_cost vs_ddsperf; do \
+		vs_cyclictest watch_cost vs_ddsperf vs_direct; do \
 		echo; echo "== $$name"; $(BIN)/python bench/$$name.py; done
 
 # --- Style ---

@@ -100,7 +100,7 @@ def wakeup_quantiles(args: argparse.Namespace, names: Iterable[str], **more: str
         }
         command = [str(Path(sys.executable).parent / "rtmeter"), "measure", "wakeup"]
         command += [part for key, value in (options | more).items() for part in (f"--{key}", value)]
-        command += ["--lock-memory", "--cpu-dma-latency", "--json"]
+        command += ["--lock-memory", "--cpu-dma-latency", "--wait", "--json"]
         done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=args.limit_s)
     cell = json.loads(done.stdout)
     assert cell["valid"], cell

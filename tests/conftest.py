@@ -1,14 +1,18 @@
-"""What all tests share: two sizes of a test, and a list of what was reduced.
+"""What all tests share: two sizes of a test, a list of what was reduced, and what may run side by side.
 
 ``make test`` runs everything at a size that fits two cores; ``RTMETER_FULL=1`` (``make test-full``) runs it
 at full size. A test takes its sizes from ``sized``; one that only makes sense in full is marked
 ``@pytest.mark.full_only("what it does")``. Both are listed at the end of a reduced run.
+
+``make test`` runs several workers (pytest-xdist, ``--dist loadgroup``): a file's tests stay together, and
+those of ``ONE_AFTER_ANOTHER`` follow one another on one worker.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from typing import Any
 
 import hypothesis
 import pytest
@@ -23,6 +27,23 @@ FULL = os.environ.get("RTMETER_FULL") == "1"
 
 reduced_key = pytest.StashKey[list[str]]()
 
+# Which files follow one another: those that change the machine, and those that start iceoryx's one daemon.
+ONE_AFTER_ANOTHER = {
+    "machine": [
+        "conditions",
+        "hosts",
+        "kernel",
+        "test_check",
+        "test_front_settings",
+        "test_load",
+        "test_network_settings",
+        "test_selftest",
+        "test_settings_real",
+        "test_traffic",
+    ],
+    "roudi": ["test_cyclonedds", "test_iceoryx"],
+}
+
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[reduced_key] = []
@@ -30,6 +51,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        names = {item.path.parent.name, item.path.stem}
+        groups = [group for group, members in ONE_AFTER_ANOTHER.items() if names & set(members)]
+        item.add_marker(pytest.mark.xdist_group(groups[0] if groups else str(item.path)))
     if FULL:
         return
     for item in items:
@@ -59,8 +84,20 @@ def sized(request: pytest.FixtureRequest) -> Callable[..., int]:
     return choose
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """A worker of pytest-xdist has ended: what it reduced."""
+    reduced = node.config.stash[reduced_key]
+    reduced += [line for line in node.workeroutput.get("reduced", []) if line not in reduced]
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workeroutput"):  # in a worker: told to the one who started it
+        session.config.workeroutput["reduced"] = session.config.stash[reduced_key]
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    reduced = config.stash[reduced_key]
+    reduced = sorted(config.stash[reduced_key])
     if reduced:
         terminalreporter.section("reduced (make test-full runs all of it)")
         for line in reduced:

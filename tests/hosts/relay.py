@@ -56,6 +56,7 @@ class Relay:
     number_before: int = 0  # bytes from a message's number to its payload
     passed: dict[str, set[int]] = field(default_factory=dict)  # by direction: the messages seen
     done: Counter[str] = field(default_factory=Counter)  # by what was done
+    dropped: set[int] = field(default_factory=set)  # messages of either direction
     _held: list[_Held] = field(default_factory=list)
     _stop: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
@@ -77,7 +78,7 @@ class Relay:
 
     def play(self, script: Script, number_before: int) -> None:
         """From now on this is done; what was seen is forgotten."""
-        self.passed, self.done = {PING: set(), PONG: set()}, Counter()
+        self.passed, self.done, self.dropped = {PING: set(), PONG: set()}, Counter(), set()
         self.script, self.number_before = script, number_before
 
     def close(self) -> None:
@@ -104,6 +105,8 @@ class Relay:
             frame = _corrupted(frame)
         if action is not None:
             self.done[action] += 1
+        if action == DROP and number is not None:
+            self.dropped.add(number)
         if action != DROP:
             self._forward(end, frame)
         if action == TWICE:

@@ -58,7 +58,7 @@ def run(
     far.relay.play(script, NUMBER_BEFORE[adapter])
     options = [part for option in OPTIONS.get(adapter, []) for part in ("--option", option)]
     given = ["--adapter", adapter, *options, "--period", f"{PERIOD_MS}ms", "--samples", PINGS, *more]
-    given += ["--loss-timeout", f"{LOSS_S}s", "--deadline", f"{LOSS_S}s", "--history-depth", "64"]
+    given += ["--loss-timeout", f"{LOSS_S}s", "--history-depth", "64"]
     cell = measured(far, folder, *given, "--connect-timeout", "30s")
     rows = pq.read_table(folder / store.SAMPLES, columns=["status"]).to_pydict()["status"]
     return cell, {end: {k for k, status in enumerate(rows) if status == end} for end in set(rows)}
@@ -77,7 +77,10 @@ def test_what_the_relay_did_is_what_is_counted(far: Hosts, tmp_path: Path) -> No
     assert counts["corrupted"] == len(CORRUPTED)
 
 
-@pytest.mark.parametrize("adapter", ["cyclonedds", "fastdds"])
+@pytest.mark.parametrize(
+    "adapter",
+    ["cyclonedds", pytest.param("fastdds", marks=pytest.mark.full_only("the same over Fast DDS"))],
+)
 def test_best_effort_drops_what_was_overtaken(far: Hosts, tmp_path: Path, adapter: str) -> None:
     """A best-effort reader passes on no sample that comes after a later one (DDSI-RTPS 2.5, 8.4.12), nor one
     twice: the middleware loses them, and so it shows."""
@@ -91,16 +94,21 @@ def test_best_effort_drops_what_was_overtaken(far: Hosts, tmp_path: Path, adapte
 
 
 def test_with_one_in_flight_a_loss_passes_over_releases(far: Hosts, tmp_path: Path) -> None:
-    cell, ends = run(far, tmp_path / "cell", "posix", {(PING, 20): DROP, (PONG, 21 + 200): DROP})
+    # Of each stretch the first that is sent: a busy machine may pass over any one release.
+    script: Script = {(PING, k): DROP for k in range(20, 100)} | {(PONG, k): DROP for k in range(300, 380)}
+    cell, ends = run(far, tmp_path / "cell", "posix", script)
     counts = cell["summary"]["counts"]
-    assert 20 in ends["lost"]
-    assert {21, 22, 21 + 100} <= ends["skipped"]  # nothing is sent until the loss is known, a second later
+    assert ends["lost"] == far.relay.dropped
+    assert len(ends["lost"]) == 2
+    for lost in ends["lost"]:  # nothing is sent until the loss is known, a second later
+        assert set(range(lost + 1, min(lost + 1000 * LOSS_S // PERIOD_MS, PINGS))) <= ends["skipped"]
     assert counts["released"] == PINGS == sum(map(len, ends.values()))
     assert counts["released"] == sum(
         counts[name] for name in ("replied_in_time", "missed", "lost", "skipped", "in_flight")
     )
 
 
+@pytest.mark.full_only("a link that is lost for good")
 def test_the_link_is_lost(far: Hosts, tmp_path: Path) -> None:
     """From ping 50 on nothing comes through any more."""
     gone: Script = {(PING, k): DROP for k in range(50, PINGS)}

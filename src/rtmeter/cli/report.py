@@ -24,6 +24,10 @@ def command(
 ) -> int:
     """Writes the report and prints where it is."""
     from rtmeter import report
+    from rtmeter.cli.floors import floor_of
+    from rtmeter.cli.reading import reading
 
-    print(report.write(path, out or path / "report.html"))
+    with reading() as read:
+        floor = floor_of(path, read)
+    print(report.write(path, out or path / "report.html", floor))
     return exit_codes.PASS

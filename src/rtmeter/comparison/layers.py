@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
 
 from rtmeter import store
 from rtmeter.comparison.compared import Asked, Compared, compare_cells
 from rtmeter.comparison.environment import differences
 from rtmeter.comparison.pairs import Repeats, pairing
 from rtmeter.errors import RtmeterError
-from rtmeter.repeats import Stored
+from rtmeter.repeats import Stored, by_name
+
+BARE = "posix"
+"""The adapter that is the floor of all others: nothing but system calls."""
+
+_NO_MIDDLEWARE = {BARE, "null", "template", "import"}
 
 _OWN = {"options", "server_options", "drive", "before", "apply", "child_threads", "script", "deadline_ns"}
 """Settings in which a middleware may differ from its floor."""
@@ -45,16 +53,81 @@ def layers(
     return found, without
 
 
+@dataclass(frozen=True, slots=True)
+class Floors:
+    """A run's cells over bare system calls, the cells of a middleware that have no floor there, and those
+    whose floor cannot be told, with the reason."""
+
+    over: tuple[Compared, ...]
+    without: tuple[str, ...]
+    refused: tuple[tuple[str, str], ...]
+
+
+def floors(path: Path, asked: Asked, read: store.Read = store.chunks) -> Iterator[Floors]:
+    """Of each run under the path that measured a middleware; cells that cannot be read are left out."""
+    runs: dict[Path, list[Stored]] = {}
+    for cell in _readable(path):
+        if cell.usable:
+            runs.setdefault(cell.folder.parent, []).append(cell)
+    for stored in runs.values():
+        cells = by_name(stored)
+        above = [n for n, repeats in cells.items() if _adapter(repeats) not in _NO_MIDDLEWARE]
+        bare = {n: repeats for n, repeats in cells.items() if _adapter(repeats) == BARE}
+        if above:
+            yield _floors(cells, above, bare, asked, read)
+
+
+def _readable(path: Path) -> Iterator[Stored]:
+    with suppress(RtmeterError):  # there is no cell, or none any more
+        for folder in store.find_cells(path):
+            with suppress(RtmeterError):
+                yield Stored(folder, store.load_cell(folder))
+
+
+def _floors(
+    cells: Mapping[str, Repeats],
+    above: list[str],
+    bare: Mapping[str, Repeats],
+    asked: Asked,
+    read: store.Read,
+) -> Floors:
+    over, without, refused = [], [], []
+    for name in above:
+        if not bare:
+            without.append(name)
+            continue
+        try:
+            found, lacking = layers({**bare, name: cells[name]}, BARE, asked, read)
+        except RtmeterError as error:
+            refused.append((name, str(error)))
+        else:
+            over += found
+            without += lacking
+    return Floors(tuple(over), tuple(without), tuple(refused))
+
+
+def _adapter(repeats: Repeats) -> str:
+    return str(next(iter(repeats.values())).record["adapter"])
+
+
+def transport(cell: Stored) -> str | None:
+    """How the cell's messages travelled, where its adapter says."""
+    told = (cell.record["adapter_facts"] or {}).get("transport")
+    return None if told is None else str(told)
+
+
 def _floor_of(name: str, cell: Stored, floors: Mapping[str, Stored], *, any_settings: bool) -> str | None:
-    """The floor whose settings are the most like the cell's; None if it differs in what it must share."""
-    fitting: dict[int, list[str]] = {}
+    """The floor over the same transport, and of these the one whose settings are the most like the cell's;
+    None if it differs in what it must share."""
+    fitting: dict[tuple[bool, int], list[str]] = {}
     for floor, stored in floors.items():
         unlike = [d.name.partition(".") for d in differences(stored.record, cell.record)]
         asked = (key for section, _, key in unlike if section == "config" or key.startswith("asked."))
         settings = [key.rpartition(".")[2] for key in asked]
         alike = any_settings or all(setting in _OWN for setting in settings)
         if alike and stored.record["measurement"] == cell.record["measurement"]:
-            fitting.setdefault(len(settings), []).append(floor)
+            other_way = transport(stored) != transport(cell)
+            fitting.setdefault((other_way, len(settings)), []).append(floor)
     if not fitting:
         return None
     best = fitting[min(fitting)]

@@ -1,0 +1,100 @@
+"""rtmeter's round trip beside the smallest direct program over the same middleware (bench/direct/), in
+interleaved pairs: same payload, rate, QoS, transport, policy and CPUs; both lock their memory.
+
+None of these middlewares' packages ships a latency test: Debian's iceoryx and Fast DDS have none, and ROS 1's
+tools time no round trip. iox-roudi and rosmaster are started once, for both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from common import ROOT
+from pairs import Figures, compare
+from round_trips import BOUNDS, add_options, of_rtmeter, per_run, per_second, settings
+
+MIDDLEWARES: dict[str, dict[str, str]] = {
+    "fastdds": {"transport": "udp", "receive": "waitset"},
+    "iceoryx": {"receive": "waitset"},
+    "ros1": {"transport": "tcp_nodelay"},
+}
+
+
+@contextmanager
+def daemon(middleware: str) -> Iterator[dict[str, str]]:
+    """The environment with the daemon that the middleware needs, running."""
+    environment = dict(os.environ)
+    if middleware == "iceoryx":
+        command = ["iox-roudi", "--log-level", "error"]
+    elif middleware == "ros1":
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        environment |= {"ROS_MASTER_URI": f"http://127.0.0.1:{port}", "ROS_IP": "127.0.0.1"}
+        command = ["rosmaster", "--core", "-p", str(port)]
+    else:
+        yield environment
+        return
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(command, stdout=quiet, stderr=quiet, env=environment) as process:
+        try:
+            time.sleep(3)  # neither says when it is ready to a program
+            yield environment
+        finally:
+            process.terminate()
+
+
+def of_direct(args: argparse.Namespace, middleware: str, environment: dict[str, str]) -> Figures:
+    """One run of the direct program: its round trips in nanoseconds."""
+    program = str(ROOT / "build" / "release" / "bench" / f"rtmeter-direct-{middleware}")
+    real_time = ["chrt", "--fifo", str(args.priority), "taskset", "--cpu-list"]
+    pings = args.seconds * args.rate_hz
+    pong = [*real_time, str(args.server_cpu), program, "pong"]
+    ping = [*real_time, str(args.cpu), program, "ping", f"{1e9 / args.rate_hz:.0f}", str(pings)]
+    with subprocess.Popen(pong, env=environment, stdout=subprocess.DEVNULL) as server:
+        try:
+            done = subprocess.run(
+                ping, env=environment, check=True, stdout=subprocess.PIPE, text=True, timeout=300
+            )
+        finally:
+            server.terminate()
+    number, trip = np.loadtxt(done.stdout.splitlines(), dtype=np.int64).T
+    return per_run(per_second(number // args.rate_hz, trip.astype(float)))
+
+
+def beside(middleware: str, args: argparse.Namespace) -> None:
+    options = MIDDLEWARES[middleware]
+    with daemon(middleware) as environment:
+        compare(
+            f"vs_direct_{middleware}",
+            args,
+            BOUNDS,
+            lambda: of_rtmeter(args, middleware, environment, options, "--lock-memory"),
+            lambda: of_direct(args, middleware, environment),
+            their_name="direct program",
+            what=f"{middleware} round trip",
+            settings=f"{', '.join(options.values())}, {settings(args)}",
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("middlewares", nargs="*", help=f"of {', '.join(MIDDLEWARES)}; all when left out")
+    add_options(parser)
+    args = parser.parse_args()
+    for middleware in args.middlewares or MIDDLEWARES:
+        if middleware not in MIDDLEWARES:
+            parser.error(f"{middleware} is none of {', '.join(MIDDLEWARES)}")
+        beside(middleware, args)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+"""The floor under a report's middlewares, as the report takes it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rtmeter import store
+from rtmeter.comparison.compared import Asked, Compared
+from rtmeter.comparison.layers import floors, transport
+from rtmeter.report.floors import QUANTILES, Floor, Layer, X
+
+
+def floor_of(path: Path, read: store.Read) -> Floor:
+    """What lies under the middlewares of all runs under the path, each run by itself."""
+    runs = list(floors(path, Asked(), read))
+    return Floor(
+        tuple(_layer(one) for run in runs for one in run.over),
+        tuple(name for run in runs for name in run.without),
+        tuple(one for run in runs for one in run.refused),
+    )
+
+
+def _layer(compared: Compared) -> Layer:
+    pairing, found = compared.pairing, compared.found
+    ways = [transport(cell) for cell in pairing.pairs[0]] if pairing.pairs else [None, None]
+    shifts = {shift.quantity: shift for shift in found.shifts} if found else {}
+    return Layer(
+        cell=pairing.b,
+        floor=pairing.a,
+        transport=ways[1],
+        floor_transport=ways[0],
+        quantity=compared.quantity,
+        pairs=len(pairing.pairs),
+        in_turn=pairing.interleaved,
+        confidence=found.confidence if found else 0.0,
+        xs=tuple(X(s.difference, s.lower, s.upper) for s in (shifts[q] for q in QUANTILES if shifts)),
+        refusal=compared.refusal,
+    )
