@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 from rtmeter import store
 from rtmeter.errors import RtmeterError
 from rtmeter.report.cells import find_cells
+from rtmeter.report.files import replace_file
+from rtmeter.report.floors import Floor
 from rtmeter.report.page import render
 
+_UNASKED = Floor()
 
-def write(path: Path, out: Path) -> Path:
-    """Writes the report of a cell, or of all cells below a folder, to the file ``out`` and returns it.
+
+def write(path: Path, out: Path, floor: Floor = _UNASKED) -> Path:
+    """Writes the report of a cell, or of all cells below a folder, to the file ``out`` and returns it;
+    ``floor``: what lies under its middlewares.
 
     The file appears whole or not at all: an older report stays if the new one cannot be written.
     """
-    page = render(_title(path.resolve()), find_cells(path))
-    partial = None
-    try:
-        with tempfile.NamedTemporaryFile("w", dir=out.parent, prefix=f".{out.name}.", delete=False) as file:
-            partial = Path(file.name)
-            file.write(page)
-        partial.chmod(0o644)
-        partial.replace(out)
-    except OSError as error:
-        if partial is not None:
-            partial.unlink(missing_ok=True)
-        remedy = "give another place with -o; an older report there is left as it was"
-        raise RtmeterError(
-            f"cannot be written: {error.strerror}", field="-o", value=str(out), remedy=remedy
-        ) from error
+    replace_file(out, render(_title(path.resolve()), find_cells(path), floor).encode())
     return out
 
 

@@ -19,11 +19,13 @@ from markupsafe import Markup
 from rtmeter import version
 from rtmeter.condition_words import uncertainty
 from rtmeter.errors import RtmeterError
-from rtmeter.report import answer, conditions, words
+from rtmeter.published import label
+from rtmeter.report import answer, conditions, published, words
 from rtmeter.report.cellfile import Statistics
 from rtmeter.report.cells import WORST_FIRST, Cell
 from rtmeter.report.data import Detail
 from rtmeter.report.figures import Figure, Panel, detail_for, panels
+from rtmeter.report.floors import QUANTILES, Floor
 from rtmeter.report.grammar import Spec
 
 _FEW_CELLS = 4
@@ -77,7 +79,7 @@ class Plots:
         return base64.b64encode(zlib.compress(text.encode())).decode()
 
 
-def render(title: str, cells: Sequence[Cell]) -> str:
+def render(title: str, cells: Sequence[Cell], floor: Floor) -> str:
     """The page of at least one cell."""
     detail, all_quantities = detail_for(len(cells)), len(cells) <= _MANY_CELLS
     sections = [_section(number, cell, detail, all_quantities) for number, cell in enumerate(cells, 1)]
@@ -93,6 +95,8 @@ def render(title: str, cells: Sequence[Cell]) -> str:
             answer=answer.answer(cells),
             tally=[(outcome, tally[outcome]) for outcome in WORST_FIRST if tally[outcome]],
             sections=sections,
+            floor=floor,
+            quantiles=QUANTILES,
             axes=list(dict.fromkeys(axis for cell in cells if cell.file for axis in cell.file.axes)),
             few=len(cells) <= _FEW_CELLS,
             plots=Plots(),
@@ -134,6 +138,9 @@ def _environment() -> jinja2.Environment:
     environment.globals |= {"in_one_line": conditions.in_one_line, "settings": conditions.settings}
     environment.globals |= {"facts_of": conditions.facts, "judged_of": words.judged}
     environment.globals |= {"suspected": conditions.suspected, "meanwhile": conditions.meanwhile}
+    environment.globals |= {"published": published.published, "anchors": published.anchors}
+    environment.globals |= {"column_label": label, "beside_value": published.shown, "views": words.VIEWS}
+    environment.globals |= {"line_quantity": published.quantity}
     environment.globals |= {"meanwhile_there": conditions.meanwhile_there}
     environment.filters |= {
         "us": words.us,
