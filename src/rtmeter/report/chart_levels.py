@@ -15,7 +15,7 @@ _UNITS = (("days", 24.0), ("h", 1.0), ("min", 1 / 60), ("s", 1 / 3600))
 def return_levels(found: Levels, deadline_ns: int | None, height: int) -> Spec:
     """Which level is passed once in which time: the peaks that were seen, and the fit with its interval, no
     further than it may be stated."""
-    reach = float(found.hours[-1]) if len(found.hours) else found.run_hours
+    reach = max([found.run_hours, *found.hours.tolist(), *found.peaks_hours.tolist()])
     unit, length = next((u for u in _UNITS if reach >= 2 * u[1]), _UNITS[-1])
     curve: Columns = {
         "time": (found.hours / length).tolist(),
@@ -62,17 +62,6 @@ def return_levels(found: Levels, deadline_ns: int | None, height: int) -> Spec:
                 y={"value": 8},
             ),
             *grammar.deadline("y", deadline_ns, None if deadline_us is None else 0),
-            *(grammar.corner(text, right=False, line=line) for line, text in enumerate(_refused(found))),
             grammar.hover({"type": "point", "filled": True, "size": 200}, {"x": x, "y": y}, shown),
         ],
     )
-
-
-def _refused(found: Levels) -> list[str]:
-    reasons = list(dict.fromkeys(finding.message for finding in found.refusals))
-    return ["No level may be stated:", *reasons] if reasons else []
-
-
-def nothing(found: Levels) -> bool:
-    """Whether there is neither a peak nor a level to draw."""
-    return not np.any(found.peaks_ns) and not len(found.hours)

@@ -78,7 +78,7 @@ def _one(file: CellFile, axis: str) -> str:
     text = name_of(file, axis)
     return (
         text
-        if not text[:1].isdigit() and text not in ("yes", "no", words.NONE)
+        if not text[:1].isdigit() and text not in ("yes", "no", "none", words.NONE)
         else f"{words.label(axis)} {text}"
     )
 

@@ -23,6 +23,11 @@ _FONT = "Liberation Sans, Arial, Helvetica, DejaVu Sans, sans-serif"
 _PIXELS = 2
 """Pixels of a PNG for each of the size that is asked for."""
 
+_APART: Spec = {
+    "resolve": {key: {"color": "independent", "strokeDash": "independent"} for key in ("scale", "legend")}
+}
+"""Each panel has a legend of its own."""
+
 _LETTER = 5.6
 """The mean width of a letter of a subtitle."""
 
@@ -74,7 +79,8 @@ def grid(rows: Sequence[Sequence[tuple[str, Spec]]], title: str, notes: Sequence
     }
     if len(rows) == across == 1:
         return _coloured(whole | placed[0][0])
-    return _coloured(whole | {"vconcat": [{"hconcat": row, "spacing": 24} for row in placed], "spacing": 28})
+    rows_of_panels = [{"hconcat": row, "spacing": 24} | _APART for row in placed]
+    return _coloured(whole | {"vconcat": rows_of_panels, "spacing": 28} | _APART)
 
 
 def panel_width(width: int, across: int) -> int:

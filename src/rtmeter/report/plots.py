@@ -244,7 +244,7 @@ def _over_factor(cells: Sequence[tuple[Cell, CellFile]], over: str, height: int)
 
 
 def _return_level(cells: Sequence[Cell], asked: Asked) -> Spec:
-    panels = []
+    panels, refused = [], []
     for name, cell in zip(_names(cells), cells, strict=True):
         record = store.load_cell(cell.folder)
         if store.load_counted(cell.folder) is not None:
@@ -256,10 +256,14 @@ def _return_level(cells: Sequence[Cell], asked: Asked) -> Spec:
         confidence = cell.file.requirement.confidence if cell.file.requirement else 0.95
         evidence = run.examine(deadline_ns or LATER - 1)
         found = levels(run.values, run.period_ns, evidence, confidence)
+        if not len(found.peaks_ns):
+            message = "has no late releases apart from the others: all are alike or lost, or too few"
+            raise RtmeterError(message, field="cell", value=str(cell.folder), remedy="measure longer")
         panels.append([(name, chart_levels.return_levels(found, deadline_ns, asked.height))])
+        refused += [f"{cell.id}: no level may be stated: {finding.message}" for finding in found.refusals]
     files = _files(cells)
-    title = f"{heading(files, words.judged(files[0].meta) + ', per release')}: return levels"
-    return grid(panels, title, notes(files), asked.width)
+    title = heading(files, f"return levels of {words.judged(files[0].meta)}, per release")
+    return grid(panels, title, [*refused, *notes(files)], asked.width)
 
 
 _DRAWN: dict[str, Callable[[Sequence[Cell], Asked], Spec]] = {
