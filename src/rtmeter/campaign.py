@@ -25,22 +25,25 @@ _OPTIONS = (*OPTIONS, "requirement")
 _MOST_CELLS = 100_000
 
 
-def read_campaign(path: Path, *, scale: float = 1.0, only: str | None = None) -> Campaign:
+def read_campaign(
+    path: Path, *, scale: float = 1.0, only: str | None = None, host: str | None = None
+) -> Campaign:
     """All cells of the file, or those that ``only`` chooses.
 
-    ``scale`` multiplies the measured releases of every cell. Raises RtmeterError naming file, line,
-    field, value and remedy.
+    ``scale`` multiplies the measured releases of every cell; ``host``: that of the servers of round trips,
+    where the file names none. Raises RtmeterError naming file, line, field, value and remedy.
     """
     if not (math.isfinite(scale) and scale > 0):
         raise RtmeterError("is not above zero", field="scale", value=scale, remedy="give e.g. 0.01")
-    reader = _Reader(yaml_lines.read(path), scale)
+    reader = _Reader(yaml_lines.read(path), scale, host)
     planned = reader.cells()
     if only is not None:
         chosen = compile_only(only, matrix.parse_fact)
         planned = [p for p in planned if chosen(p.facts)]
         if not planned:
             raise RtmeterError("chooses no cell", field="only", value=only, remedy=f"see the cells of {path}")
-    return Campaign(reader.name, tuple(p.cell for p in planned), reader.description, reader.doc.text)
+    cells = tuple(p.cell for p in planned)
+    return Campaign(reader.name, cells, reader.description, reader.doc.text, host)
 
 
 def resolve_script(given: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -66,7 +69,7 @@ class _Planned:
 class _Reader:
     """Checks the file's shape top-down and knows the line of everything it refuses."""
 
-    def __init__(self, doc: Document, scale: float) -> None:
+    def __init__(self, doc: Document, scale: float, host: str | None) -> None:
         self.doc, self._scale = doc, scale
         top = self._mapping((), doc.data, CAMPAIGN_KEYS)
         self.name = self._name(("name",), top.get("name", doc.path.stem))
@@ -78,6 +81,8 @@ class _Reader:
         with self._placing():
             self._published = Published.from_given(top["published"]) if "published" in top else None
         self._defaults = self._given(("defaults",), top.get("defaults") or {})
+        if host is not None:
+            self._defaults["hosts.component"] = host
         blocks = top.get("cells")
         if not isinstance(blocks, list) or not blocks:
             raise self._error(("cells",), blocks, "is no list of blocks", "see spec/campaign.md")

@@ -106,6 +106,10 @@ class SystemSettings(BaseModel):
             examples=["500ms"],
         ),
     ] = None
+    unavailable: Annotated[
+        Literal["leave_out"] | None,
+        Field(description="leave_out: go without settings that cannot be had (default: the cell fails)."),
+    ] = None
 
 
 class Hosts(BaseModel):

@@ -29,7 +29,7 @@ def in_words(conditions: object) -> list[str]:
     """Settings, load and traffic that were asked for, with what they achieved; nothing if not known."""
     found = _mapping(conditions)
     asked, achieved = _mapping(found.get("asked")), _mapping(found.get("achieved"))
-    settings = (f"{name} {_value(value)}" for name, value in _mapping(asked.get("settings")).items())
+    settings = _settings(_mapping(asked.get("settings")), _mapping(found.get("left_out")))
     load = _load(_mapping(asked.get("load")), _number(_mapping(achieved.get("machine")).get("busy")))
     traffic = _traffic(_mapping(asked.get("traffic")), _mapping(achieved.get("traffic")))
     return [*settings, *load, *traffic, *_server(_mapping(found.get("server")))]
@@ -48,6 +48,13 @@ def _server(found: Mapping[str, Any]) -> Iterator[str]:
         words = ["another part of this machine"] if found.get("same_machine") else []
         words += in_words(found)
         yield f"server on {found.get('host')}" + (f" ({'; '.join(words)})" if words else "")
+
+
+def _settings(asked: Mapping[str, Any], left_out: Mapping[str, Any]) -> Iterator[str]:
+    without = {name for names in left_out for name in names.split(", ")}
+    for name, value in asked.items():
+        if name != "unavailable":
+            yield f"{name} {_value(value)}{' (left out: not to be had)' if name in without else ''}"
 
 
 def _load(asked: Mapping[str, Any], busy: float | None) -> Iterator[str]:

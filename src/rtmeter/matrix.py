@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from rtmeter.condition_options import GROUPS
 from rtmeter.config import KNOWN, CellOptions
 from rtmeter.config_rules import as_rtmeter_error, unknown_key
-from rtmeter.model import Cell
+from rtmeter.model import LOCAL, Cell
 from rtmeter.values import slug
 
 REQUIREMENT = ("deadline", "miss_ratio", "confidence", "class")
@@ -163,8 +163,12 @@ def _where_they_apply(defaults: Mapping[str, Any], chosen: Mapping[str, Any]) ->
     if {**defaults, **chosen}.get("deadline") is None:
         meaningless |= {*REQUIREMENT} - {"deadline"}
 
+    if {**defaults, **chosen}.get("hosts.component") in (None, LOCAL):
+        meaningless |= {"server_conditions", "server_load"}
+
     def applies(name: str) -> bool:
-        return "." in name or CellOptions.applies(name, str(chosen.get("measurement")))
+        group = name.partition(".")[0]
+        return group not in meaningless and CellOptions.applies(group, str(chosen.get("measurement")))
 
     kept = (name for name in overriding(defaults, chosen) if name not in chosen)
-    return {name: defaults[name] for name in kept if name not in meaningless and applies(name)}
+    return {name: defaults[name] for name in kept if applies(name)}

@@ -34,9 +34,9 @@ class Doubt:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How the run of a cell ended; ``error`` says why it failed."""
+    """How the run of a cell ended; ``error`` says why it failed, or was skipped: its adapter is not here."""
 
-    status: Literal["complete", "interrupted", "failed"]
+    status: Literal["complete", "interrupted", "failed", "skipped"]
     error: RtmeterError | None = None
     warnings: tuple[Doubt, ...] = ()
 
@@ -180,12 +180,14 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Campaign:
-    """A named list of cells, in running order; ``source`` is the text of the file."""
+    """A named list of cells, in running order; ``source`` is the text of the file; ``host``: where the
+    servers of round trips run if the file does not say it."""
 
     name: str
     cells: tuple[Cell, ...]
     description: str = ""
     source: str = ""
+    host: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -64,7 +64,7 @@ def record_cell(
     server = _server_meta(logs.server)
     record: dict[str, Any] = {
         "id": cell.id,
-        "status": "failed" if error else outcome.status,
+        "status": "failed" if error and outcome.status != "skipped" else outcome.status,
         "valid": True,
         "error": error.to_json() if error else None,
         "measurement": cell.config["measurement"],
@@ -194,6 +194,9 @@ def judge_cell(
     ``horizon_hours`` as in ``judge``.
     """
     meta = store.statistics_meta(record)
+    if record["status"] == "skipped":
+        reason = f"not measured: the adapter {record['error']['value']} {record['error']['message']}"
+        return replace(refuse(meta, requirement, reason), outcome="inconclusive")
     if record["error"]:
         return refuse(meta, requirement, f"the run failed: {record['error']['message']}")
     if not record["valid"]:

@@ -66,7 +66,7 @@ def run_cell(
     """Measures the cell and stores it at ``path``; returns its cell.json.
 
     A run that fails is stored as failed, with whatever it measured; unless ``keep_empty``, not if that
-    is nothing. Raises RtmeterError only if the result cannot be written: what there is of it is then in
+    is nothing. One whose adapter is not built here is stored as skipped. Raises RtmeterError only if the result cannot be written: what there is of it is then in
     ``<path>.partial``.
     """
     new = store.NewCell(path)
@@ -82,6 +82,8 @@ def run_cell(
             heed, launchers = _checking(standing.check, on_progress), standing.launchers
             outcome = run_probes(cell, probe, server, new.folder, stop, heed, launchers)
         outcome = _under(standing, outcome)
+    except probes.NotBuilt as error:
+        outcome = Outcome("skipped", error)
     except RtmeterError as error:
         outcome = Outcome("failed", error)
         outcome = _under(standing, outcome) if standing else outcome  # what could not be taken back is told

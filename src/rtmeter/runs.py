@@ -37,7 +37,8 @@ class Run:
         """A new run under ``out``."""
         folder = store.new_run_folder(out, campaign.name)
         started = store.stamp(datetime.now(UTC))
-        about = {"campaign": campaign.name, "started": started, "scale": scale, "rtmeter": version()}
+        about = {"campaign": campaign.name, "started": started, "scale": scale, "host": campaign.host}
+        about["rtmeter"] = version()
         store.write_run(folder, about | {"cells": [cell.id for cell in campaign.cells]}, campaign.source)
         return cls(folder, campaign)
 
@@ -54,9 +55,15 @@ class Run:
             )
         about = store.read_json(folder / store.RUN, store.RUN_FORMAT)
         source = (folder / store.CAMPAIGN).read_text(encoding="utf-8")
-        for what, changed in (("campaign", source != campaign.source), ("scale", about["scale"] != scale)):
+        host = about.get("host")
+        for what, changed in (
+            ("campaign", source != campaign.source),
+            ("scale", about["scale"] != scale),
+            ("host", host != campaign.host),
+        ):
             if changed:
-                remedy = f"resume with {folder / store.CAMPAIGN} and --scale {about['scale']:g}, or run anew"
+                given = f"--scale {about['scale']:g}" + (f" --host component={host}" if host else "")
+                remedy = f"resume with {folder / store.CAMPAIGN} and {given}, or run anew"
                 message = f"finds a run with another {what}"
                 raise RtmeterError(message, field="--resume", value=str(folder), remedy=remedy)
         known = about["cells"]

@@ -118,6 +118,45 @@ def test_what_a_machine_lacks_is_named(
     assert remedy in str(error.remedy)
 
 
+def test_what_cannot_be_had_is_left_out_where_that_is_asked_for(tmp_path: Path, state_folder: Path) -> None:
+    kernel = planted(tmp_path / "root", refused={"policy 15": errno.EPERM})
+    before = kernel.snapshot()
+    asked = {"irq_affinity": {"eth1": 1}, "ksoftirqd_priority": 60, "timer_migration": "off"}
+    settings = SystemSettings.model_validate(asked | {"unavailable": "leave_out"})
+    with Settings(settings, kernel) as standing:
+        facts = standing.facts()
+        assert kernel.read(MIGRATION) == "0"
+        assert kernel.snapshot() | {MIGRATION: before[MIGRATION]} == before, "nothing of the others stays"
+    assert kernel.snapshot() == before
+    assert list(facts["effective"]["settings"]) == ["timer_migration"]
+    assert list(facts["left_out"]) == ["irq_affinity", "ksoftirqd_priority"]
+    assert "eth1 has no interrupts here" in facts["left_out"]["irq_affinity"]
+    assert "no permission to change ksoftirqd/1" in facts["left_out"]["ksoftirqd_priority"]
+    assert [doubt.type for doubt in standing.doubts()] == ["setting_left_out", "setting_left_out"]
+    assert standing.failure() is None
+    assert not (state_folder / journal.FILE).exists()
+
+
+def test_settings_that_build_on_each_other_are_left_out_together(tmp_path: Path) -> None:
+    kernel = planted(tmp_path / "root")
+    shutil.rmtree(kernel.at(CPU))
+    before = kernel.snapshot()
+    asked = {"isolate": "1", "rt_runtime": "500ms", "unavailable": "leave_out"}
+    with Settings(SystemSettings.model_validate(asked), kernel) as standing:
+        assert list(standing.facts()["left_out"]) == ["isolate, rt_runtime"]
+        assert standing.launcher() == []
+        assert kernel.snapshot() == before
+    assert kernel.snapshot() == before
+
+
+def test_a_strict_cell_fails_where_a_setting_was_left_out(tmp_path: Path) -> None:
+    settings = SystemSettings.model_validate({"irq_affinity": {"eth1": 1}, "unavailable": "leave_out"})
+    with Settings(settings, planted(tmp_path / "root"), strict=True) as standing:
+        pass
+    failure = standing.failure()
+    assert failure is not None and failure.field == "conditions.irq_affinity.eth1"
+
+
 @pytest.mark.parametrize(
     ("asked", "field", "value", "message", "remedy"),
     [

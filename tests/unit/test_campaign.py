@@ -247,3 +247,32 @@ def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
     (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(RtmeterError, match="not UTF-8"):
         read_campaign(tmp_path / "binary.yaml")
+
+
+TWO_HOSTS = """\
+defaults: {server_load: erle_device, server_conditions: {timer_migration: off}, samples: 5}
+cells:
+  - {measurement: roundtrip, adapter: posix, load: erle_pc}
+  - {name: idle, measurement: roundtrip, adapter: posix, server_load: null}
+  - {measurement: wakeup, adapter: posix}
+"""
+
+
+def test_defaults_of_the_server_s_host_mean_nothing_on_one_host(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(TWO_HOSTS)
+    trip, idle, wakeup = read_campaign(path).cells
+    assert "server" not in trip.conditions and idle.conditions == wakeup.conditions == {}
+    campaign = read_campaign(path, host="ssh://robot@arm")
+    trip, idle, wakeup = campaign.cells
+    assert campaign.host == trip.hosts["component"] == "ssh://robot@arm" and not wakeup.hosts
+    assert trip.conditions["server"]["load"]["preset"] == "erle_device"
+    assert list(idle.conditions["server"]) == ["settings"] and wakeup.conditions == {}
+
+
+def test_a_host_on_the_command_line_must_be_one(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(TWO_HOSTS)
+    with pytest.raises(RtmeterError) as caught:
+        read_campaign(path, host="robot arm")
+    assert caught.value.field == "hosts.component"

@@ -317,14 +317,28 @@ class TestRun:
             "bad",
         ]
 
-    def test_a_missing_adapter_fails_its_cells_only(self, capsys: pytest.CaptureFixture[str]) -> None:
-        Path("c.yaml").write_text(
-            "cells: [{measurement: wakeup, adapter: [ros2, fake], samples: 97, warm_up: 3ms}]"
-        )
-        assert cli.invoke(["run", "c.yaml"]) == exit_codes.ERROR
+    @pytest.mark.parametrize(
+        ("adapter", "deadline", "code", "status"),
+        [
+            ("ros2", "", exit_codes.INCONCLUSIVE, "skipped"),
+            ("ros2", ", deadline: 1s", exit_codes.INCONCLUSIVE, "skipped"),
+            ("rso2", "", exit_codes.ERROR, "failed"),
+        ],
+    )
+    def test_a_missing_adapter_keeps_no_other_cell_from_being_measured(
+        self, adapter: str, deadline: str, code: int, status: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        cell = f"measurement: wakeup, adapter: [{adapter}, fake], samples: 97, warm_up: 3ms{deadline}"
+        Path("c.yaml").write_text(f"cells: [{{{cell}}}]")
+        assert cli.invoke(["run", "c.yaml"]) == code
         records = [store.load_cell(cell) for cell in store.find_cells(Path("results"))]
-        assert [record["status"] for record in records] == ["failed", "complete"]
-        assert "is not built here" in capsys.readouterr().err
+        assert [record["status"] for record in records] == [status, "complete"]
+        told = capsys.readouterr()
+        assert f"{status}: adapter = '{adapter}': is not built here; " in told.err
+        assert f"{status}: adapter = '{adapter}': is not built here" in told.out
+        if deadline:
+            assert cli.invoke(["verdict", "results"]) == code
+            assert "inconclusive: not measured: the adapter ros2 is not built here" in capsys.readouterr().out
 
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
     def test_a_signal_ends_it_cleanly(self, fake_probe: Path, number: signal.Signals) -> None:

@@ -16,7 +16,10 @@ def of_outcome(outcome: str) -> int:
 
 
 def of_cell(record: Mapping[str, Any]) -> int:
-    """The exit code of a measured cell: an error unless it is complete and valid, else its verdict's."""
+    """The exit code of a measured cell: an error unless it is complete and valid, else its verdict's. One
+    that was skipped leaves its question open."""
+    if record["status"] == "skipped":
+        return INCONCLUSIVE
     if record["status"] != "complete" or not record["valid"]:
         return ERROR
     return of_outcome(record["verdict"]["outcome"]) if record["verdict"] else PASS

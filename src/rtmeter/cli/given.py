@@ -10,6 +10,7 @@ import typer
 from pydantic.fields import FieldInfo
 
 from rtmeter.config import OPTIONS, CellOptions
+from rtmeter.config_rules import unknown_key
 from rtmeter.errors import RtmeterError
 
 _PAIRS = {"options": "--option", "server_options": "--server-option", "conditions": "--condition"}
@@ -45,6 +46,14 @@ def collect(given: Mapping[str, Any]) -> dict[str, Any]:
     for name in {"conditions", "server_conditions"} & collected.keys():
         collected[name] = _nested(collected[name])
     return collected
+
+
+def component(hosts: list[str] | None) -> str | None:
+    """The host of ``--host component=ssh://user@host``."""
+    pairs = _pairs("--host", hosts or [])
+    for key in pairs.keys() - {"component"}:
+        raise unknown_key("--host", key, ["component"])
+    return pairs.get("component")
 
 
 def as_flag(error: RtmeterError) -> RtmeterError:

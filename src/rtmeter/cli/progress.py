@@ -44,7 +44,7 @@ class Progress:
             record["status"] + invalid + (f": {verdict['outcome']}, {verdict['reason']}" if verdict else "")
         )
         if record["error"]:
-            words = f"failed: {RtmeterError.from_json(record['error'])}"
+            words = f"{record['status']}: {RtmeterError.from_json(record['error'])}"
         self._show(f"{self._place(index)} {record['id']}: {words}", 1.0, "end")
 
     def kept(self, index: int) -> None:

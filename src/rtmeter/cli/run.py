@@ -23,6 +23,15 @@ def command(
     only: Annotated[
         str | None, typer.Option(metavar="EXPR", help="Run the cells that EXPR chooses.", show_default=False)
     ] = None,
+    hosts: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--host",
+            metavar="component=ssh://USER@HOST",
+            help="Where round trips' servers run.",
+            show_default=False,
+        ),
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the campaign's last run.")] = False,
     out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results"),
     wait: Annotated[bool, Wait] = False,
@@ -30,6 +39,7 @@ def command(
 ) -> int:
     """Runs the campaign; the exit code is its worst cell's."""
     from rtmeter.campaign import read_campaign
+    from rtmeter.cli.given import component
     from rtmeter.cli.interrupt import stopping
     from rtmeter.cli.output import print_json
     from rtmeter.cli.progress import progress_for
@@ -37,7 +47,7 @@ def command(
     from rtmeter.cli.tables import show_cells
     from rtmeter.runs import Run
 
-    planned = read_campaign(campaign, scale=scale, only=only)
+    planned = read_campaign(campaign, scale=scale, only=only, host=component(hosts))
     with alone(wait=wait), stopping() as stop, progress_for(planned.cells) as progress:
         run = Run.resume(out, planned, scale) if resume else Run.start(out, planned, scale)
         records = run.measure(stop, progress)

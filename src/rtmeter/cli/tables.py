@@ -28,7 +28,7 @@ _STATISTICS = {
     "max": "max_ns",
 }
 _VIEWS = {"per_release": "per release", "as_served": "as served", "corrected": "corrected"}
-_STYLES = {"pass": "green", "fail": "red", "inconclusive": "yellow", "error": "red"}
+_STYLES = {"pass": "green", "fail": "red", "inconclusive": "yellow", "error": "red", "skipped": "yellow"}
 
 
 def show_cell(record: Mapping[str, Any], path: Path) -> None:
@@ -78,7 +78,8 @@ def _file(record: Mapping[str, Any]) -> str | None:
 def _cell_row(record: Mapping[str, Any]) -> list[str]:
     quantity = judged_quantity(statistics_meta(record)).name
     verdict = record["verdict"]
-    state = record["status"] if record["valid"] or record["status"] == "failed" else "invalid"
+    ended = record["valid"] or record["status"] in ("failed", "skipped")
+    state = record["status"] if ended else "invalid"
     outcome = verdict["outcome"] if verdict and state == "complete" else "" if state == "complete" else state
     style = _STYLES.get(outcome, "red" if outcome else "")
     said = f"[{style}]{outcome}[/{style}]" if style else outcome
@@ -173,7 +174,8 @@ def _show_doubts(record: Mapping[str, Any], out: Console) -> None:
 
     if record["error"]:
         error = RtmeterError.from_json(record["error"])
-        out.print(f"  [red]failed[/red]: {escape(str(error))}", soft_wrap=True)
+        style = _STYLES.get(record["status"], "red")
+        out.print(f"  [{style}]{record['status']}[/{style}]: {escape(str(error))}", soft_wrap=True)
     for doubt in record["warnings"]:
         out.print(f"  [yellow]{doubt['type']}[/yellow]: {escape(doubt_words(doubt))}")
 

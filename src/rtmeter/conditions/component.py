@@ -78,7 +78,7 @@ class Component:
         found |= {"effective": {}, "achieved": {}}
         for part in self._parts:
             for word, said in part.facts().items():
-                found[word] |= said
+                found[word] = found.get(word, {}) | said
         return {"server": found}
 
     def doubts(self) -> list[Doubt]:

@@ -37,6 +37,9 @@ class Launchers:
     server: Launcher = no_launcher
 
 
+_TOGETHER = ("isolate", "stray_tasks", "rt_runtime")
+"""Settings that build on each other's groups."""
+
 NOT_JOINED = 97
 """Exit code of a probe's process that could not be put into its group, before it became the probe."""
 
@@ -73,6 +76,11 @@ def changes(asked: SystemSettings, root: Root) -> Iterator[Change]:
         yield from rt_groups.rt_runtime(asked.rt_runtime, cpus, isolated, root)
 
 
+def _given(asked: SystemSettings) -> dict[str, Any]:
+    """The settings that are asked for, as they are stored."""
+    return asked.model_dump(mode="json", exclude_none=True, exclude={"unavailable"})
+
+
 class Settings:
     """The part of a cell's conditions that is settings of the machine."""
 
@@ -83,12 +91,13 @@ class Settings:
         self._refused: list[RtmeterError] = []
         self._undone: list[Undone] = []
         self._groups: list[str] = []
+        self._left_out: dict[str, RtmeterError] = {}
 
     def __enter__(self) -> Self:
         self._journal = Journal(self._root)
         try:
-            for change in changes(self._asked, self._root):
-                self._make(change)
+            for asked in self._in_turn():
+                self._apply(asked)
         except BaseException as error:
             self._undo()
             if isinstance(error, RtmeterError):
@@ -118,12 +127,17 @@ class Settings:
         """Settings are looked at when all is over."""
 
     def facts(self) -> dict[str, Any]:
-        """Setting → what of the machine it changed → as it was read back."""
-        return {"effective": {"settings": self._effective}}
+        """Setting → what of the machine it changed → as it was read back; and why which were left out."""
+        left_out = {name: error.message for name, error in self._left_out.items()}
+        facts: dict[str, Any] = {"effective": {"settings": self._effective}}
+        return facts | ({"left_out": left_out} if left_out else {})
 
     def doubts(self) -> list[Doubt]:
         """Settings that were refused where that is no error, that did not last, or could not be undone."""
-        doubts = []
+        doubts = [
+            Doubt("setting_left_out", f"{name}: {error.message}", error.remedy or "")
+            for name, error in self._left_out.items()
+        ]
         for field in dict.fromkeys(error.field for error in self._refused):
             first, *others = [error for error in self._refused if error.field == field]
             more = f" (and {len(others)} more)" if others else ""
@@ -142,7 +156,7 @@ class Settings:
         if not self._strict:
             return None
         lost = [refuse(u.entry.setting, str(u), "find out what else sets it") for u in self._lost()]
-        failure = next(iter([*self._refused, *lost]), None)
+        failure = next(iter([*self._left_out.values(), *self._refused, *lost]), None)
         return failure and self._complete(failure)
 
     def _lost(self) -> list[Undone]:
@@ -151,6 +165,31 @@ class Settings:
         return [
             u for u in changed if not (isinstance(u.entry.resource, Affinity) and u.entry.resource.widened)
         ]
+
+    def _in_turn(self) -> Iterator[SystemSettings]:
+        """All that is asked; one by one where what cannot be had is left out."""
+        if self._asked.unavailable is None:
+            yield self._asked
+            return
+        given = _given(self._asked)
+        together = {name: given.pop(name) for name in _TOGETHER if name in given}
+        for some in [*({name: value} for name, value in given.items()), together]:
+            yield SystemSettings.model_validate(some)
+
+    def _apply(self, asked: SystemSettings) -> None:
+        """Makes what is asked. What cannot be had is left out, where that is allowed: nothing of it stays."""
+        entries, groups, effective = len(self._entries), len(self._groups), set(self._effective)
+        try:
+            for change in changes(asked, self._root):
+                self._make(change)
+        except RtmeterError as error:
+            if self._asked.unavailable is None or not (error.field or "").startswith("conditions."):
+                raise
+            self._left_out[", ".join(_given(asked))] = self._complete(error)
+            undone = undo(self._entries[entries:], self._root)
+            self._entries[entries:] = [one.entry for one in reversed(undone) if not one.settled]
+            del self._groups[groups:]
+            self._effective = {key: self._effective[key] for key in self._effective if key in effective}
 
     def _make(self, change: Change) -> None:
         resource, root = change.resource, self._root

@@ -196,7 +196,9 @@ def _next(cells: Sequence[Cell]) -> Iterator[str]:
 
 
 def _steps(cell: Cell) -> Iterator[str]:
-    if cell.outcome == "unfinished":
+    if cell.state == "skipped" and cell.file and cell.file.error:
+        yield f"{cell.file.error.remedy}; then run the campaign with --resume."
+    elif cell.outcome == "unfinished":
         yield "let the run end, or continue it with --resume."
     elif cell.outcome == "error":
         remedy = cell.file.error.remedy if cell.file and cell.file.error else None

@@ -14,7 +14,7 @@ from rtmeter.errors import RtmeterError
 from rtmeter.report.cellfile import CellFile, Statistics, read_cell_file
 from rtmeter.statistics.quantities import judged_quantity
 
-State = Literal["complete", "interrupted", "failed", "damaged", "running", "not run"]
+State = Literal["complete", "interrupted", "failed", "skipped", "damaged", "running", "not run"]
 Outcome = Literal["error", "fail", "inconclusive", "unfinished", "unjudged", "pass"]
 
 WORST_FIRST: tuple[Outcome, ...] = ("error", "fail", "inconclusive", "unfinished", "unjudged", "pass")
@@ -33,7 +33,7 @@ class Cell:
     @property
     def outcome(self) -> Outcome:
         """The verdict, or why there is none."""
-        if self.state in ("running", "not run"):
+        if self.state in ("running", "not run", "skipped"):
             return "unfinished"
         if self.file is None or self.state in ("failed", "damaged") or not self.file.valid:
             return "error"
@@ -95,7 +95,10 @@ def _read(folder: Path) -> Cell:
         file = read_cell_file(folder / store.CELL)
     except RtmeterError as error:
         return Cell(folder.name, folder, "damaged", problem=str(error))
-    return Cell(file.id, folder, file.status, file, file.error.message if file.error else None)
+    problem = file.error.message if file.error else None
+    if file.error and file.status == "skipped":
+        problem = f"the {file.error.field} {file.error.value} {file.error.message}"
+    return Cell(file.id, folder, file.status, file, problem)
 
 
 def _planned(path: Path, present: set[Path]) -> Iterator[Cell]:
