@@ -127,19 +127,19 @@ def _broken(name: str, path: Path, why: str) -> RtmeterError:
     )
 
 
-class NotBuilt(RtmeterError):
+class NotBuiltError(RtmeterError):
     """An adapter that rtmeter has, or will have, and that is not on this machine."""
 
 
 def require(name: str, measurement: str) -> Probe:
     """The probe of the adapter, able to do the measurement (e.g. ``timer.one_shot``).
 
-    Raises RtmeterError saying what to install (NotBuilt), or what it can measure.
+    Raises RtmeterError saying what to install (NotBuiltError), or what it can measure.
     """
     found = find_probes()
     if name not in found:
         if name in KNOWN_ADAPTERS:
-            raise NotBuilt("is not built here", field="adapter", value=name, remedy=remedy_for(name))
+            raise NotBuiltError("is not built here", field="adapter", value=name, remedy=remedy_for(name))
         near = difflib.get_close_matches(name, {*found, *KNOWN_ADAPTERS}, n=1)
         remedy = f"did you mean {near[0]}?" if near else remedy_for(name)
         raise RtmeterError("is not built here", field="adapter", value=name, remedy=remedy)

@@ -66,8 +66,8 @@ def run_cell(
     """Measures the cell and stores it at ``path``; returns its cell.json.
 
     A run that fails is stored as failed, with whatever it measured; unless ``keep_empty``, not if that
-    is nothing. One whose adapter is not built here is stored as skipped. Raises RtmeterError only if the result cannot be written: what there is of it is then in
-    ``<path>.partial``.
+    is nothing. One whose adapter is not built here is stored as skipped. Raises RtmeterError only if the
+    result cannot be written: what there is of it is then in ``<path>.partial``.
     """
     new = store.NewCell(path)
     started = datetime.now(UTC)
@@ -82,7 +82,7 @@ def run_cell(
             heed, launchers = _checking(standing.check, on_progress), standing.launchers
             outcome = run_probes(cell, probe, server, new.folder, stop, heed, launchers)
         outcome = _under(standing, outcome)
-    except probes.NotBuilt as error:
+    except probes.NotBuiltError as error:
         outcome = Outcome("skipped", error)
     except RtmeterError as error:
         outcome = Outcome("failed", error)
