@@ -39,8 +39,8 @@ struct EndFacts {
   std::string incompatible;                     // the policy that kept another from matching
 };
 
-inline void describe_ends(rtmeter::Sink& sink, const std::vector<EndFacts>& ends, int other_participants,
-                          const std::string& whereabouts) {
+inline void describe_ends(rtmeter::Sink& sink, const std::vector<EndFacts>& ends, int others,
+                          const std::string& whereabouts, const std::string& kind = "participants") {
   if (ends.empty()) return;
   std::map<std::string, std::map<std::string, std::string>> policies;  // policy, value, ends that have it
   for (const EndFacts& end : ends)
@@ -60,8 +60,7 @@ inline void describe_ends(rtmeter::Sink& sink, const std::vector<EndFacts>& ends
     found += ", " + end.name + " matched " + std::to_string(end.matched);
     if (!end.incompatible.empty()) sink.put("incompatible_qos", end.incompatible + " (" + end.name + ")");
   }
-  sink.put("discovery",
-           whereabouts + ": found " + std::to_string(other_participants) + " other participants" + found);
+  sink.put("discovery", whereabouts + ": found " + std::to_string(others) + " other " + kind + found);
 }
 
 inline rtmeter::SetupError too_large_for_loans(std::uint32_t payload_bytes, std::size_t limit) {

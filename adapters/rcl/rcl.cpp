@@ -1,0 +1,208 @@
+// The rcl adapter: ROS 2 without a client library, over the C interface that all of them stand on.
+#include <rcl/error_handling.h>
+#include <rcl/graph.h>
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "../dds/threads.hpp"
+#include "entities.hpp"
+
+namespace rtmeter_rcl {
+namespace {
+
+// Context, clock and what wakes a wait: rcl_init and rcl_shutdown.
+struct Context {
+  Context(std::size_t domain) {
+    rcl_init_options_t options = rcl_get_zero_initialized_init_options();
+    check(rcl_init_options_init(&options, allocator), "rcl_init");
+    check(rcl_init_options_set_domain_id(&options, domain), "rcl_init");
+    const rcl_ret_t result = rcl_init(0, nullptr, &options, &context);
+    check(rcl_init_options_fini(&options), "rcl_init");
+    check(result, "rcl_init");
+    check(rcl_clock_init(RCL_STEADY_TIME, &clock, &allocator), "clock");
+    check(rcl_guard_condition_init(&wake, &context, rcl_guard_condition_get_default_options()), "wait set");
+  }
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+  ~Context() {
+    rcl_ret_t result = rcl_guard_condition_fini(&wake);
+    result |= rcl_clock_fini(&clock) | rcl_shutdown(&context) | rcl_context_fini(&context);
+    if (result != RCL_RET_OK) rcl_reset_error();
+  }
+
+  rcl_allocator_t allocator = rcl_get_default_allocator();
+  rcl_context_t context = rcl_get_zero_initialized_context();
+  rcl_clock_t clock{};
+  rcl_guard_condition_t wake = rcl_get_zero_initialized_guard_condition();
+};
+
+struct Node {
+  Node(Context& of, const std::string& name) {
+    const rcl_node_options_t options = rcl_node_get_default_options();
+    check(rcl_node_init(&handle, name.c_str(), "/rtmeter", &of.context, &options), "node");
+  }
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+  ~Node() {
+    if (rcl_node_fini(&handle) != RCL_RET_OK) rcl_reset_error();
+  }
+  rcl_node_t handle = rcl_get_zero_initialized_node();
+};
+
+class Rcl final : public rtmeter::Adapter {
+ public:
+  static void describe_static(rtmeter::Sink& sink) {
+    sink.put("name", "rcl").put("version", "1").put("middleware", "ROS 2, rcl");
+    sink.put("middleware_version", RTMETER_RCL_VERSION);
+    for (const char* what : {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "cycle"})
+      sink.put("measures", what);
+    for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.timer", drive);
+    for (const char* drive : {"spin", "poll"}) sink.put("drives.roundtrip", drive);
+    for (const char* drive : {"sleep_then_spin_some", "spin", "poll"}) sink.put("drives.cycle", drive);
+    rtmeter_ros::describe_options(sink);
+    sink.put("option.threads",
+             "fifo:P or rr:P for all of the middleware's threads, NAME=fifo:P,... for some, by the system");
+  }
+
+  explicit Rcl(const rtm_run& run) : run_(run), threads_(run), domain_(rtmeter_ros::domain_of(run)) {
+    rtmeter_ros::load_rmw(run);
+    rtmeter_ros::qos_of(run);  // its options are refused before anything is started
+    context_ = std::make_unique<Context>(domain_);
+    threads_.enforce();
+  }
+  ~Rcl() override {
+    if (rcl_wait_set_fini(&wait_set_) != RCL_RET_OK) rcl_reset_error();
+  }
+
+  void* create_node(const std::string& name) override {
+    nodes_.emplace_back(*context_, name);
+    threads_.enforce();
+    resize();
+    return &nodes_.back();
+  }
+
+  void* create_timer(void* /*node*/, const rtm_timer_spec& spec, rtm_timer_traits& traits) override {
+    timers_.emplace_back(&context_->clock, &context_->context, spec);
+    resize();
+    traits.ticks = RTM_JUMPS;  // rcl_timer_call passes over every period that is missed
+    traits.overrun = RTM_SKIP;
+#ifdef RTMETER_RCL_HAS_CALL_INFO
+    traits.reports_monotonic = is_monotonic() ? 1 : 0;
+#else
+    traits.reports_monotonic = 0;
+#endif
+    return &timers_.back();
+  }
+  int arm(void* timer, std::int64_t /*now_ns*/) noexcept override {
+    return static_cast<Timer*>(timer)->arm();
+  }
+
+  void* create_publisher(void* node, const std::string& topic) override {
+    publishers_.emplace_back(&static_cast<Node*>(node)->handle, run_, topic);
+    threads_.enforce();
+    return &publishers_.back();
+  }
+  void* create_subscriber(void* node, const std::string& topic, rtm_on_message on_message,
+                          void* user) override {
+    subscriptions_.emplace_back(&static_cast<Node*>(node)->handle, run_, topic, on_message, user);
+    threads_.enforce();
+    resize();
+    return &subscriptions_.back();
+  }
+  int publish(void* publisher, const rtm_message& message) noexcept override {
+    return static_cast<Publisher*>(publisher)->publish(message);
+  }
+
+  int spin(std::int64_t timeout_ns) noexcept override {
+    int result = 0;
+    while (result == 0 && !interrupted_.exchange(false)) result = wait_and_call(timeout_ns);
+    return result;
+  }
+  int wait(std::int64_t timeout_ns) noexcept override {
+    return interrupted_.exchange(false) ? 0 : wait_and_call(timeout_ns);
+  }
+  int spin_some() noexcept override { return wait_and_call(0); }
+  void interrupt() noexcept override {
+    interrupted_.store(true);
+    if (rcl_trigger_guard_condition(&context_->wake) != RCL_RET_OK) rcl_reset_error();
+  }
+
+  void describe(rtmeter::Sink& sink) const override {
+    rtmeter_ros::describe_rmw(sink, domain_);
+    threads_.describe(sink);
+    if (!timers_.empty()) sink.put("clock", is_monotonic() ? "monotonic" : "monotonic_raw");
+    std::vector<rtmeter_dds::EndFacts> ends;
+    for (const Publisher& publisher : publishers_) ends.push_back(publisher.facts());
+    for (const Subscription& subscription : subscriptions_) ends.push_back(subscription.facts());
+    rtmeter_dds::describe_ends(sink, ends, other_nodes(), rtmeter_ros::whereabouts(domain_), "nodes");
+  }
+
+ private:
+  bool is_monotonic() const {
+    return rtmeter_ros::is_monotonic([&] {
+      rcl_time_point_value_t now = 0;
+      check(rcl_clock_get_now(&context_->clock, &now), "clock");
+      return now;
+    });
+  }
+
+  int other_nodes() const {
+    rcutils_string_array_t names = rcutils_get_zero_initialized_string_array();
+    rcutils_string_array_t spaces = rcutils_get_zero_initialized_string_array();
+    if (nodes_.empty() ||
+        rcl_get_node_names(&nodes_.front().handle, context_->allocator, &names, &spaces) != RCL_RET_OK) {
+      rcl_reset_error();
+      return 0;
+    }
+    const auto others = static_cast<int>(names.size) - static_cast<int>(nodes_.size());
+    if (rcutils_string_array_fini(&names) + rcutils_string_array_fini(&spaces) != 0) rcutils_reset_error();
+    return std::max(others, 0);
+  }
+
+  // Setup: a wait set has room for exactly what is waited for.
+  void resize() {
+    if (rcl_wait_set_is_valid(&wait_set_)) check(rcl_wait_set_fini(&wait_set_), "wait set");
+    wait_set_ = rcl_get_zero_initialized_wait_set();
+    check(rcl_wait_set_init(&wait_set_, subscriptions_.size(), 1, timers_.size(), 0, 0, 0, &context_->context,
+                            context_->allocator),
+          "wait set");
+  }
+
+  // What an executor does: fills the wait set, waits, calls what is ready. Measured path.
+  int wait_and_call(std::int64_t timeout_ns) noexcept {
+    rcl_ret_t result = rcl_wait_set_clear(&wait_set_);
+    for (const Timer& timer : timers_) result |= rcl_wait_set_add_timer(&wait_set_, timer.get(), nullptr);
+    for (const Subscription& subscription : subscriptions_)
+      result |= rcl_wait_set_add_subscription(&wait_set_, subscription.get(), nullptr);
+    result |= rcl_wait_set_add_guard_condition(&wait_set_, &context_->wake, nullptr);
+    if (result == RCL_RET_OK) result = rcl_wait(&wait_set_, timeout_ns == INT64_MAX ? -1 : timeout_ns);
+    if (result != RCL_RET_OK) {
+      rcl_reset_error();
+      return result == RCL_RET_TIMEOUT ? 0 : -1;
+    }
+    for (std::size_t i = 0; i < timers_.size(); ++i)
+      if (wait_set_.timers[i] != nullptr) timers_[i].call();
+    for (std::size_t i = 0; i < subscriptions_.size(); ++i)
+      if (wait_set_.subscriptions[i] != nullptr) subscriptions_[i].take();
+    return 0;
+  }
+
+  const rtm_run run_;
+  rtmeter_dds::ThreadPlan threads_;
+  const std::size_t domain_;
+  std::unique_ptr<Context> context_;
+  std::deque<Node> nodes_;
+  std::deque<Timer> timers_;
+  std::deque<Publisher> publishers_;
+  std::deque<Subscription> subscriptions_;
+  rcl_wait_set_t wait_set_ = rcl_get_zero_initialized_wait_set();
+  std::atomic<bool> interrupted_{false};
+};
+
+}  // namespace
+}  // namespace rtmeter_rcl
+
+RTMETER_ADAPTER_MAIN(rtmeter_rcl::Rcl)

@@ -1,0 +1,199 @@
+// What the ROS 2 adapters have in common, over rmw's C interface: which middleware runs below ROS, in which
+// domain, under which names, and what there is to tell of its ends.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <dirent.h>
+#include <link.h>
+#include <rmw/qos_string_conversions.h>
+#include <rmw/rmw.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "../dds/describe.hpp"
+#include "../dds/options.hpp"
+
+namespace rtmeter_ros {
+
+// The names in a folder that begin so.
+inline std::vector<std::string> names_in(const std::string& folder, const std::string& beginning) {
+  std::vector<std::string> names;
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(opendir(folder.c_str()), &closedir);
+  while (const dirent* entry = entries == nullptr ? nullptr : readdir(entries.get()))
+    if (std::string(entry->d_name).compare(0, beginning.size(), beginning) == 0)
+      names.emplace_back(entry->d_name);
+  return names;
+}
+
+// The RMWs that can be loaded here, as the ament index lists them.
+inline std::vector<std::string> installed_rmws() {
+  std::vector<std::string> all;
+  for (const std::string& prefix : rtmeter_dds::split(rtmeter_dds::setting("AMENT_PREFIX_PATH"), ':'))
+    for (const std::string& name :
+         names_in(prefix + "/share/ament_index/resource_index/rmw_typesupport", "rmw_"))
+      if (name != "rmw_implementation" && std::find(all.begin(), all.end(), name) == all.end())
+        all.push_back(name);
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+// When rcl is loaded, before main(), it ends the process if another RMW is there than RMW_IMPLEMENTATION
+// says. So that the reason can be told, the variable is out of its sight until then, under another name.
+inline constexpr const char* kHiddenVariable = "_MW_IMPLEMENTATION";
+inline void hide_rmw(int /*argc*/, char** /*argv*/, char** environment) {
+  constexpr const char* kAssignment = "RMW_IMPLEMENTATION=";
+  for (; *environment != nullptr; ++environment)
+    if (std::strncmp(*environment, kAssignment, std::strlen(kAssignment)) == 0) **environment = '_';
+}
+// An executable's own list of what runs before the libraries are initialised.
+__attribute__((section(".preinit_array"), used)) static void (*const hide_rmw_first)(int, char**,
+                                                                                     char**) = &hide_rmw;
+
+// Chooses the RMW and loads it: option rmw, else RMW_IMPLEMENTATION, else as ROS does. Throws if that is not
+// what is then there.
+inline void load_rmw(const rtm_run& run) {
+  const std::string option = rtmeter::option_or(run, "rmw", "");
+  const std::string wanted = option.empty() ? rtmeter_dds::setting(kHiddenVariable) : option;
+  if (!wanted.empty()) setenv("RMW_IMPLEMENTATION", wanted.c_str(), 1);
+  const char* loaded = nullptr;
+  std::string complaint;
+  try {
+    loaded = rmw_get_implementation_identifier();
+  } catch (const std::exception& error) {  // of the library that loads it
+    complaint = error.what();
+  }
+  if (loaded != nullptr && (wanted.empty() || wanted == loaded)) return;
+  const std::vector<std::string> installed = installed_rmws();
+  const std::string known = !installed.empty()  ? rtmeter_dds::joined(installed, ", ")
+                            : loaded != nullptr ? loaded
+                                                : "none";
+  throw rtmeter::SetupError(option.empty() ? "RMW_IMPLEMENTATION" : "option rmw", wanted,
+                            loaded == nullptr ? "cannot be loaded. " + complaint
+                                              : "is not there: what is loaded is " + std::string(loaded),
+                            "choose one of " + known + ", or install the package that has it");
+}
+
+// The library below the RMW, by the name of the file that is loaded: its version is in it.
+inline std::string loaded_middleware() {
+  std::string found;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* into) {
+        const std::unique_ptr<char, void (*)(void*)> real(realpath(info->dlpi_name, nullptr), &std::free);
+        const std::string path = real == nullptr ? "" : real.get();
+        const std::string file = path.substr(path.rfind('/') + 1);
+        for (const char* known :
+             {"libfastdds", "libfastrtps.so", "libfastrtps-", "libddsc.so", "libzenohc.so", "libnddsc.so"})
+          if (file.compare(0, std::strlen(known), known) == 0) *static_cast<std::string*>(into) = path;
+        return 0;
+      },
+      &found);
+  // Where files were copied instead of linked, the one with the whole version lies beside.
+  const std::size_t slash = found.rfind('/');
+  if (slash == std::string::npos) return "";
+  std::string longest = found.substr(slash + 1);
+  for (const std::string& name : names_in(found.substr(0, slash), longest + "."))
+    if (name.size() > longest.size()) longest = name;
+  return longest;
+}
+
+// Option domain, else ROS_DOMAIN_ID, else one that follows from the session.
+inline std::size_t domain_of(const rtm_run& run) {
+  const std::string given = rtmeter_dds::setting("ROS_DOMAIN_ID");
+  if (given.empty() || !rtmeter::option_or(run, "domain", "").empty()) return rtmeter_dds::domain_of(run);
+  char* end = nullptr;
+  const unsigned long domain = std::strtoul(given.c_str(), &end, 10);
+  if (*end != '\0' || given.front() < '0' || given.front() > '9' || domain > 232)
+    throw rtmeter::SetupError("ROS_DOMAIN_ID", given, "is no domain", "give a number from 0 to 232");
+  return domain;
+}
+
+// Nobody else's topic has this name. No part of it begins with a digit.
+inline std::string topic_name(const rtm_run& run, const std::string& topic) {
+  const std::string name = rtmeter_dds::topic_name(run, topic);  // rtmeter/SESSION/TOPIC
+  return "/rtmeter/s" + name.substr(name.find('/') + 1);
+}
+
+// The quality of service of a run: what it and the options say, the rest as ROS has it.
+inline rmw_qos_profile_t qos_of(const rtm_run& run) {
+  rmw_qos_profile_t qos = rmw_qos_profile_default;
+  qos.depth = run.history_depth;
+  qos.reliability = run.reliability == RTM_RELIABLE ? RMW_QOS_POLICY_RELIABILITY_RELIABLE
+                                                    : RMW_QOS_POLICY_RELIABILITY_BEST_EFFORT;
+  qos.history = rtmeter_dds::choose(run, "history", {"keep_last", "keep_all"}, "keep_last") == "keep_last"
+                    ? RMW_QOS_POLICY_HISTORY_KEEP_LAST
+                    : RMW_QOS_POLICY_HISTORY_KEEP_ALL;
+  qos.durability =
+      rtmeter_dds::choose(run, "durability", {"volatile", "transient_local"}, "volatile") == "volatile"
+          ? RMW_QOS_POLICY_DURABILITY_VOLATILE
+          : RMW_QOS_POLICY_DURABILITY_TRANSIENT_LOCAL;
+  return qos;
+}
+
+// The policies that a publisher or subscription really has.
+inline void add_policies(const rmw_qos_profile_t& qos, rtmeter_dds::EndFacts& facts) {
+  const auto put = [&](const char* policy, const char* value) {
+    facts.policies[policy] = value == nullptr ? "unknown" : value;
+  };
+  put("reliability", rmw_qos_reliability_policy_to_str(qos.reliability));
+  put("history", rmw_qos_history_policy_to_str(qos.history));
+  put("durability", rmw_qos_durability_policy_to_str(qos.durability));
+  put("liveliness", rmw_qos_liveliness_policy_to_str(qos.liveliness));
+  facts.policies["depth"] = std::to_string(qos.depth);
+}
+
+// The policy that kept two ends from matching; empty for none.
+inline std::string policy_name(rmw_qos_policy_kind_t kind) {
+  if (kind == RMW_QOS_POLICY_INVALID) return "";
+  const char* name = rmw_qos_policy_kind_to_str(kind);
+  return name == nullptr ? "policy " + std::to_string(kind) : name;
+}
+
+inline void describe_options(rtmeter::Sink& sink) {
+  sink.put("option.rmw", "the RMW to load, instead of what RMW_IMPLEMENTATION says");
+  sink.put("option.domain",
+           "0 to 232; by default ROS_DOMAIN_ID, else one of 1 to 100 that follows from the session");
+  sink.put("option.history", "keep_last|keep_all: of publishers and subscriptions");
+  sink.put("option.durability", "volatile|transient_local: of publishers and subscriptions");
+}
+
+// What is in effect below ROS, and the variables of the environment that say so.
+inline void describe_rmw(rtmeter::Sink& sink, std::size_t domain) {
+  const char* loaded = rmw_get_implementation_identifier();
+  sink.put("rmw", loaded == nullptr ? "none" : loaded).put("rmw_library", loaded_middleware());
+  sink.put("domain", std::to_string(domain));
+  for (const char* variable :
+       {"RMW_IMPLEMENTATION", "ROS_DOMAIN_ID", "ROS_DISTRO", "ROS_AUTOMATIC_DISCOVERY_RANGE",
+        "ROS_STATIC_PEERS", "ROS_LOCALHOST_ONLY", "CYCLONEDDS_URI", "FASTDDS_DEFAULT_PROFILES_FILE",
+        "FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_BUILTIN_TRANSPORTS", "RMW_FASTRTPS_USE_QOS_FROM_XML",
+        "RMW_FASTRTPS_PUBLICATION_MODE", "ZENOH_SESSION_CONFIG_URI"}) {
+    const std::string value = rtmeter_dds::setting(variable);
+    if (!value.empty()) sink.put(std::string("environment.") + variable, value);
+  }
+}
+
+// Where a run looks for its other end.
+inline std::string whereabouts(std::size_t domain) {
+  const char* loaded = rmw_get_implementation_identifier();
+  return std::string(loaded == nullptr ? "no RMW" : loaded) + ", domain " + std::to_string(domain);
+}
+
+// Whether a clock that ROS calls steady is CLOCK_MONOTONIC, of which it must then give a time between two
+// others; older ROS 2 reads CLOCK_MONOTONIC_RAW, which runs at another rate.
+template <typename Now>
+bool is_monotonic(Now&& ros_now_ns) {
+  const auto monotonic_ns = [] {
+    timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return static_cast<std::int64_t>(t.tv_sec) * 1000000000 + t.tv_nsec;
+  };
+  const std::int64_t before = monotonic_ns(), ros = ros_now_ns(), after = monotonic_ns();
+  return before <= ros && ros <= after;
+}
+
+}  // namespace rtmeter_ros

@@ -1,0 +1,27 @@
+# A ROS 2 whose setup file was sourced: everything by its own CMake packages.
+foreach(package rcl rmw rosidl_default_generators)
+  find_package(${package} QUIET)
+  if(NOT ${package}_FOUND)
+    set_property(GLOBAL PROPERTY RTMETER_ROS_NEEDS "apt install ros-$ENV{ROS_DISTRO}-${package}")
+    return()
+  endif()
+endforeach()
+set_property(GLOBAL PROPERTY RTMETER_ROS sourced)
+
+rosidl_generate_interfaces(${PROJECT_NAME} ${files} SKIP_GROUP_MEMBERSHIP_CHECK)
+add_library(rtmeter_msgs_c INTERFACE)
+add_library(rtmeter_msgs_cpp INTERFACE)
+if(COMMAND rosidl_get_typesupport_target)
+  rosidl_get_typesupport_target(c_target ${PROJECT_NAME} rosidl_typesupport_c)
+  rosidl_get_typesupport_target(cpp_target ${PROJECT_NAME} rosidl_typesupport_cpp)
+  target_link_libraries(rtmeter_msgs_c INTERFACE ${c_target})
+  target_link_libraries(rtmeter_msgs_cpp INTERFACE ${cpp_target})
+endif()
+
+add_library(rtmeter_ros INTERFACE)
+target_link_libraries(rtmeter_ros INTERFACE rcl::rcl rmw::rmw)
+target_compile_definitions(rtmeter_ros INTERFACE RTMETER_RCL_VERSION="${rcl_VERSION}")
+
+# The setup file tells the loader where the libraries are, also those of this package once it is installed.
+function(rtmeter_ros_probe PROBE)
+endfunction()
