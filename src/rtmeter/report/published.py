@@ -46,7 +46,7 @@ def shown(value: Value) -> str:
         value = int(value)
     if value is None or isinstance(value, str):
         return value or words.NONE
-    return f"{value:,}".replace("-", "−")
+    return f"{value:,}"
 
 
 def quantity(line: Line) -> str:
