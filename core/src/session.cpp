@@ -36,9 +36,10 @@ void put_path(Json& object, const std::string& path, const std::string& value, b
   }
 }
 
-// `measures`, `drives.*` and `same_host.*` are lists even with one entry.
+// `measures` and what these begin are lists even with one entry.
 bool is_list(const std::string& key) {
-  return key == "measures" || key.rfind("drives.", 0) == 0 || key.rfind("same_host.", 0) == 0;
+  const auto begins = [&](const char* start) { return key.rfind(start, 0) == 0; };
+  return key == "measures" || begins("drives.") || begins("same_host.") || begins("inline.");
 }
 
 struct JsonSink : rtm_sink {

@@ -6,7 +6,7 @@ import difflib
 import json
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,10 +31,11 @@ class Probe:
         """Of wakeup, timer.one_shot, timer.periodic, roundtrip, cycle."""
         return tuple(self.facts.get("measures", ()))
 
-    @property
-    def serves_inline(self) -> bool:
-        """Whether its round trips need no server process."""
-        return self.facts.get("server") == "inline"
+    def serves_inline(self, options: Mapping[str, str]) -> bool:
+        """Whether its round trips with these options need no server process."""
+        inline: dict[str, list[str]] = self.facts.get("inline", {})
+        chosen = any(options.get(name) in values for name, values in inline.items())
+        return chosen or self.facts.get("server") == "inline"
 
     @property
     def same_host(self) -> bool:

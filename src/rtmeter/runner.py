@@ -28,7 +28,7 @@ def probes_for(cell: Cell) -> tuple[probes.Probe, probes.Probe | None]:
     if measurement != "roundtrip":
         return probe, None
     host = cell.hosts.get("component", LOCAL)
-    if not probe.serves_inline:
+    if not probe.serves_inline(cell.config.get("options", {})):
         if host != LOCAL and probe.same_host:
             message = f"is out of reach of the adapter {cell.adapter}, which shares memory with its server"
             remedy = "leave it out, or choose an adapter that uses the network"

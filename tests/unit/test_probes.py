@@ -100,3 +100,15 @@ def test_an_adapter_is_asked_whether_it_can(fake_probe: Path) -> None:
     with pytest.raises(RtmeterError, match="does not measure cycle") as caught:
         probes.require("fake", "cycle")
     assert caught.value.remedy == "it measures wakeup, timer.periodic, roundtrip"
+
+
+def test_whose_round_trips_need_no_server_process() -> None:
+    def inline(facts: dict[str, object], **options: str) -> bool:
+        return probes.Probe("a", Path("a"), facts).serves_inline(options)
+
+    assert inline({"server": "inline"})
+    assert not inline({})
+    by_option: dict[str, object] = {"inline": {"server": ["inline"]}}
+    assert inline(by_option, server="inline")
+    assert not inline(by_option)
+    assert not inline(by_option, server="process", other="inline")

@@ -132,7 +132,8 @@ typedef struct rtm_timer_traits {
  * middleware_version, measures (one of wakeup, timer.one_shot, timer.periodic, roundtrip, cycle; the
  * key repeated), drives.<measurement> (repeated, default first), option.<key> (value: "a|b|c: what it
  * is", default first); "server: inline" when the client needs no server process, "same_host" when
- * both must be on one host; same_host.<option> (repeated): its values with which they must. After start also endpoint (what a client in another process needs),
+ * both must be on one host; inline.<option> and same_host.<option> (repeated): its values with which that is
+ * so. After start also endpoint (what a client in another process needs),
  * qos.<policy>, and whatever is in effect. Where ends find each other by discovery: discovery (what was
  * looked for, where, and who was found) and incompatible_qos (the policy by which found ends do not
  * match); a client that gets no answer is asked once more and shows them. */
