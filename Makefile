@@ -33,7 +33,7 @@ $(VENV)/requirements.stamp: requirements.lock | packages-build
 	@[[ -n "$(PYTHON)" ]] || { echo "make: Python 3.11 or newer is needed; set PYTHON to one" >&2; exit 1; }
 	@echo "installing Python packages into $(VENV)"
 	@[[ -x $(BIN)/python ]] || $(PYTHON) -m venv $(VENV)
-	@$(PIP) install --require-hashes -r requirements.lock
+	@$(PIP) install --require-hashes --no-deps -r requirements.lock
 	@touch $@
 
 # Editable, without a second build of the probes: those of build/release are used.
@@ -46,7 +46,8 @@ $(VENV)/rtmeter.stamp: $(VENV)/requirements.stamp pyproject.toml CMakeLists.txt
 venv: $(VENV)/rtmeter.stamp ## Create .venv with rtmeter in it
 
 # build-PRESET: configure and build one preset of CMakePresets.json; its output is kept and shown on failure.
-build-%: packages-build
+# The Python packages bring a ROS 2.
+build-%: packages-build $(VENV)/requirements.stamp
 	@mkdir -p build
 	@cmake --preset $* >build/$*.log 2>&1 || { cat build/$*.log; exit 1; }
 	@sed -n '/^-- Adapters:/,/^-- Configuring/{/Configuring/!s/^-- //p}' build/$*.log
@@ -55,11 +56,13 @@ build-%: packages-build
 .PHONY: probes
 probes: build-release ## Build the probes
 
+# Without the package that starts every Python of the environment twice; the probes find ROS 2 by themselves.
 .PHONY: lock
 lock: packages-build ## Renew requirements.lock from pyproject.toml
 	@$(PYTHON) -m venv build/lock && build/lock/bin/python -m pip install --quiet uv
 	@{ echo "# Exact Python packages for development and CI, with their hashes. Written by \`make lock\`; do not edit."; \
-	   build/lock/bin/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 \
+	   build/lock/bin/uv pip compile pyproject.toml --group dev --group ros --universal --python-version 3.11 \
+	     --no-emit-package ros-wheels-bootstrapper \
 	     --generate-hashes --no-emit-index-url --no-annotate --no-header --quiet; } >build/requirements.lock
 	@mv build/requirements.lock requirements.lock
 
