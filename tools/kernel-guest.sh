@@ -2,8 +2,9 @@
 # Boots one of Debian's kernels in QEMU (software emulation: meaningless for timing) and runs a command in it:
 #   kernel-guest.sh rt|ordinary OUT COMMAND...
 # The guest sees this machine's files read-only, with its own changes in memory; OUT, a folder of this
-# machine, is /out there and can be written. The command runs as root in the current folder. The exit code is the
-# command's; 124 if the guest did not end within LIMIT_S seconds (default 900), 125 if it did not run it.
+# machine, is /out there and can be written. The command runs as root in the current folder, with a TMPDIR of
+# its own. The exit code is the command's; 124 if the guest did not end within LIMIT_S seconds (default 900),
+# 125 if it did not run it.
 set -euo pipefail
 fail() {
   echo "kernel-guest.sh: $1" >&2
@@ -15,6 +16,9 @@ case $kernel in
   rt) meta=linux-image-rt-amd64 ;;
   ordinary) meta=linux-image-amd64 ;;
   *) fail "no such kernel: '$1'; choose rt or ordinary" ;;
+esac
+case $PWD/ in
+  /dev/* | /proc/* | /run/* | /sys/*) fail "the guest has its own ${PWD%"${PWD#/*/}"}: go to another folder" ;;
 esac
 store=$(cd "$(dirname "$0")/.." && pwd)/build/kernel/$kernel
 mkdir -p "$2" "$store"
@@ -68,7 +72,8 @@ $b mount -t sysfs sys /guest/sys
 $b mount -t devtmpfs dev /guest/dev
 $b mkdir -p /guest/dev/pts /guest/dev/shm
 $b mount -t devpts devpts /guest/dev/pts
-for folder in dev/shm tmp run; do $b mount -t tmpfs tmpfs /guest/$folder; done
+for folder in dev/shm run; do $b mount -t tmpfs tmpfs /guest/$folder; done
+$b mkdir /guest/run/tmp
 $b mount -t debugfs debugfs /guest/sys/kernel/debug
 $b mount -t tracefs tracefs /guest/sys/kernel/tracing
 $b mount -t cgroup2 cgroup2 /guest/sys/fs/cgroup
@@ -92,7 +97,7 @@ fi
 
 rm -f "$out"/.{command,output,exit,console}
 {
-  echo "export HOME=/tmp PATH=$PATH LANG=C.UTF-8 PYTHONDONTWRITEBYTECODE=1"
+  echo "export HOME=/run/tmp TMPDIR=/run/tmp PATH=$PATH LANG=C.UTF-8 PYTHONDONTWRITEBYTECODE=1"
   printf 'cd %q && %s\n' "$PWD" "$(printf '%q ' "$@")"
 } >"$out/.command"
 status=0
