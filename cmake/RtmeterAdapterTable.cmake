@@ -7,6 +7,7 @@ endfunction()
 
 # Notes that adapter NAME is left out, and what must be installed for it.
 function(rtmeter_adapter_missing NAME NEEDS)
+  string(REPLACE ";" "," NEEDS "${NEEDS}")  # a list's separator
   set_property(GLOBAL APPEND PROPERTY RTMETER_ADAPTER_ROWS "${NAME}|not built|${NEEDS}")
 endfunction()
 
