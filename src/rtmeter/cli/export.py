@@ -15,7 +15,8 @@ DETAILS = (
     "csv, parquet and json hold one row a release, warm-up included, times in nanoseconds, nothing where "
     "there is none; of imported histograms a row a bin. Of a folder of cells the column `cell` tells which. "
     "hdr is an HdrHistogram log and cyclictest-hist a histogram in microseconds, both of the judged quantity "
-    "per release; what such a file cannot hold is said."
+    "per release; ros1-timer-log and ros2-timer-… are the files of the 2014 and 2020 timer tools, of one "
+    "quantity of one cell, as served. What such a file cannot hold is said."
 )
 
 
@@ -25,17 +26,23 @@ def command(
         str,
         typer.Option(
             "--format",
-            metavar="csv|parquet|json|hdr|cyclictest-hist",
+            metavar="csv|parquet|json|hdr|cyclictest-hist|ros1-timer-log|ros2-timer-{series,hist,topn}",
             help="What to write.",
             show_default=False,
         ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.", show_default=False)],
+    quantity: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="What to write, of the formats of timer tools.", show_default=False
+        ),
+    ] = None,
 ) -> int:
     """Writes the cells and prints where they are."""
     from rtmeter.exports import export
 
-    for note in export(path, out, form):
+    for note in export(path, out, form, quantity):
         print(f"rtmeter: {note}", file=sys.stderr)
     print(out)
     return exit_codes.PASS

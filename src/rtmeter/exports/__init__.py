@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rtmeter.errors import RtmeterError
-from rtmeter.exports import cyclictest, document, hdr, tables
+from rtmeter.exports import cyclictest, document, hdr, tables, timer2014, timer2020
 from rtmeter.store import PARTIAL
 
-__all__ = ["FORMATS", "export"]
+__all__ = ["FORMATS", "OF_QUANTITY", "export"]
 
 FORMATS: dict[str, tuple[str, Callable[[Path, Path], list[str]]]] = {
     "csv": ("a row a release, a bin or an interval", tables.csv),
@@ -20,15 +20,27 @@ FORMATS: dict[str, tuple[str, Callable[[Path, Path], list[str]]]] = {
 }
 """Format → what it holds, and its writer: (path of the cells, file to write) → what to know of the file."""
 
+OF_QUANTITY: dict[str, tuple[str, Callable[[Path, Path, str | None], list[str]]]] = {
+    "ros1-timer-log": ("the 2014 ROS 1 timer tests' gnuplot log", timer2014.write),
+    "ros2-timer-series": ("the 2020 ROS 2 timer tool's idx,latency", timer2020.write_series),
+    "ros2-timer-hist": ("the 2020 ROS 2 timer tool's latency,count", timer2020.write_histogram),
+    "ros2-timer-topn": ("the 2020 ROS 2 timer tool's latency,index", timer2020.write_largest),
+}
+"""Formats of one quantity of one cell; their writers take it besides (None: the format's own)."""
 
-def export(path: Path, out: Path, form: str) -> list[str]:
+
+def export(path: Path, out: Path, form: str, quantity: str | None = None) -> list[str]:
     """Writes every cell under the path into one file, whole or not at all; returns what to know of it.
+    ``quantity``: what to write, of a format that holds one (OF_QUANTITY).
 
     Raises RtmeterError if the format is none, there are no data, or the file cannot be written.
     """
-    if form not in FORMATS:
-        remedy = f"choose {' or '.join(FORMATS)}"
+    if form not in FORMATS and form not in OF_QUANTITY:
+        remedy = f"choose {' or '.join([*FORMATS, *OF_QUANTITY])}"
         raise RtmeterError("is no format", field="--format", value=form, remedy=remedy)
+    if quantity is not None and form not in OF_QUANTITY:
+        remedy = f"leave it out; it is for {', '.join(OF_QUANTITY)}"
+        raise RtmeterError(f"means nothing for {form}", field="--quantity", value=quantity, remedy=remedy)
     if not out.parent.is_dir():
         remedy = f"make its folder first: mkdir -p {out.parent}"
         raise RtmeterError("is in no folder that is there", field="-o", value=str(out), remedy=remedy)
@@ -36,7 +48,10 @@ def export(path: Path, out: Path, form: str) -> list[str]:
         raise RtmeterError("is a folder", field="-o", value=str(out), remedy="name a file in it")
     partial = out.with_name(out.name + PARTIAL)
     try:
-        notes = FORMATS[form][1](path, partial)
+        if form in OF_QUANTITY:
+            notes = OF_QUANTITY[form][1](path, partial, quantity)
+        else:
+            notes = FORMATS[form][1](path, partial)
         partial.replace(out)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
