@@ -140,8 +140,8 @@ def _question(file: CellFile) -> str:
 def _limits(cells: Sequence[Cell]) -> Iterator[str]:
     worst = cells[0]
     alone = len(cells) == 1
-    if worst.outcome != "pass" and not (alone and worst.outcome in ("error", "unfinished")):
-        yield reason(worst) if alone else f"{worst.id}: {reason(worst)}"
+    if alone and worst.outcome not in ("pass", "error", "unfinished"):
+        yield reason(worst)
     yield from _maximum(worst, len(cells))
     for cell in cells:
         if cell.state == "interrupted":

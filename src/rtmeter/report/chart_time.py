@@ -19,10 +19,13 @@ _FEW = 150
 _MOST_EVENTS = 40
 
 
-def over_time(subject: Subject, time: Time, height: int, extent: Extent | None = None) -> Spec:
+def over_time(
+    subject: Subject, time: Time, height: int, extent: Extent | None = None, *, zoomable: bool = False
+) -> Spec:
     """Latency over time: a band from the least to the greatest value of each stretch, so that no spike is
     lost; above it, when releases were late, skipped or lost, and what else happened. ``extent``: that of
-    the axis, if other plots share it."""
+    the axis, if other plots share it. ``zoomable``: with the parameters ``from``, ``to`` and ``top``, which
+    the page sets."""
     unit, seconds = time.unit
     envelope = subject.series.envelope
     assert envelope is not None
@@ -32,8 +35,13 @@ def over_time(subject: Subject, time: Time, height: int, extent: Extent | None =
     gaps = [(first / seconds, last / seconds) for first, last in time.gaps_s]
     extent = extent or Extent.of([subject])
     y = _axis(extent)
+    least_us, top_us = y["scale"]["domain"]
     x: Spec = {"field": "t", "type": "quantitative", "title": f"Time, {unit}"}
-    x |= {"scale": {"domain": [stretches["t"][0], stretches["end"][-1]], "nice": False}}
+    shown_s = stretches["t"][0], stretches["end"][-1]
+    x |= {"scale": {"domain": [*shown_s], "nice": False}}
+    if zoomable:
+        x["scale"]["domain"] = [{"expr": "from"}, {"expr": "to"}]
+        y["scale"]["domain"] = [least_us, {"expr": "top"}]
     until = {"x": x, "x2": {"field": "end"}}
     several = bool((envelope.n > 1).any())
     most, mean = {"x": x, "y": y}, {"x": x, "y": y | {"field": "mean"}}
@@ -48,7 +56,7 @@ def over_time(subject: Subject, time: Time, height: int, extent: Extent | None =
         "stretches": stretches,
         "gaps": {"t": [g[0] for g in gaps], "end": [g[1] for g in gaps]},
     }
-    return grammar.frame(
+    spec = grammar.frame(
         datasets,
         height,
         [
@@ -63,10 +71,14 @@ def over_time(subject: Subject, time: Time, height: int, extent: Extent | None =
             {"transform": [{"filter": "datum.dot"}], "mark": dot, "encoding": most},
             *grammar.deadline("y", subject.deadline_ns, None if extent.deadline_us is None else 0),
             *_lanes(x, misses),
-            *_events(x, time, seconds, len(misses)),
+            *_events(x, shown_s, time, seconds, len(misses)),
             grammar.hover({"type": "rect", "clip": True}, until, shown),
         ],
     )
+    if zoomable:
+        values = {"from": shown_s[0], "to": shown_s[1], "top": top_us}
+        spec["params"] = [{"name": name, "value": value} for name, value in values.items()]
+    return spec
 
 
 _PICTURE = 0.4
@@ -169,20 +181,22 @@ def _lanes(x: Spec, misses: dict[str, Ints]) -> Iterator[Spec]:
         yield grammar.once(text, x={"value": -8}, y=y)
 
 
-def _events(x: Spec, time: Time, seconds: int, lanes: int) -> Iterator[Spec]:
-    """What happened: a rule across the plot, named above it."""
-    first, last = x["scale"]["domain"]
+def _events(x: Spec, shown: tuple[float, float], time: Time, seconds: int, lanes: int) -> Iterator[Spec]:
+    """What happened in the time that is shown: a rule across the plot, named above it."""
+    first, last = shown
     events = [event for event in time.events if first <= event.at_s / seconds <= last][:_MOST_EVENTS]
     if not events:
         return
     rows = [{"t": event.at_s / seconds, "what": event.what} for event in events]
     at = x | {"field": "t"}
+    zoomed = {"transform": [{"filter": "datum.t >= from && datum.t <= to"}]}
+    source = {"data": {"values": rows}} | (zoomed if isinstance(x["scale"]["domain"][0], dict) else {})
     rule = {"type": "rule", "color": INK, "strokeDash": [2, 3], "clip": True, "tooltip": True}
     tooltip = [{"field": "what", "title": "event"}, {"field": "t", "title": x["title"]}]
-    yield {"data": {"values": rows}, "mark": rule, "encoding": {"x": at, "tooltip": tooltip}}
+    yield source | {"mark": rule, "encoding": {"x": at, "tooltip": tooltip}}
     text = {"type": "text", "align": "left", "baseline": "middle", "dx": 3}
     encoding = {"x": at, "y": {"value": -10 - 14 * lanes}, "text": {"field": "what"}}
-    yield {"data": {"values": rows}, "mark": text, "encoding": encoding}
+    yield source | {"mark": text, "encoding": encoding}
 
 
 def maxima(subject: Subject, time: Time, height: int, extent: Extent) -> Spec:
@@ -219,7 +233,7 @@ def maxima(subject: Subject, time: Time, height: int, extent: Extent) -> Spec:
         [
             {"mark": bar, "encoding": until},
             *grammar.deadline("y", subject.deadline_ns, None if extent.deadline_us is None else 0),
-            *_events(x, time, seconds, 0),
+            *_events(x, (begins[0], columns["end"][-1]), time, seconds, 0),
             grammar.hover({"type": "rect"}, {"x": x, "x2": {"field": "end"}}, shown),
         ],
     )

@@ -36,6 +36,9 @@ _WITH_DEADLINE = {"latency", "measured", "response", "round_trip", "completion"}
 _SHARED_POINTS = 100_000
 """Stretches that the figures of a report share: what keeps it below 10 MB."""
 
+_MOST_STRETCHES = 6000
+"""Ten to a pixel of a phone: what zooming in shows."""
+
 _THREADS = 2
 
 _TALL, _LOW = 250, 150
@@ -76,9 +79,10 @@ class Panel:
 def detail_for(cells: int) -> Detail:
     """How much detail each plot of a report of so many cells gets."""
     share = _SHARED_POINTS // max(1, cells)
+    stretches = min(_MOST_STRETCHES, max(60, share // 4))
     if share >= 2400:
-        return Detail()
-    return Detail(stretches=max(60, share // 4), steps=max(60, share // 10), points_a_decade=12)
+        return Detail(stretches)
+    return Detail(stretches, steps=max(60, share // 10), points_a_decade=12)
 
 
 def panels(cell: Cell, detail: Detail, all_quantities: bool) -> list[Panel]:
@@ -161,7 +165,7 @@ def _over_time(subject: Subject, time: Time, height: int) -> Figure:
     return Figure(
         "Over time",
         "Least to greatest value of each stretch of time, their mean, and when releases missed",
-        chart_time.over_time(subject, time, height),
+        chart_time.over_time(subject, time, height, zoomable=True),
     )
 
 

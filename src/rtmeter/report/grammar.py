@@ -94,8 +94,8 @@ def deadline(axis: str, deadline_ns: int | None, at: float | None) -> Iterator[S
         yield corner(f"{text}: beyond this scale", right=True, colour=colour)
         return
     where = {"datum": deadline_ns / 1000}
-    rule = {"type": "rule", "color": colour, "strokeDash": [6, 4], "strokeWidth": 1.5}
-    label = {"type": "text", "text": text, "align": "right", "fill": colour}
+    rule = {"type": "rule", "color": colour, "strokeDash": [6, 4], "strokeWidth": 1.5, "clip": True}
+    label = {"type": "text", "text": text, "align": "right", "fill": colour, "clip": True}
     yield once(rule, **{axis: where})
     if axis == "y":
         yield once(label | {"baseline": "bottom", "dy": -3}, y=where, x={"value": "width"})

@@ -20,7 +20,7 @@ from rtmeter import version
 from rtmeter.condition_words import uncertainty
 from rtmeter.errors import RtmeterError
 from rtmeter.published import label
-from rtmeter.report import answer, conditions, published, words
+from rtmeter.report import answer, conditions, matrix, published, words
 from rtmeter.report.cellfile import Statistics
 from rtmeter.report.cells import WORST_FIRST, Cell
 from rtmeter.report.data import Detail
@@ -97,6 +97,8 @@ def render(title: str, cells: Sequence[Cell], floor: Floor) -> str:
             sections=sections,
             floor=floor,
             quantiles=QUANTILES,
+            matrix=matrix.matrix([(section.anchor, section.cell) for section in sections]),
+            choices=matrix.choices(cells),
             axes=list(dict.fromkeys(axis for cell in cells if cell.file for axis in cell.file.axes)),
             few=len(cells) <= _FEW_CELLS,
             plots=Plots(),
@@ -143,6 +145,8 @@ def _environment() -> jinja2.Environment:
     environment.globals |= {"line_quantity": published.quantity}
     environment.globals |= {"meanwhile_there": conditions.meanwhile_there}
     environment.filters |= {
+        "searched": matrix.searched,
+        "filtered_by": matrix.filtered_by,
         "us": words.us,
         "round_us": words.round_us,
         "n": words.count,

@@ -1,0 +1,119 @@
+"""The verdicts of a campaign as a matrix over its axes, and what its cells can be filtered by."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from rtmeter.report import words
+from rtmeter.report.cells import WORST_FIRST, Cell, Outcome
+from rtmeter.values import parse_duration_ns, parse_rate, parse_size_bytes
+
+_MOST_COLUMNS = 8
+"""Columns of a matrix that fit beside the answer."""
+
+_MOST_CHOICES = 40
+"""Values of an axis that can be chosen from a list."""
+
+_REPEAT = "repeat"
+
+
+@dataclass(frozen=True, slots=True)
+class Square:
+    """The cells at one place of the matrix: the worst one, its outcome and anchor, and how many there are."""
+
+    outcome: Outcome
+    anchor: str
+    cell: Cell
+    cells: int
+
+    @property
+    def text(self) -> str:
+        """The largest value in microseconds, for a place with one cell; else how many there are."""
+        judged = self.cell.judged
+        most = "" if judged is None or judged.max_ns is None else words.us(judged.max_ns)
+        return most if self.cells == 1 else f"{self.cells} cells"
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Rows of squares (None: no cell there); ``across`` is the axis of the columns, ``down`` those of the
+    rows."""
+
+    across: str
+    down: tuple[str, ...]
+    columns: tuple[str, ...]
+    rows: tuple[tuple[tuple[str, ...], tuple[Square | None, ...]], ...]
+
+
+def axes_of(cells: Sequence[Cell]) -> list[str]:
+    """The axes in which cells differ, repeats apart, in the order of the campaign."""
+    axes = dict.fromkeys(axis for cell in cells if cell.file for axis in cell.file.axes if axis != _REPEAT)
+    return [axis for axis in axes if len({_value(cell, axis) for cell in cells if cell.file}) > 1]
+
+
+def matrix(cells: Sequence[tuple[str, Cell]]) -> Matrix | None:
+    """The matrix of cells with their anchors; None where they differ in no axis. The columns are the axis
+    with the most values that fit across."""
+    known = [(anchor, cell) for anchor, cell in cells if cell.file]
+    axes = axes_of([cell for _, cell in known])
+    counts = {axis: len({_value(cell, axis) for _, cell in known}) for axis in axes}
+    fitting = [axis for axis in axes if counts[axis] <= _MOST_COLUMNS]
+    if not fitting:
+        return None
+    across = max(fitting, key=lambda axis: (counts[axis], axes.index(axis)))
+    down = tuple(axis for axis in axes if axis != across)
+    places: dict[tuple[str, ...], dict[str, list[tuple[str, Cell]]]] = {}
+    for anchor, cell in known:
+        row = tuple(_value(cell, axis) for axis in down)
+        places.setdefault(row, {}).setdefault(_value(cell, across), []).append((anchor, cell))
+    columns = sorted({name for row in places.values() for name in row}, key=_order)
+    rows = tuple(
+        (row, tuple(_square(places[row].get(column, [])) for column in columns))
+        for row in sorted(places, key=lambda names: [_order(name) for name in names])
+    )
+    return Matrix(across, down, tuple(columns), rows)
+
+
+def _square(found: Sequence[tuple[str, Cell]]) -> Square | None:
+    if not found:
+        return None
+    anchor, worst = min(found, key=lambda one: (WORST_FIRST.index(one[1].outcome), one[1].badness))
+    return Square(worst.outcome, anchor, worst, len(found))
+
+
+def choices(cells: Sequence[Cell]) -> list[tuple[str, list[str]]]:
+    """(axis, its values) that cells can be filtered by."""
+    found = []
+    for axis in axes_of(cells):
+        values = sorted({_value(cell, axis) for cell in cells if cell.file}, key=_order)
+        if len(values) <= _MOST_CHOICES:
+            found.append((axis, values))
+    return found
+
+
+def searched(cell: Cell) -> str:
+    """The words by which a cell is found: its name, adapter, values and verdict."""
+    file = cell.file
+    values = [f"{axis}={_value(cell, axis)}" for axis in file.axes] if file else []
+    parts = [cell.id, file.adapter if file else "", *values, cell.outcome, cell.state]
+    return " ".join(parts).lower()
+
+
+def filtered_by(cell: Cell) -> str:
+    """The values of its axes, as JSON."""
+    return json.dumps({axis: _value(cell, axis) for axis in cell.file.axes} if cell.file else {})
+
+
+def _value(cell: Cell, axis: str) -> str:
+    return words.setting(axis, cell.file.axes.get(axis)) if cell.file else words.NONE
+
+
+def _order(name: str) -> tuple[int, float, str]:
+    """Durations, sizes and numbers by what they are, all others by name."""
+    for parse in (parse_duration_ns, parse_size_bytes, parse_rate):
+        with suppress(ValueError):
+            return 0, float(parse(name)), name
+    return 1, 0.0, name
