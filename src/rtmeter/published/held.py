@@ -45,6 +45,10 @@ def _mapping(record: object, *keys: str) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
+def _list(found: object) -> list[Mapping[str, Any]]:
+    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
+
+
 def _hardware(record: Record, asked: Mapping[str, Any]) -> Told:
     machine = _mapping(record, "machine")
     if not machine:
@@ -106,7 +110,7 @@ def _strain(record: Record, what: str) -> Told:
         return "none", False
     words = condition_words.in_words({"asked": {what: asked}, "achieved": achieved})
     short = [d["type"] for d in record["warnings"] if d["type"] in (f"{what}_died", f"{what}_not_reached")]
-    return ", ".join([*(word for word in words if what in word), *short]), not short
+    return ", ".join([*(word for word in words if what in word), *dict.fromkeys(short)]), not short
 
 
 def _load(record: Record, asked: Mapping[str, Any]) -> Told:
@@ -183,6 +187,15 @@ def _is(key: str, name: str) -> bool:
     return key.partition(".")[0] == name
 
 
+def _throttling(record: Record, asked: Mapping[str, Any]) -> Told:
+    """Whether nothing stops a real-time thread that never sleeps."""
+    told, held = _settings(record, "rt_throttling")
+    if held or record.get("findings") is None:
+        return told, held or None
+    found = [f for f in _list(record["findings"]) if f.get("id") in ("rt_throttling", "fair_server")]
+    return "; ".join(str(finding.get("value")) for finding in found) or "off", not found
+
+
 def _middleware_threads(record: Record, asked: Mapping[str, Any]) -> Told:
     """The policies of the threads that the middleware started, at both ends."""
     processes = _mapping(record, "threads").values()
@@ -225,6 +238,7 @@ CHECKS: dict[str, Callable[[Record, Mapping[str, Any]], Told]] = {
     "irq_priority": _irq_priority,
     "ksoftirqd_priority": _ksoftirqd,
     "releases": _releases,
+    "rt_throttling": _throttling,
 }
 """The conditions that a result can tell of, by the name that a campaign has for them."""
 
