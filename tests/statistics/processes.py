@@ -11,7 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import brentq
 from scipy.special import ndtri
+from scipy.stats import expon, genpareto
+from scipy.stats.distributions import rv_frozen
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -72,6 +75,43 @@ class Process:
             else armax_tail(generator, n, self.extremal_index)
         )
         return np.asarray(np.rint(MARGINALS[self.marginal](tail)), dtype=np.int64)
+
+
+SECOND: dict[str, rv_frozen] = {
+    "5 times": expon(scale=5 * SCALE_NS),
+    "10 times": expon(scale=10 * SCALE_NS),
+    "heavy": genpareto(0.2, scale=3 * SCALE_NS),
+    "1 ms later": expon(1e6, SCALE_NS),
+}
+"""What the second cause of lateness draws: exponential with a larger scale, Pareto with shape 0.2 and three
+times the scale, or an exponential mode of its own."""
+
+
+@dataclass(frozen=True)
+class RareCause:
+    """Independent exponential values, a ``share`` of them drawn from another cause instead."""
+
+    kind: str
+    share: float
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind}, 1 in {round(1 / self.share):,}"
+
+    def level_ns(self, tail: float) -> float:
+        """The value exceeded with probability ``tail``."""
+        body, second = expon(scale=SCALE_NS), SECOND[self.kind]
+
+        def beyond(value: float) -> float:
+            return float((1 - self.share) * body.sf(value) + self.share * second.sf(value)) - tail
+
+        return float(brentq(beyond, 0, 1e9))
+
+    def draw(self, generator: Generator, n: int) -> Ints:
+        values = SCALE_NS * generator.standard_exponential(n)
+        late = np.flatnonzero(generator.random(n) < self.share)
+        values[late] = SECOND[self.kind].isf(1 - generator.random(len(late)))
+        return np.asarray(np.rint(values), dtype=np.int64)
 
 
 def armax_tail(generator: Generator, n: int, theta: float) -> Floats:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from processes import Process
+from processes import Process, RareCause
 
 from rtmeter.statistics.drift import Growth
 from rtmeter.statistics.evidence import examine
@@ -43,7 +43,7 @@ class Stationary:
     refusals: dict[int, tuple[str, ...]]
 
 
-def stationary(generator: np.random.Generator, process: Process) -> Stationary:
+def stationary(generator: np.random.Generator, process: Process | RareCause) -> Stationary:
     """Simulates and judges one run."""
     values = process.draw(generator, MINUTE)
     evidence = examine(values, MS, FAR)

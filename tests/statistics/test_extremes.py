@@ -82,7 +82,7 @@ def test_maxima_agree_with_scipy_and_pyextremes(shape: float, generator: np.rand
 
 def test_the_profile_interval_is_where_the_likelihood_has_dropped(generator: np.random.Generator) -> None:
     model = Pareto(generator.exponential(1.0, 300), 3000.0)
-    lower, upper = TailFit(model, 300, 0.95).level_interval_ns
+    lower, upper = TailFit(model, 300, 0.95).profile_interval_ns
     shapes = np.linspace(-0.6, 1.5, 4001)
 
     def profile(level: float) -> float:

@@ -168,6 +168,16 @@ def test_a_return_level_beyond_ten_times_the_run_is_refused(capsys: Captured) ->
     assert level["level_ns"] is None and level["findings"][0]["type"] == "beyond_the_run"
 
 
+def test_a_hard_deadline_is_not_judged_by_less_than_the_run(capsys: Captured) -> None:
+    write_wakeups(Path("a"), draw(1))  # 20 s
+    code, said = verdict("a --deadline 10ms --once-in 19s --class hard", capsys)
+    assert code == exit_codes.INCONCLUSIVE
+    assert "once in 19 s is shorter than the run of 20 s, and a hard deadline asks what lies beyond" in said
+    assert "to pass          mend first what refuses the return level" in said
+    assert verdict("a --deadline 10ms --once-in 20s --class hard", capsys)[0] == exit_codes.PASS
+    assert "once in 19 s: not stated" not in verdict("a --deadline 10ms --once-in 19s", capsys)[1]
+
+
 def test_a_hard_deadline_with_a_miss_ratio_needs_both(capsys: Captured) -> None:
     write_wakeups(Path("a"), draw(1))
     assert verdict("a --deadline 10ms --class hard --miss-ratio 1e-3", capsys)[0] == exit_codes.PASS

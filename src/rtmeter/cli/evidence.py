@@ -108,6 +108,10 @@ def _of_what_decides(verdict: Mapping[str, Any]) -> Words:
     elif verdict["requirement"]["criticality"] == "hard" and verdict["n"] < FEWEST_RELEASES:
         yield "to pass", f"{FEWEST_RELEASES - verdict['n']:,} more releases at least, for the extremes"
     elif verdict["requirement"]["criticality"] == "hard":
+        level = support["return_level"]
+        if level is not None and level["level_ns"] is None:
+            yield "to pass", "mend first what refuses the return level"
+            return
         yield "to pass", "no length decides: a bound of the latest release has to come below the deadline"
 
 

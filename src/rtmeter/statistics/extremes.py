@@ -151,7 +151,7 @@ def _by_fit(best: TailFit | None, others: tuple[TailFit, ...]) -> list[Finding]:
         message = "the level has no upper end: the tail is too heavy for so few extremes"
         found.append(Finding("unbounded", "shape", best.shape, "refuse", message))
     fitting = [fit for fit in others if fit.anderson_darling <= AD_LIMIT[fit.method]]
-    if odd := [fit for fit in fitting if not fit.agrees(best.level_interval_ns)]:
+    if odd := [fit for fit in fitting if not fit.agrees(best.profile_interval_ns)]:
         message = "the level depends on the threshold or on the block size"
         ratio = odd[0].level_ns / best.level_ns
         found.append(Finding("unstable", "level of another fit over this one", ratio, "refuse", message))

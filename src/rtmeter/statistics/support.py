@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from rtmeter.model import Requirement, ReturnLevel, Support
+from rtmeter.model import Finding, Requirement, ReturnLevel, Support
 from rtmeter.statistics.bounds import (
+    NS_PER_HOUR,
     expected_releases_needed,
     further_releases,
     hours,
@@ -17,6 +18,7 @@ from rtmeter.statistics.evidence import Evidence
 from rtmeter.statistics.extremes import MOST_FACTOR, extremes
 from rtmeter.statistics.judged import JudgedRun
 from rtmeter.statistics.views import LATER
+from rtmeter.statistics.words import about
 
 
 def support_of(
@@ -55,17 +57,26 @@ def support_of(
         slope_interval_ns_per_s=(trend.lower_ns_per_s, trend.upper_ns_per_s) if trend else None,
         accumulated_ns=trend.accumulated_ns if trend else None,
         rhythm_s=evidence.rhythm.period_s if evidence.rhythm else None,
-        return_level=return_level(run, evidence, requirement.confidence, horizon_hours),
+        return_level=return_level(run, evidence, requirement, horizon_hours),
         findings=evidence.findings,
     )
 
 
 def return_level(
-    run: JudgedRun, evidence: Evidence, confidence: float, horizon_hours: float | None = None
+    run: JudgedRun, evidence: Evidence, requirement: Requirement, horizon_hours: float | None = None
 ) -> ReturnLevel:
-    """The level that the run passes once in that many hours; None: in the most that may be said."""
-    asked = horizon_hours or MOST_FACTOR * hours(len(run.values), run.period_ns)
-    found = extremes(run.values, run.period_ns, asked, evidence, confidence)
+    """The level that the run passes once in that many hours; None: in the most that may be said. A hard
+    deadline asks what lies beyond the run: once in a shorter time is refused."""
+    length = hours(len(run.values), run.period_ns)
+    asked = horizon_hours or MOST_FACTOR * length
+    if requirement.criticality == "hard" and asked < length * (1 - 1e-9):
+        message = (
+            f"once in {about(asked * NS_PER_HOUR)} is shorter than the run of {about(length * NS_PER_HOUR)}, "
+            "and a hard deadline asks what lies beyond it: ask for a longer time"
+        )
+        refusal = Finding("within_the_run", "factor", asked / length, "refuse", message)
+        return ReturnLevel(asked, None, None, None, None, None, (refusal,))
+    found = extremes(run.values, run.period_ns, asked, evidence, requirement.confidence)
     best = found.best
     if best is None or found.refusals:
         return ReturnLevel(asked, None, None, None, None, None, found.findings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cached_property
 from typing import Literal
 
@@ -12,6 +13,7 @@ from rtmeter.statistics.clusters import INDEX_NOISE, decluster, extremal_index, 
 from rtmeter.statistics.likelihood import holds, interval, maximise
 from rtmeter.statistics.models import ExtremeValue, Pareto, usable
 from rtmeter.statistics.quantities import Ints
+from rtmeter.statistics.rare_cause import furthest_levels
 from rtmeter.statistics.tail import above, block_edges, block_maxima, threshold
 from rtmeter.statistics.trend import Floats
 
@@ -26,6 +28,7 @@ class TailFit:
 
     The model's data are the values less ``origin_ns``, over ``unit_ns``. ``shape`` and ``level_ns`` are
     the likeliest; ``log_survival`` are the logarithms of the extremes' probabilities, ascending extremes.
+    ``furthest``: how far the level may lie, by the shape, where a rare cause is in the tail.
     """
 
     def __init__(
@@ -37,8 +40,9 @@ class TailFit:
         origin_ns: float = 0.0,
         threshold_ns: int | None = None,
         block_releases: int | None = None,
+        furthest: Callable[[float], tuple[float, float]] | None = None,
     ) -> None:
-        self._model, self._confidence = model, confidence
+        self._model, self._confidence, self._furthest = model, confidence, furthest
         self._unit_ns, self._origin_ns = unit_ns, origin_ns
         self._best = maximise(model.nll, model.start())
         self.method: Method = "peaks" if isinstance(model, Pareto) else "maxima"
@@ -49,6 +53,15 @@ class TailFit:
 
     @cached_property
     def level_interval_ns(self) -> tuple[float, float]:
+        """Two-sided: by profile likelihood, and as far as a rare cause may carry it."""
+        lower, upper = self.profile_interval_ns
+        if self._furthest is None:
+            return lower, upper
+        lowest, highest = self._furthest(self.shape)
+        return min(lower, lowest), max(upper, highest)
+
+    @cached_property
+    def profile_interval_ns(self) -> tuple[float, float]:
         """Two-sided, by profile likelihood."""
         lower, upper = np.exp(interval(self._model.nll, self._best, 0, self._confidence)).tolist()
         return self._origin_ns + self._unit_ns * lower, self._origin_ns + self._unit_ns * upper
@@ -87,7 +100,12 @@ def peaks_over(values: Ints, exceedances: int, factor: float, confidence: float)
         return None
     unit = float(excesses.mean())
     model = Pareto(excesses / unit, len(highest) * factor)
-    return TailFit(model, len(highest), confidence, unit, limit, threshold_ns=limit)
+    ordered = np.sort(highest).astype(np.float64)
+
+    def furthest(shape: float) -> tuple[float, float]:
+        return furthest_levels(ordered, factor, shape, confidence)
+
+    return TailFit(model, len(highest), confidence, unit, limit, threshold_ns=limit, furthest=furthest)
 
 
 def maxima_of(values: Ints, blocks: int, factor: float, confidence: float) -> TailFit | None:
