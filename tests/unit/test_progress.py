@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import pty
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -93,27 +95,38 @@ def test_lines_come_now_and_then_where_there_is_no_terminal(
 
 def test_a_terminal_shows_a_bar_and_the_results_stay_apart(tmp_path: Path, fake_probe: Path) -> None:
     terminal, side = pty.openpty()
+    shown = bytearray()
+
+    def read() -> None:
+        with contextlib.suppress(OSError):  # the other end is closed
+            while piece := os.read(terminal, 1 << 16):
+                shown.extend(piece)
+
+    reader = threading.Thread(target=read)
+    reader.start()
     command = [sys.executable, "-m", "rtmeter", "measure", "wakeup", "--adapter", "fake", "--samples", "97"]
-    done = subprocess.run(
-        [*command, "--warm-up", "3ms", "--json", "--out", tmp_path / "cell"],
-        env=os.environ
-        | {
-            "PYTHONPATH": str(SRC),
-            "RTMETER_PROBE_PATH": str(fake_probe.parent),
-            "TERM": "xterm",
-            "COLUMNS": "120",
-        },
-        stdout=subprocess.PIPE,
-        stderr=side,
-        timeout=60,
-        check=True,
-    )
-    os.close(side)
-    os.set_blocking(terminal, False)
-    shown = os.read(terminal, 1 << 16).decode()
-    os.close(terminal)
-    assert "[1/1] wakeup-fake" in shown
-    assert "\x1b[" in shown
+    try:
+        done = subprocess.run(
+            [*command, "--warm-up", "3ms", "--json", "--out", tmp_path / "cell"],
+            env=os.environ
+            | {
+                "PYTHONPATH": str(SRC),
+                "RTMETER_PROBE_PATH": str(fake_probe.parent),
+                "TERM": "xterm",
+                "COLUMNS": "120",
+            },
+            stdout=subprocess.PIPE,
+            stderr=side,
+            timeout=240,
+            check=True,
+        )
+    finally:
+        os.close(side)
+        reader.join()
+        os.close(terminal)
+    assert b"[1/1] wakeup-fake" in shown
+    assert b"0 of 1 cells done" in shown  # the picture of the cell
+    assert b"\x1b[" in shown
     assert done.stdout.startswith(b"{")
 
 

@@ -16,6 +16,7 @@ from rtmeter.errors import RtmeterError
 COMMANDS = {
     "measure": "Measure one cell, given by options.",
     "run": "Measure every cell of a campaign file.",
+    "watch": "Look at a run that was started elsewhere, while it goes on.",
     "summary": "Show counts and quantiles of measured cells.",
     "report": "Write an HTML report of measured cells.",
     "plot": "Draw one plot of measured cells as a picture.",

@@ -51,6 +51,7 @@ def command(
     path = out or store.new_run_folder(Path("results"), "measure") / cell.id
     with alone(wait=wait), stopping() as stop, progress_for([cell]) as progress:
         store.check_free(path, "--out")
+        progress.follow(path.name, lambda _: path)
         record = runner.run_cell(cell, path, stop, progress.watch(0, cell), keep_empty=False)
     if record["error"]:
         print_doubts(record["warnings"])

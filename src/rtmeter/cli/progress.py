@@ -1,17 +1,29 @@
-"""Progress of one or many cells on standard error: a live bar on a terminal, else a line now and then."""
+"""Progress of one or many cells on standard error: a live picture on a terminal, else a line now and then.
+
+All of it is drawn by the thread that hears the probes, which keeps off the measured CPUs.
+"""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
-from typing import Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 from rtmeter.cli.output import console, microseconds
 from rtmeter.errors import RtmeterError
 from rtmeter.model import Cell
+from rtmeter.store import PARTIAL
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.live import Live
+
+    from rtmeter.live.run import State
+    from rtmeter.live.seen import Running
 
 Event = Mapping[str, Any]
 Moment = Literal["start", "during", "end"]
@@ -19,25 +31,44 @@ Show = Callable[[str, float, Moment], None]
 """(what to say, share of the cell done, when in the cell's life)"""
 
 _LINE_EVERY_S = 10.0
+_METRICS_EVERY_S = 1.0
 _SHARE_THAT_TELLS = 0.02
 
 
 class Progress:
-    """Turns the probes' progress into words: cells done and to come, time left, live maximum, losses."""
+    """Turns the probes' progress into words: cells done and to come, time left, live maximum, losses.
 
-    def __init__(self, cells: Sequence[Cell], show: Show) -> None:
-        self._cells, self._show = cells, show
+    ``metrics``: a file that is kept up to date for other programs.
+    """
+
+    def __init__(self, cells: Sequence[Cell], show: Show, metrics: Path | None = None) -> None:
+        self._cells, self._show, self._metrics = cells, show, metrics
         self._planned_ns = [_planned_ns(cell) for cell in cells]
-        self._began_at_ns = 0
+        self._began_at_ns = self._left_ns = 0
+        self._name = ""
+        self._folder_of: Callable[[Cell], Path] | None = None
+        self._running: Running | None = None
+        self._done: dict[str, str] = {}
+        self._measured_at = -_METRICS_EVERY_S
+
+    def follow(self, name: str, folder_of: Callable[[Cell], Path]) -> None:
+        """Tells what is measured, and where each cell will lie: from now on its log is looked at."""
+        self._name, self._folder_of = name, folder_of
 
     def watch(self, index: int, cell: Cell) -> Callable[[Event], None]:
         """To be called with every progress event of the cell, which starts now."""
         self._began_at_ns = time.monotonic_ns()
+        if self._folder_of is not None and (self._metrics or isinstance(self._show, _Terminal)):
+            from rtmeter.live.seen import Running
+
+            folder = self._folder_of(cell)
+            self._running = Running(folder.with_name(folder.name + PARTIAL))
         self._say(index, cell, "starts", 0.0, "start")
         return lambda event: self._say(index, cell, _words(event), _share(event), "during")
 
     def ended(self, index: int, record: Mapping[str, Any]) -> None:
         """The cell ended and is stored."""
+        self._note_end(index, record)
         verdict = record["verdict"]
         invalid = "" if record["valid"] or record["error"] else ", invalid"
         words = (
@@ -49,6 +80,7 @@ class Progress:
 
     def kept(self, index: int) -> None:
         """The cell was there from an earlier run."""
+        self._done[self._cells[index].id] = "done before"
         self._show(f"{self._place(index)} {self._cells[index].id}: done before", 1.0, "end")
 
     def _say(self, index: int, cell: Cell, words: str, share: float, moment: Moment) -> None:
@@ -56,18 +88,55 @@ class Progress:
         if share > _SHARE_THAT_TELLS:  # by its own pace: behind its grid, or on scripted time
             own_ns = (time.monotonic_ns() - self._began_at_ns) / share
         left_ns = own_ns * (1 - share) + sum(self._planned_ns[index + 1 :])
+        self._left_ns = int(left_ns)
         left = timedelta(seconds=int(left_ns / 1e9))
+        if self._running is not None:
+            self._look(index, cell)
         self._show(f"{self._place(index)} {cell.id}: {words}, {left} left", share, moment)
+
+    def _look(self, index: int, cell: Cell | None) -> None:
+        """Draws, and writes the metrics if that is due."""
+        now_s = time.monotonic()
+        due = self._metrics is not None and now_s - self._measured_at >= _METRICS_EVERY_S
+        if not due and not isinstance(self._show, _Terminal):
+            return
+        from rtmeter.live import metrics
+        from rtmeter.live.run import State
+
+        seen = None
+        if self._running is not None and cell is not None:
+            with suppress(RtmeterError):  # a log that cannot be followed fails its cell in time
+                seen = self._running.look()
+        to_come = tuple(later.id for later in self._cells[index + 1 :])
+        state = State(self._name, dict(self._done), cell.id if cell else None, seen, to_come, self._left_ns)
+        if isinstance(self._show, _Terminal) and cell:
+            self._show.draw(state)
+        if due and self._metrics is not None:
+            self._measured_at = now_s
+            try:
+                metrics.write(self._metrics, state)
+            except RtmeterError as error:  # no reason to end a measurement
+                print(f"rtmeter: {error}", file=sys.stderr)
+                self._metrics = None
+
+    def _note_end(self, index: int, record: Mapping[str, Any]) -> None:
+        from rtmeter.live.run import outcome_of
+
+        self._done[self._cells[index].id] = outcome_of(dict(record))
+        self._left_ns = sum(self._planned_ns[index + 1 :])
+        if self._running is not None:
+            self._running, self._measured_at = None, -_METRICS_EVERY_S
+            self._look(index, None)
 
     def _place(self, index: int) -> str:
         return f"[{index + 1}/{len(self._cells)}]"
 
 
 @contextmanager
-def progress_for(cells: Sequence[Cell]) -> Iterator[Progress]:
+def progress_for(cells: Sequence[Cell], metrics: Path | None = None) -> Iterator[Progress]:
     """Shows progress of cells that are measured while the block runs."""
     with showing() as show:
-        yield Progress(cells, show)
+        yield Progress(cells, show, metrics)
 
 
 @contextmanager
@@ -77,22 +146,39 @@ def showing() -> Iterator[Show]:
         yield _Lines()
         return
     from rich.live import Live
-    from rich.progress_bar import ProgressBar
-    from rich.table import Table
 
     screen = console(stderr=True)
-    with Live(console=screen, transient=True, refresh_per_second=4, redirect_stdout=False) as live:
+    with Live(console=screen, transient=True, auto_refresh=False, redirect_stdout=False) as live:
+        yield _Terminal(screen, live)
 
-        def show(words: str, share: float, moment: Moment) -> None:
-            if moment == "end":
-                live.update("")
-                screen.print(words, markup=False)
-                return
-            row = Table.grid(padding=(0, 1))
-            row.add_row(ProgressBar(total=1.0, completed=share, width=24), words)
-            live.update(row)
 
-        yield show
+class _Terminal:
+    """A bar, or the picture of a cell once there is one, drawn over at every call."""
+
+    def __init__(self, screen: Console, live: Live) -> None:
+        self._screen, self._live = screen, live
+        self._state: State | None = None
+
+    def draw(self, state: State) -> None:
+        """What the next call shows below its words."""
+        self._state = state
+
+    def __call__(self, words: str, share: float, moment: Moment) -> None:
+        from rich.console import Group
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+
+        from rtmeter.cli.screen import screen
+
+        if moment == "end":
+            self._state = None
+            self._live.update("", refresh=True)
+            self._screen.print(words, markup=False)
+            return
+        row = Table.grid(padding=(0, 1))
+        row.add_row(ProgressBar(total=1.0, completed=share, width=24), words)
+        picture = [screen(self._state, self._screen)] if self._state is not None else []
+        self._live.update(Group(row, *picture), refresh=True)
 
 
 class _Lines:

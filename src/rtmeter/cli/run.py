@@ -34,6 +34,14 @@ def command(
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the campaign's last run.")] = False,
     out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results"),
+    metrics: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Keep OpenMetrics text in FILE meanwhile, for node_exporter's textfile collector.",
+            show_default=False,
+        ),
+    ] = None,
     wait: Annotated[bool, Wait] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summaries as JSON.")] = False,
 ) -> int:
@@ -45,11 +53,16 @@ def command(
     from rtmeter.cli.progress import progress_for
     from rtmeter.cli.summary import cell_summary
     from rtmeter.cli.tables import show_cells
+    from rtmeter.live import metrics as openmetrics
+    from rtmeter.live.run import State
     from rtmeter.runs import Run
 
     planned = read_campaign(campaign, scale=scale, only=only, host=component(hosts))
-    with alone(wait=wait), stopping() as stop, progress_for(planned.cells) as progress:
+    if metrics is not None:  # what cannot be written is said before hours are spent
+        openmetrics.write(metrics, State(planned.name, {}, None, None, tuple(c.id for c in planned.cells), 0))
+    with alone(wait=wait), stopping() as stop, progress_for(planned.cells, metrics) as progress:
         run = Run.resume(out, planned, scale) if resume else Run.start(out, planned, scale)
+        progress.follow(planned.name, lambda cell: run.folder / cell.id)
         records = run.measure(stop, progress)
     if not records:
         return exit_codes.ERROR

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -17,6 +18,9 @@ from rtmeter.model import Doubt
 from rtmeter.remote_shell import ConnectionLostError
 
 FILE, SERVER_FILE = "watch.parquet", "server_watch.parquet"
+NOW = "now.json"
+"""The last row, while the cell is measured, for who looks on; removed at its end."""
+
 _ROWS_A_GROUP = 1000
 _RATES = ("context_switches", "interrupts", "faults", "major_faults", "disk_read_bytes", "disk_written_bytes")
 
@@ -41,6 +45,7 @@ class Watch:
         file: str = FILE,
     ) -> None:
         self._read, self._interval_s, self._table = read, interval_ns / 1e9, _Table(folder / file)
+        self._now = folder / NOW if interval_ns and file == FILE else None
         self._avoid, self._gauges = measured_cpus, dict(gauges or {})
         self._first = self._last = look(read)
         self._seen: dict[str, list[float]] = {}  # of momentary values: sum, count, least, largest
@@ -56,6 +61,8 @@ class Watch:
         """Takes the last sample and closes the file."""
         self._done.set()
         self._thread.join()
+        if self._now is not None:
+            self._now.unlink(missing_ok=True)
 
     def doubts(self) -> Iterator[Doubt]:
         """``watch_incomplete``, if its rows could not be had or written."""
@@ -94,11 +101,22 @@ class Watch:
             os.sched_setaffinity(0, (own := os.sched_getaffinity(0)) - self._avoid or own)
         try:
             while not self._done.wait(self._interval_s or None):
-                self._table.add(self._row())
+                row = self._row()
+                self._table.add(row)
+                self._tell(row)
             self._table.add(self._row())
         except ConnectionLostError as error:
             self._table.broken = str(error)
         self._table.close()
+
+    def _tell(self, row: Row) -> None:
+        """Nobody depends on it: what cannot be written is left out."""
+        if self._now is None:
+            return
+        with contextlib.suppress(OSError):
+            partial = self._now.with_suffix(".new")
+            partial.write_text(json.dumps(row), encoding="utf-8")
+            partial.replace(self._now)
 
     def _row(self) -> Row:
         before, self._last = self._last, look(self._read)

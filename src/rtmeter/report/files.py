@@ -8,7 +8,7 @@ from pathlib import Path
 from rtmeter.errors import RtmeterError
 
 
-def replace_file(out: Path, content: bytes) -> None:
+def replace_file(out: Path, content: bytes, field: str = "-o") -> None:
     """Writes the file; what was there stays if it cannot be written, which raises RtmeterError."""
     partial = None
     try:
@@ -20,7 +20,7 @@ def replace_file(out: Path, content: bytes) -> None:
     except OSError as error:
         if partial is not None:
             partial.unlink(missing_ok=True)
-        remedy = "give another place with -o; an older file there is left as it was"
+        remedy = f"give another place with {field}; an older file there is left as it was"
         raise RtmeterError(
-            f"cannot be written: {error.strerror}", field="-o", value=str(out), remedy=remedy
+            f"cannot be written: {error.strerror}", field=field, value=str(out), remedy=remedy
         ) from error

@@ -1,0 +1,121 @@
+"""A running cell on a terminal: where the run stands, the distribution so far, what the machine does."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rtmeter.cli.output import microseconds
+from rtmeter.live.run import State
+from rtmeter.live.seen import Seen
+from rtmeter.report import bins
+from rtmeter.statistics.quantities import Ints
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+_ROWS = 12
+_BAR = 40  # characters of the fullest row
+_NAMES = 3  # cells to come that are named
+
+
+def screen(state: State, console: Console) -> RenderableType:
+    """All of it, in lines that 80 columns hold; ASCII where the terminal has no more."""
+    from rich.console import Group
+    from rich.text import Text
+
+    bar = "█" if console.encoding.lower().startswith("utf") else "#"
+    lines = [Text(line, overflow="crop", no_wrap=True) for line in _lines(state, bar)]
+    if state.seen is not None:
+        lines += [
+            Text(doubt, style="yellow", overflow="crop", no_wrap=True)
+            for doubt in (f"warning: {words}" for words in state.seen.doubts)
+        ]
+    return Group(*lines)
+
+
+def _lines(state: State, bar: str) -> Iterator[str]:
+    tally = Counter(sorted(state.done.values()))
+    done = ", ".join(f"{count} {outcome}" for outcome, count in tally.items())
+    total = len(state.done) + len(state.to_come) + (state.running is not None)
+    left = timedelta(seconds=round(state.left_ns / 1e9))
+    yield f"{state.name}: {len(state.done)} of {total} cells done{f' ({done})' if done else ''}, {left} left"
+    if state.to_come:
+        named = ", ".join(state.to_come[:_NAMES])
+        more = len(state.to_come) - _NAMES
+        yield f"to come: {named}{f' and {more} more' if more > 0 else ''}"
+    if state.running is None:
+        return
+    seen = state.seen
+    if seen is None:
+        yield f"{state.running}: starts"
+        return
+    filled = round(24 * seen.share)
+    empty = " " if bar == "#" else "░"
+    yield f"{state.running}: [{bar * filled}{empty * (24 - filled)}] {seen.share:.0%} of {seen.planned:,}"
+    yield from _values(seen)
+    yield from histogram(seen.counts, bar)
+    machine = machine_words(seen.machine)
+    if machine:
+        yield f"machine: {machine}"
+
+
+def _values(seen: Seen) -> Iterator[str]:
+    values = {"now": seen.last_ns, "p99.9": seen.p99_9_ns, "max": seen.max_ns}
+    words = "  ".join(f"{name} {microseconds(value)}" for name, value in values.items())
+    yield f"{seen.quantity.replace('_', ' ')}, us, as served: {words}"
+    ends = {"served": seen.served, "skipped": seen.skipped, "lost": seen.lost}
+    words = "  ".join(f"{name} {count:,}" for name, count in ends.items())
+    if seen.late is not None and seen.deadline_ns is not None:
+        words += f"  later than {microseconds(seen.deadline_ns)} us: {seen.late:,}"
+    yield words
+
+
+def histogram(counts: Ints, bar: str) -> Iterator[str]:
+    """A line for each of at most a dozen stretches of equal ratio, from the lowest value to the highest:
+    where it begins in us, how many values, and a bar by the logarithm of that."""
+    occupied = np.flatnonzero(counts)
+    if not len(occupied):
+        return
+    first, last = int(occupied[0]), int(occupied[-1])
+    edges = np.unique(np.linspace(first, last + 1, min(_ROWS, last - first + 1) + 1).round().astype(int))
+    sums = np.add.reduceat(counts[: last + 1], edges[:-1])
+    lengths = np.log10(np.maximum(sums, 1)) + (sums > 0)
+    scale = _BAR / max(float(lengths.max()), 1.0)
+    for edge, count, length in zip(edges[:-1], sums, lengths, strict=True):
+        at = microseconds(int(bins.FIRST_NS[edge]))
+        yield f"{at:>12} {count:>12,} {bar * round(length * scale)}".rstrip()
+
+
+def machine_words(machine: Mapping[str, float]) -> str:
+    """The last sample of the machine in a line; empty without one."""
+    busy = [value for name, value in machine.items() if name.endswith("_busy")]
+    words = [f"CPUs busy {' '.join(f'{value:.0%}' for value in busy)}"] if busy else []
+    for name, title in (("psi_cpu_some", "waiting for CPU"), ("psi_io_some", "waiting for disks")):
+        if machine.get(name):
+            words.append(f"{title} {machine[name]:.0%}")
+    if "running" in machine:
+        words.append(f"{machine['running']:.0f} running")
+    for name, title in (("load_workers", "load workers"), ("traffic_streams", "traffic streams")):
+        if name in machine:
+            words.append(f"{machine[name]:.0f} {title}")
+    return ", ".join(words)
+
+
+def line(state: State) -> str:
+    """The same in one line, for where there is no terminal."""
+    total = len(state.done) + len(state.to_come) + (state.running is not None)
+    place = f"[{len(state.done)}/{total}]"
+    if state.running is None:
+        return f"{place} {state.name}: nothing runs" if state.to_come else f"{place} {state.name}: done"
+    if state.seen is None:
+        return f"{place} {state.running}: starts"
+    seen, left = state.seen, timedelta(seconds=round(state.left_ns / 1e9))
+    late = "" if seen.late is None else f", {seen.late:,} late"
+    ends = "".join(f", {n:,} {end}" for end, n in (("lost", seen.lost), ("skipped", seen.skipped)) if n)
+    words = f"{seen.share:.0%}, max {microseconds(seen.max_ns)} us{late}{ends}, {left} left"
+    return "; ".join((f"{place} {state.running}: {words}", *seen.doubts))

@@ -1,0 +1,109 @@
+"""A run of a campaign, or one cell, looked at from its folder: what is done, what runs, what is to come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rtmeter import store
+from rtmeter.campaign import read_campaign
+from rtmeter.errors import RtmeterError
+from rtmeter.live.seen import Running, Seen
+from rtmeter.model import Cell
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """``done``: the outcome of each cell that is stored, by id; ``running``: the one that is measured, with
+    what is seen of it; ``to_come``: the ids of the others; ``left_ns``: as planned."""
+
+    name: str
+    done: dict[str, str]
+    running: str | None
+    seen: Seen | None
+    to_come: tuple[str, ...]
+    left_ns: int
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing runs and nothing is to come."""
+        return self.running is None and not self.to_come
+
+
+@dataclass
+class FollowedRun:
+    """Follows the run in ``folder``; ``only`` one of its cells if it is the folder of one."""
+
+    folder: Path
+    cells: tuple[Cell, ...]
+    ids: tuple[str, ...]
+    name: str
+    _running: Running | None = field(default=None, init=False)
+
+    @classmethod
+    def at(cls, path: Path) -> FollowedRun:
+        """The run whose folder this is; or, of results, the one that began last. Raises RtmeterError."""
+        folders = [path] if (path / store.RUN).is_file() else [f.parent for f in path.rglob(store.RUN)]
+        if not folders:
+            if (path.parent / f"{path.name}{store.PARTIAL}").is_dir() or store.is_cell(path):
+                return cls(path.parent, (), (path.name,), path.name)
+            remedy = "give the folder of a run or of a cell, or of the results"
+            raise RtmeterError("holds no run", field="path", value=str(path), remedy=remedy)
+        abouts = {folder: store.read_json(folder / store.RUN, store.RUN_FORMAT) for folder in folders}
+        folder = max(abouts, key=lambda one: str(abouts[one]["started"]))
+        about = abouts[folder]
+        cells: tuple[Cell, ...] = ()
+        if (folder / store.CAMPAIGN).is_file():
+            scale, host = float(about.get("scale") or 1), about.get("host")
+            try:
+                cells = read_campaign(folder / store.CAMPAIGN, scale=scale, host=host).cells
+            except RtmeterError:
+                cells = ()  # of another version: what is left to do is then not known in time
+        name = f"{about['campaign']}, {folder.name}"
+        return cls(folder, cells, tuple(str(cell) for cell in about["cells"]), name)
+
+    def state(self) -> State:
+        """What is there now."""
+        running = next((one for one in self.ids if self._partial(one).is_dir()), None)
+        done = {cell: outcome for cell, outcome in self._done() if cell != running}  # of an earlier try
+        if running is None:
+            self._running = None
+        elif self._running is None or self._running.folder != self._partial(running):
+            self._running = Running(self._partial(running))
+        seen = self._running.look() if self._running else None
+        to_come = tuple(one for one in self.ids if one not in done and one != running)
+        return State(self.name, done, running, seen, to_come, self._left_ns(running, seen, to_come))
+
+    def _partial(self, cell: str) -> Path:
+        return self.folder / f"{cell}{store.PARTIAL}"
+
+    def _done(self) -> Iterator[tuple[str, str]]:
+        for cell in self.ids:
+            folder = self.folder / cell
+            if store.is_cell(folder):
+                try:
+                    yield cell, outcome_of(store.load_cell(folder))
+                except RtmeterError:
+                    yield cell, "damaged"
+
+    def _left_ns(self, running: str | None, seen: Seen | None, to_come: tuple[str, ...]) -> int:
+        planned = {cell.id: planned_ns(cell) for cell in self.cells}
+        own = seen.left_ns if seen else planned.get(running or "", 0)
+        return own + sum(planned.get(cell, 0) for cell in to_come)
+
+
+def planned_ns(cell: Cell) -> int:
+    """How long the cell's releases take, warm-up included."""
+    config = cell.config
+    return int((config["warm_up"] + config["samples"]) * config["period_ns"])
+
+
+def outcome_of(record: dict[str, Any]) -> str:
+    """In a word how a stored cell ended: its verdict, or why there is none."""
+    if record["status"] != "complete":
+        return str(record["status"])
+    if not record["valid"]:
+        return "invalid"
+    return str(record["verdict"]["outcome"]) if record["verdict"] else "measured"

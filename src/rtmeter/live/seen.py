@@ -1,0 +1,155 @@
+"""A cell while it is measured: its distribution so far, from the log as it grows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rtmeter import store
+from rtmeter.conditions.watch import NOW
+from rtmeter.log_meta import LogMeta
+from rtmeter.model import LOST, SERVED, SKIPPED, WARM_UP_FLAG
+from rtmeter.report import bins
+from rtmeter.samples.follow import Follower
+from rtmeter.statistics.quantities import Columns, Ints, Quantity, judged_quantity
+from rtmeter.statistics.views import OUTCOME_BITS, as_served
+
+_STOLEN = 0.01
+"""A share of a CPU that the hypervisor takes: above it, it is said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What is known of a running cell: releases settled of those planned, warm-up included; then without it,
+    how those ended, and the judged quantity as served, in nanoseconds (None before the first).
+
+    ``counts``: shape (bins.BINS,). ``late``: served after the deadline; None without one. ``machine``: the
+    last sample of the machine (spec/results.md, watch.parquet), empty without any. ``doubts``: what already
+    speaks against the data, in words.
+    """
+
+    quantity: str
+    settled: int
+    planned: int
+    period_ns: int
+    served: int
+    skipped: int
+    lost: int
+    late: int | None
+    deadline_ns: int | None
+    last_ns: int | None
+    p99_9_ns: int | None
+    max_ns: int | None
+    counts: Ints
+    machine: Mapping[str, float]
+    doubts: tuple[str, ...]
+
+    @property
+    def share(self) -> float:
+        """Of the releases that are settled."""
+        return min(self.settled / self.planned, 1.0) if self.planned else 0.0
+
+    @property
+    def left_ns(self) -> int:
+        """How long the releases take that are still to come, by the grid."""
+        return max(self.planned - self.settled, 0) * self.period_ns
+
+
+@dataclass
+class Running:
+    """Follows the cell that is being measured in ``folder``."""
+
+    folder: Path
+    _log: Follower = field(init=False)
+    _quantity: Quantity | None = None
+    _meta: dict[str, Any] = field(default_factory=dict)
+    _counts: Ints = field(default_factory=lambda: np.zeros(bins.BINS, dtype=np.int64))
+    _ends: dict[int, int] = field(default_factory=lambda: {SERVED: 0, SKIPPED: 0, LOST: 0})
+    _settled: int = 0
+    _late: int = 0
+    _last_ns: int | None = None
+    _max_ns: int | None = None
+
+    def __post_init__(self) -> None:
+        self._log = Follower(self.folder / store.CLIENT_LOG)
+
+    def look(self) -> Seen | None:
+        """Everything so far; None before the probe has begun its log."""
+        for rows in self._log.new():
+            self._take(rows)
+        if not self._log.header:
+            return None
+        quantity, config = self._known()
+        return Seen(
+            quantity=quantity.name,
+            settled=self._settled,
+            planned=int(config.get("samples") or 0) + int(config.get("warm_up") or 0),
+            period_ns=int(config.get("timeout_ns") or config.get("period_ns") or 0),
+            served=self._ends[SERVED],
+            skipped=self._ends[SKIPPED],
+            lost=self._ends[LOST],
+            late=None if self._deadline_ns() is None else self._late,
+            deadline_ns=self._deadline_ns(),
+            last_ns=self._last_ns,
+            p99_9_ns=self._quantile(0.999),
+            max_ns=self._max_ns,
+            counts=self._counts.copy(),
+            machine=(machine := self._machine()),
+            doubts=tuple(self._doubts(machine)),
+        )
+
+    def _known(self) -> tuple[Quantity, dict[str, Any]]:
+        """The judged quantity and the config, as the header has them."""
+        if self._quantity is None:
+            facts = LogMeta.of(self._log.header, self._log.path)
+            self._meta = {"period_ns": 0} | facts.config | {"measurement": facts.measurement, "mode": facts.mode}
+            self._quantity = judged_quantity(self._meta)
+        return self._quantity, self._meta
+
+    def _deadline_ns(self) -> int | None:
+        deadline = self._meta.get("deadline_ns")
+        return None if deadline is None else int(deadline)
+
+    def _take(self, rows: Columns) -> None:
+        quantity, meta = self._known()
+        self._settled += len(rows["k"])
+        measured = rows["status"][(rows["status"] & WARM_UP_FLAG) == 0] & OUTCOME_BITS
+        for end in self._ends:
+            self._ends[end] += int(np.count_nonzero(measured == end))
+        for block in as_served(meta, quantity, [rows]):
+            if not len(block.value):
+                continue
+            self._counts += bins.count(block.value)
+            self._last_ns = int(block.value[-1])
+            largest = int(block.value.max())
+            self._max_ns = largest if self._max_ns is None else max(self._max_ns, largest)
+            deadline_ns = self._deadline_ns()
+            if deadline_ns is not None:
+                self._late += int(np.count_nonzero(block.value > deadline_ns))
+
+    def _quantile(self, share: float) -> int | None:
+        """The end of the bin that holds it, or the largest value if that is less."""
+        if self._max_ns is None:
+            return None
+        return min(bins.quantile_range_ns(self._counts, (share, share))[1], self._max_ns)
+
+    def _machine(self) -> dict[str, float]:
+        try:
+            told = json.loads((self.folder / NOW).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return {name: float(value) for name, value in told.items() if isinstance(value, int | float)}
+
+    def _doubts(self, machine: Mapping[str, float]) -> Iterator[str]:
+        if self._log.damaged:
+            yield f"{self._log.damaged} places of the log are damaged"
+        stolen = max((v for name, v in machine.items() if name.endswith("_steal")), default=0.0)
+        if stolen > _STOLEN:
+            yield f"the hypervisor takes {stolen:.0%} of a CPU"
+        if self._ends[LOST]:
+            yield f"{self._ends[LOST]:,} lost"

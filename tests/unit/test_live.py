@@ -1,0 +1,235 @@
+"""A run while it goes on: its log as it grows, its state from its files, its picture and its metrics."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from rich.console import Console
+
+from rtmeter import cli, store
+from rtmeter.cli.screen import histogram, line, screen
+from rtmeter.conditions.watch import NOW
+from rtmeter.errors import RtmeterError
+from rtmeter.live import metrics
+from rtmeter.live.run import FollowedRun, State
+from rtmeter.live.seen import Running, Seen
+from rtmeter.model import SERVED, WARM_UP_FLAG
+from rtmeter.report import bins
+from rtmeter.samples import read_log
+from rtmeter.samples.follow import Follower
+from rtmeter.statistics.quantities import judged_quantity
+from wakeups import draw, write_wakeups
+
+GOLDEN = Path(__file__).resolve().parent.parent.parent / "spec" / "golden"
+CAMPAIGN = """
+name: three
+cells:
+  - {name: a, measurement: wakeup, adapter: posix, duration: 9s, warm_up: 1s}
+  - {name: b, measurement: wakeup, adapter: posix, duration: 9s, warm_up: 1s}
+  - {name: c, measurement: wakeup, adapter: posix, duration: 59s, warm_up: 1s}
+"""
+
+
+def growing(log: Path, target: Path, steps: int) -> Iterator[None]:
+    """The log as a reader sees it who looks while it is written: so many bytes more each time."""
+    content = log.read_bytes()
+    for step in range(1, steps + 1):
+        target.write_bytes(content[: len(content) * step // steps])
+        yield
+
+
+@pytest.mark.parametrize("name", ["wakeup", "client", "torn"])
+@pytest.mark.parametrize("steps", [1, 7, 200])
+def test_a_log_is_followed_row_by_row(tmp_path: Path, name: str, steps: int) -> None:
+    if not (GOLDEN / f"{name}.rtlog").exists():
+        pytest.fail(f"no golden log {name}: {sorted(p.name for p in GOLDEN.iterdir())}")
+    follower = Follower(tmp_path / "probe.rtlog")
+    assert list(follower.new()) == []  # there is none yet
+    found = [rows for _ in growing(GOLDEN / f"{name}.rtlog", follower.path, steps) for rows in follower.new()]
+    whole = read_log(GOLDEN / f"{name}.rtlog")
+    assert np.concatenate([rows["k"] for rows in found]).tolist() == whole.k.tolist()
+    for column, values in whole.columns.items():
+        assert np.concatenate([rows[column] for rows in found]).tolist() == values.tolist()
+
+
+def test_what_is_seen_is_what_the_log_holds(tmp_path: Path) -> None:
+    running = Running(tmp_path)
+    assert running.look() is None
+    for _ in growing(GOLDEN / "wakeup.rtlog", tmp_path / store.CLIENT_LOG, 5):
+        running.look()
+    (tmp_path / NOW).write_text(json.dumps({"cpu0_busy": 0.5, "cpu0_steal": 0.25, "running": 3, "x": None}))
+    seen = running.look()
+    assert seen is not None
+    log = read_log(GOLDEN / "wakeup.rtlog")
+    quantity = judged_quantity({"measurement": "wakeup", "mode": None})
+    served = log.columns["status"] == SERVED
+    values = quantity.of(log.columns, 0)[served]
+    assert seen.settled == len(log.k)
+    assert seen.served == len(values) == seen.counts.sum()
+    assert (seen.last_ns, seen.max_ns) == (values[-1], values.max())
+    assert seen.p99_9_ns is not None and seen.max_ns is not None
+    assert np.quantile(values, 0.999, method="inverted_cdf") <= seen.p99_9_ns <= seen.max_ns
+    assert (log.columns["status"] & WARM_UP_FLAG).any() == (
+        seen.settled > seen.served + seen.skipped + seen.lost
+    )
+    assert "the hypervisor takes 25% of a CPU" in seen.doubts
+    assert seen.machine == {"cpu0_busy": 0.5, "cpu0_steal": 0.25, "running": 3.0}
+
+
+def a_run(folder: Path) -> Path:
+    """Cell a is stored, b is measured, c is to come."""
+    run = folder / "robot" / "three" / "20261121T090000Z"
+    about = {"campaign": "three", "started": "2026-11-21T09:00:00Z", "scale": 1, "host": None}
+    store.write_run(run, about | {"cells": ["a", "b", "c"]}, CAMPAIGN)
+    write_wakeups(run / "a", draw(1, 1000))
+    (run / "b.partial").mkdir()
+    return run
+
+
+def test_the_state_of_a_run_is_told_from_its_files(tmp_path: Path) -> None:
+    run = a_run(tmp_path)
+    followed = FollowedRun.at(tmp_path)
+    state = followed.state()
+    assert (state.done, state.running, state.to_come) == ({"a": "measured"}, "b", ("c",))
+    assert state.seen is None  # its log is not there yet
+    assert state.left_ns == 70_000_000_000
+    shutil.copy(GOLDEN / "wakeup.rtlog", run / "b.partial" / store.CLIENT_LOG)
+    state = followed.state()
+    assert state.seen is not None and state.seen.settled > 0
+    (run / "b.partial").rename(run / "b")
+    shutil.copy(run / "a" / "cell.json", run / "b" / "cell.json")
+    state = followed.state()
+    assert (set(state.done), state.running, state.over) == ({"a", "b"}, None, False)
+
+
+def test_a_cell_that_is_tried_again_runs(tmp_path: Path) -> None:
+    run = a_run(tmp_path)
+    write_wakeups(run / "b", draw(1, 1000))  # from the try before
+    state = FollowedRun.at(run).state()
+    assert (set(state.done), state.running) == ({"a"}, "b")
+
+
+def test_a_cell_alone_is_followed_too(tmp_path: Path) -> None:
+    (tmp_path / "cell.partial").mkdir()
+    shutil.copy(GOLDEN / "wakeup.rtlog", tmp_path / "cell.partial" / store.CLIENT_LOG)
+    state = FollowedRun.at(tmp_path / "cell").state()
+    assert state.running == "cell" and state.seen is not None
+    with pytest.raises(RtmeterError, match="holds no run"):
+        FollowedRun.at(tmp_path / "nowhere")
+
+
+def seen(**changes: Any) -> Seen:
+    values = np.concatenate((draw(1, 100_000), [9_000_000]))
+    known: dict[str, Any] = {
+        "quantity": "round_trip",
+        "settled": 600,
+        "planned": 1000,
+        "period_ns": 1_000_000,
+        "served": len(values),
+        "skipped": 12,
+        "lost": 3,
+        "late": 4,
+        "deadline_ns": 1_000_000,
+        "last_ns": int(values[0]),
+        "p99_9_ns": 800_000,
+        "max_ns": int(values.max()),
+        "counts": bins.count(values),
+        "machine": {"cpu0_busy": 0.5, "cpu1_busy": 0.25, "load_workers": 8.0},
+        "doubts": ("3 lost",),
+    }
+    return Seen(**(known | changes))
+
+
+STATE = State(
+    "a-campaign-with-a-name, 20261121T090000Z",
+    {"a": "pass", "b": "fail"},
+    "c-cell",
+    seen(),
+    ("d",),
+    70 * 10**9,
+)
+
+
+@pytest.mark.parametrize(("encoding", "bar"), [("utf-8", "█"), ("ascii", "#"), ("latin-1", "#")])
+def test_the_picture_fits_80_columns_in_any_encoding(encoding: str, bar: str) -> None:
+    class Terminal(StringIO):
+        @property
+        def encoding(self) -> str:  # type: ignore[override]
+            return encoding
+
+    out = Terminal()
+    console = Console(file=out, width=80, force_terminal=True, no_color=True, highlight=False)
+    console.print(screen(STATE, console))
+    text = out.getvalue()
+    text.encode(encoding)
+    assert bar in text
+    assert max(map(len, text.splitlines())) <= 80
+    for words in ("2 of 4 cells done (1 fail, 1 pass)", "to come: d", "60% of 1,000", "skipped 12", "lost 3"):
+        assert words in text
+    for words in (
+        "p99.9 800.0",
+        "max 9,000.0",
+        "later than 1,000.0 us: 4",
+        "8 load workers",
+        "warning: 3 lost",
+    ):
+        assert words in text
+
+
+def test_every_value_is_in_one_row_of_the_histogram() -> None:
+    counts = seen().counts
+    rows = [row.split() for row in histogram(counts, "#")]
+    assert sum(int(row[1].replace(",", "")) for row in rows) == counts.sum()
+    starts = [float(row[0].replace(",", "")) for row in rows]
+    assert starts == sorted(starts) and 2 < len(rows) <= 12
+    assert list(histogram(np.zeros_like(counts), "#")) == []
+    assert len(list(histogram(bins.count(np.array([-5_000])), "#"))) == 1
+
+
+def test_a_line_says_the_same() -> None:
+    assert (
+        line(STATE) == "[2/4] c-cell: 60%, max 9,000.0 us, 4 late, 3 lost, 12 skipped, 0:01:10 left; 3 lost"
+    )
+
+
+def test_metrics_are_openmetrics(tmp_path: Path) -> None:
+    path = tmp_path / "rtmeter.prom"
+    metrics.write(path, STATE)
+    found = {
+        (sample.name, *sorted(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(path.read_text())
+        for sample in family.samples
+    }
+    cell = ("cell", "c-cell")
+    assert found["rtmeter_cells_done", ("outcome", "pass")] == 1
+    assert found["rtmeter_cells_to_come",] == 1
+    assert found["rtmeter_running",] == 1
+    assert found["rtmeter_releases", cell, ("end", "lost")] == 3
+    assert found["rtmeter_late_releases", cell] == 4
+    assert found["rtmeter_quantity_max_seconds", cell, ("quantity", "round_trip")] == 0.009
+    assert path.stat().st_mode & 0o777 == 0o644
+    with pytest.raises(RtmeterError, match="cannot be written"):
+        metrics.write(tmp_path / "no" / "such", STATE)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_watch_looks_once_and_ends_with_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = a_run(tmp_path)
+    assert cli.invoke(["watch", str(tmp_path), "--once", "--metrics", str(tmp_path / "m.prom")]) == 0
+    assert capsys.readouterr().out == "[1/3] b: starts\n"
+    assert "rtmeter_cells_to_come 1.0" in (tmp_path / "m.prom").read_text()
+    (run / "b.partial").rmdir()
+    for cell in ("b", "c"):
+        write_wakeups(run / cell, draw(1, 1000))
+    assert cli.invoke(["watch", str(run)]) == 0  # over: it does not wait
+    assert capsys.readouterr().out == "[3/3] three, 20261121T090000Z: done\n"
+    assert cli.invoke(["watch", str(run), "--every", "0s"]) == 1
+    assert "--every" in capsys.readouterr().err
