@@ -1,0 +1,324 @@
+"""Pictures of plots: what their specifications hold, against plain counting, and the files they become."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import altair
+import numpy as np
+import pytest
+from scipy.stats import beta
+
+from rtmeter import cli, store
+from rtmeter.model import Requirement
+from rtmeter.report.cells import find_cells
+from rtmeter.report.picture import write_picture
+from rtmeter.report.plots import Asked, draw
+from synthetic import Made, usual, write_cell, write_failed_cell
+from wakeups import MS, write_wakeups
+from wakeups import draw as exponential
+
+SPIKE_NS = 4_321_000
+SPIKE_AT = 7_777
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Cells of every kind that plots know."""
+    root = tmp_path_factory.mktemp("plots") / "results"
+    spiky = exponential(1, 10_000)
+    spiky[SPIKE_AT] = SPIKE_NS
+    asked = Requirement(MS, 1e-3)
+    write_wakeups(root / "spiky", spiky, requirement=asked)
+    write_wakeups(root / "early", exponential(2, 3_000) - 20_000, requirement=asked)
+    for load, factor in (("none", 1), ("cpu80", 3)):
+        for period_ns in (MS, 10 * MS):
+            folder = root / "wakes" / f"{load}-{period_ns // MS}ms"
+            axes = {"load": load, "period": f"{period_ns // MS}ms"}
+            latency = factor * exponential(period_ns % 97, 3_000)
+            write_wakeups(folder, latency, requirement=asked, axes=axes, period_ns=period_ns)
+    for name, factor in (("posix", 1), ("dds", 2), ("executor", 3)):
+        write_wakeups(root / "layers" / name, factor * exponential(factor, 6_000), adapter=name)
+    for load in ("none", "stress10"):
+        write_cell(
+            root / "cycles" / load,
+            Made(id=load, measurement="cycle", samples=900, delays=usual(4, 30), axes={"load": load}),
+        )
+    for size in (500, 131_072):
+        made = Made(id=f"payload-{size}", measurement="roundtrip", skip=True, period_ns=10 * MS, samples=300)
+        made.delays, made.axes = usual(size, 60 + size / 1000), {"payload": size}
+        cell = write_cell(root / "payloads" / made.id, made) / "cell.json"
+        record = json.loads(cell.read_text())
+        cell.write_text(json.dumps(record | {"config": record["config"] | {"payload_bytes": size}}))
+    lost = Made(id="lost", measurement="roundtrip", skip=True, delays=lambda k: (0, None, None), samples=50)
+    write_cell(root / "lost", lost)
+    write_cell(root / "one", Made(id="one", samples=1))
+    error = {"field": "affinity", "value": "9", "message": "CPU 9 does not exist", "remedy": "choose 0-1"}
+    write_failed_cell(root / "failed", Made(id="failed"), error)
+    return root
+
+
+def spec_of(path: Path, kind: str, **asked: Any) -> dict[str, Any]:
+    spec = draw(kind, find_cells(path), Asked(**asked))
+    altair.Chart.from_dict(spec)  # raises if it is no Vega-Lite
+    return spec
+
+
+def latency_ns(cell: Path) -> np.ndarray:
+    rows = store.connect(cell).sql("SELECT wake_ns - release_ns FROM samples ORDER BY k").fetchnumpy()
+    return next(iter(rows.values()))
+
+
+def datasets(spec: dict[str, Any], name: str) -> list[list[dict[str, Any]]]:
+    """The datasets of that name, panel by panel."""
+    return [rows for key, rows in spec["datasets"].items() if key.endswith(f"-{name}")]
+
+
+def panels(part: Any) -> list[dict[str, Any]]:
+    if "vconcat" not in part:
+        return [part]
+    return [panel for row in part["vconcat"] for panel in row["hconcat"]]
+
+
+def domains(part: Any, channel: str) -> list[Any]:
+    """The domains of the axes of that channel, in all layers of a panel, the picture in it left out."""
+    if isinstance(part, list):
+        return [domain for one in part for domain in domains(one, channel)]
+    if not isinstance(part, dict):
+        return []
+    found = part.get("encoding", {}).get(channel, {}).get("scale", {})
+    own = [found["domain"]] if "domain" in found and "range" not in found else []
+    return own + domains(part.get("layer", []), channel)
+
+
+def test_latency_over_time_keeps_every_extreme(root):
+    (stretches,) = datasets(spec_of(root / "spiky", "time"), "stretches")
+    latency = latency_ns(root / "spiky") / 1e3
+    assert max(row["max"] for row in stretches) == SPIKE_NS / 1e3
+    assert min(row["min"] for row in stretches) == latency.min()
+    assert sum(row["n"] for row in stretches) == len(latency)
+    (late,) = [row for row in stretches if row.get("late")]
+    assert late["k"] <= SPIKE_AT < late["k"] + late["n"]
+
+
+def test_a_part_of_a_run_has_the_whole_of_it_as_a_picture(root):
+    spec = spec_of(root / "spiky", "time", zoom_s=(2.0, 3.0))
+    (stretches,), (picture,) = datasets(spec, "stretches"), datasets(spec, "picture")
+    assert (stretches[0]["k"], sum(row["n"] for row in stretches)) == (2000, 1000)
+    assert max(row["max"] for row in stretches) == latency_ns(root / "spiky")[2000:3000].max() / 1e3
+    assert max(row["max"] for row in picture) == SPIKE_NS / 1e3
+    assert (picture[0]["t"], picture[-1]["end"]) == (0, 10)
+
+
+def test_maxima_are_those_of_each_interval(root):
+    (intervals,) = datasets(spec_of(root / "spiky", "maxima", interval_ns=1000 * MS), "intervals")
+    expected = latency_ns(root / "spiky").reshape(10, 1000).max(axis=1) / 1e3
+    assert [row["max"] for row in intervals] == expected.tolist()
+    assert [row["missed"] for row in intervals] == [
+        "with a miss" if late else "all in time" for late in expected > 1000
+    ]
+
+
+def test_the_label_of_a_histogram_has_least_mean_and_greatest(root):
+    text = json.dumps(spec_of(root / "early", "histogram"), ensure_ascii=False)
+    latency = latency_ns(root / "early") / 1e3
+    assert latency.min() < 0
+    assert f"min {latency.min():.2f} · avg {latency.mean():.2f} · max {latency.max():.1f}" in text
+    assert "negative is early" in text
+
+
+def test_overlaid_histograms_share_bins_and_tell_their_maxima(root):
+    spec = spec_of(root / "wakes", "histogram")
+    (bins,) = datasets(spec, "bins")
+    text = json.dumps(spec, ensure_ascii=False)
+    for place, cell in enumerate(find_cells(root / "wakes")):
+        latency = latency_ns(cell.folder)
+        assert f"Max: {latency.max() / 1e3:,.1f} µs" in text
+        edges = [round(1e3 * row["x"]) for row in bins]
+        width = min(b - a for a, b in pairwise(edges) if b > a)
+        counted = sum(
+            row[f"line{place}"] * round((end - start) / width)
+            for row, start, end in zip(bins, edges, edges[1:], strict=False)
+        )
+        assert counted == np.count_nonzero((latency >= edges[0]) & (latency < edges[-1]))
+
+
+def test_panels_over_axes_share_their_axes(root):
+    spec = spec_of(root / "wakes", "ccdf", by=("load", "period"))
+    found = panels(spec)
+    assert [panel["title"]["text"] for panel in found] == [
+        f"load {load}, period {period}" for load in ("cpu80", "none") for period in ("10ms", "1ms")
+    ]
+    for channel in ("x", "y"):
+        assert len({str(domain) for panel in found for domain in domains(panel, channel)}) == 1
+    assert len(spec_of(root / "wakes", "histogram", by=("load",))["vconcat"][0]["hconcat"]) == 2
+
+
+def test_the_band_of_a_complementary_cdf_is_exact(root):
+    spec = spec_of(root / "spiky", "ccdf")
+    (shares,) = datasets(spec, "shares")
+    latency = latency_ns(root / "spiky")
+    effect = json.loads((root / "spiky" / "cell.json").read_text())["verdict"]["support"]["design_effect"]
+    for row in shares[:-2]:
+        share = np.count_nonzero(latency >= round(1e3 * row["x"])) / len(latency)
+        n, misses = len(latency) / effect, share * len(latency) / effect
+        assert row["share"] == pytest.approx(share, rel=1e-4)
+        assert row["low"] == pytest.approx(beta.ppf(0.025, misses, n - misses + 1), rel=1e-4)
+        if share < 1:
+            assert row["high"] == pytest.approx(beta.ppf(0.975, misses + 1, n - misses), rel=1e-4)
+
+
+def test_a_triptych_shares_its_axes(root):
+    spec = spec_of(root / "cycles", "triptych")
+    found = panels(spec)
+    assert [panel["title"]["text"] for panel in found] == [
+        f"{load}, {name}"
+        for load in ("load none", "stress10")
+        for name in ("cycle delay", "request", "respond")
+    ]
+    assert len({str(domain) for panel in found for domain in domains(panel, "y")}) == 1
+    assert len({str(domain) for panel in found for domain in domains(panel, "x")}) == 1
+    whole = spec_of(root / "cycles", "triptych", zoom_s=(0.1, 0.2))
+    assert len(datasets(whole, "picture")) == 6
+
+
+def test_quantiles_against_a_factor_are_those_of_the_summary(root):
+    (points,) = datasets(spec_of(root / "payloads", "against", over="payload"), "points")
+    assert [row["at"] for row in points if row["line"] == "p99"] == [500, 131_072]
+    for row in points:
+        cell = json.loads((root / "payloads" / f"payload-{row['at']:.0f}" / "cell.json").read_text())
+        judged = cell["summary"]["quantities"]["response"]["per_release"]
+        assert row["us"] == judged[{"p99.9": "p99_9_ns"}.get(row["line"], f"{row['line']}_ns")] / 1e3
+    rates = datasets(spec_of(root / "wakes", "against", over="rate", by=("load",)), "points")
+    assert [sorted({row["at"] for row in points}) for points in rates] == [[100, 1000]] * 2
+
+
+def test_return_levels_rise_and_end_with_the_verdicts(root):
+    spec = spec_of(root / "spiky", "return-level")
+    (curve,), (peaks,) = datasets(spec, "curve"), datasets(spec, "peaks")
+    level = json.loads((root / "spiky" / "cell.json").read_text())["verdict"]["support"]["return_level"]
+    assert peaks[0]["level"] == SPIKE_NS / 1e3
+    if level["level_ns"] is None:
+        assert curve == []
+        assert "no level may be stated" in json.dumps(spec)
+    clean = exponential(11, 20_000)
+    folder = write_wakeups(root.parent / "clean", clean, requirement=Requirement(MS, 1e-3))
+    (curve,) = datasets(spec_of(folder, "return-level"), "curve")
+    level = json.loads((folder / "cell.json").read_text())["verdict"]["support"]["return_level"]
+    assert level["level_ns"] is not None
+    assert curve[-1]["level"] == pytest.approx(level["level_ns"] / 1e3, rel=1e-6)
+    assert curve[-1]["high"] == pytest.approx(level["upper_ns"] / 1e3, rel=1e-3)
+    assert all(a["level"] < b["level"] for a, b in pairwise(curve))
+    assert all(row["low"] < row["level"] < row["high"] for row in curve)
+
+
+LINES = [
+    "spiky --kind time -o x.svg",
+    "spiky --kind time --zoom 1s..2s -o x.svg",
+    "wakes --kind time --by load,period -o x.svg",
+    "spiky --kind maxima --interval 500ms -o x.svg",
+    "wakes --kind histogram -o x.png",
+    "wakes --kind ccdf --by load -o x.pdf",
+    "cycles --kind triptych --zoom 100ms..200ms -o x.svg",
+    "payloads --kind against --over payload -o x.svg",
+    "layers/posix layers/executor --kind shift -o x.svg",
+    "layers/posix layers/dds layers/executor --kind waterfall --at p90 -o x.svg",
+    "spiky --kind return-level -o x.svg",
+    "lost --kind time -o x.svg",
+    "lost --kind ccdf -o x.svg",
+    "one --kind time -o x.svg",
+    "one --kind histogram -o x.svg",
+    "one --kind maxima -o x.svg",
+]
+MAGIC = {".svg": b"<svg", ".png": b"\x89PNG", ".pdf": b"%PDF"}
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_every_kind_becomes_a_file(line, root, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(root)
+    *arguments, name = shlex.split(line)
+    out = tmp_path / name
+    assert cli.invoke(["plot", *arguments, str(out)]) == 0, capsys.readouterr().err
+    content = out.read_bytes()
+    assert content.startswith(MAGIC[out.suffix])
+    assert capsys.readouterr().out.strip() == str(out)
+    if out.suffix == ".svg":
+        text = content.decode()
+        assert "NaN" not in text
+        assert "var(--" not in text
+        assert "virtual machine (kvm): unfit for absolute claims" in " ".join(text.split())
+
+
+def test_layers_and_shifts_are_those_of_the_comparison(root, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(root)
+    assert cli.invoke(["compare", "layers/posix", "layers/executor", "--force", "--json"]) in (0, 2)
+    shifts = {one["quantity"]: one for one in json.loads(capsys.readouterr().out)["cells"][0]["shifts"]}
+    drawn: list[dict[str, Any]] = []
+    monkeypatch.setattr("rtmeter.report.picture.write_picture", lambda spec, out: drawn.append(spec))
+    cli.invoke(shlex.split("plot layers/posix layers/executor --kind shift -o x.svg"))
+    cli.invoke(shlex.split("plot layers/posix layers/dds layers/executor --kind waterfall --at p90 -o x.svg"))
+    (rows,), (layers,) = datasets(drawn[0], "shifts"), datasets(drawn[1], "layers")
+    assert {row["quantile"]: row["shift"] for row in rows} == {
+        name: one["difference"] / 1e3 for name, one in shifts.items() if name != "miss_ratio"
+    }
+    assert [row["layer"] for row in layers] == ["posix", "dds", "executor"]
+    assert layers[0]["end"] == layers[1]["begin"] == shifts["p90"]["a"] / 1e3
+    assert layers[1]["end"] == layers[2]["begin"]
+    assert layers[2]["end"] == pytest.approx(shifts["p90"]["b"] / 1e3)
+
+
+WRONG = [
+    ("spiky --kind pie -o x.svg", "--kind = 'pie': is no kind; choose time or"),
+    ("spiky --kind time -o x.gif", "-o = 'x.gif': is no format of a picture; end it with .png"),
+    ("spiky --kind time -o none/x.svg", "-o = 'none/x.svg': cannot be written"),
+    ("spiky --kind ccdf --zoom 1s..2s -o x.svg", "--zoom = '1s..2s': means nothing for ccdf; it is for time"),
+    ("spiky --kind time --zoom 1s -o x.svg", "--zoom = '1s': is no span; write e.g. 12s..14s"),
+    ("spiky --kind time --zoom 2s..1s -o x.svg", "is no span"),
+    ("spiky --kind time --zoom 20s..30s -o x.svg", "holds no release of spiky, which lasts 10 s"),
+    ("spiky --kind maxima --interval 5 -o x.svg", "--interval = '5': has no unit"),
+    ("spiky --kind time --quantity request -o x.svg", "is no quantity of spiky; name latency"),
+    ("wakes --kind time --by load -o x.svg", "--by = 'load cpu80': leaves several cells in one panel"),
+    ("wakes --kind ccdf --by colour -o x.svg", "factor = 'colour': is no factor of"),
+    ("wakes --kind ccdf --by a,b,c -o x.svg", "--by = 'a,b,c': is not one factor or two"),
+    ("wakes --kind against -o x.svg", "--over: is missing; name a factor"),
+    ("wakes --kind against --over load -o x.svg", "load = 'cpu80': several cells have the same"),
+    ("spiky --kind triptych -o x.svg", "measurement = 'wakeup': has no triptych"),
+    ("spiky --kind shift -o x.svg", "a shift is between two"),
+    ("spiky --kind waterfall -o x.svg", "a waterfall has two layers at least"),
+    (
+        "layers/posix layers/dds --kind waterfall --at p77 -o x.svg",
+        "--at = 'p77': is not compared; choose p50",
+    ),
+    ("failed --kind time -o x.svg", "CPU 9 does not exist"),
+    ("nowhere --kind time -o x.svg", "is no folder"),
+    ("lost --kind return-level -o x.svg", "has no late releases apart from the others"),
+]
+
+
+@pytest.mark.parametrize(("line", "says"), WRONG)
+def test_what_cannot_be_drawn_is_said(line, says, root, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(root)
+    assert cli.invoke(["plot", *shlex.split(line)]) == 1
+    assert says in capsys.readouterr().err
+    assert not list(root.glob("x.*"))
+
+
+def test_more_cells_than_colours_are_refused(tmp_path, monkeypatch, capsys):
+    for number in range(9):
+        write_wakeups(tmp_path / "many" / f"n{number}", exponential(number, 50))
+    monkeypatch.chdir(tmp_path)
+    assert cli.invoke(shlex.split("plot many --kind ccdf -o x.svg")) == 1
+    assert "at most 8 are told apart in one: spread them with --by" in capsys.readouterr().err
+
+
+def test_hostile_names_stay_text_in_a_picture(tmp_path):
+    name = "</text><script>alert(1)</script>"
+    cell = write_wakeups(tmp_path / "cell", exponential(1, 100), adapter=name)
+    write_picture(draw("time", find_cells(cell), Asked()), tmp_path / "x.svg")
+    text = (tmp_path / "x.svg").read_text()
+    assert "<script" not in text
+    assert "&lt;script" in text
