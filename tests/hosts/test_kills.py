@@ -40,7 +40,7 @@ def test_killed_at_random_then_restored(
         pytest.skip("needs two CPUs")
     chance = random.Random(20261121)
     near, far = journal.path_of("local"), journal.path_of(hosts.url)
-    kills, left_here, left_there = sized("kills of a run on two hosts", reduced=4, full=40), 0, 0
+    kills, left_here, left_there = sized("kills of a run on two hosts", reduced=4, full=25), 0, 0
     with one_at_a_time():
         before = snapshot(hosts)
         for n in range(kills):
