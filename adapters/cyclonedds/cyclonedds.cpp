@@ -65,7 +65,8 @@ class Cyclone final : public rtmeter::Adapter {
   }
 
   void* create_publisher(void* /*node*/, const std::string& topic) override {
-    const dds_entity_t writer = dds_create_writer(participant_, make_topic(topic), Qos(run_).get(), nullptr);
+    const dds_entity_t writer =
+        dds_create_writer(participant_, make_topic(topic), Qos(run_, true).get(), nullptr);
     ends_.push_back({topic, created(writer, "writer"), true});
     check_transport(ends_.back());
     threads_.enforce();
@@ -75,8 +76,8 @@ class Cyclone final : public rtmeter::Adapter {
   void* create_subscriber(void* /*node*/, const std::string& topic, rtm_on_message on_message,
                           void* user) override {
     Reader& reader = readers_.emplace_back(types_, on_message, user, this);
-    reader.entity =
-        created(dds_create_reader(participant_, make_topic(topic), Qos(run_).get(), nullptr), "reader");
+    reader.entity = created(
+        dds_create_reader(participant_, make_topic(topic), Qos(run_, false).get(), nullptr), "reader");
     ends_.push_back({topic, reader.entity, false});
     check_transport(ends_.back());
     if (options_.listener) {

@@ -56,7 +56,7 @@ void check_settings(const rtmeter_dds::Options& options) {
                 ? std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>())
                 : part;
   }
-  if (!options.address.empty() && text.find("<NetworkInterface") != std::string::npos)
+  if (!options.interface.address.empty() && text.find("<NetworkInterface") != std::string::npos)
     throw rtmeter::SetupError("option transport", options.transport,
                               "CYCLONEDDS_URI chooses interfaces too: Cyclone DDS would use them all",
                               "leave out the option, or the interfaces in " + options.settings);
@@ -74,12 +74,12 @@ void check_settings(const rtmeter_dds::Options& options) {
 }
 
 std::string network(const rtmeter_dds::Options& options) {
-  if (options.address.empty()) return "";
+  if (options.interface.address.empty()) return "";
   std::string peers;
   for (const std::string& peer : options.peers) peers += "<Peer Address=\"" + peer + "\"/>";
   // The loopback interface does not say so, but it can do multicast.
-  const bool loopback = options.address.compare(0, 4, "127.") == 0;
-  return "<General><Interfaces><NetworkInterface address=\"" + options.address + "\"" +
+  const bool loopback = options.interface.address.compare(0, 4, "127.") == 0;
+  return "<General><Interfaces><NetworkInterface address=\"" + options.interface.address + "\"" +
          (loopback ? " multicast=\"true\"" : "") +
          "/></Interfaces></General>"
          "<Discovery><ParticipantIndex>auto</ParticipantIndex>"

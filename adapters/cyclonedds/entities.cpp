@@ -136,11 +136,12 @@ int Reader::take_all() noexcept {
   return callbacks;
 }
 
-Qos::Qos(const rtm_run& run) {
+Qos::Qos(const rtm_run& run, bool of_writer) {
   dds_qset_reliability(
       qos_, run.reliability == RTM_RELIABLE ? DDS_RELIABILITY_RELIABLE : DDS_RELIABILITY_BEST_EFFORT,
       DDS_MSECS(100));
   dds_qset_history(qos_, DDS_HISTORY_KEEP_LAST, static_cast<std::int32_t>(run.history_depth));
+  if (of_writer) dds_qset_liveliness(qos_, DDS_LIVELINESS_AUTOMATIC, DDS_SECS(rtmeter_dds::kLeaseS));
 }
 
 void describe_ends(rtmeter::Sink& sink, const std::vector<End>& ends, dds_entity_t participant,

@@ -63,7 +63,7 @@ class Reader {
 class Qos {
  public:
   Qos() = default;
-  explicit Qos(const rtm_run& run);
+  Qos(const rtm_run& run, bool of_writer);
   Qos(const Qos&) = delete;
   Qos& operator=(const Qos&) = delete;
   ~Qos() { dds_delete_qos(qos_); }

@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
+#include <net/if.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -42,8 +43,18 @@ inline std::string choose(const rtm_run& run, const char* option, const std::vec
   return value;
 }
 
-// The IPv4 address of an interface that is given by name or by address.
-inline std::string address_of(const std::string& interface) {
+// Lease of a writer's liveliness where Dust DDS may be the reader. Dust DDS 0.16 takes another
+// implementation's infinite duration for a finite one, and compares leases the wrong way round: only equal
+// and finite ones match for both. An hour adds next to no traffic.
+constexpr std::int32_t kLeaseS = 3600;
+
+struct Interface {
+  std::string name, address;
+  bool multicast = false;
+};
+
+// The IPv4 interface of this machine that is given by name or by address.
+inline Interface interface_of(const std::string& given) {
   ifaddrs* all = nullptr;
   getifaddrs(&all);
   const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(all, &freeifaddrs);
@@ -53,10 +64,12 @@ inline std::string address_of(const std::string& interface) {
     char address[INET_ADDRSTRLEN] = "";
     inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(one->ifa_addr)->sin_addr, address,
               sizeof address);
-    if (interface == one->ifa_name || interface == address) return address;
+    // The loopback interface does not say so, but it can do multicast.
+    if (given == one->ifa_name || given == address)
+      return {one->ifa_name, address, (one->ifa_flags & (IFF_MULTICAST | IFF_LOOPBACK)) != 0};
     known.push_back(one->ifa_name);
   }
-  throw rtmeter::SetupError("option interface", interface, "this machine has no such IPv4 interface",
+  throw rtmeter::SetupError("option interface", given, "this machine has no such IPv4 interface",
                             "choose one of " + joined(known, ", ") + ", or an address of theirs");
 }
 
@@ -81,7 +94,12 @@ struct Implementation {
   std::vector<std::string> transports, networkless;  // networkless: those that use no interface of ours
   std::string settings_name;                         // variable or file that has the user's settings
   std::string settings;                              // its value; empty: none
+  std::vector<std::string> lacks = {};               // options that it does not have: loan, peers
 };
+
+inline bool contains(const std::vector<std::string>& texts, const std::string& text) {
+  return std::find(texts.begin(), texts.end(), text) != texts.end();
+}
 
 // The variable of the environment, or nothing.
 inline std::string setting(const char* variable) {
@@ -95,42 +113,50 @@ struct Options {
       : settings_name(of.settings_name), settings(of.settings),
         transport(choose(run, "transport", of.transports, settings.empty() ? "udp" : "vendor")),
         listener(choose(run, "receive", {"waitset", "listener"}, "waitset") == "listener"),
-        loan(choose(run, "loan", {"no", "yes"}, "no") == "yes"), domain(domain_of(run)),
-        interface(rtmeter::option_or(run, "interface", "lo")),
-        address(std::find(of.networkless.begin(), of.networkless.end(), transport) == of.networkless.end()
-                    ? address_of(interface)
-                    : ""),
-        peers(split(rtmeter::option_or(run, "peers", address.c_str()), ',')) {
+        loan(!contains(of.lacks, "loan") && choose(run, "loan", {"no", "yes"}, "no") == "yes"),
+        domain(domain_of(run)) {
+    const std::string given = rtmeter::option_or(run, "interface", "lo");
+    if (!contains(of.networkless, transport)) interface = interface_of(given);
+    if (!contains(of.lacks, "peers"))
+      peers = split(rtmeter::option_or(run, "peers", interface.address.c_str()), ',');
+    else if (!interface.name.empty() && !interface.multicast)
+      throw rtmeter::SetupError("option interface", interface.name,
+                                "it does no multicast, by which alone this implementation finds others",
+                                "switch it on (ip link set " + interface.name +
+                                    " multicast on), or choose another interface or adapter");
     if (listener && run.drive == RTM_POLL)
       throw rtmeter::SetupError(
           "drive", "poll", "a listener is called by a thread of the middleware's: there is nothing to poll",
           "leave out the drive, or choose option receive=waitset");
   }
 
-  static void describe(rtmeter::Sink& sink) {
+  static void describe(rtmeter::Sink& sink, const std::vector<std::string>& lacks = {}) {
     sink.put(
         "option.receive",
         "waitset|listener: the measured thread waits and takes, or a thread of the middleware's calls back");
-    sink.put("option.loan", "no|yes: write into memory that the middleware lends (see the adapter's page)");
+    if (!contains(lacks, "loan"))
+      sink.put("option.loan", "no|yes: write into memory that the middleware lends (see the adapter's page)");
     sink.put("option.domain", "0 to 232; by default one of 1 to 100 that follows from the session");
     sink.put("option.interface", "name or address of the network interface, lo by default");
-    sink.put("option.peers",
-             "addresses, separated by commas, where others are looked for besides multicast; by default the "
-             "interface's own");
+    if (!contains(lacks, "peers"))
+      sink.put("option.peers",
+               "addresses, separated by commas, where others are looked for besides multicast; by default "
+               "the interface's own");
   }
 
   void describe_effect(rtmeter::Sink& sink) const {
     sink.put("domain", std::to_string(domain)).put("transport", transport);
     sink.put("receive", listener ? "listener" : "waitset").put("loan", loan ? "yes" : "no");
-    if (!address.empty()) sink.put("interface", interface + " (" + address + ")");
+    if (!interface.address.empty()) sink.put("interface", interface.name + " (" + interface.address + ")");
     if (!settings.empty()) sink.put(settings_name, settings);
   }
 
   // Where the run looks for its other end, and what may keep it from being heard.
   std::string whereabouts(std::uint32_t payload_bytes) const {
     std::string where = "domain " + std::to_string(domain) + ", transport " + transport;
-    if (address.empty()) return where;
-    where += " on " + interface + ", multicast and " + joined(peers, ", ");
+    if (interface.address.empty()) return where;
+    where += " on " + interface.name + ", multicast";
+    if (!peers.empty()) where += " and " + joined(peers, ", ");
     std::uint64_t buffer_bytes = UINT64_MAX;
     std::ifstream("/proc/sys/net/core/rmem_max") >> buffer_bytes;
     if (transport == "udp" && payload_bytes > buffer_bytes)
@@ -144,7 +170,7 @@ struct Options {
   std::string transport;
   bool listener, loan;
   std::uint32_t domain;
-  std::string interface, address;
+  Interface interface;  // empty: the transport uses none of ours
   std::vector<std::string> peers;
 };
 

@@ -86,7 +86,11 @@ EndpointQos Manner::applied_to(EndpointQos qos) const {
 Writer::Writer(const Manner& manner, dds::Publisher* publisher, dds::Topic* topic, const std::string& name)
     : loan_(manner.loan), name_("writer of " + name) {
   message_.payload().reserve(manner.payload_bytes);
-  const dds::DataWriterQos qos = manner.applied_to(publisher->get_default_datawriter_qos());
+  dds::DataWriterQos qos = manner.applied_to(publisher->get_default_datawriter_qos());
+  if (qos.liveliness().lease_duration == eprosima::fastrtps::c_TimeInfinite) {  // no profile says else
+    qos.liveliness().lease_duration = {rtmeter_dds::kLeaseS, 0};
+    qos.liveliness().announcement_period = {rtmeter_dds::kLeaseS / 2, 0};
+  }
   writer_ = created(publisher->create_datawriter(topic, qos), manner, name_);
 }
 

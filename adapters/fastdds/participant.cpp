@@ -66,7 +66,7 @@ dds::DomainParticipantQos qos_of(const rtmeter_dds::Options& options, const rtm_
   } else {
     constexpr std::uint32_t kParticipants = 50;  // on a host, of one domain
     const auto udp = std::make_shared<UDPv4TransportDescriptor>();
-    udp->interfaceWhiteList = {options.address};
+    udp->interfaceWhiteList = {options.interface.address};
     udp->maxInitialPeersRange = kParticipants;
     qos.transport().user_transports.push_back(udp);
     add_peers(options, qos);

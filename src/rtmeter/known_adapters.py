@@ -31,7 +31,7 @@ KNOWN_ADAPTERS: dict[str, Known] = {
     "orocos": Known("OROCOS RTT", "liborocos-rtt-dev 2.9"),
     "cyclonedds": Known("Eclipse Cyclone DDS", "cyclonedds-dev and cyclonedds-tools", planned=False),
     "fastdds": Known("eProsima Fast DDS 2", "libfastrtps-dev and fastddsgen", planned=False),
-    "dustdds": Known("Dust DDS", "Rust's cargo"),
+    "dustdds": Known("Dust DDS", "Rust 1.87 or newer: cargo-web, or rustup", planned=False),
     "iceoryx": Known("Eclipse iceoryx", "libiceoryx-posh-dev and iceoryx", planned=False),
 }
 

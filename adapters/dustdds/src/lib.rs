@@ -1,0 +1,314 @@
+//! The Dust DDS adapter.
+
+mod ends;
+mod shared;
+mod transport;
+mod waiting;
+
+use std::collections::HashMap;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use dust_dds::configuration::DustDdsConfigurationBuilder;
+use dust_dds::dds_async::domain_participant::DomainParticipantAsync;
+use dust_dds::dds_async::domain_participant_factory::DomainParticipantFactoryAsync;
+use dust_dds::dds_async::publisher::PublisherAsync;
+use dust_dds::dds_async::subscriber::SubscriberAsync;
+use dust_dds::dds_async::topic::TopicAsync;
+use dust_dds::dds_async::wait_set::{ConditionAsync, WaitSetAsync};
+use dust_dds::infrastructure::error::{DdsError, DdsResult};
+use dust_dds::infrastructure::listener::NO_LISTENER;
+use dust_dds::infrastructure::qos::QosKind;
+use dust_dds::infrastructure::status::{NO_STATUS, StatusKind};
+use dust_dds::std_runtime::StdRuntime;
+use rtmeter_adapter::{Adapter, NoTimer, OnMessage, Refused, Role, Run, SetupError, Sink};
+
+use ends::{Gate, Incompatible, Manner, Message, Reader, ReaderListener, TYPE_NAME, Writer, WriterListener};
+use shared::Shared;
+use transport::Transport;
+use waiting::{Bell, Ended, block_on};
+
+type Factory = DomainParticipantFactoryAsync<Transport>;
+type Wait = Pin<Box<dyn Future<Output = DdsResult<()>> + Send>>;
+
+/// A participant and what was made of it.
+struct Participant {
+    participant: DomainParticipantAsync,
+    publisher: PublisherAsync,
+    subscriber: SubscriberAsync,
+}
+
+struct DustDds {
+    shared: Shared,
+    manner: Manner,
+    is_server: bool,
+    factory: &'static Factory, // it has no end: its threads are the process's from now on
+    participant: Option<Participant>,
+    topics: HashMap<String, TopicAsync>,
+    writers: Vec<Writer>,
+    readers: Vec<Reader>,
+    wait_set: WaitSetAsync,
+    /// The wait under way: one that was interrupted is gone on with.
+    wait: Mutex<Option<Wait>>,
+    bell: Arc<Bell>,
+    delivered: Arc<AtomicBool>, // by a listener
+    open: Gate,
+}
+
+fn failed(what: &str) -> impl Fn(DdsError) -> SetupError {
+    move |error| {
+        let remedy = "see its messages in the cell's probe.stderr";
+        SetupError::new("adapter", what, format!("Dust DDS makes no {what}: {error:?}"), remedy)
+    }
+}
+
+impl DustDds {
+    fn topic(&mut self, name: &str) -> Result<TopicAsync, SetupError> {
+        if let Some(topic) = self.topics.get(name) {
+            return Ok(topic.clone());
+        }
+        let full_name = self.shared.topic_name(name);
+        let made = block_on(self.participant()?.participant.create_topic::<Message>(
+            &full_name,
+            TYPE_NAME,
+            QosKind::Default,
+            NO_LISTENER,
+            NO_STATUS,
+        ));
+        Ok(self.topics.entry(name.into()).or_insert(made.map_err(failed("topic"))?).clone())
+    }
+
+    fn participant(&self) -> Result<&Participant, SetupError> {
+        self.participant
+            .as_ref()
+            .ok_or_else(|| failed("endpoint")(DdsError::PreconditionNotMet(String::new())))
+    }
+
+    /// The wait for samples: by the wait-set, or for what a listener delivered.
+    fn new_wait(&self) -> Wait {
+        if self.shared.listener() {
+            let delivered = self.delivered.clone();
+            return Box::pin(poll_fn(move |_| match delivered.swap(false, Ordering::AcqRel) {
+                true => Poll::Ready(Ok(())),
+                false => Poll::Pending,
+            }));
+        }
+        let wait_set = self.wait_set.clone();
+        Box::pin(async move { wait_set.wait().await.map(|_| ()) })
+    }
+
+    /// Measured path.
+    fn wait_once(&self, until: Option<Instant>) -> Result<Ended<()>, Refused> {
+        let mut under_way = self.wait.lock().map_err(|_| Refused::Call)?;
+        let mut wait = under_way.take().unwrap_or_else(|| self.new_wait());
+        match self.bell.wait_for(&mut wait, until) {
+            Ended::Ready(result) => {
+                drop(under_way);
+                result.map_err(|_| Refused::Call)?;
+                self.take_all();
+                Ok(Ended::Ready(()))
+            }
+            ended => {
+                *under_way = Some(self.put_aside(wait));
+                Ok(if ended == Ended::Interrupted { Ended::Interrupted } else { Ended::TimedOut })
+            }
+        }
+    }
+
+    /// A wait may stop in the middle of a call of Dust DDS's, which then holds up all others: it is gone on
+    /// with until a call of ours came through, for then none of its is open.
+    fn put_aside(&self, mut wait: Wait) -> Wait {
+        let Some(reader) = self.readers.first() else { return wait };
+        let condition = reader.reader.get_statuscondition();
+        let mut call = pin!(condition.get_trigger_value());
+        let mut result = None;
+        block_on(poll_fn(|context| {
+            if result.is_none() {
+                if let Poll::Ready(ready) = wait.as_mut().poll(context) {
+                    result = Some(ready);
+                }
+            }
+            call.as_mut().poll(context).map(|_| ())
+        }));
+        match result {
+            Some(ready) => Box::pin(std::future::ready(ready)),
+            None => wait,
+        }
+    }
+
+    fn take_all(&self) {
+        if !self.shared.listener() {
+            self.readers.iter().for_each(Reader::take_all);
+        }
+    }
+}
+
+/// None: never.
+fn after(timeout_ns: i64) -> Option<Instant> {
+    Instant::now().checked_add(Duration::from_nanos(timeout_ns.unsigned_abs()))
+}
+
+impl Adapter for DustDds {
+    type Timer = NoTimer;
+    type Publisher = Writer;
+
+    fn describe_static(sink: &mut Sink) {
+        sink.put("name", "dustdds").put("version", env!("CARGO_PKG_VERSION_MAJOR"));
+        sink.put("middleware", "Dust DDS").put("middleware_version", "0.16.0");
+        for what in ["wakeup", "roundtrip", "cycle"] {
+            sink.put("measures", what);
+        }
+        for drive in ["spin", "poll"] {
+            sink.put("drives.roundtrip", drive);
+        }
+        for drive in ["sleep_then_spin_some", "poll"] {
+            sink.put("drives.cycle", drive);
+        }
+        sink.put(
+            "option.transport",
+            "udp|vendor: UDP on one interface, or on all as Dust DDS has it by default",
+        );
+        Shared::describe_static(sink);
+        sink.put("option.threads", "fifo:P or rr:P for all of Dust DDS's threads, by the system");
+    }
+
+    fn start(run: &Run) -> Result<Self, SetupError> {
+        let shared = Shared::open(run)?;
+        let transport = Transport::new(shared.interface())?;
+        // Each implementation describes types its own way: they are told apart by name alone.
+        let configuration = DustDdsConfigurationBuilder::new().enable_type_information(false).build();
+        let configuration = configuration.map_err(failed("configuration"))?;
+        let host = transport.host_id();
+        let process = std::process::id().to_ne_bytes();
+        let factory = Factory::new(StdRuntime::new(), process, host, transport, configuration);
+        shared.enforce_threads()?;
+        Ok(Self {
+            shared,
+            manner: Manner::new(run),
+            is_server: run.role() == Role::Server,
+            factory: Box::leak(Box::new(factory)),
+            participant: None,
+            topics: HashMap::new(),
+            writers: Vec::new(),
+            readers: Vec::new(),
+            wait_set: WaitSetAsync::new(),
+            wait: Mutex::new(None),
+            bell: Arc::default(),
+            delivered: Arc::default(),
+            open: Arc::new(Mutex::new(true)),
+        })
+    }
+
+    fn describe(&self, sink: &mut Sink) {
+        sink.put("type", TYPE_NAME);
+        let facts: Vec<_> =
+            self.writers.iter().map(Writer::facts).chain(self.readers.iter().map(Reader::facts)).collect();
+        let others = self.participant.as_ref().and_then(|p| {
+            let known = block_on(p.participant.get_discovered_participants()).ok()?;
+            let own = p.participant.get_instance_handle();
+            Some(known.iter().filter(|other| **other != own).count())
+        });
+        self.shared.describe(&facts, others.unwrap_or(0), sink);
+    }
+
+    // All components share one participant.
+    fn create_node(&mut self, _name: &str) -> Result<usize, SetupError> {
+        if self.participant.is_none() {
+            let domain = self.shared.domain();
+            let made = self.factory.create_participant(domain, QosKind::Default, NO_LISTENER, NO_STATUS);
+            let participant = block_on(made).map_err(failed("participant"))?;
+            let publisher = block_on(participant.create_publisher(QosKind::Default, NO_LISTENER, NO_STATUS))
+                .map_err(failed("publisher"))?;
+            let subscriber =
+                block_on(participant.create_subscriber(QosKind::Default, NO_LISTENER, NO_STATUS))
+                    .map_err(failed("subscriber"))?;
+            self.participant = Some(Participant { participant, publisher, subscriber });
+            self.shared.enforce_threads()?;
+        }
+        Ok(0)
+    }
+
+    fn create_publisher(&mut self, _node: usize, topic: &str) -> Result<Writer, SetupError> {
+        let incompatible = Incompatible::default();
+        let made_topic = self.topic(topic)?;
+        let made = block_on(self.participant()?.publisher.create_datawriter::<Message>(
+            &made_topic,
+            QosKind::Specific(self.manner.of_writer()),
+            Some(WriterListener(incompatible.clone())),
+            &[StatusKind::OfferedIncompatibleQos],
+        ));
+        let writer = Writer::new(made.map_err(failed("writer"))?, topic, incompatible);
+        self.writers.push(writer.clone());
+        Ok(writer)
+    }
+
+    fn create_subscriber(
+        &mut self,
+        _node: usize,
+        topic: &str,
+        on_message: OnMessage,
+    ) -> Result<(), SetupError> {
+        let incompatible = Incompatible::default();
+        let (bell, delivered, is_server) = (self.bell.clone(), self.delivered.clone(), self.is_server);
+        let listener = ReaderListener {
+            incompatible: incompatible.clone(),
+            on_message,
+            open: self.open.clone(),
+            delivered: Box::new(move || {
+                if !is_server {
+                    delivered.store(true, Ordering::Release);
+                    std::task::Wake::wake_by_ref(&bell);
+                }
+            }),
+        };
+        let data = self.shared.listener().then_some(StatusKind::DataAvailable);
+        let told: Vec<_> = data.into_iter().chain([StatusKind::RequestedIncompatibleQos]).collect();
+        let made_topic = self.topic(topic)?;
+        let made = block_on(self.participant()?.subscriber.create_datareader::<Message>(
+            &made_topic,
+            QosKind::Specific(self.manner.of_reader()),
+            Some(listener),
+            &told,
+        ));
+        let reader = made.map_err(failed("reader"))?;
+        let condition = reader.get_statuscondition();
+        block_on(condition.set_enabled_statuses(&[StatusKind::DataAvailable]))
+            .map_err(failed("condition"))?;
+        block_on(self.wait_set.attach_condition(ConditionAsync::StatusCondition(condition)))
+            .map_err(failed("wait-set"))?;
+        self.readers.push(Reader { reader, topic: topic.into(), on_message, incompatible });
+        Ok(())
+    }
+
+    fn spin(&self, timeout_ns: i64) -> Result<(), Refused> {
+        let until = after(timeout_ns);
+        while self.wait_once(until)? == Ended::Ready(()) {}
+        Ok(())
+    }
+    fn wait(&self, timeout_ns: i64) -> Result<(), Refused> {
+        self.wait_once(after(timeout_ns)).map(|_| ())
+    }
+    fn spin_some(&self) -> Result<(), Refused> {
+        self.take_all();
+        Ok(())
+    }
+    fn interrupt(&self) {
+        self.bell.interrupt();
+    }
+}
+
+impl Drop for DustDds {
+    fn drop(&mut self) {
+        *self.open.lock().expect("nothing panics while it holds the lock") = false;
+        if let Some(Participant { participant, .. }) = &self.participant {
+            let _ = block_on(participant.delete_contained_entities());
+            let _ = block_on(self.factory.delete_participant(participant));
+        }
+    }
+}
+
+rtmeter_adapter::export!(DustDds);

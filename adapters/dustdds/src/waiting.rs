@@ -1,0 +1,92 @@
+//! Blocking on the futures of Dust DDS: for a result, or for whatever comes first.
+
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Condvar, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::{Duration, Instant};
+
+#[derive(Default)]
+struct State {
+    woken: bool,
+    interrupted: bool,
+}
+
+/// What a thread waits at: futures ring it when they can go on, and so does whoever interrupts.
+#[derive(Default)]
+pub struct Bell {
+    state: Mutex<State>,
+    rung: Condvar,
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.set(|state| state.woken = true);
+    }
+}
+
+/// How a wait ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Ended<T> {
+    Ready(T),
+    Interrupted,
+    TimedOut,
+}
+
+impl Bell {
+    /// One interruption that comes before a wait ends that wait at once.
+    pub fn interrupt(&self) {
+        self.set(|state| state.interrupted = true);
+    }
+
+    fn set(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.state.lock().expect("nothing panics while it holds the lock"));
+        self.rung.notify_one();
+    }
+
+    /// Polls until the future is ready, an interruption comes, or the moment has passed.
+    pub fn wait_for<T>(
+        self: &Arc<Self>,
+        future: &mut Pin<Box<dyn Future<Output = T> + Send>>,
+        until: Option<Instant>,
+    ) -> Ended<T> {
+        let waker = Waker::from(self.clone());
+        loop {
+            if let Poll::Ready(result) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+                return Ended::Ready(result);
+            }
+            let mut state = self.state.lock().expect("nothing panics while it holds the lock");
+            while !state.woken && !state.interrupted {
+                let left = until.map(|moment| moment.saturating_duration_since(Instant::now()));
+                state = match left {
+                    None => self.rung.wait(state).expect("as above"),
+                    Some(Duration::ZERO) => return Ended::TimedOut,
+                    Some(left) => self.rung.wait_timeout(state, left).expect("as above").0,
+                };
+            }
+            state.woken = false;
+            if std::mem::take(&mut state.interrupted) {
+                return Ended::Interrupted;
+            }
+        }
+    }
+}
+
+/// The future's result. Never given up: in Dust DDS 0.16 a call that is dropped before its answer leaves
+/// that answer to the next call.
+pub fn block_on<T>(future: impl Future<Output = T>) -> T {
+    struct Unpark(std::thread::Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(result) => return result,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}

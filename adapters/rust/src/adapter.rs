@@ -1,0 +1,142 @@
+//! What an adapter implements.
+
+use core::ffi::c_int;
+
+use crate::contract::rtm_error;
+use crate::run::text;
+use crate::{Message, OnMessage, Run, Sink, TimerSpec, TimerTraits};
+
+/// Why setup failed: which field, its value, what is wrong, and what to do about it.
+#[derive(Debug)]
+#[allow(missing_docs)]
+pub struct SetupError {
+    pub field: String,
+    pub value: String,
+    pub message: String,
+    pub remedy: String,
+}
+
+impl SetupError {
+    /// The four texts, in the order in which they are shown.
+    pub fn new(
+        field: impl Into<String>,
+        value: impl Into<String>,
+        message: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Self { field: field.into(), value: value.into(), message: message.into(), remedy: remedy.into() }
+    }
+
+    /// Calls a C function of setup: one that returns non-zero, and fills the error that it is given.
+    pub fn check(call: impl FnOnce(*mut rtm_error) -> c_int) -> Result<(), Self> {
+        let mut error = rtm_error { field: [0; 64], value: [0; 128], message: [0; 384], remedy: [0; 384] };
+        if call(&mut error) == 0 {
+            return Ok(());
+        }
+        let [field, value] = [error.field.as_ptr(), error.value.as_ptr()].map(text);
+        let [message, remedy] = [error.message.as_ptr(), error.remedy.as_ptr()].map(text);
+        Err(Self { field, value, message, remedy })
+    }
+
+    fn cannot(what: &str) -> Self {
+        let message = format!("this adapter has no {what}");
+        Self::new("measurement", what, message, "choose a measurement that `rtmeter adapters` lists for it")
+    }
+}
+
+/// Why a call on the measured path did not succeed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// The middleware refused it; it is counted, and the run goes on.
+    Call,
+    /// The middleware is gone for good; it ends the run. `describe` then puts `broken`, the reason.
+    Broken,
+}
+
+/// A timer that the adapter made.
+pub trait Timer: Sync {
+    /// Starts it, or arms a one-shot again. now_ns is the core's stamp just taken. [measured path]
+    fn arm(&self, now_ns: i64) -> Result<(), Refused>;
+}
+
+/// A publisher that the adapter made.
+pub trait Publisher: Sync {
+    /// Sends a message, from any thread. [measured path]
+    fn publish(&self, message: &Message) -> Result<(), Refused>;
+}
+
+/// Timer of an adapter that has none.
+pub enum NoTimer {}
+impl Timer for NoTimer {
+    fn arm(&self, _now_ns: i64) -> Result<(), Refused> {
+        match *self {}
+    }
+}
+
+/// Publisher of an adapter that has none.
+pub enum NoPublisher {}
+impl Publisher for NoPublisher {
+    fn publish(&self, _message: &Message) -> Result<(), Refused> {
+        match *self {}
+    }
+}
+
+/// A middleware that can be measured. Dropping it is the middleware's shutdown: afterwards nothing may call
+/// back. Publishers and timers live until then and are dropped after it.
+///
+/// Methods that take `&mut self` are setup: one thread calls them, before anything is measured. Those that
+/// take `&self` are the measured path, but for `describe`; `interrupt` may come from any thread.
+pub trait Adapter: Sync + Sized {
+    /// [`NoTimer`] where there is none.
+    type Timer: Timer;
+    /// [`NoPublisher`] where there is none.
+    type Publisher: Publisher;
+
+    /// What is known before the start.
+    fn describe_static(sink: &mut Sink);
+    /// The middleware's init.
+    fn start(run: &Run) -> Result<Self, SetupError>;
+    /// What is in effect.
+    fn describe(&self, _sink: &mut Sink) {}
+
+    /// A node, participant or component. The number is the adapter's own: it gets it back as `node`.
+    fn create_node(&mut self, _name: &str) -> Result<usize, SetupError> {
+        Ok(0)
+    }
+    /// A timer, and what it does with missed ticks.
+    fn create_timer(
+        &mut self,
+        _node: usize,
+        _spec: TimerSpec,
+    ) -> Result<(Self::Timer, TimerTraits), SetupError> {
+        Err(SetupError::cannot("timer"))
+    }
+    /// A publisher for the topic.
+    fn create_publisher(&mut self, _node: usize, _topic: &str) -> Result<Self::Publisher, SetupError> {
+        Err(SetupError::cannot("publisher"))
+    }
+    /// Has the callback called for every message on the topic.
+    fn create_subscriber(
+        &mut self,
+        _node: usize,
+        _topic: &str,
+        _on_message: OnMessage,
+    ) -> Result<(), SetupError> {
+        Err(SetupError::cannot("subscriber"))
+    }
+
+    /// The middleware's own blocking spin, until interrupted.
+    fn spin(&self, _timeout_ns: i64) -> Result<(), Refused> {
+        Err(Refused::Call)
+    }
+    /// Blocks until at least one callback ran or the timeout has passed.
+    fn wait(&self, _timeout_ns: i64) -> Result<(), Refused> {
+        Err(Refused::Call)
+    }
+    /// Dispatches what is ready; does not block.
+    fn spin_some(&self) -> Result<(), Refused> {
+        Err(Refused::Call)
+    }
+    /// Makes spin and wait return; one that comes just before them is not lost.
+    fn interrupt(&self) {}
+}

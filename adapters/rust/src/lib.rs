@@ -1,0 +1,20 @@
+//! The adapter contract for Rust: implement [`Adapter`], then `rtmeter_adapter::export!(YourAdapter)`.
+//!
+//! The methods are those of `rtm_adapter` in core/include/rtmeter/adapter.h, which says what each does.
+//! Setup methods return a [`SetupError`]; those on the measured path return [`Refused`]. A panic crosses
+//! the border as an error, never as an unwinding.
+// SPDX-License-Identifier: Apache-2.0
+#![warn(missing_docs)]
+
+mod adapter;
+pub mod contract;
+mod run;
+mod table;
+
+pub use adapter::{Adapter, NoPublisher, NoTimer, Publisher, Refused, SetupError, Timer};
+pub use run::{
+    Drive, Fire, Measurement, Message, OnFire, OnMessage, Overrun, Reliability, Role, Run, Sink, Ticks,
+    TimerMode, TimerSpec, TimerTraits,
+};
+#[doc(hidden)]
+pub use table::table;

@@ -1,0 +1,227 @@
+//! The C table of an [`Adapter`]: every call across the border, with panics held back.
+
+use core::ffi::{c_char, c_int, c_void};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::contract::{
+    RTM_ADAPTER_ABI, RTM_BROKEN, rtm_adapter, rtm_error, rtm_fail, rtm_message, rtm_on_message, rtm_run,
+    rtm_sink, rtm_timer_spec, rtm_timer_traits,
+};
+use crate::run::{c_string, text};
+use crate::{Adapter, Message, OnMessage, Publisher, Refused, Run, SetupError, Sink, Timer, TimerSpec};
+
+/// The adapter and what it made. Handles that cross the border are addresses of boxes: they stay.
+struct Started<A: Adapter> {
+    adapter: A, // dropped first: the middleware's shutdown
+    nodes: Vec<Box<Node<A>>>,
+    timers: Vec<Box<A::Timer>>,
+    publishers: Vec<Box<A::Publisher>>,
+}
+
+struct Node<A: Adapter> {
+    started: *mut Started<A>,
+    number: usize,
+}
+
+/// The table that `rtm_probe_main` takes.
+pub const fn table<A: Adapter>() -> rtm_adapter {
+    rtm_adapter {
+        abi: RTM_ADAPTER_ABI,
+        describe: describe::<A>,
+        start: start::<A>,
+        stop: stop::<A>,
+        create_node: create_node::<A>,
+        create_timer: create_timer::<A>,
+        arm: arm::<A>,
+        create_publisher: create_publisher::<A>,
+        create_subscriber: create_subscriber::<A>,
+        publish: publish::<A>,
+        spin: spin::<A>,
+        wait: wait::<A>,
+        spin_some: spin_some::<A>,
+        interrupt: interrupt::<A>,
+    }
+}
+
+/// Makes the library's adapter the one that the probe's `main` runs.
+#[macro_export]
+macro_rules! export {
+    ($adapter:ty) => {
+        #[unsafe(no_mangle)]
+        static rtm_rust_adapter: $crate::contract::rtm_adapter = $crate::table::<$adapter>();
+    };
+}
+
+/// Setup: a failure, or a panic, fills *error.
+fn set_up(error: *mut rtm_error, body: impl FnOnce() -> Result<(), SetupError>) -> c_int {
+    let failure = match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => return 0,
+        Ok(Err(failure)) => failure,
+        Err(panic) => SetupError::new(
+            "adapter",
+            "",
+            format!("the adapter or its middleware panicked: {}", words_of(&*panic)),
+            "see the messages in the cell's probe.stderr",
+        ),
+    };
+    let [field, value, message, remedy] =
+        [failure.field, failure.value, failure.message, failure.remedy].map(|text| c_string(&text));
+    unsafe { rtm_fail(error, field.as_ptr(), value.as_ptr(), message.as_ptr(), remedy.as_ptr()) }
+}
+
+fn words_of(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a word")
+}
+
+/// Measured path: there, failure is a value.
+fn measured(body: impl FnOnce() -> Result<(), Refused>) -> c_int {
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => 0,
+        Ok(Err(Refused::Broken)) => RTM_BROKEN,
+        Ok(Err(Refused::Call)) | Err(_) => -1,
+    }
+}
+
+// The core passes what the functions below gave it, and null nowhere but as describe's self.
+
+unsafe extern "C" fn describe<A: Adapter>(this: *const c_void, sink: *mut rtm_sink) {
+    let body = || {
+        let mut sink = Sink(sink);
+        A::describe_static(&mut sink);
+        if let Some(started) = unsafe { this.cast::<Started<A>>().as_ref() } {
+            started.adapter.describe(&mut sink);
+        }
+    };
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(body)) {
+        Sink(sink).put("describe_failed", words_of(&*panic));
+    }
+}
+
+unsafe extern "C" fn start<A: Adapter>(
+    run: *const rtm_run,
+    this: *mut *mut c_void,
+    error: *mut rtm_error,
+) -> c_int {
+    set_up(error, || {
+        let adapter = A::start(&Run(unsafe { &*run }))?;
+        let started = Started { adapter, nodes: Vec::new(), timers: Vec::new(), publishers: Vec::new() };
+        unsafe { *this = Box::into_raw(Box::new(started)).cast() };
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn stop<A: Adapter>(this: *mut c_void) {
+    let started = unsafe { Box::from_raw(this.cast::<Started<A>>()) };
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(started)));
+}
+
+unsafe extern "C" fn create_node<A: Adapter>(
+    this: *mut c_void,
+    name: *const c_char,
+    node: *mut *mut c_void,
+    error: *mut rtm_error,
+) -> c_int {
+    set_up(error, || {
+        let this = this.cast::<Started<A>>();
+        let started = unsafe { &mut *this };
+        let number = started.adapter.create_node(&text(name))?;
+        started.nodes.push(Box::new(Node { started: this, number }));
+        unsafe { *node = handle_of(&started.nodes) };
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn create_timer<A: Adapter>(
+    node: *mut c_void,
+    spec: *const rtm_timer_spec,
+    timer: *mut *mut c_void,
+    traits: *mut rtm_timer_traits,
+    error: *mut rtm_error,
+) -> c_int {
+    set_up(error, || {
+        let (started, number) = unsafe { owner_of::<A>(node) };
+        let (made, its) = started.adapter.create_timer(number, TimerSpec::from_header(unsafe { &*spec }))?;
+        started.timers.push(Box::new(made));
+        unsafe { *timer = handle_of(&started.timers) };
+        unsafe { *traits = its.to_header() };
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn create_publisher<A: Adapter>(
+    node: *mut c_void,
+    topic: *const c_char,
+    publisher: *mut *mut c_void,
+    error: *mut rtm_error,
+) -> c_int {
+    set_up(error, || {
+        let (started, number) = unsafe { owner_of::<A>(node) };
+        let made = started.adapter.create_publisher(number, &text(topic))?;
+        started.publishers.push(Box::new(made));
+        unsafe { *publisher = handle_of(&started.publishers) };
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn create_subscriber<A: Adapter>(
+    node: *mut c_void,
+    topic: *const c_char,
+    on_message: rtm_on_message,
+    user: *mut c_void,
+    subscriber: *mut *mut c_void,
+    error: *mut rtm_error,
+) -> c_int {
+    set_up(error, || {
+        let (started, number) = unsafe { owner_of::<A>(node) };
+        let on_message = OnMessage { function: on_message, user };
+        started.adapter.create_subscriber(number, &text(topic), on_message)?;
+        unsafe { *subscriber = node }; // nothing is ever asked of it
+        Ok(())
+    })
+}
+
+/// The box that was added last, as a handle.
+fn handle_of<T>(boxes: &[Box<T>]) -> *mut c_void {
+    boxes.last().map_or(core::ptr::null_mut(), |last| (&raw const **last).cast_mut().cast())
+}
+
+unsafe fn owner_of<'a, A: Adapter>(node: *mut c_void) -> (&'a mut Started<A>, usize) {
+    let node = node.cast::<Node<A>>();
+    unsafe { (&mut *(*node).started, (*node).number) }
+}
+
+unsafe extern "C" fn arm<A: Adapter>(timer: *mut c_void, now_ns: i64) -> c_int {
+    measured(|| unsafe { &*timer.cast::<A::Timer>() }.arm(now_ns))
+}
+
+unsafe extern "C" fn publish<A: Adapter>(publisher: *mut c_void, message: *const rtm_message) -> c_int {
+    measured(|| {
+        let message = unsafe { Message::from_header(&*message) };
+        unsafe { &*publisher.cast::<A::Publisher>() }.publish(&message)
+    })
+}
+
+unsafe fn adapter_of<'a, A: Adapter>(this: *mut c_void) -> &'a A {
+    unsafe { &(*this.cast::<Started<A>>()).adapter }
+}
+
+unsafe extern "C" fn spin<A: Adapter>(this: *mut c_void, timeout_ns: i64) -> c_int {
+    measured(|| unsafe { adapter_of::<A>(this) }.spin(timeout_ns))
+}
+
+unsafe extern "C" fn wait<A: Adapter>(this: *mut c_void, timeout_ns: i64) -> c_int {
+    measured(|| unsafe { adapter_of::<A>(this) }.wait(timeout_ns))
+}
+
+unsafe extern "C" fn spin_some<A: Adapter>(this: *mut c_void) -> c_int {
+    measured(|| unsafe { adapter_of::<A>(this) }.spin_some())
+}
+
+unsafe extern "C" fn interrupt<A: Adapter>(this: *mut c_void) {
+    measured(|| {
+        unsafe { adapter_of::<A>(this) }.interrupt();
+        Ok(())
+    });
+}
