@@ -178,17 +178,11 @@ def _check_server(o: CellOptions) -> None:
 
 
 def _check_conditions(o: CellOptions) -> None:
-    if o.conditions is None:
-        return
-    isolated = set(o.conditions.isolate or ())
-    if o.conditions.stray_tasks == "move" and not isolated:
-        _refuse(
-            o,
-            "conditions.stray_tasks",
-            "does not say away from where",
-            "give conditions.isolate, the CPUs that they are to leave",
-            "move",
-        )
+    for field, asked in (("conditions", o.conditions), ("server_conditions", o.server_conditions)):
+        if asked is not None and asked.stray_tasks == "move" and not asked.isolate:
+            remedy = f"give {field}.isolate, the CPUs that they are to leave"
+            _refuse(o, f"{field}.stray_tasks", "does not say away from where", remedy, "move")
+    isolated = set((o.conditions and o.conditions.isolate) or ())
     if isolated and o.affinity is not None and not isolated.issuperset(o.affinity):
         _refuse(
             o,

@@ -82,8 +82,8 @@ def test_a_qdisc_that_somebody_chose_is_left_alone(pair: Pair) -> None:
 @pytest.mark.parametrize(
     ("device", "words", "said"),
     [
-        ("no-such-device", BUCKET, "there is no root qdisc of no-such-device"),
-        ("no-such-namespace/eth0", BUCKET, "there is no root qdisc"),
+        ("no-such-device", BUCKET, "there is no network device no-such-device; see `ip link` for"),
+        ("no-such-namespace/eth0", BUCKET, "no network device eth0; see `ip -n no-such-namespace link` for"),
         ("{}", "tbf rate fast", 'illegal value for "rate"'),
     ],
 )

@@ -172,6 +172,12 @@ def test_the_servers_host_may_have_conditions_of_its_own() -> None:
     assert none["server"] == {"settings": {}}
 
 
+def test_tasks_leave_no_cpus_of_the_server_that_are_not_named() -> None:
+    with pytest.raises(RtmeterError, match=r"give server_conditions\.isolate") as caught:
+        CellOptions.from_given(ROUNDTRIP | {"server_conditions": {"stray_tasks": "move"}})
+    assert caught.value.field == "server_conditions.stray_tasks"
+
+
 @pytest.mark.parametrize("given", [{"server_load": "cpu80"}, {"server_conditions": {"isolate": "1"}}])
 @pytest.mark.parametrize("hosts", [None, {"component": "local"}])
 def test_a_server_that_shares_the_host_has_none(given: dict[str, Any], hosts: dict[str, str] | None) -> None:

@@ -98,8 +98,13 @@ def qdiscs(asked: Mapping[str, str], root: Root) -> Iterator[Change]:
         resource = Qdisc(device)
         value = f"{zlib.crc32(words.encode()) % 0xFFFE + 1:x}: {' '.join(words.split())}"
         now = resource.read(root)
-        if now is not None and not now.startswith(_DEFAULT) and not resource.same(now, value):
-            remedy = "keep it and leave this out, or remove it first: tc qdisc del dev DEVICE root"
+        namespace, slash, name = device.rpartition("/")
+        within = f"-n {namespace} " if slash else ""
+        if now is None:
+            remedy = f"see `ip {within}link` for those that there are"
+            raise refuse(f"qdisc.{device}", f"there is no network device {name}", remedy)
+        if not now.startswith(_DEFAULT) and not resource.same(now, value):
+            remedy = f"keep it and leave this out, or remove it first: tc {within}qdisc del dev {name} root"
             raise refuse(f"qdisc.{device}", f"{device} has a qdisc that somebody chose ({now})", remedy)
         yield Change(f"qdisc.{device}", resource, value, _remedy(words.split()[0]), needs="CAP_NET_ADMIN")
 
