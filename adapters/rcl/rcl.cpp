@@ -133,7 +133,7 @@ class Rcl final : public rtmeter::Adapter {
   void describe(rtmeter::Sink& sink) const override {
     rtmeter_ros::describe_rmw(sink, domain_);
     threads_.describe(sink);
-    if (!timers_.empty()) sink.put("clock", is_monotonic() ? "monotonic" : "monotonic_raw");
+    if (!timers_.empty()) sink.put("reported_clock", is_monotonic() ? "monotonic" : "monotonic_raw");
     std::vector<rtmeter_dds::EndFacts> ends;
     for (const Publisher& publisher : publishers_) ends.push_back(publisher.facts());
     for (const Subscription& subscription : subscriptions_) ends.push_back(subscription.facts());

@@ -24,8 +24,8 @@ elseif(NOT Python3_Development_FOUND)
   return()
 endif()
 set_property(GLOBAL PROPERTY RTMETER_ROS pypi)
+set_property(GLOBAL PROPERTY RTMETER_ROS_PREFIX ${prefix})
 set_target_properties(Python3::Python PROPERTIES IMPORTED_GLOBAL ON)
-set_property(GLOBAL PROPERTY RTMETER_ROS_PYTHON ${Python3_EXECUTABLE})
 
 file(STRINGS ${prefix}/share/rcl/package.xml version REGEX "<version>")
 string(REGEX MATCH "[0-9.]+[0-9]" version "${version}")
@@ -56,6 +56,23 @@ target_include_directories(rtmeter_msgs_c SYSTEM PUBLIC ${CMAKE_CURRENT_BINARY_D
 target_link_libraries(rtmeter_msgs_c PUBLIC rtmeter_ros ${prefix}/lib/librosidl_typesupport_fastrtps_c.so
                                             ${prefix}/lib/librosidl_typesupport_fastrtps_cpp.so
                                             ${prefix}/lib/libfastcdr.so)
+
+# The Python package, of which all is in the folder python.
+set(python ${CMAKE_CURRENT_BINARY_DIR}/python/${PROJECT_NAME})
+file(GLOB numpy ${prefix}/lib/python*/site-packages/numpy/_core/include)
+add_library(rtmeter_msgs_py MODULE EXCLUDE_FROM_ALL ${python_sources})
+target_include_directories(rtmeter_msgs_py SYSTEM PRIVATE ${numpy})
+target_link_libraries(rtmeter_msgs_py PRIVATE rtmeter_msgs_c)
+set_target_properties(
+  rtmeter_msgs_py PROPERTIES PREFIX "" OUTPUT_NAME ${PROJECT_NAME}_s__rosidl_typesupport_c
+                             LIBRARY_OUTPUT_DIRECTORY ${python})
+add_custom_command(
+  TARGET rtmeter_msgs_py POST_BUILD
+  COMMAND ${CMAKE_COMMAND} -E touch ${python}/__init__.py
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${python}/msg
+  COMMAND ${CMAKE_COMMAND} -E copy ${generated}/msg/__init__.py ${generated}/msg/_message.py ${python}/msg
+  VERBATIM)
+set_property(GLOBAL PROPERTY RTMETER_ROS_PYTHON_PACKAGES ${CMAKE_CURRENT_BINARY_DIR}/python)
 
 # The packages rely on the loader's path for each other: the probe has it, as an RPATH since a RUNPATH would not
 # serve the libraries of libraries. An installed probe uses the same virtual environment.

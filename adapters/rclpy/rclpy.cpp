@@ -1,0 +1,251 @@
+// The rclpy adapter: runs rtmeter_rclpy.py in an interpreter within the probe, so that stamps and log stay
+// the core's. The measured thread holds the interpreter's lock (GIL) while it is in rclpy, as a robot's
+// would.
+#include <pybind11/embed.h>
+#include <pybind11/stl.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <climits>
+#include <deque>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "../dds/threads.hpp"
+#include "../ros_common/rmw.hpp"
+#include "rtmeter/adapter.hpp"
+
+namespace py = pybind11;
+
+namespace rtmeter_rclpy {
+namespace {
+
+// With the GIL held; nothing may throw on the measured path: there, failure is a value.
+template <typename Call>
+int guarded(Call&& call) noexcept {
+  const py::gil_scoped_acquire gil;
+  try {
+    call();
+    return 0;
+  } catch (...) {
+    return -1;
+  }
+}
+
+// With the GIL held; an exception of Python's becomes an error that can be told.
+template <typename Call>
+auto told(const std::string& what, Call&& call) -> decltype(call()) {
+  const py::gil_scoped_acquire gil;
+  try {
+    return call();
+  } catch (const py::error_already_set& error) {
+    throw rtmeter::SetupError(what, "", "rclpy: " + std::string(py::str(error.value())),
+                              "see the middleware's messages in the cell's probe.stderr");
+  }
+}
+
+// The interpreter of the virtual environment that rclpy was found in; it handles no signals.
+void start_python() {
+  PyConfig config;
+  PyConfig_InitPythonConfig(&config);
+  config.install_signal_handlers = 0;
+  PyConfig_SetBytesString(&config, &config.program_name, RTMETER_PYTHON);
+  py::initialize_interpreter(&config, 0, nullptr, false);
+  char self[PATH_MAX] = "";
+  const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+  const std::string program(self, length < 0 ? 0 : static_cast<std::size_t>(length));
+  const std::string folder = program.substr(0, program.rfind('/')) + "/rtmeter-rclpy";
+  py::module_::import("sys").attr("path").attr("insert")(0, folder);
+}
+
+struct Timer {
+  rtm_timer_spec spec;
+  std::atomic<bool> in_callback{false};
+  py::object handle;
+};
+
+// What is Python's. It is never destroyed, nor is the interpreter ended: threads of the middleware's may
+// still let go of things of theirs when the process ends.
+struct Python {
+  py::object module, adapter;
+  std::deque<py::object> nodes, publishers;
+  std::deque<Timer> timers;
+};
+
+class Rclpy final : public rtmeter::Adapter {
+ public:
+  static void describe_static(rtmeter::Sink& sink) {
+    sink.put("name", "rclpy").put("version", "1").put("middleware", "ROS 2, rclpy");
+    sink.put("middleware_version", RTMETER_RCLPY_VERSION);
+    for (const char* what : {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "cycle"})
+      sink.put("measures", what);
+    for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.timer", drive);
+    for (const char* drive : {"spin", "poll"}) sink.put("drives.roundtrip", drive);
+    for (const char* drive : {"sleep_then_spin_some", "spin", "poll"}) sink.put("drives.cycle", drive);
+    sink.put("option.executor",
+             "single|multi|events: rclpy's executors; callbacks of multi run on threads of its own");
+    sink.put("option.clock",
+             "ros|steady: of timers; a node's own, which follows the time of day, or CLOCK_MONOTONIC");
+    sink.put("option.gc", "on|off: Python's garbage collector");
+    rtmeter_ros::describe_options(sink);
+    sink.put("option.threads",
+             "fifo:P or rr:P for all of the middleware's threads, NAME=fifo:P,... for some, by the system");
+  }
+
+  explicit Rclpy(const rtm_run& run)
+      : run_(run), threads_(run), domain_(rtmeter_ros::domain_of(run)), qos_(rtmeter_ros::qos_of(run)) {
+    const bool collects = rtmeter_dds::choose(run, "gc", {"on", "off"}, "on") == "on";
+    if (run.measurement == RTM_TIMER || run.measurement == RTM_CYCLE)
+      steady_ = rtmeter_dds::choose(run, "clock", {"ros", "steady"}, "ros") == "steady";
+    const std::string executor = rtmeter::option_or(run, "executor", "single");
+    rtmeter_ros::load_rmw(run);
+    start_python();
+    try {
+      python_.module = py::module_::import("rtmeter_rclpy");
+      std::vector<std::string> executors;
+      for (const auto& known : python_.module.attr("EXECUTORS"))
+        executors.push_back(known.cast<std::string>());
+      rtmeter_dds::choose(run, "executor", executors, "single");
+      python_.adapter = python_.module.attr("Adapter")(executor, collects, domain_, steady_);
+    } catch (const py::error_already_set& error) {
+      throw rtmeter::SetupError("rclpy", RTMETER_RCLPY_VERSION, error.what(),
+                                "install the packages of requirements.lock (make venv)");
+    }
+    released_ = std::make_unique<py::gil_scoped_release>();  // threads run while this one sleeps
+    threads_.enforce();
+  }
+  ~Rclpy() override {
+    guarded([&] { python_.adapter.attr("stop")(); });
+  }
+
+  void* create_node(const std::string& name) override {
+    python_.nodes.push_back(told("node", [&] { return call("create_node", name); }));
+    threads_.enforce();
+    return &python_.nodes.back();
+  }
+
+  void* create_timer(void* node, const rtm_timer_spec& spec, rtm_timer_traits& traits) override {
+    Timer& timer = python_.timers.emplace_back();
+    timer.spec = spec;
+    told("timer", [&] {
+      const auto fired = [&timer](std::int64_t expected_ns, std::int64_t actual_ns) {
+        timer.in_callback.store(true, std::memory_order_relaxed);
+        const rtm_fire fire{expected_ns, actual_ns};
+        timer.spec.on_fire(timer.spec.user, &fire);
+      };
+      const auto done = [&timer] { timer.in_callback.store(false, std::memory_order_release); };
+      timer.handle = call("create_timer", *static_cast<py::object*>(node), spec.period_ns,
+                          spec.mode == RTM_ONE_SHOT, py::cpp_function(fired), py::cpp_function(done));
+    });
+    traits.ticks = RTM_JUMPS;  // rcl_timer_call passes over every period that is missed
+    traits.overrun = RTM_SKIP;
+    traits.reports_monotonic = reported_clock() == "monotonic" ? 1 : 0;
+    return &timer;
+  }
+  // A callback of another thread may still be about to cancel the shot that it was called for.
+  int arm(void* timer_pointer, std::int64_t /*now_ns*/) noexcept override {
+    auto* timer = static_cast<Timer*>(timer_pointer);
+    while (timer->in_callback.load(std::memory_order_acquire)) sched_yield();
+    return guarded([&] { timer->handle.attr("reset")(); });
+  }
+
+  void* create_publisher(void* node, const std::string& topic) override {
+    python_.publishers.push_back(told("publisher", [&] {
+      return call("create_publisher", *static_cast<py::object*>(node), rtmeter_ros::topic_name(run_, topic),
+                  qos(), topic);
+    }));
+    threads_.enforce();
+    return &python_.publishers.back();
+  }
+  int publish(void* publisher, const rtm_message& message) noexcept override {
+    return guarded([&] {
+      (*static_cast<py::object*>(publisher))(message.sequence,
+                                             py::memoryview::from_memory(message.data, message.bytes));
+    });
+  }
+
+  void* create_subscriber(void* node, const std::string& topic, rtm_on_message on_message,
+                          void* user) override {
+    told("subscription", [&] {
+      const auto received = [on_message, user](std::uint64_t sequence, const py::buffer& payload) {
+        Py_buffer view;
+        if (PyObject_GetBuffer(payload.ptr(), &view, PyBUF_SIMPLE) != 0) throw py::error_already_set();
+        const rtm_message message{sequence, static_cast<const std::uint8_t*>(view.buf),
+                                  static_cast<std::uint32_t>(view.len)};
+        on_message(user, &message);
+        PyBuffer_Release(&view);
+      };
+      call("create_subscription", *static_cast<py::object*>(node), rtmeter_ros::topic_name(run_, topic),
+           qos(), topic, py::cpp_function(received));
+    });
+    threads_.enforce();
+    return this;
+  }
+
+  int spin(std::int64_t /*timeout_ns*/) noexcept override {
+    int result = 0;
+    while (result == 0 && !interrupted_.exchange(false)) result = guarded([&] { call("spin"); });
+    return result;
+  }
+  int wait(std::int64_t timeout_ns) noexcept override {
+    return interrupted_.exchange(false) ? 0 : guarded([&] { call("wait", timeout_ns); });
+  }
+  int spin_some() noexcept override {
+    return guarded([&] { call("spin_some"); });
+  }
+  void interrupt() noexcept override {
+    interrupted_.store(true);
+    guarded([&] { call("interrupt"); });
+  }
+
+  void describe(rtmeter::Sink& sink) const override {
+    rtmeter_ros::describe_rmw(sink, domain_);
+    threads_.describe(sink);
+    if (!python_.timers.empty()) sink.put("reported_clock", reported_clock());
+    using Facts = std::tuple<std::string, std::map<std::string, std::string>, std::size_t, std::string>;
+    std::vector<rtmeter_dds::EndFacts> ends;
+    int others = 0;
+    told("rclpy", [&] {
+      for (const auto& fact : call("facts").cast<std::map<std::string, std::string>>())
+        sink.put(fact.first, fact.second);
+      for (Facts& end : call("ends").cast<std::vector<Facts>>())
+        ends.push_back({std::get<0>(end), std::get<1>(end), std::get<2>(end), std::get<3>(end)});
+      others = call("other_nodes").cast<int>();
+    });
+    rtmeter_dds::describe_ends(sink, ends, others, rtmeter_ros::whereabouts(domain_), "nodes");
+  }
+
+ private:
+  // With the GIL held.
+  template <typename... Arguments>
+  py::object call(const char* method, Arguments&&... arguments) const {
+    return python_.adapter.attr(method)(std::forward<Arguments>(arguments)...);
+  }
+  py::object qos() const {
+    return python_.module.attr("qos_of")(qos_.depth, qos_.reliability == RMW_QOS_POLICY_RELIABILITY_RELIABLE,
+                                         qos_.history == RMW_QOS_POLICY_HISTORY_KEEP_ALL,
+                                         qos_.durability == RMW_QOS_POLICY_DURABILITY_TRANSIENT_LOCAL);
+  }
+  std::string reported_clock() const {
+    if (!steady_) return "time_of_day";
+    const auto now_ns = [&] { return told("clock", [&] { return call("now_ns").cast<std::int64_t>(); }); };
+    return rtmeter_ros::is_monotonic(now_ns) ? "monotonic" : "monotonic_raw";
+  }
+
+  const rtm_run run_;
+  rtmeter_dds::ThreadPlan threads_;
+  const std::size_t domain_;
+  const rmw_qos_profile_t qos_;
+  bool steady_ = false;
+  Python& python_ = *new Python;
+  std::unique_ptr<py::gil_scoped_release> released_;
+  std::atomic<bool> interrupted_{false};
+};
+
+}  // namespace
+}  // namespace rtmeter_rclpy
+
+RTMETER_ADAPTER_MAIN(rtmeter_rclpy::Rclpy)
