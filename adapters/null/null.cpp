@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <deque>
 #include <map>
 #include <optional>
@@ -31,6 +32,11 @@ class Null final : public Adapter {
         skip_(run.overrun_asked == RTM_SKIP),
         jumps_(choice("ticks", skip_ ? Choices{"jumps", "every_tick"} : Choices{"every_tick", "jumps"}) ==
                "jumps") {
+    if (run.measurement == RTM_CYCLE ? run.drive == RTM_SPIN
+                                     : run.measurement == RTM_TIMER && run.timer_mode == RTM_PERIODIC) {
+      relative_ = choice("rearm", {"grid", "relative"}) == "relative";
+      slow_ppm_ = clock_rate_ppm();
+    }
     if (run.role == RTM_ROLE_SERVER)
       throw SetupError("server-adapter", "null", "its server runs inline in the client", "leave it out");
     if (run.measurement != RTM_TIMER)
@@ -50,6 +56,9 @@ class Null final : public Adapter {
     sink.put(
         "option.ticks",
         "every_tick|jumps: what is declared of a periodic timer that reports nothing; jumps if it skips");
+    sink.put("option.rearm",
+             "grid|relative: a periodic timer waits for its own grid, or for a period after it last fired");
+    sink.put("option.clock_rate", "0 ppm by default: by how much a periodic timer's own clock is slow");
   }
 
   void* create_timer(void* /*node*/, const rtm_timer_spec& spec, rtm_timer_traits& traits) override {
@@ -137,6 +146,17 @@ class Null final : public Adapter {
     return value;
   }
 
+  std::int64_t clock_rate_ppm() const {
+    constexpr long kMost = 500000;
+    const std::string given = option_or(run_, "clock_rate", "0");
+    char* end = nullptr;
+    const long ppm = std::strtol(given.c_str(), &end, 10);
+    if (given.empty() || *end != '\0' || ppm < -kMost || ppm > kMost)
+      throw SetupError("option clock_rate", given, "is no number of ppm from -500000 to 500000",
+                       "give a whole number, e.g. 50; negative is fast");
+    return ppm;
+  }
+
   std::int64_t after(std::int64_t timeout_ns) const noexcept {
     const std::int64_t now_ns = clock_.now_ns();
     return timeout_ns > INT64_MAX - now_ns ? INT64_MAX : now_ns + timeout_ns;
@@ -155,19 +175,25 @@ class Null final : public Adapter {
     const rtm_fire fire =
         reports_ ? rtm_fire{timer_->expected_ns, clock_.now_ns()} : rtm_fire{RTM_ABSENT, RTM_ABSENT};
     timer_.reset();
+    if (relative_) origin_ns_ = clock_.now_ns() - since_origin_ns(tick_);
     if (spec_.mode == RTM_PERIODIC) schedule_tick(tick_ + 1);
     spec_.on_fire(spec_.user, &fire);
   }
 
-  // The next tick from k on that fires; with skip, those whose release has passed are passed over.
+  // How long the timer's clock takes for so many periods.
+  std::int64_t since_origin_ns(std::int64_t ticks) const noexcept {
+    constexpr std::int64_t kMillion = 1000000;
+    const std::int64_t nominal_ns = ticks * spec_.period_ns;  // times ppm it would not fit
+    return nominal_ns + nominal_ns / kMillion * slow_ppm_ + nominal_ns % kMillion * slow_ppm_ / kMillion;
+  }
+
+  // The next tick from k on that fires; with skip, those whose time has passed are passed over.
   void schedule_tick(std::int64_t k) noexcept {
     if (script_.never_fires()) return;
-    const auto release_ns = [&](std::int64_t j) {
-      return ScriptedClock::kFirstReleaseNs + j * spec_.period_ns;
-    };
-    while (script_.row(k).fire_delay_ns == kNever || (skip_ && release_ns(k) < clock_.now_ns())) ++k;
+    const auto expected_ns = [&](std::int64_t j) { return origin_ns_ + since_origin_ns(j); };
+    while (script_.row(k).fire_delay_ns == kNever || (skip_ && expected_ns(k) < clock_.now_ns())) ++k;
     tick_ = k;
-    timer_ = Shot{release_ns(k), release_ns(k) + script_.row(k).fire_delay_ns};
+    timer_ = Shot{expected_ns(k), expected_ns(k) + script_.row(k).fire_delay_ns};
   }
 
   void deliver(const Publisher& p, const rtm_message& message, std::int64_t at_ns, Fate fate) {
@@ -186,9 +212,12 @@ class Null final : public Adapter {
   const rtm_run& run_;
   const Script script_;
   const bool reports_, skip_, jumps_;
+  bool relative_ = false;      // a periodic timer waits from its last tick on
+  std::int64_t slow_ppm_ = 0;  // its clock's rate
   std::atomic<bool> interrupted_{false};  // also by the supervisor
   rtm_timer_spec spec_{};
   std::optional<Shot> timer_;
+  std::int64_t origin_ns_ = ScriptedClock::kFirstReleaseNs;  // when tick 0 is, or would have been, due
   std::int64_t tick_ = 0;  // periodic: the tick scheduled; one-shot: shots armed
   std::deque<Publisher> publishers_;
   std::map<std::string, Subscriber> subscribers_;
