@@ -10,9 +10,13 @@ from typing import Any
 
 import pytest
 
+from rtmeter.conditions import applied
+from rtmeter.config import CellOptions
 from rtmeter.errors import RtmeterError
+from rtmeter.matrix import cell_from
 from rtmeter.places import There
 from rtmeter.probes import PREFIX, Probe, require
+from rtmeter.root import Root
 from rtmeter.ssh import PROGRAM, Ssh
 
 CONFIG = {"role": "server", "version": 1}
@@ -71,6 +75,24 @@ def refusal(probe: Probe, folder: Path) -> str:
         start(probe, folder)
     assert caught.value.field == "hosts.component"
     return str(caught.value)
+
+
+def test_nothing_is_changed_here_where_the_host_is_out_of_reach(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Untouched(Root):
+        def write(self, name: str, text: str) -> None:
+            raise AssertionError(name)
+
+    migration = tmp_path / "root" / "proc" / "sys" / "kernel" / "timer_migration"
+    migration.parent.mkdir(parents=True)
+    migration.write_text("1")
+    given = {"measurement": "roundtrip", "adapter": "posix", "conditions": {"timer_migration": "off"}}
+    cell = cell_from(CellOptions.from_given(given | {"hosts": {"component": "ssh://there"}}), "cell", {})
+    monkeypatch.setenv(PROGRAM, "false")
+    with pytest.raises(RtmeterError) as caught, applied(cell, tmp_path, Untouched(tmp_path / "root")):
+        pass
+    assert caught.value.field == "hosts.component"
 
 
 def test_it_runs_where_nothing_is_wrong(machine: Machine, probe: Probe, tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_killed_at_random_then_restored(
         for n in range(kills):
             cell = tmp_path / str(n)
             logs = [cell.with_suffix(store.PARTIAL) / name for name in (store.CLIENT_LOG, store.SERVER_LOG)]
-            moments = [near, far, *logs]  # the server's comes home before all is undone
+            moments = [far, near, *logs]  # the server's comes home before all is undone
             asked = [*MEASURE, "--samples", "50", "--host", f"component={hosts.url}", *ASKED, "--out", cell]
             with running(hosts, *asked) as front:
                 while not moments[n % 4].exists() and front.poll() is None:
@@ -61,4 +61,4 @@ def test_killed_at_random_then_restored(
             assert (code, snapshot(hosts)) == (0, before), said
             assert restore(hosts) == (0, "nothing was to be put back\n")
     print(f"{kills} kills: {left_here} left settings on the first host, {left_there} on the second")
-    assert 0 < left_there <= left_here
+    assert min(left_here, left_there) > 0

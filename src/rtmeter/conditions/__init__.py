@@ -56,11 +56,12 @@ class Standing:
     def add(self, part: Part) -> None:
         """Counts a part in: it was entered."""
         self._parts.append(part)
-        if isinstance(part, Settings):
-            self.launchers = Launchers(part.launcher, part.launcher)
         if isinstance(part, Component):
             self.launchers = replace(self.launchers, server=part.launcher)
             self.server_root = part.root
+        if isinstance(part, Settings):
+            server = self.launchers.server if self.server_root else part.launcher
+            self.launchers = Launchers(part.launcher, server)
 
     def check(self) -> None:
         """Raises RtmeterError, while the probes run, once it is known that the cell will fail."""
@@ -85,13 +86,13 @@ class Standing:
 
 
 def parts_of(cell: Cell, folder: Path, root: Root) -> Iterator[Part]:
-    """The parts that the cell asks for, in the order they are entered: settings, what another host has,
-    traffic, load, watch."""
+    """The parts that the cell asks for, in the order they are entered: what another host has (first, for it
+    may be out of reach), settings; traffic, load, watch."""
+    if cell.hosts.get("component", LOCAL) != LOCAL:
+        yield Component(cell, folder, root)
     if "settings" in cell.conditions:
         asked = SystemSettings.model_validate(cell.conditions["settings"])
         yield Settings(asked, root, strict=bool(cell.conditions.get("strict")))
-    if cell.hosts.get("component", LOCAL) != LOCAL:
-        yield Component(cell, folder, root)
     yield strain_of(cell, folder, root)
 
 
