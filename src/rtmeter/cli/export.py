@@ -26,7 +26,7 @@ def command(
         str,
         typer.Option(
             "--format",
-            metavar="csv|parquet|json|hdr|cyclictest-hist|ros1-timer-log|ros2-timer-{series,hist,topn}",
+            metavar="csv|parquet|json|hdr|cyclictest-hist|perfetto|mcap|markdown|ros1-timer-log|ros2-timer-{series,hist,topn}",
             help="What to write.",
             show_default=False,
         ),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rtmeter.errors import RtmeterError
-from rtmeter.exports import cyclictest, document, hdr, tables, timer2014, timer2020
+from rtmeter.exports import cyclictest, document, hdr, markdown, mcap, perfetto, tables, timer2014, timer2020
 from rtmeter.store import PARTIAL
 
 __all__ = ["FORMATS", "OF_QUANTITY", "export"]
@@ -17,6 +17,9 @@ FORMATS: dict[str, tuple[str, Callable[[Path, Path], list[str]]]] = {
     "json": ("the same with each cell's record", document.write),
     "hdr": ("an HdrHistogram log of the judged quantity, to 3 digits", hdr.write),
     "cyclictest-hist": ("a histogram in microseconds as cyclictest writes it", cyclictest.write),
+    "perfetto": ("spans and counters on their threads, for ui.perfetto.dev", perfetto.write),
+    "mcap": ("a message a release, for Foxglove and PlotJuggler", mcap.write),
+    "markdown": ("the answer and a row a cell, for the page of a CI job", markdown.write),
 }
 """Format → what it holds, and its writer: (path of the cells, file to write) → what to know of the file."""
 

@@ -1,0 +1,56 @@
+"""A summary of cells in Markdown, for the page of a CI job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rtmeter.report import answer, words
+from rtmeter.report.cells import Cell, find_cells
+
+_ICONS = {
+    "error": "❗",
+    "fail": "❌",
+    "inconclusive": "❔",
+    "unfinished": "⏳",
+    "unjudged": "⚪",
+    "pass": "✅",
+}
+
+
+def write(path: Path, out: Path) -> list[str]:
+    """Writes the answer, what limits it, and a row a cell, the worst first."""
+    cells = sorted(find_cells(path), key=lambda cell: cell.badness)
+    found = answer.answer(cells)
+    lines = [f"## {_ICONS[found.outcome]} {answer.NAMES[found.outcome]}: {_text(found.headline)}", ""]
+    for title, sentences in (("Asked", found.asked), ("Limits", found.limits), ("Next", found.next)):
+        lines += [f"- **{title}:** {_text(' '.join(sentences))}"] if sentences else []
+    lines += ["", "| verdict | cell | deadline, µs | missed | n | p99.9, µs | max, µs | why |"]
+    lines += ["|---|---|--:|--:|--:|--:|--:|---|"]
+    lines += [_row(cell) for cell in cells]
+    lines += ["", "Of the judged quantity, per release: lost ones count as later than anything.", ""]
+    out.write_text("\n".join(lines), encoding="utf-8")
+    return []
+
+
+def _row(cell: Cell) -> str:
+    judged, file = cell.judged, cell.file
+    verdict = file.verdict if file else None
+    deadline = words.round_us(file.deadline_ns) if file and file.deadline_ns else words.NONE
+    columns = [
+        f"{_ICONS[cell.outcome]} {answer.NAMES[cell.outcome]}",
+        cell.id,
+        deadline,
+        words.count(verdict.misses) if verdict and verdict.n else words.NONE,
+        words.count(judged.n) if judged else words.NONE,
+        words.us(judged.p99_9_ns) if judged else words.NONE,
+        words.us(judged.max_ns) if judged else words.NONE,
+        answer.reason(cell),
+    ]
+    return f"| {' | '.join(map(_text, columns))} |"
+
+
+def _text(text: str) -> str:
+    """Plain text: nothing in it is markup, and it stays in its place of a table."""
+    for mark in "\\`*_[]<>|#":
+        text = text.replace(mark, f"\\{mark}" if mark not in "<>" else {"<": "&lt;", ">": "&gt;"}[mark])
+    return " ".join(text.split())

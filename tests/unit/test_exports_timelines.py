@@ -1,0 +1,175 @@
+"""Exports for other programs' time lines and pages: Perfetto, MCAP, Markdown, and the schema of the JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+from mcap.reader import make_reader
+from mcap_ros2.decoder import DecoderFactory
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
+
+from rtmeter import store
+from rtmeter.exports import export, perfetto
+from rtmeter.model import LOST, SERVED, SKIPPED, STATUS_NAMES, WARM_UP_FLAG
+from rtmeter.statistics.quantities import Columns, judged_quantity, quantities
+from rtmeter.statistics.views import OUTCOME_BITS
+from synthetic import Made, usual, write_cell
+
+SCHEMA = Path(__file__).resolve().parent.parent.parent / "spec" / "export.schema.json"
+DEADLINE_NS = 100_000
+
+
+def stalling(k: int) -> list[float | None]:
+    """Early, late beyond the next release, in time, or lost on the way."""
+    return [
+        -3_000 if k % 10 == 3 else 2_500_000 if k % 50 == 0 else 50_000,
+        None if k % 25 == 7 else 20_000,
+        20_000,
+    ]
+
+
+CELLS = {
+    "wakeup": Made(id="wakeup", samples=400, delays=usual(1, 50), deadline_ns=DEADLINE_NS),
+    "skipping": Made(id="skipping", samples=400, delays=stalling, skip=True, deadline_ns=DEADLINE_NS),
+    "roundtrip": Made(
+        id="roundtrip", measurement="roundtrip", samples=400, delays=stalling, deadline_ns=DEADLINE_NS
+    ),
+    "cycle": Made(id="cycle", measurement="cycle", samples=300, delays=stalling, deadline_ns=DEADLINE_NS),
+}
+
+
+@pytest.fixture(params=list(CELLS))
+def cell(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    return write_cell(tmp_path / str(request.param), CELLS[str(request.param)])
+
+
+def rows_of(folder: Path) -> Columns:
+    chunks = list(store.chunks(folder)())
+    return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in chunks[0]}
+
+
+def trace_of(path: Path, tmp_path: Path) -> Any:
+    out = tmp_path / "trace.pftrace"
+    export(path, out, "perfetto")
+    trace = Trace()
+    trace.ParseFromString(out.read_bytes())
+    return trace
+
+
+def test_a_trace_holds_every_release_on_its_thread(cell: Path, tmp_path: Path) -> None:
+    trace, rows = trace_of(cell, tmp_path), rows_of(cell)
+    tracks = {
+        p.track_descriptor.uuid: p.track_descriptor for p in trace.packet if p.HasField("track_descriptor")
+    }
+    events = [p for p in trace.packet if p.HasField("track_event")]
+    named = Counter(p.track_event.name for p in events)
+    assert named["release"] == len(rows["k"])
+    measured = (rows["status"] & WARM_UP_FLAG) == 0
+    outcome = rows["status"] & OUTCOME_BITS
+    value = judged_quantity({"measurement": rows_measurement(cell), "mode": None}).of(rows, 0)
+    assert named["lost"] == np.count_nonzero(measured & (outcome == LOST))
+    assert named["skipped"] == np.count_nonzero(measured & (outcome == SKIPPED))
+    assert named["late"] == np.count_nonzero(measured & (outcome == SERVED) & (value > DEADLINE_NS))
+    counted = [
+        p.track_event.double_counter_value for p in events if p.track_event.type == TrackEvent.TYPE_COUNTER
+    ]
+    assert sorted(counted) == pytest.approx(sorted(value[outcome == SERVED] / 1000))
+    # Spans on one track follow one another, and each is closed.
+    for uuid in tracks:
+        own = [p for p in events if p.track_event.track_uuid == uuid]
+        kinds = [p.track_event.type for p in own if p.track_event.type in (1, 2)]
+        assert kinds == [TrackEvent.TYPE_SLICE_BEGIN, TrackEvent.TYPE_SLICE_END] * (len(kinds) // 2)
+        assert [p.timestamp for p in own] == sorted(p.timestamp for p in own)
+    threads = {t.thread.tid for t in tracks.values() if t.HasField("thread")}
+    record = store.load_cell(cell)
+    audited = {t["tid"] for role in record["threads"].values() for t in role if t["role"] == "measured"}
+    assert audited & threads
+
+
+def rows_measurement(cell: Path) -> str:
+    return str(store.load_cell(cell)["measurement"])
+
+
+def test_a_trace_of_a_long_cell_holds_what_surrounds_its_largest_values(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(perfetto, "MOST", 300)
+    monkeypatch.setattr(perfetto, "WORST", 2)
+    monkeypatch.setattr(perfetto, "AROUND", 3)
+    write_cell(tmp_path / "cell", CELLS["wakeup"])
+    out = tmp_path / "trace.pftrace"
+    notes = export(tmp_path / "cell", out, "perfetto")
+    trace = Trace()
+    trace.ParseFromString(out.read_bytes())
+    found = {
+        a.int_value
+        for p in trace.packet
+        if p.track_event.name == "release"
+        for a in p.track_event.debug_annotations
+    }
+    rows = rows_of(tmp_path / "cell")
+    worst = rows["k"][np.argsort(rows["wake_ns"] - rows["release_ns"])[-2:]]
+    around = {int(k) + step for k in worst for step in range(-3, 4)}
+    assert found == around & set(rows["k"].tolist())
+    assert f"{len(rows['k']) - len(found):,} releases are left out" in notes[0]
+
+
+def test_mcap_is_decoded_by_its_own_schema(cell: Path, tmp_path: Path) -> None:
+    out = tmp_path / "cell.mcap"
+    export(cell, out, "mcap")
+    rows, record = rows_of(cell), store.load_cell(cell)
+    with out.open("rb") as file:
+        reader = make_reader(file, decoder_factories=[DecoderFactory()])
+        decoded = reader.iter_decoded_messages(log_time_order=False)
+        found = [(channel.topic, message) for _, channel, _, message in decoded]
+    assert {topic for topic, _ in found} == {f"/{record['id']}"}
+    messages = [message for _, message in found]
+    assert [m.k for m in messages] == rows["k"].tolist()
+    for name in (c for c in rows if c.endswith("_ns")):
+        assert [getattr(m, name) for m in messages] == rows[name].tolist()
+    assert [m.status for m in messages] == (rows["status"] & OUTCOME_BITS).tolist()
+    for quantity in quantities(store.statistics_meta(record)):
+        if set(quantity.columns) <= rows.keys():
+            values = quantity.of(rows, 0)
+            told = [getattr(m, f"{quantity.name}_us") for m in messages]
+            assert [math.isnan(value) for value in told] == (values == -(2**63)).tolist()
+            there = values != -(2**63)
+            assert np.array(told)[there] == pytest.approx(values[there] / 1000)
+    counts = record["summary"]["counts"]
+    late = record["verdict"]["late"]
+    assert sum(m.missed for m in messages) == counts["skipped"] + counts.get("lost", 0) + late
+
+
+def test_markdown_says_the_answer_and_nothing_in_it_is_markup(tmp_path: Path) -> None:
+    root = tmp_path / "cells"
+    write_cell(root / "good", Made(id="good", samples=3000, delays=usual(1, 50), deadline_ns=10**9))
+    write_cell(root / "bad", Made(id="b|ad<script>*", samples=300, delays=stalling, deadline_ns=DEADLINE_NS))
+    export(root, tmp_path / "summary.md", "markdown")
+    text = (tmp_path / "summary.md").read_text()
+    lines = text.splitlines()
+    assert lines[0].startswith("## ❌ Fail: Of 2 cells")
+    rows = [line for line in lines if line.startswith("| ") and "verdict" not in line]
+    assert [row.count("|") - row.count("\\|") for row in rows] == [9, 9]
+    assert "b\\|ad&lt;script&gt;\\*" in rows[0] and "good" in rows[1]
+    assert "<script>" not in text
+
+
+def test_json_is_as_its_schema_says(cell: Path, tmp_path: Path) -> None:
+    out = tmp_path / "cells.json"
+    export(cell.parent, out, "json")
+    document = json.loads(out.read_text())
+    schema = json.loads(SCHEMA.read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(document, schema)
+    assert {row[document["cells"][0]["columns"].index("status")] for row in document["cells"][0]["rows"]} <= {
+        *STATUS_NAMES
+    }
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(document | {"version": 2}, schema)
