@@ -35,6 +35,7 @@ ONE_AFTER_ANOTHER = {
         "kernel",
         "test_campaigns",
     "test_check",
+    "test_cyclictest_cells",
         "test_front_settings",
         "test_load",
         "test_network_settings",

@@ -101,13 +101,18 @@ def write_run(imports: Sequence[Import], folder: Path) -> None:
 def write_import(one: Import, folder: Path, requirement: Requirement | None) -> dict[str, Any]:
     """Writes the cell of a series into the run ``folder`` and returns its cell.json."""
     with store.NewCell(folder / one.id) as new:
-        record = _record(one, requirement)
-        with store.writing(new.folder):
-            record["summary"] = _write_data(one, record, new.folder)
-        if requirement is not None:
-            verdict = judge_cell(record, new.folder, requirement)
-            record["verdict"] = as_json(asdict(verdict))
+        record = content_of(one, new.folder, requirement)
         new.finish(record)
+    return record
+
+
+def content_of(one: Import, folder: Path, requirement: Requirement | None) -> dict[str, Any]:
+    """Writes the data of a series into its cell's ``folder`` and returns the cell.json."""
+    record = _record(one, requirement)
+    with store.writing(folder):
+        record["summary"] = _write_data(one, record, folder)
+    if requirement is not None:
+        record["verdict"] = as_json(asdict(judge_cell(record, folder, requirement)))
     return record
 
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from rtmeter import conditions, machine, probes, store
+from rtmeter import conditions, machine, probes, store, tool_cells
 from rtmeter.errors import RtmeterError
 from rtmeter.model import LOCAL, Cell, Outcome
 from rtmeter.record import Logs, record_cell, tidy
@@ -60,6 +60,14 @@ def _check_reach(field: str, given: Mapping[str, str], probe: probes.Probe) -> N
             raise RtmeterError(message, field=f"{field}.{option}", value=given[option], remedy=remedy)
 
 
+def check(cell: Cell) -> None:
+    """Raises RtmeterError if what measures the cell is not there, or cannot do it."""
+    if tool_cells.is_of_tool(cell):
+        tool_cells.check(cell)
+    else:
+        probes_for(cell)
+
+
 def run_cell(
     cell: Cell, path: Path, stop: Stop, on_progress: OnProgress, *, keep_empty: bool = True
 ) -> dict[str, Any]:
@@ -73,14 +81,19 @@ def run_cell(
     started = datetime.now(UTC)
     standing: conditions.Standing | None = None
     found: dict[str, list[dict[str, Any]]] = {}
+    of_tool = tool_cells.is_of_tool(cell)
     try:
-        probe, server = probes_for(cell)
+        check(cell)
         with store.writing(new.folder), conditions.applied(cell, new.folder) as standing:
             found["findings"] = _findings(Root(), machine.intent_of(cell))
             if standing.server_root is not None:
                 found["server_findings"] = _findings(standing.server_root, machine.server_intent_of(cell))
             heed, launchers = _checking(standing.check, on_progress), standing.launchers
-            outcome = run_probes(cell, probe, server, new.folder, stop, heed, launchers)
+            if of_tool:
+                through = launchers.client(None)
+                outcome = tool_cells.run(cell, new.folder, lambda: stop.asked > 0, standing.check, through)
+            else:
+                outcome = run_probes(cell, *probes_for(cell), new.folder, stop, heed, launchers)
         outcome = _under(standing, outcome)
     except probes.NotBuiltError as error:
         outcome = Outcome("skipped", error)
@@ -91,7 +104,11 @@ def run_cell(
     try:
         ended = datetime.now(UTC)
         facts = standing.facts() if standing else None
-        record = record_cell(cell, outcome, logs, new.folder, started, ended, conditions=facts, **found)
+        if of_tool and (new.folder / tool_cells.FILE).is_file():
+            ran = tool_cells.Ran(started, ended, facts, found)
+            record = tool_cells.record(cell, outcome, new.folder, ran)
+        else:
+            record = record_cell(cell, outcome, logs, new.folder, started, ended, conditions=facts, **found)
         tidy(new.folder, keep_logs=cell.keep_log or record["status"] == "failed" or not record["valid"])
         if keep_empty or record["summary"] or (new.folder / store.STDERR).exists():
             new.finish(record)

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 import pytest
@@ -25,7 +26,7 @@ FEW = {
     "ros1-timer-2014": "load == idle and scheduling == other and timeout == 1ms and block in (timer, floor)",
     "ros2-roundtrip-2018": "adapter in (fastdds, posix) and variant == Test4.A",
     "orocos-ros2-cycle-2021": "load == idle",
-    "ros2-timer-2020": "block in (wakeup, floor) and not variant == children_rr",
+    "ros2-timer-2020": "block in (cyclictest, wakeup, floor) and not variant == children_rr",
 }
 SCALE = {
     "ros1-timer-2014": 1e-5,
@@ -42,12 +43,14 @@ Cells = dict[str, dict[str, Any]]
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], tuple[Path, Cells]]:
     """Runs those of a campaign's cells that an expression chooses, once; returns the results' folder, and the
-    cells."""
+    cells. Other tasks stay where they are: this machine has other work."""
 
     @cache
     def measured(name: str, only: str) -> tuple[Path, Cells]:
         out = tmp_path_factory.mktemp(name)
-        campaign = CAMPAIGNS / f"{name}.yaml"
+        campaign = out / f"{name}.yaml"
+        text = (CAMPAIGNS / campaign.name).read_text(encoding="utf-8")
+        campaign.write_text(text.replace("stray_tasks: move", "stray_tasks: stay"), encoding="utf-8")
         done = rtmeter("run", campaign, "--scale", SCALE[name], "--only", only, "--out", out)
         cells = {folder.name: store.load_cell(folder) for folder in store.find_cells(out)}
         planned = read_campaign(campaign, scale=SCALE[name], only=only).cells
@@ -77,7 +80,7 @@ def test_every_cell_is_measured_or_skipped_with_what_is_missing(
 ) -> None:
     _, cells = results(name, chosen(name, sized))
     for cell_id, cell in cells.items():
-        missing = cell["adapter"] not in find_probes()
+        missing = cell["adapter"] not in find_probes() and not which(cell["adapter"])  # cyclictest is a tool
         assert cell["status"] == ("skipped" if missing else "complete"), (cell_id, cell["error"])
         if missing:
             assert "is not built here" in cell["error"]["message"] and cell["error"]["remedy"]

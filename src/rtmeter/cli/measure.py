@@ -45,7 +45,7 @@ def command(
     try:
         options = CellOptions.from_given(resolve_script(collect(given), Path.cwd()))
         cell = matrix.cell_from(options, matrix.cell_id(options, None, {}), {})
-        runner.probes_for(cell)
+        runner.check(cell)
     except RtmeterError as error:
         raise as_flag(error) from None
     path = out or store.new_run_folder(Path("results"), "measure") / cell.id

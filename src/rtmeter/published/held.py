@@ -157,7 +157,12 @@ def _one_cpu(record: Record, asked: Mapping[str, Any]) -> Told:
 
 
 def _isolated(record: Record, asked: Mapping[str, Any]) -> Told:
-    return _settings(record, "isolate")
+    """Whether it was taken from all others, too."""
+    cpus, made = _settings(record, "isolate")
+    others, moved = _settings(record, "stray_tasks")
+    if not made or moved:
+        return cpus, made
+    return f"{cpus}, shared with others ({others})", False
 
 
 def _irq_priority(record: Record, asked: Mapping[str, Any]) -> Told:

@@ -1,0 +1,96 @@
+"""Cells that cyclictest measures: real runs, one that is interrupted, and what it cannot do or does wrong."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from front import ended, rtmeter, running, wait_until
+
+from rtmeter import store
+from rtmeter.cli import exit_codes, invoke
+
+MEASURE = ["measure", "wakeup", "--adapter", "cyclictest", "--scheduling", "other"]
+
+
+def test_a_cell_has_cyclictests_values_and_the_conditions(tmp_path: Path) -> None:
+    text = "cells: [{measurement: wakeup, adapter: cyclictest, samples: 300, deadline: 1s, load: {cpu: 1}}]"
+    (tmp_path / "c.yaml").write_text(text)
+    done = rtmeter("run", tmp_path / "c.yaml", "--out", tmp_path / "out")
+    [folder] = store.find_cells(tmp_path / "out")
+    cell = store.load_cell(folder)
+    assert (cell["id"], cell["status"], cell["valid"]) == ("wakeup-cyclictest", "complete", True), done.err
+    assert cell["summary"]["counts"]["released"] == 300 and cell["config"]["period_ns"] == 1_000_000
+    assert cell["summary"]["quantities"]["latency"]["per_release"]["max_ns"] > 0
+    assert "--policy=other" in cell["imported"]["facts"]["command"]
+    assert cell["conditions"]["achieved"]["load"]["operations"]["cpu"] > 0
+    assert cell["findings"] is not None and cell["verdict"]["outcome"] in ("pass", "inconclusive", "fail")
+    assert rtmeter("report", tmp_path / "out").code == exit_codes.PASS
+
+
+def wakeups_of(front: int) -> int:
+    """How often the threads of the cyclictest that the process started have slept so far."""
+    listed = subprocess.run(["ps", "-eo", "pid,ppid,comm"], capture_output=True, text=True, check=True).stdout
+    rows = [line.split() for line in listed.splitlines()[1:]]
+    tools = [pid for pid, parent, name, *_ in rows if int(parent) == front and name == "cyclictest"]
+    statuses = [status for pid in tools for status in Path(f"/proc/{pid}/task").glob("*/status")]
+    lines = [line for status in statuses for line in status.read_text().splitlines()]
+    return max((int(line.split()[1]) for line in lines if line.startswith("voluntary_ctxt")), default=0)
+
+
+def test_an_interrupted_run_keeps_what_was_measured(tmp_path: Path) -> None:
+    out = tmp_path / "cell"
+    with running(*MEASURE, "--samples", "1000000", "--out", out) as front:
+        wait_until(lambda: wakeups_of(front.pid) > 100)
+        front.send_signal(signal.SIGINT)
+        done = ended(front)
+    assert done.code == exit_codes.ERROR
+    cell = store.load_cell(out)
+    assert cell["status"] == "interrupted" and 0 < cell["summary"]["counts"]["released"] < 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["measure", "timer"], "--adapter = 'cyclictest': does not measure timer; it measures wakeup"),
+        (["measure", "wakeup", "--before", "init"], "--before = 'init': is not for cyclictest; leave it out"),
+        (["measure", "wakeup", "--period", "1500ns"], "--period = '1.5us': is not for cyclictest"),
+        (["measure", "wakeup", "--option", "a=b"], "is not for cyclictest"),
+        (
+            ["measure", "wakeup", "--prefault-heap", "8MiB"],
+            "--prefault-heap = 8388608: is not for cyclictest",
+        ),
+    ],
+)
+def test_what_cyclictest_does_not_do_is_refused(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert invoke([*arguments, "--adapter", "cyclictest", "--samples", "10"]) == exit_codes.ERROR
+    assert said in capsys.readouterr().err
+
+
+def test_without_cyclictest_its_cells_are_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    Path("c.yaml").write_text("cells: [{measurement: wakeup, adapter: cyclictest, samples: 3}]")
+    assert invoke(["run", "c.yaml"]) == exit_codes.INCONCLUSIVE
+    [folder] = store.find_cells(tmp_path / "results")
+    cell = store.load_cell(folder)
+    assert (cell["status"], cell["error"]["remedy"]) == ("skipped", "install it: apt-get install rt-tests")
+
+
+def test_one_that_fails_is_a_failed_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = tmp_path / "cyclictest"
+    fake.write_text("#!/bin/sh\necho 'Unable to change scheduling policy!' >&2\nexit 1\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.chdir(tmp_path)
+    Path("c.yaml").write_text("cells: [{measurement: wakeup, adapter: cyclictest, samples: 3}]")
+    assert invoke(["run", "c.yaml"]) == exit_codes.ERROR
+    [folder] = store.find_cells(tmp_path / "results")
+    error = store.load_cell(folder)["error"]
+    assert error["message"] == "ended with exit code 1: Unable to change scheduling policy!"
+    assert (folder / store.STDERR).exists()
