@@ -232,7 +232,7 @@ def test_maxima_of_intervals_are_no_histogram(tmp_path: Path) -> None:
 # What cannot be written.
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", [form for form in FORMATS if form != "markdown"])  # it reads no samples
 def test_what_cannot_be_written_is_said(tmp_path: Path, form: str) -> None:
     folder = write_cell(tmp_path / "cell", Made(samples=30))
     with pytest.raises(RtmeterError, match="in no folder that is there") as caught:

@@ -26,8 +26,9 @@ def command(
         str,
         typer.Option(
             "--format",
-            metavar="csv|parquet|json|hdr|cyclictest-hist|perfetto|mcap|markdown|ros1-timer-log|ros2-timer-{series,hist,topn}",
-            help="What to write.",
+            metavar="FORMAT",
+            help="csv, parquet, json, hdr, cyclictest-hist, perfetto, mcap, markdown, ros1-timer-log, "
+            "ros2-timer-series, ros2-timer-hist or ros2-timer-topn.",
             show_default=False,
         ),
     ],
