@@ -51,13 +51,30 @@ def test_the_evidence_is_told_in_words_and_numbers(capsys: Captured) -> None:
     assert lines["releases"].startswith(f"n 20,000, effective n {found['effective_n']:,.0f} (extremal index")
     lower, upper = miss_ratio_bounds(4, 20_000, 0.95, found["design_effect"])
     assert lines["miss ratio"] == f"at least {lower:.3g}, at most {upper:.3g}, 95 % confidence each"
-    assert lines["misses an hour"] == f"at least {lower * 3.6e6:,.0f}, at most {upper * 3.6e6:,.0f}"
+    assert lines["misses an hour"] == f"at least {lower * 3.6e6:.3g}, at most {upper * 3.6e6:,.0f}"
     assert lines["to pass"].endswith("more without a miss")
     assert f"{found['more_hours'] * 3600:.3g} s" in lines["to pass"]
     assert "more if releases go on to miss as often" in said
     for condition in ("wake-up of posix", "every 1ms", "fifo:80 on CPU 1", "PREEMPT_RT", "host robot-7"):
         assert condition in lines["holds for"]
     assert "unfit for absolute claims" in lines["virtual machine"]
+
+
+def test_what_misses_nearly_always_fails_though_no_bound_is_stated(capsys: Captured) -> None:
+    write_wakeups(Path("a"), draw(1) + 300 * np.arange(20_000))
+    code, said = verdict("a --deadline 1ms --miss-ratio 1e-3", capsys)
+    assert code == exit_codes.FAIL and "of this run's releases missed, and 0.001 is allowed; no bound" in said
+    assert as_json("a --deadline 1ms --miss-ratio 1e-3", capsys)["support"]["effective_n"] == 1
+
+
+def test_rare_misses_an_hour_are_told_to_three_digits(capsys: Captured) -> None:
+    values = draw(1)
+    values[5000:5020] = 2 * MS
+    write_wakeups(Path("a"), values)
+    found = as_json("a --deadline 1ms", capsys)["support"]
+    assert 0 < found["lower_per_hour"] < 10
+    said = verdict("a --deadline 1ms", capsys)[1]
+    assert f"at least {found['lower_per_hour']:.3g}, at most {found['upper_per_hour']:,.0f}" in said
 
 
 def test_misses_that_go_on_as_often_pass_at_no_length(capsys: Captured) -> None:

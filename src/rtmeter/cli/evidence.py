@@ -43,14 +43,14 @@ def _of_misses(verdict: Mapping[str, Any]) -> Words:
         yield "miss ratio", "no bound: see what refuses it below"
         return
     each = " each" if support["lower"] else ""
-    yield "miss ratio", f"{_between(support['lower'], support['upper'], '.3g')}, {sure} confidence{each}"
+    yield "miss ratio", f"{_between(support['lower'], support['upper'])}, {sure} confidence{each}"
     if support["upper_per_hour"] is not None:
-        digits = ",.0f" if support["upper_per_hour"] >= 100 else ".3g"
-        yield "misses an hour", _between(support["lower_per_hour"], support["upper_per_hour"], digits)
+        yield "misses an hour", _between(support["lower_per_hour"], support["upper_per_hour"])
 
 
-def _between(lower: float, upper: float, digits: str) -> str:
-    return f"at least {lower:{digits}}, at most {upper:{digits}}" if lower else f"at most {upper:{digits}}"
+def _between(lower: float, upper: float) -> str:
+    least, most = (f"{end:,.0f}" if end >= 100 else f"{end:.3g}" for end in (lower, upper))
+    return f"at least {least}, at most {most}" if lower else f"at most {most}"
 
 
 def _of_the_run(support: Mapping[str, Any]) -> Words:

@@ -95,7 +95,7 @@ def examine(
         factor, crowded = gates.dependence_between_blocks(blocks, found.design_effect)
         findings += crowded
         findings += gates.warm_up(values, blocks, period_ns)
-    effect = found.design_effect * factor
+    effect = min(found.design_effect * factor, float(n))  # however alike, they are one at least
     findings += _clustered(found)
     findings += _shape(values, blocks, effect)
     findings += gates.rhythms(beat)
