@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -107,6 +108,8 @@ def confined() -> Iterator[Root]:
             stack.callback(sleeper.wait)
             stack.callback(sleeper.kill)
             (group / "tasks").write_text(str(sleeper.pid))
+            while Path(f"/proc/{sleeper.pid}/comm").read_text() != "sleep\n":  # taskset becomes it
+                time.sleep(0.01)
             _link(root, f"proc/{sleeper.pid}")
         for task in read_tasks(Root()):
             if task.is_kernel and _KERNEL_THREADS.fullmatch(task.name):
