@@ -1,0 +1,75 @@
+"""Does a round trip of any length take the same memory? Resident memory of client, server and front while
+it runs, after the first fifth and at its largest. Twelve hours at 10 ms are 4,320,000 pings.
+
+    .venv/bin/python bench/trip_memory.py --seconds 120 fastdds cyclonedds posix
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+from common import ROOT, machine_line, save
+from probe_24h import resident_kib
+
+PERIOD_US = 500
+
+
+def processes_of(front: int) -> dict[str, int]:
+    """Role → pid of the probes that the front started."""
+    listed = subprocess.run(["ps", "-ww", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True)
+    rows = [line.split(None, 2) for line in listed.stdout.splitlines()[1:]]
+    return {
+        role: int(pid)
+        for pid, parent, args in rows
+        for role in ("client", "server")
+        if int(parent) == front and f"{role}.config.json" in args
+    }
+
+
+def watch(adapter: str, seconds: int) -> dict[str, list[int]]:
+    """Role → resident memory in KiB, twice a second while pings are sent."""
+    seen: dict[str, list[int]] = {"client": [], "server": [], "front": []}
+    with tempfile.TemporaryDirectory(dir=ROOT / "build") as name:
+        command = [sys.executable, "-m", "rtmeter", "measure", "roundtrip", "--adapter", adapter]
+        command += ["--period", f"{PERIOD_US}us", "--duration", f"{seconds}s", "--out", f"{name}/cell"]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, env=os.environ) as front:
+            while front.poll() is None:
+                probes = processes_of(front.pid)
+                if len(probes) == 2:
+                    for role, pid in (probes | {"front": front.pid}).items():
+                        kib = resident_kib(pid)
+                        seen[role] += [] if kib is None else [kib]
+                time.sleep(0.5)
+        assert front.returncode == 0, f"it ended with {front.returncode}"
+    return seen
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("adapters", nargs="+")
+    parser.add_argument("--seconds", type=int, default=120)
+    args = parser.parse_args()
+    print(machine_line())
+    print(f"\n{args.seconds * 1_000_000 // PERIOD_US:,} pings every {PERIOD_US} us\n")
+    print("| adapter | process | after the first fifth | largest | growth |\n|---|---|---|---|---|")
+    result = {}
+    for adapter in args.adapters:
+        for role, kib in watch(adapter, args.seconds).items():
+            warm = kib[len(kib) // 5 :]
+            result[f"{adapter} {role}"] = {"warm_kib": warm[0], "max_kib": max(warm)}
+            growth = f"{max(warm) - warm[0]} KiB"
+            print(
+                f"| {adapter} | {role} | {warm[0] / 1024:.1f} MiB | {max(warm) / 1024:.1f} MiB | {growth} |"
+            )
+    print(f"\n{save('trip_memory', result)}")
+
+
+if __name__ == "__main__":
+    main()
