@@ -1,0 +1,74 @@
+"""What the tests of the ROS 2 adapters share. Each run has a domain and names of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+from probe_runs import LONG, SAMPLES, Columns, Config, counts, measure, only, probe, read
+
+from rtmeter.model import SERVED
+
+MS = 1_000_000
+ENVIRONMENT = {"ROS_DOMAIN_ID": "", "RMW_IMPLEMENTATION": "", "ROS_LOG_DIR": "/tmp"}
+
+
+def of(adapter: str, period_ns: int, **options: str) -> Config:
+    """What every run of the adapter has."""
+    return {"adapter": adapter, "period_ns": period_ns, "environment": ENVIRONMENT, "options": options}
+
+
+def timer(config: Config, drive: str = "spin", **more: object) -> Config:
+    return config | {"measurement": "timer", "mode": "periodic", "drive": drive} | more
+
+
+def cycle(config: Config, **more: object) -> Config:
+    return config | {"measurement": "cycle", "loss_timeout_ns": LONG} | more
+
+
+def with_environment(config: Config, **variables: str) -> Config:
+    return config | {"environment": config["environment"] | variables}
+
+
+def periodic_of_a_steady_clock(folder: Path, config: Config, drive: str) -> Columns:
+    """A periodic timer whose releases are those that the middleware reports, each accounted for."""
+    reader, columns = measure(folder, timer(config, drive))
+    found = counts(columns)
+    assert found["served"] + found["skipped"] == found["released"] == SAMPLES
+    assert found["served"] > 0
+    assert (reader.meta["ticks"], reader.meta["effective"]["overrun"]) == ("reported", "skip")
+    assert reader.meta["adapter"]["reported_clock"] == "monotonic"
+    served = only(columns, SERVED)
+    assert np.all(served["reported_actual_ns"] >= served["reported_expected_ns"])
+    assert np.all(served["callback_ns"] >= served["reported_actual_ns"])
+    if drive != "sleep_then_spin_some":  # there the releases are those of the sleep
+        assert np.array_equal(served["reported_expected_ns"], served["release_ns"])
+    return columns
+
+
+def one_shot_of_a_steady_clock(folder: Path, config: Config, drive: str) -> None:
+    """A one-shot that fires once for each time it is armed, no earlier than it may."""
+    timeout_ns = config["period_ns"]
+    _, columns = measure(folder, timer(config, drive, mode="one_shot", timeout_ns=timeout_ns, samples=30))
+    found = counts(columns)
+    assert found["served"] == found["released"] == 30
+    assert np.all(columns["reported_expected_ns"] >= columns["armed_before_ns"] + timeout_ns)
+    assert np.all(columns["reported_expected_ns"] <= columns["armed_after_ns"] + timeout_ns)
+    assert np.all(columns["reported_actual_ns"] >= columns["reported_expected_ns"])
+    assert np.all(columns["callback_ns"] >= columns["reported_actual_ns"])
+
+
+def skips_of_a_stall(folder: Path, config: Config) -> dict[str, int]:
+    """Stops the process until ticks were missed; the counts of the run, which is then interrupted."""
+    with probe(folder, timer(config, samples=1_000_000, warm_up=0)) as one:
+        one.until("ready")
+        while one.until("progress")["skipped"] == 0:
+            os.kill(one.process.pid, signal.SIGSTOP)
+            time.sleep(5 * config["period_ns"] / 1e9)
+            os.kill(one.process.pid, signal.SIGCONT)
+        one.process.send_signal(signal.SIGTERM)
+        assert one.end() == 4, one.events
+    return counts(read(one.log)[1])

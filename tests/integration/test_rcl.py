@@ -1,0 +1,205 @@
+"""The rcl adapter over a real ROS 2: every measurement, and what goes wrong."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from pathlib import Path
+
+import pytest
+import ros_runs
+from dds_runs import in_order, settled, threads_in_proc, threads_of
+from probe_runs import (
+    LONG,
+    SAMPLES,
+    Config,
+    client_and_server,
+    counts,
+    measure,
+    needs_fifo,
+    probe,
+    read,
+    refusal,
+)
+from ros_runs import MS, cycle, timer, with_environment
+
+from rtmeter.probes import find_probes
+
+pytestmark = pytest.mark.skipif("rcl" not in find_probes(), reason="the adapter rcl is not built here")
+
+RCL = ros_runs.of("rcl", 2 * MS)
+DRIVES = ("spin", "sleep_then_spin_some", "poll")
+ALONE: Config = RCL | {"measurement": "roundtrip", "role": "client", "loss_timeout_ns": LONG}
+
+
+def test_wakeup_beside_its_threads(tmp_path: Path) -> None:
+    """Its libraries may bring threads (of a tracer) when they are loaded, a node those of the RMW."""
+    threads = {}
+    for before in ("none", "init", "init_and_node"):
+        (tmp_path / before).mkdir()
+        reader, columns = measure(tmp_path / before, RCL | {"measurement": "wakeup", "before": before})
+        assert counts(columns)["served"] == SAMPLES
+        threads[before] = len(threads_of(reader.meta))
+    assert threads["none"] <= threads["init"] < threads["init_and_node"]
+
+
+@pytest.mark.parametrize("drive", DRIVES)
+def test_one_shot_fires_as_often_as_it_is_armed(tmp_path: Path, drive: str) -> None:
+    ros_runs.one_shot_of_a_steady_clock(tmp_path, RCL, drive)
+
+
+@pytest.mark.parametrize("drive", DRIVES)
+def test_periodic_accounts_for_every_release(tmp_path: Path, drive: str) -> None:
+    ros_runs.periodic_of_a_steady_clock(tmp_path, RCL, drive)
+
+
+def test_ticks_that_rcl_passes_over_are_counted(tmp_path: Path) -> None:
+    found = ros_runs.skips_of_a_stall(tmp_path, RCL)
+    assert found["skipped"] > 0
+    assert found["released"] == found["served"] + found["skipped"]
+
+
+@pytest.mark.parametrize(
+    ("drive", "in_flight", "reliability"),
+    [("spin", "one", "best_effort"), ("poll", "one", "reliable"), ("spin", "open", "reliable")],
+)
+def test_round_trip_accounts_for_every_release(
+    tmp_path: Path, drive: str, in_flight: str, reliability: str
+) -> None:
+    config = RCL | {"drive": drive, "in_flight": in_flight, "reliability": reliability, "history_depth": 5}
+    with client_and_server(tmp_path, config) as (client, server):
+        assert settled(client, server)["released"] == SAMPLES
+    described = read(client.log)[0].meta["adapter"]
+    assert described["rmw"].startswith("rmw_")
+    assert ".so." in described["rmw_library"]
+    wanted = {"reliability": reliability, "history": "keep_last", "depth": "5", "durability": "volatile"}
+    assert {policy: described["qos"][policy] for policy in wanted} == wanted
+
+
+@pytest.mark.parametrize("payload_bytes", [8, 131_072])
+def test_payloads_travel_whole(tmp_path: Path, payload_bytes: int) -> None:
+    config = RCL | {"payload_bytes": payload_bytes, "samples": 20, "reliability": "reliable"}
+    with client_and_server(tmp_path, config) as (client, server):
+        settled(client, server)
+
+
+@pytest.mark.parametrize("drive", DRIVES)
+def test_cycle_of_two_nodes(tmp_path: Path, drive: str) -> None:
+    _, columns = measure(tmp_path, cycle(RCL, drive=drive))
+    found = counts(columns)
+    assert found["served"] + found["skipped"] + found["lost"] == found["released"] == SAMPLES
+    assert found["served"] > 0 and found["lost"] == 0
+    if drive != "spin":
+        assert found["skipped"] == 0 and in_order(columns)
+
+
+def test_two_runs_at_once_do_not_hear_each_other(tmp_path: Path) -> None:
+    """Not even in one domain: a reply to another run's ping would be a duplicate or out of range."""
+    folders = [tmp_path / "first", tmp_path / "second"]
+    for folder in folders:
+        folder.mkdir()
+    config = RCL | {"options": {"domain": "81"}}
+    with (
+        client_and_server(folders[0], config | {"samples": 100}) as one,
+        client_and_server(folders[1], config | {"samples": 50}) as other,
+    ):
+        assert settled(*one)["released"] == 100
+        assert settled(*other)["released"] == 50
+    assert read(other[1].log)[1]["sequence"].max() < 100  # 50, and the warm-up
+
+
+def test_the_domain_is_the_users(tmp_path: Path) -> None:
+    config = with_environment(RCL, ROS_DOMAIN_ID="82") | {"measurement": "wakeup", "before": "init"}
+    described = measure(tmp_path, config)[0].meta["adapter"]
+    assert (described["domain"], described["environment"]["ROS_DOMAIN_ID"]) == ("82", "82")
+
+
+def test_profiles_of_fast_dds_hold(tmp_path: Path) -> None:
+    """With UDP as the only transport no shared memory is opened, which is the default's."""
+    profiles = tmp_path / "profiles.xml"
+    profiles.write_text(
+        '<?xml version="1.0" encoding="UTF-8"?>'
+        '<profiles xmlns="http://www.eprosima.com/XMLSchemas/fastRTPS_Profiles">'
+        "<transport_descriptors><transport_descriptor><transport_id>u</transport_id><type>UDPv4</type>"
+        "</transport_descriptor></transport_descriptors>"
+        '<participant profile_name="p" is_default_profile="true"><rtps>'
+        "<userTransports><transport_id>u</transport_id></userTransports>"
+        "<useBuiltinTransports>false</useBuiltinTransports></rtps></participant></profiles>"
+    )
+    shared_memory = {}
+    for name, variables in (("without", {}), ("with", {"FASTDDS_DEFAULT_PROFILES_FILE": str(profiles)})):
+        (tmp_path / name).mkdir()
+        config = with_environment(cycle(RCL, samples=1_000_000), **variables)
+        with probe(tmp_path / name, config) as one:
+            ready = one.until("ready")
+            if ready["adapter"]["rmw"] != "rmw_fastrtps_cpp":
+                pytest.skip("the RMW that is loaded here is another")
+            shared_memory[name] = "/dev/shm/fastdds_" in Path(f"/proc/{ready['pid']}/maps").read_text()
+            assert ready["adapter"].get("environment", {}).get("FASTDDS_DEFAULT_PROFILES_FILE", "") == str(
+                variables.get("FASTDDS_DEFAULT_PROFILES_FILE", "")
+            )
+    assert shared_memory == {"without": True, "with": False}
+
+
+@needs_fifo
+def test_its_threads_take_the_priority_asked_for_and_the_audit_is_whole(tmp_path: Path) -> None:
+    config = cycle(RCL, samples=1_000_000) | {"options": {"threads": "fifo:20"}}
+    with probe(tmp_path, config) as one:
+        ready = one.until("ready")
+        policies = {os.SCHED_OTHER: "other", os.SCHED_FIFO: "fifo"}
+        audited = {t["tid"]: (t["name"], t["policy"], t["priority"]) for t in ready["threads"]}
+        seen = threads_in_proc(ready["pid"])
+    assert audited == {tid: (name, policies[how], at) for tid, (name, how, at) in seen.items()}
+    set_so = [t for t in ready["threads"] if (t["policy"], t["priority"]) == ("fifo", 20)]
+    assert len(set_so) == int(ready["adapter"]["threads"]["count"]) > 0  # all that came with rcl_init
+
+
+@pytest.mark.parametrize(("variable", "field"), [(True, "RMW_IMPLEMENTATION"), (False, "option rmw")])
+def test_an_rmw_that_is_not_there_is_told_by_name(tmp_path: Path, variable: bool, field: str) -> None:
+    name = "rmw_of_nobody_cpp"
+    config = with_environment(cycle(RCL), RMW_IMPLEMENTATION=name if variable else "")
+    error = refusal(tmp_path, config if variable else config | {"options": {"rmw": name}})
+    assert (error["field"], error["value"]) == (field, name)
+    assert "rmw_" in error["remedy"]
+
+
+def test_the_rmw_that_is_there_may_be_asked_for(tmp_path: Path) -> None:
+    config = RCL | {"measurement": "wakeup", "before": "init", "samples": 20}
+    loaded = measure(tmp_path, config)[0].meta["adapter"]["rmw"]
+    (tmp_path / "again").mkdir()
+    asked = with_environment(config, RMW_IMPLEMENTATION=loaded)
+    assert measure(tmp_path / "again", asked)[0].meta["adapter"]["rmw"] == loaded
+
+
+def test_a_server_that_is_not_there_is_told_with_what_was_looked_for(tmp_path: Path) -> None:
+    session = f"test-{uuid.uuid4()}"
+    config = ALONE | {"connect_timeout_ns": 300 * MS, "session": session, "options": {"domain": "83"}}
+    error = refusal(tmp_path, config)
+    assert (error["field"], error["value"]) == ("server", session)
+    for part in ("within 300 ms", "domain 83", "found 0 other nodes", "publisher of ping matched 0"):
+        assert part in error["message"], error
+
+
+def test_a_policy_that_does_not_match_is_named(tmp_path: Path) -> None:
+    config = RCL | {"connect_timeout_ns": 1_000 * MS, "options": {"durability": "transient_local"}}
+    with client_and_server(tmp_path, config, {"options": {}}) as (client, _):
+        assert client.end() == 1
+    error = next(event for event in client.events if event["event"] == "error")
+    assert error["field"] == "incompatible_qos"
+    assert "subscription of pong" in error["value"] and "durability" in error["value"].lower()
+
+
+@pytest.mark.parametrize(
+    ("config", "field"),
+    [
+        (timer(RCL, overrun="catch_up"), "overrun"),
+        (cycle(RCL) | {"options": {"domain": "233"}}, "option domain"),
+        (with_environment(cycle(RCL), ROS_DOMAIN_ID="many"), "ROS_DOMAIN_ID"),
+        (cycle(RCL) | {"options": {"history": "forget"}}, "option history"),
+        (cycle(RCL) | {"options": {"executor": "single"}}, "option executor"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(tmp_path: Path, config: Config, field: str) -> None:
+    error = refusal(tmp_path, config)
+    assert error["field"] == field
+    assert error["message"] and error["remedy"]

@@ -1,0 +1,140 @@
+"""The rclpy adapter over a real ROS 2: its executors, the interpreter around them, and what goes wrong."""
+
+from __future__ import annotations
+
+import sys
+import uuid
+from pathlib import Path
+
+import pytest
+import ros_runs
+from dds_runs import settled, threads_of
+from probe_runs import LONG, SAMPLES, Config, client_and_server, counts, measure, probe, read, refusal
+from ros_runs import MS, cycle, timer, with_environment
+
+from rtmeter.probes import find_probes
+
+pytestmark = pytest.mark.skipif("rclpy" not in find_probes(), reason="the adapter rclpy is not built here")
+
+RCLPY = ros_runs.of("rclpy", 4 * MS)
+EXECUTORS = ("single", "multi", "events")
+CLASSES = {"single": "SingleThreadedExecutor", "multi": "MultiThreadedExecutor", "events": "EventsExecutor"}
+each_executor = pytest.mark.parametrize("executor", EXECUTORS)
+
+
+def steady(executor: str) -> Config:
+    return ros_runs.of("rclpy", 4 * MS, executor=executor, clock="steady")
+
+
+@each_executor
+def test_periodic_accounts_for_every_release(tmp_path: Path, executor: str) -> None:
+    ros_runs.periodic_of_a_steady_clock(tmp_path, steady(executor), "spin")
+
+
+@pytest.mark.parametrize("drive", ["sleep_then_spin_some", "poll"])
+def test_periodic_of_other_drives(tmp_path: Path, drive: str) -> None:
+    ros_runs.periodic_of_a_steady_clock(tmp_path, steady("single"), drive)
+
+
+@each_executor
+def test_one_shot_fires_as_often_as_it_is_armed(tmp_path: Path, executor: str) -> None:
+    ros_runs.one_shot_of_a_steady_clock(tmp_path, steady(executor), "spin")
+
+
+def test_ticks_that_are_passed_over_are_counted(tmp_path: Path) -> None:
+    found = ros_runs.skips_of_a_stall(tmp_path, steady("single"))
+    assert found["skipped"] > 0
+    assert found["released"] == found["served"] + found["skipped"]
+
+
+def test_a_nodes_own_clock_is_the_time_of_day(tmp_path: Path) -> None:
+    """What it reports is on another clock than the stamps: the releases are estimated."""
+    reader, columns = measure(tmp_path, timer(RCLPY))
+    found = counts(columns)
+    assert found["served"] + found["skipped"] == found["released"] == SAMPLES
+    assert reader.meta["adapter"]["reported_clock"] == "time_of_day"
+    assert reader.meta["grid"]["t0_from"] == "estimated"
+
+
+@each_executor
+def test_round_trip_accounts_for_every_release(tmp_path: Path, executor: str) -> None:
+    config = ros_runs.of("rclpy", 4 * MS, executor=executor) | {"samples": 100}
+    with client_and_server(tmp_path, config) as (client, server):
+        assert settled(client, server)["released"] == 100
+    described = read(client.log)[0].meta["adapter"]
+    assert described["executor"] == CLASSES[executor]
+    assert described["python"].startswith(f"{sys.version_info.major}.{sys.version_info.minor}.")
+    assert described["rmw"].startswith("rmw_")
+    wanted = {"reliability": "best_effort", "history": "keep_last", "depth": "1", "durability": "volatile"}
+    assert {policy: described["qos"][policy] for policy in wanted} == wanted
+
+
+@pytest.mark.parametrize("in_flight", ["one", "open"])
+def test_rcl_answers_rclpy(tmp_path: Path, in_flight: str) -> None:
+    config = RCLPY | {"reliability": "reliable", "history_depth": 20, "samples": 100, "in_flight": in_flight}
+    config |= {"loss_timeout_ns": 1_000 * MS}  # more than the history holds may be under way
+    with client_and_server(tmp_path, config, {"adapter": "rcl"}) as (client, server):
+        assert settled(client, server)["released"] == 100
+
+
+@pytest.mark.parametrize(
+    ("executor", "drive"), [("single", "sleep_then_spin_some"), ("multi", "spin"), ("events", "poll")]
+)
+def test_cycle_of_two_nodes(tmp_path: Path, executor: str, drive: str) -> None:
+    config = cycle(steady(executor), drive=drive, samples=100, reliability="reliable", history_depth=100)
+    if drive == "poll":
+        config["options"] = {"executor": executor}  # no timer, so no clock to choose
+    _, columns = measure(tmp_path, config)
+    found = counts(columns)
+    assert found["served"] + found["skipped"] == found["released"] == 100
+    assert found["served"] > 0
+
+
+@pytest.mark.parametrize(
+    ("gc", "before", "said"), [("on", "init_and_node", "on, thresholds"), ("off", "init", "off")]
+)
+def test_wakeup_with_the_garbage_collector_as_asked(tmp_path: Path, gc: str, before: str, said: str) -> None:
+    config = ros_runs.of("rclpy", MS, gc=gc) | {"measurement": "wakeup", "before": before}
+    reader, columns = measure(tmp_path, config)
+    assert counts(columns)["served"] == SAMPLES
+    assert reader.meta["adapter"]["gc"].startswith(said)
+    assert threads_of(reader.meta)
+
+
+def test_an_executor_that_rclpy_lacks_is_refused_by_name(tmp_path: Path) -> None:
+    error = refusal(tmp_path, timer(RCLPY) | {"options": {"executor": "psychic"}})
+    assert (error["field"], error["value"]) == ("option executor", "psychic")
+    assert "single" in error["remedy"] and "multi" in error["remedy"]
+
+
+def test_an_rmw_that_is_not_there_is_told_by_name(tmp_path: Path) -> None:
+    error = refusal(tmp_path, with_environment(timer(RCLPY), RMW_IMPLEMENTATION="rmw_of_nobody_cpp"))
+    assert (error["field"], error["value"]) == ("RMW_IMPLEMENTATION", "rmw_of_nobody_cpp")
+
+
+def test_a_server_that_is_not_there_is_told_with_what_was_looked_for(tmp_path: Path) -> None:
+    session = f"test-{uuid.uuid4()}"
+    config = RCLPY | {"measurement": "roundtrip", "role": "client", "loss_timeout_ns": LONG}
+    error = refusal(tmp_path, config | {"connect_timeout_ns": 300 * MS, "session": session})
+    assert (error["field"], error["value"]) == ("server", session)
+    for part in ("within 300 ms", "found 0 other nodes", "publisher of ping matched 0"):
+        assert part in error["message"], error
+
+
+def test_a_policy_that_does_not_match_is_named(tmp_path: Path) -> None:
+    config = RCLPY | {"connect_timeout_ns": 1_000 * MS, "options": {"durability": "transient_local"}}
+    with client_and_server(tmp_path, config, {"options": {}}) as (client, _):
+        assert client.end() == 1
+    error = next(event for event in client.events if event["event"] == "error")
+    assert error["field"] == "incompatible_qos"
+    assert "durability" in error["value"]
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_an_interrupted_spin_ends_and_keeps_what_was_measured(tmp_path: Path, executor: str) -> None:
+    with probe(tmp_path, timer(steady(executor), samples=1_000_000)) as one:
+        one.until("progress")
+        one.process.terminate()
+        assert one.end() == 4, one.events
+    found = counts(read(one.log)[1])
+    assert found["released"] == found["served"] + found["skipped"]
