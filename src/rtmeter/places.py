@@ -51,11 +51,18 @@ _MACHINES = {3: ("i386", "i686", "x86_64"), 40: ("armv6l", "armv7l", "armv8l"), 
 _MACHINES |= {183: ("aarch64",), 243: ("riscv64",)}
 """What a kernel calls itself that runs an executable of ELF machine N (elf.h, EM_*)."""
 
-_PREPARE = """
+_LOOK = """
 uname -m
 command -v {name} || echo
-folder=$(mktemp -d "${{TMPDIR:-/tmp}}/rtmeter-XXXXXX") && echo "$folder"
 """
+_MAKE_FOLDER = """
+folder=$(mktemp -d "${TMPDIR:-/tmp}/rtmeter-XXXXXX") && echo "$folder"
+"""
+
+
+def _machines_of(image: bytes, otherwise: str) -> tuple[str, ...]:
+    """What kernels call themselves that run this ELF file."""
+    return _MACHINES.get(int.from_bytes(image[18:20], "little"), (otherwise,))
 
 
 class There:
@@ -70,9 +77,17 @@ class There:
         self._folder = ""  # there
         self._log: Path | None = None  # here
 
+    def look(self, probe: Probe) -> None:
+        """Changes nothing there. Raises RtmeterError if the host cannot be reached, or is of an architecture
+        for which it has no probe, or none of the same version."""
+        said = self._ssh.run(_LOOK.format(name=PREFIX + probe.name)).decode(errors="replace").splitlines()
+        machine, installed = (*said[-2:], "", "")[:2]
+        if machine not in _machines_of(probe.path.read_bytes(), machine):
+            self._check(probe, self._executable(probe, machine, installed))
+
     def command(self, probe: Probe, config: dict[str, Any], folder: Path) -> list[str]:
         name = PREFIX + probe.name
-        said = self._ssh.run(_PREPARE.format(name=name)).decode(errors="replace").splitlines()
+        said = self._ssh.run(_LOOK.format(name=name) + _MAKE_FOLDER).decode(errors="replace").splitlines()
         machine, installed, self._folder = (*said[-3:], "", "", "")[:3]
         self._log = Path(config["log"])
         path = self._executable(probe, machine, installed)
@@ -105,7 +120,7 @@ class There:
     def _executable(self, probe: Probe, machine: str, installed: str) -> str:
         """The probe's path there, carried over if need be."""
         image = probe.path.read_bytes()
-        runs_on = _MACHINES.get(int.from_bytes(image[18:20], "little"), (machine,))
+        runs_on = _machines_of(image, machine)
         if machine in runs_on:
             path = f"{self._folder}/{PREFIX}{probe.name}"
             self._ssh.run(f"cat >{shlex.quote(path)} && chmod 700 {shlex.quote(path)}", image, limit_s=600)

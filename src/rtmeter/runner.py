@@ -11,8 +11,10 @@ from typing import Any
 from rtmeter import conditions, machine, probes, store, tool_cells
 from rtmeter.errors import RtmeterError
 from rtmeter.model import LOCAL, Cell, Outcome
+from rtmeter.places import There
 from rtmeter.record import Logs, record_cell, tidy
 from rtmeter.root import Root
+from rtmeter.ssh import Ssh
 from rtmeter.supervise import OnProgress, Stop, run_probes
 
 
@@ -68,6 +70,14 @@ def check(cell: Cell) -> None:
         probes_for(cell)
 
 
+def _look_there(cell: Cell) -> None:
+    """Raises RtmeterError if the server has another host, which is out of reach or cannot run its probe."""
+    host = cell.hosts.get("component", LOCAL)
+    server = None if host == LOCAL else probes_for(cell)[1]
+    if server is not None:
+        There(Ssh(host, "hosts.component")).look(server)
+
+
 def run_cell(
     cell: Cell, path: Path, stop: Stop, on_progress: OnProgress, *, keep_empty: bool = True
 ) -> dict[str, Any]:
@@ -84,6 +94,7 @@ def run_cell(
     of_tool = tool_cells.is_of_tool(cell)
     try:
         check(cell)
+        _look_there(cell)
         with store.writing(new.folder), conditions.applied(cell, new.folder) as standing:
             found["findings"] = _findings(Root(), machine.intent_of(cell))
             if standing.server_root is not None:

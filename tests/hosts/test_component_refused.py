@@ -17,7 +17,9 @@ from rtmeter.matrix import cell_from
 from rtmeter.places import There
 from rtmeter.probes import PREFIX, Probe, require
 from rtmeter.root import Root
+from rtmeter.runner import run_cell
 from rtmeter.ssh import PROGRAM, Ssh
+from rtmeter.supervise import Stop
 
 CONFIG = {"role": "server", "version": 1}
 
@@ -107,6 +109,17 @@ def test_another_architecture(machine: Machine, probe: Probe, tmp_path: Path) ->
     assert "is a machine of another architecture (armv7l; the probe of posix here is for" in said
     assert "put rtmeter-probe-posix, built for armv7l, into the PATH there" in said
     assert list(machine.temporary.iterdir()) == []
+
+
+def test_it_is_looked_at_before_anything_is_changed_there(machine: Machine, tmp_path: Path) -> None:
+    for name in ("mktemp", "cat", "dd", "flock", "taskset", "stress-ng"):
+        machine.has(name, f"touch {tmp_path}/changed")
+    machine.has("uname", "echo armv7l")
+    given = {"measurement": "roundtrip", "adapter": "posix", "hosts": {"component": "ssh://there"}}
+    cell = cell_from(CellOptions.from_given(given | {"load": "cpu=1"}), "cell", {})
+    record = run_cell(cell, tmp_path / "cell", Stop(), lambda event: None, keep_empty=False)
+    assert "is a machine of another architecture (armv7l" in record["error"]["message"]
+    assert not (tmp_path / "changed").exists()
 
 
 def test_another_architecture_with_a_probe_of_its_own(machine: Machine, probe: Probe, tmp_path: Path) -> None:
