@@ -1,5 +1,6 @@
 #include "shared.h"
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,14 @@ void rtm_dds_describe_static(rtm_sink* sink, const char* lacks) {
 int rtm_dds_open(const rtm_run* run, const char* transports, const char* networkless, const char* lacks,
                  rtm_dds** dds, rtm_error* error) {
   return rtmeter::detail::guarded(error, [&] {
-    *dds = new rtm_dds(*run, {split(transports, ','), split(networkless, ','), "", "", split(lacks, ',')});
+    const Implementation implementation{split(transports, ','), split(networkless, ','), "", "",
+                                        split(lacks, ',')};
+    auto made = std::make_unique<rtm_dds>(*run, implementation);
+    for (const auto& wanted : made->threads.wanted())
+      if (!wanted.thread.empty() && rtmeter_dds::contains(implementation.lacks, "names"))
+        throw made->threads.error("this implementation's threads cannot be told apart by their names",
+                                  "give fifo:PRIORITY for all of them");
+    *dds = made.release();
   });
 }
 void rtm_dds_close(rtm_dds* dds) { delete dds; }

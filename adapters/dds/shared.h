@@ -17,7 +17,7 @@ extern "C" {
 typedef struct rtm_dds rtm_dds;
 
 /* The common options, for `rtmeter adapters`. lacks: those that the implementation has not, separated by
- * commas. */
+ * commas: loan, peers, and names where threads have none to tell them apart. */
 void rtm_dds_describe_static(rtm_sink* sink, const char* lacks);
 
 /* Reads the run's options; threads that come from now on are the middleware's. transports: the choices, the

@@ -15,7 +15,7 @@ from rtmeter.probes import find_probes
 
 MS = 1_000_000
 SECOND = 1_000 * MS
-ADAPTERS = ("cyclonedds", "fastdds")
+ADAPTERS = ("cyclonedds", "fastdds", "dustdds")
 
 built = {
     name: pytest.mark.skipif(name not in find_probes(), reason=f"the adapter {name} is not built here")

@@ -45,8 +45,11 @@ def test_a_server_in_another_domain_is_not_found(tmp_path: Path, adapter: str) -
 @pairs(
     ("cyclonedds", "cyclonedds"),
     ("fastdds", "fastdds"),
+    ("dustdds", "dustdds"),
     ("cyclonedds", "fastdds"),
     ("fastdds", "cyclonedds"),
+    ("cyclonedds", "dustdds"),
+    ("dustdds", "fastdds"),
 )
 @pytest.mark.parametrize(
     ("client", "server", "at"),
@@ -74,7 +77,9 @@ def test_a_payload_that_no_socket_can_hold_is_told(tmp_path: Path, adapter: str)
     assert f"net.core.rmem_max = {limit}" in error["message"]
 
 
-@pairs(("cyclonedds", "cyclonedds"), ("fastdds", "fastdds"), ("cyclonedds", "fastdds"))
+@pairs(
+    ("cyclonedds", "cyclonedds"), ("fastdds", "fastdds"), ("dustdds", "dustdds"), ("cyclonedds", "fastdds")
+)
 def test_two_runs_at_once_do_not_hear_each_other(
     tmp_path: Path, client_adapter: str, server_adapter: str
 ) -> None:
@@ -118,14 +123,17 @@ def test_replies_that_never_come_are_lost_and_nothing_else(
         interrupted_with_losses(client, server)
 
 
-@pairs(("cyclonedds", "fastdds"), ("fastdds", "cyclonedds"))
+@pairs(("cyclonedds", "fastdds"), ("fastdds", "cyclonedds"), ("dustdds", "dustdds"))
 def test_a_link_that_goes_and_comes_back(tmp_path: Path, client_adapter: str, server_adapter: str) -> None:
-    """Two hosts in miniature; their link has no multicast, so each is told where the other is."""
+    """Two hosts in miniature. Without multicast on their link, each is told where the other is."""
     with two_namespaces() as pair:
-        ip("-n", pair.left, "link", "set", pair.left_device, "multicast", "off")
-        ip("-n", pair.right, "link", "set", pair.right_device, "multicast", "off")
-        left = {"interface": pair.left_device, "peers": pair.right_address}
-        right = {"interface": pair.right_device, "peers": pair.left_address}
+        left = {"interface": pair.left_device}
+        right = {"interface": pair.right_device}
+        if client_adapter != "dustdds":  # which finds others by multicast only
+            ip("-n", pair.left, "link", "set", pair.left_device, "multicast", "off")
+            ip("-n", pair.right, "link", "set", pair.right_device, "multicast", "off")
+            left["peers"] = pair.right_address
+            right["peers"] = pair.left_address
         config = {"adapter": client_adapter, "inside": in_namespace(pair.left), "options": left}
         config |= {"samples": 1_000_000, "loss_timeout_ns": 20 * MS, "period_ns": 5 * MS}
         changes = {"adapter": server_adapter, "inside": in_namespace(pair.right), "options": right}
@@ -151,6 +159,12 @@ def test_an_interface_without_multicast_serves_one_host(tmp_path: Path, adapter:
             "inside": in_namespace(pair.left),
             "options": {"interface": pair.left_device},
         }
+        if adapter == "dustdds":  # it knows no other way
+            error = refusal(tmp_path, ALONE | config | {"role": "client", "session": "nobody"})
+            assert (error["field"], error["value"]) == ("option interface", pair.left_device)
+            assert "multicast" in error["message"]
+            assert f"ip link set {pair.left_device} multicast on" in error["remedy"]
+            return
         with client_and_server(tmp_path, config | {"period_ns": 2 * MS}) as (client, server):
             settled(client, server)
     assert pair.left_address in read(client.log)[0].meta["adapter"]["interface"]

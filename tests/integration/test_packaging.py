@@ -25,6 +25,8 @@ rtmeter_add_adapter(outside SOURCES template.cpp)
 def run(*command: str | Path, cwd: Path | None = None) -> str:
     """Runs a command that must succeed, without the checkout in its way; returns its output."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("RTMETER_", "PYTHONPATH"))}
+    # What cargo built already is not built again.
+    environment.setdefault("CARGO_TARGET_DIR", str(ROOT / "build" / "release" / "cargo"))
     done = subprocess.run(
         command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=900, check=False
     )

@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 MOST_LINES = 400
-SOURCES = {".c", ".cpp", ".h", ".hpp", ".py", ".sh", ".cmake"}
+SOURCES = {".c", ".cpp", ".h", ".hpp", ".py", ".rs", ".sh", ".cmake"}
 DATA = {".css", ".in", ".j2", ".js", ".json", ".lock", ".md", ".toml", ".txt", ".xml", ".yaml", ".yml"}
 
 

@@ -179,9 +179,13 @@ impl Adapter for DustDds {
     fn start(run: &Run) -> Result<Self, SetupError> {
         let shared = Shared::open(run)?;
         let transport = Transport::new(shared.interface())?;
-        // Each implementation describes types its own way: they are told apart by name alone.
-        let configuration = DustDdsConfigurationBuilder::new().enable_type_information(false).build();
-        let configuration = configuration.map_err(failed("configuration"))?;
+        // Each implementation describes types its own way: they are told apart by name alone. A newcomer
+        // hears of this participant at its next announcement, and no sooner.
+        let configuration = DustDdsConfigurationBuilder::new()
+            .enable_type_information(false)
+            .participant_announcement_interval(Duration::from_secs(1))
+            .build()
+            .map_err(failed("configuration"))?;
         let host = transport.host_id();
         let process = std::process::id().to_ne_bytes();
         let factory = Factory::new(StdRuntime::new(), process, host, transport, configuration);

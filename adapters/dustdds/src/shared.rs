@@ -7,9 +7,9 @@ use std::sync::Mutex;
 use rtmeter_adapter::contract::{rtm_error, rtm_run, rtm_sink};
 use rtmeter_adapter::{Run, SetupError, Sink};
 
-/// Options of other DDS adapters that Dust DDS has nothing for: it lends no memory, and it looks for others
-/// by multicast alone.
-const LACKS: &CStr = c"loan,peers";
+/// What Dust DDS has not: it lends no memory, it looks for others by multicast alone, and two of its three
+/// receivers have one name.
+const LACKS: &CStr = c"loan,peers,names";
 const TRANSPORTS: &CStr = c"udp,vendor";
 const NETWORKLESS: &CStr = c"vendor";
 
