@@ -204,6 +204,14 @@ def test_work_of_two_periods_is_overload_and_no_skip(generator: np.random.Genera
     assert drift(delay, MS, completion_ns=delay + busy).growth == "overloaded"
 
 
+def test_work_longer_than_the_period_is_overload_also_with_gaps(generator: np.random.Generator) -> None:
+    """A sleep that is over already takes time too: a twentieth of the period here."""
+    busy = whole(generator.uniform(1.01, 1.2, 20_000) * MS)
+    delay = np.cumsum(busy + MS // 20 - MS) - busy
+    found = drift(delay, MS, completion_ns=delay + busy)
+    assert (found.growth, found.causes) == ("overloaded", ("work_longer_than_period",))
+
+
 def test_skips_of_work_longer_than_the_period_have_that_cause(generator: np.random.Generator) -> None:
     delay = np.abs(whole(generator.normal(20_000, 5_000, 20_000)))
     skipped = np.arange(20_000) % 2 == 1

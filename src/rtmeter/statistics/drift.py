@@ -84,11 +84,8 @@ def drift(
     middle_s = ((edges[:-1] + edges[1:] - 1) / 2)[filled] * (period_ns / 1e9)
     seen = middle_s, medians, len(delay_ns) * period_ns / 1e9, jitter
     found = trend(*seen)
-    if (
-        found.significant
-        and found.slope_ns_per_s > 0
-        and _overloaded(delay_ns, period_ns, skipped, completion_ns)
-    ):
+    work = delay_ns, period_ns, skipped, completion_ns
+    if found.significant and found.slope_ns_per_s > 0 and (_works_longer(*work) or _overloaded(*work)):
         return Drift("overloaded", found, passed, 0, ("work_longer_than_period",))
     last = _settled(delay_ns, skipped, max(0, len(delay_ns) - PIECE), len(delay_ns))
     if jumped := _whole_periods(medians, last, period_ns):
