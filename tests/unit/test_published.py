@@ -146,7 +146,7 @@ def test_published_and_measured_stand_side_by_side_for_each_kernel(tmp_path: Pat
     assert after.unmet == ("releases",)
     [unmet] = beside.unmet
     assert (unmet.condition, unmet.here, unmet.cells) == ("releases", "30", ("rt", "ordinary"))
-    assert beside.held == ("memory (locked)", "preempt_rt (3.4.0-rt17)")
+    assert beside.held == (("memory", "locked"), ("preempt_rt", "3.4.0-rt17"))
 
 
 def test_a_kernel_that_is_not_known_is_set_beside_both(tmp_path: Path) -> None:

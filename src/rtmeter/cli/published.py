@@ -81,8 +81,8 @@ def _show(one: Beside, out: Console) -> None:
             cells = condition.cells[0] if count == 1 else f"{condition.cells[0]} and {count - 1} more"
             table.add_row(condition.condition, condition.was, here, cells)
         out.print(table, markup=False)
-    for text in one.held:
-        out.print(f"held: {text}", markup=False)
+    for condition, was in one.held:
+        out.print(f"held: {condition} ({was})", markup=False)
     for note in one.notes:
         out.print(f"- {note}", markup=False)
     if one.without:

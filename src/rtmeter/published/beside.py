@@ -70,13 +70,14 @@ class Part:
 @dataclass(frozen=True, slots=True)
 class Beside:
     """A published table beside the cells: its parts, what its source concluded, which of its conditions did
-    not hold here, those that held everywhere, and the cells that it has nothing for."""
+    not hold here, those that held everywhere (condition, how it was), and the cells that it has nothing
+    for."""
 
     table: Table
     parts: tuple[Part, ...]
     notes: tuple[str, ...]
     unmet: tuple[Unmet, ...]
-    held: tuple[str, ...]
+    held: tuple[tuple[str, str], ...]
     without: tuple[str, ...]
 
 
@@ -133,13 +134,13 @@ def _beside(published: Table, matched: list[_Matched], without: tuple[str, ...])
     for one in matched:
         by_cell.setdefault(one.cell, []).extend(one.conditions())
     missed = unmet({cell: iter(conditions) for cell, conditions in by_cell.items()})
-    names = {f"{a['condition']} ({a['was']})" for one in by_cell.values() for a, _ in one}
+    named = {(str(a["condition"]), str(a["was"])) for one in by_cell.values() for a, _ in one}
     return Beside(
         published,
         tuple(_part(published, dict(labels), [groups[rows] for rows in of]) for labels, of in parts.items()),
         tuple(dict.fromkeys(note for one in matched for note in one.match["notes"])),
         tuple(missed),
-        tuple(sorted(names - {f"{one.condition} ({one.was})" for one in missed})),
+        tuple(sorted(named - {(one.condition, one.was) for one in missed})),
         without,
     )
 
