@@ -28,7 +28,9 @@ KNOWN_ADAPTERS: dict[str, Known] = {
     "rcl": Known("ROS 2, rcl", "ros-<distro>-rcl (source its setup.bash)"),
     "ros2": Known("ROS 2, rclcpp", "ros-<distro>-rclcpp (source its setup.bash)"),
     "rclpy": Known("ROS 2, rclpy", "ros-<distro>-rclpy (source its setup.bash)"),
-    "orocos": Known("OROCOS RTT", "liborocos-rtt-dev 2.9"),
+    "orocos": Known(
+        "OROCOS RTT", "OROCOS RTT 2.9 for gnulinux and name its prefix in CMAKE_PREFIX_PATH", planned=False
+    ),
     "cyclonedds": Known("Eclipse Cyclone DDS", "cyclonedds-dev and cyclonedds-tools", planned=False),
     "fastdds": Known("eProsima Fast DDS 2", "libfastrtps-dev and fastddsgen", planned=False),
     "dustdds": Known("Dust DDS", "Rust 1.87 or newer: cargo-web, or rustup", planned=False),

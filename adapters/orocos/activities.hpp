@@ -1,0 +1,62 @@
+// RTT's activities: which threads they bring, how those run, and what the system says of it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <rtt/Activity.hpp>
+#include <rtt/extras/PeriodicActivity.hpp>
+#include <rtt/extras/SlaveActivity.hpp>
+#include <string>
+
+#include "../dds/threads.hpp"
+#include "../posix/bell.hpp"
+#include "rtmeter/adapter.hpp"
+
+namespace rtmeter_orocos {
+
+// No thread: whoever executes it is told when there is something to do.
+class Slave final : public RTT::extras::SlaveActivity {
+ public:
+  explicit Slave(rtmeter_posix::ThreadBell& called) : called_(called) {}
+  bool trigger() override {
+    called_.ring();
+    return true;
+  }
+
+ private:
+  rtmeter_posix::ThreadBell& called_;
+};
+
+// Makes the activities with threads. Policy and priority are those of the thread that creates them, or what
+// option threads says; CPUs too, or what option cpus says. All of it goes through RTT's own means, is read
+// back from the system, and is an error if it did not take.
+class Activities {
+ public:
+  explicit Activities(const rtm_run& run);
+
+  // A thread of its own; period_ns 0: it waits to be triggered.
+  RTT::Activity* make(const std::string& name, std::int64_t period_ns, bool relative_wait);
+  // RTT's thread for all that has this period.
+  RTT::extras::PeriodicActivity* make_periodic(std::int64_t period_ns, bool relative_wait);
+
+  // Once all are made: threads that option threads names must be there.
+  void enforce() { plan_.enforce(); }
+  void describe(rtmeter::Sink& sink) const { plan_.describe(sink); }
+
+ private:
+  struct Settings {
+    int policy, priority;
+    unsigned cpus;  // a mask; 0: those of the creating thread
+  };
+  Settings settings_of(const std::string& thread) const;
+  unsigned cpus_of(const std::string& thread) const;
+  void apply(RTT::os::ThreadInterface& thread, const Settings& wanted, bool relative_wait) const;
+
+  rtmeter_dds::ThreadPlan plan_;
+  const std::string cpus_;
+};
+
+// An activity as RTT describes it: kind, period, and its thread with policy, priority and CPUs.
+std::string in_words(RTT::base::ActivityInterface& activity);
+
+}  // namespace rtmeter_orocos

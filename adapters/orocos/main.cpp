@@ -1,0 +1,3 @@
+#include "orocos.hpp"
+
+RTMETER_ADAPTER_MAIN(rtmeter_orocos::Orocos)
