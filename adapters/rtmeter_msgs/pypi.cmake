@@ -1,10 +1,6 @@
 # PyPI's packages of ROS 2, in the virtual environment whose Python is Python3_EXECUTABLE: by default that of the
 # checkout. Their CMake packages name folders that are not there, so libraries and headers are found here. There
 # is no rmw_implementation: rcl is linked with its only RMW.
-if(SKBUILD)  # a wheel carries no path of this machine
-  set_property(GLOBAL PROPERTY RTMETER_ROS_NEEDS "a build from a checkout, or against a ROS 2 that was sourced")
-  return()
-endif()
 get_filename_component(checkout ${CMAKE_CURRENT_SOURCE_DIR}/../.. ABSOLUTE)
 if(NOT Python3_EXECUTABLE AND EXISTS ${checkout}/.venv/bin/python)
   set(Python3_EXECUTABLE ${checkout}/.venv/bin/python)

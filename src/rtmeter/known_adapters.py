@@ -25,9 +25,11 @@ KNOWN_ADAPTERS: dict[str, Known] = {
     "posix": Known("Linux system calls", "a C++20 compiler and libzstd", planned=False),
     "null": Known("nothing: scripted delays", "a C++20 compiler and libzstd", planned=False),
     "ros1": Known("ROS 1, roscpp", "libroscpp-dev and python3-rosmaster", planned=False),
-    "rcl": Known("ROS 2, rcl", "ros-<distro>-rcl (source its setup.bash)"),
+    "rcl": Known(
+        "ROS 2, rcl", "a ROS 2 and source its setup.bash, or Python 3.11 to 3.13 on x86-64", planned=False
+    ),
     "ros2": Known("ROS 2, rclcpp", "ros-<distro>-rclcpp (source its setup.bash)"),
-    "rclpy": Known("ROS 2, rclpy", "ros-<distro>-rclpy (source its setup.bash)"),
+    "rclpy": Known("ROS 2, rclpy", "Python 3.11 to 3.13 on x86-64, and source no ROS 2", planned=False),
     "orocos": Known(
         "OROCOS RTT", "OROCOS RTT 2.9 for gnulinux and name its prefix in CMAKE_PREFIX_PATH", planned=False
     ),
