@@ -67,7 +67,7 @@ def floors(path: Path, asked: Asked, read: store.Read = store.chunks) -> Iterato
     """Of each run under the path that measured a middleware; cells that cannot be read are left out."""
     runs: dict[Path, list[Stored]] = {}
     for cell in _readable(path):
-        if cell.usable:
+        if cell.usable and cell.record["measurement"] != "imported":  # by another tool: no middleware
             runs.setdefault(cell.folder.parent, []).append(cell)
     for stored in runs.values():
         cells = by_name(stored)
