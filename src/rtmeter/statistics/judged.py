@@ -12,7 +12,7 @@ from rtmeter.model import SKIPPED
 from rtmeter.statistics.drift import Bools
 from rtmeter.statistics.evidence import Evidence, examine
 from rtmeter.statistics.order import Values
-from rtmeter.statistics.quantities import Columns, Ints, Quantity, judged_quantity, quantities
+from rtmeter.statistics.quantities import Columns, Ints, judged_quantity, quantities
 from rtmeter.statistics.views import per_release
 
 Chunks = Callable[[], Iterable[Columns]]
@@ -50,27 +50,26 @@ def judged_run(meta: Mapping[str, Any], chunks: Chunks) -> JudgedRun:
     """Reads the run's chunks; ``meta`` as in ``summarise``. In a round trip a skipped release is no miss
     by itself: it is served by the next ping."""
     quantity = judged_quantity(meta)
-    values, skipped = _column(meta, quantity, chunks)
-    delay = None
-    if meta["measurement"] == "cycle":
-        (start,) = (other for other in quantities(meta) if other.name == "cycle_delay")
-        delay = _column(meta, start, chunks)[0]
-        if len(delay) != len(values):
-            delay = None  # some rows lack the stamps of one of them
+    values, skipped = Values(), Values(np.bool_)
+    for block in per_release(meta, quantity, chunks()):
+        values.append(block.value)
+        skipped.append(block.outcome == SKIPPED)
+    found, passed = values.finish(), skipped.finish()
     return JudgedRun(
         quantity=quantity.name,
-        values=values,
-        skipped=skipped if skipped.any() else None,
-        delay_ns=delay,
+        values=found,
+        skipped=passed if passed.any() else None,
+        delay_ns=_delays(meta, chunks, len(found)) if meta["measurement"] == "cycle" else None,
         period_ns=int(meta["period_ns"] or meta["timeout_ns"]),
         skips_miss=meta["measurement"] != "roundtrip",
         clock_rate=0.0 if meta.get("t0_from") == "core" else None,
     )
 
 
-def _column(meta: Mapping[str, Any], quantity: Quantity, chunks: Chunks) -> tuple[Ints, Bools]:
-    values, skipped = Values(), Values(np.bool_)
-    for block in per_release(meta, quantity, chunks()):
-        values.append(block.value)
-        skipped.append(block.outcome == SKIPPED)
-    return values.array, skipped.array
+def _delays(meta: Mapping[str, Any], chunks: Chunks, n: int) -> Ints | None:
+    """start - release of each of the n releases; None if some rows lack the stamps of one of them."""
+    (start,) = (quantity for quantity in quantities(meta) if quantity.name == "cycle_delay")
+    delays = Values(expected=n)
+    for block in per_release(meta, start, chunks()):
+        delays.append(block.value)
+    return delays.finish() if len(delays) == n else None

@@ -32,10 +32,11 @@ def quantile_index(n: int, numerator: int, denominator: int) -> int:
 
 
 class Values:
-    """A growing array (int64 unless told) that enlarges in place, so that no second copy ever exists."""
+    """A growing array (int64 unless told) that enlarges in place, so that no second copy ever exists; it
+    need not grow up to ``expected`` values."""
 
-    def __init__(self, dtype: type[Any] = np.int64) -> None:
-        self._data = np.empty(1024, dtype=dtype)
+    def __init__(self, dtype: type[Any] = np.int64, expected: int = 1024) -> None:
+        self._data = np.empty(max(1, expected), dtype=dtype)
         self._size = 0
 
     def __len__(self) -> int:
@@ -53,6 +54,11 @@ class Values:
     def array(self) -> npt.NDArray[Any]:
         """The values, shape (len,), as a view."""
         return self._data[: self._size]
+
+    def finish(self) -> npt.NDArray[Any]:
+        """The values, after which there are no more: what was held for them is given back."""
+        self._data.resize(self._size, refcheck=False)
+        return self._data
 
 
 class Maximum:
