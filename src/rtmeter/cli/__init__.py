@@ -19,6 +19,7 @@ COMMANDS = {
     "watch": "Look at a run that was started elsewhere, while it goes on.",
     "summary": "Show counts and quantiles of measured cells.",
     "report": "Write an HTML report of measured cells.",
+    "site": "Make a static site of all results.",
     "plot": "Draw one plot of measured cells as a picture.",
     "plan": "Say how long a run must be to pass a requirement.",
     "verdict": "Judge measured cells by a deadline.",

@@ -88,7 +88,7 @@ def render(title: str, cells: Sequence[Cell], floor: Floor) -> str:
     tally = Counter(cell.outcome for cell in cells)
     script = _script()
     return (
-        _environment()
+        environment()
         .get_template("report.html")
         .render(
             title=title,
@@ -127,7 +127,8 @@ def _script() -> str:
     return f"\n{libraries}\n{own}\n".replace("</script", "<\\/script").replace("\r", "")
 
 
-def _environment() -> jinja2.Environment:
+def environment() -> jinja2.Environment:
+    """Templates, and what they call."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("rtmeter.report"),
         autoescape=True,

@@ -1,0 +1,99 @@
+"""The same cell in one run after the other: what was measured when, and where it changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from rtmeter import store
+from rtmeter.errors import RtmeterError
+from rtmeter.report.cells import Cell, find_cells
+from rtmeter.statistics.changes import change_points
+from rtmeter.values import slug
+
+FEWEST_RUNS = 20
+"""Of a series in which changes are looked for: how often they are found wrongly is known from there on
+(rtmeter.statistics.changes)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The cell in one run: when the run began, and what is said of the cell."""
+
+    run: Path
+    started: str
+    cell: Cell
+
+    @property
+    def p99_9_ns(self) -> float | None:
+        """Of the judged quantity per release; infinite if lost, None where nothing was measured."""
+        return _number(self.cell.judged.p99_9_ns) if self.cell.judged else None
+
+    @property
+    def max_ns(self) -> float | None:
+        return _number(self.cell.judged.max_ns) if self.cell.judged else None
+
+    @property
+    def p50_ns(self) -> float | None:
+        return _number(self.cell.judged.p50_ns) if self.cell.judged else None
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """A cell of a campaign on a machine, in the order of its runs, of which there is at least one."""
+
+    machine: str
+    campaign: str
+    cell: str
+    entries: tuple[Entry, ...]
+
+    @property
+    def latest(self) -> Entry:
+        return self.entries[-1]
+
+    @property
+    def page(self) -> str:
+        """The file of its page."""
+        return f"{slug(f'{self.machine}-{self.campaign}-{self.cell}')}.html"
+
+    @property
+    def changes(self) -> list[Entry]:
+        """The runs from which on p99.9 is another; none are looked for in fewer than FEWEST_RUNS."""
+        told = [(entry, value) for entry in self.entries if (value := entry.p99_9_ns) is not None]
+        if len(told) < FEWEST_RUNS:
+            return []
+        return [told[at][0] for at in change_points(np.array([value for _, value in told]))]
+
+
+def histories(results: Path) -> list[History]:
+    """Every cell under the folder, the worst of their latest first. Raises RtmeterError if there is none."""
+    groups: dict[tuple[str, str, str], list[Entry]] = {}
+    for cell in find_cells(results):
+        run = cell.folder.parent
+        machine, campaign, started = _place(run, cell)
+        name = cell.file.id if cell.file else cell.folder.name.removesuffix(store.PARTIAL)
+        groups.setdefault((machine, campaign, name), []).append(Entry(run, started, cell))
+    found = [
+        History(*key, tuple(sorted(entries, key=lambda e: (e.started, str(e.run)))))
+        for key, entries in groups.items()
+    ]
+    return sorted(found, key=lambda h: (h.latest.cell.badness, h.machine, h.campaign, h.cell))
+
+
+def _place(run: Path, cell: Cell) -> tuple[str, str, str]:
+    """Machine, campaign and start of a run; of a cell that is in none, what the cell says."""
+    machine = str(cell.file.machine.get("hostname", "")) if cell.file else ""
+    started = (cell.file.started if cell.file else None) or ""
+    try:
+        about = store.read_json(run / store.RUN, store.RUN_FORMAT)
+    except RtmeterError:
+        return machine or "machine", "measure", started
+    return run.parent.parent.name or machine, str(about["campaign"]), str(about.get("started") or started)
+
+
+def _number(value: int | float | str | None) -> float | None:
+    if value is None:
+        return None
+    return float("inf") if isinstance(value, str) else float(value)

@@ -1,0 +1,125 @@
+"""`rtmeter site`: which histories there are, where they change, and what its pages hold."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from rtmeter import cli, store
+from rtmeter.site.history import FEWEST_RUNS, histories
+from synthetic import Made, write_cell
+
+HOSTILE = "</script><script>window.hacked = 1</script>"
+
+
+def a_run(results: Path, number: int, late_us: int = 50, machine: str = "robot", **cells: Made) -> Path:
+    """A run of the campaign `day`, with cell `wakeup` that late and further cells."""
+    run = results / machine / "day" / f"202611{number:02}T090000Z"
+    started = f"2026-11-{number:02}T09:00:00Z"
+    wakeup = Made(
+        id="wakeup", samples=60, warm_up=5, delays=lambda k: (late_us * 1000 + k % 90,), deadline_ns=400_000
+    )
+    made = {"wakeup": wakeup} | cells
+    about = {"campaign": "day", "started": started, "scale": 1, "host": None, "cells": list(made)}
+    store.write_run(run, about, None)
+    for name, one in made.items():
+        one.changes |= {"started": started}
+        write_cell(run / name, one)
+    return run
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """24 runs on one machine, from the twelfth on slower; one on another, with a cell of a hostile name."""
+    folder = tmp_path_factory.mktemp("site") / "results"
+    for number in range(1, 25):
+        a_run(folder, number, 50 + number % 5 if number < 12 else 900 + number % 5)
+    a_run(folder, 3, machine="other", hostile=Made(id=HOSTILE, samples=50, axes={HOSTILE: HOSTILE}))
+    return folder
+
+
+def made(results: Path, out: Path, *more: str) -> Path:
+    assert cli.invoke(["site", str(results), "-o", str(out), *more]) == 0
+    return out
+
+
+def text(page: Path) -> str:
+    content = re.sub(r"<(script|style).*?</\1>", " ", page.read_text(), flags=re.DOTALL)
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", content)).split())
+
+
+def test_a_history_is_a_cell_of_a_campaign_on_a_machine(results: Path) -> None:
+    found = {(one.machine, one.cell): one for one in histories(results)}
+    assert set(found) == {("robot", "wakeup"), ("other", "wakeup"), ("other", HOSTILE)}
+    robot = found["robot", "wakeup"]
+    assert [entry.run.name for entry in robot.entries] == sorted(entry.run.name for entry in robot.entries)
+    assert len(robot.entries) == 24
+    assert [entry.started for entry in robot.changes] == ["2026-11-12T09:00:00Z"]
+    assert (
+        histories(results)[0] is not None and histories(results)[0].cell == "wakeup"
+    )  # the failed one first
+    assert found["other", "wakeup"].changes == []
+
+
+def test_few_runs_show_no_change(tmp_path: Path) -> None:
+    for number in range(1, FEWEST_RUNS):
+        a_run(tmp_path, number, 50 if number < 10 else 900)
+    assert histories(tmp_path)[0].changes == []
+
+
+def test_the_pages_say_what_the_cells_hold(results: Path, tmp_path: Path) -> None:
+    out = made(results, tmp_path / "site")
+    first = text(out / "index.html")
+    assert "Latest results of 3 cells" in first
+    assert "Fail wakeup day robot 2026-11-24T09:00:00Z 400 904.1" in first
+    assert "2026-11-12T09:00:00Z" in first  # since when p99.9 is another
+    page = out / "cells" / "robot-day-wakeup.html"
+    assert "p99.9 is another since 2026-11-12T09:00:00Z" in text(page)
+    assert page.read_text().count("<svg") == 1
+    links = re.findall(r'href="([^"#]+)"', "".join(p.read_text() for p in (out / "index.html",)))
+    assert [link for link in links if not (out / link).is_file()] == []
+    for link in re.findall(r'href="([^"#]+)"', page.read_text()):
+        assert (page.parent / link).resolve().is_file()
+    facts = json.loads(re.findall(r'id="cells">(.*?)</script>', (out / "side-by-side.html").read_text())[0])
+    assert facts["robot-day-wakeup.html"]["Verdict"] == "Fail"
+    assert facts["other-day-wakeup.html"]["Verdict"] == "Inconclusive"
+    assert facts["robot-day-wakeup.html"]["Misses"] == "60"
+
+
+def test_no_name_is_markup(results: Path, tmp_path: Path) -> None:
+    out = made(results, tmp_path / "site", "--no-reports")
+    for page in out.rglob("*.html"):
+        assert HOSTILE not in page.read_text(), page
+    assert list((out / "reports").iterdir()) == []
+
+
+def test_only_what_changed_is_reported_anew(results: Path, tmp_path: Path) -> None:
+    out = made(results, tmp_path / "site")
+    reports = sorted((out / "reports").iterdir())
+    assert [page.name for page in reports] == [
+        "other-day-20261103T090000Z.html",
+        "robot-day-20261124T090000Z.html",
+    ]
+    for page in reports:
+        os.utime(page, (2**31 - 2**20,) * 2)  # newer than its cells
+    made(results, out)
+    assert {page.stat().st_mtime for page in reports} == {2**31 - 2**20}
+
+
+@pytest.mark.parametrize(("argument", "words"), [("nowhere", "is no folder"), (".", "holds no cell")])
+def test_what_has_no_cells_is_refused(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    argument: str,
+    words: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.invoke(["site", argument]) == 1
+    assert words in capsys.readouterr().err
+    assert not (tmp_path / "site").exists()
