@@ -24,6 +24,8 @@ from rtmeter.model import ABSENT, SERVED, SKIPPED, Requirement
 from rtmeter.verdict import judge
 {PEAK_KIB}
 n, chunk = int(sys.argv[1]), 1 << 20
+between = "request_sent_ns", "request_received_ns", "response_sent_ns"
+names = "start_ns", *between, "response_received_ns"
 
 def chunks():
     generator = np.random.default_rng(1)
@@ -32,8 +34,8 @@ def chunks():
         release = 10**9 + k * 10**6
         start = release + np.rint(generator.exponential(30_000, len(k))).astype(np.int64)
         skipped = generator.random(len(k)) < 1e-4
-        names = "start", "request_sent", "request_received", "response_sent", "response_received"
-        steps = {{f"{{name}}_ns": np.where(skipped, ABSENT, start + 5_000 * at) for at, name in enumerate(names)}}
+        stamps = (np.where(skipped, ABSENT, start + 5_000 * at) for at in range(len(names)))
+        steps = dict(zip(names, stamps, strict=True))
         free = np.where(skipped, release + 10**6, ABSENT)
         status = np.where(skipped, SKIPPED, SERVED)
         yield {{"k": k, "release_ns": release, **steps, "free_ns": free, "status": status}}
