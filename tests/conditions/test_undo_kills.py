@@ -22,6 +22,8 @@ from rtmeter.conditions.settings import Settings
 
 SEED = 20261121
 
+pytestmark = pytest.mark.timeout(3600)  # of a busy machine
+
 
 def changes_of_everything(folder: Path, version: int) -> int:
     """How often a machine is changed by applying and undoing everything."""

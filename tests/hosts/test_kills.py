@@ -31,6 +31,7 @@ def snapshot(hosts: Hosts) -> dict[str, object]:
     return {"qdiscs": hosts.qdiscs(), "threads": threads} | {name: Root().read(name) for name in FILES}
 
 
+@pytest.mark.timeout(3600)  # of a busy machine
 def test_killed_at_random_then_restored(
     hosts: Hosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sized: Callable[..., int]
 ) -> None:

@@ -125,6 +125,7 @@ def test_an_error_undoes(before: dict[str, str], tmp_path: Path) -> None:
     assert "--condition irq_affinity.eth9 = '0': eth9 has no interrupts here" in done.err
 
 
+@pytest.mark.timeout(3600)  # of a busy machine
 def test_killed_at_random_then_restored(
     before: dict[str, str], tmp_path: Path, sized: Callable[..., int]
 ) -> None:
