@@ -153,6 +153,8 @@ def test_a_kernel_that_is_not_known_is_set_beside_both(tmp_path: Path) -> None:
     folder = write_cell(tmp_path / "cell", made(tmp_path, "cell", machine={}))
     [beside] = published.beside([("cell", json.loads((folder / "cell.json").read_text()))])
     [part] = beside.parts
+    assert part.labels == {"cpu_load_percent": "0"}
+    assert [line.who for line in part.entries[0].lines if not line.cell] == ["3.4.0", "3.4.0-rt17"]
     assert len([line for line in part.entries[0].lines if line.cell is None]) == 2
     assert ("preempt_rt", False) in [(one.condition, one.known) for one in beside.unmet]
 
@@ -162,7 +164,7 @@ def test_a_cell_that_failed_stands_there_with_its_reason(tmp_path: Path) -> None
     folder = write_failed_cell(tmp_path / "cell", made(tmp_path, "cell"), error)
     [beside] = published.beside([("cell", json.loads((folder / "cell.json").read_text()))])
     last = beside.parts[0].entries[0].lines[-1]
-    assert (last.cell, last.state, last.values) == ("cell", "failed: is not built here", {})
+    assert (last.cell, last.state, last.values) == ("cell", "failed: adapter ros1: is not built here", {})
 
 
 def test_the_command_shows_tables_and_conditions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

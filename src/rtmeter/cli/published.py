@@ -99,8 +99,13 @@ def _show_part(part: Part, out: Console) -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
     for header in ("setting", "of", "quantity", "view"):
         table.add_column(header, overflow="fold")
-    for header in ("n", *map(label, part.columns)):
-        table.add_column(header, justify="right", no_wrap=True)
+    table.add_column("n", justify="right", no_wrap=True)
+    for column in part.columns:
+        values = [line.values.get(column) for entry in part.entries for line in entry.lines]
+        words = any(isinstance(value, str) and " " in value for value in values)
+        table.add_column(
+            label(column), justify="left" if words else "right", no_wrap=not words, overflow="fold"
+        )
     table.add_column("did not hold", overflow="fold")
     for entry in part.entries:
         setting = ", ".join(f"{label(column)} {value}" for column, value in entry.labels.items())

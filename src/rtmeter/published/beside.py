@@ -128,7 +128,10 @@ def _beside(published: Table, matched: list[_Matched], without: tuple[str, ...])
             groups.setdefault(one.rows, []).append(one)
     parts: dict[tuple[tuple[str, str], ...], list[tuple[int, ...]]] = {}
     for rows in sorted(groups):
-        of = {column: published.rows[rows[0]][column] for column in groups[rows][0].match["tables"]}
+        shared = ((c, {published.rows[row][c] for row in rows}) for c in groups[rows][0].match["tables"])
+        of = {
+            column: values.pop() for column, values in shared if len(values) == 1
+        }  # a kernel not known: two
         parts.setdefault(tuple(of.items()), []).append(rows)
     by_cell: dict[str, list[tuple[Mapping[str, Any], Told]]] = {}
     for one in matched:
@@ -173,8 +176,9 @@ def _published_line(row: Mapping[str, str], rest: list[str], columns: tuple[str,
 def _measured_lines(one: _Matched, columns: tuple[str, ...]) -> Iterator[Line]:
     record, values = one.record, one.match["values"]
     if not record.get("summary"):
-        error = record.get("error") or {}
-        why = f"{record['status']}: {error.get('message', 'nothing was measured')}"
+        error = record.get("error") or {"message": "nothing was measured"}
+        about = " ".join(str(error[key]) for key in ("field", "value") if error.get(key))
+        why = ": ".join(part for part in (record["status"], about, error["message"]) if part)
         yield Line(str(record["adapter"]), {}, one.cell, state=why)
         return
     broken = tuple(dict.fromkeys(a["condition"] for a, (_, holds) in one.conditions() if not holds))
