@@ -81,8 +81,8 @@ def _show(one: Beside, out: Console) -> None:
             cells = condition.cells[0] if count == 1 else f"{condition.cells[0]} and {count - 1} more"
             table.add_row(condition.condition, condition.was, here, cells)
         out.print(table, markup=False)
-    for condition, was in one.held:
-        out.print(f"held: {condition} ({was})", markup=False)
+    for name, was in one.held:
+        out.print(f"held: {name} ({was})", markup=False)
     for note in one.notes:
         out.print(f"- {note}", markup=False)
     if one.without:
@@ -101,8 +101,8 @@ def _show_part(part: Part, out: Console) -> None:
         table.add_column(header, overflow="fold")
     table.add_column("n", justify="right", no_wrap=True)
     for column in part.columns:
-        values = [line.values.get(column) for entry in part.entries for line in entry.lines]
-        words = any(isinstance(value, str) and " " in value for value in values)
+        found = [line.values.get(column) for entry in part.entries for line in entry.lines]
+        words = any(isinstance(value, str) and " " in value for value in found)
         table.add_column(
             label(column), justify="left" if words else "right", no_wrap=not words, overflow="fold"
         )
