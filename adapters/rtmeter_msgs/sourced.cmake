@@ -17,11 +17,22 @@ if(COMMAND rosidl_get_typesupport_target)
   target_link_libraries(rtmeter_msgs_c INTERFACE ${c_target})
   target_link_libraries(rtmeter_msgs_cpp INTERFACE ${cpp_target})
 endif()
+# The one that the RMW wants is loaded by its name alone, which finds what the probe has loaded already.
+foreach(kind introspection fastrtps)
+  foreach(language c cpp)
+    if(TARGET ${PROJECT_NAME}__rosidl_typesupport_${kind}_${language})
+      target_link_libraries(rtmeter_msgs_${language}
+                            INTERFACE ${PROJECT_NAME}__rosidl_typesupport_${kind}_${language})
+    endif()
+  endforeach()
+endforeach()
 
 add_library(rtmeter_ros INTERFACE)
 target_link_libraries(rtmeter_ros INTERFACE rcl::rcl rmw::rmw)
 target_compile_definitions(rtmeter_ros INTERFACE RTMETER_RCL_VERSION="${rcl_VERSION}")
 
-# The setup file tells the loader where the libraries are, also those of this package once it is installed.
+# The setup file tells the loader where ROS 2 lies; the libraries of the messages are installed in lib.
 function(rtmeter_ros_probe PROBE)
+  set_target_properties(${PROBE} PROPERTIES INSTALL_RPATH "\$ORIGIN/..")
+  target_link_options(${PROBE} PRIVATE -Wl,--no-as-needed)
 endfunction()
