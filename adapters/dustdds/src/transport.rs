@@ -13,9 +13,11 @@ use dust_dds::transport::types::{LOCATOR_KIND_UDP_V4, Locator};
 use network_interface::{NetworkInterface, NetworkInterfaceConfig};
 use rtmeter_adapter::SetupError;
 
-/// Payload of one datagram, as the other implementations have it on UDP by default: Dust DDS's own default
-/// cuts messages into pieces of 1,344 bytes, of which a socket's buffer holds few.
+/// Of a message in one datagram. Dust DDS's own default is 1,344, and a socket's buffer, as large as the
+/// system makes it, then holds less than 128 KiB of payload.
 const FRAGMENT_BYTES: usize = 65_000;
+/// What Cyclone DDS asks for too. The system grants no more than net.core.rmem_max.
+const RECEIVE_BUFFER_BYTES: usize = 1 << 20;
 
 /// Dust DDS's transport as it is, or on one interface.
 pub struct Transport {
@@ -33,6 +35,7 @@ impl Transport {
             SetupError::new("option interface", &name, format!("no multicast socket there: {error}"), remedy)
         })?;
         dust.set_interface_name(Some(name));
+        dust.set_udp_receive_buffer_size(Some(RECEIVE_BUFFER_BYTES));
         dust.set_fragment_size(FRAGMENT_BYTES).expect("Dust DDS allows 8 to 65,000 bytes");
         Ok(Self { dust, multicasts: Some(multicasts) })
     }

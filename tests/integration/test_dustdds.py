@@ -1,0 +1,117 @@
+"""What only Dust DDS has: threads that names do not tell apart, multicast alone, waits that are put aside."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from dds_runs import CYCLE, MS, built, settled, threads_of
+from namespaces import two_namespaces
+from probe_runs import Config, Probe, client_and_server, counts, measure, probe, read, refusal
+
+pytestmark = built["dustdds"]
+
+DUST: Config = {"adapter": "dustdds"}
+NAMES = ["Dust DDS Execut", "SomethingOnDefa", "SomethingOnMeta", "SomethingOnMeta"]
+HEARD = """
+import socket, sys
+group, port, interface = sys.argv[1:]
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as ear:
+    ear.bind((group, int(port)))
+    member = socket.inet_aton(group) + socket.inet_aton(interface)
+    ear.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, member)
+    print("listens", flush=True)
+    sys.stdin.read()
+    ear.setblocking(False)
+    try:
+        ear.recv(65536)
+        print("heard")
+    except BlockingIOError:
+        print("silence")
+"""
+
+
+def test_the_audit_names_its_threads(tmp_path: Path) -> None:
+    reader, _ = measure(tmp_path, CYCLE | DUST)
+    assert sorted(t["name"] for t in threads_of(reader.meta).values()) == NAMES
+
+
+@pytest.mark.parametrize("in_flight", ["one", "open"])
+def test_nothing_is_lost_but_what_a_history_replaces(tmp_path: Path, in_flight: str) -> None:
+    """With room for every message, and repeats where the system dropped one, each gets its reply."""
+    config = DUST | {"reliability": "reliable", "history_depth": 1_000, "in_flight": in_flight}
+    with client_and_server(tmp_path, config) as (client, server):
+        assert settled(client, server)["lost"] == 0
+
+
+def answered(client: Probe) -> int:
+    progress = client.until("progress")
+    return int(progress["released"] - progress["warm_up"] - progress["lost"] - progress["skipped"])
+
+
+def test_waits_that_time_out_leave_no_answers_behind(tmp_path: Path) -> None:
+    """Each lost reply is a wait that ended before Dust DDS's own; the next calls get what they asked for."""
+    config = DUST | {"samples": 1_000_000, "loss_timeout_ns": MS, "period_ns": MS, "overrun": "skip"}
+    with client_and_server(tmp_path, config) as (client, server):
+        assert client.until("ready")["event"] == "ready"
+        os.kill(server.process.pid, signal.SIGSTOP)
+        while client.until("progress")["lost"] < 200:
+            pass
+        os.kill(server.process.pid, signal.SIGCONT)
+        before = answered(client)
+        while answered(client) < before + 20:
+            pass
+        client.process.send_signal(signal.SIGTERM)
+        assert client.end() == 4, client.events
+        assert server.end() == 0, server.events
+    reader, columns = read(client.log)
+    assert reader.meta["counters"]["refused_calls"] == reader.meta["counters"]["corrupted"] == 0
+    assert counts(columns)["lost"] >= 200
+
+
+@pytest.mark.parametrize(("transport", "heard"), [("udp", "silence"), ("vendor", "heard")])
+def test_it_keeps_to_its_interface(tmp_path: Path, transport: str, heard: str) -> None:
+    """A run on lo is not heard beside it; Dust DDS's own transport multicasts on every interface."""
+    domain = 83
+    with two_namespaces() as pair:
+        inside = ["ip", "netns", "exec", pair.right, sys.executable, "-c", HEARD]
+        where = ["239.255.0.1", str(7400 + 250 * domain), pair.right_address]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        with subprocess.Popen([*inside, *where], **pipes) as ear:  # type: ignore[call-overload]
+            try:
+                assert ear.stdout.readline() == "listens\n"
+                options = {"domain": str(domain), "transport": transport}
+                config = CYCLE | DUST | {"options": options, "samples": 20, "warm_up": 0}
+                with probe(tmp_path, config | {"inside": ["ip", "netns", "exec", pair.left]}) as one:
+                    assert one.end() == 0, one.events
+                assert ear.communicate()[0] == f"{heard}\n"
+            finally:
+                ear.kill()
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"peers": "127.0.0.1"}, "option peers"),
+        ({"loan": "no"}, "option loan"),
+        ({"threads": "SomethingOnMeta=fifo:5"}, "option threads"),
+        ({"transport": "shm"}, "option transport"),
+    ],
+)
+def test_what_it_does_not_have_is_refused_by_name(tmp_path: Path, options: Config, field: str) -> None:
+    error = refusal(tmp_path, CYCLE | DUST | {"options": options})
+    assert error["field"] == field
+    assert error["remedy"]
+
+
+def test_a_message_of_several_datagrams_arrives(tmp_path: Path) -> None:
+    """One datagram is too small for it, and the buffer that the system gives a socket by default is too."""
+    if int(Path("/proc/sys/net/core/rmem_max").read_text()) < 1 << 20:
+        pytest.skip("the system grants no buffer of 1 MiB (net.core.rmem_max)")
+    config = DUST | {"payload_bytes": 512 << 10, "period_ns": 50 * MS, "samples": 10, "warm_up": 1}
+    with client_and_server(tmp_path, config | {"loss_timeout_ns": 1_000 * MS}) as ends:
+        settled(*ends)
