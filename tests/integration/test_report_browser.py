@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from rtmeter import report
@@ -236,3 +237,110 @@ def test_print_draws_and_unfolds_everything_in_light(opened, of_folder):
     assert page.evaluate("window.printed") == [0, 0, "light"]
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
     assert page.locator("details:not([open])").count() == folded
+
+
+@pytest.fixture(scope="module")
+def of_campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three loads by four periods, one of them not measured; two cells miss their deadline."""
+    folder = tmp_path_factory.mktemp("campaign") / "loads"
+    for load, load_us in (("none", 40), ("cpu80", 60), ("stress10", 90)):
+        for period_ms in (1, 2, 10, 100):
+            late = load == "stress10" and period_ms <= 2
+            made = Made(
+                id=f"{load}-{period_ms}ms",
+                samples=400 + 5_600 * late,
+                period_ns=period_ms * 1_000_000,
+                axes={"load": load, "period": f"{period_ms}ms"},
+                delays=lambda k, us=load_us, late=late: (1e3 * us + k % 90 + 3e6 * (late and k == 3_000),),
+            )
+            if made.id != "none-2ms":
+                write_cell(folder / made.id, made)
+    return report.write(folder, folder.parent / "campaign.html")
+
+
+RUN_S = 6
+"""Of the worst cell, whose plots come first."""
+
+
+def visible(page: Page, part: str) -> int:
+    return sum(found.is_visible() for found in page.locator(part).all())
+
+
+def test_verdict_reason_worst_cell_and_matrix_are_on_the_first_screen(opened, of_campaign):
+    page = opened(of_campaign)
+    for part in (".answer .badge", "h1", ".worst", ".matrix table", ".three"):
+        box = page.locator(part).bounding_box()
+        assert box is not None
+        assert box["y"] + box["height"] <= DESKTOP["height"]
+    assert page.locator("h1").inner_text() == "Of 11 cells 2 missed the requirement."
+    assert page.locator(".worst").inner_text().startswith("Worst: stress10-1ms. 3 of 6,000 releases missed")
+    heads = page.locator(".matrix thead th").all_inner_texts()
+    assert heads == ["load", "1ms", "2ms", "10ms", "100ms"]
+    assert page.locator(".matrix .square.fail").count() == 2
+    assert page.locator(".matrix .square.pass").count() == 9
+    assert page.locator(".matrix .square.none").count() == 1
+    page.locator(".matrix .square.fail a").first.click()
+    assert page.url.endswith(f"#{page.locator('.cell').first.get_attribute('id')}")
+
+
+def test_cells_are_found_and_filtered(opened, of_campaign):
+    page = opened(of_campaign)
+    rows, cells, shown = ".overview tbody tr", ".cell", page.locator("#shown")
+    assert (visible(page, rows), shown.inner_text()) == (11, "11 of 11 cells")
+    page.locator("#filter select[name=load]").select_option("cpu80")
+    assert (visible(page, rows), visible(page, cells), shown.inner_text()) == (4, 4, "4 of 11 cells")
+    assert page.locator(".square[data-cell]:not(.filtered)").count() == 4
+    page.locator("#filter input").fill("period=10ms")
+    assert (visible(page, rows), shown.inner_text()) == (1, "1 of 11 cells")
+    page.locator("#filter button").click()
+    page.locator("#filter select[name=outcome]").select_option("fail")
+    assert (visible(page, rows), visible(page, cells)) == (2, 2)
+
+
+def axis_labels(page: Page) -> list[str]:
+    """The numbers of both axes of the first plot, in no order of theirs."""
+    return sorted(page.locator(".plot").first.locator(".mark-text.role-axis-label text").all_text_contents())
+
+
+def test_zooming_in_time_shows_every_spike_there(opened, of_campaign):
+    page = opened(of_campaign)
+    page.locator(".plot").first.scroll_into_view_if_needed()
+    zoom = page.locator(".zoom").first
+    zoom.wait_for()
+    whole = axis_labels(page)
+    assert "2,000" in whole  # of 6,000 releases one is 3 ms late
+    said = zoom.locator("span")
+    svg = page.locator(".plot").first.locator("svg").bounding_box()
+    assert svg is not None
+    y = svg["y"] + svg["height"] / 2
+    page.mouse.move(svg["x"] + 0.2 * svg["width"], y)
+    page.mouse.down()
+    page.mouse.move(svg["x"] + 0.4 * svg["width"], y, steps=4)
+    page.mouse.up()
+    page.wait_for_function("() => document.querySelector('.zoom span').textContent.includes(' to ')")
+    first, last = (float(text) for text in said.inner_text().split(" to "))
+    assert 0 < first < last < RUN_S
+    page.wait_for_function("() => !document.querySelector('.plot').textContent.includes('2,000')")
+    zoom.get_by_role("button", name="Whole run").click()
+    page.wait_for_function("() => document.querySelector('.plot').textContent.includes('2,000')")
+    assert axis_labels(page) == whole
+    for _ in range(4):  # the spike is in the middle
+        zoom.get_by_role("button", name="Zoom in").click()
+    page.wait_for_function("() => document.querySelector('.zoom span').textContent.includes(' to ')")
+    assert "2,000" in axis_labels(page)
+    first, last = (float(text) for text in said.inner_text().split(" to "))
+    assert last - first == pytest.approx(RUN_S / 16, rel=0.01)
+
+
+@pytest.mark.parametrize(("which", "theme"), [("of_campaign", "dark"), ("of_cell", "light")])
+def test_axe_finds_no_serious_violation(opened, request, which, theme):
+    """With every detail open; plots are images with a text each, so their insides are left out."""
+    page = opened(request.getfixturevalue(which), theme=theme)
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    found = Axe().run(page, context={"exclude": [[".plot svg"]]}).response["violations"]
+    serious = [
+        (one["id"], one["help"], [node["html"][:200] for node in one["nodes"][:3]])
+        for one in found
+        if one["impact"] in ("serious", "critical")
+    ]
+    assert serious == []

@@ -14,7 +14,7 @@ _SAYS = {
     "improved": ("earlier", "var(--pass)"),
     "worse": ("later", "var(--fail)"),
     "no evidence": ("no evidence of a difference", "var(--muted)"),
-    "not enough data": ("too short a run", "var(--line-5)"),
+    "not enough data": ("too short a run", "var(--skipped)"),
 }
 
 _SYMLOG_FROM = 30

@@ -13,6 +13,9 @@ from rtmeter.report.grammar import INK, RULE, VIEW_COLOURS, Columns, Spec, us
 from rtmeter.report.subject import Extent, Subject, Time
 from rtmeter.statistics.quantities import Ints
 
+_ABOVE = 0.08
+"""The share of a logarithmic axis that stays free above the greatest value and the deadline's name."""
+
 _FEW = 150
 """So few stretches are shown as points, too."""
 
@@ -92,8 +95,10 @@ def with_picture(
     axis leaves room, so that the picture hides nothing. ``size``: width and height in pixels."""
     width, height = size
     spec = over_time(subject, time, height, _with_room(extent))
-    envelope = whole.series.envelope
-    assert envelope is not None
+    assert whole.series.envelope is not None
+    envelope = whole.series.envelope.coarser(int(_PICTURE * width))
+    begins_s = whole_time.begins_s[np.searchsorted(whole_time.first_k, envelope.first_k)]
+    whole_time = replace(whole_time, first_k=envelope.first_k, begins_s=begins_s)
     _, seconds = time.unit
     picture = _stretches(envelope, {}, whole_time, seconds)
     spec["datasets"]["picture"] = picture
@@ -105,7 +110,7 @@ def with_picture(
     y["scale"] = y["scale"] | {"range": [_PICTURE * height, 6]}
     frame = {"type": "rect", "fill": "var(--card)", "stroke": "var(--muted)", "strokeWidth": 0.8}
     frame |= {"x": left, "x2": width, "y": 0, "y2": _PICTURE * height + 6}
-    part = {"type": "rect", "color": "var(--line-5)", "opacity": 0.35}
+    part = {"type": "rect", "color": "var(--skipped)", "opacity": 0.35}
     first, last = time.begins_s[0] / seconds, time.end_s / seconds
     colour = VIEW_COLOURS[next(iter(whole.views))]
     band = {"x": x, "y": y, "y2": {"field": "min"}}
@@ -145,7 +150,10 @@ def _axis(extent: Extent) -> Spec:
     """The axis of latencies: from zero, unless it is logarithmic or there are early ones."""
     y = grammar.latency_axis("max", extent.least_us)
     y |= grammar.latency_scale(extent.least_us, 1.1 * extent.greatest_us, extent.typical_us)
-    if y["scale"]["type"] == "linear":
+    if y["scale"]["type"] == "log":
+        reach = (extent.greatest_us / extent.least_us) ** _ABOVE
+        y |= grammar.latency_scale(extent.least_us, extent.greatest_us * reach, extent.typical_us)
+    else:
         y["scale"] |= {"domain": [min(0, extent.least_us), 1.1 * extent.greatest_us], "nice": True}
     return y
 

@@ -29,6 +29,25 @@ class Envelope:
     skipped: Ints
     lost: Ints
 
+    def coarser(self, most: int) -> Envelope:
+        """The same in at most ``most`` stretches, neighbours joined."""
+        begins = np.arange(0, len(self.n), max(1, -(-len(self.n) // most)))
+        empty = self.n == 0
+        total = np.add.reduceat(self.mean_ns * self.n, begins)
+        n, late, skipped, lost = (
+            np.add.reduceat(counts, begins) for counts in (self.n, self.late, self.skipped, self.lost)
+        )
+        return Envelope(
+            first_k=self.first_k[begins],
+            n=n,
+            min_ns=np.minimum.reduceat(np.where(empty, LATER, self.min_ns), begins),
+            max_ns=np.maximum.reduceat(np.where(empty, -LATER, self.max_ns), begins),
+            mean_ns=total / np.maximum(n, 1),
+            late=late,
+            skipped=skipped,
+            lost=lost,
+        )
+
 
 class Stretches:
     """Builds an envelope over releases ``first_k`` to ``last_k`` in stretches of ``length``; releases

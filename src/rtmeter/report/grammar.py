@@ -24,7 +24,8 @@ INK, RULE = "var(--ink)", "var(--rule)"
 VIEW_COLOURS = {"per_release": "var(--per-release)", "as_served": "var(--as-served)"}
 
 LINE_COLOURS = tuple(f"var(--line-{number})" for number in range(1, 9))
-"""Of variants in one plot: Okabe and Ito's, which colour-blind readers tell apart (jfly.uni-koeln.de)."""
+"""Of variants in one plot: Okabe and Ito's first (jfly.uni-koeln.de), and others that colour-blind readers
+tell apart from them."""
 
 DASHES: tuple[list[int], ...] = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [10, 4], [4, 2], [1, 3], [12, 3, 2, 3])
 """Of the same variants, for print."""

@@ -14,14 +14,14 @@ from rtmeter.report.bins import Grid
 from rtmeter.report.cellfile import CellFile
 from rtmeter.report.cells import Cell
 from rtmeter.report.counted import of_counted
-from rtmeter.report.data import Detail, Series, envelope_of, gather, recount
+from rtmeter.report.data import Detail, Series, envelope_of, gather, length_of, recount
 from rtmeter.report.events import events_of
 from rtmeter.report.figures import deadline_ns, design_effect, time_of
 from rtmeter.report.subject import Line, Subject, Time
 from rtmeter.rows import Samples
 from rtmeter.statistics.quantities import Quantity, judged_quantity, quantities
 
-_DETAIL = Detail(stretches=1200)
+_DETAIL = Detail()
 
 _INTERVALS = 100
 """Into about so many intervals a run is cut if their length is not asked for, unless that is longer than
@@ -75,8 +75,11 @@ class Loaded:
         return replace(self, subject=replace(self.subject, series=moved))
 
 
-def load(cell: Cell, quantity: str | None, zoom_s: tuple[float, float] | None = None) -> Loaded:
-    """Reads a cell with a summary, of which ``zoom_s``, seconds after its first measured release, are shown.
+def load(
+    cell: Cell, quantity: str | None, zoom_s: tuple[float, float] | None = None, pixels: int = 900
+) -> Loaded:
+    """Reads a cell with a summary, of which ``zoom_s``, seconds after its first measured release, are shown
+    over so many pixels.
 
     Raises RtmeterError if it has no such quantity, or nothing of it there.
     """
@@ -90,13 +93,14 @@ def load(cell: Cell, quantity: str | None, zoom_s: tuple[float, float] | None = 
             raise _nothing(cell, "has maxima of intervals only: their distribution is not known")
         return Loaded(cell, file, name, _subject(file, series), None)
     samples = Samples(cell.folder / store.SAMPLES)
-    series = gather(samples, file.meta, wanted, deadline_ns(file, wanted), _DETAIL)
+    detail = replace(_DETAIL, stretches=pixels)
+    series = gather(samples, file.meta, wanted, deadline_ns(file, wanted), detail)
     if series is None or series.envelope is None:
         raise _nothing(cell, f"has no {name}")
     time = time_of(samples, file, series.envelope.first_k)
     time = replace(time, events=events_of(cell, series.envelope, time))
     whole = Loaded(cell, file, name, _subject(file, series), time)
-    return whole if zoom_s is None else _zoomed(whole, samples, wanted, zoom_s)
+    return whole if zoom_s is None else _zoomed(whole, samples, wanted, zoom_s, pixels)
 
 
 def in_order(loaded: Loaded) -> tuple[Subject, Time]:
@@ -132,7 +136,9 @@ def _round_ns(ns: float) -> int:
     return next((step for step in steps if step >= ns), _OSADL_NS)
 
 
-def _zoomed(whole: Loaded, samples: Samples, quantity: Quantity, zoom_s: tuple[float, float]) -> Loaded:
+def _zoomed(
+    whole: Loaded, samples: Samples, quantity: Quantity, zoom_s: tuple[float, float], pixels: int
+) -> Loaded:
     _, time = in_order(whole)
     zero_k = int(time.first_k[0])
     ks, seconds = np.r_[time.first_k, time.end_k], np.r_[time.begins_s, time.end_s]
@@ -145,7 +151,7 @@ def _zoomed(whole: Loaded, samples: Samples, quantity: Quantity, zoom_s: tuple[f
             remedy="name a part of the run",
         )
     within = (from_k, to_k - 1)
-    length = max(1, -(-(to_k - from_k) // _DETAIL.stretches))
+    length = length_of(to_k - from_k, pixels)
     envelope = envelope_of(samples, whole.file.meta, quantity, whole.subject.deadline_ns, within, length)
     part = replace(whole.subject, series=replace(whole.subject.series, envelope=envelope))
     at = time_of(samples, whole.file, envelope.first_k, zero_k, to_k)

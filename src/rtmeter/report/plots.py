@@ -74,13 +74,14 @@ def _files(cells: Sequence[Cell]) -> list[CellFile]:
 
 
 def _time(cells: Sequence[Cell], asked: Asked) -> Spec:
-    loaded = [load(cell, asked.quantity, asked.zoom_s) for cell in cells]
-    extent = Extent.of([in_order(one)[0] for one in loaded])
     layout = factors.laid_out(_files(cells), asked.by)
     if asked.by:
         _one_each(layout)
     else:
         layout = [[(name, [place])] for place, name in enumerate(_names(cells))]
+    pixels = panel_width(asked.width, max(len(row) for row in layout))
+    loaded = [load(cell, asked.quantity, asked.zoom_s, pixels) for cell in cells]
+    extent = Extent.of([in_order(one)[0] for one in loaded])
     panels = [
         [(title, _over_time(loaded[places[0]], asked, extent, len(row))) for title, places in row]
         for row in layout
@@ -119,7 +120,8 @@ def _triptych(cells: Sequence[Cell], asked: Asked) -> Spec:
             remedy=f"name cells of {' or '.join(_TRIPTYCHS)}",
         )
     names = _TRIPTYCHS[kinds.pop()]
-    loaded = [[load(cell, name, asked.zoom_s) for name in names] for cell in cells]
+    pixels = panel_width(asked.width, len(names))
+    loaded = [[load(cell, name, asked.zoom_s, pixels) for name in names] for cell in cells]
     extent = Extent.of([in_order(one)[0] for row in loaded for one in row])
     rows = [
         [
