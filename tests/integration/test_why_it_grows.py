@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from null_runs import MS, run_probe
 from pages import ROOT, run_page
+from probe_runs import refusal
 
 PAGE = ROOT / "docs" / "why-it-grows.md"
 EXPECTED: dict[str, tuple[str, list[str]]] = {
@@ -76,3 +77,19 @@ def test_a_timer_of_another_clock_runs_at_its_rate(tmp_path: Path, ppm: int) -> 
     script = [0, *random.Random(2).choices(range(300_000), k=2_000)]
     expected = [delay + k * ppm for k, delay in enumerate(script)]  # a millionth of a millisecond is 1 ns
     assert delays_of(tmp_path, {"clock_rate": str(ppm)}, script) == expected
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("clock_rate", "fast"), ("clock_rate", "600000"), ("clock_rate", ""), ("rearm", "never")],
+)
+def test_what_cannot_be_is_refused_by_name(tmp_path: Path, option: str, value: str) -> None:
+    timer = {"adapter": "null", "measurement": "timer", "mode": "periodic", "options": {option: value}}
+    error = refusal(tmp_path, timer)
+    assert (error["field"], error["value"]) == (f"option {option}", value)
+    assert error["remedy"]
+
+
+def test_a_timer_that_is_not_periodic_has_no_such_options(tmp_path: Path) -> None:
+    shot = {"adapter": "null", "measurement": "timer", "mode": "one_shot", "timeout_ns": MS}
+    assert refusal(tmp_path, shot | {"options": {"rearm": "relative"}})["field"] == "option rearm"
