@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import uuid
 from pathlib import Path
 
 import pytest
 import ros_runs
 from dds_runs import in_order, settled, threads_in_proc, threads_of
+from front import rtmeter
 from probe_runs import (
     LONG,
     SAMPLES,
@@ -28,6 +31,7 @@ from rtmeter.probes import find_probes
 pytestmark = pytest.mark.skipif("rcl" not in find_probes(), reason="the adapter rcl is not built here")
 
 RCL = ros_runs.of("rcl", 2 * MS)
+ROOT = Path(__file__).parents[2]
 DRIVES = ("spin", "sleep_then_spin_some", "poll")
 ALONE: Config = RCL | {"measurement": "roundtrip", "role": "client", "loss_timeout_ns": LONG}
 
@@ -203,3 +207,37 @@ def test_what_cannot_be_is_refused_by_name(tmp_path: Path, config: Config, field
     error = refusal(tmp_path, config)
     assert error["field"] == field
     assert error["message"] and error["remedy"]
+
+
+def test_configure_says_what_is_missing_without_a_ros_2(tmp_path: Path) -> None:
+    """Here with a Python that has no such packages, and nothing sourced."""
+    environment = {name: value for name, value in os.environ.items() if name != "AMENT_PREFIX_PATH"}
+    done = subprocess.run(
+        [
+            "cmake",
+            "-S",
+            ROOT / "adapters" / "rcl",
+            "-B",
+            tmp_path,
+            f"-DPython3_EXECUTABLE={sys._base_executable}",
+        ],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    row = next(line for line in done.stdout.splitlines() if line.startswith("--   rcl "))
+    assert "not built" in row and "setup.bash" in row and "PyPI" in row
+
+
+def test_the_layers_of_a_timer_stand_in_one_table(tmp_path: Path) -> None:
+    text = (ROOT / "campaigns" / "layers.yaml").read_text(encoding="utf-8")
+    campaign = tmp_path / "layers.yaml"
+    campaign.write_text(text.replace("repeat: 5", "repeat: 2").replace("warm_up: 1s", "warm_up: 0s"))
+    only = "measurement == timer and (adapter == posix or adapter == rcl)"
+    done = rtmeter("run", campaign, "--scale", "0.005", "--only", only, "--out", tmp_path, "--json")
+    assert done.code != 1, done.err
+    [folder] = (tmp_path).glob("*/layers/*")
+    found = rtmeter("layers", folder, "--floor", "posix", "--json").json
+    assert {(cell["id"], cell["pairs"]) for cell in found["cells"]} == {("timer-posix → timer-rcl", 2)}
+    assert found["without_floor"] == []
