@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from rtmeter import imported, store
+from rtmeter.conditions.companion import find_program
 from rtmeter.errors import RtmeterError
 from rtmeter.model import Cell, Doubt, Outcome
 from rtmeter.probes import NotBuiltError
@@ -90,10 +91,17 @@ def run(
     cell: Cell, folder: Path, asked: Callable[[], bool], heed: Callable[[], None], through: list[str]
 ) -> Outcome:
     """Runs it to its end, or until ``asked`` to stop; ``heed`` raises where a condition fails the cell;
-    ``through``: what its command is put behind. What it wrote is then in ``folder``."""
+    ``through``: what its command is put behind. What it wrote is then in ``folder``. It ends with this
+    process, however that ends."""
     with (folder / store.STDERR).open("wb") as errors:
         process = subprocess.Popen(
-            [*through, *command(cell.config, folder / FILE)],
+            [
+                find_program("setpriv", "adapter"),
+                "--pdeathsig",
+                "KILL",
+                *through,
+                *command(cell.config, folder / FILE),
+            ],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=errors,

@@ -31,12 +31,16 @@ def test_a_cell_has_cyclictests_values_and_the_conditions(tmp_path: Path) -> Non
     assert rtmeter("report", tmp_path / "out").code == exit_codes.PASS
 
 
-def wakeups_of(front: int) -> int:
-    """How often the threads of the cyclictest that the process started have slept so far."""
+def tools_of(front: int) -> list[str]:
+    """The cyclictests that the process started, by pid."""
     listed = subprocess.run(["ps", "-eo", "pid,ppid,comm"], capture_output=True, text=True, check=True).stdout
     rows = [line.split() for line in listed.splitlines()[1:]]
-    tools = [pid for pid, parent, name, *_ in rows if int(parent) == front and name == "cyclictest"]
-    statuses = [status for pid in tools for status in Path(f"/proc/{pid}/task").glob("*/status")]
+    return [pid for pid, parent, name, *_ in rows if int(parent) == front and name == "cyclictest"]
+
+
+def wakeups_of(front: int) -> int:
+    """How often the threads of the cyclictest that the process started have slept so far."""
+    statuses = [status for pid in tools_of(front) for status in Path(f"/proc/{pid}/task").glob("*/status")]
     lines = [line for status in statuses for line in status.read_text().splitlines()]
     return max((int(line.split()[1]) for line in lines if line.startswith("voluntary_ctxt")), default=0)
 
@@ -50,6 +54,14 @@ def test_an_interrupted_run_keeps_what_was_measured(tmp_path: Path) -> None:
     assert done.code == exit_codes.ERROR
     cell = store.load_cell(out)
     assert cell["status"] == "interrupted" and 0 < cell["summary"]["counts"]["released"] < 1_000_000
+
+
+def test_it_does_not_outlive_rtmeter(tmp_path: Path) -> None:
+    with running(*MEASURE, "--samples", "1000000", "--out", tmp_path / "cell") as front:
+        wait_until(lambda: wakeups_of(front.pid) > 10)
+        [tool] = tools_of(front.pid)
+        front.kill()
+        wait_until(lambda: not Path(f"/proc/{tool}").exists())
 
 
 @pytest.mark.parametrize(
