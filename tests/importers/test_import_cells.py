@@ -178,6 +178,11 @@ def test_misses_that_are_not_told_apart_are_told_alike_everywhere(tmp_path: Path
     invoke(["verdict", str(folder), *asked])
     said = capsys.readouterr().out
     assert "between 6 and 18 of 2,015" in said and "misses           6 to 18" in said
+    run("import", DATA / "cyclictest.json", *asked, "--out", tmp_path / "judged", code=3)
+    assert invoke(["summary", str(tmp_path / "judged")]) == 0
+    assert "6 to 18" in capsys.readouterr().out
+    assert invoke(["report", str(tmp_path / "judged")]) == 0
+    assert "<dd>6 to 18 <small>of 2,015</small></dd>" in (tmp_path / "judged" / "report.html").read_text()
 
 
 def test_a_deadline_within_a_bin_is_not_decided(tmp_path: Path, run) -> None:

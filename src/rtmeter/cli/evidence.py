@@ -21,15 +21,19 @@ def evidence_lines(verdict: Mapping[str, Any]) -> list[str]:
     return [f"  {what:<17}{words}" for what, words in said]
 
 
+def missed(verdict: Mapping[str, Any]) -> str:
+    """How many releases missed; of cells without single values between how many."""
+    between = verdict.get("misses_between")
+    return f"{between[0]:,} to {between[1]:,}" if between else f"{verdict['misses']:,}"
+
+
 def _of_misses(verdict: Mapping[str, Any]) -> Words:
     support, sure = verdict["support"], f"{100 * verdict['requirement']['confidence']:.10g} %"
     together = ""
     if verdict["misses"] and support["clusters"] is not None:
         clusters = f"{support['clusters']:,} cluster{'' if support['clusters'] == 1 else 's'}"
         together = f" in {clusters}, longest run of consecutive misses {support['longest_run']:,}"
-    between = verdict.get("misses_between")  # of cells without single values
-    missed = f"{between[0]:,} to {between[1]:,}" if between else f"{verdict['misses']:,}"
-    yield "misses", f"{missed}{together}"
+    yield "misses", f"{missed(verdict)}{together}"
     if support["largest_lateness_ns"] is not None:
         median, most = (about(support[key]) for key in ("median_lateness_ns", "largest_lateness_ns"))
         yield "late by", f"{median} in the median, {most} at most"

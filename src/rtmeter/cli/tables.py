@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rtmeter import condition_words
-from rtmeter.cli.evidence import evidence_lines
+from rtmeter.cli.evidence import evidence_lines, missed
 from rtmeter.cli.output import console, doubt_words, microseconds
 from rtmeter.errors import RtmeterError
 from rtmeter.statistics.quantities import judged_quantity
@@ -86,7 +86,7 @@ def _cell_row(record: Mapping[str, Any]) -> list[str]:
     values = record["summary"] and record["summary"]["quantities"][quantity]["per_release"]
     if not values:
         return [quantity, "0", *("-" for _ in _STATISTICS), "-", said]
-    return [quantity, f"{values['n']:,}", *_row(values), _text(verdict and verdict["misses"]), said]
+    return [quantity, f"{values['n']:,}", *_row(values), missed(verdict) if verdict else "-", said]
 
 
 def _row(values: Mapping[str, Any]) -> list[str]:

@@ -104,7 +104,7 @@ def _headline(cell: Cell) -> str:
     deadline = f"the deadline of {words.round_us(deadline_ns)} µs"
     if verdict.misses == 0:
         return f"All {verdict.n:,} releases met {deadline}."
-    return f"{verdict.misses:,} of {verdict.n:,} releases missed {deadline}."
+    return f"{verdict.missed} of {verdict.n:,} releases missed {deadline}."
 
 
 def _headline_of_many(cells: Sequence[Cell]) -> str:

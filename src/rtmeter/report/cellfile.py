@@ -93,12 +93,19 @@ class Judged(_Part):
     reason: str
     n: int = 0
     misses: int = 0
+    misses_between: tuple[int, int] | None = None
     late: int = 0
     skipped: int = 0
     lost: int = 0
     upper: float | None = Field(default=None, ge=0, le=1)
     more_samples: int | None = None
     support: Support | None = None
+
+    @property
+    def missed(self) -> str:
+        """How many missed, in words; of data without single values between how many."""
+        least, most = self.misses_between or (self.misses, self.misses)
+        return f"{most:,}" if least == most else f"{least:,} to {most:,}"
 
     @property
     def bound(self) -> float | None:
