@@ -116,17 +116,15 @@ def served_in_order(columns: Columns, t0_from: str) -> bool:
 @pytest.mark.parametrize("connection", ["data", "buffer", "circular_buffer"])
 def test_cycle(tmp_path: Path, drive: str, responder: str, lock: str, connection: str) -> None:
     config = with_options(CYCLE, responder=responder, lock=lock, connection=connection)
-    reader, columns = measure(
-        tmp_path, config | {"drive": drive, "samples": 100, "loss_timeout_ns": 500 * MS}
-    )
+    # Else what is sent may replace, or be refused for, what was not read yet.
+    none_waits = responder == "slave" or drive == "sleep_then_spin_some"
+    config |= {"drive": drive, "samples": 100, "loss_timeout_ns": LONG if none_waits else 500 * MS}
+    reader, columns = measure(tmp_path, config)
     found = counts(columns)
-    assert found["served"] + found["lost"] + found["in_flight"] == found["released"] == 100
-    assert found["in_flight"] == 0
+    assert found["served"] + found["lost"] == found["released"] == 100
     assert served_in_order(columns, reader.meta["grid"]["t0_from"])
-    if responder == "slave" or drive == "sleep_then_spin_some" or connection == "buffer":
-        assert (
-            found["lost"] <= reader.meta["counters"]["refused_calls"]
-        )  # else what is new replaces what was sent
+    if none_waits:
+        assert found["lost"] == reader.meta["counters"]["refused_calls"] == 0
     kind = "DATA" if connection == "data" else f"{connection.upper()}[8]"
     policy = f"PUSH PerConnection {lock.upper()} {kind}"
     assert reader.meta["adapter"]["connections"] == [f"{end}: {policy}" for end in ("request", "response")]
@@ -137,12 +135,10 @@ def test_cycle(tmp_path: Path, drive: str, responder: str, lock: str, connection
 def test_a_periodic_activity_is_not_triggered(tmp_path: Path) -> None:
     """Its component sees the response when its next period comes."""
     config = with_options(CYCLE, activity="PeriodicActivity", connection="buffer")
-    _, columns = measure(tmp_path, config)
+    _, columns = measure(tmp_path, config | {"loss_timeout_ns": 500 * MS})
     served = only(columns, SERVED)
-    ticks = np.searchsorted(columns["start_ns"], served["response_received_ns"])
-    assert len(served["start_ns"]) > 0
-    assert np.all(served["response_received_ns"] > served["start_ns"])
-    assert np.all(ticks > np.searchsorted(columns["start_ns"], served["start_ns"]))
+    assert len(served["release_ns"]) > 0
+    assert np.all(served["response_received_ns"] >= served["release_ns"] + PERIOD)
 
 
 def roles(ready: dict[str, Any]) -> dict[str, tuple[str, int, list[int]]]:
@@ -243,14 +239,12 @@ def support_of(out: Path, *arguments: str) -> dict[str, Any]:
 
 def test_a_relative_wait_grows_and_is_named(tmp_path: Path) -> None:
     timer = ("timer", "--mode=periodic", "--period=1ms", "--samples=4000", "--warm-up=20ms")
-    relative = support_of(tmp_path / "relative", *timer, "--option=wait=relative")
-    assert (relative["growth"], relative["causes"]) == ("drifting", ["relative_rearming"])
-    absolute = support_of(tmp_path / "absolute", *timer, "--option=wait=absolute")
-    assert "relative_rearming" not in absolute["causes"]
+    found = support_of(tmp_path / "relative", *timer, "--option=wait=relative")
+    assert (found["growth"], found["causes"]) == ("drifting", ["relative_rearming"])
 
 
 def test_work_that_does_not_fit_its_period_is_named(tmp_path: Path) -> None:
-    """On any machine it takes longer than half a millisecond to copy eight megabytes four times."""
-    cycle = ("cycle", "--drive=sleep_then_spin_some", "--period=500us", "--samples=400", "--warm-up=5ms")
-    found = support_of(tmp_path / "work", *cycle, "--loss-timeout=20s", "--payload=8MiB")
+    """On any machine it takes longer than half a millisecond to copy four megabytes four times."""
+    cycle = ("cycle", "--drive=sleep_then_spin_some", "--period=500us", "--samples=200", "--warm-up=5ms")
+    found = support_of(tmp_path / "work", *cycle, "--loss-timeout=20s", "--payload=4MiB")
     assert (found["growth"], found["causes"]) == ("overloaded", ["work_longer_than_period"])
