@@ -11,7 +11,7 @@ import pytest
 from rtmeter.report.cells import find_cells
 from rtmeter.report.envelope import Stretches
 from rtmeter.report.grammar import DASHES, LINE_COLOURS
-from rtmeter.report.matrix import choices, filtered_by, matrix, searched
+from rtmeter.report.matrix import choices, filtered_by, matrices, searched
 from rtmeter.report.picture import _colours
 from rtmeter.statistics.views import Block
 from synthetic import Made, write_cell, write_failed_cell
@@ -38,8 +38,7 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_each_place_has_its_worst_cell(cells):
-    found = matrix([(cell.id, cell) for cell in find_cells(cells)])
-    assert found is not None
+    (found,) = matrices([(cell.id, cell) for cell in find_cells(cells)])
     assert (found.across, found.down, found.columns) == ("load", ("period",), ("cpu80", "none", "stress10"))
     outcomes = {names: [one and one.outcome for one in squares] for names, squares in found.rows}
     assert outcomes == {("1ms",): ["pass", "fail", None], ("10ms",): ["pass", "pass", "error"]}
@@ -50,9 +49,25 @@ def test_each_place_has_its_worst_cell(cells):
     assert found.rows[0][1][0].text == "40.00"
 
 
+def test_blocks_of_a_campaign_with_axes_of_their_own_have_a_matrix_each(tmp_path):
+    for number in range(2):
+        write_cell(tmp_path / f"a{number}", Made(id=f"wake-{number}", samples=20, axes={"load": number}))
+        cycle = Made(
+            id=f"cycle-x-{number}", measurement="cycle", samples=20, axes={"load": number, "at": "x"}
+        )
+        write_cell(tmp_path / f"b{number}", cycle)
+    write_cell(tmp_path / "c", Made(id="alone", samples=20))
+    found = matrices([(cell.id, cell) for cell in find_cells(tmp_path)])
+    assert [(one.name, one.across, one.down) for one in found] == [
+        ("wake", "load", ()),
+        ("cycle-x", "load", ()),
+    ]
+    assert all(square is not None for one in found for _, squares in one.rows for square in squares)
+
+
 def test_cells_that_differ_in_nothing_make_no_matrix(cells):
     one = [(cell.id, cell) for cell in find_cells(cells) if cell.id == "none-10-1"]
-    assert matrix(one) is None
+    assert matrices(one) == []
     assert choices([cell for _, cell in one]) == []
 
 
@@ -90,7 +105,7 @@ BLIND = {
     "deutan": [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]],
     "tritan": [[1.256, -0.077, -0.179], [-0.078, 0.931, 0.148], [0.005, 0.691, 0.304]],
 }
-"""What readers without one kind of cone see, linear RGB (Machado, Oliveira, Fernandes, IEEE TVCG 15, 2009)."""
+"""What readers without one kind of cone see, linear RGB (Machado and others, IEEE TVCG 15, 2009)."""
 
 
 def lab(colour: str, sight: str) -> np.ndarray:

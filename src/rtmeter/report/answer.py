@@ -79,6 +79,11 @@ def reason(cell: Cell) -> str:
     return "No deadline was asked: this cell is described, not judged."
 
 
+def in_short(reason: str) -> str:
+    """What a reason begins with: the misses, without what else the gates saw."""
+    return _sentence(reason.partition("; ")[0])
+
+
 def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith((".", "?", "!")) else ".")
 

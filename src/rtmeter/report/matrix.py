@@ -39,9 +39,10 @@ class Square:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Rows of squares (None: no cell there); ``across`` is the axis of the columns, ``down`` those of the
-    rows."""
+    """Rows of squares (None: no cell there) of cells that vary in the same axes; ``across`` is the axis of
+    the columns, ``down`` those of the rows, ``name`` what the cells' ids begin with."""
 
+    name: str
     across: str
     down: tuple[str, ...]
     columns: tuple[str, ...]
@@ -54,19 +55,28 @@ def axes_of(cells: Sequence[Cell]) -> list[str]:
     return [axis for axis in axes if len({_value(cell, axis) for cell in cells if cell.file}) > 1]
 
 
-def matrix(cells: Sequence[tuple[str, Cell]]) -> Matrix | None:
-    """The matrix of cells with their anchors; None where they differ in no axis. The columns are the axis
-    with the most values that fit across."""
-    known = [(anchor, cell) for anchor, cell in cells if cell.file]
-    axes = axes_of([cell for _, cell in known])
-    counts = {axis: len({_value(cell, axis) for _, cell in known}) for axis in axes}
+def matrices(cells: Sequence[tuple[str, Cell]]) -> list[Matrix]:
+    """A matrix for the cells, given with their anchors, of each set of axes in which there are several."""
+    groups: dict[tuple[str, frozenset[str]], list[tuple[str, Cell]]] = {}
+    for anchor, cell in cells:
+        if cell.file is not None:
+            kind = cell.file.measurement, frozenset(cell.file.axes) - {_REPEAT}
+            groups.setdefault(kind, []).append((anchor, cell))
+    found = [_matrix(group) for group in groups.values()]
+    return [one for one in found if one is not None]
+
+
+def _matrix(cells: Sequence[tuple[str, Cell]]) -> Matrix | None:
+    """None where they differ in no axis. The columns are the axis with the most values that fit across."""
+    axes = axes_of([cell for _, cell in cells])
+    counts = {axis: len({_value(cell, axis) for _, cell in cells}) for axis in axes}
     fitting = [axis for axis in axes if counts[axis] <= _MOST_COLUMNS]
     if not fitting:
         return None
     across = max(fitting, key=lambda axis: (counts[axis], axes.index(axis)))
     down = tuple(axis for axis in axes if axis != across)
     places: dict[tuple[str, ...], dict[str, list[tuple[str, Cell]]]] = {}
-    for anchor, cell in known:
+    for anchor, cell in cells:
         row = tuple(_value(cell, axis) for axis in down)
         places.setdefault(row, {}).setdefault(_value(cell, across), []).append((anchor, cell))
     columns = sorted({name for row in places.values() for name in row}, key=_order)
@@ -74,7 +84,17 @@ def matrix(cells: Sequence[tuple[str, Cell]]) -> Matrix | None:
         (row, tuple(_square(places[row].get(column, [])) for column in columns))
         for row in sorted(places, key=lambda names: [_order(name) for name in names])
     )
-    return Matrix(across, down, tuple(columns), rows)
+    return Matrix(_common([cell.id for _, cell in cells], axes), across, down, tuple(columns), rows)
+
+
+def _common(names: Sequence[str], axes: Sequence[str]) -> str:
+    """The parts between dashes that all names begin with, but for a last one that names an axis."""
+    common = []
+    for parts in zip(*(name.split("-") for name in names), strict=False):
+        if len(set(parts)) > 1:
+            break
+        common.append(parts[0])
+    return "-".join(common[:-1] if len(common) > 1 and common[-1] in axes else common)
 
 
 def _square(found: Sequence[tuple[str, Cell]]) -> Square | None:

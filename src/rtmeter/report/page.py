@@ -97,7 +97,7 @@ def render(title: str, cells: Sequence[Cell], floor: Floor) -> str:
             sections=sections,
             floor=floor,
             quantiles=QUANTILES,
-            matrix=matrix.matrix([(section.anchor, section.cell) for section in sections]),
+            matrices=matrix.matrices([(section.anchor, section.cell) for section in sections]),
             choices=matrix.choices(cells),
             axes=list(dict.fromkeys(axis for cell in cells if cell.file for axis in cell.file.axes)),
             few=len(cells) <= _FEW_CELLS,
@@ -137,7 +137,7 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.globals |= {"names": answer.NAMES, "symbols": SYMBOLS, "dash": words.NONE}
-    environment.globals |= {"reason": answer.reason, "unfit": answer.unfit}
+    environment.globals |= {"reason": answer.reason, "in_short": answer.in_short, "unfit": answer.unfit}
     environment.globals |= {"in_one_line": conditions.in_one_line, "settings": conditions.settings}
     environment.globals |= {"facts_of": conditions.facts, "judged_of": words.judged}
     environment.globals |= {"suspected": conditions.suspected, "meanwhile": conditions.meanwhile}
