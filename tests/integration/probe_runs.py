@@ -48,6 +48,7 @@ class Probe:
         self.log = folder / f"{name}.rtlog"
         settings = folder / f"{name}.json"
         defaults = {"version": 1, "log": str(self.log), "period_ns": PERIOD, "watch_stdin": name == "server"}
+        defaults["session"] = f"test-{uuid.uuid4()}"  # tests of other files run at the same time
         settings.write_text(json.dumps(defaults | config))
         self.process = subprocess.Popen(
             [*inside, find_probes()[adapter], "--config", settings],
