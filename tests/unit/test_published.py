@@ -15,6 +15,7 @@ from rtmeter.cli import invoke
 from rtmeter.errors import RtmeterError
 from synthetic import Made, write_cell, write_failed_cell
 
+CAMPAIGNS = Path(__file__).parents[2] / "campaigns"
 CAMPAIGN = """\
 name: timers
 published:
@@ -191,3 +192,43 @@ def test_a_table_is_plain_csv_below_its_comments() -> None:
         path = Path(published.__file__).parent / "data" / f"{name}.csv"
         lines = [line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
         assert {len(row) for row in csv.reader(lines)} == {len(published.table(name).columns)}
+
+
+def test_the_cells_of_2018_are_set_up_as_the_rows_that_they_stand_beside() -> None:
+    rows = published.table("ros2_roundtrip_2018").rows
+    beside: set[str] = set()
+    for cell in read_campaign(CAMPAIGNS / "ros2-roundtrip-2018.yaml").cells:
+        for match in cell.published or ():
+            [name] = match["where"]["table"]
+            beside.add(name)
+            config, asked = cell.config, cell.conditions
+            s = config["samples"] * config["period_ns"] // 1_000_000_000
+            here = {
+                "under_load": "yes" if asked["load"]["preset"] == "erle_pc" else "no",
+                "rt_settings": "yes" if config["scheduling"] == {"policy": "fifo", "priority": 80} else "no",
+                "traffic_mbps": str(asked.get("traffic", {}).get("rate", 0) // 1_000_000),
+                "payload_bytes": str(config["payload_bytes"]),
+                "ksoftirqd_priority_set": "yes"
+                if "ksoftirqd_priority" in asked.get("settings", {})
+                else "no",
+                "duration_s": str(s),
+            }
+            for row in (row for row in rows if row["table"] == name):
+                assert {column: row[column] for column in here} == here, cell.id
+            assert (config["deadline_ns"], config["in_flight"]) == (10_000_000, "one")
+            assert (config["loss_timeout_ns"], config["overrun"]) == (500_000_000, "skip")
+            assert (config["reliability"], config["history_depth"]) == ("best_effort", 1)
+    assert beside == {row["table"] for row in rows}
+
+
+def test_every_published_row_has_a_cell_of_its_campaign() -> None:
+    """Measured on one kernel or the other."""
+    for path in sorted(CAMPAIGNS.glob("*-20[0-9][0-9].yaml")):
+        matches = [match for cell in read_campaign(path).cells for match in cell.published or ()]
+        table = published.table(matches[0]["table"])
+        left = [
+            row
+            for row in table.rows
+            if not any(all(row[c] in values for c, values in m["where"].items()) for m in matches)
+        ]
+        assert left == [], path.name
