@@ -38,7 +38,8 @@ def test_the_campaign_has_its_four_cells(folder: Path) -> None:
     assert released == [100, 100, 1000, 1000]
 
 
-def test_report_and_samples_are_written(folder: Path) -> None:
+def test_report_picture_and_samples_are_written(folder: Path) -> None:
+    assert (folder / "tail.svg").read_text().startswith("<svg")
     assert (folder / "report.html").read_text().lstrip().lower().startswith("<!doctype html>")
     rows = (folder / "samples.csv").read_text().splitlines()
     assert len(rows) == 1 + 1000 + 2000  # a header, warm-up, what was measured

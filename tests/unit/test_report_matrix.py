@@ -53,7 +53,7 @@ def test_blocks_of_a_campaign_with_axes_of_their_own_have_a_matrix_each(tmp_path
     for number in range(2):
         write_cell(tmp_path / f"a{number}", Made(id=f"wake-{number}", samples=20, axes={"load": number}))
         cycle = Made(
-            id=f"cycle-x-{number}", measurement="cycle", samples=20, axes={"load": number, "at": "x"}
+            id=f"cycle-x-load-{number}", measurement="cycle", samples=20, axes={"load": number, "at": "x"}
         )
         write_cell(tmp_path / f"b{number}", cycle)
     write_cell(tmp_path / "c", Made(id="alone", samples=20))
