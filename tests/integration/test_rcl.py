@@ -71,6 +71,7 @@ def test_round_trip_accounts_for_every_release(
     tmp_path: Path, drive: str, in_flight: str, reliability: str
 ) -> None:
     config = RCL | {"drive": drive, "in_flight": in_flight, "reliability": reliability, "history_depth": 5}
+    config |= {"loss_timeout_ns": 1_000 * MS}  # more than the history holds may be under way
     with client_and_server(tmp_path, config) as (client, server):
         assert settled(client, server)["released"] == SAMPLES
     described = read(client.log)[0].meta["adapter"]
@@ -185,7 +186,7 @@ def test_a_server_that_is_not_there_is_told_with_what_was_looked_for(tmp_path: P
 
 
 def test_a_policy_that_does_not_match_is_named(tmp_path: Path) -> None:
-    config = RCL | {"connect_timeout_ns": 1_000 * MS, "options": {"durability": "transient_local"}}
+    config = RCL | {"connect_timeout_ns": 2_000 * MS, "options": {"durability": "transient_local"}}
     with client_and_server(tmp_path, config, {"options": {}}) as (client, _):
         assert client.end() == 1
     error = next(event for event in client.events if event["event"] == "error")
