@@ -116,7 +116,7 @@ std::string in_words(RTT::base::ActivityInterface& activity) {
   kind += period_ns == 0 ? ", triggered" : ", every " + std::to_string(period_ns) + " ns";
   return kind + ", thread " + std::to_string(thread->getPid()) + ", " +
          in_words(thread->getScheduler(), thread->getPriority()) + ", CPU " +
-         cpus_in_words(thread->getCpuAffinity());
+         cpus_in_words(activity.getCpuAffinity());
 }
 
 }  // namespace rtmeter_orocos
