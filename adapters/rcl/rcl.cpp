@@ -8,6 +8,7 @@
 #include <string>
 
 #include "../dds/threads.hpp"
+#include "../ros_common/installation.hpp"
 #include "entities.hpp"
 
 namespace rtmeter_rcl {
@@ -68,6 +69,7 @@ class Rcl final : public rtmeter::Adapter {
   }
 
   explicit Rcl(const rtm_run& run) : run_(run), threads_(run), domain_(rtmeter_ros::domain_of(run)) {
+    rtmeter_ros::check_installation("rcl", RTMETER_RCL_VERSION);
     rtmeter_ros::load_rmw(run);
     rtmeter_ros::qos_of(run);  // its options are refused before anything is started
     context_ = std::make_unique<Context>(domain_);

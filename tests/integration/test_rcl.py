@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import uuid
@@ -174,6 +175,22 @@ def test_the_rmw_that_is_there_may_be_asked_for(tmp_path: Path) -> None:
     (tmp_path / "again").mkdir()
     asked = with_environment(config, RMW_IMPLEMENTATION=loaded)
     assert measure(tmp_path / "again", asked)[0].meta["adapter"]["rmw"] == loaded
+
+
+def test_another_rcl_than_the_one_it_was_built_with_is_refused(tmp_path: Path) -> None:
+    with probe(tmp_path, cycle(RCL, samples=1_000_000)) as one:
+        ready = one.until("ready")
+        maps = Path(f"/proc/{ready['pid']}/maps").read_text()
+    library = next(line.split()[-1] for line in maps.splitlines() if line.endswith("/librcl.so"))
+    for folder in ("lib", "share/rcl", "run"):
+        (tmp_path / folder).mkdir(parents=True)
+    shutil.copy(library, tmp_path / "lib")
+    (tmp_path / "share" / "rcl" / "package.xml").write_text("<package><version>0.7.1</version></package>")
+    other = with_environment(cycle(RCL), LD_PRELOAD=str(tmp_path / "lib" / "librcl.so"))
+    error = refusal(tmp_path / "run", other)
+    assert (error["field"], error["value"]) == ("rcl", "0.7.1")
+    assert str(tmp_path / "lib" / "librcl.so") in error["message"]
+    assert "setup.bash" in error["remedy"]
 
 
 def test_a_server_that_is_not_there_is_told_with_what_was_looked_for(tmp_path: Path) -> None:

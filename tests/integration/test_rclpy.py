@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import uuid
 from pathlib import Path
@@ -135,7 +136,7 @@ def test_a_policy_that_does_not_match_is_named(tmp_path: Path) -> None:
 def test_an_interrupted_spin_ends_and_keeps_what_was_measured(tmp_path: Path, executor: str) -> None:
     with probe(tmp_path, timer(steady(executor), samples=1_000_000)) as one:
         one.until("progress")
-        one.process.terminate()
+        one.process.send_signal(signal.SIGINT)
         assert one.end() == 4, one.events
     found = counts(read(one.log)[1])
     assert found["released"] == found["served"] + found["skipped"]
