@@ -28,7 +28,7 @@ KNOWN_ADAPTERS: dict[str, Known] = {
     "rcl": Known(
         "ROS 2, rcl", "a ROS 2 and source its setup.bash, or Python 3.11 to 3.13 on x86-64", planned=False
     ),
-    "ros2": Known("ROS 2, rclcpp", "ros-<distro>-rclcpp (source its setup.bash)"),
+    "ros2": Known("ROS 2, rclcpp", "ros-<distro>-rclcpp, source its setup.bash", planned=False),
     "rclpy": Known("ROS 2, rclpy", "Python 3.11 to 3.13 on x86-64, and source no ROS 2", planned=False),
     "orocos": Known(
         "OROCOS RTT", "OROCOS RTT 2.9 for gnulinux and name its prefix in CMAKE_PREFIX_PATH", planned=False

@@ -1,0 +1,296 @@
+// The ROS 2 adapter, over rclcpp.
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <rclcpp/rclcpp.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "../dds/threads.hpp"
+#include "../ros_common/rmw.hpp"
+#include "executors.hpp"
+#include "installation.hpp"
+#include "ports.hpp"
+#include "rest.hpp"
+#include "rtmeter/adapter.hpp"
+#include "timer.hpp"
+#include "wake.hpp"
+
+namespace rtmeter_ros2 {
+namespace {
+
+using std::chrono::nanoseconds;
+
+// Nothing may throw on the measured path: there, failure is a value.
+template <typename Call>
+int guarded(Call&& call) noexcept {
+  try {
+    call();
+    return 0;
+  } catch (...) {
+    return -1;
+  }
+}
+
+// How the run spins: by which executor, which of its calls, and what that executor has to serve.
+struct Spinning {
+  explicit Spinning(const rtm_run& run)
+      : executor(rtmeter::option_or(run, "executor", "single_threaded")),
+        threads(executor_threads(run, executor)),
+        call(run.drive == RTM_SPIN
+                 ? rtmeter_dds::choose(run, "spin", {"spin", "spin_once"}, "spin")
+                 : rtmeter_dds::choose(run, "spin", {"spin_some", "spin_all", "spin_once"}, "spin_some")),
+        own_group(rtmeter_dds::choose(run, "callback_group", {"node", "own"}, "node") == "own") {}
+
+  std::string executor;
+  std::size_t threads;
+  std::string call;
+  bool own_group;
+};
+
+// Before anything of ROS's is called: which RMW is loaded, and whether it is the right ROS 2.
+const rtm_run& prepared(const rtm_run& run) {
+  check_installation();
+  rtmeter_ros::load_rmw(run);
+  return run;
+}
+
+class Ros2 final : public rtmeter::Adapter {
+ public:
+  static void describe_static(rtmeter::Sink& sink) {
+    sink.put("name", "ros2").put("version", "1").put("middleware", "ROS 2, rclcpp");
+    const std::string loaded = loaded_version();
+    sink.put("middleware_version", loaded.empty() ? RTMETER_RCLCPP_VERSION : loaded);
+    for (const char* what : {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "cycle"})
+      sink.put("measures", what);
+    for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.timer", drive);
+    for (const char* drive : {"spin", "poll"}) sink.put("drives.roundtrip", drive);
+    for (const char* drive : {"sleep_then_spin_some", "spin", "poll"}) sink.put("drives.cycle", drive);
+    sink.put("option.executor", executor_names() + ": the executor that the measured thread spins");
+    sink.put("option.executor_threads", "of an executor that has several; by default as many as it takes");
+    sink.put(
+        "option.spin",
+        "spin|spin_once|spin_some|spin_all: the executor's call; the first two with drive spin, the last "
+        "three, spin_some by default, with the other drives");
+    sink.put("option.callback_group",
+             "node|own: the measured callbacks in the node's group, or in one of their own with an executor "
+             "and a thread to themselves; thread ros2-rest then serves everything else");
+    sink.put("option.node", "default|bare: bare has no parameter services, parameter events and rosout");
+    sink.put("option.server",
+             "process|inline: the server of a round trip in a process of its own, or as a "
+             "node of the client's process, on thread ros2-rest");
+    sink.put("inline.server", "inline");
+    describe_port_options(sink);
+    rtmeter_ros::describe_options(sink);
+    sink.put("option.threads",
+             "fifo:P or rr:P for all of the middleware's threads, NAME=fifo:P,... for some, by the system");
+  }
+
+  explicit Ros2(const rtm_run& run)
+      : run_(prepared(run)), spinning_(run), manner_(run), threads_(run),
+        domain_(rtmeter_ros::domain_of(run)),
+        bare_node_(rtmeter_dds::choose(run, "node", {"default", "bare"}, "default") == "bare"),
+        inline_server_(rtmeter_dds::choose(run, "server", {"process", "inline"}, "process") == "inline" &&
+                       run.role == RTM_ROLE_CLIENT) {
+    rclcpp::InitOptions options;
+    options.set_domain_id(domain_);
+    rclcpp::init(0, nullptr, options, rclcpp::SignalHandlerOptions::None);
+    if (run.measurement == RTM_WAKEUP) return;  // nothing is ever called back
+    executor_ = make_executor(spinning_.executor, spinning_.threads, executor_options(manner_));
+    if (spinning_.own_group || inline_server_) rest_ = std::make_unique<Rest>();
+    wake_ = std::make_shared<Wake>(rclcpp::contexts::get_global_default_context(), [this] {
+      interrupted_.store(true);
+      executor_->cancel();
+    });
+  }
+
+  ~Ros2() override {
+    rest_.reset();
+    executor_.reset();
+    timers_.clear();
+    ports_.clear();
+    nodes_.clear();
+    wake_.reset();
+    rclcpp::shutdown();
+  }
+
+  // In a cycle whose callbacks have a group of their own, that is component a's: b is a part of the rest.
+  void* create_node(const std::string& name) override {
+    const bool is_rest = spinning_.own_group && run_.measurement == RTM_CYCLE && name == "b";
+    Component& made = add_node(name, is_rest);
+    if (inline_server_) add_server();
+    if (!threads_.wanted().empty()) threads_.await_names(0);
+    threads_.enforce();
+    return &made;
+  }
+
+  void* create_timer(void* component, const rtm_timer_spec& spec, rtm_timer_traits& traits) override {
+    auto* of = static_cast<Component*>(component);
+    timers_.emplace_back(*of->node, of->group, spec);
+    threads_.enforce();
+    traits.ticks = RTM_JUMPS;  // rcl_timer_call passes over every period that is missed
+    traits.overrun = RTM_SKIP;
+    traits.reports_monotonic = kTellsExpected && steady_is_monotonic() ? 1 : 0;
+    return &timers_.back();
+  }
+  int arm(void* timer, std::int64_t /*now_ns*/) noexcept override {
+    return guarded([&] { static_cast<Timer*>(timer)->arm(); });
+  }
+
+  void* create_publisher(void* component, const std::string& topic) override {
+    return add_publisher(*static_cast<Component*>(component), topic);
+  }
+  void* create_subscriber(void* component, const std::string& topic, rtm_on_message on_message,
+                          void* user) override {
+    void* made = add_subscription(*static_cast<Component*>(component), topic, on_message, user);
+    if (run_.measurement == RTM_CYCLE) await_match(topic);
+    return made;
+  }
+  int publish(void* publisher, const rtm_message& message) noexcept override {
+    return guarded([&] { static_cast<Publisher*>(publisher)->publish(message); });
+  }
+
+  int spin(std::int64_t /*timeout_ns*/) noexcept override {
+    return guarded([&] {
+      if (spinning_.call == "spin")
+        executor_->spin();
+      else
+        while (!interrupted_.load()) executor_->spin_once(nanoseconds(-1));
+      interrupted_.store(false);
+    });
+  }
+  int wait(std::int64_t timeout_ns) noexcept override {
+    return guarded([&] { executor_->spin_once(nanoseconds(timeout_ns)); });
+  }
+  int spin_some() noexcept override {
+    return guarded([&] {
+      if (spinning_.call == "spin_once")
+        executor_->spin_once(nanoseconds(0));
+      else if (spinning_.call == "spin_all")
+        executor_->spin_all(nanoseconds(run_.period_ns));
+      else
+        executor_->spin_some();
+    });
+  }
+  void interrupt() noexcept override {
+    if (wake_ != nullptr) guarded([&] { wake_->ring(); });
+  }
+
+  void describe(rtmeter::Sink& sink) const override {
+    rtmeter_ros::describe_rmw(sink, domain_);
+    threads_.describe(sink);
+    sink.put("node", bare_node_ ? "bare" : "default");
+    if (run_.measurement == RTM_WAKEUP) return;
+    sink.put("executor", spinning_.executor).put("spin", spinning_.call);
+    sink.put("callback_group", spinning_.own_group ? "own" : "node");
+    if (!timers_.empty()) {
+      sink.put("reported_clock", steady_is_monotonic() ? "monotonic" : "monotonic_raw");
+      return;
+    }
+    sink.put("intra_process", manner_.intra_process ? "yes" : "no").put("loan", manner_.loan ? "yes" : "no");
+    sink.put("allocator", manner_.tlsf ? "tlsf" : "std");
+    if (run_.role == RTM_ROLE_CLIENT) sink.put("server", inline_server_ ? "inline" : "process");
+    std::vector<rtmeter_dds::EndFacts> ends;
+    for (const auto& port : ports_) ends.push_back(port->facts());
+    rtmeter_dds::describe_ends(sink, ends, other_nodes(), rtmeter_ros::whereabouts(domain_), "nodes");
+  }
+
+ private:
+  struct Component {
+    rclcpp::Node::SharedPtr node;
+    rclcpp::CallbackGroup::SharedPtr group;  // null: the node's own
+  };
+
+  Component& add_node(const std::string& name, bool is_rest) {
+    rclcpp::NodeOptions options;
+    options.use_intra_process_comms(manner_.intra_process);
+    if (bare_node_)
+      options.start_parameter_services(false).start_parameter_event_publisher(false).enable_rosout(false);
+    Component& made = nodes_.emplace_back();
+    made.node = std::make_shared<rclcpp::Node>(name, "/rtmeter", options);
+    if (executor_ == nullptr) return made;
+    if (is_rest) {
+      rest_->add(made.node);
+      return made;
+    }
+    if (spinning_.own_group) {
+      made.group = made.node->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive, false);
+      executor_->add_callback_group(made.group, made.node->get_node_base_interface());
+      rest_->add(made.node);
+    } else {
+      executor_->add_node(made.node);
+    }
+    if (nodes_.size() == 1) made.node->get_node_waitables_interface()->add_waitable(wake_, made.group);
+    return made;
+  }
+
+  // The server of a round trip between two nodes of one process.
+  void add_server() {
+    Component& server = add_node("server", true);
+    Publisher* pong = add_publisher(server, "pong");
+    const rtm_on_message echo = [](void* to, const rtm_message* message) {
+      guarded([&] { static_cast<Publisher*>(to)->publish(*message); });
+    };
+    add_subscription(server, "ping", echo, pong);
+  }
+
+  Publisher* add_publisher(Component& of, const std::string& topic) {
+    auto made = make_publisher(*of.node, of.group, manner_, topic);
+    Publisher* publisher = made.get();
+    ports_.push_back(std::move(made));
+    publishers_.push_back({topic, publisher});
+    threads_.enforce();
+    return publisher;
+  }
+  Port* add_subscription(Component& of, const std::string& topic, rtm_on_message on_message, void* user) {
+    ports_.push_back(make_subscription(*of.node, of.group, manner_, topic, on_message, user));
+    threads_.enforce();
+    return ports_.back().get();
+  }
+
+  // Ends of one process find each other too, and that has to be over before the first request.
+  void await_match(const std::string& topic) const {
+    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    for (const auto& publisher : publishers_)
+      while (publisher.first == topic && publisher.second->matched() == 0) {
+        if (std::chrono::steady_clock::now() > give_up)
+          throw rtmeter::SetupError(
+              "topic", rtmeter_ros::topic_name(run_, topic),
+              "its two ends in this process do not find each other: " + rtmeter_ros::whereabouts(domain_),
+              "see the RMW's messages in the cell's probe.stderr");
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+  }
+
+  static bool steady_is_monotonic() {
+    rclcpp::Clock clock(RCL_STEADY_TIME);
+    return rtmeter_ros::is_monotonic([&] { return clock.now().nanoseconds(); });
+  }
+
+  int other_nodes() const {
+    const auto known = static_cast<int>(nodes_.front().node->get_node_names().size());
+    return std::max(known - static_cast<int>(nodes_.size()), 0);
+  }
+
+  const rtm_run run_;
+  const Spinning spinning_;
+  const Manner manner_;
+  rtmeter_dds::ThreadPlan threads_;
+  const std::size_t domain_;
+  const bool bare_node_, inline_server_;
+  std::unique_ptr<rclcpp::Executor> executor_;
+  std::unique_ptr<Rest> rest_;
+  std::shared_ptr<Wake> wake_;
+  std::deque<Component> nodes_;
+  std::deque<Timer> timers_;
+  std::deque<std::unique_ptr<Port>> ports_;
+  std::vector<std::pair<std::string, Publisher*>> publishers_;
+  std::atomic<bool> interrupted_{false};
+};
+
+}  // namespace
+}  // namespace rtmeter_ros2
+
+RTMETER_ADAPTER_MAIN(rtmeter_ros2::Ros2)
