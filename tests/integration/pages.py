@@ -11,13 +11,13 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 
-def shell_blocks(page: Path) -> str:
-    """All ```sh blocks of a page, in their order, as one script that ends at the first failure."""
-    blocks = re.findall(r"^```sh\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+def shell_blocks(page: Path, fence: str) -> str:
+    """All blocks of a page with that fence, in their order, as one script that ends at the first failure."""
+    blocks = re.findall(rf"^```{fence}\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
     return "set -euo pipefail\n" + "\n".join(blocks)
 
 
-def run_page(page: Path, home: Path, cwd: Path) -> str:
+def run_page(page: Path, home: Path, cwd: Path, fence: str = "sh") -> str:
     """Runs a page's shell blocks with `rtmeter` on the PATH; returns what they printed."""
     bin_dir = home / "bin"
     bin_dir.mkdir()
@@ -26,12 +26,16 @@ def run_page(page: Path, home: Path, cwd: Path) -> str:
     rtmeter.chmod(0o755)
     environment = os.environ | {
         "HOME": str(home),
+        # Where cargo lies does not change with the home directory.
+        "CARGO_HOME": os.environ.get("CARGO_HOME", str(Path.home() / ".cargo")),
+        "RUSTUP_HOME": os.environ.get("RUSTUP_HOME", str(Path.home() / ".rustup")),
+        "RTMETER": str(ROOT),
         "PATH": f"{bin_dir}:{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT / "src"),
         "CMAKE_BUILD_PARALLEL_LEVEL": "2",
     }
     done = subprocess.run(
-        ["bash", "-c", shell_blocks(page)],
+        ["bash", "-c", shell_blocks(page, fence)],
         cwd=cwd,
         env=environment,
         stdin=subprocess.DEVNULL,

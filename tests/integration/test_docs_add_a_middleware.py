@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from pages import ROOT, run_page
 
+from rtmeter.probes import find_probes
+
 PAGE = ROOT / "docs" / "add-a-middleware.md"
 
 
@@ -47,6 +49,17 @@ def test_every_release_of_its_measurements_is_accounted_for(home: Path, folder: 
 def test_the_source_tree_is_left_alone(home: Path) -> None:
     assert not (ROOT / "adapters" / "mymw").exists()
     assert not (ROOT / "adapters" / "template" / "build").exists()
+
+
+@pytest.mark.full_only("the Rust chapter: builds the core once more")
+@pytest.mark.timeout(1200)
+def test_the_copy_in_rust_measures_too(tmp_path: Path) -> None:
+    if "rust-template" not in find_probes():
+        pytest.skip("adapters in Rust are not built here")
+    run_page(PAGE, tmp_path, cwd=tmp_path, fence="bash")
+    cell = json.loads((tmp_path / "rustmw" / "cycle" / "cell.json").read_text())
+    assert (cell["adapter"], cell["status"], cell["valid"]) == ("rustmw", "complete", True)
+    assert cell["summary"]["counts"]["released"] == 500
 
 
 def test_the_page_names_what_exists() -> None:
