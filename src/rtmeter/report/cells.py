@@ -95,10 +95,14 @@ def _read(folder: Path) -> Cell:
         file = read_cell_file(folder / store.CELL)
     except RtmeterError as error:
         return Cell(folder.name, folder, "damaged", problem=str(error))
-    problem = file.error.message if file.error else None
+    return Cell(file.id, folder, file.status, file, _problem(file))
+
+
+def _problem(file: CellFile) -> str | None:
+    """What is wrong with a cell that has no result."""
     if file.error and file.status == "skipped":
-        problem = f"the {file.error.field} {file.error.value} {file.error.message}"
-    return Cell(file.id, folder, file.status, file, problem)
+        return f"the {file.error.field} {file.error.value} {file.error.message}"
+    return file.error.message if file.error else None
 
 
 def _planned(path: Path, present: set[Path]) -> Iterator[Cell]:
