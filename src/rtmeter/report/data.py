@@ -30,8 +30,8 @@ _BODY, _REACH = (0.01, 0.99), 6
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """How much a plot may show: the most stretches of an envelope and bins of a histogram, and points of a
-    complementary CDF to a decade of its share."""
+    """How much a plot may show: the most stretches of an envelope and bins of a histogram (0: none, which
+    saves a pass), and points of a complementary CDF to a decade of its share."""
 
     stretches: int = 600
     steps: int = 240
@@ -178,11 +178,11 @@ def gather(
             served.see(block.k[was_served], block.value[was_served])
             others.see(block.k[~was_served], block.value[~was_served])
     every = served.joined(others)
-    grid = _grid(every, int(envelope.envelope().min_ns.min()), detail.steps)
+    grid = _grid(every, int(envelope.envelope().min_ns.min()), detail.steps or 3)
     looks = {"as_served": _SecondLook(served, grid)}
     if others.n:
         looks = {"per_release": _SecondLook(every, grid), **looks}
-    for block in _blocks(samples, meta, quantity):
+    for block in _blocks(samples, meta, quantity) if detail.steps else ():
         for name, look in looks.items():
             look.see(block.value if name == "per_release" else block.value[block.outcome == SERVED])
     views = {name: look.view() for name, look in looks.items()}

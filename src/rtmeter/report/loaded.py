@@ -76,10 +76,15 @@ class Loaded:
 
 
 def load(
-    cell: Cell, quantity: str | None, zoom_s: tuple[float, float] | None = None, pixels: int = 900
+    cell: Cell,
+    quantity: str | None,
+    zoom_s: tuple[float, float] | None = None,
+    pixels: int = 900,
+    *,
+    binned: bool = True,
 ) -> Loaded:
     """Reads a cell with a summary, of which ``zoom_s``, seconds after its first measured release, are shown
-    over so many pixels.
+    over so many pixels; ``binned``: also for distributions.
 
     Raises RtmeterError if it has no such quantity, or nothing of it there.
     """
@@ -93,7 +98,7 @@ def load(
             raise _nothing(cell, "has maxima of intervals only: their distribution is not known")
         return Loaded(cell, file, name, _subject(file, series), None)
     samples = Samples(cell.folder / store.SAMPLES)
-    detail = replace(_DETAIL, stretches=pixels)
+    detail = replace(_DETAIL, stretches=pixels, steps=_DETAIL.steps if binned else 0)
     series = gather(samples, file.meta, wanted, deadline_ns(file, wanted), detail)
     if series is None or series.envelope is None:
         raise _nothing(cell, f"has no {name}")

@@ -80,7 +80,7 @@ def _time(cells: Sequence[Cell], asked: Asked) -> Spec:
     else:
         layout = [[(name, [place])] for place, name in enumerate(_names(cells))]
     pixels = panel_width(asked.width, max(len(row) for row in layout))
-    loaded = [load(cell, asked.quantity, asked.zoom_s, pixels) for cell in cells]
+    loaded = [load(cell, asked.quantity, asked.zoom_s, pixels, binned=False) for cell in cells]
     extent = Extent.of([in_order(one)[0] for one in loaded])
     panels = [
         [(title, _over_time(loaded[places[0]], asked, extent, len(row))) for title, places in row]
@@ -121,7 +121,7 @@ def _triptych(cells: Sequence[Cell], asked: Asked) -> Spec:
         )
     names = _TRIPTYCHS[kinds.pop()]
     pixels = panel_width(asked.width, len(names))
-    loaded = [[load(cell, name, asked.zoom_s, pixels) for name in names] for cell in cells]
+    loaded = [[load(cell, name, asked.zoom_s, pixels, binned=False) for name in names] for cell in cells]
     extent = Extent.of([in_order(one)[0] for row in loaded for one in row])
     rows = [
         [
@@ -137,7 +137,7 @@ def _triptych(cells: Sequence[Cell], asked: Asked) -> Spec:
 
 
 def _maxima(cells: Sequence[Cell], asked: Asked) -> Spec:
-    loaded = [load(cell, asked.quantity) for cell in cells]
+    loaded = [load(cell, asked.quantity, binned=False) for cell in cells]
     found = [in_intervals(one, asked.interval_ns) for one in loaded]
     lengths = {chart_time.interval_words(time) for _, time in found}
     title = f"{heading(_files(cells), loaded[0].title)}, maxima of {' or '.join(sorted(lengths))}"
