@@ -16,6 +16,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check
 CPP_FILES = $(shell git ls-files '*.cpp' '*.hpp' '*.h')
+RUST_FILES = --edition 2024 $(shell git ls-files '*.rs')
 
 .PHONY: all
 all: probes venv ## Build the probes and install the front into .venv (the default)
@@ -128,6 +129,7 @@ lint: venv ## Check style, types and import directions
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/clang-format --dry-run --Werror $(CPP_FILES)
+	@if command -v rustfmt >/dev/null; then rustfmt --check $(RUST_FILES); else echo "no rustfmt: Rust is not checked"; fi
 
 .PHONY: tidy
 tidy: packages-lint packages-test build-test ## Run clang-tidy over the C++ sources
@@ -139,6 +141,7 @@ format: venv ## Format all sources
 	@$(BIN)/ruff check --fix-only --quiet
 	@$(BIN)/ruff format --quiet
 	@$(BIN)/clang-format -i $(CPP_FILES)
+	@if command -v rustfmt >/dev/null; then rustfmt $(RUST_FILES); fi
 
 .PHONY: clean
 clean: ## Remove what was built (.venv and results stay)

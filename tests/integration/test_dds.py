@@ -54,11 +54,9 @@ def test_round_trip_accounts_for_every_release(
 
 
 @pairs(*itertools.permutations(ADAPTERS, 2))
-@pytest.mark.parametrize("reliability", ["best_effort", "reliable"])
-def test_each_answers_the_other(
-    tmp_path: Path, client_adapter: str, server_adapter: str, reliability: str
-) -> None:
-    config: Config = {"adapter": client_adapter, "reliability": reliability, "period_ns": 2 * MS}
+def test_each_answers_the_other(tmp_path: Path, client_adapter: str, server_adapter: str) -> None:
+    """With best effort; the campaign of all pairs below runs with reliable."""
+    config: Config = {"adapter": client_adapter, "period_ns": 2 * MS}
     with client_and_server(tmp_path, config, {"adapter": server_adapter}) as (client, server):
         settled(client, server)
     assert [read(end.log)[0].meta["adapter"]["name"] for end in (client, server)] == [

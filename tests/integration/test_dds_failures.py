@@ -45,7 +45,6 @@ def test_a_server_in_another_domain_is_not_found(tmp_path: Path, adapter: str) -
 @pairs(
     ("cyclonedds", "cyclonedds"),
     ("fastdds", "fastdds"),
-    ("dustdds", "dustdds"),
     ("cyclonedds", "fastdds"),
     ("fastdds", "cyclonedds"),
     ("cyclonedds", "dustdds"),
