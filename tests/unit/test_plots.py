@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from itertools import pairwise
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 
 import altair
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from scipy.stats import beta
 
@@ -18,7 +21,7 @@ from rtmeter.model import Requirement
 from rtmeter.report.cells import find_cells
 from rtmeter.report.picture import write_picture
 from rtmeter.report.plots import Asked, draw
-from synthetic import Made, usual, write_cell, write_failed_cell
+from synthetic import T0_NS, Made, usual, write_cell, write_failed_cell
 from wakeups import MS, write_wakeups
 from wakeups import draw as exponential
 
@@ -322,3 +325,24 @@ def test_hostile_names_stay_text_in_a_picture(tmp_path):
     text = (tmp_path / "x.svg").read_text()
     assert "<script" not in text
     assert "&lt;script" in text
+
+
+def test_events_of_a_run_are_marked_when_they_were(tmp_path):
+    latency = np.concatenate([exponential(1, 10_000), 4 * exponential(2, 10_000)])
+    cell = write_wakeups(tmp_path / "cell", latency, requirement=Requirement(MS, 0.5))
+    seconds = np.arange(1, 21, dtype=np.int64)
+    watched = {
+        "at_ns": T0_NS + seconds * 1_000 * MS,
+        "load_workers": np.where(seconds < 15, 8, 6),
+        "traffic_streams": np.full(20, 2),
+        "cpu0_steal": np.where(seconds == 4, 0.25, 0.0),
+        "cpu1_steal": np.full(20, 0.01),
+    }
+    pq.write_table(pa.table(watched), cell / "watch.parquet")
+    text = json.dumps(spec_of(cell, "time"), ensure_ascii=False)
+    marked = re.findall(r'"values": (\[\{"t".*?\}\])', text)
+    told = {row["what"]: row["t"] for rows in marked for row in json.loads(rows)}
+    assert told.pop("tail changes") == pytest.approx(10, abs=0.2)
+    assert told == {"load: 8 to 6": 15, "cpu0: 25% stolen": 4}
+    (cell / "watch.parquet").write_bytes(b"PAR1")
+    assert "stolen" not in json.dumps(spec_of(cell, "time"))
