@@ -120,6 +120,26 @@ def test_throttling_each_second_is_named(generator: np.random.Generator) -> None
     assert "every 1 s" in finding.message and "throttling" in finding.message
 
 
+@pytest.mark.parametrize("late", [60, 20])
+def test_the_rhythm_of_the_latest_few_is_named_though_none_misses(
+    late: int, generator: np.random.Generator
+) -> None:
+    """Among the 400 releases that stand for misses most have none."""
+    values = EXPONENTIAL.draw(generator, MINUTE)
+    values[250 :: MINUTE // late] += 2 * MS
+    found = examine(values, MS, FAR)
+    assert found.rhythm is not None and found.rhythm.period_s == pytest.approx(60 / late, rel=0.01)
+    assert "rhythm" in types(found)
+
+
+def test_the_latest_few_of_independent_releases_keep_none(
+    simulate: Simulation, rates: Rates, sized: Sized
+) -> None:
+    found = simulate(stationary, sized("runs", **RUNS), EXPONENTIAL)
+    seen = (run.rhythm for run in found)
+    rates.at_most(0.05, seen, "a rhythm is seen in independent events", "the latest of 60,000 releases")
+
+
 def test_coarse_clocks_are_named(generator: np.random.Generator) -> None:
     values = EXPONENTIAL.draw(generator, MINUTE) // 10_000 * 10_000
     assert "quantisation" in types(examine(values, MS, FAR))

@@ -13,13 +13,17 @@ from rtmeter.statistics.clusters import MOST_EXCEEDANCES, Dependence, decluster,
 from rtmeter.statistics.drift import Bools, Drift, drift
 from rtmeter.statistics.modes import quantum, second_mode
 from rtmeter.statistics.quantities import Ints
-from rtmeter.statistics.rhythm import Rhythm, rhythm
+from rtmeter.statistics.rhythm import FEWEST_EVENTS, Rhythm, rhythm
 from rtmeter.statistics.tail import above, largest
 from rtmeter.statistics.views import LATER
 
 TAIL_SHARE = 10
 MOST_TAIL = 70_000
 """The tail in which modes are looked for: a tenth of the run, at most so many."""
+
+
+LATEST = (100, 25)
+"""So many of the latest releases may keep a period that all the exceedances among them hide."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +87,7 @@ def examine(
         None if delay_ns is None else values,
         clock_rate,
     )
-    clusters = found.clusters if found.clusters.count else decluster(near, found.clusters.run_length)
-    beat = rhythm(clusters.first, n, period_ns)
+    beat = _beat(values, near, found, period_ns)
     findings = gates.growth(grown, values, blocks)
     factor = 1.0
     if blocks is None:
@@ -113,6 +116,19 @@ def _near(values: Ints, misses: Ints, blocks: Blocks | None, deadline_ns: int) -
     exceeding = values[blocks.at]
     threshold = int(np.partition(exceeding, -MOST_EXCEEDANCES)[-MOST_EXCEEDANCES])
     return blocks.at[exceeding >= threshold], threshold - 1
+
+
+def _beat(values: Ints, near: Ints, found: Dependence, period_ns: int) -> Rhythm | None:
+    """The period of the misses, or if they are few of the latest releases: of all that are near the
+    deadline, or of the latest LATEST of them."""
+    if found.clusters.count >= FEWEST_EVENTS:
+        return rhythm(found.clusters.first, len(values), period_ns)
+    for count in (len(near), *(count for count in LATEST if count < len(near))):
+        latest = near[values[near] >= np.partition(values[near], -count)[-count]] if count else near
+        seen = rhythm(decluster(latest, found.clusters.run_length).first, len(values), period_ns)
+        if seen is not None:
+            return seen
+    return None
 
 
 VIRTUAL_MACHINE = Finding(
