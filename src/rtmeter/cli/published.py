@@ -116,7 +116,7 @@ def _show_part(part: Part, out: Console) -> None:
             said = [line.quantity or "", line.view or "", "" if line.n is None else f"{line.n:,}"]
             if line.state:
                 said[0] = f"{line.state} {said[0]}".strip()
-            values = [_shown(line.values.get(column)) for column in part.columns]
+            values = [_shown(line.values.get(column), column) for column in part.columns]
             table.add_row(setting, who, *said, *values, ", ".join(line.unmet))
             setting = ""
     out.print(table)
@@ -126,10 +126,11 @@ def _show_part(part: Part, out: Console) -> None:
         out.print(note, markup=False)
 
 
-def _shown(value: Value) -> str:
+def _shown(value: Value, column: str) -> str:
     from rtmeter.cli.output import microseconds
-    from rtmeter.published import Time
+    from rtmeter.published import Time, has_unit
 
     if isinstance(value, Time):
-        return microseconds(value.ns)
+        us = microseconds(value.ns)
+        return us if has_unit(column) else f"{value.statistic} {us} us"
     return "" if value is None else f"{value:,}" if isinstance(value, int) else value

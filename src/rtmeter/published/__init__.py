@@ -5,7 +5,7 @@ cells, and under which conditions its source measured.
 """
 
 from rtmeter.published.asked import Published
-from rtmeter.published.beside import Beside, Entry, Line, Part, Time, Value, beside, label
+from rtmeter.published.beside import Beside, Entry, Line, Part, Time, Value, beside, has_unit, label
 from rtmeter.published.held import Unmet
 from rtmeter.published.tables import Table, names, table
 
@@ -20,6 +20,7 @@ __all__ = [
     "Unmet",
     "Value",
     "beside",
+    "has_unit",
     "label",
     "names",
     "table",

@@ -17,9 +17,10 @@ _COUNT = "count "
 
 @dataclass(frozen=True, slots=True)
 class Time:
-    """A measured time, nanoseconds, or ``lost``."""
+    """A measured time, nanoseconds, or ``lost``, and which statistic of the quantity it is."""
 
     ns: float | str
+    statistic: str
 
 
 Value = Time | int | str | None
@@ -220,7 +221,7 @@ def _value(record: Record, text: str | None, instead: str | None) -> Value:
     if statistic == "n":
         return int(found["n"]) if found else None
     ns = found.get(f"{statistic.replace('.', '_')}_ns")
-    return None if ns is None else Time(ns)
+    return None if ns is None else Time(ns, statistic)
 
 
 def _counts(text: str) -> bool:
@@ -244,6 +245,11 @@ def label(column: str) -> str:
     if unit is None:
         return column.replace("_", " ")
     return f"{column.removesuffix(unit).replace('_', ' ')} ({units[unit]})"
+
+
+def has_unit(column: str) -> bool:
+    """Whether the column's label says the unit of its times."""
+    return label(column).endswith(")")
 
 
 def _is_number(text: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from rtmeter import store
 from rtmeter.errors import RtmeterError
-from rtmeter.published import Beside, Line, Time, Value, beside
+from rtmeter.published import Beside, Line, Time, Value, beside, has_unit
 from rtmeter.report import words
 from rtmeter.report.cells import Cell
 
@@ -38,10 +38,11 @@ def anchors(sections: Iterable[Placed]) -> dict[str, str]:
     return {section.cell.id: section.anchor for section in sections}
 
 
-def shown(value: Value) -> str:
+def shown(value: Value, column: str) -> str:
     """A value as the tables write it: times in microseconds, published numbers with thousands set apart."""
     if isinstance(value, Time):
-        return words.us(value.ns)
+        us = words.us(value.ns)
+        return us if has_unit(column) else f"{value.statistic} {us} µs"
     if isinstance(value, str) and value.removeprefix("-").isdecimal():
         value = int(value)
     if value is None or isinstance(value, str):
