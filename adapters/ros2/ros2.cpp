@@ -185,10 +185,8 @@ class Ros2 final : public rtmeter::Adapter {
     if (run_.measurement == RTM_WAKEUP) return;
     sink.put("executor", spinning_.executor).put("spin", spinning_.call);
     sink.put("callback_group", spinning_.own_group ? "own" : "node");
-    if (!timers_.empty()) {
-      sink.put("reported_clock", steady_is_monotonic() ? "monotonic" : "monotonic_raw");
-      return;
-    }
+    if (!timers_.empty()) sink.put("reported_clock", steady_is_monotonic() ? "monotonic" : "monotonic_raw");
+    if (ports_.empty()) return;
     sink.put("intra_process", manner_.intra_process ? "yes" : "no").put("loan", manner_.loan ? "yes" : "no");
     sink.put("allocator", manner_.tlsf ? "tlsf" : "std");
     if (run_.role == RTM_ROLE_CLIENT) sink.put("server", inline_server_ ? "inline" : "process");

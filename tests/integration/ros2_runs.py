@@ -1,0 +1,42 @@
+"""What the tests of the adapter ros2 share: they need a ROS 2 that is sourced, and say so where none is."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from probe_runs import LONG, MS, Config
+
+from rtmeter.probes import describe, find_probes
+
+_PREFIXES = [Path(p) for p in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if p]
+_PROBE = find_probes().get("ros2") if _PREFIXES else None
+
+needs_ros2 = pytest.mark.skipif(
+    _PROBE is None, reason="no ROS 2 is sourced, or the adapter ros2 is not built with it"
+)
+
+_INDEX = "share/ament_index/resource_index/rmw_typesupport"
+RMWS = sorted({path.name for prefix in _PREFIXES for path in (prefix / _INDEX).glob("rmw_*_cpp")})
+"""The RMWs installed here."""
+OPTIONS = describe("ros2", _PROBE).facts["option"] if _PROBE else {}
+EXECUTORS = OPTIONS.get("executor", "single_threaded").partition(":")[0].split("|")
+
+PERIOD = 2 * MS
+ROS2: Config = {"adapter": "ros2", "period_ns": PERIOD}
+CYCLE: Config = ROS2 | {"measurement": "cycle", "loss_timeout_ns": LONG}
+
+
+def library(name: str) -> Path:
+    """A library of the ROS 2 that is sourced."""
+    folders = [Path(p) for p in os.environ["LD_LIBRARY_PATH"].split(os.pathsep) if p]
+    return next(folder / name for folder in folders if (folder / name).exists())
+
+
+def with_rmw(name: str) -> Config:
+    return {"environment": {"RMW_IMPLEMENTATION": name}}
+
+
+def with_options(**options: str) -> Config:
+    return {"options": options}

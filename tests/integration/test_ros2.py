@@ -1,0 +1,225 @@
+"""The ROS 2 adapter over a real rclcpp: every measurement, executor and call of its."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from dds_runs import in_order, settled, threads_in_proc, threads_of
+from probe_runs import (
+    LONG,
+    MS,
+    SAMPLES,
+    Config,
+    client_and_server,
+    counts,
+    measure,
+    needs_fifo,
+    only,
+    probe,
+    read,
+)
+from ros2_runs import CYCLE, EXECUTORS, OPTIONS, PERIOD, RMWS, ROS2, needs_ros2, with_options, with_rmw
+
+from rtmeter.model import ABSENT, SERVED
+
+pytestmark = needs_ros2
+
+CALLS = [("spin", "spin"), ("spin", "spin_once")]
+WITHOUT_WAITING = ("spin_some", "spin_all", "spin_once")
+CALLS += [(drive, call) for drive in ("sleep_then_spin_some", "poll") for call in WITHOUT_WAITING]
+BY_CALL = [("single_threaded", *call) for call in CALLS]
+BY_EXECUTOR = [(e, *CALLS[n]) for e in EXECUTORS if e != "single_threaded" for n in (0, 2)]
+ROUND_TRIP: Config = ROS2 | {"samples": 50, "warm_up": 5, "period_ns": 5 * MS}
+
+
+def timer(mode: str, executor: str, drive: str, call: str, **more: object) -> Config:
+    of = {"measurement": "timer", "mode": mode, "drive": drive}
+    return ROS2 | of | with_options(executor=executor, spin=call) | more
+
+
+@pytest.mark.parametrize("rmw", RMWS)
+@pytest.mark.parametrize("before", ["init", "init_and_node"])
+def test_wakeup_beside_its_threads(tmp_path: Path, rmw: str, before: str) -> None:
+    config = ROS2 | with_rmw(rmw) | {"measurement": "wakeup", "before": before}
+    reader, columns = measure(tmp_path, config)
+    assert counts(columns)["served"] == SAMPLES
+    assert reader.meta["adapter"]["rmw"] == rmw
+    assert bool(threads_of(reader.meta)) == (before == "init_and_node")
+
+
+@pytest.mark.parametrize(("executor", "drive", "call"), BY_CALL + BY_EXECUTOR)
+def test_one_shot_fires_as_often_as_it_is_armed(tmp_path: Path, executor: str, drive: str, call: str) -> None:
+    reader, columns = measure(
+        tmp_path, timer("one_shot", executor, drive, call, timeout_ns=PERIOD, samples=50)
+    )
+    found = counts(columns)
+    assert found["served"] == found["released"] == 50
+    facts = reader.meta["adapter"]
+    assert (facts["executor"], facts["spin"]) == (executor, call)
+    assert facts["reported_clock"] == "monotonic"
+    assert np.all(columns["reported_expected_ns"] >= columns["armed_before_ns"] + PERIOD)
+    assert np.all(columns["reported_expected_ns"] <= columns["armed_after_ns"] + PERIOD)
+    assert np.all(columns["reported_actual_ns"] >= columns["reported_expected_ns"])
+    assert np.all(columns["reported_actual_ns"] <= columns["callback_ns"])
+
+
+@pytest.mark.parametrize(("executor", "drive", "call"), BY_CALL + BY_EXECUTOR)
+def test_periodic_accounts_for_every_release(tmp_path: Path, executor: str, drive: str, call: str) -> None:
+    reader, columns = measure(tmp_path, timer("periodic", executor, drive, call, samples=100))
+    found = counts(columns)
+    assert found["served"] + found["skipped"] == found["released"] == 100
+    assert found["served"] > 0
+    assert reader.meta["effective"]["overrun"] == "skip"
+    assert reader.meta["ticks"] == "reported"
+    assert reader.meta["grid"]["t0_from"] == ("core" if drive == "sleep_then_spin_some" else "reported")
+    served = only(columns, SERVED)
+    if drive != "sleep_then_spin_some":  # the grid is the timer's own
+        assert np.array_equal(served["release_ns"], served["reported_expected_ns"])
+    assert np.all(served["reported_actual_ns"] >= served["reported_expected_ns"])
+    assert np.all(served["callback_ns"] >= served["reported_actual_ns"])
+
+
+def test_a_stall_is_one_late_call_and_skipped_ticks(tmp_path: Path) -> None:
+    """rcl passes over what it missed: it neither calls it late nor lets it vanish."""
+    config = timer("periodic", "single_threaded", "spin", "spin", samples=5_000)
+    with probe(tmp_path, config) as one:
+        one.until("progress")
+        one.process.send_signal(signal.SIGSTOP)
+        time.sleep(0.3)
+        one.process.send_signal(signal.SIGCONT)
+        one.process.send_signal(signal.SIGINT)
+        assert one.end() == 4
+    _, columns = read(one.log)
+    found = counts(columns)
+    assert found["skipped"] > 0
+    assert found["served"] + found["skipped"] == found["released"]
+    served = only(columns, SERVED)
+    assert np.max(served["callback_ns"] - served["release_ns"]) > PERIOD
+
+
+@pytest.mark.parametrize("group", ["node", "own"])
+@pytest.mark.parametrize("intra_process", ["no", "yes"])
+@pytest.mark.parametrize("drive", ["sleep_then_spin_some", "spin"])
+def test_cycle_of_two_nodes(tmp_path: Path, group: str, intra_process: str, drive: str) -> None:
+    options = with_options(intra_process=intra_process, callback_group=group)
+    room = {"history_depth": SAMPLES}  # a late callback finds its request all the same
+    reader, columns = measure(tmp_path, CYCLE | {"drive": drive} | options | room)
+    found = counts(columns)
+    assert found["served"] + found["skipped"] + found["lost"] == SAMPLES
+    assert found["lost"] == 0
+    assert in_order(only(columns, SERVED))
+    facts = reader.meta["adapter"]
+    assert (facts["intra_process"], facts["callback_group"]) == (intra_process, group)
+    assert reader.meta["counters"]["refused_calls"] == 0
+    names = {thread["name"] for thread in threads_of(reader.meta).values()}
+    assert ("ros2-rest" in names) == (group == "own")
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("rmw", RMWS)
+def test_round_trip_between_processes(tmp_path: Path, rmw: str, executor: str) -> None:
+    config = ROUND_TRIP | with_rmw(rmw) | with_options(executor=executor) | {"reliability": "reliable"}
+    with client_and_server(tmp_path, config) as both:
+        assert settled(*both)["lost"] == 0
+    for end in both:
+        facts = read(end.log)[0].meta["adapter"]
+        assert facts["rmw"] == rmw
+        assert facts["rmw_library"].startswith({"rmw_cyclonedds_cpp": "libddsc.so."}.get(rmw, "lib"))
+        assert facts["executor"] == executor
+        assert facts["qos"]["reliability"] == "reliable"
+        assert facts["qos"]["history"] == "keep_last"
+        assert facts["qos"]["depth"] == "1"
+
+
+@pytest.mark.parametrize("drive", ["spin", "poll"])
+def test_option_rmw_stands_above_the_environment(tmp_path: Path, drive: str) -> None:
+    for rmw, other in zip(RMWS, reversed(RMWS), strict=True):
+        config = ROUND_TRIP | with_rmw(other) | with_options(rmw=rmw) | {"drive": drive}
+        folder = tmp_path / rmw
+        folder.mkdir()
+        with client_and_server(folder, config) as both:
+            settled(*both)
+        facts = read(both[0].log)[0].meta["adapter"]
+        assert facts["rmw"] == facts["environment"]["RMW_IMPLEMENTATION"] == rmw
+
+
+@pytest.mark.parametrize("intra_process", ["no", "yes"])
+@pytest.mark.parametrize("in_flight", ["one", "open"])
+def test_round_trip_between_two_nodes_of_one_process(
+    tmp_path: Path, intra_process: str, in_flight: str
+) -> None:
+    config = ROUND_TRIP | {"measurement": "roundtrip", "role": "client", "loss_timeout_ns": LONG}
+    config |= {"reliability": "reliable", "history_depth": 100}
+    options = with_options(server="inline", intra_process=intra_process)
+    reader, columns = measure(tmp_path, config | options | {"in_flight": in_flight})
+    found = counts(columns)
+    assert found["served"] + found["skipped"] == found["released"]
+    assert found["served"] > 0
+    assert reader.meta["adapter"]["server"] == "inline"
+    assert reader.meta["counters"]["corrupted"] == reader.meta["counters"]["refused_calls"] == 0
+
+
+@pytest.mark.parametrize("payload_bytes", [8, 128 << 10])
+def test_tlsf_allocates(tmp_path: Path, payload_bytes: int) -> None:
+    if "allocator" not in OPTIONS:
+        pytest.skip("this ROS 2 has no tlsf_cpp")
+    config = ROUND_TRIP | with_options(allocator="tlsf") | {"payload_bytes": payload_bytes}
+    with client_and_server(tmp_path, config) as both:
+        settled(*both)
+    assert read(both[0].log)[0].meta["adapter"]["allocator"] == "tlsf"
+    measure(tmp_path, CYCLE | with_options(allocator="tlsf", intra_process="yes"))
+
+
+def test_a_bare_node_has_fewer_ends(tmp_path: Path) -> None:
+    """What it has is seen by whoever spins it: it is measured all the same."""
+    reader, columns = measure(
+        tmp_path, timer("periodic", "single_threaded", "spin", "spin") | with_options(node="bare")
+    )
+    assert counts(columns)["served"] > 0
+    assert reader.meta["adapter"]["node"] == "bare"
+
+
+@needs_fifo
+@pytest.mark.parametrize("rmw", RMWS)
+def test_priorities_of_the_middlewares_threads(tmp_path: Path, rmw: str) -> None:
+    config = ROUND_TRIP | with_rmw(rmw) | {"samples": 1_000_000} | with_options(threads="fifo:17")
+    with client_and_server(tmp_path, config) as (client, server):
+        ready = client.until("ready")
+        named: dict[int, Any] = {t["tid"]: t for t in ready["threads"] if t["role"] == "middleware"}
+        in_proc = threads_in_proc(client.process.pid)
+        assert named
+        for tid, thread in named.items():
+            assert in_proc[tid][1:] == (os.SCHED_FIFO, 17)
+            assert (thread["policy"], thread["priority"]) == ("fifo", 17)
+        client.process.send_signal(signal.SIGINT)
+        assert client.end() == 4
+        assert server.end() == 0
+
+
+@needs_fifo
+@pytest.mark.parametrize("children", ["other", "rr", "fifo"])
+def test_children_at_any_policy(tmp_path: Path, children: str) -> None:
+    policy = {"policy": children} | ({} if children == "other" else {"priority": 9})
+    config = ROS2 | {"measurement": "wakeup", "before": "init_and_node", "child_threads": policy}
+    reader, _ = measure(tmp_path, config | {"scheduling": {"policy": "fifo", "priority": 9}})
+    assert {t["policy"] for t in threads_of(reader.meta).values()} == {children}
+
+
+def test_an_end_by_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
+    for drive, executor in (("spin", EXECUTORS[-1]), ("spin", "multi_threaded"), ("poll", "single_threaded")):
+        folder = tmp_path / f"{drive}-{executor}"
+        folder.mkdir()
+        config = timer("periodic", executor, drive, "spin" if drive == "spin" else "spin_some", samples=10**7)
+        with probe(folder, config) as one:
+            one.until("progress")
+            one.process.send_signal(signal.SIGINT)
+            assert one.end() == 4
+        found = counts(read(one.log)[1])
+        assert found["served"] + found["skipped"] == found["released"] > 0
+        assert ABSENT not in only(read(one.log)[1], SERVED)["reported_expected_ns"]
