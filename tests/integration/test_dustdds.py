@@ -6,12 +6,13 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from dds_runs import CYCLE, MS, built, settled, threads_of
 from namespaces import two_namespaces
-from probe_runs import Config, client_and_server, counts, measure, probe, read, refusal
+from probe_runs import LONG, Config, client_and_server, counts, measure, probe, read, refusal
 
 pytestmark = built["dustdds"]
 
@@ -104,3 +105,19 @@ def test_a_message_of_several_datagrams_arrives(tmp_path: Path) -> None:
     config = DUST | {"payload_bytes": 512 << 10, "period_ns": 50 * MS, "samples": 10, "warm_up": 1}
     with client_and_server(tmp_path, config | {"loss_timeout_ns": 1_000 * MS}) as ends:
         settled(*ends)
+
+
+def test_dust_dds_that_dies_in_mid_run_ends_it_with_its_words(tmp_path: Path) -> None:
+    """Version 0.16 panics where more than 256 datagrams of a message are missing and shall come again."""
+    with two_namespaces() as pair:  # its own transport multicasts on every interface
+        config = DUST | {"inside": ["ip", "netns", "exec", pair.left], "options": {"transport": "vendor"}}
+        config |= {"reliability": "reliable", "payload_bytes": 1 << 20, "connect_timeout_ns": LONG}
+        config |= {"samples": 1_000_000, "period_ns": 10 * MS, "loss_timeout_ns": 10 * MS}
+        with client_and_server(tmp_path, config) as (client, server):
+            while client.process.poll() is None and server.process.poll() is None:
+                time.sleep(0.05)
+            dead = client if server.process.poll() is None else server
+            assert dead.end() == 1
+    error = next(event for event in dead.events if event["event"] == "error")
+    assert (error["field"], error["value"]) == ("middleware", "dustdds")
+    assert "thread Dust DDS Executor panicked: index out of bounds" in error["message"]

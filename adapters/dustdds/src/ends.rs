@@ -8,6 +8,7 @@ use dust_dds::dds_async::data_reader::DataReaderAsync;
 use dust_dds::dds_async::data_reader_listener::DataReaderListener;
 use dust_dds::dds_async::data_writer::DataWriterAsync;
 use dust_dds::dds_async::data_writer_listener::DataWriterListener;
+use dust_dds::infrastructure::error::{DdsError, DdsResult};
 use dust_dds::infrastructure::qos::{DataReaderQos, DataWriterQos};
 use dust_dds::infrastructure::qos_policy::{
     DeadlineQosPolicy, DurabilityQosPolicy, DurabilityQosPolicyKind, HistoryQosPolicy, HistoryQosPolicyKind,
@@ -20,7 +21,7 @@ use dust_dds::infrastructure::type_support::DdsType;
 use rtmeter_adapter::{OnMessage, Publisher, Refused, Reliability, Run};
 
 use crate::shared::{EndFacts, Shared};
-use crate::waiting::block_on;
+use crate::waiting::{block_on, refused};
 
 /// The first type of adapters/dds/message.idl.
 #[derive(Clone, DdsType)]
@@ -166,7 +167,7 @@ impl Publisher for Writer {
             None => Some(message),
         });
         if let Some(message) = queued {
-            return block_on(self.0.writer.write(message, None)).map_err(|_| Refused::Call);
+            return block_on(self.0.writer.write(message, None)).map_err(refused);
         }
         let refused =
             self.0.refused_later.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1));
@@ -195,10 +196,11 @@ pub struct Reader {
 
 impl Reader {
     /// Calls back for every sample there is. Measured path.
-    pub fn take_all(&self) {
-        for message in block_on(taken(&self.reader)) {
+    pub fn take_all(&self) -> Result<(), Refused> {
+        for message in block_on(taken(&self.reader)).map_err(refused)? {
             self.on_message.call(message.number, &message.payload);
         }
+        Ok(())
     }
 
     pub fn facts(&self) -> EndFacts {
@@ -214,9 +216,12 @@ impl Reader {
 }
 
 /// All samples there are: Dust DDS forgets that there are more once one was taken.
-async fn taken(reader: &DataReaderAsync<Message>) -> Vec<Message> {
-    let samples = reader.take(i32::MAX, ANY_SAMPLE_STATE, ANY_VIEW_STATE, ANY_INSTANCE_STATE).await;
-    samples.map_or(vec![], |samples| samples.into_iter().filter_map(|sample| sample.data).collect())
+async fn taken(reader: &DataReaderAsync<Message>) -> DdsResult<Vec<Message>> {
+    match reader.take(i32::MAX, ANY_SAMPLE_STATE, ANY_VIEW_STATE, ANY_INSTANCE_STATE).await {
+        Ok(samples) => Ok(samples.into_iter().filter_map(|sample| sample.data).collect()),
+        Err(DdsError::NoData) => Ok(vec![]),
+        Err(error) => Err(error),
+    }
 }
 
 /// Whom a listener calls: nobody once the adapter stops.
@@ -233,7 +238,7 @@ pub struct ReaderListener {
 impl DataReaderListener<Message> for ReaderListener {
     // Dust DDS's thread.
     async fn on_data_available(&mut self, reader: DataReaderAsync<Message>) {
-        let messages = taken(&reader).await;
+        let messages = taken(&reader).await.unwrap_or_default();
         for message in &messages {
             for (writer, answer) in self.called_back(message) {
                 if writer.0.writer.write(answer, None).await.is_err() {

@@ -30,7 +30,7 @@ use rtmeter_adapter::{Adapter, NoTimer, OnMessage, Refused, Role, Run, SetupErro
 use ends::{Gate, Incompatible, Manner, Message, Reader, ReaderListener, TYPE_NAME, Writer, WriterListener};
 use shared::Shared;
 use transport::Transport;
-use waiting::{Bell, Ended, block_on};
+use waiting::{Bell, Ended, block_on, death, refused, watch_for_panics};
 
 type Factory = DomainParticipantFactoryAsync<Transport>;
 type Wait = Pin<Box<dyn Future<Output = DdsResult<()>> + Send>>;
@@ -103,13 +103,16 @@ impl DustDds {
 
     /// Measured path.
     fn wait_once(&self, until: Option<Instant>) -> Result<Ended<()>, Refused> {
+        if death().is_some() {
+            return Err(Refused::Broken);
+        }
         let mut under_way = self.wait.lock().map_err(|_| Refused::Call)?;
         let mut wait = under_way.take().unwrap_or_else(|| self.new_wait());
         match self.bell.wait_for(&mut wait, until) {
             Ended::Ready(result) => {
                 drop(under_way);
-                result.map_err(|_| Refused::Call)?;
-                self.take_all();
+                result.map_err(refused)?;
+                self.take_all()?;
                 Ok(Ended::Ready(()))
             }
             ended => {
@@ -126,13 +129,13 @@ impl DustDds {
         let condition = reader.reader.get_statuscondition();
         let mut call = pin!(condition.get_trigger_value());
         let mut result = None;
-        block_on(poll_fn(|context| {
+        let _ = block_on(poll_fn(|context| {
             if result.is_none() {
                 if let Poll::Ready(ready) = wait.as_mut().poll(context) {
                     result = Some(ready);
                 }
             }
-            call.as_mut().poll(context).map(|_| ())
+            call.as_mut().poll(context)
         }));
         match result {
             Some(ready) => Box::pin(std::future::ready(ready)),
@@ -140,10 +143,11 @@ impl DustDds {
         }
     }
 
-    fn take_all(&self) {
-        if !self.shared.listener() {
-            self.readers.iter().for_each(Reader::take_all);
+    fn take_all(&self) -> Result<(), Refused> {
+        if self.shared.listener() {
+            return if death().is_some() { Err(Refused::Broken) } else { Ok(()) };
         }
+        self.readers.iter().try_for_each(Reader::take_all)
     }
 }
 
@@ -190,6 +194,8 @@ impl Adapter for DustDds {
         let process = std::process::id().to_ne_bytes();
         let factory = Factory::new(StdRuntime::new(), process, host, transport, configuration);
         shared.enforce_threads()?;
+        let bell: Arc<Bell> = Arc::default();
+        watch_for_panics(bell.clone());
         Ok(Self {
             shared,
             manner: Manner::new(run),
@@ -201,7 +207,7 @@ impl Adapter for DustDds {
             readers: Vec::new(),
             wait_set: WaitSetAsync::new(),
             wait: Mutex::new(None),
-            bell: Arc::default(),
+            bell,
             delivered: Arc::default(),
             open: Arc::new(Mutex::new(true)),
         })
@@ -209,6 +215,9 @@ impl Adapter for DustDds {
 
     fn describe(&self, sink: &mut Sink) {
         sink.put("type", TYPE_NAME);
+        if let Some(words) = death() {
+            sink.put("broken", words);
+        }
         let facts: Vec<_> =
             self.writers.iter().map(Writer::facts).chain(self.readers.iter().map(Reader::facts)).collect();
         let others = self.participant.as_ref().and_then(|p| {
@@ -297,8 +306,7 @@ impl Adapter for DustDds {
         self.wait_once(after(timeout_ns)).map(|_| ())
     }
     fn spin_some(&self) -> Result<(), Refused> {
-        self.take_all();
-        Ok(())
+        self.take_all()
     }
     fn interrupt(&self) {
         self.bell.interrupt();

@@ -2,9 +2,12 @@
 
 use std::future::Future;
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
+
+use dust_dds::infrastructure::error::{DdsError, DdsResult};
+use rtmeter_adapter::{Refused, words_of};
 
 #[derive(Default)]
 struct State {
@@ -72,21 +75,51 @@ impl Bell {
     }
 }
 
-/// The future's result. Never given up: in Dust DDS 0.16 a call that is dropped before its answer leaves
-/// that answer to the next call.
-pub fn block_on<T>(future: impl Future<Output = T>) -> T {
+/// What killed a thread of Dust DDS's. Nothing is answered any more.
+static DEATH: OnceLock<String> = OnceLock::new();
+
+/// Notes when a thread of Dust DDS's panics, and ends the wait under way.
+pub fn watch_for_panics(bell: Arc<Bell>) {
+    let print = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        print(panic);
+        let thread = std::thread::current();
+        let name = thread.name().unwrap_or_default();
+        if name.starts_with("Dust DDS") || name.starts_with("SomethingOn") {
+            let words = words_of(panic.payload());
+            let _ = DEATH.set(format!("its thread {name} panicked: {words}"));
+            bell.interrupt();
+        }
+    }));
+}
+
+/// What killed a thread of Dust DDS's, if one is dead.
+pub fn death() -> Option<&'static str> {
+    DEATH.get().map(String::as_str)
+}
+
+/// Why a call of Dust DDS's did not succeed, for the measured path.
+pub fn refused(_error: DdsError) -> Refused {
+    if death().is_some() { Refused::Broken } else { Refused::Call }
+}
+
+/// The future's result; an error if Dust DDS is dead. Never given up before: in Dust DDS 0.16 a call that is
+/// dropped before its answer leaves that answer to the next call.
+pub fn block_on<T>(future: impl Future<Output = DdsResult<T>>) -> DdsResult<T> {
     struct Unpark(std::thread::Thread);
     impl Wake for Unpark {
         fn wake(self: Arc<Self>) {
             self.0.unpark();
         }
     }
+    const LOOK: Duration = Duration::from_millis(100); // for its death, which wakes nobody
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     let mut future = pin!(future);
     loop {
         match future.as_mut().poll(&mut Context::from_waker(&waker)) {
             Poll::Ready(result) => return result,
-            Poll::Pending => std::thread::park(),
+            Poll::Pending if death().is_some() => return Err(DdsError::AlreadyDeleted),
+            Poll::Pending => std::thread::park_timeout(LOOK),
         }
     }
 }

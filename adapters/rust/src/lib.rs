@@ -18,3 +18,4 @@ pub use run::{
 };
 #[doc(hidden)]
 pub use table::table;
+pub use table::words_of;

@@ -70,7 +70,8 @@ fn set_up(error: *mut rtm_error, body: impl FnOnce() -> Result<(), SetupError>) 
     unsafe { rtm_fail(error, field.as_ptr(), value.as_ptr(), message.as_ptr(), remedy.as_ptr()) }
 }
 
-fn words_of(panic: &(dyn Any + Send)) -> &str {
+/// What a panic said.
+pub fn words_of(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a word")
 }
