@@ -91,7 +91,8 @@ def test_payloads_travel_whole(tmp_path: Path, payload_bytes: int) -> None:
 
 @pytest.mark.parametrize("drive", DRIVES)
 def test_cycle_of_two_nodes(tmp_path: Path, drive: str) -> None:
-    _, columns = measure(tmp_path, cycle(RCL, drive=drive))
+    config = cycle(RCL, drive=drive, reliability="reliable", history_depth=100)  # a timer waits for no answer
+    _, columns = measure(tmp_path, config)
     found = counts(columns)
     assert found["served"] + found["skipped"] + found["lost"] == found["released"] == SAMPLES
     assert found["served"] > 0 and found["lost"] == 0
