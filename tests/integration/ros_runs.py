@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
 import time
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from probe_runs import LONG, SAMPLES, Config, counts, measure, only, probe, read
 from rtmeter.model import SERVED
 
 MS = 1_000_000
-ENVIRONMENT = {"ROS_DOMAIN_ID": "", "RMW_IMPLEMENTATION": "", "ROS_LOG_DIR": "/tmp"}
+_logs = tempfile.TemporaryDirectory()  # removed when the tests end
+ENVIRONMENT = {"ROS_DOMAIN_ID": "", "RMW_IMPLEMENTATION": "", "ROS_LOG_DIR": _logs.name}
 
 
 def of(adapter: str, period_ns: int, **options: str) -> Config:
