@@ -1,8 +1,9 @@
 """rtmeter's round trip beside the smallest direct program over the same middleware (bench/direct/), in
 interleaved pairs: same payload, rate, QoS, transport, policy and CPUs; both lock their memory.
 
-None of these middlewares' packages ships a latency test: Debian's iceoryx and Fast DDS have none, and ROS 1's
-tools time no round trip. iox-roudi and rosmaster are started once, for both.
+None of these middlewares' packages ships a latency test: Debian's iceoryx and Fast DDS have none, and the
+tools of ROS 1 and ROS 2 time no round trip. iox-roudi and rosmaster are started once, for both. What is not
+built is left out, and said: ros2 needs a ROS 2 that is sourced.
 """
 
 from __future__ import annotations
@@ -14,17 +15,20 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 
 from common import ROOT
 from pairs import Figures, compare
 from round_trips import BOUNDS, add_options, of_rtmeter, per_run, per_second, settings
+from rtmeter.probes import find_probes
 
 MIDDLEWARES: dict[str, dict[str, str]] = {
     "fastdds": {"transport": "udp", "receive": "waitset"},
     "iceoryx": {"receive": "waitset"},
     "ros1": {"transport": "tcp_nodelay"},
+    "ros2": {"executor": "single_threaded"},
 }
 
 
@@ -52,9 +56,16 @@ def daemon(middleware: str) -> Iterator[dict[str, str]]:
             process.terminate()
 
 
+def program_of(middleware: str) -> Path:
+    """The direct program, which lies in the build that the adapter's probe is of."""
+    probe = find_probes().get(middleware)
+    build = probe.parents[2] if probe else ROOT / "build" / "release"
+    return build / "bench" / f"rtmeter-direct-{middleware}"
+
+
 def of_direct(args: argparse.Namespace, middleware: str, environment: dict[str, str]) -> Figures:
     """One run of the direct program: its round trips in nanoseconds."""
-    program = str(ROOT / "build" / "release" / "bench" / f"rtmeter-direct-{middleware}")
+    program = str(program_of(middleware))
     real_time = ["chrt", "--fifo", str(args.priority), "taskset", "--cpu-list"]
     pings = args.seconds * args.rate_hz
     pong = [*real_time, str(args.server_cpu), program, "pong"]
@@ -93,7 +104,10 @@ def main() -> None:
     for middleware in args.middlewares or MIDDLEWARES:
         if middleware not in MIDDLEWARES:
             parser.error(f"{middleware} is none of {', '.join(MIDDLEWARES)}")
-        beside(middleware, args)
+        if program_of(middleware).exists():
+            beside(middleware, args)
+        else:
+            print(f"{middleware}: left out, its direct program is not built here")
 
 
 if __name__ == "__main__":
