@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from real_settings import one_at_a_time
+from rtmeter.conditions.restore import restore
 from rtmeter.root import Root
 from rtmeter.tasks import Task, allowed_cpus, read_tasks
 
@@ -114,6 +115,7 @@ def confined() -> Iterator[Root]:
         for task in read_tasks(Root()):
             if task.is_kernel and _KERNEL_THREADS.fullmatch(task.name):
                 _link(root, f"proc/{task.pid}")
+        stack.callback(restore, root)  # where a test failed
         before_all = snapshot(root)
         yield root
         assert snapshot(root) == before_all

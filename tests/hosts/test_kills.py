@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import time
@@ -42,7 +43,8 @@ def test_killed_at_random_then_restored(
     chance = random.Random(20261121)
     near, far = journal.path_of("local"), journal.path_of(hosts.url)
     kills, left_here, left_there = sized("kills of a run on two hosts", reduced=3, full=25), 0, 0
-    with one_at_a_time():
+    with one_at_a_time(), contextlib.ExitStack() as stack:
+        stack.callback(restore, hosts)  # where it failed
         before = snapshot(hosts)
         for n in range(kills):
             cell = tmp_path / str(n)
