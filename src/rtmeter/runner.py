@@ -115,10 +115,14 @@ def run_cell(
     try:
         ended = datetime.now(UTC)
         facts = standing.facts() if standing else None
+        record = None
         if of_tool and (new.folder / tool_cells.FILE).is_file():
-            ran = tool_cells.Ran(started, ended, facts, found)
-            record = tool_cells.record(cell, outcome, new.folder, ran)
-        else:
+            try:
+                ran = tool_cells.Ran(started, ended, facts, found)
+                record = tool_cells.record(cell, outcome, new.folder, ran)
+            except RtmeterError as error:  # it wrote no whole file
+                outcome = Outcome("failed", outcome.error or error)
+        if record is None:
             record = record_cell(cell, outcome, logs, new.folder, started, ended, conditions=facts, **found)
         tidy(new.folder, keep_logs=cell.keep_log or record["status"] == "failed" or not record["valid"])
         if keep_empty or record["summary"] or (new.folder / store.STDERR).exists():

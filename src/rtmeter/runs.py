@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol, Self
@@ -77,6 +78,19 @@ class Run:
         Returns the cell.json of every cell that is there then, by id. Raises RtmeterError if a result
         cannot be written.
         """
+        self._note(ended=None)
+        try:
+            return self._measure(stop, watcher)
+        finally:
+            self._note(ended=store.stamp(datetime.now(UTC)))
+
+    def _note(self, **facts: Any) -> None:
+        """Puts facts into run.json: whoever looks on sees by ``ended`` that nothing more will come."""
+        with suppress(RtmeterError):  # nothing that was measured hangs on it
+            about = store.read_json(self.folder / store.RUN, store.RUN_FORMAT)
+            store.write_run(self.folder, about | facts, None)
+
+    def _measure(self, stop: Stop, watcher: Watcher) -> dict[str, dict[str, Any]]:
         records: dict[str, dict[str, Any]] = {}
         for index, cell in enumerate(self._campaign.cells):
             path = self.folder / cell.id

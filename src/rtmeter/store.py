@@ -157,13 +157,15 @@ def stamp(time: datetime) -> str:
 
 
 def write_run(folder: Path, run: Mapping[str, Any], campaign: str | None) -> None:
-    """Writes run.json of a run that starts, and campaign.yaml if it is one of a campaign."""
+    """Writes run.json, and campaign.yaml of a campaign's run that starts."""
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         if campaign is not None:
             (folder / CAMPAIGN).write_text(campaign, encoding="utf-8")
         text = json.dumps({"format": RUN_FORMAT, "version": VERSION} | dict(run), indent=1)
-        (folder / RUN).write_text(text + "\n", encoding="utf-8")
+        new = folder / f"{RUN}.new"
+        new.write_text(text + "\n", encoding="utf-8")
+        new.replace(folder / RUN)
 
 
 def read_json(path: Path, form: str) -> dict[str, Any]:

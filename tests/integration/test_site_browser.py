@@ -24,7 +24,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
             delays = usual(number, late)
             made = Made(id=name, samples=60, delays=delays, changes={"started": started})
             write_cell(run / ("a" if name == "a" else "b"), made)
-    site.write(results, results.parent / "site", reports=False)
+    site.write(results, results.parent / "site", None)
     return results.parent / "site"
 
 
@@ -33,7 +33,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_page_is_whole(opened, pages, viewport, theme):  # noqa: F811
     for page_file in (
         pages / "index.html",
-        pages / "cells" / "robot-day-a.html",
+        pages / "cells" / "robot~day~a.html",
         pages / "side-by-side.html",
     ):
         page = opened(page_file, viewport, theme)
@@ -69,7 +69,7 @@ def test_two_cells_stand_side_by_side_and_the_address_says_which(opened, pages):
 
 
 def test_the_history_shows_where_it_changed(opened, pages):  # noqa: F811
-    page = opened(pages / "cells" / "robot-day-a.html")
+    page = opened(pages / "cells" / "robot~day~a.html")
     assert "p99.9 is another since 2026-11-12T09:00:00Z" in page.locator(".answer").inner_text()
     box = page.locator(".chart svg").bounding_box()
     assert box is not None and box["width"] > 600 and box["height"] > 200

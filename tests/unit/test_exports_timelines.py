@@ -16,6 +16,7 @@ from mcap_ros2.decoder import DecoderFactory
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 
 from rtmeter import store
+from rtmeter.cli import invoke
 from rtmeter.exports import export, perfetto
 from rtmeter.model import LOST, SERVED, SKIPPED, STATUS_NAMES, WARM_UP_FLAG
 from rtmeter.statistics.quantities import Columns, judged_quantity, quantities
@@ -145,6 +146,18 @@ def test_mcap_is_decoded_by_its_own_schema(cell: Path, tmp_path: Path) -> None:
     counts = record["summary"]["counts"]
     late = record["verdict"]["late"]
     assert sum(m.missed for m in messages) == counts["skipped"] + counts.get("lost", 0) + late
+
+
+@pytest.mark.parametrize("form", ["perfetto", "mcap"])
+def test_imported_series_are_left_out_and_said_to_be(tmp_path: Path, form: str) -> None:
+    root = tmp_path / "cells"
+    write_cell(root / "made", CELLS["wakeup"])
+    source = tmp_path / "log.csv"
+    source.write_text("idx,latency\n" + "".join(f"{k},{50_000 + k}\n" for k in range(50)))
+    assert invoke(["import", str(source), "--period", "1ms", "--out", str(root / "imported")]) == 0
+    notes = export(root, tmp_path / "out", form)
+    assert [note.partition(":")[0].split("/")[0] for note in notes] == ["imported"]
+    assert (tmp_path / "out").stat().st_size > 1000
 
 
 def test_markdown_says_the_answer_and_nothing_in_it_is_markup(tmp_path: Path) -> None:

@@ -231,5 +231,10 @@ def test_watch_looks_once_and_ends_with_the_run(tmp_path: Path, capsys: pytest.C
         write_wakeups(run / cell, draw(1, 1000))
     assert cli.invoke(["watch", str(run)]) == 0  # over: it does not wait
     assert capsys.readouterr().out == "[3/3] three, 20261121T090000Z: done\n"
+    shutil.rmtree(run / "c")  # interrupted before it
+    about = store.read_json(run / store.RUN, store.RUN_FORMAT)
+    store.write_run(run, about | {"ended": "2026-11-21T09:01:00Z"}, None)
+    assert cli.invoke(["watch", str(run)]) == 0
+    assert capsys.readouterr().out == "[2/3] three, 20261121T090000Z: ended\n"
     assert cli.invoke(["watch", str(run), "--every", "0s"]) == 1
     assert "--every" in capsys.readouterr().err

@@ -6,6 +6,7 @@ import html
 import json
 import os
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -78,7 +79,7 @@ def test_the_pages_say_what_the_cells_hold(results: Path, tmp_path: Path) -> Non
     assert "Latest results of 3 cells" in first
     assert "Fail wakeup day robot 2026-11-24T09:00:00Z 400 904.1" in first
     assert "2026-11-12T09:00:00Z" in first  # since when p99.9 is another
-    page = out / "cells" / "robot-day-wakeup.html"
+    page = out / "cells" / "robot~day~wakeup.html"
     assert "p99.9 is another since 2026-11-12T09:00:00Z" in text(page)
     assert page.read_text().count("<svg") == 1
     links = re.findall(r'href="([^"#]+)"', "".join(p.read_text() for p in (out / "index.html",)))
@@ -86,9 +87,50 @@ def test_the_pages_say_what_the_cells_hold(results: Path, tmp_path: Path) -> Non
     for link in re.findall(r'href="([^"#]+)"', page.read_text()):
         assert (page.parent / link).resolve().is_file()
     facts = json.loads(re.findall(r'id="cells">(.*?)</script>', (out / "side-by-side.html").read_text())[0])
-    assert facts["robot-day-wakeup.html"]["Verdict"] == "Fail"
-    assert facts["other-day-wakeup.html"]["Verdict"] == "Inconclusive"
-    assert facts["robot-day-wakeup.html"]["Misses"] == "60"
+    assert facts["robot~day~wakeup.html"]["Verdict"] == "Fail"
+    assert facts["other~day~wakeup.html"]["Verdict"] == "Inconclusive"
+    assert facts["robot~day~wakeup.html"]["Misses"] == "60"
+
+
+def test_names_that_read_alike_have_pages_of_their_own(tmp_path: Path) -> None:
+    for machine, campaign, cell in (
+        ("a-b", "c", "d"),
+        ("a", "b-c", "d"),
+        ("a", "b-c", "D d"),
+        ("a", "b-c", "D/d"),
+    ):
+        run = tmp_path / "results" / machine / campaign / "20261101T090000Z"
+        store.write_run(run, {"campaign": campaign, "started": "2026-11-01T09:00:00Z", "cells": []}, None)
+        write_cell(run / f"{len(cell)}{cell[1:2] == '/'}", Made(id=cell, samples=30))
+    pages = [history.page for history in histories(tmp_path / "results")]
+    assert len(set(pages)) == len(pages) == 4
+    out = made(tmp_path / "results", tmp_path / "site")
+    assert {page.name for page in (out / "cells").iterdir()} == set(pages)
+    assert len(list((out / "reports").iterdir())) == 2
+
+
+def test_a_run_that_goes_on_and_a_cell_alone_are_shown_too(tmp_path: Path) -> None:
+    run = tmp_path / "results" / "robot" / "day" / "20261101T090000Z"
+    store.write_run(run, {"campaign": "day", "started": "2026-11-01T09:00:00Z", "cells": ["a"]}, None)
+    (run / "a.partial").mkdir()
+    write_cell(tmp_path / "results" / "alone", Made(id="alone", samples=30))
+    out = made(tmp_path / "results", tmp_path / "site")
+    assert "Not finished a day robot" in text(out / "index.html")
+    [of_cell] = [page for page in (out / "reports").iterdir() if "alone" in page.name]
+    assert "day" not in text(of_cell)  # of the cell, not of all that lies beside it
+
+
+def test_pages_of_what_is_gone_are_removed_and_others_stay(tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    a_run(results, 1)
+    second = a_run(results, 2, machine="other")
+    out = made(results, tmp_path / "site")
+    (out / "cells" / "mine.html").write_text("mine")
+    assert len(list((out / "cells").iterdir())) == 3
+    shutil.rmtree(second)
+    made(results, out)
+    assert {page.name for page in (out / "cells").iterdir()} == {"robot~day~wakeup.html", "mine.html"}
+    assert len(list((out / "reports").iterdir())) == 1
 
 
 def test_no_name_is_markup(results: Path, tmp_path: Path) -> None:
@@ -102,8 +144,8 @@ def test_only_what_changed_is_reported_anew(results: Path, tmp_path: Path) -> No
     out = made(results, tmp_path / "site")
     reports = sorted((out / "reports").iterdir())
     assert [page.name for page in reports] == [
-        "other-day-20261103T090000Z.html",
-        "robot-day-20261124T090000Z.html",
+        "other~day~20261103T090000Z.html",
+        "robot~day~20261124T090000Z.html",
     ]
     for page in reports:
         os.utime(page, (2**31 - 2**20,) * 2)  # newer than its cells

@@ -111,7 +111,8 @@ def line(state: State) -> str:
     total = len(state.done) + len(state.to_come) + (state.running is not None)
     place = f"[{len(state.done)}/{total}]"
     if state.running is None:
-        return f"{place} {state.name}: nothing runs" if state.to_come else f"{place} {state.name}: done"
+        how = "done" if not state.to_come else "ended" if state.ended else "nothing runs"
+        return f"{place} {state.name}: {how}"
     if state.seen is None:
         return f"{place} {state.running}: starts"
     seen, left = state.seen, timedelta(seconds=round(state.left_ns / 1e9))

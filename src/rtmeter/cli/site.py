@@ -25,10 +25,12 @@ def command(
     ] = True,
 ) -> int:
     """Writes the site and prints where its first page is."""
-    from rtmeter import site
+    from rtmeter import site, store
+    from rtmeter.cli.floors import floor_of
     from rtmeter.cli.progress import showing
 
+    floors = (lambda path: floor_of(path, store.chunks)) if reports else None
     with showing() as show:
-        first = site.write(results, out, reports=reports, say=lambda words: show(words, 0.0, "during"))
+        first = site.write(results, out, floors, lambda words: show(words, 0.0, "during"))
     print(first)
     return exit_codes.PASS

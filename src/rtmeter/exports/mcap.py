@@ -12,7 +12,7 @@ from mcap.writer import CompressionType, Writer
 
 from rtmeter import store, version
 from rtmeter.exports.distribution import name_of
-from rtmeter.exports.phases import begins, misses
+from rtmeter.exports.phases import begins, has_releases, misses
 from rtmeter.model import ABSENT
 from rtmeter.statistics.quantities import Columns, quantities, timeout_ns
 from rtmeter.statistics.views import OUTCOME_BITS
@@ -30,10 +30,10 @@ def write(path: Path, out: Path) -> list[str]:
         for folder in store.find_cells(path):
             record = store.load_cell(folder)
             name = name_of(folder, path, record)
-            if (folder / store.SAMPLES).is_file():
+            if has_releases(folder, record):
                 _write_cell(writer, folder, record, name)
             else:
-                notes.append(f"{name}: has no single values, and is left out")
+                notes.append(f"{name}: has no single releases with their times, and is left out")
         writer.finish()  # type: ignore[no-untyped-call]
     return notes
 

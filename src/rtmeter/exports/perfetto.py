@@ -12,7 +12,15 @@ from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
 
 from rtmeter import store
 from rtmeter.exports.distribution import name_of
-from rtmeter.exports.phases import MEASURED, Phase, begins, misses, phases, with_expected
+from rtmeter.exports.phases import (
+    MEASURED,
+    Phase,
+    begins,
+    has_releases,
+    misses,
+    phases,
+    with_expected,
+)
 from rtmeter.model import ABSENT
 from rtmeter.statistics.quantities import Columns, Ints, Quantity, judged_quantity, timeout_ns
 
@@ -34,8 +42,8 @@ def write(path: Path, out: Path) -> list[str]:
         for number, folder in enumerate(cells, 1):
             record = store.load_cell(folder)
             name = name_of(folder, path, record)
-            if not (folder / store.SAMPLES).is_file():
-                notes.append(f"{name}: has no single values, and is left out")
+            if not has_releases(folder, record):
+                notes.append(f"{name}: has no single releases with their times, and is left out")
                 continue
             left_out = _write_cell(trace, folder, record, name, number)
             if left_out:
@@ -174,10 +182,8 @@ def _threads(trace: _Trace, record: Mapping[str, Any], name: str, number: int) -
     found = {}
     for thread, role, suffix in ((MEASURED, "client", ""), ("server", "server", ", server")):
         listed = (record.get("threads") or {}).get(role) or []
-        tids = [int(one["tid"]) for one in listed]
         measured = [one for one in listed if one["role"] == "measured"]
-        # Processes of cells that ran one after the other may have had the same number.
-        pid = number * 10 + (role == "server") if not tids else min(tids)
+        pid = number * 10 + (role == "server")  # cells of several machines may have had the same number
         process = trace.track(f"{name}{suffix}", process=pid)
         tid = int(measured[0]["tid"]) if measured else pid
         thread_name = str(measured[0]["name"]) if measured else role

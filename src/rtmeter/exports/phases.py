@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from rtmeter import store
 from rtmeter.model import ABSENT, LOST, SKIPPED, WARM_UP_FLAG
 from rtmeter.statistics.quantities import Columns, Ints, kind, timeout_ns
 from rtmeter.statistics.views import OUTCOME_BITS
@@ -47,8 +49,12 @@ _PHASES: dict[str, tuple[Phase, ...]] = {
         Phase("respond", "response_sent_ns", "response_received_ns"),
         Phase("completion", "release_ns", "response_received_ns"),
     ),
-    "imported": (),
 }
+
+
+def has_releases(folder: Path, record: Mapping[str, Any]) -> bool:
+    """Whether the cell knows when each release was: neither histograms nor imported series do."""
+    return (folder / store.SAMPLES).is_file() and record["measurement"] != "imported"
 
 
 def phases(meta: Mapping[str, Any]) -> tuple[Phase, ...]:

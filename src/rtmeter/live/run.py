@@ -17,7 +17,7 @@ from rtmeter.model import Cell
 @dataclass(frozen=True, slots=True)
 class State:
     """``done``: the outcome of each cell that is stored, by id; ``running``: the one that is measured, with
-    what is seen of it; ``to_come``: the ids of the others; ``left_ns``: as planned."""
+    what is seen of it; ``to_come``: the ids of the others; ``left_ns``: as planned; ``ended``: it says so."""
 
     name: str
     done: dict[str, str]
@@ -25,11 +25,12 @@ class State:
     seen: Seen | None
     to_come: tuple[str, ...]
     left_ns: int
+    ended: bool = False
 
     @property
     def over(self) -> bool:
-        """Whether nothing runs and nothing is to come."""
-        return self.running is None and not self.to_come
+        """Whether nothing runs, and nothing is to come or will."""
+        return self.running is None and (self.ended or not self.to_come)
 
 
 @dataclass
@@ -74,7 +75,15 @@ class FollowedRun:
             self._running = Running(self._partial(running))
         seen = self._running.look() if self._running else None
         to_come = tuple(one for one in self.ids if one not in done and one != running)
-        return State(self.name, done, running, seen, to_come, self._left_ns(running, seen, to_come))
+        left_ns = self._left_ns(running, seen, to_come)
+        return State(self.name, done, running, seen, to_come, left_ns, self._ended())
+
+    def _ended(self) -> bool:
+        try:
+            about = store.read_json(self.folder / store.RUN, store.RUN_FORMAT)
+        except RtmeterError:  # a cell alone
+            return False
+        return about.get("ended") is not None
 
     def _partial(self, cell: str) -> Path:
         return self.folder / f"{cell}{store.PARTIAL}"

@@ -107,7 +107,8 @@ class Running:
         """The judged quantity and the config, as the header has them."""
         if self._quantity is None:
             facts = LogMeta.of(self._log.header, self._log.path)
-            self._meta = {"period_ns": 0} | facts.config | {"measurement": facts.measurement, "mode": facts.mode}
+            known = {"measurement": facts.measurement, "mode": facts.mode}
+            self._meta = {"period_ns": 0} | facts.config | known
             self._quantity = judged_quantity(self._meta)
         return self._quantity, self._meta
 

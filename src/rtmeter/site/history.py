@@ -27,6 +27,11 @@ class Entry:
     cell: Cell
 
     @property
+    def reported(self) -> Path:
+        """What its report is of: its run, or itself if it is in none."""
+        return self.run if (self.run / store.RUN).is_file() else self.cell.folder
+
+    @property
     def p99_9_ns(self) -> float | None:
         """Of the judged quantity per release; infinite if lost, None where nothing was measured."""
         return _number(self.cell.judged.p99_9_ns) if self.cell.judged else None
@@ -42,21 +47,18 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A cell of a campaign on a machine, in the order of its runs, of which there is at least one."""
+    """A cell of a campaign on a machine, in the order of its runs, of which there is at least one; ``page``:
+    the file of its page."""
 
     machine: str
     campaign: str
     cell: str
+    page: str
     entries: tuple[Entry, ...]
 
     @property
     def latest(self) -> Entry:
         return self.entries[-1]
-
-    @property
-    def page(self) -> str:
-        """The file of its page."""
-        return f"{slug(f'{self.machine}-{self.campaign}-{self.cell}')}.html"
 
     @property
     def changes(self) -> list[Entry]:
@@ -67,6 +69,11 @@ class History:
         return [told[at][0] for at in change_points(np.array([value for _, value in told]))]
 
 
+def file_name(*parts: str) -> str:
+    """The name of a page of these parts; no part has the sign that joins them."""
+    return f"{'~'.join(slug(part) for part in parts)}.html"
+
+
 def histories(results: Path) -> list[History]:
     """Every cell under the folder, the worst of their latest first. Raises RtmeterError if there is none."""
     groups: dict[tuple[str, str, str], list[Entry]] = {}
@@ -75,10 +82,16 @@ def histories(results: Path) -> list[History]:
         machine, campaign, started = _place(run, cell)
         name = cell.file.id if cell.file else cell.folder.name.removesuffix(store.PARTIAL)
         groups.setdefault((machine, campaign, name), []).append(Entry(run, started, cell))
-    found = [
-        History(*key, tuple(sorted(entries, key=lambda e: (e.started, str(e.run)))))
-        for key, entries in groups.items()
-    ]
+    found, pages = [], set[str]()
+    for key in sorted(groups):
+        page = name = file_name(*key)
+        number = 1
+        while page in pages:  # names may differ in what a file's name cannot hold
+            number += 1
+            page = f"{name.removesuffix('.html')}~{number}.html"
+        pages.add(page)
+        entries = sorted(groups[key], key=lambda e: (e.started, str(e.run)))
+        found.append(History(*key, page, tuple(entries)))
     return sorted(found, key=lambda h: (h.latest.cell.badness, h.machine, h.campaign, h.cell))
 
 

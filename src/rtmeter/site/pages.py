@@ -15,18 +15,14 @@ from markupsafe import Markup
 from rtmeter.report import answer, words
 from rtmeter.report import page as report_page
 from rtmeter.report.grammar import CONFIG, DASHES, INK, LINE_COLOURS, Spec
-from rtmeter.site.history import History
-from rtmeter.values import slug
+from rtmeter.site.history import History, file_name
+
+__all__ = ["cell", "file_name", "index", "side_by_side"]
 
 _LINES = {"p50": "p50_ns", "p99.9": "p99_9_ns", "max": "max_ns"}
 _CONFIG = CONFIG | {"legend": CONFIG["legend"] | {"symbolSize": 60, "symbolStrokeWidth": 1}}
 _SHOWN = {"min_ns": "Minimum", "mean_ns": "Mean", "p50_ns": "p50", "p99_ns": "p99", "p99_9_ns": "p99.9"}
 _SHOWN |= {"p99_999_ns": "p99.999", "max_ns": "Maximum"}
-
-
-def file_name(*parts: str) -> str:
-    """The name of a page of these parts."""
-    return f"{slug('-'.join(parts))}.html"
 
 
 def index(found: Sequence[History], reports: dict[Path, str]) -> str:

@@ -1,0 +1,40 @@
+"""`rtmeter watch` beside a real run: it sees the cell that is measured, and ends with the run."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+from front import ended, running, wait_until
+
+from rtmeter import store
+
+CAMPAIGN = """
+name: watched
+cells:
+  - {name: a, measurement: wakeup, adapter: posix, samples: 300000, warm_up: 0s, period: 1ms, watch: 1s}
+  - {name: b, measurement: wakeup, adapter: posix, samples: 10, warm_up: 0s, period: 1ms}
+"""
+
+
+def test_watching_ends_with_the_run_that_is_interrupted(tmp_path: Path) -> None:
+    (tmp_path / "watched.yaml").write_text(CAMPAIGN)
+    results, metrics, watched = tmp_path / "results", tmp_path / "run.prom", tmp_path / "watched.prom"
+    with running("run", tmp_path / "watched.yaml", "--out", results, "--metrics", metrics) as run:
+        wait_until(
+            lambda: metrics.exists() and 'rtmeter_releases{cell="a",end="served"}' in metrics.read_text()
+        )
+        with running("watch", results, "--every", "100ms", "--metrics", watched) as watch:
+            wait_until(lambda: watched.exists() and "rtmeter_quantity_max_seconds" in watched.read_text())
+            run.send_signal(signal.SIGINT)
+            ended(run)
+            done = ended(watch)
+    assert (done.code, done.err) == (0, "")
+    lines = done.out.splitlines()
+    assert any(line.startswith("[0/2] a: ") and ", max " in line for line in lines)
+    assert lines[-1].endswith(": ended")
+    assert "rtmeter_running 0.0" in watched.read_text()
+    assert 'rtmeter_cells_done{outcome="interrupted"} 1.0' in watched.read_text()
+    [about] = results.rglob(store.RUN)
+    assert store.read_json(about, store.RUN_FORMAT)["ended"] is not None
+    assert not list(results.rglob("now.json"))
