@@ -67,9 +67,9 @@ auto created(const Manner& manner, Create&& create) {
   }
 }
 
-rtmeter::SetupError not_lent(const std::string& by) {
+rtmeter::SetupError not_lent() {
   const std::string rmw = rmw_get_implementation_identifier();
-  return rtmeter::SetupError("option loan", "yes", rmw + " lends this " + by + " no memory",
+  return rtmeter::SetupError("option loan", "yes", rmw + " lends this publisher no memory",
                              "see the adapter's page for what each RMW needs for it, or choose loan=no");
 }
 
@@ -86,7 +86,7 @@ class PublisherOf final : public Publisher {
     publisher_ = created(manner, [&] {
       return node.create_publisher<T>(rtmeter_ros::topic_name(manner.run, topic), manner.qos, options);
     });
-    if (kIsLent<T> && !publisher_->can_loan_messages()) throw not_lent("publisher");
+    if (kIsLent<T> && !publisher_->can_loan_messages()) throw not_lent();
     if constexpr (!kIsLent<T>) message_.payload.reserve(manner.run.payload_bytes);
   }
 
@@ -150,7 +150,6 @@ class SubscriptionOf final : public Port {
       return node.create_subscription<T>(rtmeter_ros::topic_name(manner.run, topic), manner.qos, callback,
                                          options, std::make_shared<Strategy>(shared_allocator<Allocator>()));
     });
-    if (kIsLent<T> && !subscription_->can_loan_messages()) throw not_lent("subscription");
   }
 
   rtmeter_dds::EndFacts facts() const override {
