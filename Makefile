@@ -70,7 +70,7 @@ lock: packages-build ## Renew requirements.lock from pyproject.toml
 # --- What it is for ---
 
 .PHONY: demo
-demo: probes venv ## Measure this machine for about a minute: verdicts and an HTML report
+demo: probes venv ## Measure this machine for about a minute and a half: verdicts and an HTML report
 	@tools/demo.sh $(BIN)/rtmeter
 
 # --- Tests ---
@@ -117,7 +117,7 @@ rates: venv ## Simulate every rate of docs/simulated-rates.md at full size, and 
 .PHONY: bench
 bench: packages-bench venv build-bench ## Run the benchmarks of docs/benchmarks.md
 	@for name in record_cost log_size help_time probe_24h summary_24h verdict_24h \
-		vs_cyclictest watch_cost vs_ddsperf vs_direct; do \
+		vs_cyclictest watch_cost vs_ddsperf vs_direct trip_memory; do \
 		echo; echo "== $$name"; $(BIN)/python bench/$$name.py; done
 
 # --- Style ---

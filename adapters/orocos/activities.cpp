@@ -59,7 +59,20 @@ RTT::extras::PeriodicActivity* Activities::make_periodic(std::int64_t period_ns,
   return activity.release();
 }
 
-Activities::Settings Activities::settings_of(const std::string& thread) const {
+void Activities::enforce() {
+  plan_.enforce();
+  for (const std::string& part : rtmeter_dds::split(cpus_, ',')) {
+    const std::size_t equals = part.find('=');
+    if (equals == std::string::npos || made_.count(part.substr(0, equals)) != 0) continue;
+    std::string names;
+    for (const std::string& name : made_) names += (names.empty() ? "" : ", ") + name;
+    throw SetupError("option cpus", cpus_, "RTT has no thread " + part.substr(0, equals),
+                     "choose one of " + (names.empty() ? "none: it has no thread here" : names));
+  }
+}
+
+Activities::Settings Activities::settings_of(const std::string& thread) {
+  made_.insert(thread);
   if (const rtmeter_dds::ThreadPriority* wanted = plan_.wanted_for(thread))
     return {wanted->policy, wanted->priority, cpus_of(thread)};
   const int policy = sched_getscheduler(0);

@@ -6,6 +6,7 @@
 #include <rtt/Activity.hpp>
 #include <rtt/extras/PeriodicActivity.hpp>
 #include <rtt/extras/SlaveActivity.hpp>
+#include <set>
 #include <string>
 
 #include "../dds/threads.hpp"
@@ -39,8 +40,8 @@ class Activities {
   // RTT's thread for all that has this period.
   RTT::extras::PeriodicActivity* make_periodic(std::int64_t period_ns, bool relative_wait);
 
-  // Once all are made: threads that option threads names must be there.
-  void enforce() { plan_.enforce(); }
+  // Once all are made: threads that options threads and cpus name must be there.
+  void enforce();
   void describe(rtmeter::Sink& sink) const { plan_.describe(sink); }
 
  private:
@@ -48,12 +49,13 @@ class Activities {
     int policy, priority;
     unsigned cpus;  // a mask; 0: those of the creating thread
   };
-  Settings settings_of(const std::string& thread) const;
+  Settings settings_of(const std::string& thread);
   unsigned cpus_of(const std::string& thread) const;
   void apply(RTT::os::ThreadInterface& thread, const Settings& wanted, bool relative_wait) const;
 
   rtmeter_dds::ThreadPlan plan_;
   const std::string cpus_;
+  std::set<std::string> made_;  // threads, by name
 };
 
 // An activity as RTT describes it: kind, period, and its thread with policy, priority and CPUs.

@@ -217,6 +217,7 @@ def test_its_threads_have_the_policy_of_who_makes_them(
         (with_options(CYCLE, cpus="many"), "option cpus"),
         (with_options(CYCLE, cpus="31"), "option cpus"),
         pytest.param(with_options(CYCLE, threads="orocos-c=fifo:10"), "option threads", marks=needs_fifo),
+        (with_options(CYCLE, cpus="orocos-c=0"), "option cpus"),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(tmp_path: Path, config: Config, field: str) -> None:

@@ -119,7 +119,7 @@ def _show_part(part: Part, out: Console) -> None:
             values = [_shown(line.values.get(column), column) for column in part.columns]
             table.add_row(setting, who, *said, *values, ", ".join(line.unmet))
             setting = ""
-    out.print(table)
+    out.print(table, markup=False)
     for column, why in part.not_comparable.items():
         out.print(f"{label(column)} is not comparable: {why}", markup=False)
     for note in part.notes:

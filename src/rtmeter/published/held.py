@@ -61,8 +61,9 @@ def _hardware(record: Record, asked: Mapping[str, Any]) -> Told:
 
 def _middleware(record: Record, asked: Mapping[str, Any]) -> Told:
     facts = _mapping(record, "adapter_facts")
-    keys = ("middleware", "middleware_version", "rmw", "rmw_version")
-    here = " ".join(str(facts[key]) for key in keys if facts.get(key))
+    keys = ("middleware", "middleware_version", "rmw", "rmw_library")
+    told = [facts.get(key) for key in keys] + [_mapping(facts, "environment").get("ROS_DISTRO")]
+    here = " ".join(str(one) for one in told if one)
     return (here, _matches(here, asked)) if here else (_UNKNOWN, None)
 
 
