@@ -220,8 +220,15 @@ class Ros2 final : public rtmeter::Adapter {
     } else {
       executor_->add_node(made.node);
     }
-    if (nodes_.size() == 1) made.node->get_node_waitables_interface()->add_waitable(wake_, made.group);
+    if (nodes_.size() == 1) add_wake(*made.node);
     return made;
+  }
+
+  // In a group of its own: one that rings while the measured callback runs would be passed over, and be lost.
+  void add_wake(rclcpp::Node& node) {
+    wake_group_ = node.create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive, false);
+    node.get_node_waitables_interface()->add_waitable(wake_, wake_group_);
+    executor_->add_callback_group(wake_group_, node.get_node_base_interface());
   }
 
   // The server of a round trip between two nodes of one process.
@@ -281,6 +288,7 @@ class Ros2 final : public rtmeter::Adapter {
   std::unique_ptr<rclcpp::Executor> executor_;
   std::unique_ptr<Rest> rest_;
   std::shared_ptr<Wake> wake_;
+  rclcpp::CallbackGroup::SharedPtr wake_group_;
   std::deque<Component> nodes_;
   std::deque<Timer> timers_;
   std::deque<std::unique_ptr<Port>> ports_;
