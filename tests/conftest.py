@@ -4,8 +4,8 @@
 at full size. A test takes its sizes from ``sized``; one that only makes sense in full is marked
 ``@pytest.mark.full_only("what it does")``. Both are listed at the end of a reduced run.
 
-``make test`` runs several workers (pytest-xdist, ``--dist loadgroup``): a file's tests stay together, and
-those of ``ONE_AFTER_ANOTHER`` follow one another on one worker.
+``make test`` runs most files in several workers (pytest-xdist, ``--dist loadgroup``), a file's tests on one;
+those of ``ALONE`` (marker ``alone``) come after them, one by one.
 """
 
 from __future__ import annotations
@@ -27,36 +27,37 @@ FULL = os.environ.get("RTMETER_FULL") == "1"
 
 reduced_key = pytest.StashKey[list[str]]()
 
-# Which files follow one another: those that change the machine, and those that start iceoryx's one daemon.
-ONE_AFTER_ANOTHER = {
-    "machine": [
-        "conditions",
-        "hosts",
-        "kernel",
-        "test_campaigns",
-        "test_check",
-        "test_cyclictest_cells",
-        "test_front_settings",
-        "test_load",
-        "test_network_settings",
-        "test_selftest",
-        "test_settings_real",
-        "test_traffic",
-    ],
-    "roudi": ["test_cyclonedds", "test_iceoryx"],
+ALONE = {
+    "conditions",
+    "hosts",
+    "kernel",
+    "test_campaigns",
+    "test_check",
+    "test_cyclictest_cells",
+    "test_front_settings",
+    "test_load",
+    "test_network_settings",
+    "test_selftest",
+    "test_settings_real",
+    "test_traffic",
 }
+"""Folders and files whose tests change this machine, load it, or count what runs on it."""
+
+ONE_WORKER = {"test_cyclonedds": "roudi", "test_iceoryx": "roudi"}
+"""Files that start iceoryx's one daemon."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[reduced_key] = []
+    config.addinivalue_line("markers", "alone: runs beside no other test")
     config.addinivalue_line("markers", "full_only(what): runs in the full test only, and says so otherwise")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
-        names = {item.path.parent.name, item.path.stem}
-        groups = [group for group, members in ONE_AFTER_ANOTHER.items() if names & set(members)]
-        item.add_marker(pytest.mark.xdist_group(groups[0] if groups else str(item.path)))
+        if {item.path.parent.name, item.path.stem} & ALONE:
+            item.add_marker("alone")
+        item.add_marker(pytest.mark.xdist_group(ONE_WORKER.get(item.path.stem, str(item.path))))
     if FULL:
         return
     for item in items:

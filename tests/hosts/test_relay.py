@@ -17,7 +17,7 @@ from rtmeter import store
 from rtmeter.probes import find_probes
 
 PINGS = 400
-PERIOD_MS, LOSS_S = 5, 1
+PERIOD_MS, LOSS_S = 10, 2
 # The reply is back for certain after it counts as lost, and well before the run ends.
 LATE = Hold(until=PINGS - 100, least_s=1.2 * LOSS_S)
 SCRIPT: Script = {
@@ -58,7 +58,7 @@ def run(
     far.relay.play(script, NUMBER_BEFORE[adapter])
     options = [part for option in OPTIONS.get(adapter, []) for part in ("--option", option)]
     given = ["--adapter", adapter, *options, "--period", f"{PERIOD_MS}ms", "--samples", PINGS, *more]
-    given += ["--loss-timeout", f"{LOSS_S}s", "--history-depth", "64"]
+    given += ["--loss-timeout", f"{LOSS_S}s", "--history-depth", str(PINGS)]
     cell = measured(far, folder, *given, "--connect-timeout", "30s")
     rows = pq.read_table(folder / store.SAMPLES, columns=["status"]).to_pydict()["status"]
     return cell, {end: {k for k, status in enumerate(rows) if status == end} for end in set(rows)}
@@ -100,7 +100,7 @@ def test_with_one_in_flight_a_loss_passes_over_releases(far: Hosts, tmp_path: Pa
     counts = cell["summary"]["counts"]
     assert ends["lost"] == far.relay.dropped
     assert len(ends["lost"]) == 2
-    for lost in ends["lost"]:  # nothing is sent until the loss is known, a second later
+    for lost in ends["lost"]:  # nothing is sent until the loss is known, two seconds later
         assert set(range(lost + 1, min(lost + 1000 * LOSS_S // PERIOD_MS, PINGS))) <= ends["skipped"]
     assert counts["released"] == PINGS == sum(map(len, ends.values()))
     assert counts["released"] == sum(
