@@ -53,6 +53,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "full_only(what): runs in the full test only, and says so otherwise")
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist looks at the groups next
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if {item.path.parent.name, item.path.stem} & ALONE:

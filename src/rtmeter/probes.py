@@ -129,7 +129,7 @@ def _broken(name: str, path: Path, why: str) -> RtmeterError:
 
 
 class NotBuiltError(RtmeterError):
-    """An adapter that rtmeter has, or will have, and that is not on this machine."""
+    """An adapter that rtmeter has and that is not on this machine."""
 
 
 def require(name: str, measurement: str) -> Probe:

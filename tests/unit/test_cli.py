@@ -82,7 +82,7 @@ WRONG = [
         "measure wakeup --adapter ros2",
         1,
         "",
-        "--adapter = 'ros2': is not built here; this version has no such adapter yet; it will need ros-",
+        "--adapter = 'ros2': is not built here; install ros-<distro>-rclcpp",
     ),
     ("measure cycle --adapter fake", 1, "", "--adapter = 'fake': does not measure cycle; it measures wakeup"),
     ("run", 1, "", "Missing argument"),
