@@ -86,7 +86,7 @@ class StressNg:
             self._process.end(grace_s=_GRACE_S)
             report = self._process.stdout().partition("\n")[2]
         else:
-            self._process.end()
+            self._process.end(grace_s=_GRACE_S)  # its disk workers may have much to write still
             report = _text(self._folder / _REPORT)
             shutil.rmtree(self._folder, ignore_errors=True)
         self._process.close()
