@@ -78,7 +78,7 @@ demo: probes venv ## Measure this machine for about a minute and a half: verdict
 # Each C++ test says on a line "[reduced] ..." what it did not run in full; pytest lists its own at its end.
 define run-tests
 	@ctest --preset test
-	@$(BIN)/pytest -m 'not alone' -n $(WORKERS) --dist loadgroup
+	@$(BIN)/pytest -m 'not alone' -n $(WORKERS) --dist loadfile
 	@$(BIN)/pytest -m alone
 	@grep -hs '^\[reduced\]' build/release/Testing/Temporary/LastTest.log | sort -u || true
 endef

@@ -4,7 +4,7 @@
 at full size. A test takes its sizes from ``sized``; one that only makes sense in full is marked
 ``@pytest.mark.full_only("what it does")``. Both are listed at the end of a reduced run.
 
-``make test`` runs most files in several workers (pytest-xdist, ``--dist loadgroup``), a file's tests on one;
+``make test`` runs most files in several workers (pytest-xdist, ``--dist loadfile``), a file's tests on one;
 those of ``ALONE`` (marker ``alone``) come after them, one by one.
 """
 
@@ -35,16 +35,15 @@ ALONE = {
     "test_check",
     "test_cyclictest_cells",
     "test_front_settings",
+    "test_iceoryx",
     "test_load",
     "test_network_settings",
     "test_selftest",
     "test_settings_real",
     "test_traffic",
 }
-"""Folders and files whose tests change this machine, load it, or count what runs on it."""
-
-ONE_WORKER = {"test_cyclonedds": "roudi", "test_iceoryx": "roudi"}
-"""Files that start iceoryx's one daemon."""
+"""Folders and files whose tests change this machine, load it, count what runs on it, or start a daemon of
+which it has one."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -53,12 +52,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "full_only(what): runs in the full test only, and says so otherwise")
 
 
-@pytest.hookimpl(tryfirst=True)  # pytest-xdist looks at the groups next
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if {item.path.parent.name, item.path.stem} & ALONE:
             item.add_marker("alone")
-        item.add_marker(pytest.mark.xdist_group(ONE_WORKER.get(item.path.stem, str(item.path))))
     if FULL:
         return
     for item in items:
