@@ -177,6 +177,11 @@ class Cell:
     conditions: dict[str, Any] = field(default_factory=dict)
     published: list[dict[str, Any]] | None = None
 
+    @property
+    def planned_ns(self) -> int:
+        """How long its releases take, warm-up included."""
+        return int((self.config["warm_up"] + self.config["samples"]) * self.config["period_ns"])
+
 
 @dataclass(frozen=True, slots=True)
 class Campaign:

@@ -43,7 +43,7 @@ class Progress:
 
     def __init__(self, cells: Sequence[Cell], show: Show, metrics: Path | None = None) -> None:
         self._cells, self._show, self._metrics = cells, show, metrics
-        self._planned_ns = [_planned_ns(cell) for cell in cells]
+        self._planned_ns = [cell.planned_ns for cell in cells]
         self._began_at_ns = self._left_ns = 0
         self._name = ""
         self._folder_of: Callable[[Cell], Path] | None = None
@@ -191,11 +191,6 @@ class _Lines:
         if moment != "during" or time.monotonic() - self._said_at >= _LINE_EVERY_S:
             self._said_at = time.monotonic()
             print(words, file=sys.stderr, flush=True)
-
-
-def _planned_ns(cell: Cell) -> int:
-    config = cell.config
-    return int((config["warm_up"] + config["samples"]) * config["period_ns"])
 
 
 def _share(event: Event) -> float:

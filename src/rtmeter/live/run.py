@@ -98,15 +98,9 @@ class FollowedRun:
                     yield cell, "damaged"
 
     def _left_ns(self, running: str | None, seen: Seen | None, to_come: tuple[str, ...]) -> int:
-        planned = {cell.id: planned_ns(cell) for cell in self.cells}
+        planned = {cell.id: cell.planned_ns for cell in self.cells}
         own = seen.left_ns if seen else planned.get(running or "", 0)
         return own + sum(planned.get(cell, 0) for cell in to_come)
-
-
-def planned_ns(cell: Cell) -> int:
-    """How long the cell's releases take, warm-up included."""
-    config = cell.config
-    return int((config["warm_up"] + config["samples"]) * config["period_ns"])
 
 
 def outcome_of(record: dict[str, Any]) -> str:
