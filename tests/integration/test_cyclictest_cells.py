@@ -62,6 +62,7 @@ def test_it_does_not_outlive_rtmeter(tmp_path: Path) -> None:
         [tool] = tools_of(front.pid)
         front.kill()
         wait_until(lambda: not Path(f"/proc/{tool}").exists())
+    Path(f"/dev/shm/cyclictest{tool}").unlink(missing_ok=True)  # it could not do so itself
 
 
 @pytest.mark.parametrize(
