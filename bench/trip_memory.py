@@ -53,7 +53,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("adapters", nargs="+")
+    parser.add_argument("adapters", nargs="*", default=["fastdds", "cyclonedds", "posix"])
     parser.add_argument("--seconds", type=int, default=120)
     args = parser.parse_args()
     print(machine_line())
