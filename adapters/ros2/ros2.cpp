@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "../dds/threads.hpp"
+#include "../ros_common/installation.hpp"
 #include "../ros_common/rmw.hpp"
 #include "executors.hpp"
-#include "installation.hpp"
 #include "ports.hpp"
 #include "rest.hpp"
 #include "rtmeter/adapter.hpp"
@@ -52,7 +52,10 @@ struct Spinning {
 
 // Before anything of ROS's is called: which RMW is loaded, and whether it is the right ROS 2.
 const rtm_run& prepared(const rtm_run& run) {
-  check_installation();
+  if (rtmeter_dds::setting("AMENT_PREFIX_PATH").empty())
+    throw rtmeter::SetupError("AMENT_PREFIX_PATH", "", "no ROS 2 is sourced",
+                              "source the setup.bash of the ROS 2 that rtmeter was built with");
+  rtmeter_ros::check_installation("rclcpp", RTMETER_RCLCPP_VERSION);
   rtmeter_ros::load_rmw(run);
   return run;
 }
@@ -61,7 +64,7 @@ class Ros2 final : public rtmeter::Adapter {
  public:
   static void describe_static(rtmeter::Sink& sink) {
     sink.put("name", "ros2").put("version", "1").put("middleware", "ROS 2, rclcpp");
-    const std::string loaded = loaded_version();
+    const std::string loaded = rtmeter_ros::loaded_version("rclcpp", "librclcpp.so");
     sink.put("middleware_version", loaded.empty() ? RTMETER_RCLCPP_VERSION : loaded);
     for (const char* what : {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "cycle"})
       sink.put("measures", what);
