@@ -151,6 +151,12 @@ impl DustDds {
     }
 }
 
+/// The version that was compiled in: Cargo.lock pins it.
+fn dust_dds_version() -> &'static str {
+    let pinned = include_str!("../Cargo.lock").split_once("name = \"dust_dds\"\nversion = \"");
+    pinned.and_then(|(_, rest)| rest.split_once('"')).map_or("unknown", |(version, _)| version)
+}
+
 /// None: never.
 fn after(timeout_ns: i64) -> Option<Instant> {
     Instant::now().checked_add(Duration::from_nanos(timeout_ns.unsigned_abs()))
@@ -162,7 +168,7 @@ impl Adapter for DustDds {
 
     fn describe_static(sink: &mut Sink) {
         sink.put("name", "dustdds").put("version", env!("CARGO_PKG_VERSION_MAJOR"));
-        sink.put("middleware", "Dust DDS").put("middleware_version", "0.16.0");
+        sink.put("middleware", "Dust DDS").put("middleware_version", dust_dds_version());
         for what in ["wakeup", "roundtrip", "cycle"] {
             sink.put("measures", what);
         }
