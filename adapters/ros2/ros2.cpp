@@ -165,7 +165,10 @@ class Ros2 final : public rtmeter::Adapter {
     });
   }
   int wait(std::int64_t timeout_ns) noexcept override {
-    return guarded([&] { executor_->spin_once(nanoseconds(timeout_ns)); });
+    return guarded([&] {
+      executor_->spin_once(nanoseconds(timeout_ns));
+      interrupted_.store(false);  // an interruption ended this wait, and no later spin
+    });
   }
   int spin_some() noexcept override {
     return guarded([&] {
