@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 from rtmeter.errors import RtmeterError
-from rtmeter.exports import cyclictest, document, hdr, markdown, mcap, perfetto, tables, timer2014, timer2020
 from rtmeter.store import PARTIAL
 
 __all__ = ["FORMATS", "OF_QUANTITY", "export"]
 
-FORMATS: dict[str, tuple[str, Callable[[Path, Path], list[str]]]] = {
-    "csv": ("a row a release, a bin or an interval", tables.csv),
-    "parquet": ("the same", tables.parquet),
-    "json": ("the same with each cell's record", document.write),
-    "hdr": ("an HdrHistogram log of the judged quantity, to 3 digits", hdr.write),
-    "cyclictest-hist": ("a histogram in microseconds as cyclictest writes it", cyclictest.write),
-    "perfetto": ("spans and counters on their threads, for ui.perfetto.dev", perfetto.write),
-    "mcap": ("a message a release, for Foxglove and PlotJuggler", mcap.write),
-    "markdown": ("the answer and a row a cell, for the page of a CI job", markdown.write),
+FORMATS: dict[str, tuple[str, str]] = {
+    "csv": ("a row a release, a bin or an interval", "tables.csv"),
+    "parquet": ("the same", "tables.parquet"),
+    "json": ("the same with each cell's record", "document.write"),
+    "hdr": ("an HdrHistogram log of the judged quantity, to 3 digits", "hdr.write"),
+    "cyclictest-hist": ("a histogram in microseconds as cyclictest writes it", "cyclictest.write"),
+    "perfetto": ("spans and counters on their threads, for ui.perfetto.dev", "perfetto.write"),
+    "mcap": ("a message a release, for Foxglove and PlotJuggler", "mcap.write"),
+    "markdown": ("the answer and a row a cell, for the page of a CI job", "markdown.write"),
 }
-"""Format → what it holds, and its writer: (path of the cells, file to write) → what to know of the file."""
+"""Format → what it holds, and its writer: (path of the cells, file to write) → what to know of the file.
+A writer's module, with the libraries that it takes, is imported when it is the one."""
 
-OF_QUANTITY: dict[str, tuple[str, Callable[[Path, Path, str | None], list[str]]]] = {
-    "ros1-timer-log": ("the 2014 ROS 1 timer tests' gnuplot log", timer2014.write),
-    "ros2-timer-series": ("the 2020 ROS 2 timer tool's idx,latency", timer2020.write_series),
-    "ros2-timer-hist": ("the 2020 ROS 2 timer tool's latency,count", timer2020.write_histogram),
-    "ros2-timer-topn": ("the 2020 ROS 2 timer tool's latency,index", timer2020.write_largest),
+OF_QUANTITY: dict[str, tuple[str, str]] = {
+    "ros1-timer-log": ("the 2014 ROS 1 timer tests' gnuplot log", "timer2014.write"),
+    "ros2-timer-series": ("the 2020 ROS 2 timer tool's idx,latency", "timer2020.write_series"),
+    "ros2-timer-hist": ("the 2020 ROS 2 timer tool's latency,count", "timer2020.write_histogram"),
+    "ros2-timer-topn": ("the 2020 ROS 2 timer tool's latency,index", "timer2020.write_largest"),
 }
 """Formats of one quantity of one cell; their writers take it besides (None: the format's own)."""
 
@@ -52,9 +53,9 @@ def export(path: Path, out: Path, form: str, quantity: str | None = None) -> lis
     partial = out.with_name(out.name + PARTIAL)
     try:
         if form in OF_QUANTITY:
-            notes = OF_QUANTITY[form][1](path, partial, quantity)
+            notes = _writer(OF_QUANTITY[form][1])(path, partial, quantity)
         else:
-            notes = FORMATS[form][1](path, partial)
+            notes = _writer(FORMATS[form][1])(path, partial)
         partial.replace(out)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
@@ -65,3 +66,9 @@ def export(path: Path, out: Path, form: str, quantity: str | None = None) -> lis
     finally:
         partial.unlink(missing_ok=True)
     return notes
+
+
+def _writer(name: str) -> Callable[..., list[str]]:
+    module, _, function = name.partition(".")
+    found: Callable[..., list[str]] = getattr(import_module(f"rtmeter.exports.{module}"), function)
+    return found
