@@ -39,9 +39,17 @@ def main() -> None:
             run("summary", sys.executable, "-c", SUMMARISE, cell),
             run("verdict", *RTMETER, "verdict", cell, *requirement),
             run("report", *RTMETER, "report", cell),
-            run("plot over time", *RTMETER, "plot", cell, "--kind", "time", "-o", Path(name) / "time.svg"),
         ]
-        sizes = {"log": log.stat().st_size, "parquet": (cell / "samples.parquet").stat().st_size}
+        steps += [
+            run(f"plot, {kind}", *RTMETER, "plot", cell, "--kind", kind, "-o", Path(name) / f"{kind}.svg")
+            for kind in ("time", "maxima", "histogram", "ccdf", "return-level")
+        ]
+        pages = sum(page.stat().st_size for page in cell.glob("*.html"))
+        sizes = {
+            "log": log.stat().st_size,
+            "parquet": (cell / "samples.parquet").stat().st_size,
+            "report": pages,
+        }
 
     print(machine_line())
     print(f"\n{args.samples:,} releases, {args.overrun}\n")
