@@ -6,12 +6,14 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from rtmeter import report
-from synthetic import Made, usual, write_cell, write_failed_cell
+from synthetic import T0_NS, Made, usual, write_cell, write_failed_cell
 
 HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"
 FLAGS = [
@@ -53,6 +55,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for made in CELLS:
         write_cell(folder / made.id, made)
     doubts = [{"type": HOSTILE, "message": HOSTILE, "hint": HOSTILE}]
+    watched = {"at_ns": [T0_NS + 1_200_000_000], "interval_ns": [200_000_000], "quota_throttles": [9]}
+    pq.write_table(pa.table(watched), folder / "stalls" / "watch.parquet")
     hostile = Made(id=HOSTILE, axes={HOSTILE: HOSTILE}, changes={"warnings": doubts, "adapter": HOSTILE})
     write_cell(folder / "hostile", hostile)
     write_failed_cell(folder / "failed", Made(id="failed"), RTPRIO)
@@ -221,6 +225,27 @@ def test_pointing_at_a_plot_tells_what_is_there(opened, of_cell):
     tip = page.locator("#tip")
     tip.wait_for()
     assert "max, µs" in tip.inner_text()
+
+
+def test_throttling_is_a_bar_above_the_plot_when_it_was(opened, of_cell):
+    """From 0.9 s to 1.1 s, after 0.1 s of warm-up: a tenth of the axis of a run of 2 s, all of its middle
+    eighth of a second, and none of what comes half a second later."""
+    page = opened(of_cell)
+    draw_everything(page)
+    plot, said = page.locator(".plot").first, page.locator(".zoom span").first
+    assert plot.get_by_text("quota 9").count() == 1
+    bar = plot.locator('line[stroke-width="8"]')
+    width = 10 * float(bar.get_attribute("x2"))
+    assert 200 < width < DESKTOP["width"]
+    for _ in range(4):
+        page.get_by_role("button", name="Zoom in").click()
+    expect(said).to_have_text("0.9375 to 1.0625")
+    drawn = "Number(document.querySelector('line[stroke-width=\"8\"]').getAttribute('x2'))"
+    page.wait_for_function(f"Math.abs({drawn} - {width}) < 1")
+    for _ in range(8):
+        page.get_by_role("button", name="Later").click()
+    expect(said).to_have_text("1.4375 to 1.5625")
+    expect(bar).to_have_count(0)
 
 
 def test_print_draws_and_unfolds_everything_in_light(opened, of_folder):

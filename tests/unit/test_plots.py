@@ -346,3 +346,47 @@ def test_events_of_a_run_are_marked_when_they_were(tmp_path):
     assert told == {"load: 8 to 6": 15, "cpu0: 25% stolen": 4}
     (cell / "watch.parquet").write_bytes(b"PAR1")
     assert "stolen" not in json.dumps(spec_of(cell, "time"))
+
+
+def lanes_of(spec: dict[str, Any]) -> dict[str, list[tuple[float, float, int]]]:
+    """Name and number of each row of bars above a plot → the spans of its bars, and the times in each."""
+    layers = [layer for layer in found_layers(spec) if isinstance(layer.get("mark"), dict)]
+    lanes = {}
+    for bars, name in pairwise(layers):
+        rows = bars.get("data", {}).get("values", [{}])
+        if "times" in rows[0]:
+            lanes[name["mark"]["text"]] = [(row["t"], row["end"], row["times"]) for row in rows]
+    return lanes
+
+
+def found_layers(spec: Any) -> list[dict[str, Any]]:
+    """Every layer of a specification, in the order they are drawn in."""
+    if isinstance(spec, list):
+        return [layer for one in spec for layer in found_layers(one)]
+    inner = [spec[name] for name in ("vconcat", "hconcat", "layer", "spec") if name in spec]
+    return [spec] if not inner else [layer for one in inner for layer in found_layers(one)]
+
+
+def test_throttling_is_marked_when_it_was_and_nowhere_else(tmp_path):
+    """Each row of watch.parquet is of the second before it; the first began before the first release."""
+    cell = write_wakeups(tmp_path / "cell", exponential(1, 20_000))
+    seconds = np.arange(1, 21, dtype=np.int64)
+    begun = np.where(seconds == 1, 3, 1)
+    watched = {
+        "at_ns": T0_NS + seconds * 1_000 * MS,
+        "interval_ns": begun * 1_000 * MS,
+        "quota_throttles": np.select([seconds == 1, seconds == 5, seconds == 6], [2, 4, 3], 0),
+        "thermal_throttles": np.where(seconds == 20, 1, 0),
+    }
+    pq.write_table(pa.table(watched), cell / "watch.parquet")
+    heat = {"heat 1": [(19, 20, 1)]}
+    quota = {"quota 9": [(0, 1, 2), (4, 6, 7)]}
+    for kind in ("time", "maxima"):
+        assert lanes_of(spec_of(cell, kind)) == quota | heat
+    assert lanes_of(spec_of(cell, "time", zoom_s=(3, 8))) == {"quota 7": [(4, 6, 7)]}
+    assert lanes_of(spec_of(cell, "time", zoom_s=(7, 8))) == {}
+    write_picture(spec_of(cell, "time"), tmp_path / "x.svg")
+    assert "quota 9" in (tmp_path / "x.svg").read_text()
+    none = {name: np.zeros(20) if name.endswith("throttles") else v for name, v in watched.items()}
+    pq.write_table(pa.table(none), cell / "watch.parquet")
+    assert lanes_of(spec_of(cell, "time")) == {}

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from rtmeter.conditions import strain, watch
+from rtmeter.conditions import strain, throttling, watch
 from rtmeter.conditions.counters import Counters, look
 from rtmeter.conditions.watch import FILE, Watch, shares
 from rtmeter.config import CellOptions
@@ -80,6 +80,57 @@ def test_what_a_kernel_lacks_is_absent(tmp_path: Path) -> None:
     watched.start()
     watched.stop()
     assert set(watched.achieved()) == {"seconds"}
+
+
+def planted_quota(folder: Path, group: dict[str, str], mount: str) -> Root:
+    """A machine where this process is in the group /pod/robot, each group's cpu.stat as given."""
+    root = plant(folder, self__mountinfo=mount, self__cgroup="4:cpu,cpuacct:/pod/robot\n0::/pod/robot")
+    for name, text in group.items():
+        path = folder / "sys/fs/cgroup" / name / "cpu.stat"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (folder / "sys/fs/cgroup/cgroup.controllers").write_text("cpu")
+    return root
+
+
+@pytest.mark.parametrize("kind", ["cgroup rw,cpu,cpuacct", "cgroup2 rw"])
+def test_throttling_by_quotas_and_heat_is_counted(tmp_path: Path, kind: str) -> None:
+    """Of this process's group and those above it, no others; heat of each core and each CPU's package."""
+    name, options = kind.split()
+    mount = f"29 23 0:26 / /sys/fs/cgroup rw - {name} none {options}"
+    stat = "usage_usec 5\nnr_periods 40\nnr_throttled {}\nthrottled_usec 7"
+    groups = {
+        "": "usage_usec 9",
+        "pod": stat.format(3),
+        "pod/robot": stat.format(4),
+        "other": stat.format(90),
+    }
+    root = planted_quota(tmp_path, groups, mount)
+    for cpu, times in ((0, 2), (1, 5)):
+        folder = tmp_path / f"sys/devices/system/cpu/cpu{cpu}/thermal_throttle"
+        folder.mkdir(parents=True)
+        (folder / "core_throttle_count").write_text(f"{times}\n")
+        (folder / "package_throttle_count").write_text("10\n")
+    files = throttling.files(root)
+    assert look(root.read_all, files).totals == {"quota_throttles": 7, "thermal_throttles": 27}
+    assert look(root.read_all).totals == {}
+    watched = Watch(tmp_path, root.read_all, 0, set(), throttling_files=files)
+    watched.start()
+    planted_quota(tmp_path, groups | {"pod/robot": stat.format(13)}, mount)
+    watched.stop()
+    (row,) = pq.read_table(tmp_path / FILE).to_pylist()
+    assert (row["quota_throttles"], row["thermal_throttles"]) == (9, 0)
+    achieved = watched.achieved()
+    assert (achieved["quota_throttles"], achieved["thermal_throttles"]) == (9, 0)
+
+
+def test_a_cell_is_watched_for_throttling(tmp_path: Path) -> None:
+    mount = "29 23 0:26 / /sys/fs/cgroup rw - cgroup2 none rw"
+    root = planted_quota(tmp_path, {"pod/robot": "nr_throttled 4"}, mount)
+    cell = cell_from(CellOptions.from_given({"measurement": "wakeup", "adapter": "posix"}), "cell", {})
+    with strain.strain_of(cell, tmp_path, root) as watching:
+        planted_quota(tmp_path, {"pod/robot": "nr_throttled 6"}, mount)
+    assert watching.facts()["achieved"]["machine"]["quota_throttles"] == 2
 
 
 def test_shares_are_of_the_time_between() -> None:

@@ -1,4 +1,4 @@
-"""The kernel's counters of what a machine is busy with, read from /proc."""
+"""The kernel's counters of what a machine is busy with, and throttled by."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from rtmeter.conditions import throttling
+
 Read = Callable[[Iterable[str]], Mapping[str, str]]
-"""Reads files of /proc (``Root.read_all``); without those that are not there, or cannot be read."""
+"""Reads files of the kernel (``Root.read_all``); without those that are not there, or cannot be read."""
 
 _PRESSURES = {f"/proc/pressure/{resource}": resource for resource in ("cpu", "memory", "io")}
 _FILES = ("/proc/stat", "/proc/vmstat", "/proc/diskstats", *_PRESSURES)
@@ -35,10 +37,10 @@ class Counters:
     now: Mapping[str, float]
 
 
-def look(read: Read) -> Counters:
-    """Reads all counters."""
+def look(read: Read, throttling_files: Iterable[str] = ()) -> Counters:
+    """Reads all counters; ``throttling_files``: ``throttling.files``."""
     at_ns = time.monotonic_ns()
-    texts = read(_FILES)
+    texts = read([*_FILES, *throttling_files])
     stat = texts.get("/proc/stat", "")
     busy_s, steal_s = {}, {}
     totals: dict[str, float] = {}
@@ -54,7 +56,8 @@ def look(read: Read) -> Counters:
             totals[{"ctxt": "context_switches", "intr": "interrupts"}[name]] = int(fields[0])
         elif name in ("procs_running", "procs_blocked"):
             now[name.removeprefix("procs_")] = int(fields[0])
-    return Counters(at_ns, busy_s, steal_s, totals | _memory(texts) | _disks(texts) | _pressure(texts), now)
+    totals |= _memory(texts) | _disks(texts) | _pressure(texts) | throttling.totals(texts)
+    return Counters(at_ns, busy_s, steal_s, totals, now)
 
 
 def _memory(texts: Mapping[str, str]) -> dict[str, float]:

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
 
+from rtmeter.conditions import throttling
 from rtmeter.conditions.load import Load, workers
 from rtmeter.conditions.traffic import Elsewhere, Traffic, is_any
 from rtmeter.conditions.watch import FILE, Gauge, Watch
@@ -51,7 +52,8 @@ class Strain:
         if self._traffic is not None:
             gauges[TRAFFIC_STREAMS] = self._traffic.streams_alive
         interval_ns = asked.get("watch_ns", WATCH_NS)
-        self._watch = Watch(folder, root.read_all, interval_ns, measured_cpus, gauges, watch_file)
+        counted_by = throttling.files(root)
+        self._watch = Watch(folder, root.read_all, interval_ns, measured_cpus, gauges, watch_file, counted_by)
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:

@@ -6,7 +6,8 @@ import contextlib
 import json
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rtmeter.conditions.counters import Counters, Read, look
+from rtmeter.conditions.throttling import QUOTA, THERMAL
 from rtmeter.model import Doubt
 from rtmeter.remote_shell import ConnectionLostError
 
@@ -23,6 +25,7 @@ NOW = "now.json"
 
 _ROWS_A_GROUP = 1000
 _RATES = ("context_switches", "interrupts", "faults", "major_faults", "disk_read_bytes", "disk_written_bytes")
+_TIMES = (QUOTA, THERMAL)
 
 Row = dict[str, float | None]
 Gauge = Callable[[], float | None]
@@ -32,7 +35,7 @@ Gauge = Callable[[], float | None]
 class Watch:
     """From start() to stop(), a row of ``folder``/``file`` (spec/results.md) every ``interval_ns``.
 
-    With an interval of 0 there is one row, at the end.
+    With an interval of 0 there is one row, at the end. ``throttling_files``: as in counters.look.
     """
 
     def __init__(
@@ -43,18 +46,20 @@ class Watch:
         measured_cpus: set[int],
         gauges: Mapping[str, Gauge] | None = None,
         file: str = FILE,
+        throttling_files: Sequence[str] = (),
     ) -> None:
-        self._read, self._interval_s, self._table = read, interval_ns / 1e9, _Table(folder / file)
+        self._look = partial(look, read, throttling_files)
+        self._interval_s, self._table = interval_ns / 1e9, _Table(folder / file)
         self._now = folder / NOW if interval_ns and file == FILE else None
         self._avoid, self._gauges = measured_cpus, dict(gauges or {})
-        self._first = self._last = look(read)
+        self._first = self._last = self._look()
         self._seen: dict[str, list[float]] = {}  # of momentary values: sum, count, least, largest
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._run, name="rtmeter-watch", daemon=True)
 
     def start(self) -> None:
         """Begins to sample."""
-        self._first = self._last = look(self._read)
+        self._first = self._last = self._look()
         self._thread.start()
 
     def stop(self) -> None:
@@ -79,7 +84,8 @@ class Watch:
         elapsed_s = (self._last.at_ns - self._first.at_ns) / 1e9
         if elapsed_s <= 0:
             return {}
-        per_s = {name: grown / elapsed_s for name, grown in self._grown().items()}
+        grown = self._grown()
+        per_s = {name: more / elapsed_s for name, more in grown.items()}
         cpus = shares(self._first, self._last)
         found: dict[str, Any] = {"seconds": round(elapsed_s, 3)}
         if cpus:
@@ -88,6 +94,7 @@ class Watch:
             found["busy_cpus"] = {str(number): round(cpu[0], 4) for number, cpu in cpus.items()}
         found |= {name: round(per_s[name], 4) for name in per_s if name.startswith("psi_")}
         found |= {f"{name}_per_s": round(per_s[name], 1) for name in _RATES if name in per_s}
+        found |= {name: int(grown[name]) for name in _TIMES if name in grown}
         for name, (total, count, _, largest) in self._seen.items():
             found |= {f"{name}_mean": round(total / count, 2), f"{name}_max": largest}
         return found
@@ -119,7 +126,7 @@ class Watch:
             partial.replace(self._now)
 
     def _row(self) -> Row:
-        before, self._last = self._last, look(self._read)
+        before, self._last = self._last, self._look()
         span_s = max(self._last.at_ns - before.at_ns, 1) / 1e9
         row: Row = {"at_ns": self._last.at_ns, "interval_ns": round(span_s * 1e9)}
         for number, (busy, steal) in shares(before, self._last).items():

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from rtmeter import store
+from rtmeter.conditions.throttling import QUOTA, THERMAL
 from rtmeter.conditions.watch import NOW
 from rtmeter.log_meta import LogMeta
 from rtmeter.model import LOST, SERVED, SKIPPED, WARM_UP_FLAG
@@ -152,5 +153,9 @@ class Running:
         stolen = max((v for name, v in machine.items() if name.endswith("_steal")), default=0.0)
         if stolen > _STOLEN:
             yield f"the hypervisor takes {stolen:.0%} of a CPU"
+        if machine.get(QUOTA):
+            yield "a CPU quota stops tasks"
+        if machine.get(THERMAL):
+            yield "heat slows CPUs"
         if self._ends[LOST]:
             yield f"{self._ends[LOST]:,} lost"

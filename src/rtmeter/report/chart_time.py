@@ -10,7 +10,7 @@ import numpy as np
 from rtmeter.report import grammar, words
 from rtmeter.report.envelope import Envelope
 from rtmeter.report.grammar import INK, RULE, VIEW_COLOURS, Columns, Spec, us
-from rtmeter.report.subject import Extent, Subject, Time
+from rtmeter.report.subject import Event, Extent, Subject, Time
 from rtmeter.statistics.quantities import Ints
 
 _ABOVE = 0.08
@@ -190,9 +190,17 @@ def _lanes(x: Spec, misses: dict[str, Ints]) -> Iterator[Spec]:
 
 
 def _events(x: Spec, shown: tuple[float, float], time: Time, seconds: int, lanes: int) -> Iterator[Spec]:
-    """What happened in the time that is shown: a rule across the plot, named above it."""
+    """What happened in the time that is shown: spans in rows of their own above the plot, a moment as a rule
+    across it, named above them."""
     first, last = shown
-    events = [event for event in time.events if first <= event.at_s / seconds <= last][:_MOST_EVENTS]
+    there = [e for e in time.events if first <= e.end_s / seconds and e.at_s / seconds <= last]
+    spans: dict[str, list[Event]] = {}
+    for event in there:
+        if event.until_s is not None:
+            spans.setdefault(event.what, []).append(event)
+    for place, (name, found) in enumerate(spans.items()):
+        yield from _spans(x, name, found, seconds, lanes + place)
+    events = [event for event in there if event.until_s is None][:_MOST_EVENTS]
     if not events:
         return
     rows = [{"t": event.at_s / seconds, "what": event.what} for event in events]
@@ -203,8 +211,28 @@ def _events(x: Spec, shown: tuple[float, float], time: Time, seconds: int, lanes
     tooltip = [{"field": "what", "title": "event"}, {"field": "t", "title": x["title"]}]
     yield source | {"mark": rule, "encoding": {"x": at, "tooltip": tooltip}}
     text = {"type": "text", "align": "left", "baseline": "middle", "dx": 3}
-    encoding = {"x": at, "y": {"value": -10 - 14 * lanes}, "text": {"field": "what"}}
+    encoding = {"x": at, "y": {"value": -10 - 14 * (lanes + len(spans))}, "text": {"field": "what"}}
     yield source | {"mark": text, "encoding": encoding}
+
+
+def _spans(x: Spec, name: str, spans: list[Event], seconds: int, lane: int) -> Iterator[Spec]:
+    """Above the plot, a row of bars, with how often it happened in all of them."""
+    first, last = (end["expr"] if isinstance(end, dict) else repr(end) for end in x["scale"]["domain"])
+    within = [
+        {"filter": f"datum.end > {first} && datum.t < {last}"},
+        {"calculate": f"max(datum.t, {first})", "as": "begin"},
+        {"calculate": f"min(datum.end, {last})", "as": "close"},
+    ]
+    rows = [{"t": one.at_s / seconds, "end": one.end_s / seconds, "times": one.times} for one in spans]
+    y = {"value": -10 - 14 * lane}
+    bar = {"type": "rule", "strokeWidth": 8, "color": "var(--muted)", "tooltip": True}
+    told = (("t", "Throttled from"), ("end", "to"), ("times", f"times, by {name}"))
+    tooltip = [{"field": field, "title": title} for field, title in told]
+    encoding = {"x": x | {"field": "begin"}, "x2": {"field": "close"}, "y": y, "tooltip": tooltip}
+    yield {"data": {"values": rows}, "transform": within, "mark": bar, "encoding": encoding}
+    said = f"{name} {sum(one.times for one in spans):,}"
+    text = {"type": "text", "text": said, "align": "right", "baseline": "middle"}
+    yield grammar.once(text, x={"value": -8}, y=y)
 
 
 def maxima(subject: Subject, time: Time, height: int, extent: Extent) -> Spec:

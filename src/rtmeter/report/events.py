@@ -5,28 +5,38 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rtmeter.conditions.throttling import QUOTA, THERMAL
 from rtmeter.report.cells import Cell
 from rtmeter.report.envelope import Envelope
 from rtmeter.report.subject import Event, Time
 from rtmeter.statistics.blocks import FEWEST_BLOCKS, MOST_BLOCKS
 from rtmeter.statistics.changes import change_points
 
+Seconds = npt.NDArray[np.float64]
+
 _WATCH = "watch.parquet"
 
 _STRAIN = {"load_workers": "load", "traffic_streams": "traffic"}
+
+_THROTTLED = {QUOTA: "quota", THERMAL: "heat"}
+
+_SPANS = 500
+"""Spans of a run that are told apart: those nearer to each other are one."""
 
 _STOLEN = 0.05
 """A share of a CPU's time that the hypervisor took in one interval, to be told."""
 
 
 def events_of(cell: Cell, envelope: Envelope, time: Time) -> tuple[Event, ...]:
-    """Changes of the tail that its gates found, load and traffic that came or went, and time that the
-    hypervisor took; in their order."""
-    found = [*_changes(cell, envelope, time), *_watched(cell)]
-    return tuple(sorted((e for e in found if 0 <= e.at_s <= time.end_s), key=lambda event: event.at_s))
+    """Changes of the tail that its gates found, load and traffic that came or went, throttling, and time
+    that the hypervisor took; in their order."""
+    found = [*_changes(cell, envelope, time), *_watched(cell, time)]
+    there = (event for event in found if event.end_s >= 0 and event.at_s <= time.end_s)
+    return tuple(sorted(there, key=lambda event: event.at_s))
 
 
 def _changes(cell: Cell, envelope: Envelope, time: Time) -> Iterator[Event]:
@@ -44,7 +54,7 @@ def _changes(cell: Cell, envelope: Envelope, time: Time) -> Iterator[Event]:
         yield Event(float(begins_s[starts[start]]), "tail changes")
 
 
-def _watched(cell: Cell) -> Iterator[Event]:
+def _watched(cell: Cell, time: Time) -> Iterator[Event]:
     """What watch.parquet has; nothing, if there is none that can be read."""
     origin_ns = _origin_ns(cell)
     try:
@@ -59,6 +69,11 @@ def _watched(cell: Cell) -> Iterator[Event]:
             workers = rows.column(column).to_numpy()
             for place in np.flatnonzero(np.diff(workers)) + 1:
                 yield Event(float(at_s[place]), f"{what}: {workers[place - 1]} to {workers[place]}")
+    for column, what in _THROTTLED.items():
+        if {column, "interval_ns"} <= set(rows.column_names):
+            begins_s = at_s - rows.column("interval_ns").to_numpy() / 1e9
+            times = rows.column(column).to_numpy()
+            yield from _spans(what, np.maximum(begins_s, 0), at_s, times, time.end_s / _SPANS)
     for column in rows.column_names:
         if column.endswith("_steal"):
             stolen = rows.column(column).to_numpy()
@@ -67,6 +82,16 @@ def _watched(cell: Cell) -> Iterator[Event]:
                 yield Event(
                     float(at_s[worst]), f"{column.removesuffix('_steal')}: {stolen[worst]:.0%} stolen"
                 )
+
+
+def _spans(what: str, begins_s: Seconds, ends_s: Seconds, times: Seconds, nearer_s: float) -> Iterator[Event]:
+    """When it happened at all, by samples; spans nearer than that are joined."""
+    there = np.flatnonzero((times > 0) & (ends_s > 0))
+    if not len(there):
+        return
+    apart = np.flatnonzero(begins_s[there[1:]] - ends_s[there[:-1]] > nearer_s) + 1
+    for span in np.split(there, apart):
+        yield Event(float(begins_s[span[0]]), what, float(ends_s[span[-1]]), int(times[span].sum()))
 
 
 def _origin_ns(cell: Cell) -> int | None:

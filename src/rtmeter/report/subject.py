@@ -100,10 +100,20 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened in a run, in seconds after its first measured release."""
+    """Something that happened in a run, in seconds after its first measured release.
+
+    What was counted over a span, not seen at a moment, has its end, ``until_s``, and how many ``times``.
+    """
 
     at_s: float
     what: str
+    until_s: float | None = None
+    times: int = 0
+
+    @property
+    def end_s(self) -> float:
+        """When it was over."""
+        return self.at_s if self.until_s is None else self.until_s
 
 
 @dataclass(frozen=True, slots=True)
