@@ -81,6 +81,21 @@ def test_a_burst_of_few_misses_is_one_cluster_where_all_else_is_independent(
     assert found.design_effect > 4
 
 
+@pytest.mark.parametrize("late", [1.0, 0.5])
+@pytest.mark.parametrize("start", [0, 17_000, 59_000])
+def test_a_single_stall_is_one_cluster(start: int, late: float, generator: np.random.Generator) -> None:
+    stall = start + np.flatnonzero(generator.random(1000) < late)
+    found = dependence(stall, stall, 0, 60_000)
+    assert found.clusters.count == 1
+    assert found.design_effect > len(stall)
+    assert found.extremal_index == pytest.approx(1 / len(stall))
+
+
+def test_misses_all_along_a_run_are_no_single_stall() -> None:
+    every = np.arange(300, dtype=np.int64)
+    assert dependence(every, every, 0, 300).design_effect == 1
+
+
 def seems_dependent(generator: np.random.Generator, exceedances: int) -> bool:
     at = np.sort(generator.choice(50 * exceedances, exceedances, replace=False))
     theta = extremal_index(at)

@@ -112,6 +112,13 @@ def test_the_moment_of_a_change_is_told(generator: np.random.Generator) -> None:
     assert any(at in finding.message for at in ("44.7 s", "45 s", "45.3 s"))
 
 
+def test_of_several_changes_the_largest_is_told(generator: np.random.Generator) -> None:
+    values = EXPONENTIAL.draw(generator, MINUTE)
+    values[20_000:25_000] = np.arange(5000, 0, -1) * MS  # a stall of 5 s that is caught up
+    (finding,) = (f for f in examine(values, MS, FAR).findings if f.type == "change_point")
+    assert "more than a hundred times as likely" in finding.message
+
+
 def test_throttling_each_second_is_named(generator: np.random.Generator) -> None:
     values = EXPONENTIAL.draw(generator, MINUTE)
     for start in range(300, MINUTE, 1000):

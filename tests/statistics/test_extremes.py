@@ -191,6 +191,20 @@ def test_too_few_clusters(generator: np.random.Generator) -> None:
     assert refused(values) & {"too_few_maxima", "mixture", "unstable", "misfit"}
 
 
+def test_a_tail_that_is_cut_off_is_told_as_such(generator: np.random.Generator) -> None:
+    values = np.rint(generator.uniform(0, 1e6, N)).astype(np.int64)
+    (finding,) = of(values).refusals
+    assert finding.type == "misfit"
+    assert "as if it were cut off" in finding.message
+
+
+def test_a_tail_of_one_step_is_too_coarse(generator: np.random.Generator) -> None:
+    values = np.ceil(generator.exponential(50e3, N) / 100e3).astype(np.int64) * 100_000
+    (finding,) = of(values).refusals
+    assert finding.type == "quantisation"
+    assert "too coarse for a tail most of which is one step" in finding.message
+
+
 def test_what_drifts(generator: np.random.Generator) -> None:
     assert "drift" in refused(EXPONENTIAL.draw(generator, N) + 2 * np.arange(N))
 

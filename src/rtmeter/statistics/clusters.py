@@ -23,6 +23,10 @@ INDEX_NOISE = 2.3
 """Of m independent exceedances the estimated index is below 1 - 2.3 / sqrt(m) in one case of a hundred
 (tests/statistics/test_clusters.py): above that, independence is believed and bounds are exact."""
 
+LONGEST_BURST = 0.25
+"""All exceedances within this share of the run are one burst: of FEWEST_FOR_INDEX independent ones, one case
+in ten billion."""
+
 MOST_EXCEEDANCES = 400
 """Exceedances at which the dependence near the deadline is looked at when there are fewer misses."""
 
@@ -128,11 +132,23 @@ def dependence(misses: Indices, near: Indices, threshold_ns: int, n: int) -> Dep
     """
     run_length, effects = chance_run_length(len(misses), n), [1.0]
     for at in (near, misses):
-        theta = extremal_index(at)
+        theta, apart = _clustering(at, n)
         if theta is not None and theta < 1 - INDEX_NOISE / math.sqrt(len(at)):
-            apart = run_length_of(at, theta)
             run_length = max(run_length, apart)
             effects += [(2 - theta) / theta, decluster(at, apart).design_effect]
     clusters = decluster(misses, run_length)
     effect = max(*effects, clusters.design_effect)
-    return Dependence(threshold_ns, len(near), extremal_index(near), clusters, effect)
+    return Dependence(threshold_ns, len(near), _clustering(near, n)[0], clusters, effect)
+
+
+def _clustering(at: Indices, n: int) -> tuple[float | None, int]:
+    """The extremal index of exceedances of n releases and the run length that goes with it; (None, 0) if
+    they are too few. A single burst is one cluster: its gaps, all alike, are no more to the estimator than
+    independent exceedances of a shorter run."""
+    theta = extremal_index(at)
+    if theta is None:
+        return None, 0
+    span = int(at[-1] - at[0])
+    if span < LONGEST_BURST * n:
+        return 1 / len(at), span
+    return theta, run_length_of(at, theta)

@@ -16,6 +16,7 @@ import numpy as np
 from rtmeter.model import Finding
 from rtmeter.statistics.bounds import hours
 from rtmeter.statistics.evidence import Evidence
+from rtmeter.statistics.models import SMALLEST_SHAPE
 from rtmeter.statistics.modes import quantum, second_mode
 from rtmeter.statistics.quantities import Ints
 from rtmeter.statistics.tail import largest
@@ -126,9 +127,8 @@ def _by_shape(top: Ints, evidence: Evidence) -> list[Finding]:
     step = quantum(top)
     scale = float(np.median(top[1:] - top[0])) / math.log(2)
     if step > COARSE * scale:
-        message = (
-            f"values come in steps of {about(step)}, too coarse for a tail with a scale of {about(scale)}"
-        )
+        held = f"a tail with a scale of {about(scale)}" if scale else "a tail most of which is one step"
+        message = f"values come in steps of {about(step)}, too coarse for {held}"
         return [Finding("quantisation", "resolution over scale", step / max(scale, 1), "refuse", message)]
     if mode := second_mode(top, step, evidence.design_effect):
         message = f"the {mode.values:,} largest values have a mode of their own at about {about(mode.at_ns)}"
@@ -146,6 +146,11 @@ def _by_fit(best: TailFit | None, others: tuple[TailFit, ...]) -> list[Finding]:
         found.append(Finding("outlier", "probability", best.largest_probability, "refuse", message))
     if best.anderson_darling > AD_LIMIT[best.method]:
         message = "no generalised Pareto distribution fits the tail"
+        if best.shape <= SMALLEST_SHAPE:
+            message = (
+                "the tail ends more abruptly than is modelled, as if it were cut off "
+                f"(shape below {SMALLEST_SHAPE:g})"
+            )
         found.append(Finding("misfit", "Anderson-Darling", best.anderson_darling, "refuse", message))
     if not math.isfinite(best.level_interval_ns[1]):
         message = "the level has no upper end: the tail is too heavy for so few extremes"
