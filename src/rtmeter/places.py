@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from rtmeter.errors import RtmeterError
 from rtmeter.probes import PREFIX, Probe
 from rtmeter.ssh import Ssh
 
@@ -24,7 +25,8 @@ class Place(Protocol):
         """Lets it end and keep what it measured."""
 
     def collect(self) -> None:
-        """Brings its log and leaves nothing behind; it has ended. Raises RtmeterError."""
+        """Brings its log and leaves nothing behind; it has ended. Raises RtmeterError, and what could not be
+        brought is still where it was."""
 
 
 class Here:
@@ -109,8 +111,13 @@ class There:
             self._ssh.run(f"rm -rf {shlex.quote(folder)}")
             return
         theirs = shlex.quote(f"{folder}/{self._log.name}")
-        with self._log.open("wb") as file:
-            self._ssh.run(f"cat {theirs} 2>&-; rm -rf {shlex.quote(folder)}", limit_s=600, into=file)
+        try:
+            with self._log.open("wb") as file:
+                self._ssh.run(f"test ! -e {theirs} || cat {theirs}", limit_s=600, into=file)
+        except RtmeterError as error:
+            error.remedy = f"its log stays there, in {folder}; {error.remedy}"
+            raise
+        self._ssh.run(f"rm -rf {shlex.quote(folder)}")
         if not self._log.stat().st_size:  # it never came to that
             self._log.unlink()
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from pretended_ssh import no_ssh
 
 from rtmeter.errors import RtmeterError
 from rtmeter.machine import Intent, findings
@@ -19,14 +20,6 @@ from rtmeter.ssh import PROGRAM, Ssh
 
 HERE = Root()
 SHELLS = ["sh", *(["busybox sh"] if shutil.which("busybox") else [])]
-
-
-def no_ssh(folder: Path, body: str) -> str:
-    """A program in the place of ssh; ``$last`` is the command that is to run there."""
-    program = folder / "ssh"
-    program.write_text(f"#!/bin/sh\nfor last; do :; done\n{body}\n")
-    program.chmod(0o755)
-    return str(program)
 
 
 @pytest.fixture(params=SHELLS)

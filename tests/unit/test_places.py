@@ -1,0 +1,71 @@
+"""A probe on another host: what is carried there and brought back. The host is a folder of this one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from pretended_ssh import no_ssh
+
+from rtmeter.errors import RtmeterError
+from rtmeter.places import There
+from rtmeter.probes import Probe
+from rtmeter.ssh import PROGRAM, Ssh
+
+LOG = "server.rtlog"
+
+
+class Host:
+    """Its folder for temporary files, and the probe's folder there once it was started."""
+
+    def __init__(self, folder: Path, here: Path) -> None:
+        self._folder, self._here = folder, here
+        self.place = There(Ssh("ssh://there", "hosts.component"))
+
+    def start(self) -> Path:
+        """What the probe writes there, as the config that was carried says."""
+        facts = {"rtmeter": "1", "version": "1"}
+        path = self._here / "rtmeter-probe-none"
+        path.write_text(f"#!/bin/sh\necho '{json.dumps(facts)}'\n")
+        config = {"role": "server", "log": str(self._here / LOG)}
+        self.place.command(Probe("none", path, facts), config, self._here)
+        [carried] = self._folder.glob("*/config.json")
+        return Path(json.loads(carried.read_text())["log"])
+
+    def is_empty(self) -> bool:
+        return not any(self._folder.iterdir())
+
+
+@pytest.fixture
+def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
+    folder, here = tmp_path / "there", tmp_path / "here"
+    folder.mkdir()
+    here.mkdir()
+    monkeypatch.setenv(PROGRAM, no_ssh(tmp_path, 'exec sh -c "$last"'))
+    monkeypatch.setenv("TMPDIR", str(folder))
+    return Host(folder, here)
+
+
+def test_the_log_is_brought_and_nothing_stays(host: Host, tmp_path: Path) -> None:
+    host.start().write_bytes(b"rows")
+    host.place.collect()
+    assert (tmp_path / "here" / LOG).read_bytes() == b"rows"
+    assert host.is_empty()
+
+
+def test_a_probe_that_never_measured_has_no_log(host: Host, tmp_path: Path) -> None:
+    host.start()
+    host.place.collect()
+    assert not (tmp_path / "here" / LOG).exists()
+    assert host.is_empty()
+
+
+def test_a_log_for_which_there_is_no_room_here_stays_there(host: Host, tmp_path: Path) -> None:
+    theirs = host.start()
+    theirs.write_bytes(b"rows")
+    (tmp_path / "here" / LOG).symlink_to("/dev/full")
+    with pytest.raises(RtmeterError) as refused:
+        host.place.collect()
+    assert str(theirs.parent) in (refused.value.remedy or "")
+    assert theirs.read_bytes() == b"rows"
