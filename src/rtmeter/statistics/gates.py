@@ -97,21 +97,20 @@ def stationarity(blocks: Blocks) -> list[Finding]:
 
 
 def changes(blocks: Blocks, period_ns: int) -> list[Finding]:
-    """Where block maxima or the exceedances a block change for good: those of the largest change."""
-    found: list[int] = []
-    ratio = MATERIAL
-    for series, effect in blocks.series():
+    """Where block maxima or the exceedances a block change for good, and by how much any of them does."""
+    all_series = blocks.series()
+    for series, effect in all_series:
         starts = change_points(series)
-        if starts and (changed := effect(series, starts)) >= ratio:
-            found, ratio = starts, changed
-    if not found:
-        return []
-    at = ", ".join(moment(int(blocks.edges[start]), period_ns) for start in found)
-    message = (
-        f"the tail changes at {at}: late releases are {times(ratio)} as likely in one part of the run as in "
-        "another"
-    )
-    return [Finding("change_point", "change points", float(len(found)), "refuse", message)]
+        if not starts or effect(series, starts) < MATERIAL:
+            continue
+        ratio = max(effect_of(other, starts) for other, effect_of in all_series)
+        at = ", ".join(moment(int(blocks.edges[start]), period_ns) for start in starts)
+        message = (
+            f"the tail changes at {at}: late releases are {times(ratio)} as likely in one part of the run as "
+            "in another"
+        )
+        return [Finding("change_point", "change points", float(len(starts)), "refuse", message)]
+    return []
 
 
 def growth(found: Drift, values: Ints, blocks: Blocks | None) -> list[Finding]:
