@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import threading
 import time
-from itertools import pairwise
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from rtmeter.conditions.counters import Counters, look
 from rtmeter.conditions.watch import FILE, Watch, shares
 from rtmeter.config import CellOptions
 from rtmeter.matrix import cell_from
+from rtmeter.remote_shell import ConnectionLostError
 from rtmeter.root import Root
 
 STAT = """cpu  300 0 100 9000 50 0 0 20 0 0
@@ -45,6 +48,23 @@ def plant(folder: Path, **files: str) -> Root:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     return Root(folder)
+
+
+def test_one_that_could_not_begin_can_be_stopped(tmp_path: Path) -> None:
+    lost = ConnectionLostError("the connection is lost")
+    looks = iter([{}, lost])
+
+    def read(_: Iterable[str]) -> Mapping[str, str]:
+        said = next(looks)
+        if isinstance(said, ConnectionLostError):
+            raise said
+        return said
+
+    begun = Watch(tmp_path, read, 10**9, set())
+    with pytest.raises(ConnectionLostError), ExitStack() as undo:
+        undo.callback(begun.stop)
+        begun.start()
+    assert not (tmp_path / FILE).exists()
 
 
 def test_every_counter_is_read(tmp_path: Path) -> None:
@@ -201,9 +221,16 @@ def test_all_cpus_of_the_probes_count_as_measured(
 
 def test_many_rows_are_written_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "_ROWS_A_GROUP", 3)
-    watched = Watch(tmp_path, plant(tmp_path, stat=STAT).read_all, 1_000_000, set())
+    rows, enough = count(1), threading.Event()
+
+    def gauge() -> float:
+        if next(rows) == 7:
+            enough.set()
+        return 0
+
+    watched = Watch(tmp_path, plant(tmp_path, stat=STAT).read_all, 1_000_000, set(), {"seen": gauge})
     watched.start()
-    time.sleep(0.1)
+    assert enough.wait(60)
     watched.stop()
     stored = pq.ParquetFile(tmp_path / FILE)
     assert stored.metadata.num_row_groups > 1

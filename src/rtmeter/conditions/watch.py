@@ -63,9 +63,10 @@ class Watch:
         self._thread.start()
 
     def stop(self) -> None:
-        """Takes the last sample and closes the file."""
+        """Takes the last sample and closes the file, if it was begun."""
         self._done.set()
-        self._thread.join()
+        if self._thread.ident is not None:
+            self._thread.join()
         if self._now is not None:
             self._now.unlink(missing_ok=True)
 
