@@ -17,9 +17,10 @@ if(COMMAND rosidl_get_typesupport_target)
   target_link_libraries(rtmeter_msgs_c INTERFACE ${c_target})
   target_link_libraries(rtmeter_msgs_cpp INTERFACE ${cpp_target})
 endif()
-# The one that the RMW wants is loaded by its name alone, which finds what the probe has loaded already.
-foreach(kind introspection fastrtps)
-  foreach(language c cpp)
+# The one that the RMW wants is loaded by its name alone, which finds what the program has loaded already.
+foreach(language c cpp)
+  target_link_options(rtmeter_msgs_${language} INTERFACE -Wl,--no-as-needed)
+  foreach(kind introspection fastrtps)
     if(TARGET ${PROJECT_NAME}__rosidl_typesupport_${kind}_${language})
       target_link_libraries(rtmeter_msgs_${language}
                             INTERFACE ${PROJECT_NAME}__rosidl_typesupport_${kind}_${language})
@@ -34,5 +35,4 @@ target_compile_definitions(rtmeter_ros INTERFACE RTMETER_RCL_VERSION="${rcl_VERS
 # The setup file tells the loader where ROS 2 lies; the libraries of the messages are installed in lib.
 function(rtmeter_ros_probe PROBE)
   set_target_properties(${PROBE} PROPERTIES INSTALL_RPATH "\$ORIGIN/..")
-  target_link_options(${PROBE} PRIVATE -Wl,--no-as-needed)
 endfunction()
