@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from rtmeter import store
@@ -10,9 +11,9 @@ from rtmeter.comparison.layers import floors, transport
 from rtmeter.report.floors import QUANTILES, Floor, Layer, X
 
 
-def floor_of(path: Path, read: store.Read) -> Floor:
-    """What lies under the middlewares of all runs under the path, each run by itself."""
-    runs = list(floors(path, Asked(), read))
+def floor_of(paths: Iterable[Path], read: store.Read) -> Floor:
+    """What lies under the middlewares of all runs under the paths, each run by itself."""
+    runs = [run for path in paths for run in floors(path, Asked(), read)]
     return Floor(
         tuple(_layer(one) for run in runs for one in run.over),
         tuple(name for run in runs for name in run.without),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
@@ -25,8 +26,9 @@ DETAILS = (
 
 
 def command(
-    path: Annotated[
-        Path | None, typer.Argument(help="A cell, or a folder of cells.", show_default=False)
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="PATH...", help="A cell, or a folder of cells.", show_default=False),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
@@ -35,22 +37,26 @@ def command(
     from rtmeter.cli.output import console, print_json
     from rtmeter.errors import RtmeterError
 
-    if path is None:
+    if not paths:
         tables = [published.table(name) for name in published.names()]
         if as_json:
             print_json({"tables": [asdict(one) for one in tables]})
         for one in () if as_json else tables:
             print(f"{one.name}: {one.about}\n  {one.source}")
         return exit_codes.PASS
-    cells = {folder: store.load_cell(folder) for folder in store.find_cells(path)}
+    folders = dict.fromkeys(folder.resolve() for path in paths for folder in store.find_cells(path))
+    cells = {folder: store.load_cell(folder) for folder in folders}
     times = Counter(cell["id"] for cell in cells.values())
+    shared = os.path.commonpath(list(cells))
     found = published.beside(
-        (cell["id"] if times[cell["id"]] == 1 else str(folder.relative_to(path)), cell)
+        (cell["id"] if times[cell["id"]] == 1 else str(folder.relative_to(shared)), cell)
         for folder, cell in cells.items()
     )
     if not found:
         remedy = "give cells of a campaign with the key published (spec/campaign.md)"
-        raise RtmeterError("has no published values", field="path", value=str(path), remedy=remedy)
+        raise RtmeterError(
+            "has no published values", field="path", value=", ".join(map(str, paths)), remedy=remedy
+        )
     if as_json:
         print_json({"published": [_as_json(one) for one in found]})
     else:

@@ -10,11 +10,17 @@ import typer
 from rtmeter.cli import exit_codes
 
 EXAMPLE = "rtmeter report results -o report.html"
-DETAILS = "PATH is a cell or a folder of cells. The file is whole in itself: it opens without a network."
+DETAILS = (
+    "PATH is a cell or a folder of cells; several make one report, such as a campaign's results of two "
+    "kernels. The file is whole in itself: it opens without a network."
+)
 
 
 def command(
-    path: Annotated[Path, typer.Argument(help="A cell, or a folder of cells.", show_default=False)],
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="PATH...", help="A cell, or a folder of cells.", show_default=False),
+    ],
     out: Annotated[
         Path | None,
         typer.Option(
@@ -26,8 +32,11 @@ def command(
     from rtmeter import report
     from rtmeter.cli.floors import floor_of
     from rtmeter.cli.reading import reading
+    from rtmeter.errors import RtmeterError
 
+    if out is None and len(paths) > 1:
+        raise RtmeterError("is missing: the report is of several paths", field="--out", remedy="add -o FILE")
     with reading() as read:
-        floor = floor_of(path, read)
-    print(report.write(path, out or path / "report.html", floor))
+        floor = floor_of(paths, read)
+    print(report.write(paths, out or paths[0] / "report.html", floor))
     return exit_codes.PASS

@@ -29,7 +29,7 @@ def command(
     from rtmeter.cli.floors import floor_of
     from rtmeter.cli.progress import showing
 
-    floors = (lambda path: floor_of(path, store.chunks)) if reports else None
+    floors = (lambda path: floor_of([path], store.chunks)) if reports else None
     with showing() as show:
         first = site.write(results, out, floors, lambda words: show(words, 0.0, "during"))
     print(first)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from rtmeter import store
 from rtmeter.errors import RtmeterError
-from rtmeter.report.cells import find_cells
+from rtmeter.report.cells import find_all
 from rtmeter.report.files import replace_file
 from rtmeter.report.floors import Floor
 from rtmeter.report.page import render
@@ -14,13 +15,15 @@ from rtmeter.report.page import render
 _UNASKED = Floor()
 
 
-def write(path: Path, out: Path, floor: Floor = _UNASKED) -> Path:
-    """Writes the report of a cell, or of all cells below a folder, to the file ``out`` and returns it;
+def write(paths: Path | Sequence[Path], out: Path, floor: Floor = _UNASKED) -> Path:
+    """Writes the report of cells, or of all cells below folders, to the file ``out`` and returns it;
     ``floor``: what lies under its middlewares.
 
     The file appears whole or not at all: an older report stays if the new one cannot be written.
     """
-    replace_file(out, render(_title(path.resolve()), find_cells(path), floor).encode())
+    paths = [paths] if isinstance(paths, Path) else paths
+    title = ", ".join(dict.fromkeys(_title(path.resolve()) for path in paths))
+    replace_file(out, render(title, find_all(paths), floor).encode())
     return out
 
 

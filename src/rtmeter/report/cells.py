@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -79,6 +80,19 @@ def find_cells(path: Path) -> list[Cell]:
     return [
         cell if times[cell.id] == 1 else replace(cell, id=str(cell.folder.relative_to(path)))
         for cell in cells
+    ]
+
+
+def find_all(paths: Sequence[Path]) -> list[Cell]:
+    """The cells of several paths; ids that occur more than once become the folders below what they share."""
+    if len(paths) == 1:
+        return find_cells(paths[0])
+    cells = {cell.folder.resolve(): cell for path in paths for cell in find_cells(path)}
+    times = Counter(cell.id for cell in cells.values())
+    shared = os.path.commonpath(list(cells))
+    return [
+        cell if times[cell.id] == 1 else replace(cell, id=str(folder.relative_to(shared)))
+        for folder, cell in cells.items()
     ]
 
 
