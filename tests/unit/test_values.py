@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtmeter import values
+from rtmeter.statistics.words import about
 
 
 @pytest.mark.parametrize(
@@ -128,3 +129,11 @@ def test_what_json_cannot_hold_is_null() -> None:
     held = values.as_json({"a": (1, float("inf"), [float("nan")]), "b": "inf", "c": 1.5})
     assert held == {"a": [1, None, [None]], "b": "inf", "c": 1.5}
     assert json.loads(json.dumps(held, allow_nan=False)) == held
+
+
+@pytest.mark.parametrize(
+    ("time_ns", "words"),
+    [(999.4, "999 ns"), (999_830_000, "1 s"), (-999_900, "-1 ms"), (59.94e9, "59.9 s"), (59.99e9, "1 min")],
+)
+def test_a_rounded_time_is_told_in_the_unit_it_reaches(time_ns: float, words: str) -> None:
+    assert about(time_ns) == words

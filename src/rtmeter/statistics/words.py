@@ -6,9 +6,9 @@ _UNITS = ((3.6e12, "h"), (60e9, "min"), (1e9, "s"), (1e6, "ms"), (1e3, "us"))
 
 
 def about(time_ns: float) -> str:
-    """A time in the largest unit that leaves at least 1 before the point: ``71.2 us``."""
+    """A time in the largest unit that leaves at least 1 before the point once rounded: ``71.2 us``."""
     for size, unit in _UNITS:
-        if abs(time_ns) >= size:
+        if abs(time_ns) >= 0.9995 * size:
             return f"{_three(time_ns / size)} {unit}"
     return f"{time_ns:.0f} ns"
 
