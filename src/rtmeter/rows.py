@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.dataset as ds
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rtmeter.errors import RtmeterError
@@ -48,7 +48,8 @@ class Samples:
     def at(self, k: Ints, column: str) -> Ints:
         """A column's values in the rows with those k (ascending, shape (n,)), ABSENT where there is none."""
         with self._reading():
-            rows = ds.dataset(self._path).to_table(["k", column], filter=ds.field("k").isin(k))
+            chosen = pc.field("k").isin(k)
+            rows = pq.read_table(self._path, columns=["k", column], filters=chosen, partitioning=None)
         values = np.full(len(k), ABSENT)
         values[np.searchsorted(k, _int64s(rows.column("k")))] = _int64s(rows.column(column))
         return values

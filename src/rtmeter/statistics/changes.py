@@ -8,8 +8,8 @@ replaced by its ranks, so that the penalty means the same whatever the distribut
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import rankdata
 
+from rtmeter.statistics.ranks import mid_ranks
 from rtmeter.statistics.trend import Floats
 
 SMALLEST_SEGMENT = 0.05
@@ -27,7 +27,7 @@ def change_points(series: Floats, penalty: float = PENALTY) -> list[int]:
     """Indices at which a new segment of the series (shape (blocks,)) begins, ascending; may be empty."""
     blocks = len(series)
     shortest = max(2, round(SMALLEST_SEGMENT * blocks))
-    cost = _costs(rankdata(series))
+    cost = _costs(mid_ranks(series))
     best = np.full(blocks + 1, np.inf)
     best[0] = -penalty
     previous = np.zeros(blocks + 1, dtype=np.int64)

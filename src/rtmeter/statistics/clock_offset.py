@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linprog
 
 from rtmeter.model import ABSENT
 from rtmeter.statistics.quantities import Ints
@@ -116,6 +115,8 @@ def _turn(a: Point, b: Point, c: Point) -> int:
 
 def _solve(cost: list[float], rows: Floats, limits: Floats, most_slope: float) -> list[float] | None:
     """Offset, slope and slack of least cost within the limits; None if nothing is within them."""
+    from scipy.optimize import linprog  # only here: it takes long, and few runs need it
+
     ranges = [(None, None), (-most_slope, most_slope), (0, None)]
     found = linprog(cost, A_ub=rows, b_ub=limits, bounds=ranges, method="highs")
     return [float(value) for value in found.x] if found.status == 0 else None

@@ -13,7 +13,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 
 from rtmeter.statistics.quantities import Ints
 
@@ -61,6 +60,8 @@ def second_mode(top: Ints, quantum_ns: int, design_effect: float = 1.0) -> Mode 
 
 def _mode(tail: Ints, quantum_ns: int) -> Mode:
     """The distance for the values after the first, which is the threshold."""
+    from scipy.optimize import isotonic_regression  # only here: it takes long, and few commands need it
+
     ranks = np.unique(np.linspace(0, len(tail) - 1, min(POINTS, len(tail))).astype(np.int64))
     values = tail[ranks].astype(np.float64)
     at, first = np.unique(values, return_index=True)

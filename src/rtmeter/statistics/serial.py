@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import chdtrc
-from scipy.stats import rankdata
 
+from rtmeter.statistics.ranks import mid_ranks
 from rtmeter.statistics.trend import Floats
 
 KPSS_LIMIT = 0.743
@@ -31,7 +31,7 @@ def kpss(series: Floats) -> float:
     """Kwiatkowski, Phillips, Schmidt and Shin's statistic of level stationarity (J. Econometrics 54,
     1992) of the series' ranks, shape (blocks,), with Bartlett's window; 0 if they are all equal."""
     size = len(series)
-    centred = rankdata(series) - (size + 1) / 2
+    centred = mid_ranks(series) - (size + 1) / 2
     window = int(4 * (size / 100) ** 0.25)
     variance = float(centred @ centred) / size
     for lag in range(1, window + 1):
@@ -45,7 +45,7 @@ def kpss(series: Floats) -> float:
 def autocorrelation(series: Floats, lags: int = 10) -> Autocorrelation:
     """Ljung and Box's test (Biometrika 65, 1978) of the series' ranks, shape (blocks,)."""
     size = len(series)
-    centred = rankdata(series) - (size + 1) / 2
+    centred = mid_ranks(series) - (size + 1) / 2
     power = float(centred @ centred)
     if power == 0:
         return Autocorrelation(0.0, 1.0, lags, 0.0)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri, stdtrit
-from scipy.stats import rankdata
+
+from rtmeter.statistics.ranks import mid_ranks
 
 Floats = npt.NDArray[np.float64]
 
@@ -77,7 +78,7 @@ def inflation(residuals: Floats) -> float:
     (Kendall, Biometrika 41, 1954), and ignored where independence would show it in one case of 40.
     """
     count = len(residuals)
-    ranks = rankdata(residuals) - (count + 1) / 2
+    ranks = mid_ranks(residuals) - (count + 1) / 2
     power = float(ranks @ ranks)
     if power == 0:
         return 1.0
