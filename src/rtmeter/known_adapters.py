@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """An adapter by what it measures and what must be installed."""
+    """An adapter by what it measures and what makes it buildable: a command, where one does."""
 
     middleware: str
     needs: str
@@ -15,21 +15,26 @@ class Known:
     @property
     def remedy(self) -> str:
         """What to do to have it."""
-        return f"install {self.needs}, then run make"
+        return f"{self.needs}, then make"
 
+
+_TOOLS = "apt install g++ libzstd-dev"
+_PYPI = "have Python 3.11 to 3.13 on x86-64"
 
 KNOWN_ADAPTERS: dict[str, Known] = {
-    "posix": Known("Linux system calls", "a C++20 compiler and libzstd"),
-    "null": Known("nothing: scripted delays", "a C++20 compiler and libzstd"),
-    "ros1": Known("ROS 1, roscpp", "libroscpp-dev and python3-rosmaster"),
-    "rcl": Known("ROS 2, rcl", "a ROS 2 and source its setup.bash, or Python 3.11 to 3.13 on x86-64"),
-    "ros2": Known("ROS 2, rclcpp", "ros-<distro>-rclcpp, source its setup.bash"),
-    "rclpy": Known("ROS 2, rclpy", "Python 3.11 to 3.13 on x86-64, and source no ROS 2"),
-    "orocos": Known("OROCOS RTT", "OROCOS RTT 2.9 for gnulinux and name its prefix in CMAKE_PREFIX_PATH"),
-    "cyclonedds": Known("Eclipse Cyclone DDS", "cyclonedds-dev and cyclonedds-tools"),
-    "fastdds": Known("eProsima Fast DDS 2", "libfastrtps-dev and fastddsgen"),
-    "dustdds": Known("Dust DDS", "Rust 1.87 or newer: cargo-web, or rustup"),
-    "iceoryx": Known("Eclipse iceoryx", "libiceoryx-posh-dev and iceoryx"),
+    "posix": Known("Linux system calls", _TOOLS),
+    "null": Known("nothing: scripted delays", _TOOLS),
+    "ros1": Known("ROS 1, roscpp", "apt install libroscpp-dev python3-rosmaster"),
+    "rcl": Known("ROS 2, rcl", f"source a ROS 2 (source /opt/ros/<distro>/setup.bash), or {_PYPI}"),
+    "ros2": Known("ROS 2, rclcpp", "apt install ros-<distro>-rclcpp and source /opt/ros/<distro>/setup.bash"),
+    "rclpy": Known("ROS 2, rclpy", f"{_PYPI} and source no ROS 2"),
+    "orocos": Known(
+        "OROCOS RTT", "build OROCOS RTT 2.9 for gnulinux and name its prefix in CMAKE_PREFIX_PATH"
+    ),
+    "cyclonedds": Known("Eclipse Cyclone DDS", "apt install cyclonedds-dev cyclonedds-tools"),
+    "fastdds": Known("eProsima Fast DDS 2", "apt install libfastrtps-dev fastddsgen"),
+    "dustdds": Known("Dust DDS", "apt install cargo-web, or have Rust 1.87 or newer by rustup"),
+    "iceoryx": Known("Eclipse iceoryx", "apt install libiceoryx-posh-dev iceoryx"),
 }
 
 

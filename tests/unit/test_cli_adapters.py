@@ -1,0 +1,77 @@
+"""`rtmeter adapters`: what was found, its version, what it measures, and what the missing ones need."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from rtmeter.cli import invoke
+from rtmeter.known_adapters import KNOWN_ADAPTERS
+
+ROOT = Path(__file__).parents[2]
+FACTS = {
+    "name": "iceoryx",
+    "middleware": "Eclipse iceoryx",
+    "middleware_version": "2.0.3",
+    "measures": ["wakeup", "roundtrip"],
+    "drives": {"roundtrip": ["spin", "poll"]},
+    "option": {"receive": "waitset|poll: how it waits"},
+    "second_topic": ["same_node"],
+}
+
+
+@pytest.fixture
+def found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two probes: iceoryx, and ros1, which does not answer."""
+    for name, script in (
+        ("iceoryx", f"echo '{json.dumps(FACTS)}'"),
+        ("ros1", "echo no library >&2; exit 127"),
+    ):
+        path = tmp_path / f"rtmeter-probe-{name}"
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+    monkeypatch.setattr("rtmeter.probes.search_path", lambda: iter([tmp_path]))
+    return tmp_path
+
+
+def test_each_is_shown_with_its_version_and_what_it_measures(
+    found: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    assert invoke(["adapters"]) == 1  # one is broken
+    shown = capsys.readouterr().out
+    assert re.search(r"iceoryx +Eclipse iceoryx +2\.0\.3 +wakeup, roundtrip", shown)
+    assert "--drive spin|poll (roundtrip)" in shown
+    assert "--option receive=waitset|poll: how it waits" in shown
+    assert "--second-topic same_node (roundtrip)" in shown
+    assert re.search(r"ros1 +broken +.*no library", shown)
+    for name, known in KNOWN_ADAPTERS.items():
+        line = re.search(rf"^ *{name} +{re.escape(known.middleware)} +{re.escape(known.remedy)}", shown, re.M)
+        assert (line is None) == (name in ("iceoryx", "ros1")), name
+
+
+def test_a_program_gets_the_same(found: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke(["adapters", "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    iceoryx, ros1 = told["adapters"]
+    assert iceoryx == FACTS | {"path": str(found / "rtmeter-probe-iceoryx")}
+    assert "no library" in ros1["error"]["message"] and ros1["error"]["remedy"]
+    missing = {one["name"]: one["remedy"] for one in told["missing"]}
+    assert missing == {
+        name: known.remedy for name, known in KNOWN_ADAPTERS.items() if name not in ("iceoryx", "ros1")
+    }
+
+
+def test_the_commands_are_those_that_configure_prints() -> None:
+    for name, known in KNOWN_ADAPTERS.items():
+        folder = ROOT / "adapters" / name
+        assert (folder / "CMakeLists.txt").is_file()
+        told = re.findall(r'missing\(\w+ "(apt install [^"]*)"', (folder / "CMakeLists.txt").read_text())
+        assert all(command in known.remedy for command in told), name
+        if known.needs.startswith("apt install") and "<" not in known.needs:
+            packages = known.needs.removeprefix("apt install ").partition(",")[0].split()
+            listed = "\n".join(file.read_text() for file in (ROOT / "packages").glob("*.txt")).split()
+            assert set(packages) - {"cargo-web"} <= set(listed), name
