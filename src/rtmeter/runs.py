@@ -39,7 +39,7 @@ class Run:
         folder = store.new_run_folder(out, campaign.name)
         started = store.stamp(datetime.now(UTC))
         about = {"campaign": campaign.name, "started": started, "scale": scale, "host": campaign.host}
-        about["rtmeter"] = version()
+        about |= {"description": campaign.description, "rtmeter": version()}
         store.write_run(folder, about | {"cells": [cell.id for cell in campaign.cells]}, campaign.source)
         return cls(folder, campaign)
 

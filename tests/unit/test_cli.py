@@ -22,6 +22,7 @@ SRC = Path(__file__).resolve().parent.parent.parent / "src"
 MEASURE = ["measure", "wakeup", "--adapter", "fake", "--samples", "97", "--warm-up", "3ms"]
 CAMPAIGN = """
 name: small
+description: Does one failure spare the others?
 defaults: {measurement: wakeup, adapter: fake, samples: 97, warm_up: 3ms}
 cells:
 - {name: good}
@@ -280,6 +281,8 @@ class TestRun:
         self.write("complete")
         assert cli.invoke(["run", "small.yaml", "--out", "r"]) == exit_codes.PASS
         good, bad, last = store.find_cells(Path("r"))
+        about = store.read_json(good.parent / store.RUN, store.RUN_FORMAT)
+        assert (about["campaign"], about["description"]) == ("small", "Does one failure spare the others?")
         before = (good / store.CELL).stat()
         record = store.load_cell(bad)
         (bad / store.CELL).write_text(json.dumps(record | {"status": "failed", "valid": False}))

@@ -9,6 +9,7 @@ from itertools import islice
 
 from rtmeter import condition_words
 from rtmeter.report import words
+from rtmeter.report.asked import asked, terms
 from rtmeter.report.cellfile import Asked, CellFile, Judged
 from rtmeter.report.cells import WORST_FIRST, Cell, Outcome
 from rtmeter.statistics.bounds import releases_needed
@@ -52,6 +53,7 @@ class Answer:
     outcome: Outcome
     headline: str
     asked: list[str]
+    terms: list[str]
     limits: list[str]
     next: list[str]
 
@@ -61,7 +63,8 @@ def answer(cells: Sequence[Cell]) -> Answer:
     return Answer(
         outcome=cells[0].outcome,
         headline=_headline(cells[0]) if len(cells) == 1 else _headline_of_many(cells),
-        asked=list(_asked(cells)),
+        asked=list(asked(cells)),
+        terms=list(terms(cells)),
         limits=list(islice(dict.fromkeys(_limits(cells)), _MOST_SENTENCES)),
         next=list(islice(dict.fromkeys(_next(cells)), _MOST_SENTENCES)),
     )
@@ -107,9 +110,10 @@ def _headline(cell: Cell) -> str:
     if verdict.n == 0:
         return "Nothing was measured."
     deadline = f"the deadline of {words.round_us(deadline_ns)} µs"
+    enough = ": not enough evidence." if verdict.outcome == "inconclusive" else "."
     if verdict.misses == 0:
-        return f"All {verdict.n:,} releases met {deadline}."
-    return f"{verdict.missed} of {verdict.n:,} releases missed {deadline}."
+        return f"All {verdict.n:,} releases met {deadline}{enough}"
+    return f"{verdict.missed} of {verdict.n:,} releases missed {deadline}{enough}"
 
 
 def _headline_of_many(cells: Sequence[Cell]) -> str:
@@ -121,33 +125,8 @@ def _headline_of_many(cells: Sequence[Cell]) -> str:
     return f"Of {len(cells)} cells {', '.join(named)}."
 
 
-def _asked(cells: Sequence[Cell]) -> Iterator[str]:
-    questions = list(dict.fromkeys(_question(cell.file) for cell in cells if cell.file))
-    yield from questions[:_MOST_SENTENCES]
-    if not questions:
-        yield "Not known: no cell.json can be read."
-    more = len(questions) - _MOST_SENTENCES
-    if more > 0:
-        yield f"And {more} more, as each cell states."
-
-
-def _question(file: CellFile) -> str:
-    asked, name = file.requirement, words.judged(file.meta)
-    if asked is None:
-        return f"How late is the {name}? No deadline was given."
-    within = f"within {words.round_us(asked.deadline_ns)} µs"
-    if asked.miss_ratio is None:
-        return f"Is the {name} of every release {within}?"
-    sure = f"with {100 * asked.confidence:.10g} % confidence"
-    return f"Is the {name} {within}, but for {words.ratio(asked.miss_ratio)} of the releases, {sure}?"
-
-
 def _limits(cells: Sequence[Cell]) -> Iterator[str]:
-    worst = cells[0]
-    alone = len(cells) == 1
-    if alone and worst.outcome not in ("pass", "error", "unfinished"):
-        yield reason(worst)
-    yield from _maximum(worst, len(cells))
+    yield from _maximum(cells[0], len(cells))
     for cell in cells:
         if cell.state == "interrupted":
             yield "The run was interrupted: what it measured until then is judged."
@@ -225,7 +204,7 @@ def _after_verdict(file: CellFile, verdict: Judged, asked: Asked) -> Iterator[st
         rarer = 10.0 ** -len(str(int(1 / verdict.bound)))
         needed = releases_needed(0, rarer, asked.confidence, verdict.design_effect)
         yield (
-            f"nothing for this requirement. To show that fewer than {words.ratio(rarer)} miss, "
+            f"nothing for this requirement. To show that fewer than {words.one_in(rarer)} miss, "
             f"measure {needed:,} releases without a miss{_time(file, needed)}."
         )
 

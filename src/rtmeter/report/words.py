@@ -93,6 +93,15 @@ def ratio(share: float | None) -> str:
     return f"{times}10{str(exponent).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
 
 
+def one_in(share: float) -> str:
+    """A share of things that are counted: 1 in 1,000, 0.3 in 100, 2.5 in 10,000."""
+    of = 10 ** math.ceil(-math.log10(share) - 1e-9)
+    whole = round(1 / share)
+    if abs(share * whole - 1) < 1e-9:
+        return f"1 in {whole:,}"
+    return f"{share * of:.3g} in {of:,}"
+
+
 def span(seconds: float) -> str:
     """How long something takes, roughly: 40 s, 50 min, 35 days."""
     for unit, length in (("years", 31_557_600), ("days", 86_400), ("h", 3600), ("min", 60)):
