@@ -73,10 +73,11 @@ def test_the_lock_covers_what_the_package_asks_for() -> None:
     assert wanted <= locked
 
 
-def test_the_ros_package_has_the_version_of_the_project() -> None:
+@pytest.mark.parametrize("package", ["package.xml", "adapters/rtmeter_msgs/package.xml"])
+def test_the_ros_packages_have_the_version_of_the_project(package: str) -> None:
     declared = re.search(r"project\(rtmeter VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text())
     assert declared
-    assert ElementTree.parse(ROOT / "package.xml").findtext("version") == declared[1]
+    assert ElementTree.parse(ROOT / package).findtext("version") == declared[1]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
