@@ -331,3 +331,11 @@ def test_runs_of_their_own_are_pooled_like_repeats(capsys: Captured) -> None:
     for number, run in enumerate(("one", "two")):
         write_wakeups(Path(f"r/{run}/cell"), draw(number))
     assert "cell: pass: pooled from 2 runs" in verdict("r --deadline 1ms --pool --margin 20%", capsys)[1]
+
+
+def test_cells_of_one_name_are_told_with_their_folder(capsys: Captured) -> None:
+    for number, run in enumerate(("one", "two")):
+        write_wakeups(Path(f"r/{run}/cell"), draw(number))
+    said = verdict("r --deadline 1ms", capsys)[1]
+    assert "cell in r/one/cell: pass: " in said and "cell in r/two/cell: pass: " in said
+    assert verdict("r/one --deadline 1ms", capsys)[1].startswith("cell: pass: ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -78,11 +79,12 @@ def command(
     if asked is None and not any(cell.record["requirement"] for cell in cells):
         message = f"is missing, and no cell of {path} has a requirement of its own"
         raise RtmeterError(message, field="--deadline", remedy="give a deadline, e.g. --deadline 1ms")
+    times = Counter(cell.record["id"] for cell in cells)
     verdicts: list[dict[str, Any]] = []
     for found in _pooled(cells, asked, within, horizon) if pool else _each(cells, asked, horizon):
         verdicts.append(found)
         if not as_json:
-            print("\n".join(_lines(found)))
+            print("\n".join(_lines(found, alone=times[found["id"]] < 2)))
     if as_json:
         print_json(verdicts[0] if len(cells) == 1 else {"cells": verdicts})
     return exit_codes.worst(exit_codes.of_outcome(found["outcome"]) for found in verdicts)
@@ -148,11 +150,13 @@ def _about(cell: Stored) -> dict[str, Any]:
     return about | {"path": str(cell.folder), "conditions": conditions}
 
 
-def _lines(found: dict[str, Any]) -> Iterator[str]:
+def _lines(found: dict[str, Any], alone: bool) -> Iterator[str]:
+    """The verdict in words; with its folder unless the cell is the only one of its id."""
     from rtmeter.cli.evidence import evidence_lines
 
+    where = "" if alone or isinstance(found["path"], list) else f" in {found['path']}"
     interrupted = " (interrupted)" if found["status"] == "interrupted" else ""
-    yield f"{found['id']}{interrupted}: {found['outcome']}: {found['reason']}"
+    yield f"{found['id']}{where}{interrupted}: {found['outcome']}: {found['reason']}"
     if (pooled := found.get("pooled", "")).startswith("not"):
         yield f"  {'pooling':<17}{pooled}"
     if lines := evidence_lines(found):
