@@ -21,18 +21,31 @@ void PeriodicTimer::create(void* node) {
   ticks_ = Ticks(rule, b_.config.period_ns, b_.config.warm_up);
 }
 
+// Sets in_callback_, then looks at done_; close() sets done_, then looks at in_callback_. In sequential
+// consistency one of them sees the other.
 void PeriodicTimer::on_fire(void* user, const rtm_fire* fire) {
   auto* self = static_cast<PeriodicTimer*>(user);
   const std::int64_t now_ns = self->b_.clock.now_ns();  // the stamp
-  if (self->done_.load(std::memory_order_relaxed)) return;
-  self->heard_ns_.store(now_ns, std::memory_order_relaxed);
-  self->b_.watchdog.store(now_ns + self->silence_ns(), std::memory_order_relaxed);
-  const std::int64_t next = self->ticks_.next();
-  const std::int64_t k = self->ticks_.serve(now_ns, fire->reported_expected_ns);
-  if (k < next) self->b_.counters.extra_callbacks.fetch_add(1, std::memory_order_relaxed);
-  if (!self->client_.on_tick(k, now_ns, *fire)) return;
-  self->done_.store(true, std::memory_order_relaxed);
-  self->b_.session.interrupt();
+  self->in_callback_.store(true);
+  if (!self->done_.load()) self->serve(now_ns, *fire);
+  self->in_callback_.store(false, std::memory_order_release);
+}
+
+void PeriodicTimer::serve(std::int64_t now_ns, const rtm_fire& fire) noexcept {
+  heard_ns_.store(now_ns, std::memory_order_relaxed);
+  b_.watchdog.store(now_ns + silence_ns(), std::memory_order_relaxed);
+  const std::int64_t next = ticks_.next();
+  const std::int64_t k = ticks_.serve(now_ns, fire.reported_expected_ns);
+  if (k < next) b_.counters.extra_callbacks.fetch_add(1, std::memory_order_relaxed);
+  if (!client_.on_tick(k, now_ns, fire)) return;
+  done_.store(true);
+  b_.session.interrupt();
+}
+
+void PeriodicTimer::close() noexcept {
+  constexpr std::int64_t kLook = 1'000'000;
+  done_.store(true);
+  while (in_callback_.load()) b_.clock.sleep_until_ns(b_.clock.now_ns() + kLook);
 }
 
 void PeriodicTimer::run() noexcept {
@@ -45,12 +58,16 @@ void PeriodicTimer::run() noexcept {
     ticks_.fix(b_.clock.scripted() ? first_ns : armed_ns + b_.config.period_ns * 3 / 2);
   switch (b_.drive) {
     case RTM_SPIN:
-      return spin();
+      spin();
+      break;
     case RTM_POLL:
-      return poll();
+      poll();
+      break;
     case RTM_SLEEP_THEN_SPIN_SOME:
-      return sleep_then_spin_some();
+      sleep_then_spin_some();
+      break;
   }
+  close();
 }
 
 void PeriodicTimer::spin() noexcept {

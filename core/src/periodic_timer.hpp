@@ -22,18 +22,20 @@ class PeriodicTimer {
   // Setup; Failure if the timer cannot have the overrun policy asked for.
   void create(void* node);
   // Starts the timer and drives it until the client has seen enough, stop is set, or nothing was heard
-  // for ten periods and ten seconds. Measured path.
+  // for ten periods and ten seconds. The client is not called any more once it returns, also by a timer
+  // that calls back on a thread of its own and goes on. Measured path.
   void run() noexcept;
 
   const Grid& grid() const noexcept { return ticks_.grid(); }
   std::int64_t release_ns(std::int64_t k) const noexcept { return grid().release_ns(k); }
   bool grid_known() const noexcept { return ticks_.known(); }
-  bool fell_silent() const noexcept { return silent_; }
   Json facts() const;
   Json::Array warnings() const;
 
  private:
   static void on_fire(void* user, const rtm_fire* fire);
+  void serve(std::int64_t now_ns, const rtm_fire& fire) noexcept;
+  void close() noexcept;
   void spin() noexcept;
   void poll() noexcept;
   void note_silence() noexcept;
@@ -49,7 +51,7 @@ class PeriodicTimer {
   rtm_timer_traits traits_{};
   Ticks ticks_;
   std::atomic<std::int64_t> heard_ns_{0};  // the latest callback
-  std::atomic<bool> done_{false};
+  std::atomic<bool> done_{false}, in_callback_{false};
   bool silent_ = false;
 };
 

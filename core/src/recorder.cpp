@@ -159,6 +159,7 @@ struct Recorder::Impl {
   std::atomic<bool> failed_{false};
 
   std::atomic<bool> running_{false};
+  bool finished_ = false;  // what is handed over from then on is in no log
   std::mutex mutex_;
   std::condition_variable wakes_;
   bool woken_ = false;
@@ -187,9 +188,12 @@ void Recorder::finish() {
   if (!impl_->running_.exchange(false)) return;
   impl_->wake();
   impl_->thread_.reset();
+  impl_->finished_ = true;
 }
 
-std::uint64_t Recorder::recorded() const noexcept { return impl_->head_.load(std::memory_order_relaxed); }
+std::uint64_t Recorder::recorded() const noexcept {
+  return (impl_->finished_ ? impl_->tail_ : impl_->head_).load(std::memory_order_relaxed);
+}
 std::uint64_t Recorder::overflow() const noexcept { return impl_->overflow_.load(std::memory_order_relaxed); }
 std::size_t Recorder::high_water() const noexcept {
   return static_cast<std::size_t>(impl_->high_water_.load(std::memory_order_relaxed));

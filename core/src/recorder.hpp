@@ -41,10 +41,11 @@ class Recorder {
   // One producer at a time.
   void record(const std::int64_t* row) noexcept;
 
-  // Drains the ring, flushes the log and joins the writer. Idempotent.
+  // Drains the ring, flushes the log and joins the writer. Idempotent. A middleware may still call back
+  // then: rows that are handed over from now on go nowhere, and do not count as recorded.
   void finish();
 
-  std::uint64_t recorded() const noexcept;       // rows accepted
+  std::uint64_t recorded() const noexcept;       // rows accepted; once finished, all are in the log
   std::uint64_t overflow() const noexcept;       // rows lost to a full ring
   std::size_t high_water() const noexcept;       // fullest the ring has been, rows
   std::size_t ring_rows() const noexcept;

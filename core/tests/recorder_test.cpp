@@ -103,6 +103,17 @@ TEST_F(RecorderTest, GoesOnAfterAnOverflow) {
   EXPECT_EQ(rows.back(), (Row{103, -103, kServed}));
 }
 
+TEST_F(RecorderTest, DoesNotCountWhatComesAfterTheEnd) {
+  Recorder recorder(log_, kColumns, 256, WhenFull::count, nullptr);
+  recorder.start({});
+  record(recorder, 0, 10);
+  recorder.finish();
+  record(recorder, 10, 15);  // a server whose client still sends
+  EXPECT_EQ(recorder.recorded(), 10u);
+  EXPECT_EQ(log_.rows(), recorder.recorded());
+  EXPECT_EQ(rows_in_log(), expected_rows(10));
+}
+
 TEST_F(RecorderTest, DoesNotWaitForAWriterThatIsNotThere) {
   Recorder recorder(log_, kColumns, 8, WhenFull::wait, nullptr);
   record(recorder, 0, 9);
