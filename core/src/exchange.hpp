@@ -60,8 +60,7 @@ class Exchange : public Measurement {
   void finish() noexcept {
     for (settle(b_.clock.now_ns()); !pending_.none_outstanding() && !stopped(); settle(b_.clock.now_ns())) {
       const std::int64_t horizon_ns = pending_.slot(pending_.oldest()).at(kSent) + lost_after_ns();
-      const std::int64_t now_ns = b_.clock.now_ns();
-      if (horizon_ns > now_ns) wait_for_answer(horizon_ns - now_ns);
+      wait_for_answer(left_ns(horizon_ns, b_.clock.now_ns()));
     }
     leave();
     if (stopped()) settle_interrupted();
@@ -126,8 +125,6 @@ class Exchange : public Measurement {
     }
   }
 
-  std::int64_t loss_timeout_ns() const noexcept { return b_.config.loss_timeout_ns; }
-
   Grid grid_;
   std::int64_t grace_ns_;  // real time: the receiver may have stamped but not stored yet
   Ring pending_;
@@ -140,13 +137,18 @@ class Exchange : public Measurement {
     return static_cast<std::size_t>(wanted < kMost ? wanted : kMost);
   }
   std::int64_t lost_after_ns() const noexcept { return b_.config.loss_timeout_ns + grace_ns_; }
+  // The time left, never none: who gave the answer's stamp may be about to store it, on this very CPU.
+  static std::int64_t left_ns(std::int64_t until_ns, std::int64_t now_ns) noexcept {
+    constexpr std::int64_t kLeast = 1'000'000;
+    return until_ns > now_ns ? until_ns - now_ns : kLeast;
+  }
 
   void await(Slot& s) noexcept {
     const std::int64_t lost_at_ns = s.at(kSent) + b_.config.loss_timeout_ns;
     while (Ring::unsettled(s) && !stopped()) {
       const std::int64_t now_ns = b_.clock.now_ns();
       if (now_ns >= lost_at_ns && Ring::lose(s)) return;
-      if (now_ns < lost_at_ns) wait_for_answer(lost_at_ns - now_ns);
+      wait_for_answer(left_ns(lost_at_ns, now_ns));
     }
   }
 
