@@ -33,7 +33,13 @@ FrameFile::FrameFile(const std::string& path)
   }
   // A file size limit (RLIMIT_FSIZE) shall be an error like a full disk, not the death of the process.
   std::signal(SIGXFSZ, SIG_IGN);
-  write_bytes(kMagicAndVersion, sizeof kMagicAndVersion);
+  try {
+    write_bytes(kMagicAndVersion, sizeof kMagicAndVersion);
+  } catch (...) {
+    ::close(fd_);
+    unlink(path.c_str());  // empty, it would be in the next run's way
+    throw;
+  }
 }
 
 FrameFile::~FrameFile() {

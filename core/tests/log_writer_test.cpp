@@ -203,9 +203,11 @@ TEST_F(LogWriterTest, TellsHowManyRowsWereLostIfTheEndFrameFits) {
 }
 
 TEST_F(LogWriterTest, LeavesNoFileBehindIfNotEvenTheHeaderFits) {
-  const FileSizeLimit limit(40);
-  EXPECT_NE(message_of([&] { LogWriter(path_, header_); }), "no failure");
-  EXPECT_FALSE(std::filesystem::exists(path_));
+  for (const rlim_t bytes : {0, 40}) {
+    const FileSizeLimit limit(bytes);
+    EXPECT_NE(message_of([&] { LogWriter(path_, header_); }), "no failure");
+    EXPECT_FALSE(std::filesystem::exists(path_)) << bytes;
+  }
 }
 
 TEST_F(LogWriterTest, TakesNoFurtherMemoryHoweverManyRowsItWrites) {
