@@ -94,6 +94,7 @@ pid_t holder_of_lock() {
     if (getppid() == keeper) execl(program, "iox-roudi", "-c", "/proc/self/fd/3", nullptr);
     _exit(127);
   }
+  if (roudi < 0) _exit(127);  // kill() would mean everybody by -1
   close(4);
   const int users = open(program, O_RDONLY | O_CLOEXEC);
   while (flock(users, LOCK_EX) != 0 && errno == EINTR) {

@@ -120,6 +120,9 @@ void Master::start(const std::string& address) {
 
   const pid_t parent = getpid();
   child_ = fork();
+  if (child_ < 0)
+    throw rtmeter::SetupError("rosmaster", program, std::string("fork: ") + std::strerror(errno),
+                              "raise the limit of processes (ulimit -u), or start it yourself");
   if (child_ == 0) {  // system calls only, since other threads may hold any lock
     rtmeter_daemon::become_ordinary(output.fd);
     syscall(SYS_close_range, 3U, ~0U, 0U);
