@@ -206,7 +206,7 @@ class Ros1 final : public rtmeter::Adapter {
           const rtm_message message{m->number, m->payload.data(),
                                     static_cast<std::uint32_t>(m->payload.size())};
           on_message(user, &message);
-          if (async_) bell_.ring();
+          if (async_) called_.ring();
         };
     subscribers_.push_back(node_->subscribe<Message>(full_name(topic), run_.history_depth, callback,
                                                      ros::VoidConstPtr(), hints));
@@ -230,8 +230,8 @@ class Ros1 final : public rtmeter::Adapter {
   }
 
   // The loop of ros::spin(), which itself only ends with the node.
-  int spin(std::int64_t timeout_ns) noexcept override {
-    if (async_) return wait_for_spinner(timeout_ns);
+  int spin(std::int64_t /*timeout_ns*/) noexcept override {
+    if (async_) return wait_for_interrupt();
     return result(guarded([&] {
       while (!interrupted_.exchange(false) && !master_->gone()) queue_->callAvailable(ros::WallDuration(0.1));
     }));
@@ -246,7 +246,8 @@ class Ros1 final : public rtmeter::Adapter {
   }
   void interrupt() noexcept override {
     interrupted_.store(true);
-    bell_.ring();
+    called_.ring();
+    ended_.ring();
     if (!async_) guarded([&] { queue_->addCallback(boost::make_shared<Wake>()); });
   }
 
@@ -291,7 +292,7 @@ class Ros1 final : public rtmeter::Adapter {
       const rtm_fire fire{static_cast<std::int64_t>(event.current_expected.toNSec()),
                           static_cast<std::int64_t>(event.current_real.toNSec())};
       spec.on_fire(spec.user, &fire);
-      if (async_) bell_.ring();
+      if (async_) called_.ring();
     };
   }
   template <typename Duration, typename RosTimer>
@@ -356,8 +357,16 @@ class Ros1 final : public rtmeter::Adapter {
 
   // Callbacks that ran since the last call count.
   int wait_for_spinner(std::int64_t timeout_ns) noexcept {
-    if (bell_.ticket() == heard_ && bell_.wait(heard_, timeout_ns) != 0) return -1;
-    heard_ = bell_.ticket();
+    if (called_.ticket() == heard_ && called_.wait(heard_, timeout_ns) != 0) return -1;
+    heard_ = called_.ticket();
+    return result(0);
+  }
+  // No callback wakes this thread; it looks after the master now and then, as spin() does otherwise.
+  int wait_for_interrupt() noexcept {
+    constexpr std::int64_t kLook = 100000000;
+    std::uint32_t ticket = ended_.ticket();
+    for (; !interrupted_.exchange(false) && !master_->gone(); ticket = ended_.ticket())
+      if (ended_.wait(ticket, kLook) != 0) return -1;
     return result(0);
   }
 
@@ -374,8 +383,9 @@ class Ros1 final : public rtmeter::Adapter {
   std::deque<Publisher> publishers_;
   std::deque<ros::Subscriber> subscribers_;
   std::atomic<bool> interrupted_{false};
-  rtmeter_posix::ThreadBell bell_{};
-  std::uint32_t heard_ = 0;
+  rtmeter_posix::ThreadBell called_{};  // rung when a callback ran, for wait()
+  rtmeter_posix::ThreadBell ended_{};   // rung when spin() shall return
+  std::uint32_t heard_ = 0;             // rings of called_ that were seen
 };
 
 }  // namespace

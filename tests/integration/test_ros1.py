@@ -267,6 +267,14 @@ def test_a_master_that_dies_ends_the_run_with_an_error(tmp_path: Path, spinner: 
     assert found["released"] == found["served"] + found["lost"] + found["skipped"] + found["in_flight"]
 
 
+def test_no_message_wakes_a_server_whose_spinner_calls_back(tmp_path: Path, master: tuple[str, int]) -> None:
+    config = ROS1 | at(master[0])
+    with client_and_server(tmp_path, config, {"options": {"spinner": "async"}}) as (client, server):
+        settled(client, server)
+    reader, columns = read(server.log)
+    assert reader.meta["usage"]["voluntary_switches"] < len(columns["sequence"]) / 2
+
+
 def interrupted(one: Probe) -> None:
     one.process.send_signal(signal.SIGTERM)
     assert one.end() == 4, one.events
