@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
@@ -24,18 +25,26 @@ _NAMES = 3  # cells to come that are named
 
 
 def screen(state: State, console: Console) -> RenderableType:
-    """All of it, in lines that 80 columns hold; ASCII where the terminal has no more."""
+    """All of it; in ASCII where the terminal has no more. Lines of words go on in the next one where the
+    terminal is too narrow; bars are cut."""
     from rich.console import Group
     from rich.text import Text
 
-    bar = "█" if console.encoding.lower().startswith("utf") else "#"
-    lines = [Text(line, overflow="crop", no_wrap=True) for line in _lines(state, bar)]
+    bar = "█" if _has_blocks(console) else "#"
+    lines = [Text(line, overflow="fold") for line in _lines(state, bar)]
     if state.seen is not None:
-        lines += [
-            Text(doubt, style="yellow", overflow="crop", no_wrap=True)
-            for doubt in (f"warning: {words}" for words in state.seen.doubts)
-        ]
+        rows = histogram(state.seen.counts, bar)
+        lines += [Text(row, overflow="crop", no_wrap=True) for row in rows]
+        if machine := machine_words(state.seen.machine):
+            lines.append(Text(f"machine: {machine}", overflow="fold"))
+        lines += [Text(f"warning: {doubt}", style="yellow", overflow="fold") for doubt in state.seen.doubts]
     return Group(*lines)
+
+
+def _has_blocks(console: Console) -> bool:
+    """Whether the terminal shows more than ASCII. Python writes UTF-8 also where LC_ALL asks for C."""
+    plain = os.environ.get("LC_ALL", "") in ("C", "POSIX")
+    return console.encoding.lower().startswith("utf") and not plain
 
 
 def _lines(state: State, bar: str) -> Iterator[str]:
@@ -58,10 +67,6 @@ def _lines(state: State, bar: str) -> Iterator[str]:
     empty = " " if bar == "#" else "░"
     yield f"{state.running}: [{bar * filled}{empty * (24 - filled)}] {seen.share:.0%} of {seen.planned:,}"
     yield from _values(seen)
-    yield from histogram(seen.counts, bar)
-    machine = machine_words(seen.machine)
-    if machine:
-        yield f"machine: {machine}"
 
 
 def _values(seen: Seen) -> Iterator[str]:
@@ -96,7 +101,7 @@ def machine_words(machine: Mapping[str, float]) -> str:
     busy = [value for name, value in machine.items() if name.endswith("_busy")]
     words = [f"CPUs busy {' '.join(f'{value:.0%}' for value in busy)}"] if busy else []
     for name, title in (("psi_cpu_some", "waiting for CPU"), ("psi_io_some", "waiting for disks")):
-        if machine.get(name):
+        if machine.get(name, 0) >= 0.005:
             words.append(f"{title} {machine[name]:.0%}")
     if "running" in machine:
         words.append(f"{machine['running']:.0f} running")
