@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <link.h>
+#include <rmw/error_handling.h>
 #include <rmw/qos_string_conversions.h>
 #include <rmw/rmw.h>
 
@@ -60,14 +61,17 @@ __attribute__((section(".preinit_array"), used)) static void (*const hide_rmw_fi
 inline void load_rmw(const rtm_run& run) {
   const std::string option = rtmeter::option_or(run, "rmw", "");
   const std::string wanted = option.empty() ? rtmeter_dds::setting(kHiddenVariable) : option;
-  if (!wanted.empty()) setenv("RMW_IMPLEMENTATION", wanted.c_str(), 1);
+  if (!wanted.empty() && rtmeter_dds::setting("RMW_IMPLEMENTATION") != wanted)
+    setenv("RMW_IMPLEMENTATION", wanted.c_str(), 1);
   const char* loaded = nullptr;
   std::string complaint;
   try {
     loaded = rmw_get_implementation_identifier();
-  } catch (const std::exception& error) {  // of the library that loads it
+    if (loaded == nullptr) complaint = rmw_get_error_string().str;
+  } catch (const std::exception& error) {  // older ones throw what newer ones say
     complaint = error.what();
   }
+  rmw_reset_error();
   if (loaded != nullptr && (wanted.empty() || wanted == loaded)) return;
   const std::vector<std::string> installed = installed_rmws();
   const std::string known = !installed.empty()  ? rtmeter_dds::joined(installed, ", ")

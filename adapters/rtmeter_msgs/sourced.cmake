@@ -17,13 +17,16 @@ if(COMMAND rosidl_get_typesupport_target)
   target_link_libraries(rtmeter_msgs_c INTERFACE ${c_target})
   target_link_libraries(rtmeter_msgs_cpp INTERFACE ${cpp_target})
 endif()
-# The one that the RMW wants is loaded by its name alone, which finds what the program has loaded already.
+# The one that the RMW wants is loaded by its name alone, which finds what the program has loaded already: it is
+# needed, though nothing calls it. All else that ROS 2's targets name, such as Python, is linked if it is called.
 foreach(language c cpp)
-  target_link_options(rtmeter_msgs_${language} INTERFACE -Wl,--no-as-needed)
+  target_link_options(rtmeter_msgs_${language} INTERFACE -Wl,--as-needed)
   foreach(kind introspection fastrtps)
-    if(TARGET ${PROJECT_NAME}__rosidl_typesupport_${kind}_${language})
-      target_link_libraries(rtmeter_msgs_${language}
-                            INTERFACE ${PROJECT_NAME}__rosidl_typesupport_${kind}_${language})
+    set(support ${PROJECT_NAME}__rosidl_typesupport_${kind}_${language})
+    if(TARGET ${support})
+      target_link_libraries(
+        rtmeter_msgs_${language}
+        INTERFACE ${support} -Wl,--push-state,--no-as-needed,$<TARGET_FILE:${support}>,--pop-state)
     endif()
   endforeach()
 endforeach()

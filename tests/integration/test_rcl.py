@@ -133,18 +133,22 @@ def test_profiles_of_fast_dds_hold(tmp_path: Path) -> None:
         "<userTransports><transport_id>u</transport_id></userTransports>"
         "<useBuiltinTransports>false</useBuiltinTransports></rtps></participant></profiles>"
     )
+    old, new = "FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE"  # until 2.14, and from 3.0
     shared_memory = {}
-    for name, variables in (("without", {}), ("with", {"FASTDDS_DEFAULT_PROFILES_FILE": str(profiles)})):
+    for name, variables in (("without", {}), ("with", {old: str(profiles), new: str(profiles)})):
         (tmp_path / name).mkdir()
         config = with_environment(cycle(RCL, samples=1_000_000), **variables)
         with probe(tmp_path / name, config) as one:
             ready = one.until("ready")
             if ready["adapter"]["rmw"] != "rmw_fastrtps_cpp":
                 pytest.skip("the RMW that is loaded here is another")
-            shared_memory[name] = "/dev/shm/fastdds_" in Path(f"/proc/{ready['pid']}/maps").read_text()
-            assert ready["adapter"].get("environment", {}).get("FASTDDS_DEFAULT_PROFILES_FILE", "") == str(
-                variables.get("FASTDDS_DEFAULT_PROFILES_FILE", "")
-            )
+            mapped = Path(f"/proc/{ready['pid']}/maps").read_text()
+            shared_memory[name] = "/dev/shm/fastdds_" in mapped or "/dev/shm/fastrtps_" in mapped
+            told = ready["adapter"].get("environment", {})
+            assert {variable: told.get(variable, "") for variable in (old, new)} == {
+                old: "",
+                new: "",
+            } | variables
     assert shared_memory == {"without": True, "with": False}
 
 

@@ -71,6 +71,16 @@ def test_the_version_is_that_of_the_file_that_is_loaded(tmp_path: Path, rmw: str
     assert [part for part in facts["rmw_library"].split(".") if part.isdigit()], "it holds a version"
 
 
+@each_rmw
+def test_no_interpreter_is_loaded_into_the_measured_process(tmp_path: Path, rmw: str) -> None:
+    """ROS 2's CMake targets name the Python libraries of every message; nothing measured calls them."""
+    with probe(tmp_path, NODE | with_rmw(rmw) | {"samples": 1_000_000}) as one:
+        assert one.until("ready")["event"] == "ready"
+        loaded = Path(f"/proc/{one.process.pid}/maps").read_text()
+    assert "librcl.so" in loaded
+    assert "libpython" not in loaded
+
+
 def real_files(names: tuple[str, ...]) -> list[Path]:
     """The files behind the links of these names, of the ROS 2 that is sourced."""
     found = []
