@@ -119,7 +119,9 @@ Reader::Reader(const Types& types, rtm_on_message on_message, void* user, void* 
 
 int Reader::take() noexcept {
   dds_sample_info_t info;
-  if (dds_take(entity, &sample_, &info, 1, 1) <= 0 || !info.valid_data) return 0;
+  do {
+    if (dds_take(entity, &sample_, &info, 1, 1) <= 0) return 0;
+  } while (!info.valid_data);  // it tells of a writer that went, and messages may follow
   rtm_message message{message_.number, message_.payload._buffer, message_.payload._length};
   if (sample_ != &message_) {
     const auto* block = static_cast<const SmallestBlock*>(sample_);

@@ -137,20 +137,20 @@ Reader::Reader(const Manner& manner, dds::Subscriber* subscriber, dds::Topic* to
   condition().set_enabled_statuses(dds::StatusMask::data_available());
 }
 
-int Reader::take() {
+// A sample without data tells of a writer that went; messages may follow.
+bool Reader::take() {
   dds::SampleInfo info;
-  if (reader_->take_next_sample(&message_, &info) != ReturnCode_t::RETCODE_OK || !info.valid_data) return 0;
+  if (reader_->take_next_sample(&message_, &info) != ReturnCode_t::RETCODE_OK) return false;
   const rtm_message message{message_.number(), message_.payload().data(),
                             static_cast<std::uint32_t>(message_.payload().size())};
-  on_message_(user_, &message);
-  return 1;
+  if (info.valid_data) on_message_(user_, &message);
+  return true;
 }
 
-int Reader::take_lent() {
+bool Reader::take_lent() {
   dds::LoanableSequence<std::uint8_t> samples;  // their first bytes: Fast DDS aligns samples to four only
   dds::SampleInfoSeq infos;
-  if (reader_->take(samples, infos, 1) != ReturnCode_t::RETCODE_OK) return 0;
-  int callbacks = 0;
+  if (reader_->take(samples, infos, 1) != ReturnCode_t::RETCODE_OK) return false;
   for (dds::LoanableCollection::size_type i = 0; i < samples.length(); ++i) {
     if (!infos[i].valid_data) continue;
     const std::uint8_t* block = &samples[i];
@@ -158,17 +158,16 @@ int Reader::take_lent() {
     std::memcpy(&head, block, kBlockPayload);
     const rtm_message message{head.number, block + kBlockPayload, head.bytes};
     on_message_(user_, &message);
-    ++callbacks;
   }
   reader_->return_loan(samples, infos);
-  return callbacks;
+  return true;
 }
 
 int Reader::take_all() {
   constexpr int kBurst = 1024;  // bounds it when more arrives than can be served
-  int callbacks = 0;
-  while (callbacks < kBurst && (loan_ ? take_lent() : take()) > 0) ++callbacks;
-  return callbacks;
+  int samples = 0;
+  while (samples < kBurst && (loan_ ? take_lent() : take())) ++samples;
+  return samples;
 }
 
 void Reader::on_data_available(dds::DataReader* /*reader*/) {

@@ -52,15 +52,15 @@ class Reader : private dds::DataReaderListener {
   // after_callback runs in a thread of Fast DDS's after a listener's callbacks.
   Reader(const Manner& manner, dds::Subscriber* subscriber, dds::Topic* topic, const std::string& name,
          rtm_on_message on_message, void* user, Callback after_callback);
-  // Calls back for every sample there is; the number of callbacks. Measured path; may throw what Fast DDS
+  // Calls back for every sample there is; the number of samples. Measured path; may throw what Fast DDS
   // throws.
   int take_all();
   dds::StatusCondition& condition() { return reader_->get_statuscondition(); }
   rtmeter_dds::EndFacts facts() const;
 
  private:
-  int take();
-  int take_lent();
+  bool take();  // false: there was none
+  bool take_lent();
   void on_data_available(dds::DataReader* reader) override;
 
   const bool loan_;
