@@ -6,6 +6,7 @@
 
 #include <csignal>
 #include <ctime>
+#include <initializer_list>
 
 namespace rtmeter {
 namespace {
@@ -20,18 +21,21 @@ std::int64_t monotonic_ns() {
   return static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
 }
 
-sigset_t ending_signals() {
+sigset_t set_of(std::initializer_list<int> signals) {
   sigset_t set;
   sigemptyset(&set);
-  for (const int s : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, s);
+  for (const int s : signals) sigaddset(&set, s);
   return set;
 }
+
+sigset_t ending_signals() { return set_of({SIGINT, SIGTERM, SIGHUP}); }
 
 }  // namespace
 
 void Supervisor::block_signals() {
-  const sigset_t set = ending_signals();
-  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  const sigset_t ending = ending_signals(), waking = set_of({kWake});
+  pthread_sigmask(SIG_BLOCK, &ending, nullptr);
+  pthread_sigmask(SIG_UNBLOCK, &waking, nullptr);  // whoever started the probe may have blocked it
   struct sigaction wake{};
   wake.sa_handler = [](int) {};
   sigaction(kWake, &wake, nullptr);
@@ -65,10 +69,7 @@ bool Supervisor::requested(int signals) {
   bool stop = false;
   if ((fds[0].revents & POLLIN) != 0) {
     signalfd_siginfo info{};
-    if (read(signals, &info, sizeof info) == sizeof info) {
-      signal_.store(static_cast<int>(info.ssi_signo), std::memory_order_relaxed);
-      stop = true;
-    }
+    stop = read(signals, &info, sizeof info) == sizeof info;
   }
   if ((fds[1].revents & (POLLIN | POLLHUP | POLLERR)) != 0) {
     char ignored[64];

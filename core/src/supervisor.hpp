@@ -16,7 +16,8 @@ namespace rtmeter {
 
 class Supervisor {
  public:
-  // Blocks the ending signals in the calling thread and all it starts from now on.
+  // Blocks the ending signals in the calling thread and all it starts from now on, and lets through the one
+  // that ends its sleeps.
   static void block_signals();
 
   struct Duties {
@@ -33,8 +34,6 @@ class Supervisor {
   Supervisor& operator=(const Supervisor&) = delete;
 
   int tid() const noexcept { return thread_->tid(); }
-  // Why the run was stopped: the signal's number, 0 for standard input or not at all.
-  int signal() const noexcept { return signal_.load(std::memory_order_relaxed); }
 
  private:
   void run();
@@ -43,7 +42,6 @@ class Supervisor {
 
   Duties duties_;
   pthread_t measured_;
-  std::atomic<int> signal_{0};
   std::atomic<bool> done_{false};
   bool stdin_open_ = true;
   std::unique_ptr<ServiceThread> thread_;

@@ -1,6 +1,9 @@
 // The posix probe as a whole, in each of its ways to measure: every release is accounted for, to the end
 // and when interrupted. With the sanitizers this is where the threads of a probe meet.
 #include <gtest/gtest.h>
+#include <pthread.h>
+
+#include <csignal>
 
 #include "probe_process.hpp"
 
@@ -113,6 +116,22 @@ TEST(ProbeRuns, AnInterruptedRunKeepsWhatWasMeasured) {
     EXPECT_EQ(end.find("outcome")->as_string(), "interrupted");
     EXPECT_GE(end.find("rows")->as_int(), kTotal);
   }
+}
+
+// The probe ends its own sleeps by SIGUSR1, which whoever starts it may have blocked.
+TEST(ProbeRuns, ALongSleepIsInterruptedWhateverSignalsAreBlocked) {
+  sigset_t blocked, before;
+  sigemptyset(&blocked);
+  sigaddset(&blocked, SIGUSR1);
+  pthread_sigmask(SIG_BLOCK, &blocked, &before);
+  const Folder folder;
+  Json config = probe_config("wakeup", kSamples, {});
+  config["period_ns"] = 3'600'000'000'000;
+  ProbeProcess probe(RTMETER_PROBE, folder, "probe", config);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  ASSERT_FALSE(probe.next_event("ready").is_null()) << probe.errors();
+  probe.interrupt();
+  EXPECT_EQ(probe.wait(), 4) << probe.errors();
 }
 
 }  // namespace
