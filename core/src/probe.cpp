@@ -27,6 +27,12 @@ std::atomic<bool>& stop_requested() {
   return stop;
 }
 
+// What a user is told of an exception. Those of a middleware say no more than a text.
+Failure told(const std::exception& error) {
+  if (const auto* failure = dynamic_cast<const Failure*>(&error)) return *failure;
+  return {"probe", "", error.what(), "see the middleware's own messages on standard error"};
+}
+
 // One run, from config to end frame. Everything it makes is undone when it goes.
 class Run {
  public:
@@ -50,8 +56,8 @@ class Run {
   int operator()() {
     try {
       measure();
-    } catch (const Failure& failure) {
-      error_ = failure;
+    } catch (const std::exception& error) {
+      error_ = told(error);
     }
     return end();
   }
@@ -237,6 +243,8 @@ class Run {
     Json list = Json::array();
     if (measurement_)
       for (const Json& w : measurement_->warnings()) list.push(w);
+    if (ran_)
+      if (const auto doubt = usage_doubt()) list.push(*doubt);
     if (session_.refused_calls() > 0)
       list.push(Json(Json::Object{
           {"type", "middleware_refused_calls"},
@@ -244,6 +252,21 @@ class Run {
                           " calls on the measured path were refused by the middleware"},
           {"hint", "look at the middleware's own messages; check payload size and queue depths"}}));
     return list;
+  }
+
+  // Counters of the measured thread that nobody could read.
+  std::optional<Json> usage_doubt() const {
+    std::string unknown;
+    const Json usage = usage_.to_json();
+    for (const auto& [name, count] : usage.as_object())
+      if (count.is_null()) unknown += (unknown.empty() ? "" : ", ") + name;
+    if (unknown.empty()) return std::nullopt;
+    return Json(Json::Object{
+        {"type", "usage_unknown"},
+        {"message", "not known of the measured thread: " + unknown},
+        {"hint",
+         "they are counted where the callbacks come on the thread that spins, and migrations where "
+         "/proc/PID/sched or perf events can be read"}});
   }
 
   Json header() const {
@@ -320,8 +343,8 @@ int probe_main(int argc, char** argv, const rtm_adapter& adapter, Clock& clock) 
   try {
     const Config config = read_config(argv[2]);
     return Run(config, adapter, clock, stop_requested(), out)();
-  } catch (const Failure& failure) {
-    out.error(failure);
+  } catch (const std::exception& error) {
+    out.error(told(error));
     return kError;
   }
 }

@@ -1,0 +1,108 @@
+// The probe's main with adapters made up for a test, in a process of its own.
+#include "rtmeter/probe.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "child.hpp"
+#include "json.hpp"
+#include "rtmeter/adapter.hpp"
+#include "sample_log_file.hpp"
+
+namespace rtmeter {
+namespace {
+
+using testing_help::file_content;
+using testing_help::read_sample_log;
+
+struct Outcome {
+  std::string exit_code;
+  std::string status;  // the lines on standard output
+  std::string frames;  // kinds of the log's
+
+  // The status line of that event.
+  Json event(const std::string& name) const {
+    std::istringstream lines(status);
+    for (std::string line; std::getline(lines, line);)
+      if (Json json = Json::parse(line, "status"); json.find("event")->as_string() == name) return json;
+    ADD_FAILURE() << "no " << name << " in: " << status;
+    return Json::object();
+  }
+};
+
+template <typename A>
+Outcome run(Json config) {
+  const testing_help::TemporaryDirectory folder;
+  const std::string config_path = folder / "config.json", log = folder / "log.rtlog", said = folder / "said";
+  config["version"] = 1;
+  config["log"] = log;
+  config["period_ns"] = 1'000'000;
+  config["samples"] = 3;
+  std::ofstream(config_path) << config.dump();
+  const std::string code = testing_help::in_child([&] {
+    if (std::freopen(said.c_str(), "w", stdout) == nullptr) return std::string("no file");
+    std::string words[] = {"probe", "--config", config_path};
+    char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), nullptr};
+    return std::to_string(rtm_probe_main(3, arguments, adapter_table<A>()));
+  });
+  return {code, file_content(said), read_sample_log(log).kinds()};
+}
+
+struct Fake : Adapter {
+  explicit Fake(const rtm_run& /*run*/) {}
+  static void describe_static(Sink& sink) {
+    sink.put("name", "fake").put("measures", "wakeup").put("measures", "timer.periodic");
+    sink.put("drives.timer", "spin");
+  }
+};
+
+// As rclcpp or an XML-RPC client does when it is asked for what it knows.
+struct ThrowsWhenAsked final : Fake {
+  using Fake::Fake;
+  void describe(Sink& /*sink*/) const override { throw std::runtime_error("the daemon hung up"); }
+};
+
+TEST(Probe, AnExceptionOfTheMiddlewareIsAnErrorAndTheLogIsEnded) {
+  const Outcome outcome =
+      run<ThrowsWhenAsked>(Json(Json::Object{{"measurement", "wakeup"}, {"before", "init"}}));
+  EXPECT_EQ(outcome.exit_code, "1");
+  EXPECT_EQ(outcome.event("error").find("message")->as_string(), "the daemon hung up");
+  EXPECT_EQ(outcome.event("end").find("outcome")->as_string(), "failed");
+  EXPECT_EQ(outcome.frames, "HHE");
+}
+
+// A timer that calls back on threads of its own.
+struct CallsFromThreads final : Fake {
+  using Fake::Fake;
+  void* create_timer(void* /*node*/, const rtm_timer_spec& spec, rtm_timer_traits& traits) override {
+    timer = spec;
+    traits = {RTM_EVERY_TICK, RTM_CATCH_UP, 0};
+    return this;
+  }
+  int arm(void* /*timer*/, std::int64_t /*now_ns*/) noexcept override { return 0; }
+  int spin(std::int64_t /*timeout_ns*/) noexcept override {
+    const rtm_fire fire{RTM_ABSENT, RTM_ABSENT};
+    std::thread([&] { timer.on_fire(timer.user, &fire); }).join();
+    return 0;
+  }
+  rtm_timer_spec timer{};
+};
+
+TEST(Probe, AThreadWhoseUsageIsNotKnownIsADoubt) {
+  const Outcome outcome = run<CallsFromThreads>(
+      Json(Json::Object{{"measurement", "timer"}, {"mode", "periodic"}, {"warm_up", 1}}));
+  EXPECT_EQ(outcome.exit_code, "0") << outcome.status;
+  const Json end = outcome.event("end");
+  EXPECT_TRUE(end.find("usage")->find("minor_faults")->is_null());
+  const Json::Array& warnings = end.find("warnings")->as_array();
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_EQ(warnings[0].find("type")->as_string(), "usage_unknown");
+}
+
+}  // namespace
+}  // namespace rtmeter
