@@ -24,9 +24,9 @@ bool contains(const std::vector<int>& cpus, int cpu) {
   return std::find(cpus.begin(), cpus.end(), cpu) != cpus.end();
 }
 
-void check_exist(const std::vector<int>& cpus) {
+void check_exist(const std::vector<int>& cpus, const std::string& field) {
   if (cpus.empty()) {
-    throw Failure("affinity", "", "no CPU is given", "name at least one of " + cpu_list_text(online_cpus()));
+    throw Failure(field, "", "no CPU is given", "name at least one of " + cpu_list_text(online_cpus()));
   }
   const auto online = online_cpus(), possible = possible_cpus();
   for (const int cpu : cpus) {
@@ -34,11 +34,10 @@ void check_exist(const std::vector<int>& cpus) {
     const std::string name = "CPU " + std::to_string(cpu);
     if (contains(possible, cpu) &&
         read_text("/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/online")) {
-      throw Failure("affinity", cpu_list_text(cpus),
-                    name + " is offline; online are " + cpu_list_text(online),
+      throw Failure(field, cpu_list_text(cpus), name + " is offline; online are " + cpu_list_text(online),
                     "`echo 1 | sudo tee /sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/online`");
     }
-    throw Failure("affinity", cpu_list_text(cpus),
+    throw Failure(field, cpu_list_text(cpus),
                   name + " does not exist; this machine has " + cpu_list_text(online),
                   "choose among " + cpu_list_text(online));
   }
@@ -46,7 +45,8 @@ void check_exist(const std::vector<int>& cpus) {
 
 }  // namespace
 
-Failure explain_affinity(int tid, const std::vector<int>& wanted, int error, const std::vector<int>& got) {
+Failure explain_affinity(int tid, const std::vector<int>& wanted, const std::string& field, int error,
+                         const std::vector<int>& got) {
   const std::string value = cpu_list_text(wanted);
   if (const auto group = control_group(tid, "cpuset")) {
     const std::string file = group_cpus_file(*group);
@@ -55,7 +55,7 @@ Failure explain_affinity(int tid, const std::vector<int>& wanted, int error, con
     const auto outside =
         std::find_if(wanted.begin(), wanted.end(), [&](int cpu) { return !contains(allowed, cpu); });
     if (!allowed.empty() && outside != wanted.end()) {
-      return Failure("affinity", value,
+      return Failure(field, value,
                      "CPU " + std::to_string(*outside) + " is outside the process's cpuset " + group->name +
                          ": " + file + " is " + *allowed_text,
                      "choose among " + *allowed_text +
@@ -67,25 +67,27 @@ Failure explain_affinity(int tid, const std::vector<int>& wanted, int error, con
     }
   }
   if (error == EBUSY && get_scheduling(tid).policy == Scheduling::Policy::deadline) {
-    return Failure("affinity", value, "a SCHED_DEADLINE thread may not be confined to CPUs",
-                   "leave `affinity` out, or choose fifo:P, or confine the process by an exclusive cpuset");
+    return Failure(
+        field, value, "a SCHED_DEADLINE thread may not be confined to CPUs",
+        "leave `" + field + "` out, or choose fifo:P, or confine the process by an exclusive cpuset");
   }
-  if (error != 0) return system_failure("affinity", value, "sched_setaffinity", error);
+  if (error != 0) return system_failure(field, value, "sched_setaffinity", error);
   return Failure(
-      "affinity", value, "the kernel accepted it but reports CPUs " + cpu_list_text(got),
+      field, value, "the kernel accepted it but reports CPUs " + cpu_list_text(got),
       "the other CPUs are taken from this process (cpuset, isolation or hot-unplug): choose among these");
 }
 
-void set_affinity(int tid, const std::vector<int>& cpus) {
-  check_exist(cpus);
+void set_affinity(int tid, const std::vector<int>& cpus, const std::string& field) {
+  check_exist(cpus, field);
   std::vector<int> wanted = cpus;
   std::sort(wanted.begin(), wanted.end());
   wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
   CpuMask mask{};
   for (const int cpu : wanted) CPU_SET_S(static_cast<std::size_t>(cpu), sizeof mask, mask.data());
-  if (sched_setaffinity(tid, sizeof mask, mask.data()) != 0) throw explain_affinity(tid, wanted, errno, {});
+  if (sched_setaffinity(tid, sizeof mask, mask.data()) != 0)
+    throw explain_affinity(tid, wanted, field, errno, {});
   const auto got = get_affinity(tid);
-  if (got != wanted) throw explain_affinity(tid, wanted, 0, got);
+  if (got != wanted) throw explain_affinity(tid, wanted, field, 0, got);
 }
 
 std::vector<int> get_affinity(int tid) {

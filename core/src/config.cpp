@@ -86,6 +86,16 @@ class Reader {
     return value->as_bool();
   }
 
+  // Empty if the key is absent.
+  std::vector<int> cpus(const std::string& key) {
+    const Json* value = get(key);
+    if (value == nullptr) return {};
+    std::vector<int> cpus;
+    for (const Json& cpu : value->as_array()) cpus.push_back(static_cast<int>(cpu.as_int()));
+    if (cpus.empty()) throw Failure(key, "[]", "names no CPU", "name at least one CPU, or leave it out");
+    return cpus;
+  }
+
   void refuse_unknown() const {
     for (const auto& [key, value] : json_.as_object())
       if (known_.count(key) == 0)
@@ -157,11 +167,8 @@ Config config_from_json(const Json& json) {
   if (const Json* s = r.get("scheduling")) c.scheduling = scheduling_from_json(*s, "scheduling");
   c.apply_before_init = r.choice("apply", kApplies).value_or(true);
   if (const Json* s = r.get("child_threads")) c.child_threads = scheduling_from_json(*s, "child_threads");
-  if (const Json* cpus = r.get("affinity")) {
-    for (const Json& cpu : cpus->as_array()) c.affinity.push_back(static_cast<int>(cpu.as_int()));
-    if (c.affinity.empty())
-      throw Failure("affinity", "[]", "names no CPU", "name at least one CPU, or leave it out");
-  }
+  c.affinity = r.cpus("affinity");
+  c.child_affinity = r.cpus("child_affinity");
   c.lock_memory = r.flag("lock_memory");
   c.prefault_stack_bytes = r.integer("prefault_stack_bytes", 0, std::int64_t{1} << 40).value_or(0);
   c.prefault_heap_bytes = r.integer("prefault_heap_bytes", 0, std::int64_t{1} << 40).value_or(0);

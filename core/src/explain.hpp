@@ -17,6 +17,7 @@ Failure system_failure(const std::string& field, const std::string& value, const
 Failure explain_scheduling(int tid, const Scheduling& wanted, const std::string& field, int error);
 
 // sched_setaffinity failed with `error`, or (0) left only `got`.
-Failure explain_affinity(int tid, const std::vector<int>& wanted, int error, const std::vector<int>& got);
+Failure explain_affinity(int tid, const std::vector<int>& wanted, const std::string& field, int error,
+                         const std::vector<int>& got);
 
 }  // namespace rtmeter

@@ -114,9 +114,22 @@ class Run {
     session_.refuse_unknown_options();
     if (!config_.apply_before_init) set_scheduling(0, config_.scheduling, "scheduling");
     measurement_->begin();
-    if (config_.child_threads)
-      for (const ThreadFacts& t : audit())
-        if (t.role == "middleware") set_scheduling(t.tid, *config_.child_threads, "child_threads");
+    set_children();
+  }
+
+  bool asks_of_children() const { return config_.child_threads || !config_.child_affinity.empty(); }
+  bool is_childless() const {
+    return asks_of_children() && std::none_of(before_.begin(), before_.end(),
+                                              [](const ThreadFacts& t) { return t.role == "middleware"; });
+  }
+
+  void set_children() const {
+    if (!asks_of_children()) return;
+    for (const ThreadFacts& t : audit()) {
+      if (t.role != "middleware") continue;
+      if (config_.child_threads) set_scheduling(t.tid, *config_.child_threads, "child_threads");
+      if (!config_.child_affinity.empty()) set_affinity(t.tid, config_.child_affinity, "child_affinity");
+    }
   }
 
   std::vector<ThreadFacts> audit() const {
@@ -243,6 +256,11 @@ class Run {
     Json list = Json::array();
     if (measurement_)
       for (const Json& w : measurement_->warnings()) list.push(w);
+    if (ran_ && is_childless())
+      list.push(Json(Json::Object{
+          {"type", "no_child_threads"},
+          {"message", "child_threads or child_affinity is given, and the middleware has no threads"},
+          {"hint", "leave it out; beside a wake-up threads may come with before init_and_node"}}));
     if (ran_)
       if (const auto doubt = usage_doubt()) list.push(*doubt);
     if (session_.refused_calls() > 0)

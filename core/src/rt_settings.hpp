@@ -24,7 +24,8 @@ Scheduling scheduling_from_json(const Json& j, const std::string& field);  // th
 
 void set_scheduling(int tid, const Scheduling& wanted, const std::string& field);  // tid 0: caller
 Scheduling get_scheduling(int tid);
-void set_affinity(int tid, const std::vector<int>& cpus);  // CPU that does not exist: Failure
+// CPU that does not exist: Failure
+void set_affinity(int tid, const std::vector<int>& cpus, const std::string& field = "affinity");
 std::vector<int> get_affinity(int tid);
 std::optional<std::int64_t> get_timer_slack_ns(int tid);   // nullopt if it cannot be read
 

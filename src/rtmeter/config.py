@@ -102,6 +102,10 @@ class CellOptions(BaseModel):
     affinity: Annotated[Cpus | None, Field(description="CPUs of the measured process.", examples=["1"])] = (
         None
     )
+    child_affinity: Annotated[
+        Cpus | None,
+        Field(description="CPUs of the middleware's threads, set after it started.", examples=["0"]),
+    ] = None
     server_affinity: Annotated[
         Cpus | None,
         _ROUNDTRIP,

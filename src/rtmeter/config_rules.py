@@ -183,14 +183,15 @@ def _check_conditions(o: CellOptions) -> None:
             remedy = f"give {field}.isolate, the CPUs that they are to leave"
             _refuse(o, f"{field}.stray_tasks", "does not say away from where", remedy, "move")
     isolated = set((o.conditions and o.conditions.isolate) or ())
-    if isolated and o.affinity is not None and not isolated.issuperset(o.affinity):
-        _refuse(
-            o,
-            "affinity",
-            f"has CPUs outside of conditions.isolate ({','.join(map(str, sorted(isolated)))})",
-            "choose the affinity among the isolated CPUs",
-            ",".join(map(str, o.affinity)),
-        )
+    for field, cpus in (("affinity", o.affinity), ("child_affinity", o.child_affinity)):
+        if isolated and cpus is not None and not isolated.issuperset(cpus):
+            _refuse(
+                o,
+                field,
+                f"has CPUs outside of conditions.isolate ({','.join(map(str, sorted(isolated)))})",
+                "choose among the isolated CPUs, or isolate these too",
+                ",".join(map(str, cpus)),
+            )
 
 
 def _period_ns(o: CellOptions) -> int:

@@ -57,6 +57,7 @@ def check(cell: Cell) -> None:
         ("before", config.get("before"), config.get("before") != "none"),
         ("apply", config.get("apply"), config.get("apply") != "before_init"),
         ("child_threads", config.get("child_threads"), "child_threads" in config),
+        ("child_affinity", config.get("child_affinity"), "child_affinity" in config),
         ("prefault_stack", config.get("prefault_stack_bytes"), config.get("prefault_stack_bytes")),
         ("prefault_heap", config.get("prefault_heap_bytes"), config.get("prefault_heap_bytes")),
         ("overrun", "catch_up", config.get("overrun") == "catch_up"),

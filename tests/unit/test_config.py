@@ -102,6 +102,12 @@ def test_the_fronts_own_options_are_not_in_the_config() -> None:
         ({"scheduling": "deadline:1ms/2ms/2ms", "affinity": "1"}, "affinity", "contradicts scheduling"),
         ({"scheduling": "deadline:1ms/2ms/2ms", "apply": "before_init"}, "apply", "contradicts scheduling"),
         ({"child_threads": "deadline:1ms/2ms/2ms"}, "child_threads", "cannot have the deadline policy"),
+        ({"child_affinity": "0-x"}, "child_affinity", "CPU"),
+        (
+            {"child_affinity": "0", "affinity": "1", "conditions": {"isolate": "1"}},
+            "child_affinity",
+            r"outside of conditions.isolate \(1\)",
+        ),
         ({"overrun": "queue"}, "overrun", "is no choice"),
         ({"miss_ratio": "1e-3"}, "miss_ratio", "says nothing without a deadline"),
         ({"confidence": "0.9"}, "confidence", "says nothing without a deadline"),

@@ -19,7 +19,10 @@ BARE = "posix"
 
 _NO_MIDDLEWARE = {BARE, "null", "template", "import"}
 
-_OWN = {"options", "server_options", "drive", "before", "apply", "child_threads", "script", "deadline_ns"}
+_OWN = {
+    *("options", "server_options", "drive", "before", "script", "deadline_ns"),
+    *("apply", "child_threads", "child_affinity"),
+}
 """Settings in which a middleware may differ from its floor."""
 
 
