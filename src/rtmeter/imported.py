@@ -16,7 +16,7 @@ from rtmeter.model import Doubt, Requirement
 from rtmeter.record import judge_cell
 from rtmeter.samples import write_values
 from rtmeter.statistics.counted import summarise_counted
-from rtmeter.statistics.histogram import Histogram
+from rtmeter.statistics.histogram import PERIOD_UNKNOWN, Histogram
 from rtmeter.statistics.summary import summarise
 from rtmeter.values import as_json, format_duration, slug
 
@@ -34,7 +34,7 @@ _FROM_SOURCE = Doubt(
 _SKIPS = Doubt(
     "skips_unseen",
     "releases that the tool passed over after a late one are not in the file",
-    "with a period verdicts count them; measure with rtmeter to have them in quantiles",
+    "with a period verdicts count them, without one none passes; rtmeter's own have them in quantiles",
 )
 
 
@@ -128,7 +128,7 @@ def _write_data(one: Import, record: Mapping[str, Any], folder: Path) -> dict[st
     data = series.histogram or series.intervals
     assert data is not None
     if one.found.skips and isinstance(data, Histogram):
-        data = replace(data, skips_after_ns=one.period_ns)
+        data = replace(data, skips_after_ns=one.period_ns or PERIOD_UNKNOWN)
     unordered.write(folder, data)
     return summarise_counted(data)
 

@@ -41,7 +41,7 @@ def judge_counted(
     outcome, reason, why = possible.outcome, possible.reason, support.findings[0].message
     if possible.outcome == "pass" and not told:
         reason = f"at most {reason}"
-    if isinstance(data, Histogram) and data.dropped:
+    if isinstance(data, Histogram) and data.uncounted:
         outcome = "inconclusive"  # the reason says why there is no bound
     elif not told and possible.outcome != "pass":
         missed = f"between {counted.surely:,} and {counted.possibly:,} of {counted.n:,} releases missed"

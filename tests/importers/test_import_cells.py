@@ -186,7 +186,7 @@ def test_misses_that_are_not_told_apart_are_told_alike_everywhere(tmp_path: Path
 
 
 def test_a_deadline_within_a_bin_is_not_decided(tmp_path: Path, run) -> None:
-    run("import", DATA / "cyclictest.hist", "--out", tmp_path / "out")
+    run("import", DATA / "cyclictest.hist", "--period", "10ms", "--out", tmp_path / "out")
     folder = tmp_path / "out" / "cyclictest-thread-0"
     reasons = [
         run("verdict", folder, "--deadline", deadline, code=code)["reason"]
@@ -240,6 +240,21 @@ def test_what_a_tool_dropped_never_passes(tmp_path: Path, run, write) -> None:
     for more in ([], ["--miss-ratio", "10%"]):
         verdict = run("verdict", tmp_path / "out", "--deadline", "2ms", *more, code=3)
         assert "how many is not known" in verdict["reason"]
+
+
+def test_releases_passed_over_that_cannot_be_counted_never_pass(tmp_path: Path, run) -> None:
+    """The same run: its text says no period, and 10 s hold every wake-up but not what was skipped."""
+    file, asked = DATA / "cyclictest.hist", ["--deadline", "10s", "--miss-ratio", "10%"]
+    found = run("import", file, *asked, "--out", tmp_path / "text", code=3)
+    for cell in found["cells"]:
+        assert "import it again with --period" in cell["verdict"]["reason"]
+        assert cell["verdict"]["support"]["upper"] is None
+    run("import", file, *asked, "--period", "10s", "--out", tmp_path / "period")
+    compared = run("compare", tmp_path / "text", tmp_path / "period", "--force")
+    for cell in compared["cells"]:
+        by_name = {shift["quantity"]: shift["outcome"] for shift in cell["shifts"]}
+        assert by_name["miss_ratio"] == "not enough data" and by_name["p50"] == "no evidence"
+        assert "skips_unseen" in {doubt["type"] for doubt in cell["doubts"]}
 
 
 def test_maxima_of_intervals(tmp_path: Path, run, write) -> None:

@@ -10,7 +10,7 @@ import pytest
 from rtmeter.model import Requirement
 from rtmeter.statistics.compare import compare, estimates
 from rtmeter.statistics.counted import estimates_counted, summarise_counted, support_of_counted
-from rtmeter.statistics.histogram import Counted, Histogram, Intervals
+from rtmeter.statistics.histogram import PERIOD_UNKNOWN, Counted, Histogram, Intervals
 from rtmeter.statistics.order import QUANTILES, quantile_index
 from rtmeter.statistics.quantiles import COMPARED
 from rtmeter.statistics.quantities import Ints
@@ -143,6 +143,16 @@ def test_what_a_tool_dropped_refuses_the_bound() -> None:
     assert findings(data)["dropped"] == "refuse"
     assert support_of_counted(data, Requirement(2_000_000, 0.1), None).upper is None
     assert data.max_ns is None
+
+
+def test_skips_that_cannot_be_counted_refuse_the_bound() -> None:
+    data = replace(histogram(np.array([50_000] * 2000 + [23_000_000])), skips_after_ns=PERIOD_UNKNOWN)
+    assert data.misses(1_000_000) == Counted(2001, 1, 1)
+    assert findings(data)["skips_unseen"] == "refuse"
+    support = support_of_counted(data, Requirement(1_000_000, 0.1), None)
+    assert support.upper is None and support.lower is not None and support.lower > 0
+    ours = estimates_counted(data, 1_000_000, 0.95, ["50"]).quantities["miss_ratio"]
+    assert ours.lower > 0 and np.isnan(ours.upper)
 
 
 def test_bounds_per_hour_need_a_period() -> None:

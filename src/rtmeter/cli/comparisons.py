@@ -156,7 +156,8 @@ def _row(shift: Shift, deadline_ns: int | None) -> Iterator[str]:
     yield "-" if short else text(shift.lower)
     yield "-" if short else text(shift.upper)
     yield f"{100 * shift.relative:+.2f} %" if math.isfinite(shift.relative) else "-"
-    outcome = "too short a run" if short else WORDS.get(shift.outcome, shift.outcome)
+    unknown = "too short a run" if of_time else "not known"
+    outcome = unknown if short else WORDS.get(shift.outcome, shift.outcome)
     style = _STYLES.get(shift.outcome)
     yield f"[{style}]{outcome}[/{style}]" if style else outcome
 
@@ -164,6 +165,8 @@ def _row(shift: Shift, deadline_ns: int | None) -> Iterator[str]:
 def _excess(result: GateResult) -> str:
     shift = result.excess
     if shift.outcome == "not enough data":
+        if shift.quantity == "miss_ratio":
+            return ": how many releases were left out is not known"
         early = result.gate.factor != 1 and shift.a <= 0 and result.gate.percent is not None
         return (
             ": a share of a time that is not above zero: give a time"

@@ -13,7 +13,7 @@ from rtmeter.errors import RtmeterError
 from rtmeter.model import Doubt, Finding
 from rtmeter.repeats import Stored
 from rtmeter.statistics import compare
-from rtmeter.statistics.counted import estimates_counted
+from rtmeter.statistics.counted import estimates_counted, refusals_counted
 from rtmeter.statistics.gate import Gate, GateResult, judge_gate
 from rtmeter.statistics.judged import judged_run
 from rtmeter.statistics.quantiles import COMPARED
@@ -93,7 +93,8 @@ def _estimates(
     what refuses bounds of it, where no verdict has looked for that."""
     counted = store.load_counted(cell.folder)
     if counted is not None:
-        return estimates_counted(counted, deadline_ns, confidence, percents), ()
+        refusals = refusals_counted(counted) if deadline_ns is not None else ()
+        return estimates_counted(counted, deadline_ns, confidence, percents), refusals
     run = judged_run(store.statistics_meta(cell.record), read(cell.folder))
     missed = run.skipped if run.skips_miss else None
     estimates = compare.estimates(run.values, deadline_ns, confidence, percents, missed)

@@ -18,7 +18,7 @@ from rtmeter.statistics.bounds import further_releases, hours, miss_ratio_bounds
 from rtmeter.statistics.compare import Estimates, each_of
 from rtmeter.statistics.counts import check_identities
 from rtmeter.statistics.evidence import MOST_TAIL, TAIL_SHARE, lost_finding
-from rtmeter.statistics.histogram import Histogram, Intervals, Unordered
+from rtmeter.statistics.histogram import PERIOD_UNKNOWN, Histogram, Intervals, Unordered
 from rtmeter.statistics.modes import second_mode
 from rtmeter.statistics.order import QUANTILES, quantile_index, statistics
 from rtmeter.statistics.quantiles import Estimate, index_of, interval_ends
@@ -120,6 +120,12 @@ def _of_histogram(data: Histogram) -> list[Finding]:
     if data.dropped:
         message = f"the tool left out values beyond {about(data.over_from_ns)}, and how many is not known"
         findings.append(Finding("dropped", "last bin in ns", float(data.over_from_ns), "refuse", message))
+    if data.skips_after_ns == PERIOD_UNKNOWN:
+        message = (
+            "releases that the tool passed over after a late one are not in the file, and cannot be counted "
+            "without the period: import it again with --period"
+        )
+        findings.append(Finding("skips_unseen", "releases", float(data.n), "refuse", message))
     if len(data.counts) == 1 and not data.over and not data.dropped:
         message = f"all values are in one bin of {about(data.width_ns)}: nothing is known of how they vary"
         return [*findings, Finding("constant", "bin in ns", float(data.lower_ns[0]), "info", message)]
@@ -140,6 +146,12 @@ def _of_intervals(data: Intervals) -> list[Finding]:
     return findings + ([lost_finding(lost, data.n)] if lost else [])
 
 
+def refusals_counted(data: Unordered) -> tuple[Finding, ...]:
+    """Why there is no upper bound of the miss ratio; empty if there is one."""
+    found = _of_histogram(data) if isinstance(data, Histogram) else _of_intervals(data)
+    return tuple(finding for finding in found if finding.consequence == "refuse")
+
+
 def estimates_counted(
     data: Unordered, deadline_ns: int | None, confidence: float, percents: Sequence[str]
 ) -> Estimates:
@@ -151,6 +163,8 @@ def estimates_counted(
         counted, sided = data.misses(deadline_ns), (1 + shared) / 2
         lower = miss_ratio_bounds(counted.surely, counted.n, sided)[0]
         upper = miss_ratio_bounds(counted.possibly, counted.n, sided)[1]
+        if isinstance(data, Histogram) and data.uncounted:
+            upper = math.nan
         value = counted.surely / counted.n if counted.n else math.nan
         found["miss_ratio"] = Estimate(value, lower, upper, 1.0)
     return Estimates(data.n, confidence, found)

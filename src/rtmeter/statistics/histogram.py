@@ -12,6 +12,9 @@ import numpy as np
 
 from rtmeter.statistics.quantities import Ints
 
+PERIOD_UNKNOWN = 0
+"""The period of a histogram that has not the releases its tool passed over, where they cannot be counted."""
+
 
 @dataclass(frozen=True, slots=True)
 class Counted:
@@ -32,7 +35,8 @@ class Histogram:
     A value v of a bin has lower <= v < lower + width. ``over`` values lie at ``over_from_ns`` or beyond;
     the largest value of all lies below ``below_ns``, by at most a width (None: not known). ``dropped``:
     the tool left out values beyond its last bin, and how many is not known. ``skips_after_ns``: a period,
-    if the tool passes over the releases that a value reaches beyond, and has them in no bin.
+    or PERIOD_UNKNOWN, if the tool passes over the releases that a value reaches beyond, and has them in no
+    bin.
     """
 
     lower_ns: Ints
@@ -48,6 +52,11 @@ class Histogram:
     def n(self) -> int:
         """How many values there are."""
         return int(self.counts.sum()) + self.over
+
+    @property
+    def uncounted(self) -> bool:
+        """Whether more releases may have missed a deadline than there is any number of."""
+        return self.dropped or self.skips_after_ns == PERIOD_UNKNOWN
 
     @property
     def max_ns(self) -> int | None:
@@ -73,7 +82,7 @@ class Histogram:
     def _skipped(self) -> tuple[int, int]:
         """The fewest and the most releases that were passed over."""
         period = self.skips_after_ns
-        if period is None:
+        if period is None or period == PERIOD_UNKNOWN:
             return 0, 0
         fewest = int((np.maximum(self.lower_ns, 0) // period * self.counts).sum())
         most = int((np.maximum(self.lower_ns + self.width_ns - 1, 0) // period * self.counts).sum())
