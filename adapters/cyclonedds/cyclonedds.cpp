@@ -2,6 +2,7 @@
 #include <atomic>
 #include <cstring>
 #include <deque>
+#include <memory>
 #include <vector>
 
 #include "../dds/options.hpp"
@@ -13,6 +14,15 @@
 
 namespace rtmeter_cyclonedds {
 namespace {
+
+// Cyclone makes each domain once a process: a second adapter has a participant of the same one.
+std::shared_ptr<Entity> domain_of_process(const rtmeter_dds::Options& options,
+                                          const rtmeter_dds::ThreadPlan& threads) {
+  static std::weak_ptr<Entity> known;
+  std::shared_ptr<Entity> domain = known.lock();
+  if (domain == nullptr) known = domain = std::make_shared<Entity>(create_domain(options, threads));
+  return domain;
+}
 
 struct Listener {
   Listener(dds_on_data_available_fn on_data_available, void* argument)
@@ -38,6 +48,7 @@ class Cyclone final : public rtmeter::Adapter {
         "udp|shm|vendor: UDP on one interface; iceoryx's shared memory, for which iox-roudi must run; or "
         "what CYCLONEDDS_URI and Cyclone's defaults say");
     sink.put("same_host.transport", "shm");
+    for (const char* place : {"same_node", "same_process"}) sink.put("second_topic", place);
     rtmeter_dds::Options::describe(sink);
     sink.put("option.threads",
              "fifo:P for all of Cyclone's threads, or recv=fifo:P,tev=fifo:Q,... for some, by its settings");
@@ -48,9 +59,13 @@ class Cyclone final : public rtmeter::Adapter {
         options_(
             run,
             {{"udp", "shm", "vendor"}, {"vendor"}, "CYCLONEDDS_URI", rtmeter_dds::setting("CYCLONEDDS_URI")}),
-        threads_(run), types_(run, options_), domain_(create_domain(options_, threads_)) {
+        threads_(run), types_(run, options_), domain_(domain_of_process(options_, threads_)) {
     threads_.await_names(options_.transport == "shm" ? 1 : 0);  // iceoryx names one of its two only
     threads_.enforce();
+  }
+
+  ~Cyclone() override {
+    if (participant_ > 0) dds_delete(participant_);  // the domain may be another's too
   }
 
   // All components share one participant.
@@ -171,7 +186,7 @@ class Cyclone final : public rtmeter::Adapter {
   std::deque<Writer> writers_;
   std::deque<Reader> readers_;
   std::atomic<bool> interrupted_{false};
-  Entity domain_;  // last: its threads end before the readers go
+  std::shared_ptr<Entity> domain_;  // last: its threads end before the readers go
 };
 
 }  // namespace

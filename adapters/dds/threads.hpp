@@ -47,7 +47,7 @@ struct ThreadPriority {
 // fits a thread holds.
 class ThreadPlan {
  public:
-  // Threads that run already are not the middleware's.
+  // Threads that run already when the process makes its first plan are not the middleware's.
   explicit ThreadPlan(const rtm_run& run) : given_(rtmeter::option_or(run, "threads", "")) {
     for (const std::string& part : split(given_, ',')) {
       const std::size_t equals = part.find('='), colon = part.find(':');
@@ -59,7 +59,7 @@ class ThreadPlan {
                          policy == "fifo" ? SCHED_FIFO : SCHED_RR, priority});
       require_permission(wanted_.back());
     }
-    before_ = thread_ids();
+    ours();
   }
 
   const std::vector<ThreadPriority>& wanted() const { return wanted_; }
@@ -142,12 +142,16 @@ class ThreadPlan {
     return sched_getscheduler(tid) == wanted.policy && sched_getparam(tid, &parameters) == 0 &&
            parameters.sched_priority == wanted.priority;
   }
-  // Threads that came since the plan was made, and are not the core's.
+  static const std::vector<int>& ours() {
+    static const std::vector<int> before = thread_ids();
+    return before;
+  }
+  // Threads that came since then, and are neither the core's nor the caller.
   std::vector<int> middleware_tids() const {
     std::vector<int> tids;
     for (const int tid : thread_ids())
-      if (!std::binary_search(before_.begin(), before_.end(), tid) &&
-          thread_name(tid).compare(0, 4, "rtm-") != 0)
+      if (!std::binary_search(ours().begin(), ours().end(), tid) &&
+          thread_name(tid).compare(0, 4, "rtm-") != 0 && tid != gettid())
         tids.push_back(tid);
     return tids;
   }
@@ -158,7 +162,6 @@ class ThreadPlan {
   }
 
   std::string given_;
-  std::vector<int> before_;
   std::vector<ThreadPriority> wanted_;
   std::set<int> set_by_system_;
 };

@@ -39,6 +39,7 @@ class FastDds final : public rtmeter::Adapter {
              "udp|shm|data_sharing|vendor: UDP on one interface; the shared-memory transport; data sharing, "
              "which needs loan=yes; or what the profiles and Fast DDS's defaults say");
     for (const char* transport : {"shm", "data_sharing"}) sink.put("same_host.transport", transport);
+    for (const char* place : {"same_node", "same_process"}) sink.put("second_topic", place);
     rtmeter_dds::Options::describe(sink);
     sink.put("option.threads",
              "fifo:P or rr:P for all of Fast DDS's threads, which have no names, by the system");

@@ -60,6 +60,25 @@ const rtm_run& prepared(const rtm_run& run) {
   return run;
 }
 
+// rclcpp has one default context a process: a second adapter's node is one more of it.
+class Init {
+ public:
+  static std::shared_ptr<Init> of_process(std::size_t domain) {
+    static std::weak_ptr<Init> known;
+    std::shared_ptr<Init> init = known.lock();
+    if (init == nullptr) known = init = std::make_shared<Init>(domain);
+    return init;
+  }
+  explicit Init(std::size_t domain) {
+    rclcpp::InitOptions options;
+    options.set_domain_id(domain);
+    rclcpp::init(0, nullptr, options, rclcpp::SignalHandlerOptions::None);
+  }
+  Init(const Init&) = delete;
+  Init& operator=(const Init&) = delete;
+  ~Init() { rclcpp::shutdown(); }
+};
+
 class Ros2 final : public rtmeter::Adapter {
  public:
   static void describe_static(rtmeter::Sink& sink) {
@@ -85,6 +104,7 @@ class Ros2 final : public rtmeter::Adapter {
              "process|inline: the server of a round trip in a process of its own, or as a "
              "node of the client's process, on thread ros2-rest");
     sink.put("inline.server", "inline");
+    for (const char* place : {"same_node", "same_process"}) sink.put("second_topic", place);
     describe_port_options(sink);
     rtmeter_ros::describe_options(sink);
     sink.put("option.threads",
@@ -96,10 +116,8 @@ class Ros2 final : public rtmeter::Adapter {
         domain_(rtmeter_ros::domain_of(run)),
         bare_node_(rtmeter_dds::choose(run, "node", {"default", "bare"}, "default") == "bare"),
         inline_server_(rtmeter_dds::choose(run, "server", {"process", "inline"}, "process") == "inline" &&
-                       run.role == RTM_ROLE_CLIENT) {
-    rclcpp::InitOptions options;
-    options.set_domain_id(domain_);
-    rclcpp::init(0, nullptr, options, rclcpp::SignalHandlerOptions::None);
+                       run.role == RTM_ROLE_CLIENT),
+        init_(Init::of_process(domain_)) {
     if (run.measurement == RTM_WAKEUP) return;  // nothing is ever called back
     executor_ = make_executor(spinning_.executor, spinning_.threads, executor_options(manner_));
     if (spinning_.own_group || inline_server_) rest_ = std::make_unique<Rest>();
@@ -116,7 +134,6 @@ class Ros2 final : public rtmeter::Adapter {
     ports_.clear();
     nodes_.clear();
     wake_.reset();
-    rclcpp::shutdown();
   }
 
   // In a cycle whose callbacks have a group of their own, that is component a's: b is a part of the rest.
@@ -291,6 +308,7 @@ class Ros2 final : public rtmeter::Adapter {
   rtmeter_dds::ThreadPlan threads_;
   const std::size_t domain_;
   const bool bare_node_, inline_server_;
+  const std::shared_ptr<Init> init_;
   std::unique_ptr<rclcpp::Executor> executor_;
   std::unique_ptr<Rest> rest_;
   std::shared_ptr<Wake> wake_;

@@ -28,6 +28,8 @@ constexpr Name<rtm_reliability> kReliabilities[] = {{RTM_BEST_EFFORT, "best_effo
 constexpr Name<Before> kBefores[] = {
     {Before::none, "none"}, {Before::init, "init"}, {Before::init_and_node, "init_and_node"}};
 constexpr Name<InFlight> kInFlights[] = {{InFlight::one, "one"}, {InFlight::open, "open"}};
+constexpr Name<SecondPlace> kSecondPlaces[] = {{SecondPlace::same_node, "same_node"},
+                                               {SecondPlace::same_process, "same_process"}};
 constexpr Name<bool> kApplies[] = {{true, "before_init"}, {false, "after_init"}};
 
 template <typename T, std::size_t N>
@@ -40,8 +42,11 @@ const char* name_in(const Name<T> (&names)[N], T value) {
 // Reads keys of one object and remembers which were asked for, so that unknown ones are errors.
 class Reader {
  public:
-  explicit Reader(const Json& json) : json_(json) {
-    if (!json.is_object()) throw Failure("config", json.dump(), "is not a JSON object", "see spec/probe.md");
+  // path: what the keys are below, such as "second_topic."
+  explicit Reader(const Json& json, std::string path = "") : json_(json), path_(std::move(path)) {
+    if (!json.is_object())
+      throw Failure(path_.empty() ? "config" : path_, json.dump(), "is not a JSON object",
+                    "see spec/probe.md");
   }
 
   const Json* get(const std::string& key) {
@@ -54,7 +59,7 @@ class Reader {
     const Json* value = get(key);
     if (value == nullptr) return std::nullopt;
     if (!value->is_int() || value->as_int() < least || value->as_int() > most)
-      throw Failure(key, value->dump(),
+      throw Failure(path_ + key, value->dump(),
                     "must be an integer from " + std::to_string(least) + " to " + std::to_string(most),
                     "give it as an integer; times are nanoseconds");
     return value->as_int();
@@ -69,20 +74,22 @@ class Reader {
       if (value->is_string() && value->as_string() == n.name) return n.value;
       all += std::string(all.empty() ? "" : ", ") + n.name;
     }
-    throw Failure(key, value->dump(), "is not one of " + all, "choose one of " + all);
+    throw Failure(path_ + key, value->dump(), "is not one of " + all, "choose one of " + all);
   }
 
   std::optional<std::string> text(const std::string& key) {
     const Json* value = get(key);
     if (value == nullptr) return std::nullopt;
-    if (!value->is_string()) throw Failure(key, value->dump(), "must be a string", "put it in quotes");
+    if (!value->is_string())
+      throw Failure(path_ + key, value->dump(), "must be a string", "put it in quotes");
     return value->as_string();
   }
 
   bool flag(const std::string& key) {
     const Json* value = get(key);
     if (value == nullptr) return false;
-    if (!value->is_bool()) throw Failure(key, value->dump(), "must be true or false", "give true or false");
+    if (!value->is_bool())
+      throw Failure(path_ + key, value->dump(), "must be true or false", "give true or false");
     return value->as_bool();
   }
 
@@ -92,18 +99,20 @@ class Reader {
     if (value == nullptr) return {};
     std::vector<int> cpus;
     for (const Json& cpu : value->as_array()) cpus.push_back(static_cast<int>(cpu.as_int()));
-    if (cpus.empty()) throw Failure(key, "[]", "names no CPU", "name at least one CPU, or leave it out");
+    if (cpus.empty())
+      throw Failure(path_ + key, "[]", "names no CPU", "name at least one CPU, or leave it out");
     return cpus;
   }
 
   void refuse_unknown() const {
     for (const auto& [key, value] : json_.as_object())
       if (known_.count(key) == 0)
-        throw Failure(key, value.dump(), "is not a key of the probe config", "see spec/probe.md");
+        throw Failure(path_ + key, value.dump(), "is not a key of the probe config", "see spec/probe.md");
   }
 
  private:
   const Json& json_;
+  const std::string path_;
   std::set<std::string> known_;
 };
 
@@ -120,6 +129,7 @@ const char* name_of(rtm_role r) { return name_in(kRoles, r); }
 const char* name_of(rtm_overrun o) { return name_in(kOverruns, o); }
 const char* name_of(rtm_drive d) { return name_in(kDrives, d); }
 const char* name_of(rtm_timer_mode m) { return name_in(kModes, m); }
+const char* name_of(SecondPlace p) { return name_in(kSecondPlaces, p); }
 
 Config config_from_json(const Json& json) {
   constexpr std::int64_t kMaxTime = 366LL * 86'400 * 1'000'000'000;  // a year
@@ -164,6 +174,14 @@ Config config_from_json(const Json& json) {
   c.payload_bytes = static_cast<std::uint32_t>(r.integer("payload_bytes", 8, 1 << 30).value_or(500));
   c.reliability = r.choice("reliability", kReliabilities).value_or(RTM_BEST_EFFORT);
   c.history_depth = static_cast<std::uint32_t>(r.integer("history_depth", 1, 1 << 20).value_or(1));
+  if (const Json* second = r.get("second_topic")) {
+    Reader of(*second, "second_topic.");
+    const auto place = required(of.choice("place", kSecondPlaces), "second_topic.place", "where it runs");
+    const auto bytes = of.integer("payload_bytes", 8, 1 << 30).value_or(c.payload_bytes);
+    c.second_topic = {place, static_cast<std::uint32_t>(bytes),
+                      of.integer("period_ns", 1, kMaxTime).value_or(c.period_ns)};
+    of.refuse_unknown();
+  }
   if (const Json* s = r.get("scheduling")) c.scheduling = scheduling_from_json(*s, "scheduling");
   c.apply_before_init = r.choice("apply", kApplies).value_or(true);
   if (const Json* s = r.get("child_threads")) c.child_threads = scheduling_from_json(*s, "child_threads");

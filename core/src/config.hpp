@@ -15,6 +15,14 @@ namespace rtmeter {
 
 enum class Before { none, init, init_and_node };
 enum class InFlight { one, open };
+enum class SecondPlace { same_node, same_process };
+
+// Traffic beside a round trip (spec/probe.md).
+struct SecondTopicConfig {
+  SecondPlace place = SecondPlace::same_node;
+  std::uint32_t payload_bytes = 0;
+  std::int64_t period_ns = 0;
+};
 
 struct Config {
   rtm_measurement measurement = RTM_WAKEUP;
@@ -33,6 +41,7 @@ struct Config {
   std::uint32_t payload_bytes = 500;
   rtm_reliability reliability = RTM_BEST_EFFORT;
   std::uint32_t history_depth = 1;
+  std::optional<SecondTopicConfig> second_topic;
   Scheduling scheduling;
   bool apply_before_init = true;
   std::optional<Scheduling> child_threads;
@@ -61,5 +70,6 @@ const char* name_of(rtm_role r);
 const char* name_of(rtm_overrun o);
 const char* name_of(rtm_drive d);
 const char* name_of(rtm_timer_mode m);
+const char* name_of(SecondPlace p);
 
 }  // namespace rtmeter

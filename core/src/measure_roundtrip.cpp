@@ -20,9 +20,9 @@ class Client final : public Exchange<kColumns, kSent, kReceived, kFree> {
         payload_(bench.config.payload_bytes) {}
 
   void set_up() override {
-    void* node = b_.session.create_node("client");
-    publisher_ = b_.session.create_publisher(node, "ping");
-    b_.session.create_subscriber(node, "pong", &Client::on_pong, this);
+    node_ = b_.session.create_node("client");
+    publisher_ = b_.session.create_publisher(node_, "ping");
+    b_.session.create_subscriber(node_, "pong", &Client::on_pong, this);
     connect();
   }
 
@@ -145,9 +145,9 @@ class Server final : public Measurement {
   explicit Server(Bench& bench) : Measurement(bench) {}
 
   void set_up() override {
-    void* node = b_.session.create_node("server");
-    publisher_ = b_.session.create_publisher(node, "pong");
-    b_.session.create_subscriber(node, "ping", &Server::on_ping, this);
+    node_ = b_.session.create_node("server");
+    publisher_ = b_.session.create_publisher(node_, "pong");
+    b_.session.create_subscriber(node_, "ping", &Server::on_ping, this);
   }
 
   void run() noexcept override {

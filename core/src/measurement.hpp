@@ -69,6 +69,8 @@ class Measurement {
   virtual Json facts() const = 0;
   // Threads of the measurement besides the caller of run(), once set up.
   virtual std::vector<int> measured_tids() const { return {}; }
+  // The measured node of a round trip, once set up.
+  void* node() const { return node_; }
   // Doubts that this measurement saw in its own run.
   virtual Json::Array warnings() const { return {}; }
 
@@ -95,6 +97,7 @@ class Measurement {
   }
 
   Bench& b_;
+  void* node_ = nullptr;
 
  private:
   bool window_open_ = false;

@@ -11,8 +11,10 @@
 
 #include "errors.hpp"
 #include "instrument.hpp"
+#include "log_header.hpp"
 #include "measurement.hpp"
 #include "progress.hpp"
+#include "second_topic.hpp"
 #include "status.hpp"
 #include "supervisor.hpp"
 
@@ -40,13 +42,15 @@ class Run {
       : config_(config), clock_(clock), stop_(stop), out_(out), description_(describe(adapter, nullptr)),
         drive_(choose_drive(description_, config)), columns_(columns_of(config)),
         progress_(judged_of(config), columns_.size(), config.total()), session_(adapter, config, drive_),
-        log_(config.log, header()), instrument_(measure_instrument(log_, columns_.size())),
+        log_(config.log, log_header(config, description_, clock.scripted())),
+        instrument_(measure_instrument(log_, columns_.size())),
         recorder_(log_, columns_.size(), kRingRows, clock.scripted() ? WhenFull::wait : WhenFull::count,
                   [this](const std::int64_t* rows, std::size_t n) { progress_.see(rows, n); }),
         bench_{config_, drive_, clock_, session_, recorder_, usage_, counters_, stop_, watchdog_} {}
 
   // The middleware's threads call back into the measurement: they end first.
   ~Run() {
+    if (second_topic_) second_topic_->stop();
     if (measurement_) measurement_->end();
     session_.stop();
   }
@@ -71,16 +75,31 @@ class Run {
                                            [this] {
                                              if (spinning_.load()) session_.interrupt();
                                            },
-                                           [this] { report_progress(); }},
+                                           [this] { report_progress(); }, [this] { give_up(); }},
                         config_.affinity);
     set_up();
     announce();
     spinning_.store(true);
     ran_ = true;
     measurement_->run();
-    spinning_.store(false);
+    if (!spinning_.exchange(false)) pause_for_good();
+    if (second_topic_) second_topic_->stop();
     recorder_.finish();
     if (session_.broken()) throw broken();
+  }
+
+  // Supervisor's thread: the measured one hangs in the middleware. What was recorded is kept.
+  void give_up() {
+    if (!spinning_.exchange(false)) return;  // it has just come back
+    error_ =
+        Failure("middleware", description_.find("name")->as_string(),
+                "the measured thread has not come back from a call of it for " +
+                    std::to_string(Supervisor::kPatienceNs / 1'000'000'000) + " s since the run was to end",
+                "see whether the other end, or a daemon of the middleware's, hangs; end that too");
+    _exit(conclude());
+  }
+  [[noreturn]] static void pause_for_good() {
+    for (;;) pause();
   }
 
   Failure broken() const {
@@ -100,6 +119,7 @@ class Run {
   // The order decides what the middleware's threads inherit: affinity and memory always, the measured
   // policy only with before_init.
   void set_up() {
+    SecondTopic::check(description_, config_);
     if (!config_.affinity.empty()) set_affinity(0, config_.affinity);
     if (config_.lock_memory) lock_memory();
     if (config_.prefault_heap_bytes > 0) prefault_heap(config_.prefault_heap_bytes);
@@ -111,9 +131,14 @@ class Run {
       session_.start();
     measurement_ = make_measurement(bench_);
     measurement_->set_up();
+    if (config_.second_topic) {
+      second_topic_.emplace(bench_, measurement_->node());
+      if (config_.role == RTM_ROLE_CLIENT) second_topic_->connect();
+    }
     session_.refuse_unknown_options();
     if (!config_.apply_before_init) set_scheduling(0, config_.scheduling, "scheduling");
     measurement_->begin();
+    if (second_topic_) second_topic_->start();
     set_children();
   }
 
@@ -136,7 +161,8 @@ class Run {
     std::vector<int> measured{static_cast<int>(getpid())};
     if (measurement_)
       for (const int tid : measurement_->measured_tids()) measured.push_back(tid);
-    return audit_threads(measured, {recorder_.writer_tid(), supervisor_ ? supervisor_->tid() : 0});
+    return audit_threads(measured, {recorder_.writer_tid(), supervisor_ ? supervisor_->tid() : 0,
+                                    second_topic_ ? second_topic_->tid() : 0});
   }
 
   // Settings read back, threads, and what the middleware says of itself: into log and status.
@@ -188,6 +214,13 @@ class Run {
   }
 
   int end() {
+    const int code = conclude();
+    supervisor_.reset();
+    return code;
+  }
+
+  // Ends log and status; the exit code.
+  int conclude() {
     try {
       recorder_.finish();
     } catch (const Failure& failure) {
@@ -197,7 +230,6 @@ class Run {
       error_ = Failure("log", config_.log, recorder_.failure(), "free space, then measure again");
     const bool interrupted = !error_ && config_.role != RTM_ROLE_SERVER && stop_.load();
     Json end = end_frame(error_ ? "failed" : interrupted ? "interrupted" : "complete");
-    supervisor_.reset();
     try {
       log_.finish(end);
     } catch (const Failure& failure) {
@@ -221,6 +253,7 @@ class Run {
     instrument["ring_rows"] = recorder_.ring_rows();
     instrument["ring_high_water"] = recorder_.high_water();
     e["instrument"] = instrument;
+    if (second_topic_) e["second_topic"] = second_topic_->to_json();
     if (measurement_ && ran_) {
       const Json facts = measurement_->facts();
       for (const auto& [key, value] : facts.as_object())
@@ -256,6 +289,7 @@ class Run {
     Json list = Json::array();
     if (measurement_)
       for (const Json& w : measurement_->warnings()) list.push(w);
+    if (second_topic_ && ran_ && second_topic_->silent()) list.push(second_topic_->doubt());
     if (ran_ && is_childless())
       list.push(Json(Json::Object{
           {"type", "no_child_threads"},
@@ -287,37 +321,6 @@ class Run {
          "/proc/PID/sched or perf events can be read"}});
   }
 
-  Json header() const {
-    Json columns = Json::array();
-    for (const std::string& name : columns_) {
-      const char* unit = name == "status" ? "code" : name == "sequence" ? "1" : "ns";
-      columns.push(Json(Json::Object{{"name", name}, {"unit", unit}}));
-    }
-    Json clock = Json::object();
-    clock["id"] = clock_.scripted() ? "scripted" : "CLOCK_MONOTONIC";
-    clock["anchors"] = clock_anchors();
-    return Json(
-        Json::Object{{"format", "rtmeter-sample-log"},
-                     {"version", 1},
-                     {"measurement", name_of(config_.measurement)},
-                     {"mode", config_.measurement == RTM_TIMER ? Json(name_of(config_.mode)) : Json()},
-                     {"role", name_of(config_.role)},
-                     {"columns", columns},
-                     {"absent", kAbsent},
-                     {"statuses", Json(Json::Object{{"in_flight", kInFlight},
-                                                    {"served", kServed},
-                                                    {"skipped", kSkipped},
-                                                    {"lost", kLost},
-                                                    {"warm_up_flag", kWarmUpFlag}})},
-                     {"warm_up", config_.role == RTM_ROLE_SERVER ? 0 : config_.warm_up},
-                     {"samples", config_.samples},
-                     {"period_ns", config_.period_ns},
-                     {"config", config_.as_read},
-                     {"adapter", description_},
-                     {"machine", machine_facts()},
-                     {"clock", clock}});
-  }
-
   const Config& config_;
   Clock& clock_;
   std::atomic<bool>& stop_;
@@ -337,6 +340,7 @@ class Run {
   std::optional<CpuDmaLatency> cpu_dma_latency_;
   std::atomic<bool> spinning_{false};
   std::unique_ptr<Measurement> measurement_;
+  std::optional<SecondTopic> second_topic_;
   std::optional<Supervisor> supervisor_;
   std::vector<ThreadFacts> before_;
   std::optional<Failure> error_;

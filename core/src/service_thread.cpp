@@ -11,8 +11,6 @@
 namespace rtmeter {
 namespace {
 
-constexpr std::size_t kStackBytes = 256 << 10;  // mlockall takes all of it
-
 cpu_set_t every_cpu_but(const std::vector<int>& avoided) {
   cpu_set_t cpus;
   CPU_ZERO(&cpus);
@@ -25,12 +23,12 @@ cpu_set_t every_cpu_but(const std::vector<int>& avoided) {
 }  // namespace
 
 ServiceThread::ServiceThread(const std::string& name, const std::vector<int>& avoid_cpus,
-                             std::function<void()> body)
+                             std::function<void()> body, std::size_t stack_bytes)
     : body_(std::move(body)) {
   const sched_param normal{};
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, kStackBytes);
+  pthread_attr_setstacksize(&attributes, stack_bytes);
   pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
   pthread_attr_setschedpolicy(&attributes, SCHED_OTHER);
   pthread_attr_setschedparam(&attributes, &normal);

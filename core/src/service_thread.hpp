@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <vector>
@@ -13,13 +14,18 @@ namespace rtmeter {
 
 class ServiceThread {
  public:
+  static constexpr std::size_t kSmallStack = 256 << 10;  // mlockall takes all of it
+
   // Throws Failure if the thread cannot be created. Name: at most 15 characters.
-  ServiceThread(const std::string& name, const std::vector<int>& avoid_cpus, std::function<void()> body);
+  ServiceThread(const std::string& name, const std::vector<int>& avoid_cpus, std::function<void()> body,
+                std::size_t stack_bytes = kSmallStack);
   ~ServiceThread();  // joins
   ServiceThread(const ServiceThread&) = delete;
   ServiceThread& operator=(const ServiceThread&) = delete;
 
   int tid() const noexcept { return tid_; }
+  // Threads that it creates have its name of that moment, unless they take another.
+  void rename(const char* name) noexcept { pthread_setname_np(thread_, name); }
 
  private:
   static void* enter(void* self);

@@ -36,10 +36,11 @@ void put_path(Json& object, const std::string& path, const std::string& value, b
   }
 }
 
-// `measures` and what these begin are lists even with one entry.
+// `measures`, `second_topic` and what these begin are lists even with one entry.
 bool is_list(const std::string& key) {
   const auto begins = [&](const char* start) { return key.rfind(start, 0) == 0; };
-  return key == "measures" || begins("drives.") || begins("same_host.") || begins("inline.");
+  return key == "measures" || key == "second_topic" || begins("drives.") || begins("same_host.") ||
+         begins("inline.");
 }
 
 struct JsonSink : rtm_sink {
@@ -113,6 +114,8 @@ Session::Session(const rtm_adapter& adapter, const Config& config, rtm_drive dri
   run_.timer_mode = config.mode;
   run_.period_ns = config.period_ns;
   run_.payload_bytes = config.payload_bytes;
+  if (config.second_topic && config.second_topic->place == SecondPlace::same_node)
+    run_.payload_bytes = std::max(run_.payload_bytes, config.second_topic->payload_bytes);
   run_.reliability = config.reliability;
   run_.history_depth = config.history_depth;
   run_.session = session_.c_str();

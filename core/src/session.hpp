@@ -39,11 +39,16 @@ class Session {
   // Undoes start(): from now on nothing calls back. Also done by the destructor.
   void stop() noexcept;
   bool started() const { return self_ != nullptr; }
+  const rtm_adapter& adapter() const { return adapter_; }
 
   // Measured path. Negative results are counted; the measurement goes on, the result says so.
   void arm(void* timer, std::int64_t now_ns) noexcept { count(adapter_.arm(timer, now_ns)); }
   void publish(void* publisher, const rtm_message& message) noexcept {
     count(adapter_.publish(publisher, &message));
+  }
+  // For what is not measured: not counted. True if the middleware took it.
+  bool offer(void* publisher, const rtm_message& message) noexcept {
+    return adapter_.publish(publisher, &message) == 0;
   }
   void spin(std::int64_t timeout_ns) noexcept { count(adapter_.spin(self_, timeout_ns)); }
   void wait(std::int64_t timeout_ns) noexcept { count(adapter_.wait(self_, timeout_ns)); }

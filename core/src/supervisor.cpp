@@ -86,6 +86,8 @@ void Supervisor::tick() {
     // Again and again: the first may come just before the measured thread falls asleep.
     duties_.interrupt();
     pthread_kill(measured_, kWake);
+    if (stopping_since_ns_ == 0) stopping_since_ns_ = monotonic_ns();
+    if (monotonic_ns() - stopping_since_ns_ > kPatienceNs) duties_.give_up();
   } else if (monotonic_ns() >= duties_.watchdog.load(std::memory_order_relaxed)) {
     duties_.interrupt();
   }

@@ -16,6 +16,8 @@ namespace rtmeter {
 
 class Supervisor {
  public:
+  static constexpr std::int64_t kPatienceNs = 5'000'000'000;
+
   // Blocks the ending signals in the calling thread and all it starts from now on, and lets through the one
   // that ends its sleeps.
   static void block_signals();
@@ -26,6 +28,7 @@ class Supervisor {
     bool watch_stdin;                 // standard input closing ends the run
     std::function<void()> interrupt;  // makes the middleware's spin return; must be thread-safe
     std::function<void()> progress;   // prints a progress line
+    std::function<void()> give_up;    // the run does not end although it shall, for kPatienceNs
   };
 
   Supervisor(Duties duties, const std::vector<int>& avoid_cpus);
@@ -44,6 +47,7 @@ class Supervisor {
   pthread_t measured_;
   std::atomic<bool> done_{false};
   bool stdin_open_ = true;
+  std::int64_t stopping_since_ns_ = 0;  // 0: not
   std::unique_ptr<ServiceThread> thread_;
 };
 

@@ -17,6 +17,7 @@ from pydantic import (
 
 from rtmeter import option_types, ssh, values
 from rtmeter.model import LOCAL
+from rtmeter.second_topic import SecondTopic
 from rtmeter.strain_options import Load, Traffic
 
 _THROTTLING_REMEDY = "write off, or the time per second that real-time tasks may take, e.g. 950ms"
@@ -131,6 +132,7 @@ GROUPS: dict[str, type[BaseModel]] = {
     "load": Load,
     "traffic": Traffic,
     "hosts": Hosts,
+    "second_topic": SecondTopic,
     "server_conditions": SystemSettings,
     "server_load": Load,
 }

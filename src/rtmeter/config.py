@@ -18,6 +18,7 @@ from rtmeter.condition_options import GROUPS, Hosts, SystemSettings
 from rtmeter.config_rules import MOST_RELEASES, as_rtmeter_error, check, fill_in, inapplicable
 from rtmeter.model import WATCH_NS, Criticality, Measurement, Requirement
 from rtmeter.option_types import Cpus, Duration, DurationOrZero, OptionText, Policy, Ratio, Size
+from rtmeter.second_topic import SECOND_TOPIC, SecondTopicOption
 from rtmeter.strain_options import LoadOption, TrafficOption
 
 
@@ -218,6 +219,7 @@ class CellOptions(BaseModel):
     history_depth: Annotated[
         int, _MESSAGES, Field(description="Quality of service: keep last N.", examples=["1"], ge=1, le=2**20)
     ] = 1
+    second_topic: Annotated[SecondTopicOption | None, _ROUNDTRIP, SECOND_TOPIC] = None
     connect_timeout: Annotated[
         Duration,
         _ROUNDTRIP,

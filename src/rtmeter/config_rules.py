@@ -223,6 +223,8 @@ def fill_in(o: CellOptions, scale: float) -> dict[str, Any]:
     filled: dict[str, Any] = {"period": period_ns, "samples": max(1, int(scaled))}
     if o.measurement in ("roundtrip", "cycle") and o.loss_timeout is None:
         filled["loss_timeout"] = max(500 * _MS, _missed_after_ns(o))
+    if o.second_topic is not None:
+        filled["second_topic"] = o.second_topic.beside(o.payload, period_ns)
     if o.scheduling.policy == "deadline":
         filled["apply"] = "after_init"
     return filled

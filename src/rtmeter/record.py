@@ -79,6 +79,7 @@ def record_cell(
         "requirement": asdict(cell.requirement) if cell.requirement else None,
         "published": cell.published,
         "threads": {"client": meta.threads, "server": server.threads if server else []},
+        "second_topic": _second_topic(meta, server),
         "adapter_facts": meta.adapter,
         "clock_offset": clocks.facts() if clocks else None,
         "missing": client.missing if client else [],
@@ -146,6 +147,13 @@ def _server_meta(log: Path) -> LogMeta | None:
         return LogMeta.of(LogReader(log).meta, log) if log.is_file() else None
     except RtmeterError:
         return None  # said by _convert()
+
+
+def _second_topic(client: LogMeta, server: LogMeta | None) -> dict[str, Any] | None:
+    """What became of it at both ends; None without one."""
+    if client.second_topic is None:
+        return None
+    return {"client": client.second_topic, "server": server.second_topic if server else None}
 
 
 def _log_doubts(client: Recovery | None, server: LogMeta | None) -> list[Doubt]:

@@ -45,6 +45,9 @@ def probes_for(cell: Cell) -> tuple[probes.Probe, probes.Probe | None]:
         if getattr(cell, field) is not None:
             message = f"means nothing for the adapter {cell.adapter}: it has no server process"
             raise RtmeterError(message, field=field, value=getattr(cell, field), remedy="leave it out")
+    if (second := cell.config.get("second_topic")) is not None:
+        message = f"needs a server process, which the adapter {cell.adapter} has none of with these options"
+        raise RtmeterError(message, field="second_topic", value=second["place"], remedy="leave it out")
     if host != LOCAL:
         message = f"means nothing for the adapter {cell.adapter}: its server is a part of the client"
         raise RtmeterError(message, field="hosts.component", value=host, remedy="leave it out")

@@ -60,7 +60,7 @@ class Load(BaseModel):
     @classmethod
     def _as_written(cls, given: Any) -> Any:
         if isinstance(given, str):
-            given = _pairs(given, _LOAD_REMEDY) if "=" in given else {"preset": given}
+            given = pairs(given, _LOAD_REMEDY) if "=" in given else {"preset": given}
             if given.get("preset", "idle") not in PRESETS:
                 raise ValueError("is no load", _LOAD_REMEDY)
         if not isinstance(given, Mapping):
@@ -123,7 +123,7 @@ class Traffic(BaseModel):
     def _as_written(cls, given: Any) -> Any:
         if isinstance(given, str):
             given = (
-                _pairs(given, "write e.g. rate=40Mbit/s,to=192.168.0.2") if "=" in given else {"rate": given}
+                pairs(given, "write e.g. rate=40Mbit/s,to=192.168.0.2") if "=" in given else {"rate": given}
             )
         if not isinstance(given, Mapping):
             return given
@@ -135,7 +135,7 @@ class Traffic(BaseModel):
         return {"reverse_rate": given.get("rate", 0)} | given
 
 
-def _pairs(written: str, remedy: str) -> dict[str, Any]:
+def pairs(written: str, remedy: str) -> dict[str, Any]:
     """``cpu=8,stressors.timer=2`` as a mapping."""
     found: dict[str, Any] = {}
     for part in written.split(","):

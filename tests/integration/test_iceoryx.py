@@ -285,6 +285,53 @@ def test_replies_that_never_come_are_lost_and_nothing_else(tmp_path: Path, how: 
     assert found["released"] == found["served"] + found["lost"] + found["skipped"] + found["in_flight"]
 
 
+RELIABLE: Config = ICEORYX | ENDLESS | {"reliability": "reliable", "in_flight": "open"}
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_publisher_waits_for_its_consumer_until_roudi_takes_it_away(
+    tmp_path: Path, no_roudi: None, how: signal.Signals
+) -> None:
+    with client_and_server(tmp_path, RELIABLE | {"period_ns": 50 * MS}) as (client, server):
+        client.until("progress")
+        client.until("progress")
+        send_when_idle(server.process.pid, how)
+        while client.until("progress")["lost"] < 40:  # more than were on their way
+            pass
+        client.process.send_signal(signal.SIGTERM)
+        assert client.end() == 4
+        killed(server)
+    found = counts(read(client.log)[1])
+    assert found["released"] == found["served"] + found["lost"] + found["skipped"] + found["in_flight"]
+
+
+def test_a_publisher_that_waits_for_good_ends_the_run_with_an_error(tmp_path: Path, no_roudi: None) -> None:
+    """The other end hangs, and so does the RouDi that would take it away."""
+    with client_and_server(tmp_path, RELIABLE) as (client, server):
+        _, roudi = roudi_of(client.until("ready"))
+        client.until("progress")
+        client.until("progress")
+        os.kill(roudi, signal.SIGSTOP)
+        try:
+            send_when_idle(server.process.pid, signal.SIGSTOP)
+            seen = [client.until("progress")["released"]]
+            while len(seen) < 12 or seen[-1] != seen[-12]:  # it has been waiting for three seconds
+                seen.append(client.until("progress")["released"])
+            client.process.send_signal(signal.SIGTERM)
+            assert client.end() == 1
+        finally:
+            os.kill(roudi, signal.SIGCONT)
+        killed(server)
+        killed(client)
+    error = next(event for event in client.events if event["event"] == "error")
+    assert (error["field"], error["value"]) == ("middleware", "iceoryx")
+    assert "has not come back from a call" in error["message"]
+    assert error["remedy"]
+    reader, columns = read(client.log)
+    assert reader.meta["outcome"] == "failed"
+    assert counts(columns)["served"] > 0
+
+
 def test_a_server_that_is_not_there_is_told_with_what_was_looked_for(tmp_path: Path) -> None:
     session = f"test-{uuid.uuid4()}"
     config = ICEORYX | {"measurement": "roundtrip", "role": "client", "loss_timeout_ns": LONG}

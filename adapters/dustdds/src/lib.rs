@@ -1,6 +1,7 @@
 //! The Dust DDS adapter.
 
 mod ends;
+mod factory;
 mod shared;
 mod transport;
 mod waiting;
@@ -13,9 +14,7 @@ use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use dust_dds::configuration::DustDdsConfigurationBuilder;
 use dust_dds::dds_async::domain_participant::DomainParticipantAsync;
-use dust_dds::dds_async::domain_participant_factory::DomainParticipantFactoryAsync;
 use dust_dds::dds_async::publisher::PublisherAsync;
 use dust_dds::dds_async::subscriber::SubscriberAsync;
 use dust_dds::dds_async::topic::TopicAsync;
@@ -24,15 +23,13 @@ use dust_dds::infrastructure::error::{DdsError, DdsResult};
 use dust_dds::infrastructure::listener::NO_LISTENER;
 use dust_dds::infrastructure::qos::QosKind;
 use dust_dds::infrastructure::status::{NO_STATUS, StatusKind};
-use dust_dds::std_runtime::StdRuntime;
 use rtmeter_adapter::{Adapter, NoTimer, OnMessage, Refused, Role, Run, SetupError, Sink};
 
 use ends::{Gate, Incompatible, Manner, Message, Reader, ReaderListener, TYPE_NAME, Writer, WriterListener};
+use factory::{Factory, factory_of_process};
 use shared::Shared;
-use transport::Transport;
 use waiting::{Bell, Ended, block_on, death, refused, watch_for_panics};
 
-type Factory = DomainParticipantFactoryAsync<Transport>;
 type Wait = Pin<Box<dyn Future<Output = DdsResult<()>> + Send>>;
 
 /// A participant and what was made of it.
@@ -46,7 +43,7 @@ struct DustDds {
     shared: Shared,
     manner: Manner,
     is_server: bool,
-    factory: &'static Factory, // it has no end: its threads are the process's from now on
+    factory: &'static Factory,
     participant: Option<Participant>,
     topics: HashMap<String, TopicAsync>,
     writers: Vec<Writer>,
@@ -182,23 +179,16 @@ impl Adapter for DustDds {
             "option.transport",
             "udp|vendor: UDP on one interface, or on all as Dust DDS has it by default",
         );
+        for place in ["same_node", "same_process"] {
+            sink.put("second_topic", place);
+        }
         Shared::describe_static(sink);
         sink.put("option.threads", "fifo:P or rr:P for all of Dust DDS's threads, by the system");
     }
 
     fn start(run: &Run) -> Result<Self, SetupError> {
         let shared = Shared::open(run)?;
-        let transport = Transport::new(shared.interface())?;
-        // Each implementation describes types its own way: they are told apart by name alone. A newcomer
-        // hears of this participant at its next announcement, and no sooner.
-        let configuration = DustDdsConfigurationBuilder::new()
-            .enable_type_information(false)
-            .participant_announcement_interval(Duration::from_secs(1))
-            .build()
-            .map_err(failed("configuration"))?;
-        let host = transport.host_id();
-        let process = std::process::id().to_ne_bytes();
-        let factory = Factory::new(StdRuntime::new(), process, host, transport, configuration);
+        let factory = factory_of_process(&shared)?;
         shared.enforce_threads()?;
         let bell: Arc<Bell> = Arc::default();
         watch_for_panics(bell.clone());
@@ -206,7 +196,7 @@ impl Adapter for DustDds {
             shared,
             manner: Manner::new(run),
             is_server: run.role() == Role::Server,
-            factory: Box::leak(Box::new(factory)),
+            factory,
             participant: None,
             topics: HashMap::new(),
             writers: Vec::new(),

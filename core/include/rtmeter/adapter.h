@@ -126,17 +126,20 @@ typedef struct rtm_timer_traits {
 
 /* Handles are the adapter's own pointers; `self` is what start() gave. The thread that calls start() and
  * creates everything is also the one that arms and spins; in an open-loop round trip a second thread
- * waits for replies while the first publishes.
+ * waits for replies while the first publishes. An adapter that puts second_topic lets one more thread
+ * publish, on a publisher of its own (same_node), or be started a second time in the process, by another
+ * thread, and stopped before the first (same_process).
  *
  * Keys that describe() should put: before start (self is NULL) name, version, middleware,
  * middleware_version, measures (one of wakeup, timer.one_shot, timer.periodic, roundtrip, cycle; the
  * key repeated), drives.<measurement> (repeated, default first), option.<key> (value: "a|b|c: what it
  * is", default first); "server: inline" when the client needs no server process, "same_host" when
  * both must be on one host; inline.<option> and same_host.<option> (repeated): its values with which that is
- * so. After start also endpoint (what a client in another process needs),
- * qos.<policy>, and whatever is in effect. Where ends find each other by discovery: discovery (what was
- * looked for, where, and who was found) and incompatible_qos (the policy by which found ends do not
- * match); a client that gets no answer is asked once more and shows them. */
+ * so; second_topic (same_node, same_process; repeated): where other traffic can be beside a round trip. After
+ * start also endpoint (what a client in another process needs), qos.<policy>, and whatever is in effect.
+ * Where ends find each other by discovery: discovery (what was looked for, where, and who was found) and
+ * incompatible_qos (the policy by which found ends do not match); a client that gets no answer is asked once
+ * more and shows them. */
 typedef struct rtm_adapter {
   uint32_t abi; /* RTM_ADAPTER_ABI */
 

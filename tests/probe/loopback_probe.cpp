@@ -1,0 +1,122 @@
+// A probe whose middleware is a queue in this process: what is published comes back on the topic that the
+// other end would answer on. Options plant what tests look for: hang=publish never returns from publishing
+// once ten messages came back, deaf=yes loses what is not the round trip's.
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "rtmeter/adapter.hpp"
+
+namespace {
+
+std::atomic<int>& instances() {
+  static std::atomic<int> count{0};
+  return count;
+}
+
+std::string answered_on(const std::string& topic) {
+  return topic == "ping" ? "pong" : topic == "second_client" ? "second_server" : "nobody";
+}
+
+struct Message {
+  std::string topic;
+  std::uint64_t sequence;
+  std::vector<std::uint8_t> payload;
+};
+
+struct Subscriber {
+  std::string topic;
+  rtm_on_message on_message;
+  void* user;
+};
+
+class Loopback final : public rtmeter::Adapter {
+ public:
+  static void describe_static(rtmeter::Sink& sink) {
+    sink.put("name", "loopback").put("version", "1").put("middleware", "a queue");
+    sink.put("middleware_version", "1").put("measures", "roundtrip").put("drives.roundtrip", "spin");
+    for (const char* place : {"same_node", "same_process"}) sink.put("second_topic", place);
+  }
+
+  explicit Loopback(const rtm_run& run)
+      : hangs_(rtmeter::option_or(run, "hang", "no") == "publish"),
+        deaf_(rtmeter::option_or(run, "deaf", "no") == "yes"), room_(run.payload_bytes) {
+    ++instances();
+  }
+  ~Loopback() override { --instances(); }
+
+  void describe(rtmeter::Sink& sink) const override {
+    sink.put("instances", std::to_string(instances().load()));
+    sink.put("room", std::to_string(room_));
+  }
+
+  void* create_publisher(void* /*node*/, const std::string& topic) override {
+    return &topics_.emplace_back(answered_on(topic));
+  }
+  void* create_subscriber(void* /*node*/, const std::string& topic, rtm_on_message on_message,
+                          void* user) override {
+    subscribers_.push_back({topic, on_message, user});
+    return this;
+  }
+
+  int publish(void* publisher, const rtm_message& message) noexcept override {
+    const std::string& topic = *static_cast<std::string*>(publisher);
+    while (hangs_ && delivered_.load() > 10) pause();
+    if (message.bytes > room_) return -1;
+    if (deaf_ && topic != "pong") return 0;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    queue_.push_back({topic, message.sequence, {message.data, message.data + message.bytes}});
+    changed_.notify_all();
+    return 0;
+  }
+
+  int spin(std::int64_t timeout_ns) noexcept override { return wait(std::min(timeout_ns, kHour)); }
+  int wait(std::int64_t timeout_ns) noexcept override {
+    std::deque<Message> taken;
+    {
+      std::unique_lock<std::mutex> lock(mutex_);
+      changed_.wait_for(lock, std::chrono::nanoseconds(timeout_ns),
+                        [this] { return interrupted_ || !queue_.empty(); });
+      interrupted_ = false;
+      taken.swap(queue_);
+    }
+    for (const Message& message : taken)
+      for (const Subscriber& subscriber : subscribers_) {
+        if (subscriber.topic != message.topic) continue;
+        const rtm_message view{message.sequence, message.payload.data(),
+                               static_cast<std::uint32_t>(message.payload.size())};
+        subscriber.on_message(subscriber.user, &view);
+        ++delivered_;
+      }
+    return 0;
+  }
+  void interrupt() noexcept override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    interrupted_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  static constexpr std::int64_t kHour = 3600000000000;
+
+  const bool hangs_, deaf_;
+  const std::uint32_t room_;
+  std::deque<std::string> topics_;
+  std::vector<Subscriber> subscribers_;
+  std::atomic<int> delivered_{0};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Message> queue_;
+  bool interrupted_ = false;
+};
+
+}  // namespace
+
+RTMETER_ADAPTER_MAIN(Loopback)
