@@ -103,6 +103,13 @@ def test_a_histogram_that_is_cut(end: int, write) -> None:
     refused(write((DATA / "cyclictest.hist").read_text()[:end]))
 
 
+def test_two_runs_of_cyclictest_in_one_file(write) -> None:
+    text = (DATA / "cyclictest.hist").read_text()
+    error = refused(write(text + text, "two.hist"))
+    assert (error.field, error.value) == ("bin", "000000")
+    assert "one run at a time" in (error.remedy or "")
+
+
 def test_a_histogram_of_two_units(write) -> None:
     text = (DATA / "cyclictest.hist").read_text().replace("# Min Latencies: 00014", "# Min Latencies: 14321")
     assert "mixed" in (refused(write(text)).remedy or "")

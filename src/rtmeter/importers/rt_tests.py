@@ -112,10 +112,12 @@ def read_histogram(source: Source) -> Imported:
         if match := re.match(r"# (Total|Min Latencies|Max Latencies|Histogram Overflows): *(.*)", line):
             stated[match[1]] = [source.count(word, match[1], number) for word in match[2].split()]
         elif line and not line.startswith(("#", "T:", "policy:")):
-            edge, *counts = line.split()
-            rows[source.count(edge, "bin", number)] = [
-                source.count(count, f"bin {edge}", number) for count in counts
-            ]
+            text, *counts = line.split()
+            edge = source.count(text, "bin", number)
+            if rows and edge <= next(reversed(rows)):
+                remedy = "the file was put together from two: import one run at a time"
+                raise source.error("comes again", line=number, field="bin", value=text, remedy=remedy)
+            rows[edge] = [source.count(count, f"bin {text}", number) for count in counts]
     least, most, over = (stated.get(key) for key in ("Min Latencies", "Max Latencies", "Histogram Overflows"))
     if not rows or least is None or most is None or over is None:
         raise source.error("is no histogram of cyclictest, or is cut", remedy=CUT)
