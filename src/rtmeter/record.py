@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from rtmeter import store, version
+from rtmeter import machine, store, version
 from rtmeter.clocks import Clocks, compare
 from rtmeter.errors import RtmeterError
 from rtmeter.log_meta import LogMeta
@@ -45,8 +45,9 @@ def record_cell(
 ) -> dict[str, Any]:
     """The cell.json (spec/results.md) of a run; writes samples.parquet into ``folder``.
 
-    ``conditions``: what was asked of the machine and what became of it; ``findings``: what it has wrong;
-    ``server_findings``: what the server's has, if that is another one; None where that is not known.
+    ``conditions``: what was asked of the machine and what became of it; ``findings``: what it had wrong
+    before, to which the audit of the threads is added; ``server_findings``: what the server's had, if that
+    is another one; None where that is not known.
     Raises RtmeterError if samples.parquet cannot be written.
     """
     doubts = list(outcome.warnings)
@@ -61,6 +62,8 @@ def record_cell(
             error = unreadable
         elif logs.client.exists():
             doubts.append(Doubt("damaged_log", str(unreadable), "nothing of it was kept"))
+    if findings is not None:
+        findings = machine.with_threads(findings, meta.measurement, meta.threads)
     server = _server_meta(logs.server)
     record: dict[str, Any] = {
         "id": cell.id,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rtmeter.root import Root
-from rtmeter.values import parse_cpus
+from rtmeter.values import Scheduling, parse_cpus
 
 POLICIES = {0: "other", 1: "fifo", 2: "rr", 3: "batch", 5: "idle", 6: "deadline", 7: "ext"}
 
@@ -36,8 +36,8 @@ class Task:
 
     @property
     def rank(self) -> int:
-        """Orders tasks as the scheduler does: deadline above fifo and rr by priority, above the rest."""
-        return 100 if self.policy == "deadline" else self.priority if self.policy in ("fifo", "rr") else 0
+        """As Scheduling.rank."""
+        return Scheduling(self.policy, self.priority).rank
 
     @property
     def scheduling(self) -> str:

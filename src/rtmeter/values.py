@@ -173,6 +173,11 @@ class Scheduling:
             return "deadline:" + "/".join(format_duration(t) for t in times)
         return f"{self.policy}:{self.priority}" if self.policy in ("fifo", "rr") else self.policy
 
+    @property
+    def rank(self) -> int:
+        """Orders as the scheduler does: deadline above fifo and rr by priority, above the rest."""
+        return 100 if self.policy == "deadline" else self.priority if self.policy in ("fifo", "rr") else 0
+
     @classmethod
     def from_probe(cls, given: Mapping[str, Any]) -> Self:
         """From what a probe says is in effect."""

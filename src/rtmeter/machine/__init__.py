@@ -3,7 +3,9 @@ under a root and of what is intended to be measured."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from rtmeter.machine import (
     cpus,
@@ -11,6 +13,7 @@ from rtmeter.machine import (
     interrupts,
     kernel,
     memory,
+    middleware,
     scheduler,
     surroundings,
     tasks,
@@ -18,13 +21,13 @@ from rtmeter.machine import (
 )
 from rtmeter.machine.finding import WORST_FIRST, Finding, Grade, Kind
 from rtmeter.machine.reading import Intent, Machine, Workload, parse_workload
-from rtmeter.model import Cell
+from rtmeter.model import Cell, Measurement
 from rtmeter.root import Root
 from rtmeter.values import Scheduling
 
 _FAMILIES = (kernel, scheduler, tasks, cpus, cpusets, interrupts, memory, tracing, surroundings)
 
-KINDS: tuple[Kind, ...] = tuple(kind for family in _FAMILIES for kind in family.KINDS)
+KINDS: tuple[Kind, ...] = tuple(kind for family in (*_FAMILIES, middleware) for kind in family.KINDS)
 """Everything that is looked for."""
 
 __all__ = [
@@ -39,6 +42,7 @@ __all__ = [
     "intent_of",
     "parse_workload",
     "server_intent_of",
+    "with_threads",
 ]
 
 
@@ -47,6 +51,14 @@ def findings(root: Root, intent: Intent) -> list[Finding]:
     machine = Machine(root, intent)
     found = [finding for family in _FAMILIES for finding in family.check(machine)]
     return sorted(found, key=lambda finding: WORST_FIRST.index(finding.grade))
+
+
+def with_threads(
+    found: Sequence[Mapping[str, Any]], measurement: Measurement, threads: Sequence[Mapping[str, Any]]
+) -> list[Mapping[str, Any]]:
+    """What was found before a run, as JSON has it, and what the audit of its threads (spec/probe.md) adds."""
+    added = [finding.to_json() for finding in middleware.check(measurement, threads)]
+    return sorted([*found, *added], key=lambda finding: WORST_FIRST.index(finding["grade"]))
 
 
 def intent_of(cell: Cell) -> Intent:

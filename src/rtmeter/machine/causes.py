@@ -28,6 +28,7 @@ OF_USAGE: dict[str, tuple[str, ...]] = {
     "involuntary_switches": (
         "task_at_or_above",
         "kernel_thread_at_or_above",
+        "middleware_thread_at_or_above",
         "rt_throttling",
         "fair_server",
         "normal_policy",

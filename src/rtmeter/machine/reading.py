@@ -33,8 +33,7 @@ class Intent:
     @property
     def rank(self) -> int:
         """As Task.rank."""
-        policy = self.scheduling.policy
-        return 100 if policy == "deadline" else self.scheduling.priority if self.is_real_time else 0
+        return self.scheduling.rank
 
     @property
     def is_real_time(self) -> bool:
