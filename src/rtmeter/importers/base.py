@@ -19,6 +19,7 @@ from rtmeter.errors import RtmeterError
 from rtmeter.model import Doubt
 from rtmeter.statistics.histogram import Histogram, Intervals
 from rtmeter.statistics.quantities import Ints
+from rtmeter.statistics.words import about
 
 US = 1000
 MOST_NS = 366 * 24 * 3600 * 10**9
@@ -204,7 +205,7 @@ class Source:
         at = int(jumps.argmax())
         if jumps[at] > STEP_NS and jumps[at] > 100 * float(np.median(jumps)):
             k = (at + 1) * STEP_BLOCK
-            message = f"steps by {jumps[at] / 1e9:.3g} s at about sample {k:,} and stays there"
+            message = f"steps by {about(float(jumps[at]))} at about sample {k:,} and stays there"
             remedy = "the clock was set during the run: measure with CLOCK_MONOTONIC"
             raise self.error(message, field="latency", remedy=remedy)
 
