@@ -40,6 +40,7 @@ ALONE = {
     "test_network_settings",
     "test_selftest",
     "test_settings_real",
+    "test_thread_waits",
     "test_traffic",
 }
 """Folders and files whose tests change this machine, load it, count what runs on it, or start a daemon of
