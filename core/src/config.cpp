@@ -1,5 +1,6 @@
 #include "config.hpp"
 
+#include <algorithm>
 #include <set>
 #include <sstream>
 
@@ -95,13 +96,33 @@ class Reader {
 
   // Empty if the key is absent.
   std::vector<int> cpus(const std::string& key) {
+    constexpr std::int64_t kMost = 8191;  // of Linux
     const Json* value = get(key);
     if (value == nullptr) return {};
+    const auto is_cpu = [](const Json& cpu) {
+      return cpu.is_int() && cpu.as_int() >= 0 && cpu.as_int() <= kMost;
+    };
+    if (!value->is_array() || !std::all_of(value->as_array().begin(), value->as_array().end(), is_cpu))
+      throw Failure(path_ + key, value->dump(), "must be a list of CPU numbers", "give e.g. [0, 2]");
+    if (value->as_array().empty())
+      throw Failure(path_ + key, "[]", "names no CPU", "name at least one CPU, or leave it out");
     std::vector<int> cpus;
     for (const Json& cpu : value->as_array()) cpus.push_back(static_cast<int>(cpu.as_int()));
-    if (cpus.empty())
-      throw Failure(path_ + key, "[]", "names no CPU", "name at least one CPU, or leave it out");
     return cpus;
+  }
+
+  std::vector<std::pair<std::string, std::string>> texts(const std::string& key) {
+    const Json* value = get(key);
+    std::vector<std::pair<std::string, std::string>> texts;
+    if (value == nullptr) return texts;
+    if (!value->is_object())
+      throw Failure(path_ + key, value->dump(), "is not a JSON object", "see spec/probe.md");
+    for (const auto& [name, text] : value->as_object()) {
+      if (!text.is_string())
+        throw Failure(path_ + key + "." + name, text.dump(), "must be a string", "put it in quotes");
+      texts.emplace_back(name, text.as_string());
+    }
+    return texts;
   }
 
   void refuse_unknown() const {
@@ -192,8 +213,7 @@ Config config_from_json(const Json& json) {
   c.prefault_heap_bytes = r.integer("prefault_heap_bytes", 0, std::int64_t{1} << 40).value_or(0);
   c.cpu_dma_latency = r.flag("cpu_dma_latency");
   c.script = r.text("script").value_or("");
-  if (const Json* options = r.get("options"))
-    for (const auto& [key, value] : options->as_object()) c.options.emplace_back(key, value.as_string());
+  c.options = r.texts("options");
   c.session = r.text("session").value_or(c.session);
   c.connect_timeout_ns = r.integer("connect_timeout_ns", 1, kMaxTime).value_or(c.connect_timeout_ns);
   c.watch_stdin = r.flag("watch_stdin");
@@ -202,6 +222,9 @@ Config config_from_json(const Json& json) {
   if (c.scheduling.policy == Scheduling::Policy::deadline && c.apply_before_init)
     throw Failure("scheduling", to_string(c.scheduling), "SCHED_DEADLINE is not inherited by new threads",
                   "use \"apply\": \"after_init\"");
+  if (c.scheduling.policy == Scheduling::Policy::deadline && c.in_flight == InFlight::open)
+    throw Failure("in_flight", "open", "needs a second thread, which SCHED_DEADLINE is not inherited by",
+                  "use one, or another policy");
   return c;
 }
 
