@@ -20,6 +20,7 @@ from rtmeter.root import Root
 from rtmeter.state import VARIABLE
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="not root")
+CAMPAIGN = Path(__file__).parents[2] / "campaigns" / "ros2-roundtrip-2018.yaml"
 BUCKET = "tbf rate 10mbit burst 16kbit latency 50ms"
 
 
@@ -128,6 +129,34 @@ def test_the_probes_get_the_priority_of_their_group(net_prio: Path, tmp_path: Pa
     assert done.code == 0, done.err
     effective = store.load_cell(tmp_path / "cell")["conditions"]["effective"]["settings"]
     assert [list(effective[name].values()) for name in ("net_prio", "net_prio.lo")] == [["made"], ["5"]]
+    assert not (net_prio / "rtmeter").exists()
+
+
+def test_the_cell_of_2018s_future_has_its_traffic_go_first(
+    pair: Pair, net_prio: Path, tmp_path: Path
+) -> None:
+    """Future.network of the campaign, idle, on devices of the test's own."""
+    before, device = shown(pair), f"{pair.left}/{pair.left_device}"
+    text = CAMPAIGN.read_text(encoding="utf-8").replace("load: erle_pc", "load: idle")
+    text = text.replace(
+        "{net_prio: {eth0: 6}, qdisc: {eth0: prio}", f"{{net_prio: {{lo: 6}}, qdisc: {{{device}: prio}}"
+    )
+    assert device in text
+    campaign = tmp_path / "campaign.yaml"
+    campaign.write_text(text, encoding="utf-8")
+    chosen = ["--only", "block == floor and variant == Future.network", "--scale", "0.0005"]
+    done = rtmeter("run", campaign, *chosen, "--out", tmp_path / "out")
+    assert done.code in (0, 2, 3), done.err  # whatever the verdict
+    [folder] = store.find_cells(tmp_path / "out")
+    cell = store.load_cell(folder)
+    assert (cell["status"], cell["valid"]) == ("complete", True)
+    made = cell["conditions"]["effective"]["settings"]
+    assert [list(made[name].values()) for name in ("net_prio", "net_prio.lo")] == [["made"], ["6"]]
+    left_out = cell["conditions"].get("left_out", {})
+    assert (f"qdisc.{device}" in made) != ("qdisc" in left_out)
+    assert left_out.keys() <= {"qdisc"} and all("kind is unknown" in why for why in left_out.values())
+    assert cell["conditions"]["achieved"]["traffic"]["forward"]["rate"] > 0
+    assert shown(pair) == before
     assert not (net_prio / "rtmeter").exists()
 
 
