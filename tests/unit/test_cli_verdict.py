@@ -243,6 +243,7 @@ def test_three_samples(capsys: Captured) -> None:
     code, said = verdict("a --deadline 1ms --miss-ratio 1e-3", capsys)
     assert code == exit_codes.INCONCLUSIVE
     assert "3 releases are too few" in said and "2,992 further samples" in said
+    assert "  delay            not looked at: too few releases were served" in said
 
 
 def test_every_release_skipped_but_the_first(capsys: Captured) -> None:

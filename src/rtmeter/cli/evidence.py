@@ -69,7 +69,10 @@ def _of_the_run(support: Mapping[str, Any]) -> Words:
         grown = f", {slope / 1e3:+.3g} us/s [{low}, {high}], {total} over the run"
     fitting = [cause.replace("_", " ") for cause in support["causes"]]
     causes = f", as by {' or '.join(fitting)}" if fitting else ""
-    yield "delay", f"{support['growth']}{grown}{causes}"
+    if slope is None and support["growth"] == "bounded":
+        yield "delay", "not looked at: too few releases were served to see it grow"
+    else:
+        yield "delay", f"{support['growth']}{grown}{causes}"
     for finding in support["findings"]:
         yield (
             finding["type"].replace("_", " "),
