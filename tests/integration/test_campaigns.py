@@ -24,7 +24,7 @@ SHORT = "not duration >= 1h and not block == day"
 
 FEW = {
     "ros1-timer-2014": "load == idle and scheduling == other and timeout == 1ms and block in (timer, floor)",
-    "ros2-roundtrip-2018": "adapter == fastdds and variant == Test4.A",
+    "ros2-roundtrip-2018": "adapter in (fastdds, ros2) and variant == Test4.A",
     "orocos-ros2-cycle-2021": "load == idle",
     "ros2-timer-2020": "block in (cyclictest, wakeup, floor) and not variant == children_rr",
 }

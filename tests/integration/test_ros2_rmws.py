@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dds_runs import threads_in_proc
+from dds_runs import settled, threads_in_proc
 from front import rtmeter
-from probe_runs import Config, measure, needs_fifo, probe
-from ros2_runs import RMWS, ROS2, library, needs_ros2, with_rmw
+from probe_runs import MS, Config, client_and_server, measure, needs_fifo, probe, read
+from ros2_runs import RMWS, ROS2, library, needs_ros2, with_options, with_rmw
 
 from rtmeter import store
 
@@ -90,6 +90,16 @@ def real_files(names: tuple[str, ...]) -> list[Path]:
         except StopIteration:
             continue
     return found
+
+
+@pytest.mark.skipif("rmw_fastrtps_cpp" not in RMWS, reason="rmw_fastrtps_cpp is not installed")
+@pytest.mark.parametrize("payload_bytes", [8, 128 << 10])
+def test_fast_dds_lends_its_memory(tmp_path: Path, payload_bytes: int) -> None:
+    config = ROS2 | with_rmw("rmw_fastrtps_cpp") | with_options(loan="yes") | {"samples": 50, "warm_up": 5}
+    config |= {"period_ns": 5 * MS, "reliability": "reliable", "payload_bytes": payload_bytes}
+    with client_and_server(tmp_path, config) as both:
+        assert settled(*both)["lost"] == 0
+    assert read(both[0].log)[0].meta["adapter"]["loan"] == "yes"
 
 
 def cells_over(tmp_path: Path, rmws: list[str]) -> tuple[int, dict[str, dict[str, Any]]]:
