@@ -4,14 +4,16 @@
 at full size. A test takes its sizes from ``sized``; one that only makes sense in full is marked
 ``@pytest.mark.full_only("what it does")``. Both are listed at the end of a reduced run.
 
-``make test`` runs most files in several workers (pytest-xdist, ``--dist loadfile``), a file's tests on one;
-those of ``ALONE`` (marker ``alone``) come after them, one by one.
+``make test`` runs most files in several workers (pytest-xdist, ``--dist loadfile``), a file's tests on one,
+in their order: the short files of ``unit`` come last, so that no worker ends long before the others. Those of
+``ALONE`` (marker ``alone``) follow, one by one.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import hypothesis
@@ -68,8 +70,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture(autouse=True, scope="session")
-def own_state(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Lock and journal of the tests, so that they neither wait for a real run nor undo what it set."""
+def environment_of_processes(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What processes that the tests start have: this rtmeter, no library that it does not need, and a lock
+    and journal of the tests, so that they neither wait for a real run nor undo what it set."""
+    tests = Path(__file__).parent
+    paths = [str(tests.parent / "src"), str(tests / "as_installed"), os.environ.get("PYTHONPATH", "")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     os.environ["RTMETER_STATE_DIR"] = str(tmp_path_factory.mktemp("state"))
 
 

@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,6 @@ from rtmeter.errors import RtmeterError
 from rtmeter.samples import LogReader
 
 PTRACE_ATTACH, PTRACE_DETACH, WALL = 16, 17, 0x40000000
-SRC = Path(__file__).resolve().parent.parent.parent / "src"
 
 
 @dataclass(frozen=True)
@@ -36,16 +35,12 @@ class Done:
         return json.loads(self.out)
 
 
-def environment(changes: Mapping[str, str] | None = None) -> dict[str, str]:
-    return os.environ | {"PYTHONPATH": str(SRC)} | dict(changes or {})
-
-
 @contextmanager
 def running(*arguments: object, **changes: str) -> Iterator[subprocess.Popen[str]]:
     """The command, running; ``changes`` are environment variables. It is killed if it is still there."""
     process = subprocess.Popen(
         [sys.executable, "-m", "rtmeter", *map(str, arguments)],
-        env=environment(changes),
+        env=os.environ | changes,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

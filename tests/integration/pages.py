@@ -31,7 +31,6 @@ def run_page(page: Path, home: Path, cwd: Path, fence: str = "sh") -> str:
         "RUSTUP_HOME": os.environ.get("RUSTUP_HOME", str(Path.home() / ".rustup")),
         "RTMETER": str(ROOT),
         "PATH": f"{bin_dir}:{os.environ['PATH']}",
-        "PYTHONPATH": str(ROOT / "src"),
         "CMAKE_BUILD_PARALLEL_LEVEL": "2",
     }
     done = subprocess.run(

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from front import SRC, ended, environment, probes_of, rows_of, rtmeter, running, wait_until
+from front import ended, probes_of, rows_of, rtmeter, running, wait_until
 
 from real_settings import one_at_a_time
 
@@ -202,9 +202,7 @@ def test_a_second_run_refuses_also_one_that_would_resume_the_first(
 def test_a_second_run_waits_for_the_end_of_the_first(before: dict[str, str], tmp_path: Path) -> None:
     campaign = tmp_path / "short.yaml"
     campaign.write_text(CAMPAIGN.replace("LENGTH", "100ms"))
-    first = subprocess.Popen(
-        [sys.executable, "-c", HOLD], env=environment(), stdout=subprocess.PIPE, text=True
-    )
+    first = subprocess.Popen([sys.executable, "-c", HOLD], stdout=subprocess.PIPE, text=True)
     assert first.stdout is not None and first.stdout.readline() == "held\n"
     with running("run", campaign, "--out", tmp_path / "results", "--wait") as second:
         assert second.stderr is not None
@@ -230,7 +228,6 @@ def test_a_container_that_hides_or_protects_interrupts(
     script = f'{prepare} && exec "$0" "$@"'
     done = subprocess.run(
         ["unshare", "--mount", "sh", "-c", script, *command],
-        env=environment(),
         capture_output=True,
         text=True,
     )
@@ -243,7 +240,7 @@ def test_without_permission_it_says_for_what_and_what_it_takes(
     before: dict[str, str], tmp_path: Path
 ) -> None:
     program = (
-        f"import sys, os; sys.path.insert(0, {str(SRC)!r})\n"
+        "import os\n"
         "from rtmeter.condition_options import SystemSettings\n"
         "from rtmeter.conditions.settings import Settings\n"
         "from rtmeter.root import Root\n"
@@ -259,7 +256,7 @@ def test_without_permission_it_says_for_what_and_what_it_takes(
     state.mkdir()
     for folder in (state, *state.parents[:3]):
         folder.chmod(0o777)
-    done = subprocess.run([sys.executable, "-c", program], env=environment(), capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     said = done.stdout.splitlines()
     assert [line.partition(" = ")[0] for line in said] == [
         "conditions.timer_migration",

@@ -23,8 +23,6 @@ from rtmeter.matrix import cell_from
 from rtmeter.model import Cell
 from wakeups import draw, write_wakeups
 
-SRC = Path(__file__).resolve().parent.parent.parent / "src"
-
 
 def cell(name: str, duration: str) -> Cell:
     given = {"measurement": "wakeup", "adapter": "posix", "duration": duration, "warm_up": "1s"}
@@ -110,7 +108,6 @@ def test_a_terminal_shows_a_bar_and_the_results_stay_apart(tmp_path: Path, fake_
             [*command, "--warm-up", "3ms", "--json", "--out", tmp_path / "cell"],
             env=os.environ
             | {
-                "PYTHONPATH": str(SRC),
                 "RTMETER_PROBE_PATH": str(fake_probe.parent),
                 "TERM": "xterm",
                 "COLUMNS": "120",

@@ -27,7 +27,6 @@ from rtmeter.supervise import Stop
 
 pytestmark = pytest.mark.usefixtures("fake_probe")
 Watch = Callable[[dict[str, Any]], None]
-SRC = Path(__file__).resolve().parent.parent.parent / "src"
 
 
 def run(
@@ -246,7 +245,7 @@ def test_probes_end_when_the_front_is_killed(tmp_path: Path, fake_probe: Path) -
     front = subprocess.Popen(
         [*command, "--option", "behave=slow", "--out", "cell"],
         cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(SRC), "RTMETER_PROBE_PATH": str(fake_probe.parent)},
+        env=os.environ | {"RTMETER_PROBE_PATH": str(fake_probe.parent)},
         stderr=subprocess.DEVNULL,
     )
     log = tmp_path / "cell.partial" / store.CLIENT_LOG
