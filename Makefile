@@ -9,6 +9,13 @@ BIN := $(VENV)/bin
 JOBS ?= $(shell nproc)
 # Test workers: most tests wait for processes more than they compute.
 WORKERS ?= $(shell echo $$(( $$(nproc) + 1 )))
+# Compiled once: the tests start rtmeter hundreds of times.
+unexport PYTHONDONTWRITEBYTECODE
+# The tests build a wheel, and an adapter beside the core, of what this has compiled already.
+export CC CXX
+export CMAKE_C_COMPILER_LAUNCHER = $(shell command -v ccache)
+export CMAKE_CXX_COMPILER_LAUNCHER = $(CMAKE_C_COMPILER_LAUNCHER)
+export CCACHE_DIR ?= $(CURDIR)/build/ccache
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 export CTEST_PARALLEL_LEVEL := $(JOBS)
 # The first interpreter that is new enough; looked for when it is needed, since make may have to install it.
@@ -78,7 +85,7 @@ demo: probes venv ## Measure this machine for about a minute and a half: verdict
 # Each C++ test says on a line "[reduced] ..." what it did not run in full; pytest lists its own at its end.
 define run-tests
 	@ctest --preset test
-	@$(BIN)/pytest -m 'not alone' -n $(WORKERS) --dist loadfile
+	@$(BIN)/pytest -m 'not alone' -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 	@$(BIN)/pytest -m alone
 	@grep -hs '^\[reduced\]' build/release/Testing/Temporary/LastTest.log | sort -u || true
 endef
