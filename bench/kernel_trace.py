@@ -9,7 +9,7 @@ import tempfile
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -58,6 +58,9 @@ class Waits:
     ran_on: int = 0
     elsewhere: int = 0
     gaps: int = 0
+
+    def __add__(self, other: Waits) -> Waits:
+        return Waits(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
 
 
 class Trace:
@@ -112,10 +115,14 @@ class Trace:
         (self._folder / name).write_text(text)
 
     def events(self) -> list[Event]:
-        """What was recorded since it was asked last: each CPU's events in their order."""
-        found: list[Event] = []
-        for folder in sorted((self._folder / "per_cpu").glob("cpu*")):
-            found += parsed(_drained(folder / "trace_pipe"))
+        """What was recorded since it was asked last: each CPU's events in their order.
+
+        Nothing is recorded meanwhile: on a busy machine more would come than can be read.
+        """
+        self._write("tracing_on", "0")
+        pipes = sorted((self._folder / "per_cpu").glob("cpu*/trace_pipe"))
+        found = [event for pipe in pipes for event in parsed(_drained(pipe))]
+        self._write("tracing_on", "1")
         return found
 
 

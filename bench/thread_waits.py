@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from common import machine_line
-from kernel_trace import Event, Trace, UnavailableError, Waits, waits_in
+from kernel_trace import Trace, UnavailableError, Waits, waits_in
 from rtmeter.probes import find_probes
 
 PERIOD_NS = 250_000
@@ -89,14 +89,14 @@ def count(adapter: str, variant: Config, other: int, nodes: int) -> tuple[Waits,
             threads = [thread for thread in ready["threads"] if thread["role"] == "middleware"]
             tids = [thread["tid"] for thread in threads]
             trace.record(ready["pid"], tids)
-            events: list[Event] = []
+            waits = Waits()
             for number in range(nodes):
                 with start(probe, passing, folder / f"node-{number}") as node:
                     node.communicate()
                 if node.returncode != 0:
                     raise RuntimeError(f"a node ended with {node.returncode}")
-                events += trace.events()
-    return waits_in(events, ready["pid"], tids, variant["affinity"][0]), threads
+                waits += waits_in(trace.events(), ready["pid"], tids, variant["affinity"][0])
+    return waits, threads
 
 
 def two_cpus() -> tuple[int, int]:

@@ -61,6 +61,10 @@ def test_each_release_is_counted_by_what_gave_way(lines: list[str], expected: Wa
     assert waits_in(parsed(lines), MEASURED, [CHILD, SECOND], cpu=1) == expected
 
 
+def test_counts_add_up() -> None:
+    assert Waits(1, ran_on=1, gaps=2) + Waits(2, slept=1, gaps=1) == Waits(3, slept=1, ran_on=1, gaps=3)
+
+
 def test_other_lines_are_passed_over() -> None:
     lines = ["# tracer: nop", "", woken().replace("sched_wakeup", "sched_waking")]
     assert list(parsed(lines)) == []
