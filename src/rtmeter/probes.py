@@ -124,7 +124,19 @@ def _broken(name: str, path: Path, why: str) -> RtmeterError:
         f"its probe {path} does not describe itself: {why}",
         field="adapter",
         value=name,
-        remedy="build it again where its middleware's libraries are found (source its setup.bash)",
+        remedy=_remedy_for_libraries(why),
+    )
+
+
+def _remedy_for_libraries(why: str) -> str:
+    """What helps against the loader's words: libraries of another version, or none."""
+    if "undefined symbol" not in why:
+        return "build it again where its middleware's libraries are found (source its setup.bash)"
+    found = os.environ.get("LD_LIBRARY_PATH", "")
+    where = f" (LD_LIBRARY_PATH = {found})" if found else ""
+    return (
+        f"its middleware is found in another version than it was built with{where}: "
+        "source the setup.bash that it was built with, or build it again in this shell"
     )
 
 

@@ -78,6 +78,19 @@ def test_a_workspace_built_against_another_distro(tmp_path: Path) -> None:
     assert "build it again" in error["remedy"]
 
 
+def test_another_distro_that_lacks_what_is_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loader ends the probe before it can look at versions: here rclcpp is a library without rclcpp."""
+    shutil.copy(library("librcutils.so"), tmp_path / "librclcpp.so")
+    monkeypatch.setenv("LD_LIBRARY_PATH", f"{tmp_path}:{os.environ['LD_LIBRARY_PATH']}")
+    with pytest.raises(RtmeterError) as caught:
+        describe("ros2", find_probes()["ros2"])
+    assert "undefined symbol" in str(caught.value)
+    assert caught.value.remedy
+    assert "another version than it was built with" in caught.value.remedy
+    assert str(tmp_path) in caught.value.remedy
+    assert "build it again" in caught.value.remedy
+
+
 @pytest.mark.parametrize("name", [name for name in ALL_EXECUTORS if name not in EXECUTORS] + ["quick"])
 def test_an_executor_that_this_rclcpp_lacks(tmp_path: Path, name: str) -> None:
     error = refusal(tmp_path, TIMER | with_options(executor=name))

@@ -75,6 +75,7 @@ def test_what_cannot_be_executed_is_no_probe(only_ours: Path, monkeypatch: pytes
     [
         ("exit 3", "exit code 3"),
         ("echo 'libros.so: cannot open shared object file' >&2; exit 127", "libros.so: cannot open"),
+        ("echo 'libros.so: undefined symbol: spin' >&2; exit 127", "undefined symbol: spin"),
         ("echo nonsense", "does not describe itself"),
         ("echo '[1]'", "does not describe itself"),
     ],
@@ -84,6 +85,7 @@ def test_a_broken_probe_says_why(tmp_path: Path, script: str, why: str) -> None:
         probes.describe("broken", make_probe(tmp_path, "broken", script))
     assert caught.value.field == "adapter"
     assert caught.value.remedy
+    assert ("in another version than it was built with" in caught.value.remedy) == ("symbol" in why)
 
 
 def test_an_adapter_that_is_not_built_says_what_to_install(fake_probe: Path) -> None:
