@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -55,3 +55,19 @@ def two_namespaces() -> Iterator[Pair]:
     finally:
         for namespace in (pair.left, pair.right):
             subprocess.run(["ip", "netns", "delete", namespace], check=False, capture_output=True)
+
+
+def lose_link_for_a_while(pair: Pair, lost: Callable[[], int], *, recovers: bool = True) -> None:
+    """Takes the link down until replies are lost, and up until none is any more, or for a while if the
+    middleware never ``recovers``.
+
+    ``lost`` waits for the next progress of the client, a quarter of a second, and tells how many were lost.
+    """
+    ip("-n", pair.left, "link", "set", pair.left_device, "down")
+    while lost() == 0:
+        pass
+    ip("-n", pair.left, "link", "set", pair.left_device, "up")
+    seen = [lost() for _ in range(8)]
+    while recovers and seen[-1] > seen[-2] and len(seen) < 200:
+        seen.append(lost())
+    assert (seen[-1] == seen[-2]) == recovers, seen

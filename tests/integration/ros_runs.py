@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from probe_runs import LONG, SAMPLES, Config, counts, measure, only, probe, read
+from probe_runs import LONG, SAMPLES, Config, client_and_server, counts, measure, only, probe, read
 
 from rtmeter.model import SERVED
 
@@ -75,3 +75,18 @@ def skips_of_a_stall(folder: Path, config: Config) -> dict[str, int]:
         one.process.send_signal(signal.SIGTERM)
         assert one.end() == 4, one.events
     return counts(read(one.log)[1])
+
+
+def losses_of_a_silent_server(folder: Path, config: Config, how: signal.Signals) -> None:
+    """Kills or stops the server in mid-run: its replies are lost, and every release is accounted for."""
+    config = config | {"samples": 1_000_000, "loss_timeout_ns": 20 * MS, "period_ns": 5 * MS}
+    with client_and_server(folder, config) as (client, server):
+        client.until("progress")
+        os.kill(server.process.pid, how)
+        while client.until("progress")["lost"] == 0:
+            pass
+        client.process.send_signal(signal.SIGTERM)
+        assert client.end() == 4, client.events
+    found = counts(read(client.log)[1])
+    assert found["lost"] > 0
+    assert found["released"] == found["served"] + found["lost"] + found["skipped"] + found["in_flight"]

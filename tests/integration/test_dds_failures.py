@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from dds_runs import MS, SECOND, each_adapter, pairs, settled
-from namespaces import ip, two_namespaces
+from namespaces import ip, lose_link_for_a_while, two_namespaces
 from probe_runs import LONG, Config, Probe, client_and_server, counts, probe, read, refusal
 
 ALONE: Config = {"measurement": "roundtrip", "loss_timeout_ns": LONG, "connect_timeout_ns": SECOND}
@@ -138,14 +138,7 @@ def test_a_link_that_goes_and_comes_back(tmp_path: Path, client_adapter: str, se
         changes = {"adapter": server_adapter, "inside": in_namespace(pair.right), "options": right}
         with client_and_server(tmp_path, config, changes) as (client, server):
             assert client.until("ready")["event"] == "ready"
-            ip("-n", pair.left, "link", "set", pair.left_device, "down")
-            while client.until("progress")["lost"] == 0:
-                pass
-            ip("-n", pair.left, "link", "set", pair.left_device, "up")
-            lost = [client.until("progress")["lost"] for _ in range(8)]
-            while lost[-1] > lost[-2] and len(lost) < 200:  # a quarter of a second each
-                lost.append(client.until("progress")["lost"])
-            assert lost[-1] == lost[-2], "it never came back"
+            lose_link_for_a_while(pair, lambda: client.until("progress")["lost"])
             interrupted_with_losses(client, server)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import uuid
@@ -113,6 +114,11 @@ def test_two_runs_at_once_do_not_hear_each_other(tmp_path: Path) -> None:
         assert settled(*one)["released"] == 100
         assert settled(*other)["released"] == 50
     assert read(other[1].log)[1]["sequence"].max() < 100  # 50, and the warm-up
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
+def test_replies_that_never_come_are_lost_and_nothing_else(tmp_path: Path, how: signal.Signals) -> None:
+    ros_runs.losses_of_a_silent_server(tmp_path, RCL, how)
 
 
 def test_the_domain_is_the_users(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from probe_runs import (
     read,
 )
 from ros2_runs import CYCLE, EXECUTORS, OPTIONS, PERIOD, RMWS, ROS2, needs_ros2, with_options, with_rmw
+from ros_runs import losses_of_a_silent_server
 
 from rtmeter.model import ABSENT, SERVED
 
@@ -216,6 +217,14 @@ def test_children_at_any_policy(tmp_path: Path, children: str) -> None:
     config = ROS2 | {"measurement": "wakeup", "before": "init_and_node", "child_threads": policy}
     reader, _ = measure(tmp_path, config | {"scheduling": {"policy": "fifo", "priority": 9}})
     assert {t["policy"] for t in threads_of(reader.meta).values()} == {children}
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize("rmw", RMWS)
+def test_replies_that_never_come_are_lost_and_nothing_else(
+    tmp_path: Path, rmw: str, how: signal.Signals
+) -> None:
+    losses_of_a_silent_server(tmp_path, ROS2 | with_rmw(rmw), how)
 
 
 def test_an_end_by_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
