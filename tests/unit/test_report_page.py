@@ -115,8 +115,8 @@ def test_no_deadline_is_described_not_judged(folder):
 
 def test_a_failed_cell_shows_its_error_and_remedy(folder):
     page = page_of(write_failed_cell(folder, Made(), RTPRIO))
-    assert "Error RLIMIT_RTPRIO of 0 does not allow priority 99." in page.text
-    assert "scheduling = fifo:99" in page.text
+    assert "Error scheduling = fifo:99: RLIMIT_RTPRIO of 0 does not allow priority 99." in page.text
+    assert "on the target itself" not in page.text
     assert "Raise rtprio in /etc/security/limits.conf." in page.text
     assert page.plots == []
 
@@ -182,10 +182,10 @@ def test_an_empty_cell_says_so(folder):
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"{", "cell.json"),
-        (b"[1, 2]", "cell.json"),
+        (b"{", "Invalid JSON"),
+        (b"[1, 2]", "Input should be an object"),
         (b'{"format": "rtmeter-cell"}', "Field required"),
-        (b"\xff\xfe", "cell.json"),
+        (b"\xff\xfe", "Invalid JSON"),
     ],
 )
 def test_a_damaged_cell_json_is_shown_as_damage(folder, content, says):
@@ -194,7 +194,16 @@ def test_a_damaged_cell_json_is_shown_as_damage(folder, content, says):
     page = page_of(folder)
     assert "Error" in page.text
     assert "damaged" in page.text
-    assert says in page.text
+    assert re.search(rf"Error The result cannot be read: cell\.json: .*{says}", page.text)
+    assert (
+        "What to do next Measure the cell again, or recover its probe.rtlog (rtmeter recover)." in page.text
+    )
+
+
+def test_a_result_of_another_version_names_both_and_what_reads_it(folder):
+    page = page_of(write_cell(folder, Made(changes={"version": 2})))
+    assert "cell.json: is of version 2, and this rtmeter reads version 1." in page.text
+    assert "What to do next Use the rtmeter that wrote it, or a later one." in page.text
 
 
 @pytest.mark.parametrize(
@@ -243,6 +252,7 @@ def test_samples_cut_in_the_middle_are_damage(folder):
 
 def test_one_sample_is_plotted(folder):
     page = page_of(write_cell(folder, Made(samples=1)))
+    assert "The one release met the deadline of 1,000 µs." in page.text
     assert "n = 1 " in page.text
     over_time, histogram, ccdf = page.plots
     assert over_time["datasets"]["stretches"]["max"] == [50.0]
@@ -305,7 +315,7 @@ def test_what_was_asked_begins_with_the_campaigns_own_words_and_explains_others(
     said = answer(find_cells(folder))
     assert said.asked[0] == f"Is {HOSTILE} fit?"
     assert len(said.asked) == 3
-    assert [term.partition(":")[0] for term in said.terms] == ["Wake-up latency", "Response", "Cell"]
+    assert [term.partition(":")[0] for term in said.terms] == ["Release", "Cell"]
     page = page_of(folder)
     assert all(text in page.text for text in (*said.asked, *said.terms))
     assert page.text.index(said.asked[0]) < page.text.index(said.asked[1])

@@ -72,6 +72,12 @@ def answer(cells: Sequence[Cell]) -> Answer:
 
 def reason(cell: Cell) -> str:
     """Why the cell has its outcome, in a sentence."""
+    if cell.state == "damaged":
+        return f"The result cannot be read: {_sentence(_and_remedy(cell)[0])}"
+    if cell.file and cell.file.error and cell.state == "failed":
+        error = cell.file.error
+        what = " = ".join(part for part in (error.field, error.value) if part)
+        return _sentence(f"{what}: {error.message}" if what else error.message)
     if cell.problem:
         return _sentence(cell.problem)
     assert cell.file is not None
@@ -88,7 +94,18 @@ def in_short(reason: str) -> str:
 
 
 def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith((".", "?", "!")) else ".")
+    """With a full stop, and a capital, unless it begins with the name of something: cell.json, adapter =."""
+    first = text.partition(" ")[0].rstrip(".,:")
+    head, colon, _ = text.partition(": ")
+    named = not {".", "_", "/"}.isdisjoint(first) or (bool(colon) and " = " in head)
+    begun = text if named else f"{text[:1].upper()}{text[1:]}"
+    return begun + ("" if text.endswith((".", "?", "!")) else ".")
+
+
+def _and_remedy(cell: Cell) -> tuple[str, str]:
+    """What is wrong with a damaged cell, and what to do about it."""
+    what, _, remedy = (cell.problem or "").rpartition("; ")
+    return (what, remedy) if what else (remedy, "measure the cell again")
 
 
 def _why_invalid(file: CellFile) -> str:
@@ -111,6 +128,8 @@ def _headline(cell: Cell) -> str:
         return "Nothing was measured."
     deadline = f"the deadline of {words.round_us(deadline_ns)} µs"
     enough = ": not enough evidence." if verdict.outcome == "inconclusive" else "."
+    if verdict.misses == 0 and verdict.n == 1:
+        return f"The one release met {deadline}{enough}"
     if verdict.misses == 0:
         return f"All {verdict.n:,} releases met {deadline}{enough}"
     return f"{verdict.missed} of {verdict.n:,} releases missed {deadline}{enough}"
@@ -175,7 +194,7 @@ def _next(cells: Sequence[Cell]) -> Iterator[str]:
     for cell in cells:
         if cell.file:
             yield from (_sentence(doubt.hint) for doubt in cell.file.warnings if doubt.hint)
-    if any(cell.file and unfit(cell.file) and not _scripted(cell.file) for cell in cells):
+    if any(cell.judged and cell.file and unfit(cell.file) and not _scripted(cell.file) for cell in cells):
         yield "Repeat it on the target itself before claiming absolute numbers."
 
 
@@ -186,6 +205,8 @@ def _steps(cell: Cell) -> Iterator[str]:
         yield "let the run end, or continue it with --resume."
     elif cell.outcome == "error":
         remedy = cell.file.error.remedy if cell.file and cell.file.error else None
+        if cell.state == "damaged":
+            remedy = _and_remedy(cell)[1]
         yield _sentence(remedy or "measure the cell again")
     elif cell.outcome == "unjudged":
         yield "give a deadline (--deadline) to have it judged."

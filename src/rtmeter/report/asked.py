@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from rtmeter import store
@@ -21,6 +22,8 @@ _TERMS = {
     "cycle": "Completion: from the release, the moment a cycle should begin, until its response is there.",
 }
 
+_ANY = "Release: the moment at which a thread, timer, message or cycle should begin."
+
 _CELL = "Cell: one measurement, under conditions of its own."
 
 
@@ -39,8 +42,9 @@ def asked(cells: Sequence[Cell]) -> Iterator[str]:
 
 def terms(cells: Sequence[Cell]) -> Iterator[str]:
     """What the words mean that the answer cannot do without."""
-    kinds = dict.fromkeys(kind(cell.file.meta) for cell in cells if cell.file)
-    yield from (_TERMS[one] for one in kinds if one in _TERMS)
+    kinds = {kind(cell.file.meta) for cell in cells if cell.file} & _TERMS.keys()
+    if kinds:
+        yield _TERMS[kinds.pop()] if len(kinds) == 1 else _ANY
     if len(cells) > 1:
         yield _CELL
 
@@ -58,8 +62,10 @@ def _description(cells: Sequence[Cell]) -> str:
 
 def _question(file: CellFile) -> str:
     asked, name = file.requirement, words.judged(file.meta)
+    if kind(file.meta) in _TERMS:
+        name = re.split(r"[,(]", name)[0].strip()
     if asked is None:
-        return f"How late is the {name}? No deadline was given."
+        return f"What values does the {name} take? No deadline was given."
     within = f"within {words.round_us(asked.deadline_ns)} µs"
     if asked.miss_ratio is None:
         return f"Is the {name} of every release {within}?"

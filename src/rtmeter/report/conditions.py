@@ -44,7 +44,7 @@ def in_one_line(file: CellFile) -> list[str]:
         f"imported from {file.imported['file']}" if "file" in file.imported else "",
         f"server {file.server_adapter}" if file.server_adapter not in (None, file.adapter) else "",
         f"{'timeout' if file.mode == 'one_shot' else 'every'} {words.setting('_ns', file.tick_ns)}",
-        f"{n:,} releases" if n is not None else "",
+        f"{n:,} release{'' if n == 1 else 's'}" if n is not None else "",
         policy + (f" on CPU {words.setting('', affinity)}" if affinity else ""),
         *in_words(file.conditions),
         f"kernel {kernel}" if kernel else "",
