@@ -48,13 +48,15 @@ Consequence = Literal["info", "deflate", "refuse"]
 @dataclass(frozen=True, slots=True)
 class Finding:
     """What a gate saw in the data: its type, the statistic it decided on and that one's value, what
-    follows for a bound, and the same in words."""
+    follows for a bound, and the same in words; ``at``: the releases, counted from the first measured one,
+    from which on the tail is another."""
 
     type: str
     statistic: str
     value: float
     consequence: Consequence
     message: str
+    at: tuple[int, ...] = ()
 
 
 LOCAL = "local"

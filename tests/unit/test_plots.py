@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shlex
 from itertools import pairwise
@@ -19,6 +20,7 @@ from scipy.stats import beta
 from rtmeter import cli, store
 from rtmeter.model import Requirement
 from rtmeter.report.cells import find_cells
+from rtmeter.report.chart_compare import Layer, waterfall
 from rtmeter.report.picture import write_picture
 from rtmeter.report.plots import Asked, draw
 from synthetic import T0_NS, Made, usual, write_cell, write_failed_cell
@@ -274,6 +276,21 @@ def test_layers_and_shifts_are_those_of_the_comparison(root, tmp_path, monkeypat
     assert layers[2]["end"] == pytest.approx(shifts["p90"]["b"] / 1e3)
 
 
+@pytest.mark.parametrize(
+    ("least_ns", "domain_us"),
+    [(0, (0, 345)), (-50_000, (0, 345)), (-150_000, (-50, 345)), (-9e9, (-300, 345)), (-math.inf, (0, 345))],
+)
+def test_an_interval_of_a_layer_that_reaches_far_down_leaves_the_bars_in_sight(least_ns, domain_us, tmp_path):
+    """The interval is of what is added to 100 µs, and reaches up to 300 µs of the axis."""
+    layers = [Layer("floor", 100_000, 100_000), Layer("dds", 150_000, 50_000, (least_ns, 200_000))]
+    spec = waterfall(layers, 200)
+    bars = spec["layer"][0]["encoding"]["y"]["scale"]["domain"]
+    assert bars == [pytest.approx(end) for end in domain_us]
+    write_picture(spec, tmp_path / "x.svg")
+    height = re.search(r'viewBox="0 0 [\d.]+ ([\d.]+)"', (tmp_path / "x.svg").read_text())
+    assert height is not None and float(height[1]) < 400
+
+
 WRONG = [
     ("spiky --kind pie -o x.svg", "--kind = 'pie': is no kind; choose time or"),
     ("spiky --kind time -o x.gif", "-o = 'x.gif': is no format of a picture; end it with .png"),
@@ -342,7 +359,11 @@ def test_events_of_a_run_are_marked_when_they_were(tmp_path):
     text = json.dumps(spec_of(cell, "time"), ensure_ascii=False)
     marked = re.findall(r'"values": (\[\{"t".*?\}\])', text)
     told = {row["what"]: row["t"] for rows in marked for row in json.loads(rows)}
-    assert told.pop("tail changes") == pytest.approx(10, abs=0.2)
+    findings = json.loads((cell / "cell.json").read_text())["verdict"]["support"]["findings"]
+    (change,) = [finding for finding in findings if finding["at"]]
+    assert change["at"] == [pytest.approx(10_000, abs=200)]
+    assert f"the tail changes at {change['at'][0] / 1000:g} s" in change["message"]
+    assert told.pop("tail changes") == change["at"][0] / 1000
     assert told == {"load: 8 to 6": 15, "cpu0: 25% stolen": 4}
     (cell / "watch.parquet").write_bytes(b"PAR1")
     assert "stolen" not in json.dumps(spec_of(cell, "time"))

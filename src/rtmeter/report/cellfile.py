@@ -75,6 +75,7 @@ class GateFinding(_Part):
     type: str
     consequence: str = "info"
     message: str = ""
+    at: list[int] = Field(default_factory=list)
 
 
 class Support(_Part):

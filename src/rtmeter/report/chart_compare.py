@@ -88,7 +88,8 @@ def _end(ns: float) -> float | None:
 
 
 def waterfall(layers: Sequence[Layer], height: int) -> Spec:
-    """A floor and what each layer adds to it, each beginning where the one before ended."""
+    """A floor and what each layer adds to it, each beginning where the one before ended. Below zero goes as
+    much of an interval as lies above it; where it ends, its text says."""
     begins = [0.0, *(layer.total_ns - layer.added_ns for layer in layers[1:])]
     columns: Columns = {
         "layer": [layer.name for layer in layers],
@@ -108,7 +109,8 @@ def waterfall(layers: Sequence[Layer], height: int) -> Spec:
     colour["scale"] = {"domain": list(shades), "range": list(shades.values())}
     bar = {"x": x, "y": y, "y2": {"field": "end"}, "color": colour}
     high = [value for name in ("begin", "end", "high") for value in columns[name] if value is not None]
-    y["scale"] = {"domain": [min(0, *columns["begin"], *columns["end"]), 1.15 * max(high)]}
+    low = [value for name in ("begin", "end", "low") for value in columns[name] if value is not None]
+    y["scale"] = {"domain": [min(0, max(min(low), -max(high))), 1.15 * max(high)]}
     top = {"x": x, "y": y | {"field": "top"}, "text": {"field": "text"}}
     ends = {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}}
     above = [{"calculate": "max(datum.begin, datum.end, datum.high)", "as": "top"}]
@@ -119,7 +121,7 @@ def waterfall(layers: Sequence[Layer], height: int) -> Spec:
             {"mark": {"type": "bar"}, "encoding": bar},
             {
                 "transform": [{"filter": "datum.low != null && datum.high != null"}],
-                "mark": {"type": "rule", "color": INK, "strokeWidth": 1.5},
+                "mark": {"type": "rule", "color": INK, "strokeWidth": 1.5, "clip": True},
                 "encoding": ends,
             },
             {"transform": above, "mark": {"type": "text", "dy": -8, "align": "center"}, "encoding": top},

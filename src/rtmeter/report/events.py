@@ -11,10 +11,7 @@ import pyarrow.parquet as pq
 
 from rtmeter.conditions.throttling import QUOTA, THERMAL
 from rtmeter.report.cells import Cell
-from rtmeter.report.envelope import Envelope
 from rtmeter.report.subject import Event, Time
-from rtmeter.statistics.blocks import FEWEST_BLOCKS, MOST_BLOCKS
-from rtmeter.statistics.changes import change_points
 
 Seconds = npt.NDArray[np.float64]
 
@@ -31,27 +28,20 @@ _STOLEN = 0.05
 """A share of a CPU's time that the hypervisor took in one interval, to be told."""
 
 
-def events_of(cell: Cell, envelope: Envelope, time: Time) -> tuple[Event, ...]:
+def events_of(cell: Cell, time: Time) -> tuple[Event, ...]:
     """Changes of the tail that its gates found, load and traffic that came or went, throttling, and time
     that the hypervisor took; in their order."""
-    found = [*_changes(cell, envelope, time), *_watched(cell, time)]
+    found = [*_changes(cell, time), *_watched(cell, time)]
     there = (event for event in found if event.end_s >= 0 and event.at_s <= time.end_s)
     return tuple(sorted(there, key=lambda event: event.at_s))
 
 
-def _changes(cell: Cell, envelope: Envelope, time: Time) -> Iterator[Event]:
-    """Where the maxima of blocks change, if a gate found that the tail does."""
+def _changes(cell: Cell, time: Time) -> Iterator[Event]:
+    """Where a gate found that the tail changes."""
     support = cell.file.verdict.support if cell.file and cell.file.verdict else None
-    if support is None or not any(finding.type == "change_point" for finding in support.findings):
-        return
-    there = envelope.n > 0
-    maxima, begins_s = envelope.max_ns[there], time.begins_s[there]
-    size = -(-len(maxima) // MOST_BLOCKS)
-    starts = np.arange(0, len(maxima), size)
-    if len(starts) < FEWEST_BLOCKS:
-        return
-    for start in change_points(np.maximum.reduceat(maxima, starts).astype(np.float64)):
-        yield Event(float(begins_s[starts[start]]), "tail changes")
+    for finding in support.findings if support else ():
+        for release in finding.at:
+            yield Event(time.of(int(time.first_k[0]) + release), "tail changes")
 
 
 def _watched(cell: Cell, time: Time) -> Iterator[Event]:

@@ -108,7 +108,7 @@ def panels(cell: Cell, detail: Detail, all_quantities: bool) -> list[Panel]:
         return []
     assert found[0].envelope is not None
     time = time_of(samples, file, found[0].envelope.first_k)
-    time = replace(time, events=events_of(cell, found[0].envelope, time))
+    time = replace(time, events=events_of(cell, time))
     return [_panel(file, series, time, detail) for series in found]
 
 

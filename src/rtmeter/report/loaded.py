@@ -103,7 +103,7 @@ def load(
     if series is None or series.envelope is None:
         raise _nothing(cell, f"has no {name}")
     time = time_of(samples, file, series.envelope.first_k)
-    time = replace(time, events=events_of(cell, series.envelope, time))
+    time = replace(time, events=events_of(cell, time))
     whole = Loaded(cell, file, name, _subject(file, series), time)
     return whole if zoom_s is None else _zoomed(whole, samples, wanted, zoom_s, pixels)
 

@@ -104,12 +104,13 @@ def changes(blocks: Blocks, period_ns: int) -> list[Finding]:
         if not starts or effect(series, starts) < MATERIAL:
             continue
         ratio = max(effect_of(other, starts) for other, effect_of in all_series)
-        at = ", ".join(moment(int(blocks.edges[start]), period_ns) for start in starts)
+        at = tuple(int(blocks.edges[start]) for start in starts)
+        moments = ", ".join(moment(release, period_ns) for release in at)
         message = (
-            f"the tail changes at {at}: late releases are {times(ratio)} as likely in one part of the run as "
-            "in another"
+            f"the tail changes at {moments}: late releases are {times(ratio)} as likely in one part of the "
+            "run as in another"
         )
-        return [Finding("change_point", "change points", float(len(starts)), "refuse", message)]
+        return [Finding("change_point", "change points", float(len(starts)), "refuse", message, at)]
     return []
 
 
