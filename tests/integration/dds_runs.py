@@ -23,6 +23,7 @@ built = {
 }
 each_adapter = pytest.mark.parametrize("adapter", [pytest.param(n, marks=built[n]) for n in ADAPTERS])
 
+POLICIES = {os.SCHED_OTHER: "other", os.SCHED_FIFO: "fifo", os.SCHED_RR: "rr"}
 CYCLE: Config = {"measurement": "cycle", "loss_timeout_ns": 20 * SECOND}
 
 
@@ -57,15 +58,20 @@ def threads_of(meta: dict[str, Any], role: str = "middleware") -> dict[int, dict
     return {thread["tid"]: thread for thread in meta["threads"] if thread["role"] == role}
 
 
-def threads_in_proc(pid: int) -> dict[int, tuple[str, int, int]]:
-    """Every thread as /proc has it: name, policy, real-time priority."""
+def audited(ready: dict[str, Any]) -> dict[int, tuple[str, str, int]]:
+    """Every thread as the probe tells when it is ready: name, policy, real-time priority, by id."""
+    return {t["tid"]: (t["name"], t["policy"], t["priority"]) for t in ready["threads"]}
+
+
+def threads_in_proc(pid: int) -> dict[int, tuple[str, str, int]]:
+    """The same as the system has it."""
     found = {}
     for task in Path(f"/proc/{pid}/task").iterdir():
         tid = int(task.name)
         parameters = os.sched_getparam(tid)
         found[tid] = (
             (task / "comm").read_text().rstrip("\n"),
-            os.sched_getscheduler(tid),
+            POLICIES[os.sched_getscheduler(tid)],
             parameters.sched_priority,
         )
     return found

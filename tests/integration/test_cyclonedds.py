@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from daemons import eventually, roudi_answers
 from dds_runs import CYCLE, MS, built, settled, threads_of
 from probe_runs import LONG, SAMPLES, Config, client_and_server, counts, measure, needs_fifo, read, refusal
 
@@ -116,13 +115,8 @@ def test_interfaces_from_two_sides_are_refused(tmp_path: Path) -> None:
     assert "CYCLONEDDS_URI" in error["message"]
 
 
-def roudi_listens() -> bool:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as one:
-        return one.connect_ex("/tmp/roudi") == 0
-
-
 def test_shared_memory_without_its_daemon_is_an_error(tmp_path: Path) -> None:
-    if roudi_listens():
+    if roudi_answers():
         pytest.skip("iox-roudi runs")
     error = refusal(tmp_path, CYCLE | CYCLONE | {"options": {"transport": "shm"}})
     assert (error["field"], error["value"]) == ("option transport", "shm")
@@ -132,17 +126,15 @@ def test_shared_memory_without_its_daemon_is_an_error(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def roudi() -> Iterator[None]:
     """iceoryx's daemon; one that runs already is used."""
-    if roudi_listens():
+    if roudi_answers():
         yield
         return
     if shutil.which("iox-roudi") is None:
         pytest.skip("iox-roudi is not installed (Debian's package iceoryx)")
     with subprocess.Popen(["iox-roudi"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as daemon:
         try:
-            end = time.monotonic() + 30
-            while not roudi_listens():
-                assert time.monotonic() < end and daemon.poll() is None, "iox-roudi does not start"
-                time.sleep(0.05)
+            assert eventually(lambda: roudi_answers() or daemon.poll() is not None)
+            assert daemon.poll() is None, "iox-roudi does not start"
             yield
         finally:
             daemon.terminate()

@@ -16,6 +16,7 @@ from dds_runs import (
     CYCLE,
     MS,
     SECOND,
+    audited,
     built,
     each_adapter,
     in_order,
@@ -26,8 +27,6 @@ from dds_runs import (
 )
 from front import rtmeter
 from probe_runs import SAMPLES, Config, client_and_server, counts, measure, needs_fifo, probe, read, refusal
-
-POLICIES = {"other": os.SCHED_OTHER, "fifo": os.SCHED_FIFO, "rr": os.SCHED_RR}
 
 
 @each_adapter
@@ -104,10 +103,7 @@ def test_wakeup_after_what_the_middleware_does_beforehand(tmp_path: Path, adapte
 def test_the_audit_lists_the_threads_that_proc_lists(tmp_path: Path, adapter: str) -> None:
     config = {"adapter": adapter, "measurement": "wakeup", "before": "init_and_node"}
     with probe(tmp_path, config | {"period_ns": 3_600 * SECOND, "samples": 1}) as one:
-        audit = {t["tid"]: t for t in one.until("ready")["threads"]}
-        seen = threads_in_proc(one.process.pid)
-    found = {tid: (t["name"], POLICIES[t["policy"]], t["priority"]) for tid, t in audit.items()}
-    assert found == seen
+        assert audited(one.until("ready")) == threads_in_proc(one.process.pid)
 
 
 @needs_fifo

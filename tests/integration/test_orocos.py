@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from dds_runs import in_order, threads_in_proc, threads_of
+from dds_runs import audited, in_order, threads_in_proc, threads_of
 from front import rtmeter
 from probe_runs import (
     LONG,
@@ -164,17 +163,7 @@ def test_priority_and_cpu_go_through_rtt_and_are_read_back(tmp_path: Path) -> No
             f"rr:10, CPU {b}",
         ]
         assert ready["adapter"]["threads"]["set_by_system"] == ""
-        listed = subprocess.run(
-            ["ps", "-eLo", "pid=,tid=,cls=,rtprio=,comm="], capture_output=True, text=True, check=True
-        ).stdout
-        rows = [line.split(None, 4) for line in listed.splitlines()]
-        found = {(name, policy, at) for pid, _, policy, at, name in rows if int(pid) == ready["pid"]}
-        short = {"fifo": "FF", "rr": "RR", "other": "TS"}
-        audited = {
-            (t["name"], short[t["policy"]], "-" if t["policy"] == "other" else str(t["priority"]))
-            for t in ready["threads"]
-        }
-        assert audited == found
+        assert audited(ready) == threads_in_proc(ready["pid"])
         interrupted(one)
 
 
@@ -194,10 +183,7 @@ def test_its_threads_have_the_policy_of_who_makes_them(
     with probe(tmp_path, config) as one:
         ready = one.until("ready")
         assert {(policy, priority) for policy, priority, _ in roles(ready).values()} == {expected}
-        policies = {os.SCHED_OTHER: "other", os.SCHED_FIFO: "fifo"}
-        seen = threads_in_proc(ready["pid"]).items()
-        audited = {t["tid"]: (t["name"], t["policy"], t["priority"]) for t in ready["threads"]}
-        assert audited == {tid: (name, policies[how], at) for tid, (name, how, at) in seen}
+        assert audited(ready) == threads_in_proc(ready["pid"])
         interrupted(one)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import ros_runs
-from dds_runs import in_order, settled, threads_in_proc, threads_of
+from dds_runs import audited, in_order, settled, threads_in_proc, threads_of
 from front import rtmeter
 from probe_runs import (
     LONG,
@@ -163,10 +163,7 @@ def test_its_threads_take_the_priority_asked_for_and_the_audit_is_whole(tmp_path
     config = cycle(RCL, samples=1_000_000) | {"options": {"threads": "fifo:20"}}
     with probe(tmp_path, config) as one:
         ready = one.until("ready")
-        policies = {os.SCHED_OTHER: "other", os.SCHED_FIFO: "fifo"}
-        audited = {t["tid"]: (t["name"], t["policy"], t["priority"]) for t in ready["threads"]}
-        seen = threads_in_proc(ready["pid"])
-    assert audited == {tid: (name, policies[how], at) for tid, (name, how, at) in seen.items()}
+        assert audited(ready) == threads_in_proc(ready["pid"])
     set_so = [t for t in ready["threads"] if (t["policy"], t["priority"]) == ("fifo", 20)]
     assert len(set_so) == int(ready["adapter"]["threads"]["count"]) > 0  # all that came with rcl_init
 

@@ -9,12 +9,13 @@ import socket
 import subprocess
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-from dds_runs import in_order, settled, threads_in_proc, threads_of
+from daemons import alive, eventually
+from dds_runs import audited, in_order, settled, threads_in_proc, threads_of
 from probe_runs import (
     LONG,
     MS,
@@ -48,21 +49,6 @@ DRIVES = (("spin", "single"), ("spin", "async"), ("sleep_then_spin_some", "singl
 def timer(kind: str, drive: str, spinner: str, **more: object) -> Config:
     options = {"timer": kind, "spinner": spinner}
     return ROS1 | {"measurement": "timer", "mode": "periodic", "drive": drive, "options": options} | more
-
-
-def eventually(condition: Callable[[], bool]) -> bool:
-    end = time.monotonic() + 60
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.02)
-    return condition()
-
-
-def alive(pid: int) -> bool:
-    """Whether the process runs; one that nobody has waited for does not."""
-    try:
-        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return False
 
 
 def master_of(facts: dict[str, dict[str, str]]) -> tuple[str, int]:
@@ -340,14 +326,11 @@ def test_its_threads_inherit_as_asked_and_the_audit_is_whole(
     config = CYCLE | {"scheduling": {"policy": "fifo", "priority": 20}, "apply": apply}
     with probe(tmp_path, config | {"samples": 1_000_000, "options": {"spinner": "async"}}) as one:
         ready = one.until("ready")
-        audited = {t["tid"]: (t["name"], t["policy"], t["priority"]) for t in ready["threads"]}
-        policies = {os.SCHED_OTHER: "other", os.SCHED_FIFO: "fifo"}
-        seen = threads_in_proc(ready["pid"])
-        assert audited == {tid: (name, policies[how], at) for tid, (name, how, at) in seen.items()}
+        assert audited(ready) == threads_in_proc(ready["pid"])
         middleware = [t["policy"] for t in ready["threads"] if t["role"] == "middleware"]
         assert set(middleware) == {expected}
         _, master_pid = master_of(ready)
-        assert {policy for _, policy, _ in threads_in_proc(master_pid).values()} == {os.SCHED_OTHER}
+        assert {policy for _, policy, _ in threads_in_proc(master_pid).values()} == {"other"}
         interrupted(one)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import time
 from pathlib import Path
@@ -203,7 +202,7 @@ def test_priorities_of_the_middlewares_threads(tmp_path: Path, rmw: str) -> None
         in_proc = threads_in_proc(client.process.pid)
         assert named
         for tid, thread in named.items():
-            assert in_proc[tid][1:] == (os.SCHED_FIFO, 17)
+            assert in_proc[tid][1:] == ("fifo", 17)
             assert (thread["policy"], thread["priority"]) == ("fifo", 17)
         client.process.send_signal(signal.SIGINT)
         assert client.end() == 4

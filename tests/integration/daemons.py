@@ -1,0 +1,30 @@
+"""What the tests of adapters with a daemon share: waiting for it, and whether it is there."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+
+def eventually(condition: Callable[[], bool]) -> bool:
+    """Whether the condition holds within a minute."""
+    end = time.monotonic() + 60
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.02)
+    return condition()
+
+
+def alive(pid: int) -> bool:
+    """Whether the process runs; one that nobody has waited for does not."""
+    try:
+        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+def roudi_answers() -> bool:
+    """Whether iceoryx's daemon listens."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as one:
+        return one.connect_ex("/tmp/roudi") == 0
