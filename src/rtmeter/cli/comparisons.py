@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from rtmeter.cli import exit_codes
+from rtmeter.cli.columns import print_table
 from rtmeter.cli.output import console
 from rtmeter.comparison.compared import Compared
 from rtmeter.report import words
@@ -87,7 +88,7 @@ def show(compared: Compared) -> None:
         table = _table("", "A", "B", "shift", "from", "to", "relative", "says")
         for shift in compared.found.shifts:
             table.add_row(*_row(shift, compared.deadline_ns))
-        out.print(table)
+        print_table(out, table)
     for result in compared.gates:
         judged = f"[{_STYLES[result.outcome]}]{result.outcome}[/]"
         out.print(f"  gate {_plain(result.gate.text)}: {judged}{_excess(result)}", soft_wrap=True)
@@ -129,7 +130,7 @@ def show_layers(compared: Sequence[Compared]) -> None:
             shifts = {shift.quantity: shift for shift in one.found.shifts}
             name = f"{_plain(one.pairing.b)}\n  = {_plain(one.pairing.a)} + X"
             table.add_row(name, f"{len(one.pairing.pairs)}", *(_layer(shifts[key]) for key in _OF_LAYERS))
-    out.print(table)
+    print_table(out, table)
     for one in compared:
         name = _plain(one.pairing.name)
         if one.found is None:

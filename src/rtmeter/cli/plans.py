@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from rtmeter.cli.columns import print_table
 from rtmeter.cli.output import console
 from rtmeter.planning import Assumed, CellPlan, Planned, assumptions
 from rtmeter.statistics.bounds import NS_PER_HOUR
@@ -38,7 +39,7 @@ def show_plan(planned: Planned, assumes: Sequence[str]) -> None:
         table = _table("releases", "run", "miss ratio at most")
         for length in planned.lengths:
             table.add_row(f"{length.releases:,}", _run(length.hours), f"{length.upper:.3g}")
-    out.print(table)
+    print_table(out, table)
     for line in [*_expected(planned), *(f"assumes: {sentence}" for sentence in assumes)]:
         out.print(line, markup=False, soft_wrap=True)
 
@@ -52,7 +53,7 @@ def show_cells(cells: Sequence[CellPlan]) -> None:
         needs = (f"{cell.needed.releases:,}", _run(cell.needed.hours)) if cell.needed else ("-", "-")
         table.add_row(cell.id, f"{cell.releases:,}", _run(cell.hours), said, most, *needs)
     out = console()
-    out.print(table)
+    print_table(out, table)
     refused = [_unmended(cell.assumed) for cell in cells if cell.requirement and cell.assumed.refusals]
     for sentence in dict.fromkeys(refused):
         out.print(sentence, markup=False, soft_wrap=True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rtmeter.cli import exit_codes
+from rtmeter.cli.columns import print_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -86,7 +87,7 @@ def _show(one: Beside, out: Console) -> None:
             count = len(condition.cells)
             cells = condition.cells[0] if count == 1 else f"{condition.cells[0]} and {count - 1} more"
             table.add_row(condition.condition, condition.was, here, cells)
-        out.print(table, markup=False)
+        print_table(out, table, markup=False)
     for name, was in one.held:
         out.print(f"held: {name} ({was})", markup=False)
     for note in one.notes:
@@ -125,7 +126,7 @@ def _show_part(part: Part, out: Console) -> None:
             values = [_shown(line.values.get(column), column) for column in part.columns]
             table.add_row(setting, who, *said, *values, ", ".join(line.unmet))
             setting = ""
-    out.print(table, markup=False)
+    print_table(out, table, markup=False)
     for column, why in part.not_comparable.items():
         out.print(f"{label(column)} is not comparable: {why}", markup=False)
     for note in part.notes:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rtmeter import condition_words
+from rtmeter.cli.columns import print_table
 from rtmeter.cli.evidence import evidence_lines, missed
 from rtmeter.cli.output import console, doubt_words, microseconds
 from rtmeter.errors import RtmeterError
@@ -27,6 +28,8 @@ _STATISTICS = {
     "p99.999": "p99_999_ns",
     "max": "max_ns",
 }
+_HEADERS = {name: f"{name}\nus" for name in _STATISTICS}
+_EXPENDABLE = ("p99.999", "min", "mean", "p50", "p99")
 _VIEWS = {"per_release": "per release", "as_served": "as served", "corrected": "corrected"}
 _STYLES = {"pass": "green", "fail": "red", "inconclusive": "yellow", "error": "red", "skipped": "yellow"}
 
@@ -41,7 +44,7 @@ def show_cell(record: Mapping[str, Any], path: Path) -> None:
     if summary:
         counts = ", ".join(f"{name} {count:,}" for name, count in summary["counts"].items())
         out.print(f"counts: {counts}\n{summary['identity']}", markup=False)
-        table = _table("quantity", "view", "n", *(f"{name}\nus" for name in _STATISTICS), "at k")
+        table = _table("quantity", "view", "n", *_HEADERS.values(), "at k")
         for name, views in summary["quantities"].items():
             quantity = name + condition_words.uncertainty(name, record.get("clock_offset"))
             for view, title in _VIEWS.items():
@@ -49,7 +52,7 @@ def show_cell(record: Mapping[str, Any], path: Path) -> None:
                     table.add_row(
                         quantity, title, f"{values['n']:,}", *_row(values), _text(values["max_at_k"])
                     )
-        out.print(table)
+        print_table(out, table, [_HEADERS[name] for name in _EXPENDABLE])
     _show_doubts(record, out)
     _show_verdict(record, out)
     out.print(f"stored in {path}", markup=False)
@@ -57,13 +60,16 @@ def show_cell(record: Mapping[str, Any], path: Path) -> None:
 
 def show_cells(records: Sequence[Mapping[str, Any]], names: Sequence[str]) -> None:
     """One line a cell: the judged quantity per release, what was missed, and the verdict."""
+    from rich.markup import escape
+
     out = console()
     for record in {_file(record): record for record in reversed(records)}.values():
         _show_conditions(record, out, machine_only=True)
-    table = _table("cell", "quantity", "n", *(f"{name}\nus" for name in _STATISTICS), "late", "verdict")
+    table = _table("cell", "quantity", "n", *_HEADERS.values(), "late", "verdict")
     for record, name in zip(records, names, strict=True):
-        table.add_row(name, *_cell_row(record))
-    out.print(table)
+        table.add_row(escape(name), *_cell_row(record))
+    *least, p50, p99 = (_HEADERS[name] for name in _EXPENDABLE)
+    print_table(out, table, [*least, "quantity", p50, p99])
     for record, name in zip(records, names, strict=True):
         if record["error"] or record["warnings"]:
             out.print(f"{name}:", markup=False)

@@ -1,0 +1,52 @@
+"""Tables on narrow terminals: what is shown is whole, what is not is named."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+import pytest
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from rtmeter.cli.columns import print_table
+
+NUMBERS = ["10,000", "12,345.6", "23,456.7", "34,567.8"]
+
+
+def printed(width: int, *, markup: bool = True, cell: str = "a-name-that-is-rather-long") -> str:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("cell", overflow="fold")
+    for header in ("n", "mean\nus", "p99\nus", "max\nus"):
+        table.add_column(header, justify="right", no_wrap=True, overflow="fold")
+    table.add_column("verdict", no_wrap=True)
+    table.add_row(cell, *NUMBERS, "[red]inconclusive[/red]" if markup else "inconclusive")
+    out = StringIO()
+    console = Console(file=out, width=width, force_terminal=True, no_color=True, highlight=False)
+    print_table(console, table, ["mean\nus", "p99\nus"], markup=markup)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("width", "shown", "left_out"),
+    [
+        (120, NUMBERS, ""),
+        (84, NUMBERS, ""),
+        (72, [NUMBERS[0], *NUMBERS[2:]], "72 columns have no room for mean: see --json"),
+        (62, [NUMBERS[0], NUMBERS[3]], "62 columns have no room for mean, p99: see --json"),
+        (30, [NUMBERS[0], NUMBERS[3]], "30 columns have no room for mean, p99: see --json"),
+    ],
+)
+@pytest.mark.parametrize("markup", [True, False])
+def test_a_narrow_terminal_gets_fewer_numbers_but_whole_ones(width, shown, left_out, markup):
+    text = printed(width, markup=markup)
+    row = next(line.split() for line in text.splitlines() if "inconclusive" in line)
+    assert row[1:-1] == shown
+    assert row[0].startswith("a-name-")
+    words = " ".join(text.split())
+    assert ("no room" in words) == bool(left_out)
+    assert left_out in words
+
+
+def test_text_that_looks_like_markup_stays_text():
+    assert "[/x] [red]" in printed(120, markup=False, cell="[/x] [red]")
