@@ -21,3 +21,12 @@ install(FILES package.xml DESTINATION share/${PROJECT_NAME} COMPONENT developmen
 file(WRITE ${PROJECT_BINARY_DIR}/ament_index/${PROJECT_NAME} "")
 install(FILES ${PROJECT_BINARY_DIR}/ament_index/${PROJECT_NAME}
         DESTINATION share/ament_index/resource_index/packages COMPONENT development)
+
+# They look for packages in AMENT_PREFIX_PATH, which colcon sets for packages of ament's build type only:
+# colcon.pkg names this hook. Without a ROS 2 the variable stays unset, as it says whether one is sourced.
+get_property(ros GLOBAL PROPERTY RTMETER_ROS)
+if(ros STREQUAL sourced)
+  file(WRITE ${PROJECT_BINARY_DIR}/ament_prefix_path.dsv "prepend-non-duplicate;AMENT_PREFIX_PATH;\n")
+  install(FILES ${PROJECT_BINARY_DIR}/ament_prefix_path.dsv DESTINATION share/${PROJECT_NAME}/environment
+          COMPONENT development)
+endif()

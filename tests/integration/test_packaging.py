@@ -8,6 +8,7 @@ import subprocess
 import sys
 import venv
 from pathlib import Path
+from shutil import which
 from zipfile import ZipFile
 
 import pytest
@@ -24,7 +25,11 @@ rtmeter_add_adapter(outside SOURCES template.cpp)
 
 def run(*command: str | Path, cwd: Path | None = None) -> str:
     """Runs a command that must succeed, without the checkout in its way; returns its output."""
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("RTMETER_", "PYTHONPATH"))}
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("RTMETER_")}
+    python_path = [
+        p for p in environment.get("PYTHONPATH", "").split(os.pathsep) if p
+    ]  # a sourced ROS 2 has one
+    environment["PYTHONPATH"] = os.pathsep.join(p for p in python_path if not Path(p).is_relative_to(ROOT))
     # What cargo built already is not built again.
     environment.setdefault("CARGO_TARGET_DIR", str(ROOT / "build" / "release" / "cargo"))
     done = subprocess.run(
@@ -112,5 +117,15 @@ def test_colcon_builds_the_package(tmp_path: Path) -> None:
     probes = {path.name for path in (workspace / "install" / "rtmeter" / "lib" / "rtmeter").iterdir()}
     assert probes >= {f"rtmeter-probe-{name}" for name in OURS}
     rtmeter = f"PYTHONPATH={ROOT / 'src'} {sys.executable} -m rtmeter"
-    listed = run("bash", "-c", f"source {workspace}/install/setup.bash && {rtmeter} adapters", cwd=tmp_path)
+    sourced = f"source {workspace}/install/setup.bash"
+    listed = run("bash", "-c", f"{sourced} && {rtmeter} adapters", cwd=tmp_path)
     assert "posix" in listed
+    if not os.environ.get("AMENT_PREFIX_PATH"):
+        return
+    assert "rtmeter-probe-ros2" in probes, "a ROS 2 is sourced"
+    measure = f"RTMETER_STATE_DIR={tmp_path} {rtmeter} measure cycle --adapter ros2 --samples 20 --json"
+    cell = json.loads(run("bash", "-c", f"{sourced} && {measure} --out {tmp_path}/cell", cwd=tmp_path))
+    assert cell["counts"]["served"] > 0
+    if which("ros2"):
+        described = run("bash", "-c", f"{sourced} && ros2 run rtmeter rtmeter-probe-ros2 --describe")
+        assert json.loads(described)["name"] == "ros2"
