@@ -219,7 +219,7 @@ def test_what_differs_besides_is_told(capsys: Captured) -> None:
         "config": {"scheduling": {"policy": "other"}, "samples": 3},
         "effective": {"scheduling": {"policy": "other"}, "timer_slack_ns": 1},
         "machine": {"hostname": "robot-8", "kernel": "6.12.0", "boot_id": "other"},
-        "adapter_facts": {"middleware_version": "2", "measures": ["wakeup"]},
+        "adapter_facts": {"middleware_version": "2", "measures": ["wakeup"], "second_topic": ["same_node"]},
         "conditions": {"asked": {"load": "cpu80"}, "effective": {}, "achieved": {"load": 0.79}},
         "rtmeter": "0.2.0",
     }

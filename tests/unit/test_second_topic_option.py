@@ -11,6 +11,10 @@ from rtmeter.campaign import read_campaign
 from rtmeter.cli.given import as_flag
 from rtmeter.config import CellOptions
 from rtmeter.errors import RtmeterError
+from rtmeter.report.cellfile import read_cell_file
+from rtmeter.report.conditions import facts as facts_of
+from rtmeter.report.conditions import settings
+from synthetic import Made, write_cell
 
 MS = 1_000_000
 TRIP = {"measurement": "roundtrip", "adapter": "cyclonedds", "payload": "1KiB", "period": "4ms"}
@@ -70,3 +74,23 @@ def test_its_keys_are_axes_of_a_campaign(tmp_path: Path) -> None:
     cells = {cell.id: cell.config["second_topic"] for cell in read_campaign(path).cells}
     assert list(cells) == ["t-same_node-period-1ms", "t-same_process-period-1ms", "t-same_process-period-2ms"]
     assert cells["t-same_process-period-2ms"]["period_ns"] == 2 * MS
+
+
+def test_the_report_says_what_came_of_it_at_each_end(tmp_path: Path) -> None:
+    told = {"place": "same_node", "payload_bytes": 5_000, "period_ns": MS}
+    ends = {
+        "client": told | {"sent": 4_000, "refused": 0, "received": 465},
+        "server": told | {"sent": 4_100, "refused": 2, "received": 3_999},
+    }
+    config = {"period_ns": 4 * MS, "second_topic": told}
+    facts = {"second_topic": ["same_node", "same_process"]}
+    changes = {"config": config, "second_topic": ends, "adapter_facts": facts}
+    folder = write_cell(tmp_path / "cell", Made(measurement="roundtrip", changes=changes))
+    file = read_cell_file(folder / "cell.json")
+    [shown] = [one for one in settings(file) if one.name == "second topic"]
+    assert shown.asked == "place = same_node, payload_bytes = 5,000 B, period_ns = 1ms"
+    assert shown.effective == "client sent 4,000, received 465; server sent 4,100, refused 2, received 3,999"
+    assert not shown.differs
+    assert "second topic" not in {
+        name for name, _ in facts_of(file.adapter_facts)
+    }  # what the adapter could do

@@ -12,7 +12,7 @@ _SECTIONS = ("config", "effective", "server_config", "hosts", "adapter_facts", "
 _OF_THE_CELL = ("measurement", "mode", "adapter", "server_adapter", "rtmeter")
 
 _UNTOLD = {
-    *("adapter_facts.measures", "adapter_facts.drives", "adapter_facts.option"),  # what it could do
+    *(f"adapter_facts.{it_could}" for it_could in ("measures", "drives", "option", "second_topic")),
     *("config.measurement", "config.mode"),
 }
 

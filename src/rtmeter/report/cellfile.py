@@ -178,6 +178,7 @@ class CellFile(_Part):
     usage: Facts
     instrument: Facts
     counters: Facts
+    second_topic: Facts
     grid: Facts
     adapter_facts: Facts
     conditions: Facts

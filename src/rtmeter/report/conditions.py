@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rtmeter.condition_words import in_words
@@ -16,7 +16,7 @@ _IN_EFFECT = {"lock_memory": "memory_locked"}
 
 _NOT_CONDITIONS = {"measurement", "mode", "quantity"}
 
-_CAPABILITIES = {"measures", "drives", "option"}
+_CAPABILITIES = {"measures", "drives", "option", "second_topic"}
 """What an adapter could do: no condition of what it did."""
 
 
@@ -57,7 +57,20 @@ def in_one_line(file: CellFile) -> list[str]:
 
 def settings(file: CellFile) -> list[Setting]:
     """Every setting that was asked or is in effect."""
-    return list(_settings(file.config.model_dump(), file.effective))
+    came_of = {words.label("second_topic"): _second_topic(file)}
+    asked = _settings(file.config.model_dump(), file.effective)
+    return [replace(one, effective=came_of.get(one.name) or one.effective) for one in asked]
+
+
+def _second_topic(file: CellFile) -> str:
+    """What came of it at each end."""
+    counts = ("sent", "refused", "received")
+    ends = [
+        f"{end} " + ", ".join(f"{name} {told[name]:,}" for name in counts if told.get(name))
+        for end, told in file.second_topic.items()
+        if isinstance(told, dict)
+    ]
+    return "; ".join(ends)
 
 
 def _settings(asked: Mapping[str, Any], effective: Mapping[str, Any]) -> Iterator[Setting]:
