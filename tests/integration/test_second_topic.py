@@ -73,7 +73,8 @@ def test_its_messages_may_be_larger(tmp_path: Path, name: str) -> None:
 @built["cyclonedds"]
 @built["fastdds"]
 def test_one_implementation_hears_another(tmp_path: Path, place: str, receive: str) -> None:
-    config: Config = {"adapter": "cyclonedds", "options": {"receive": receive}, "in_flight": "open"}
+    config: Config = {"adapter": "cyclonedds", "options": {"receive": receive}}
+    config |= {"in_flight": "open", "history_depth": 1_000}  # nothing is replaced
     with client_and_server(tmp_path, config | second(place), {"adapter": "fastdds"}) as (client, server):
         settled(client, server)
     heard(*(read(end.log)[0].meta["second_topic"] for end in (client, server)))
