@@ -49,7 +49,14 @@ CONFIG: Spec = {
         "labelOverlap": "greedy",
         "labelSeparation": 8,
     },
-    "legend": {"labelColor": INK, "labelFontSize": 12, "title": None, "orient": "top", "offset": 4}
+    "legend": {
+        "labelColor": INK,
+        "labelFontSize": 12,
+        "title": None,
+        "orient": "top",
+        "offset": 4,
+        "columnPadding": 24,
+    }
     | {"symbolOpacity": 1, "symbolStrokeWidth": 3, "symbolSize": 300, "labelLimit": 400},
     "text": {"fontSize": 11, "fill": INK},
     "mark": {"aria": False},
