@@ -1,0 +1,105 @@
+"""The answer that a report opens with, for who knows none of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from report_page import HOSTILE, page_of
+
+from rtmeter import store
+from rtmeter.report import words
+from rtmeter.report.answer import answer
+from rtmeter.report.cells import find_cells
+from synthetic import Made, usual, write_cell
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "results"
+
+
+def test_a_pass_answers_first_and_names_the_next_step(folder):
+    page = page_of(write_cell(folder, Made(id="idle loop", delays=usual(2, 40))))
+    assert "Pass All 2,000 releases met the deadline of 1,000 µs." in page.text
+    assert "Is the wake-up latency of every release within 1,000 µs?" in page.text
+    assert "Virtual machine (kvm): unfit for absolute claims." in page.text
+    assert (
+        "To show that fewer than 1 in 1,000 miss, measure 2,995 releases without a miss (3 s)." in page.text
+    )
+    assert "0 of 2,000 releases missed the deadline of 1ms on latency" in page.text
+    assert len(page.plots) == 3
+
+
+def test_a_fail_states_its_misses_and_where_to_look(folder):
+    stalls = lambda k: (2_500_000 if k == 700 else 50_000,)  # noqa: E731
+    page = page_of(write_cell(folder, Made(delays=stalls, skip=True)))
+    assert "Fail 3 of 2,000 releases missed the deadline of 1,000 µs." in page.text
+    assert (
+        "(1 late, 2 skipped): none is allowed; the misses come in one cluster, at most 3 of them consecutive."
+        in (page.text)
+    )
+    assert "The maximum is 2,500.0 µs of 1,000 µs allowed, at k = 700." in page.text
+    assert "See what kept the thread from being free" in page.text
+    assert "released = served + skipped: 2000 = 1998 + 2" in page.text
+
+
+def test_too_few_samples_say_how_many_more(folder):
+    page = page_of(write_cell(folder, Made(miss_ratio=1e-4)))
+    assert "Inconclusive All 2,000 releases met the deadline of 1,000 µs: not enough evidence." in page.text
+    assert "within 1,000 µs, but for at most 1 in 10,000 releases, with 95 % confidence?" in page.text
+    assert "Measure 27,956 more releases (28 s): if all are in time, it passes." in page.text
+
+
+def test_no_deadline_is_described_not_judged(folder):
+    page = page_of(write_cell(folder, Made(deadline_ns=None)))
+    assert "Not judged 2,000 releases measured; no deadline was asked." in page.text
+    assert "--deadline" in page.text
+
+
+def test_all_cells_passing_names_the_one_nearest_to_its_deadline(folder):
+    write_cell(folder / "a", Made(id="a", delays=lambda k: (100_000,)))
+    write_cell(folder / "b", Made(id="b", delays=lambda k: (900_000,)))
+    said = answer(sorted(find_cells(folder), key=lambda cell: cell.badness))
+    assert said.headline == "All 2 cells passed."
+    assert "Nearest to its deadline: b . 0 of 2,000 releases missed" in page_of(folder).text
+    assert said.limits[0].startswith("b comes nearest to its deadline: the maximum is 900.0 µs of 1,000 µs")
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [
+        (1e-3, "1 in 1,000"),
+        (5e-3, "1 in 200"),
+        (3e-3, "3 in 1,000"),
+        (0.9, "9 in 10"),
+        (1e-9, "1 in 1,000,000,000"),
+    ],
+)
+def test_shares_are_told_as_so_many_in_so_many(share, said):
+    assert words.one_in(share) == said
+
+
+def test_what_was_asked_begins_with_the_campaigns_own_words_and_explains_others(folder):
+    """Of one run; where the cells of several are, none speaks for all."""
+    write_cell(folder / "one" / "a", Made(id="a", samples=10))
+    write_cell(folder / "one" / "b", Made(id="b", samples=10, measurement="roundtrip", skip=True))
+    store.write_run(folder / "one", {"cells": ["a", "b"], "description": f"Is {HOSTILE} fit?"}, None)
+    said = answer(find_cells(folder))
+    assert said.asked[0] == f"Is {HOSTILE} fit?"
+    assert len(said.asked) == 3
+    assert [term.partition(":")[0] for term in said.terms] == ["Release", "Cell"]
+    page = page_of(folder)
+    assert all(text in page.text for text in (*said.asked, *said.terms))
+    assert page.text.index(said.asked[0]) < page.text.index(said.asked[1])
+    assert [term.partition(":")[0] for term in answer(find_cells(folder / "one" / "a")).terms] == [
+        "Wake-up latency"
+    ]
+    write_cell(folder / "two" / "a", Made(id="a", samples=10))
+    assert answer(find_cells(folder)).asked[0].startswith("Is the wake-up latency")
+
+
+def test_a_result_of_another_version_names_both_and_what_reads_it(folder):
+    page = page_of(write_cell(folder, Made(changes={"version": 2})))
+    assert "cell.json: is of version 2, and this rtmeter reads version 1." in page.text
+    assert "What to do next Use the rtmeter that wrote it, or a later one." in page.text
