@@ -8,6 +8,7 @@ foreach(package rcl rmw rosidl_default_generators)
 endforeach()
 set_property(GLOBAL PROPERTY RTMETER_ROS sourced)
 
+set(CMAKE_INSTALL_RPATH "\$ORIGIN")  # the libraries of the messages find each other
 rosidl_generate_interfaces(${PROJECT_NAME} ${files} SKIP_GROUP_MEMBERSHIP_CHECK)
 add_library(rtmeter_msgs_c INTERFACE)
 add_library(rtmeter_msgs_cpp INTERFACE)

@@ -123,6 +123,8 @@ def test_colcon_builds_the_package(tmp_path: Path) -> None:
     if not os.environ.get("AMENT_PREFIX_PATH"):
         return
     assert "rtmeter-probe-ros2" in probes, "a ROS 2 is sourced"
+    installed = workspace / "install" / "rtmeter" / "lib" / "rtmeter" / "rtmeter-probe-ros2"
+    assert json.loads(run(installed, "--describe")), "it finds its messages without the workspace"
     measure = f"RTMETER_STATE_DIR={tmp_path} {rtmeter} measure cycle --adapter ros2 --samples 20 --json"
     cell = json.loads(run("bash", "-c", f"{sourced} && {measure} --out {tmp_path}/cell", cwd=tmp_path))
     assert cell["counts"]["served"] > 0
