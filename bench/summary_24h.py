@@ -42,7 +42,7 @@ def main() -> None:
         ]
         steps += [
             run(f"plot, {kind}", *RTMETER, "plot", cell, "--kind", kind, "-o", Path(name) / f"{kind}.svg")
-            for kind in ("time", "maxima", "histogram", "ccdf", "return-level")
+            for kind in ("time", "maxima", "histogram", "ccdf")
         ]
         pages = sum(page.stat().st_size for page in cell.glob("*.html"))
         sizes = {
