@@ -15,6 +15,28 @@ def text(pattern: str, *, bare_number: bool = False) -> WithJsonSchema:
     return WithJsonSchema(schema, mode="validation")
 
 
+def as_written(accepted: Any) -> BeforeValidator:
+    """The schema of a key that may also be written as text, which the model itself reads."""
+    return BeforeValidator(lambda given: given, json_schema_input_type=accepted)
+
+
+def mapping(written: str, word: str, remedy: str) -> dict[str, Any]:
+    """What one line says, ``cpu=8,stressors.timer=2``, as a mapping; a word by itself is the key ``word``."""
+    if "=" not in written:
+        return {word: written}
+    found: dict[str, Any] = {}
+    for part in written.split(","):
+        key, equals, value = part.strip().partition("=")
+        if not key or not equals or not value:
+            raise ValueError(f"has {part.strip()!r}, which is no key=value", remedy)
+        group, dot, name = key.partition(".")
+        into = found.setdefault(group, {}) if dot else found
+        if not isinstance(into, dict) or (name if dot else key) in into:
+            raise ValueError(f"gives {key} twice", "give it once")
+        into[name if dot else key] = value
+    return found
+
+
 def _probe(schema: dict[str, Any]) -> WithJsonSchema:
     return WithJsonSchema(schema, mode="serialization")
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from rtmeter.option_types import Duration, Size
-from rtmeter.strain_options import pairs
+from rtmeter.option_types import Duration, Size, as_written, mapping
 
 
 class SecondTopic(BaseModel):
@@ -43,9 +42,7 @@ class SecondTopic(BaseModel):
     @classmethod
     def _as_written(cls, given: Any) -> Any:
         if isinstance(given, str):
-            given = (
-                pairs(given, "write e.g. place=same_node,period=1ms") if "=" in given else {"place": given}
-            )
+            given = mapping(given, "place", "write e.g. place=same_node,period=1ms")
         if isinstance(given, Mapping) and "place" not in given:
             raise ValueError("does not say where", "add place: same_node or place: same_process")
         return given
@@ -55,9 +52,7 @@ class SecondTopic(BaseModel):
         return self.model_copy(update={"payload": self.payload or payload, "period": self.period or period})
 
 
-SecondTopicOption = Annotated[
-    SecondTopic, BeforeValidator(lambda given: given, json_schema_input_type=SecondTopic | str)
-]
+SecondTopicOption = Annotated[SecondTopic, as_written(SecondTopic | str)]
 SECOND_TOPIC = Field(
     description="Other traffic of both ends: same_node or same_process.", examples=["same_node"]
 )

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from rtmeter import values
-from rtmeter.option_types import Cpus, Size, text
+from rtmeter.option_types import Cpus, Size, as_written, mapping, text
 
 PRESETS: dict[str, dict[str, int]] = {
     "idle": {},
@@ -60,7 +60,7 @@ class Load(BaseModel):
     @classmethod
     def _as_written(cls, given: Any) -> Any:
         if isinstance(given, str):
-            given = pairs(given, _LOAD_REMEDY) if "=" in given else {"preset": given}
+            given = mapping(given, "preset", _LOAD_REMEDY)
             if given.get("preset", "idle") not in PRESETS:
                 raise ValueError("is no load", _LOAD_REMEDY)
         if not isinstance(given, Mapping):
@@ -122,9 +122,7 @@ class Traffic(BaseModel):
     @classmethod
     def _as_written(cls, given: Any) -> Any:
         if isinstance(given, str):
-            given = (
-                pairs(given, "write e.g. rate=40Mbit/s,to=192.168.0.2") if "=" in given else {"rate": given}
-            )
+            given = mapping(given, "rate", "write e.g. rate=40Mbit/s,to=192.168.0.2")
         if not isinstance(given, Mapping):
             return given
         given = dict(given)
@@ -135,20 +133,5 @@ class Traffic(BaseModel):
         return {"reverse_rate": given.get("rate", 0)} | given
 
 
-def pairs(written: str, remedy: str) -> dict[str, Any]:
-    """``cpu=8,stressors.timer=2`` as a mapping."""
-    found: dict[str, Any] = {}
-    for part in written.split(","):
-        key, equals, value = part.strip().partition("=")
-        if not key or not equals or not value:
-            raise ValueError(f"has {part.strip()!r}, which is no key=value", remedy)
-        group, dot, name = key.partition(".")
-        into = found.setdefault(group, {}) if dot else found
-        if not isinstance(into, dict) or (name if dot else key) in into:
-            raise ValueError(f"gives {key} twice", "give it once")
-        into[name if dot else key] = value
-    return found
-
-
-LoadOption = Annotated[Load, BeforeValidator(lambda given: given, json_schema_input_type=Load | str)]
-TrafficOption = Annotated[Traffic, BeforeValidator(lambda given: given, json_schema_input_type=Traffic | str)]
+LoadOption = Annotated[Load, as_written(Load | str)]
+TrafficOption = Annotated[Traffic, as_written(Traffic | str)]
