@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import socket
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -192,6 +193,15 @@ def read_json(path: Path, form: str) -> dict[str, Any]:
 def is_cell(folder: Path) -> bool:
     """Whether the folder holds a cell that is whole."""
     return (folder / CELL).is_file() and not folder.name.endswith(PARTIAL)
+
+
+def distinct(ids: Mapping[Path, str], below: Path) -> dict[Path, str]:
+    """A name for each cell's folder: its id, or, where others have that too, the folder below ``below``."""
+    times = Counter(ids.values())
+    return {
+        folder: cell_id if times[cell_id] == 1 else str(folder.relative_to(below))
+        for folder, cell_id in ids.items()
+    }
 
 
 def find_cells(path: Path) -> list[Path]:

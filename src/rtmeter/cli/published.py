@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -47,12 +46,9 @@ def command(
         return exit_codes.PASS
     folders = dict.fromkeys(folder.resolve() for path in paths for folder in store.find_cells(path))
     cells = {folder: store.load_cell(folder) for folder in folders}
-    times = Counter(cell["id"] for cell in cells.values())
-    shared = os.path.commonpath(list(cells))
-    found = published.beside(
-        (cell["id"] if times[cell["id"]] == 1 else str(folder.relative_to(shared)), cell)
-        for folder, cell in cells.items()
-    )
+    ids = {folder: cell["id"] for folder, cell in cells.items()}
+    names = store.distinct(ids, Path(os.path.commonpath(cells)))
+    found = published.beside((names[folder], cell) for folder, cell in cells.items())
     if not found:
         remedy = "give cells of a campaign with the key published (spec/campaign.md)"
         raise RtmeterError(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -76,11 +75,8 @@ def find_cells(path: Path) -> list[Cell]:
     if not cells:
         remedy = "give a folder that `rtmeter measure` or `rtmeter run` wrote"
         raise RtmeterError("holds no cell", field="path", value=str(path), remedy=remedy)
-    times = Counter(cell.id for cell in cells)
-    return [
-        cell if times[cell.id] == 1 else replace(cell, id=str(cell.folder.relative_to(path)))
-        for cell in cells
-    ]
+    names = store.distinct({cell.folder: cell.id for cell in cells}, path)
+    return [replace(cell, id=names[cell.folder]) for cell in cells]
 
 
 def find_all(paths: Sequence[Path]) -> list[Cell]:
@@ -88,12 +84,10 @@ def find_all(paths: Sequence[Path]) -> list[Cell]:
     if len(paths) == 1:
         return find_cells(paths[0])
     cells = {cell.folder.resolve(): cell for path in paths for cell in find_cells(path)}
-    times = Counter(cell.id for cell in cells.values())
-    shared = os.path.commonpath(list(cells))
-    return [
-        cell if times[cell.id] == 1 else replace(cell, id=str(folder.relative_to(shared)))
-        for folder, cell in cells.items()
-    ]
+    names = store.distinct(
+        {folder: cell.id for folder, cell in cells.items()}, Path(os.path.commonpath(cells))
+    )
+    return [replace(cell, id=names[folder]) for folder, cell in cells.items()]
 
 
 def _is_cell(folder: Path) -> bool:
