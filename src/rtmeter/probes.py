@@ -13,6 +13,7 @@ from typing import Any
 
 from rtmeter.errors import RtmeterError
 from rtmeter.known_adapters import KNOWN_ADAPTERS, remedy_for
+from rtmeter.trust import require_trusted
 
 PREFIX = "rtmeter-probe-"
 _DESCRIBE_TIMEOUT_S = 20
@@ -101,8 +102,9 @@ def _executables(folder: Path) -> list[Path]:
 
 
 def describe(name: str, path: Path) -> Probe:
-    """Asks the probe what it is. Raises RtmeterError if it does not answer."""
+    """Asks the probe what it is. Raises RtmeterError if it does not answer, or root must not run it."""
     try:
+        require_trusted(path, field="adapter", value=name, verb="run")
         done = subprocess.run(
             [path, "--describe"],
             stdin=subprocess.DEVNULL,

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rtmeter.model import LOCAL
+from rtmeter.trust import require_trusted
 
 _PROGRAM_LIMIT_S = 20
 
@@ -99,9 +100,13 @@ class Root:
         return shutil.which(name) is not None
 
     def run(self, command: Sequence[str]) -> tuple[int, str]:
-        """The exit code of a program of the machine, and what it said. Raises OSError if it cannot be run."""
+        """The exit code of a program of the machine, and what it said. Raises OSError if it cannot be run,
+        RtmeterError if root must not."""
         if self.path != Path("/"):
             raise OSError(errno.ENODEV, "a planted machine runs no programs")
+        path = shutil.which(command[0])
+        if path is not None:
+            require_trusted(Path(path), field="PATH", value=command[0], verb="run")
         done = subprocess.run(
             command,
             stdout=subprocess.PIPE,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
-import os
 import shutil
 import socket
 from collections import Counter
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from rtmeter import unordered
+from rtmeter.durable import exchange, make_folders, sync
 from rtmeter.errors import RtmeterError
 from rtmeter.rows import Samples
 from rtmeter.statistics.histogram import Unordered
@@ -63,22 +63,27 @@ class NewCell:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.folder = path.with_name(path.name + PARTIAL)
-        self._made = [parent for parent in self.folder.parents if not parent.exists()]
         with writing(path):
             shutil.rmtree(self.folder, ignore_errors=True)
-            self.folder.mkdir(parents=True)
+            self._made = make_folders(self.folder)[1:]
 
     def finish(self, record: Mapping[str, Any]) -> None:
-        """Writes cell.json and gives the folder its name; the data are on the disk before that."""
+        """Writes cell.json and gives the folder its name; the data are on the disk before that, and the name
+        when this returns. A cell that was there is there until then (but for file systems that exchange no
+        names)."""
         with writing(self.folder):
             text = json.dumps({"format": CELL_FORMAT, "version": VERSION} | dict(record), indent=1)
             (self.folder / CELL).write_text(text + "\n", encoding="utf-8")
             for file in self.folder.iterdir():
-                _sync(file)
-            if self.path.exists():
-                shutil.rmtree(self.path)
-            self.folder.rename(self.path)
-            _sync(self.path.parent)
+                sync(file)
+            sync(self.folder)
+            replaced = self.path.exists() and exchange(self.folder, self.path)
+            if not replaced:
+                shutil.rmtree(self.path, ignore_errors=True)
+                self.folder.rename(self.path)
+            sync(self.path.parent)
+            if replaced:
+                shutil.rmtree(self.folder)
 
     def discard(self) -> None:
         """Leaves nothing behind, not even the folders that were made for it."""
@@ -120,14 +125,6 @@ def check_free(path: Path, field: str) -> None:
         raise RtmeterError("holds something already", field=field, value=str(path), remedy=remedy)
 
 
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def machine_name() -> str:
     """The host's name as a folder's."""
     return slug(socket.gethostname()) or "machine"
@@ -158,15 +155,18 @@ def stamp(time: datetime) -> str:
 
 
 def write_run(folder: Path, run: Mapping[str, Any], campaign: str | None) -> None:
-    """Writes run.json, and campaign.yaml of a campaign's run that starts."""
+    """Writes run.json, and campaign.yaml of a campaign's run that starts; they are on the disk then."""
     with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folders(folder)
         if campaign is not None:
             (folder / CAMPAIGN).write_text(campaign, encoding="utf-8")
+            sync(folder / CAMPAIGN)
         text = json.dumps({"format": RUN_FORMAT, "version": VERSION} | dict(run), indent=1)
         new = folder / f"{RUN}.new"
         new.write_text(text + "\n", encoding="utf-8")
+        sync(new)
         new.replace(folder / RUN)
+        sync(folder)
 
 
 def read_json(path: Path, form: str) -> dict[str, Any]:

@@ -76,7 +76,12 @@ def check(cell: Cell) -> None:
 def command(config: Mapping[str, Any], file: Path) -> list[str]:
     """cyclictest for a probe config (spec/probe.md): one thread, absolute sleeps, a histogram as JSON."""
     scheduling = config["scheduling"]
-    arguments = [CYCLICTEST, "--quiet", "--threads=1", f"--interval={config['period_ns'] // 1000}"]
+    arguments = [
+        find_program(CYCLICTEST, "adapter"),
+        "--quiet",
+        "--threads=1",
+        f"--interval={config['period_ns'] // 1000}",
+    ]
     arguments += [f"--loops={config['samples']}", f"--histogram={HISTOGRAM_US}", f"--json={file}"]
     arguments += [f"--policy={scheduling['policy']}"]
     if scheduling["policy"] != "other":

@@ -10,22 +10,28 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import IO
 
 from rtmeter.conditions.processes import members
 from rtmeter.errors import RtmeterError
+from rtmeter.model import LOCAL
 from rtmeter.root import Root
+from rtmeter.trust import require_trusted
 
 _PACKAGES = {"ip": "iproute2", "tc": "iproute2"} | dict.fromkeys(("setpriv", "chrt", "taskset"), "util-linux")
 _GONE_S = 5
 
 
 def require_program(name: str, field: str, root: Root = Root()) -> None:  # noqa: B008
-    """Raises RtmeterError that names the option that needs the program, and its package, if it is missing."""
+    """Raises RtmeterError that names the option that needs the program, and its package, if it is missing;
+    or if it is here and root must not run it."""
     if not root.has_program(name):
         package = _PACKAGES.get(name, name)
         remedy = f"install it (Debian, Ubuntu: apt-get install {package}), and see that PATH has its folder"
         raise RtmeterError(f"needs {name}, which is not in PATH", field=field, remedy=remedy)
+    if root.host == LOCAL and (path := shutil.which(name)) is not None:
+        require_trusted(Path(path), field=field, value=name, verb="run")
 
 
 def find_program(name: str, field: str) -> str:

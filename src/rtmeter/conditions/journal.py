@@ -21,9 +21,11 @@ from urllib.parse import quote, unquote
 from rtmeter import state
 from rtmeter.conditions import resources
 from rtmeter.conditions.resources import Resource
+from rtmeter.durable import make_folders, sync
 from rtmeter.errors import RtmeterError
 from rtmeter.model import LOCAL
 from rtmeter.root import Root
+from rtmeter.trust import require_trusted
 
 FILE = "journal"
 _ELSEWHERE = "journal-on-"
@@ -76,7 +78,8 @@ class Journal:
         self._path, self._boot, self._number = path_of(root.host), boot_of(root), 0
         folder = self._path.parent
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folders(folder)
+            _require_trusted(folder)
         except OSError as error:
             raise _unwritable(folder, error) from None
         try:
@@ -113,8 +116,10 @@ class Journal:
 
 
 def read(path: Path) -> Past:
-    """What the journal says, whatever happened to it. Raises RtmeterError if it may not be read."""
+    """What the journal says, whatever happened to it. Raises RtmeterError if it may not be read, or another
+    user may have written it."""
     try:
+        _require_trusted(path)
         data = path.read_bytes()
     except FileNotFoundError:
         return Past((), ())
@@ -126,15 +131,6 @@ def read(path: Path) -> Past:
             remedy="run `sudo rtmeter restore`",
         ) from None
     return _parse(data)
-
-
-def sync(folder: Path) -> None:
-    """Which files are in the folder is on the disk when this returns."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def remove(path: Path) -> None:
@@ -150,6 +146,11 @@ def set_aside(path: Path) -> Path:
     path.rename(free)
     sync(path.parent)
     return free
+
+
+def _require_trusted(path: Path) -> None:
+    """That it is no other user who tells root what to write, and where. Raises RtmeterError and OSError."""
+    require_trusted(path, field="journal", value=str(path), verb="heed")
 
 
 def _line(content: Mapping[str, Any]) -> bytes:
