@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,7 @@ from rtmeter.remote_root import RemoteRoot
 from rtmeter.remote_shell import Shell
 from rtmeter.root import Root
 from rtmeter.ssh import PROGRAM, Ssh
+from waiting import until
 
 pytestmark = pytest.mark.skipif(shutil.which("stress-ng") is None, reason="stress-ng is not installed")
 
@@ -34,13 +35,6 @@ def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RemoteRoo
     shell = Shell(Ssh("ssh://there", "hosts.component"))
     yield RemoteRoot(shell=shell)
     shell.close()
-
-
-def until(happens: Callable[[], object]) -> None:
-    limit = time.monotonic() + 30
-    while not happens():
-        assert time.monotonic() < limit
-        time.sleep(0.05)
 
 
 def started(there: RemoteRoot, folder: Path, one: list[int] | None = None) -> tuple[StressNg, int]:

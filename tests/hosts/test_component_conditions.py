@@ -6,9 +6,10 @@ import signal
 from pathlib import Path
 
 import pyarrow.parquet as pq
-from runs import MEASURE, measured, restore, rtmeter, running, wait_for_samples
+from runs import MEASURE, measured, restore, wait_for_samples
 from two_hosts import ADDRESS, DEVICE, Hosts
 
+from front import ended, rtmeter, running
 from rtmeter import store
 
 LONG = [*MEASURE, "--samples", "100000", "--loss-timeout", "50ms"]
@@ -26,15 +27,15 @@ def test_conditions_are_made_and_undone_on_both_hosts(hosts: Hosts, tmp_path: Pa
         "200ms",
     ]
     arguments = [*LONG, "--host", f"component={hosts.url}", *QDISC, *load]
-    with running(hosts, *arguments, "--out", tmp_path / "cell") as process:
+    with running(*arguments, "--out", tmp_path / "cell", **hosts.near_end()) as process:
         wait_for_samples(tmp_path / "cell", process)
         programs, during = hosts.programs(), hosts.qdiscs()
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=120)
+        ended(process)
     assert all("pfifo" in qdisc and "limit 77p" in qdisc for qdisc in during)
     assert {"stress-ng", "stress-ng-cpu", "iperf3", "rtmeter-probe-p"} <= set(programs)
     assert hosts.qdiscs() == before
-    assert hosts.all_ended()
+    hosts.wait_until_ended()
     assert list(hosts.temporary.iterdir()) == []
     cell = store.load_cell(tmp_path / "cell")
     assert (cell["status"], cell["valid"]) == ("interrupted", True)
@@ -85,13 +86,12 @@ def test_a_namespace_of_this_machine_has_its_conditions_already(one_machine: Hos
 def test_what_a_killed_rtmeter_had_made_there(hosts: Hosts, tmp_path: Path) -> None:
     before = hosts.qdiscs()
     load = ["--load", "cpu=2,cpu_percent=10", "--traffic", "1Mbit/s"]
-    with running(
-        hosts, *LONG, "--host", f"component={hosts.url}", *QDISC, *load, "--out", tmp_path / "cell"
-    ) as process:
+    asked = ["--host", f"component={hosts.url}", *QDISC, *load, "--out", tmp_path / "cell"]
+    with running(*LONG, *asked, **hosts.near_end()) as process:
         wait_for_samples(tmp_path / "cell", process)
         process.send_signal(signal.SIGKILL)
         process.wait()
-    assert hosts.all_ended()
+    hosts.wait_until_ended()
     assert all("limit 77p" in qdisc for qdisc in hosts.qdiscs())
     code, said = restore(hosts, known="empty")
     assert code == 1
@@ -111,20 +111,19 @@ def test_what_a_killed_rtmeter_had_made_there(hosts: Hosts, tmp_path: Path) -> N
 def test_what_a_cut_connection_leaves_is_undone_by_the_next_run(hosts: Hosts, tmp_path: Path) -> None:
     before = hosts.qdiscs()
     asked = ["--host", f"component={hosts.url}", *QDISC, "--load", "cpu=1,cpu_percent=10"]
-    with running(hosts, *LONG, *asked, "--out", tmp_path / "cell") as process:
+    with running(*LONG, *asked, "--out", tmp_path / "cell", **hosts.near_end()) as process:
         wait_for_samples(tmp_path / "cell", process)
         hosts.kill("sshd")
-        _, said = process.communicate(timeout=120)
-    assert process.returncode == 1
-    assert "Traceback" not in said
-    assert "rtmeter: setting_not_put_back: " in said
+        done = ended(process)
+    assert done.code == 1
+    assert "rtmeter: setting_not_put_back: " in done.err
     cell = store.load_cell(tmp_path / "cell")
     assert (cell["status"], cell["valid"]) == ("failed", False)
     (doubt,) = [doubt for doubt in cell["warnings"] if doubt["type"] == "setting_not_put_back"]
     assert hosts.url in doubt["message"]
     assert "the connection is lost" in doubt["message"]
     assert doubt["hint"] == "run `rtmeter restore`"
-    assert hosts.all_ended()
+    hosts.wait_until_ended()
     now = hosts.qdiscs()
     assert (now[0] == before[0], "limit 77p" in now[1]) == (True, True)
     measured(hosts, tmp_path / "next", "--samples", "20")
@@ -133,24 +132,25 @@ def test_what_a_cut_connection_leaves_is_undone_by_the_next_run(hosts: Hosts, tm
 
 def test_one_rtmeter_measures_a_component(hosts: Hosts, tmp_path: Path) -> None:
     component = ["--host", f"component={hosts.url}"]
-    with running(hosts, *LONG, *component, "--out", tmp_path / "one") as process:
+    with running(*LONG, *component, "--out", tmp_path / "one", **hosts.near_end()) as process:
         wait_for_samples(tmp_path / "one", process)
-        code, said = rtmeter(hosts, *LONG, *component, "--out", tmp_path / "two", state=tmp_path / "state")
-        assert code == 1
-        assert "is measured already, by rtmeter on " in said
-        assert f"process {process.pid}" in said
+        near = hosts.near_end() | {"RTMETER_STATE_DIR": str(tmp_path / "state")}
+        done = rtmeter(*LONG, *component, "--out", tmp_path / "two", **near)
+        assert done.code == 1
+        assert "is measured already, by rtmeter on " in done.err
+        assert f"process {process.pid}" in done.err
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=60)
+        ended(process)
 
 
 def test_a_load_that_dies_there_fails_a_strict_cell(hosts: Hosts, tmp_path: Path) -> None:
     asked = ["--host", f"component={hosts.url}", "--server-load", "cpu=1,cpu_percent=10", "--strict"]
-    with running(hosts, *LONG, *asked, "--out", tmp_path / "cell") as process:
+    with running(*LONG, *asked, "--out", tmp_path / "cell", **hosts.near_end()) as process:
         wait_for_samples(tmp_path / "cell", process)
         hosts.kill("stress-ng")
-        _, said = process.communicate(timeout=60)
-    assert process.returncode == 1, said
+        done = ended(process)
+    assert done.code == 1, done.err
     error = store.load_cell(tmp_path / "cell")["error"]
     assert error["field"] == "server_load"
     assert f"{hosts.url}: stress-ng ended while it was needed" in error["message"]
-    assert hosts.all_ended()
+    hosts.wait_until_ended()

@@ -10,14 +10,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from runs import MEASURE, restore, running
+from runs import MEASURE, restore
 from two_hosts import DEVICE, Hosts
 
+from front import running
 from real_settings import one_at_a_time
 from rtmeter import store
 from rtmeter.conditions import journal
 from rtmeter.root import Root
 from rtmeter.tasks import read_tasks
+from waiting import until
 
 HERE = {f"qdisc.{DEVICE}": "pfifo limit 77", "timer_migration": "off"}
 THERE = {f"qdisc.{DEVICE}": "pfifo limit 5", "workqueue_cpus": "0", "ksoftirqd_priority": "2"}
@@ -51,13 +53,12 @@ def test_killed_at_random_then_restored(
             logs = [cell.with_suffix(store.PARTIAL) / name for name in (store.CLIENT_LOG, store.SERVER_LOG)]
             moments = [far, *logs, near]  # the server's log comes home before all is undone
             asked = [*MEASURE, "--samples", "50", "--host", f"component={hosts.url}", *ASKED, "--out", cell]
-            with running(hosts, *asked) as front:
-                while not moments[n % 4].exists() and front.poll() is None:
-                    time.sleep(0.005)
+            with running(*asked, **hosts.near_end()) as front:
+                until(lambda moment=moments[n % 4], front=front: moment.exists() or front.poll() is not None)
                 time.sleep(chance.uniform(0, 0.5))
                 front.kill()
                 front.wait()
-            assert hosts.all_ended()
+            hosts.wait_until_ended()
             left_here += near.exists()
             left_there += far.exists()
             code, said = restore(hosts)

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from runs import MEASURE, measured, rtmeter, running, wait_for_samples
+from runs import MEASURE, measured, wait_for_samples
 from two_hosts import ADDRESS, NEAR_ADDRESS, PLANTED_NS, Hosts
 
+from front import ended, rtmeter, running
 from rtmeter import store
 from rtmeter.probes import find_probes
 from rtmeter.values import format_duration
@@ -49,9 +50,8 @@ def test_the_planted_offset_of_the_clocks_is_found_within_its_error(hosts: Hosts
         assert rows["server_sent_ns"][i] <= rows["received_ns"][i] + 2 * offset["error_ns"]
     assert cell["summary"]["quantities"]["ping"]["as_served"]["n"] == len(served)
     error = format_duration(round(offset["error_ns"]))
-    code, _ = rtmeter(hosts, "report", tmp_path / "cell", "--out", tmp_path / "report.html")
+    assert rtmeter("report", tmp_path / "cell", "--out", tmp_path / "report.html").code == 0
     page = html.unescape((tmp_path / "report.html").read_text())
-    assert code == 0
     assert page.count(f"±{error}") >= 2
     assert f"server on {hosts.url} (" in page
     assert "What the server's machine had wrong" in page
@@ -104,8 +104,8 @@ def test_a_campaign_names_its_hosts(hosts: Hosts, tmp_path: Path) -> None:
         ],
     }
     (tmp_path / "two.yaml").write_text(json.dumps(campaign))
-    code, said = rtmeter(hosts, "run", tmp_path / "two.yaml", "--out", tmp_path / "results")
-    assert code == 0, said
+    done = rtmeter("run", tmp_path / "two.yaml", "--out", tmp_path / "results", **hosts.near_end())
+    assert done.code == 0, done.err
     cells = [store.load_cell(folder) for folder in store.find_cells(tmp_path / "results")]
     assert [cell["clock_offset"]["same_clock"] for cell in cells] == [True, False]
     assert [cell["hosts"]["component"] for cell in cells] == ["local", hosts.url]
@@ -125,45 +125,43 @@ def test_a_campaign_names_its_hosts(hosts: Hosts, tmp_path: Path) -> None:
 def test_a_host_that_cannot_be_had(
     hosts: Hosts, tmp_path: Path, ssh: dict[str, str], url: str, message: str, remedy: str
 ) -> None:
-    asked = f"component={url or hosts.url}"
-    code, said = rtmeter(
-        hosts, *MEASURE, "--samples", "9", "--host", asked, "--out", tmp_path / "cell", **ssh
-    )
-    assert code == 1
-    assert "--host component" in said
-    assert message in said
-    assert remedy in said
+    asked = ["--samples", "9", "--host", f"component={url or hosts.url}", "--out", tmp_path / "cell"]
+    done = rtmeter(*MEASURE, *asked, **hosts.near_end(**ssh))
+    assert done.code == 1
+    assert "--host component" in done.err
+    assert message in done.err
+    assert remedy in done.err
     assert not (tmp_path / "cell").exists()
 
 
 def test_a_server_that_is_a_part_of_the_client_has_no_other_host(hosts: Hosts, tmp_path: Path) -> None:
     given = ["--adapter", "null", "--samples", "9", "--host", f"component={hosts.url}"]
-    code, said = rtmeter(hosts, *MEASURE, *given, "--out", tmp_path / "cell")
-    assert code == 1
-    assert "--host component" in said
-    assert "its server is a part of the client; leave it out" in said
+    done = rtmeter(*MEASURE, *given, "--out", tmp_path / "cell", **hosts.near_end())
+    assert done.code == 1
+    assert "--host component" in done.err
+    assert "its server is a part of the client; leave it out" in done.err
 
 
 def test_a_connection_that_is_cut_in_mid_run(hosts: Hosts, tmp_path: Path) -> None:
     arguments = [*MEASURE, "--samples", "100000", "--loss-timeout", "50ms", "--out", tmp_path / "cell"]
-    with running(hosts, *arguments, "--host", f"component={hosts.url}") as process:
+    with running(*arguments, "--host", f"component={hosts.url}", **hosts.near_end()) as process:
         wait_for_samples(tmp_path / "cell", process)
         hosts.kill("sshd")
-        _, said = process.communicate(timeout=60)
-    assert process.returncode == 1
-    assert "server" in said
+        done = ended(process)
+    assert done.code == 1
+    assert "server" in done.err
     cell = store.load_cell(tmp_path / "cell")
     assert (cell["status"], cell["valid"]) == ("failed", False)
     assert cell["summary"]["counts"]["released"] > 0  # what the client measured is kept
-    assert hosts.all_ended()  # the server by itself
+    hosts.wait_until_ended()  # the server by itself
 
 
 def test_an_interruption_ends_both_ends(hosts: Hosts, tmp_path: Path) -> None:
     arguments = [*MEASURE, "--samples", "100000", "--out", tmp_path / "cell"]
-    with running(hosts, *arguments, "--host", f"component={hosts.url}") as process:
+    with running(*arguments, "--host", f"component={hosts.url}", **hosts.near_end()) as process:
         wait_for_samples(tmp_path / "cell", process)
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=60)
+        ended(process)
     cell = store.load_cell(tmp_path / "cell")
     assert (cell["status"], cell["valid"], cell["error"]) == ("interrupted", True, None)
     assert cell["clock_offset"]["exchanges"] > 0  # the server's log came home

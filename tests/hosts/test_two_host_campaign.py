@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from runs import rtmeter
 from two_hosts import ADDRESS, Hosts
 
+from front import rtmeter
 from rtmeter import published, store
 from rtmeter.probes import find_probes
 
@@ -19,11 +19,11 @@ CAMPAIGN = Path(__file__).parents[2] / "campaigns" / "ros2-roundtrip-2018.yaml"
 def test_a_campaign_runs_on_two_hosts(hosts: Hosts, tmp_path: Path) -> None:
     only = "adapter == fastdds and variant == Test2.B"
     asked = ["--scale", "0.0005", "--only", only, "--host", f"component={hosts.url}", "--out", tmp_path]
-    _, said = rtmeter(hosts, "run", CAMPAIGN, *asked)
+    done = rtmeter("run", CAMPAIGN, *asked, **hosts.near_end())
     [folder] = store.find_cells(tmp_path)
     cell = store.load_cell(folder)
-    assert cell["status"] == "complete" and cell["valid"], said
-    assert hosts.sessions() == [] and hosts.all_ended()
+    assert cell["status"] == "complete" and cell["valid"], done.err
+    assert hosts.sessions() == []
     here, there = cell["conditions"], cell["conditions"]["server"]
     assert (here["asked"]["load"]["preset"], there["asked"]["load"]["preset"]) == ("erle_pc", "erle_device")
     assert there["achieved"]["load"]["operations"]

@@ -6,11 +6,12 @@ import os
 import secrets
 import shutil
 import subprocess
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from waiting import until
 
 NEAR_ADDRESS, ADDRESS, PORT, DEVICE = "10.83.0.1", "10.83.0.2", 2222, "wire"
 PLANTED_NS = 100_000 * 10**9
@@ -63,9 +64,9 @@ class Hosts:
         files = f"-i {self.folder / key} -oUserKnownHostsFile={self.folder / known}"
         return f"ssh -F none {files} -oGlobalKnownHostsFile=/dev/null -oIdentitiesOnly=yes"
 
-    def near_command(self, *command: object) -> list[str]:
-        """What runs a command on the first host."""
-        return ["ip", "netns", "exec", self.near, *map(str, command)]
+    def near_end(self, **ssh: str) -> dict[str, Any]:
+        """What makes front.rtmeter() run on the first host."""
+        return {"inside": ["ip", "netns", "exec", self.near], "RTMETER_SSH": self.ssh(**ssh)}
 
     def sessions(self) -> list[int]:
         """What logins left running on the second host, by pid."""
@@ -76,12 +77,9 @@ class Hosts:
         """The names of what logins run on the second host."""
         return [name for pid in self.sessions() if (name := _name(pid))]
 
-    def all_ended(self) -> bool:
-        """Whether nothing of a login runs on the second host any more, or does after a while."""
-        limit = time.monotonic() + 60
-        while self.sessions() and time.monotonic() < limit:
-            time.sleep(0.1)
-        return self.programs() == []
+    def wait_until_ended(self) -> None:
+        """Until nothing of a login runs on the second host any more."""
+        until(lambda: not self.sessions())
 
     def kill(self, program: str) -> None:
         """Kills all of that name that logins run on the second host."""
@@ -137,11 +135,11 @@ class Hosts:
         command += [shutil.which("sshd", path="/usr/sbin:/sbin") or "sshd", "-D", "-e", "-f", "/dev/null"]
         command += ["-h", str(self.folder / "host"), *(f"-o{setting}" for setting in settings)]
         self.daemon = subprocess.Popen(list(map(str, command)), stderr=(self.folder / "sshd.log").open("wb"))
-        for _ in range(200):
-            if f":{PORT}" in _run("ip", "netns", "exec", self.far, "ss", "-Hltn"):
-                return
-            time.sleep(0.05)
-        raise AssertionError((self.folder / "sshd.log").read_text())
+        listening = ("ip", "netns", "exec", self.far, "ss", "-Hltn")
+        try:
+            until(lambda: f":{PORT}" in _run(*listening), of=self.daemon)
+        except AssertionError as error:
+            raise AssertionError((self.folder / "sshd.log").read_text()) from error
 
     def down(self) -> None:
         if self.relay is not None:

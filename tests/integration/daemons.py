@@ -1,19 +1,9 @@
-"""What the tests of adapters with a daemon share: waiting for it, and whether it is there."""
+"""What the tests of adapters with a daemon share: whether it is there."""
 
 from __future__ import annotations
 
 import socket
-import time
-from collections.abc import Callable
 from pathlib import Path
-
-
-def eventually(condition: Callable[[], bool]) -> bool:
-    """Whether the condition holds within a minute."""
-    end = time.monotonic() + 60
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.02)
-    return condition()
 
 
 def alive(pid: int) -> bool:

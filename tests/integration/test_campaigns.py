@@ -11,8 +11,8 @@ from shutil import which
 from typing import Any
 
 import pytest
-from front import rtmeter
 
+from front import rtmeter
 from rtmeter import published, report, store
 from rtmeter.campaign import read_campaign
 from rtmeter.cli import invoke

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import ros_runs
 from dds_runs import threads_of
-from front import rtmeter
 from probe_runs import Config, measure, needs_fifo, refusal
 
+from front import rtmeter
 from rtmeter import store
 from rtmeter.probes import find_probes
 

@@ -8,10 +8,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from front import ended, rtmeter, running, wait_until
 
+from front import ended, rtmeter, running
 from rtmeter import store
 from rtmeter.cli import exit_codes, invoke
+from waiting import until
 
 MEASURE = ["measure", "wakeup", "--adapter", "cyclictest", "--scheduling", "other"]
 
@@ -48,7 +49,7 @@ def wakeups_of(front: int) -> int:
 def test_an_interrupted_run_keeps_what_was_measured(tmp_path: Path) -> None:
     out = tmp_path / "cell"
     with running(*MEASURE, "--samples", "1000000", "--out", out) as front:
-        wait_until(lambda: wakeups_of(front.pid) > 100)
+        until(lambda: wakeups_of(front.pid) > 100)
         front.send_signal(signal.SIGINT)
         done = ended(front)
     assert done.code == exit_codes.ERROR
@@ -58,10 +59,10 @@ def test_an_interrupted_run_keeps_what_was_measured(tmp_path: Path) -> None:
 
 def test_it_does_not_outlive_rtmeter(tmp_path: Path) -> None:
     with running(*MEASURE, "--samples", "1000000", "--out", tmp_path / "cell") as front:
-        wait_until(lambda: wakeups_of(front.pid) > 10)
+        until(lambda: wakeups_of(front.pid) > 10)
         [tool] = tools_of(front.pid)
         front.kill()
-        wait_until(lambda: not Path(f"/proc/{tool}").exists())
+        until(lambda: not Path(f"/proc/{tool}").exists())
     Path(f"/dev/shm/cyclictest{tool}").unlink(missing_ok=True)  # it could not do so itself
 
 

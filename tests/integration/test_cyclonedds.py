@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from daemons import eventually, roudi_answers
+from daemons import roudi_answers
 from dds_runs import CYCLE, MS, built, settled, threads_of
 from probe_runs import LONG, SAMPLES, Config, client_and_server, counts, measure, needs_fifo, read, refusal
+
+from waiting import until
 
 pytestmark = built["cyclonedds"]
 
@@ -133,7 +135,7 @@ def roudi() -> Iterator[None]:
         pytest.skip("iox-roudi is not installed (Debian's package iceoryx)")
     with subprocess.Popen(["iox-roudi"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as daemon:
         try:
-            assert eventually(lambda: roudi_answers() or daemon.poll() is not None)
+            until(lambda: roudi_answers() or daemon.poll() is not None)
             assert daemon.poll() is None, "iox-roudi does not start"
             yield
         finally:

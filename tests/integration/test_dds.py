@@ -25,8 +25,9 @@ from dds_runs import (
     threads_in_proc,
     threads_of,
 )
-from front import rtmeter
 from probe_runs import SAMPLES, Config, client_and_server, counts, measure, needs_fifo, probe, read, refusal
+
+from front import rtmeter
 
 
 @each_adapter

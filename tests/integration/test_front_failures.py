@@ -13,14 +13,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from front import ended, probes_of, rows_of, rtmeter, running, stopped, wait_until
 
+from front import ended, probes_of, rows_of, rtmeter, running, stopped
 from rtmeter import store
 from rtmeter.config import CellOptions
 from rtmeter.errors import RtmeterError
 from rtmeter.matrix import cell_from
 from rtmeter.probes import find_probes
 from rtmeter.runner import probes_for
+from waiting import until
 
 NOBODY = 65534
 WAKEUP = ["measure", "wakeup", "--adapter", "posix", "--warm-up", "0s"]
@@ -156,7 +157,7 @@ def test_a_full_ring_makes_the_result_invalid(tmp_path: Path) -> None:
     """The writer stands still until more releases have passed than the ring holds (32,768)."""
     options = ["--period", "100us", "--duration", "8s", "--deadline", "1h", "--json"]
     with running(*WAKEUP, *options, "--out", tmp_path / "cell") as front:
-        wait_until(lambda: rows_of(tmp_path / "cell.partial" / store.CLIENT_LOG) > 100)
+        until(lambda: rows_of(tmp_path / "cell.partial" / store.CLIENT_LOG) > 100)
         (probe,) = probes_of(front.pid)
         threads = Path(f"/proc/{probe}/task").iterdir()
         (writer,) = (int(t.name) for t in threads if (t / "comm").read_text().strip() == "rtm-writer")
@@ -189,7 +190,7 @@ def measuring(folder: Path, measurement: str) -> Iterator[subprocess.Popen[str]]
     """A long run that has measured for a while."""
     command = ["measure", measurement, "--adapter", "posix", "--period", "1ms", "--warm-up", "10ms"]
     with running(*command, "--duration", "10min", "--out", folder / "cell") as front:
-        wait_until(lambda: rows_of(folder / "cell.partial" / store.CLIENT_LOG) > 100)
+        until(lambda: rows_of(folder / "cell.partial" / store.CLIENT_LOG) > 100)
         yield front
 
 

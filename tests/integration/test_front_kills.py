@@ -13,12 +13,13 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from front import ended, probes_of, rows_of, running, wait_until
 
+from front import ended, probes_of, rows_of, running
 from rtmeter import runner, store
 from rtmeter.config import CellOptions
 from rtmeter.matrix import cell_from
 from rtmeter.supervise import Stop
+from waiting import until
 
 S = 1_000_000_000
 CAMPAIGN = """
@@ -75,7 +76,7 @@ def test_resume_goes_on_after_a_probe_was_killed(tmp_path: Path) -> None:
     (tmp_path / "killed.yaml").write_text(CAMPAIGN)
     command = ["run", tmp_path / "killed.yaml", "--out", tmp_path / "results"]
     with running(*command) as front:
-        wait_until(lambda: any(rows_of(log) > 100 for log in tmp_path.rglob("long.partial/*.rtlog")))
+        until(lambda: any(rows_of(log) > 100 for log in tmp_path.rglob("long.partial/*.rtlog")))
         (probe,) = probes_of(front.pid)
         os.kill(probe, signal.SIGKILL)
         assert ended(front).code == 1
@@ -88,10 +89,10 @@ def test_resume_goes_on_after_the_front_was_killed(tmp_path: Path) -> None:
     (tmp_path / "killed.yaml").write_text(CAMPAIGN)
     command = ["run", tmp_path / "killed.yaml", "--out", tmp_path / "results"]
     with running(*command) as front:
-        wait_until(lambda: any(rows_of(log) > 100 for log in tmp_path.rglob("long.partial/*.rtlog")))
+        until(lambda: any(rows_of(log) > 100 for log in tmp_path.rglob("long.partial/*.rtlog")))
         (probe,) = probes_of(front.pid)
         front.kill()
-        wait_until(lambda: not Path(f"/proc/{probe}").exists())  # it ends by itself
+        until(lambda: not Path(f"/proc/{probe}").exists())  # it ends by itself
     (short,) = store.find_cells(tmp_path / "results")
     check_resumed(tmp_path, command, [short, short.with_name("long")])
 
@@ -113,7 +114,7 @@ def check_resumed(folder: Path, command: list[object], cells: list[Path]) -> Non
 def test_either_end_of_a_round_trip_may_die(tmp_path: Path, role: str) -> None:
     command = ["measure", "roundtrip", "--adapter", "posix", "--period", "1ms", "--duration", "10min"]
     with running(*command, "--warm-up", "0s", "--out", tmp_path / "cell") as front:
-        wait_until(lambda: rows_of(tmp_path / "cell.partial" / store.CLIENT_LOG) > 100)
+        until(lambda: rows_of(tmp_path / "cell.partial" / store.CLIENT_LOG) > 100)
         pids = probes_of(front.pid)
         (victim,) = probes_of(front.pid, role)
         os.kill(victim, signal.SIGKILL)

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
-from front import rtmeter
 
+from front import rtmeter
 from rtmeter import store
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="not root")

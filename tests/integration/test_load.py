@@ -11,12 +11,13 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from front import ended, rows_of, rtmeter, running, wait_until
 from strained import strain, stray
 
+from front import ended, rows_of, rtmeter, running
 from rtmeter import store
 from rtmeter.conditions.watch import FILE
 from rtmeter.errors import RtmeterError
+from waiting import until
 
 SMALL = {"cpu": 1, "cpu_percent": 10, "vm": 1, "vm_bytes": 1 << 24, "io": 1, "hdd": 1, "hdd_bytes": 1 << 20}
 
@@ -209,7 +210,7 @@ def test_a_strict_cell_ends_with_its_load(tmp_path: Path) -> None:
     given = ["--load", "cpu=1,cpu_percent=5", "--strict", "--out", tmp_path / "cell"]
     with running("measure", "wakeup", "--adapter", "posix", "--duration", "10min", *given) as front:
         log = tmp_path / "cell.partial" / store.CLIENT_LOG
-        wait_until(lambda: rows_of(log) > 1500)
+        until(lambda: rows_of(log) > 1500)
         os.kill(leader(), signal.SIGKILL)
         done = ended(front)
     assert done.code == 1
@@ -226,9 +227,9 @@ def test_nothing_is_left_when_the_front_ends(tmp_path: Path, how: signal.Signals
     given = ["--load", "cpu=1,cpu_percent=5,io=1", "--traffic", "1Mbit/s", "--out", tmp_path / "cell"]
     with running(*command, *given) as front:
         log = tmp_path / "cell.partial" / store.CLIENT_LOG
-        wait_until(lambda: log.exists() and log.stat().st_size > 1000)
+        until(lambda: log.exists() and log.stat().st_size > 1000)
         groups = [pid for pid, args in stray("") if args.startswith(("stress-ng --", "iperf3 --"))]
         assert len(groups) == 5
         front.send_signal(how)
         front.wait(60)
-        wait_until(lambda: not any(in_group(group) for group in groups))
+        until(lambda: not any(in_group(group) for group in groups))

@@ -9,15 +9,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from front import rtmeter, running, wait_until
 from namespaces import Pair, two_namespaces
 
+from front import rtmeter, running
 from rtmeter import store
 from rtmeter.condition_options import SystemSettings
 from rtmeter.conditions.settings import Settings
 from rtmeter.errors import RtmeterError
 from rtmeter.root import Root
 from rtmeter.state import VARIABLE
+from waiting import until
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="not root")
 CAMPAIGN = Path(__file__).parents[2] / "campaigns" / "ros2-roundtrip-2018.yaml"
@@ -99,7 +100,7 @@ def test_restore_undoes_a_qdisc_after_a_kill(pair: Pair, tmp_path: Path) -> None
     before, device = shown(pair), f"{pair.left}/{pair.left_device}"
     asked = ["--condition", f"qdisc.{device}={BUCKET}", "--duration", "10min", "--out", tmp_path / "cell"]
     with running("measure", "wakeup", "--adapter", "posix", *asked) as front:
-        wait_until(lambda: "qdisc tbf" in shown(pair))
+        until(lambda: "qdisc tbf" in shown(pair))
         front.send_signal(signal.SIGKILL)
         front.wait(60)
     assert "qdisc tbf" in shown(pair)

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
 import random
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,23 +11,16 @@ from null_runs import KINDS, assert_same_summary, random_run, write_script
 from null_simulator import Row, simulate
 
 import definitions
+from front import rtmeter
 
 EXIT_CODES = {"pass": 0, "error": 1, "fail": 2, "inconclusive": 3}
 
 
-def rtmeter(folder: Path, *arguments: str) -> tuple[int, dict[str, Any]]:
+def answer(folder: Path, *arguments: str) -> tuple[int, dict[str, Any]]:
     """Exit code and the JSON object that was printed."""
-    done = subprocess.run(
-        [sys.executable, "-m", "rtmeter", *arguments, "--json"],
-        cwd=folder,
-        env=os.environ | {"NO_COLOR": "1"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode in (0, 2, 3), done.stdout + done.stderr
-    return done.returncode, json.loads(done.stdout)
+    done = rtmeter(*arguments, "--json", cwd=folder)
+    assert done.code in (0, 2, 3), done.out + done.err
+    return done.code, done.json
 
 
 def options_of(config: dict[str, Any]) -> list[str]:
@@ -71,8 +60,8 @@ def test_command_line(kind: str, tmp_path: Path, sized: Any) -> None:
         config, script = random_run(kind, rng, rng.choice((50, 3000)))
         write_script(folder, script)
         asked = [config["measurement"], "--adapter=null", "--script=script.csv", *options_of(config)]
-        code, measured = rtmeter(folder, "measure", *asked, "--out=cell")
-        _, shown = rtmeter(folder, "summary", "cell")
+        code, measured = answer(folder, "measure", *asked, "--out=cell")
+        _, shown = answer(folder, "summary", "cell")
         assert code == EXIT_CODES[measured["verdict"]["outcome"]] if measured["verdict"] else code == 0
 
         # All that a summary states are differences: where the grid begins does not matter.
@@ -85,7 +74,7 @@ def test_command_line(kind: str, tmp_path: Path, sized: Any) -> None:
             assert_same_summary(summary, wanted)
 
         deadline = rng.choice((1, config["period_ns"] // 4, 10 * config["period_ns"]))
-        code, verdict = rtmeter(folder, "verdict", "cell", f"--deadline={deadline}ns", "--miss-ratio=0.01")
+        code, verdict = answer(folder, "verdict", "cell", f"--deadline={deadline}ns", "--miss-ratio=0.01")
         assert code == EXIT_CODES[verdict["outcome"]]
         missed = definitions.misses(meta, rows, deadline)
         assert {name: verdict[name] for name in missed} == missed

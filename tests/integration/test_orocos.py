@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 from dds_runs import audited, in_order, threads_in_proc, threads_of
-from front import rtmeter
 from probe_runs import (
     LONG,
     MS,
@@ -29,6 +28,7 @@ from probe_runs import (
     refusal,
 )
 
+from front import rtmeter
 from rtmeter.model import ABSENT, SERVED
 from rtmeter.probes import find_probes
 

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 import ros_runs
 from dds_runs import audited, in_order, settled, threads_in_proc, threads_of
-from front import rtmeter
 from probe_runs import (
     LONG,
     SAMPLES,
@@ -28,6 +27,7 @@ from probe_runs import (
 )
 from ros_runs import MS, cycle, timer, with_environment
 
+from front import rtmeter
 from rtmeter.probes import find_probes
 
 pytestmark = pytest.mark.skipif("rcl" not in find_probes(), reason="the adapter rcl is not built here")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from daemons import alive, eventually
+from daemons import alive
 from dds_runs import audited, in_order, settled, threads_in_proc, threads_of
 from probe_runs import (
     LONG,
@@ -34,6 +34,7 @@ from probe_runs import (
 
 from rtmeter.model import ABSENT, SERVED
 from rtmeter.probes import find_probes
+from waiting import until
 
 pytestmark = pytest.mark.skipif("ros1" not in find_probes(), reason="the adapter ros1 is not built here")
 
@@ -73,7 +74,7 @@ def master() -> Iterator[tuple[str, int]]:
                 with socket.socket() as one:
                     return one.connect_ex(("127.0.0.1", port)) == 0
 
-            assert eventually(listens)
+            until(listens)
             yield f"http://127.0.0.1:{port}/", daemon.pid
         finally:
             daemon.terminate()
@@ -202,14 +203,14 @@ def test_its_master_starts_and_ends_with_the_server(tmp_path: Path) -> None:
         assert b"rosmaster" in Path(f"/proc/{pid}/cmdline").read_bytes()
         assert master_of(client.until("ready")) == ("ran already", pid)
         settled(client, server)
-    assert eventually(lambda: not alive(pid))
+    until(lambda: not alive(pid))
 
 
 def test_its_master_ends_also_if_the_run_is_killed(tmp_path: Path) -> None:
     with probe(tmp_path, CYCLE | {"samples": 1_000_000}) as one:
         _, pid = master_of(one.until("ready"))
         one.kill()
-    assert eventually(lambda: not alive(pid))
+    until(lambda: not alive(pid))
 
 
 def test_a_master_that_runs_already_is_used_and_left_alone(tmp_path: Path, master: tuple[str, int]) -> None:

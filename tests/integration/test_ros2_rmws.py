@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 from dds_runs import settled, threads_in_proc
-from front import rtmeter
 from probe_runs import MS, Config, client_and_server, measure, needs_fifo, probe, read
 from ros2_runs import RMWS, ROS2, library, needs_ros2, with_options, with_rmw
 
+from front import rtmeter
 from rtmeter import store
 
 pytestmark = needs_ros2

@@ -11,9 +11,9 @@ import pytest
 import ros2_runs
 import ros_runs
 from dds_runs import built, settled
-from front import rtmeter
 from probe_runs import MS, Config, client_and_server, needs_fifo, read, refusal
 
+from front import rtmeter
 from rtmeter.model import LOCAL
 from rtmeter.probes import find_probes
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import subprocess
 import sys
-import time
 import uuid
 from pathlib import Path
 
 import pytest
 
+from front import rtmeter, running
 from rtmeter import cli, selftest
 from rtmeter.cli import exit_codes
 from rtmeter.errors import RtmeterError
@@ -21,6 +20,7 @@ from rtmeter.machine_lock import machine_lock
 from rtmeter.selftest import plants
 from rtmeter.selftest.disturbance import Disturbance
 from rtmeter.values import Scheduling
+from waiting import until
 
 CPU = max(os.sched_getaffinity(0))
 HOUR_NS = 3_600_000_000_000
@@ -62,10 +62,8 @@ def test_it_does_not_disturb_another_measurement(capsys: pytest.CaptureFixture[s
 
 @needs_priority
 def test_every_disturbance_is_seen_and_named() -> None:
-    options = ["--self-test", "--cpu", str(CPU), "--json"]
-    command = [sys.executable, "-m", "rtmeter", "check", *options]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    seen = {sight["planted"]["name"]: sight for sight in json.loads(done.stdout)["self_test"]}
+    done = rtmeter("check", "--self-test", "--cpu", CPU, "--json")
+    seen = {sight["planted"]["name"]: sight for sight in done.json["self_test"]}
     found = {finding.id: finding.grade for finding in findings(Root(), Intent(cpus=(CPU,)))}
     throttles = found.get("rt_throttling") == "high" or "fair_server" in found
     assert {name: sight["outcome"] for name, sight in seen.items()} == {
@@ -73,7 +71,7 @@ def test_every_disturbance_is_seen_and_named() -> None:
         "stopped": "seen",
         "throttled": "seen" if throttles else "not planted",
     }
-    assert done.returncode == (exit_codes.PASS if throttles else exit_codes.INCONCLUSIVE)
+    assert done.code == (exit_codes.PASS if throttles else exit_codes.INCONCLUSIVE)
     assert seen["task_above"]["planted"]["was_named"] is True
     assert seen["stopped"]["late_ns"] >= 160_000_000
 
@@ -81,17 +79,12 @@ def test_every_disturbance_is_seen_and_named() -> None:
 @needs_priority
 def test_killed_while_the_measured_process_is_stopped_it_leaves_nothing(tmp_path: Path) -> None:
     mark = f"RTMETER_SELFTEST_MARK={uuid.uuid4()}"
-    environment = os.environ | dict([mark.split("=")]) | {"TMPDIR": str(tmp_path)}
-    command = [sys.executable, "-m", "rtmeter", "check", "--self-test", "--cpu", str(CPU)]
-    with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) as front:
-        while not any(state == "T" for state in _states(mark).values()):
-            assert front.poll() is None
-            time.sleep(0.02)
+    environment = dict([mark.split("=")]) | {"TMPDIR": str(tmp_path)}
+    with running("check", "--self-test", "--cpu", CPU, **environment) as front:
+        until(lambda: "T" in _states(mark).values(), of=front)
         front.kill()
-    limit = time.monotonic() + 60
-    while _states(mark) and time.monotonic() < limit:
-        time.sleep(0.1)
-    assert not _states(mark)
+        front.wait()
+        until(lambda: not _states(mark))
 
 
 @needs_priority

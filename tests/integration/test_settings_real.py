@@ -14,9 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from front import ended, probes_of, rows_of, rtmeter, running, wait_until
 
+from front import ended, probes_of, rows_of, rtmeter, running
 from real_settings import one_at_a_time
+from waiting import until
 
 CPUSETS, CPUS = Path("/sys/fs/cgroup/cpuset"), Path("/sys/fs/cgroup/cpu")
 MIGRATION = Path("/proc/sys/kernel/timer_migration")
@@ -74,7 +75,7 @@ def measuring(*command: object) -> Iterator[subprocess.Popen[str]]:
     """A long run, from its first rows on, and ended by SIGTERM."""
     folder = Path(str(command[-1]))
     with running(*command, "--duration", "10min") as front:
-        wait_until(lambda: rows_of(folder.with_name(f"{folder.name}.partial") / "probe.rtlog") > 10)
+        until(lambda: rows_of(folder.with_name(f"{folder.name}.partial") / "probe.rtlog") > 10)
         yield front
         if front.poll() is None:
             front.terminate()
@@ -135,7 +136,7 @@ def test_killed_at_random_then_restored(
     left = 0
     for n in range(sized("kills of the front", reduced=3, full=60)):
         with running(*CELL, "--duration", "300ms", *CONDITIONS, "--out", tmp_path / str(n)) as front:
-            wait_until(lambda: journal.exists() or front.poll() is not None)
+            until(lambda: journal.exists() or front.poll() is not None)
             time.sleep(chance.uniform(0, 1))
             front.kill()
             front.communicate()
@@ -192,7 +193,7 @@ def test_a_second_run_refuses_also_one_that_would_resume_the_first(
     campaign.write_text(CAMPAIGN.replace("LENGTH", "10min"))
     command = ("run", campaign, "--out", tmp_path / "results")
     with running(*command) as first:
-        wait_until(lambda: probes_of(first.pid))
+        until(lambda: probes_of(first.pid))
         refused = rtmeter(*command, "--resume")
     assert refused.code == 1
     assert f"rtmeter run {campaign}" in refused.err and f"process {first.pid}" in refused.err
@@ -224,16 +225,11 @@ def test_a_second_run_waits_for_the_end_of_the_first(before: dict[str, str], tmp
 def test_a_container_that_hides_or_protects_interrupts(
     before: dict[str, str], tmp_path: Path, prepare: str, message: str
 ) -> None:
-    command = [sys.executable, "-m", "rtmeter", *CELL, *CONDITIONS, "--out", str(tmp_path / "cell")]
-    script = f'{prepare} && exec "$0" "$@"'
-    done = subprocess.run(
-        ["unshare", "--mount", "sh", "-c", script, *command],
-        capture_output=True,
-        text=True,
-    )
-    assert (done.returncode, "Traceback" in done.stderr) == (1, False)
-    assert "--condition irq_affinity.*" in done.stderr and message in done.stderr
-    assert "container" in done.stderr
+    inside = ["unshare", "--mount", "sh", "-c", f'{prepare} && exec "$0" "$@"']
+    done = rtmeter(*CELL, *CONDITIONS, "--out", tmp_path / "cell", inside=inside)
+    assert done.code == 1
+    assert "--condition irq_affinity.*" in done.err and message in done.err
+    assert "container" in done.err
 
 
 def test_without_permission_it_says_for_what_and_what_it_takes(

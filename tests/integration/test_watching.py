@@ -5,9 +5,9 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
-from front import ended, running, wait_until
-
+from front import ended, running
 from rtmeter import store
+from waiting import until
 
 CAMPAIGN = """
 name: watched
@@ -21,11 +21,9 @@ def test_watching_ends_with_the_run_that_is_interrupted(tmp_path: Path) -> None:
     (tmp_path / "watched.yaml").write_text(CAMPAIGN)
     results, metrics, watched = tmp_path / "results", tmp_path / "run.prom", tmp_path / "watched.prom"
     with running("run", tmp_path / "watched.yaml", "--out", results, "--metrics", metrics) as run:
-        wait_until(
-            lambda: metrics.exists() and 'rtmeter_releases{cell="a",end="served"}' in metrics.read_text()
-        )
+        until(lambda: metrics.exists() and 'rtmeter_releases{cell="a",end="served"}' in metrics.read_text())
         with running("watch", results, "--every", "100ms", "--metrics", watched) as watch:
-            wait_until(lambda: watched.exists() and "rtmeter_quantity_max_seconds" in watched.read_text())
+            until(lambda: watched.exists() and "rtmeter_quantity_max_seconds" in watched.read_text())
             run.send_signal(signal.SIGINT)
             ended(run)
             done = ended(watch)

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from front import ended, running
 from rtmeter import cli, store
 from rtmeter.cli import exit_codes
 from rtmeter.conditions import Standing
 from rtmeter.model import Doubt
 from synthetic import Made, write_cell, write_failed_cell
+from waiting import until
 
 MEASURE = ["measure", "wakeup", "--adapter", "fake", "--samples", "97", "--warm-up", "3ms"]
 CAMPAIGN = """
@@ -347,20 +347,13 @@ class TestRun:
     def test_a_signal_ends_it_cleanly(self, fake_probe: Path, number: signal.Signals) -> None:
         text = CAMPAIGN.replace("samples: 97", "samples: 1000000") % "slow"
         Path("small.yaml").write_text(text.replace("{name: good}", "{name: good, samples: 97}"))
-        run = subprocess.Popen(
-            [sys.executable, "-m", "rtmeter", "run", "small.yaml", "--out", "r"],
-            env=os.environ | {"RTMETER_PROBE_PATH": str(fake_probe.parent)},
-            stderr=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        while not any(log.stat().st_size > 3000 for log in Path("r").rglob("bad.partial/*.rtlog")):
-            assert run.poll() is None
-            time.sleep(0.02)
-        run.send_signal(number)
-        out, _ = run.communicate(timeout=60)
-        assert run.returncode == exit_codes.ERROR
-        assert "stored in" in out
+        with running("run", "small.yaml", "--out", "r", RTMETER_PROBE_PATH=str(fake_probe.parent)) as run:
+            logs = Path("r").rglob
+            until(lambda: any(log.stat().st_size > 3000 for log in logs("bad.partial/*.rtlog")), of=run)
+            run.send_signal(number)
+            done = ended(run)
+        assert done.code == exit_codes.ERROR
+        assert "stored in" in done.out
         good, bad = store.find_cells(Path("r"))
         assert store.load_cell(good)["status"] == "complete"
         record = store.load_cell(bad)

@@ -6,9 +6,7 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+import front
 from rtmeter import runner, store, supervise
 from rtmeter.conditions import Standing
 from rtmeter.config import CellOptions
@@ -24,6 +23,7 @@ from rtmeter.matrix import cell_from
 from rtmeter.model import Doubt
 from rtmeter.samples import LogReader
 from rtmeter.supervise import Stop
+from waiting import until
 
 pytestmark = pytest.mark.usefixtures("fake_probe")
 Watch = Callable[[dict[str, Any]], None]
@@ -231,37 +231,16 @@ def test_the_front_stands_aside_while_it_measures(tmp_path: Path) -> None:
 
 
 def test_probes_end_when_the_front_is_killed(tmp_path: Path, fake_probe: Path) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "rtmeter",
-        "measure",
-        "wakeup",
-        "--adapter",
-        "fake",
-        "--samples",
-        "1000000",
-    ]
-    front = subprocess.Popen(
-        [*command, "--option", "behave=slow", "--out", "cell"],
-        cwd=tmp_path,
-        env=os.environ | {"RTMETER_PROBE_PATH": str(fake_probe.parent)},
-        stderr=subprocess.DEVNULL,
-    )
+    command = ["measure", "wakeup", "--adapter", "fake", "--samples", "1000000", "--option", "behave=slow"]
     log = tmp_path / "cell.partial" / store.CLIENT_LOG
-    wait_until(lambda: log.is_file() and log.stat().st_size > 3000)
-    front.send_signal(signal.SIGKILL)
-    front.wait()
-    wait_until(lambda: LogReader(log).ended)
+    probes = {"RTMETER_PROBE_PATH": str(fake_probe.parent)}
+    with front.running(*command, "--out", "cell", cwd=tmp_path, **probes) as process:
+        until(lambda: log.is_file() and log.stat().st_size > 3000, of=process)
+        process.kill()
+        process.wait()
+    until(lambda: LogReader(log).ended)
     assert LogReader(log).meta["outcome"] == "interrupted"
     assert not (tmp_path / "cell").exists()
-
-
-def wait_until(done: Callable[[], bool], limit_s: float = 30) -> None:
-    end = time.monotonic() + limit_s
-    while not done():
-        assert time.monotonic() < end, "waited too long"
-        time.sleep(0.05)
 
 
 def test_a_stop_may_come_from_a_signal_handler(tmp_path: Path) -> None:

@@ -7,8 +7,7 @@ import json
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ import pytest
 
 from rtmeter.errors import RtmeterError
 from rtmeter.samples import LogReader
+from waiting import LIMIT_S
 
 PTRACE_ATTACH, PTRACE_DETACH, WALL = 16, 17, 0x40000000
 
@@ -36,10 +36,17 @@ class Done:
 
 
 @contextmanager
-def running(*arguments: object, **changes: str) -> Iterator[subprocess.Popen[str]]:
-    """The command, running; ``changes`` are environment variables. It is killed if it is still there."""
+def running(
+    *arguments: object, inside: Sequence[str] = (), cwd: Path | None = None, **changes: str
+) -> Iterator[subprocess.Popen[str]]:
+    """The command, running; killed if it is still there at the end.
+
+    ``inside`` is a command that runs another, such as ``ip netns exec NAME``; ``changes`` are environment
+    variables.
+    """
     process = subprocess.Popen(
-        [sys.executable, "-m", "rtmeter", *map(str, arguments)],
+        [*inside, sys.executable, "-m", "rtmeter", *map(str, arguments)],
+        cwd=cwd,
         env=os.environ | changes,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -52,15 +59,15 @@ def running(*arguments: object, **changes: str) -> Iterator[subprocess.Popen[str
         process.communicate()
 
 
-def rtmeter(*arguments: object, **changes: str) -> Done:
+def rtmeter(*arguments: object, inside: Sequence[str] = (), cwd: Path | None = None, **changes: str) -> Done:
     """The command, run to its end. A traceback is never what a user should see."""
-    with running(*arguments, **changes) as process:
+    with running(*arguments, inside=inside, cwd=cwd, **changes) as process:
         return ended(process)
 
 
 def ended(process: subprocess.Popen[str]) -> Done:
     """Waits for the command's end."""
-    out, err = process.communicate(timeout=240)
+    out, err = process.communicate(timeout=2 * LIMIT_S)
     assert "Traceback" not in err, err
     return Done(process.returncode, out, err)
 
@@ -70,13 +77,6 @@ def probes_of(front: int, role: str = "") -> list[int]:
     listed = subprocess.run(["ps", "-ww", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True)
     rows = [line.split(None, 2) for line in listed.stdout.splitlines()[1:]]
     return [int(pid) for pid, parent, args in rows if int(parent) == front and f"{role}.config.json" in args]
-
-
-def wait_until(done: Callable[[], object], limit_s: float = 60) -> None:
-    end = time.monotonic() + limit_s
-    while not done():
-        assert time.monotonic() < end, "waited too long"
-        time.sleep(0.02)
 
 
 def rows_of(log: Path) -> int:
