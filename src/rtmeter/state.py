@@ -9,6 +9,7 @@ from pathlib import Path
 VARIABLE = "RTMETER_STATE_DIR"
 SYSTEM = Path("/var/lib/rtmeter")
 _LOCK_FOLDERS = (Path("/run/lock"), Path("/tmp"))
+_ROOTS_LOCK_FOLDER = Path("/run")
 
 
 def is_given() -> bool:
@@ -31,6 +32,11 @@ def lock_folder() -> Path:
     if is_given():
         return state_folder()
     return next((folder for folder in _LOCK_FOLDERS if _open_to_all(folder)), _LOCK_FOLDERS[-1])
+
+
+def roots_lock_folder() -> Path:
+    """A folder that root alone can write to, unless $RTMETER_STATE_DIR names another."""
+    return state_folder() if is_given() else _ROOTS_LOCK_FOLDER
 
 
 def _open_to_all(folder: Path) -> bool:

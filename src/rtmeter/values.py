@@ -157,6 +157,13 @@ def slug(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9._]+", "-", text).strip("-.")
 
 
+def visible(text: str) -> str:
+    """The text with what a terminal would heed (control and formatting characters) as escapes."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 @dataclass(frozen=True, slots=True)
 class Scheduling:
     """A scheduling policy: ``other``, ``fifo``, ``rr`` with a priority, ``deadline`` with its times."""

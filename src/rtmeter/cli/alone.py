@@ -18,7 +18,7 @@ def alone(*, wait: bool) -> Iterator[None]:
     from rtmeter.machine_lock import machine_lock
     from rtmeter.root import Root
 
-    with machine_lock(called(), wait=wait, on_wait=tell):
+    with machine_lock(called(), wait=wait, say=tell):
         undone = [u for u in restore_before_a_run(Root()) if u.ending in ("restored", "changed_since")]
         for one in undone:
             print(f"rtmeter: after a run that was killed: {one}", file=sys.stderr)
@@ -30,6 +30,6 @@ def called() -> str:
     return " ".join(["rtmeter", *sys.argv[1:3]])
 
 
-def tell(holder: str) -> None:
+def tell(sentence: str) -> None:
     """Says whom it waits for."""
-    print(f"rtmeter: waiting for {holder}", file=sys.stderr)
+    print(f"rtmeter: {sentence}", file=sys.stderr)

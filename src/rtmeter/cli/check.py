@@ -84,7 +84,7 @@ def _self_test(intent: Intent, wait: bool, as_json: bool) -> int:
     from rtmeter.cli.output import print_json
     from rtmeter.machine_lock import machine_lock
 
-    with machine_lock(called(), wait=wait, on_wait=tell):
+    with machine_lock(called(), wait=wait, say=tell):
         seen = selftest.self_test(intent)
     if as_json:
         print_json({"self_test": [asdict(sight) | {"outcome": sight.outcome} for sight in seen]})

@@ -39,7 +39,7 @@ def command(
     from rtmeter.root import Root
 
     root = Root()
-    with machine_lock(called(), wait=wait, on_wait=tell):
+    with machine_lock(called(), wait=wait, say=tell):
         here = restore(root, set_aside=set_aside)
         there = {host: restore_there(host, root, set_aside=set_aside) for host in hosts()}
     if as_json:

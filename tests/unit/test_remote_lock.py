@@ -1,0 +1,92 @@
+"""The lock of another machine, by the shells that may be there; what others put in its place is left alone.
+
+The lock's folder is one of a mount namespace of its own, where there is none of this machine's.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from rtmeter import machine_lock, remote_lock
+from rtmeter.errors import RtmeterError
+from rtmeter.remote_shell import Shell
+from rtmeter.ssh import PROGRAM, Ssh
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for a namespace of its own")
+
+SHELLS = ["sh", *(["busybox sh"] if shutil.which("busybox") else [])]
+
+
+@pytest.fixture(params=SHELLS)
+def connect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Path:
+    """In the place of ssh: a shell to which the folder returned is /run/lock."""
+    folder = tmp_path / "lock"
+    folder.mkdir()
+    folder.chmod(0o1777)
+    program = tmp_path / "ssh"
+    inner = f'mount --bind {folder} /run/lock; exec {request.param} -c "$1"'
+    program.write_text(f"#!/bin/sh\nfor last; do :; done\nexec unshare -m sh -c '{inner}' sh \"$last\"\n")
+    program.chmod(0o755)
+    monkeypatch.setenv(PROGRAM, str(program))
+    return folder
+
+
+def shell() -> Shell:
+    return Shell(Ssh("ssh://there", "hosts.component"))
+
+
+def test_one_holds_it_at_a_time_and_says_who_it_is(connect: Path) -> None:
+    first, second = shell(), shell()
+    try:
+        remote_lock.take(first)
+        with pytest.raises(RtmeterError, match=f"is measured already.*process {os.getpid()}"):
+            remote_lock.take(second)
+        first.close()
+        remote_lock.take(second)
+    finally:
+        second.close()
+    assert (connect / machine_lock.FILE).stat().st_mode & 0o777 == 0o666
+
+
+@pytest.mark.parametrize("what", ["fifo", "link", "dangling", "second name", "folder"])
+def test_what_others_put_in_its_place_is_told_and_left(connect: Path, what: str) -> None:
+    lock, precious = connect / machine_lock.FILE, connect / "precious"
+    precious.write_text("precious")
+    match what:
+        case "fifo":
+            os.mkfifo(lock)
+        case "link":
+            lock.symlink_to("precious")
+        case "dangling":
+            lock.symlink_to("made")
+        case "second name":
+            lock.hardlink_to(precious)
+        case "folder":
+            lock.mkdir()
+    there = shell()
+    try:
+        with pytest.raises(RtmeterError, match=r"has no file of its own at /run/lock/rtmeter\.lock"):
+            remote_lock.take(there)
+    finally:
+        there.close()
+    assert precious.read_text() == "precious" and not (connect / "made").exists()
+
+
+def test_a_file_of_another_user_is_locked_and_not_written_to(connect: Path) -> None:
+    lock = connect / machine_lock.FILE
+    lock.write_text("theirs")
+    os.chown(lock, 65534, 65534)
+    lock.chmod(0o666)
+    there = shell()
+    try:
+        remote_lock.take(there)
+        assert lock.read_text() == "theirs"
+        taken = subprocess.run(["flock", "-n", lock, "true"], check=False)
+        assert taken.returncode == 1
+    finally:
+        there.close()
