@@ -11,9 +11,10 @@ from rtmeter.model import Requirement
 from rtmeter.statistics.compare import compare, estimates
 from rtmeter.statistics.counted import estimates_counted, summarise_counted, support_of_counted
 from rtmeter.statistics.histogram import PERIOD_UNKNOWN, Counted, Histogram, Intervals
-from rtmeter.statistics.order import QUANTILES, quantile_index
+from rtmeter.statistics.order import QUANTILES
 from rtmeter.statistics.quantiles import COMPARED
 from rtmeter.statistics.quantities import Ints
+from rtmeter.statistics.ranks import quantile_index
 
 US = 1000
 
@@ -70,7 +71,7 @@ def test_a_summary_states_the_bins_that_quantiles_are_in(generator: np.random.Ge
     ordered = np.sort(values)
     summary = summarise_counted(histogram(values))
     view = summary["quantities"]["latency"]["per_release"]
-    expected = {name: int(ordered[quantile_index(5000, *share)]) // US * US for name, *share in QUANTILES}
+    expected = {name: int(ordered[quantile_index(5000, share)]) // US * US for name, share in QUANTILES}
     assert {name: view[name] for name in expected} == expected
     assert (view["n"], view["min_ns"], view["max_ns"]) == (
         5000,

@@ -97,7 +97,7 @@ class Running:
             late=None if self._deadline_ns() is None else self._late,
             deadline_ns=self._deadline_ns(),
             last_ns=self._last_ns,
-            p99_9_ns=self._quantile(0.999),
+            p99_9_ns=self._quantile("99.9"),
             max_ns=self._max_ns,
             counts=self._counts.copy(),
             machine=(machine := self._machine()),
@@ -134,11 +134,11 @@ class Running:
             if deadline_ns is not None:
                 self._late += int(np.count_nonzero(block.value > deadline_ns))
 
-    def _quantile(self, share: float) -> int | None:
+    def _quantile(self, percent: str) -> int | None:
         """The end of the bin that holds it, or the largest value if that is less."""
         if self._max_ns is None:
             return None
-        return min(bins.quantile_range_ns(self._counts, (share, share))[1], self._max_ns)
+        return min(bins.quantile_range_ns(self._counts, (percent, percent))[1], self._max_ns)
 
     def _machine(self) -> dict[str, float]:
         try:

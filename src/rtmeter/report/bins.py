@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rtmeter.statistics.quantities import Ints
+from rtmeter.statistics.ranks import quantile_index, share_of
 
 _DROPPED_BITS = 46
 _BEFORE_ONE = (1023 << 6) - 1
@@ -46,9 +47,11 @@ def count(values_ns: Ints) -> Ints:
     return np.bincount(bin_numbers(values_ns), minlength=BINS)
 
 
-def quantile_range_ns(counts: Ints, shares: tuple[float, float]) -> tuple[int, int]:
+def quantile_range_ns(counts: Ints, percents: tuple[str, str]) -> tuple[int, int]:
     """The first value of the bin that holds the lower quantile, and the last one of that of the upper."""
-    low, high = np.searchsorted(np.cumsum(counts), np.multiply(shares, counts.sum()))
+    beyond = np.cumsum(counts)
+    ranks = [quantile_index(int(beyond[-1]), share_of(percent)) + 1 for percent in percents]
+    low, high = np.searchsorted(beyond, ranks)
     return int(FIRST_NS[low]), int(FIRST_NS[min(int(high) + 1, BINS - 1)]) - 1
 
 

@@ -24,7 +24,7 @@ from rtmeter.statistics.views import LATER, Block, as_served, per_release
 LARGEST = 20
 """How many of the largest values are kept, each with its release."""
 
-_BODY, _REACH = (0.01, 0.99), 6
+_BODY, _REACH = ("1", "99"), 6
 """The histogram reaches beyond the span between these quantiles, at most this many times as far."""
 
 

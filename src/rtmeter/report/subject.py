@@ -54,7 +54,7 @@ class Distributions:
     def typical_us(self) -> float:
         """About the least of their medians, 0 if none has values."""
         known = (line.view.counts for line in self.sharing if line.view.counts.any())
-        return min((quantile_range_ns(counts, (0.5, 0.5))[0] / 1e3 for counts in known), default=0)
+        return min((quantile_range_ns(counts, ("50", "50"))[0] / 1e3 for counts in known), default=0)
 
     @property
     def deadline_us(self) -> float | None:

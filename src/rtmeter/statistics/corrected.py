@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from rtmeter.statistics.order import QUANTILES, pieces, quantile_index, statistics
+from rtmeter.statistics.order import QUANTILES, pieces, statistics
 from rtmeter.statistics.quantities import Ints
+from rtmeter.statistics.ranks import quantile_index
 
 
 def describe_corrected(values: Ints, interval_ns: int, max_at_k: int | None) -> dict[str, Any]:
@@ -25,8 +26,7 @@ def describe_corrected(values: Ints, interval_ns: int, max_at_k: int | None) -> 
     n = len(values) + sum(int((piece // interval_ns - 1).sum()) for piece in pieces(long))
     mean, stddev = _moments(values, long, interval_ns, n)
     quantiles = {
-        name: _smallest(values, long, interval_ns, quantile_index(n, *share) + 1)
-        for name, *share in QUANTILES
+        name: _smallest(values, long, interval_ns, quantile_index(n, share) + 1) for name, share in QUANTILES
     }
     least = _smallest(values, long, interval_ns, 1)
     return statistics(n, least, mean, stddev, quantiles, values[-1], max_at_k)

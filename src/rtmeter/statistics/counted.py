@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 from rtmeter.model import Finding, Requirement, ReturnLevel, Support
@@ -20,8 +21,9 @@ from rtmeter.statistics.counts import check_identities
 from rtmeter.statistics.evidence import MOST_TAIL, TAIL_SHARE, lost_finding
 from rtmeter.statistics.histogram import PERIOD_UNKNOWN, Histogram, Intervals, Unordered
 from rtmeter.statistics.modes import second_mode
-from rtmeter.statistics.order import QUANTILES, quantile_index, statistics
-from rtmeter.statistics.quantiles import Estimate, index_of, interval_ends
+from rtmeter.statistics.order import QUANTILES, statistics
+from rtmeter.statistics.quantiles import Estimate, interval_ends
+from rtmeter.statistics.ranks import quantile_index, share_of
 from rtmeter.statistics.views import LATER
 from rtmeter.statistics.words import about
 
@@ -46,8 +48,8 @@ def summarise_counted(data: Unordered) -> dict[str, Any]:
 def _view(data: Unordered, n: int, lost: int) -> dict[str, Any]:
     """``n`` releases, the last ``lost`` of them in ascending order lost."""
     quantiles = {}
-    for name, *share in QUANTILES:
-        index = quantile_index(n, *share)
+    for name, share in QUANTILES:
+        index = quantile_index(n, share)
         quantiles[name] = LATER if n and index >= n - lost else _at(data, index) if n else None
     least = _at(data, 0) if n > lost else None
     return statistics(n, least, None, None, quantiles, LATER if lost else data.max_ns if n else None, None)
@@ -158,7 +160,7 @@ def estimates_counted(
     """What a comparison needs of data without order, as ``compare.estimates``: intervals reach from the
     lower edge of a bin to the upper one, and take releases as independent. NaN where nothing is known."""
     shared = each_of(confidence, len(percents) + (deadline_ns is not None))
-    found = {f"p{percent}": _quantile(data, float(percent) / 100, shared) for percent in percents}
+    found = {f"p{percent}": _quantile(data, share_of(percent), shared) for percent in percents}
     if deadline_ns is not None:
         counted, sided = data.misses(deadline_ns), (1 + shared) / 2
         lower = miss_ratio_bounds(counted.surely, counted.n, sided)[0]
@@ -170,10 +172,10 @@ def estimates_counted(
     return Estimates(data.n, confidence, found)
 
 
-def _quantile(data: Unordered, share: float, confidence: float) -> Estimate:
+def _quantile(data: Unordered, share: Fraction, confidence: float) -> Estimate:
     if not isinstance(data, Histogram) or not data.n or data.dropped:
         return Estimate(math.nan, math.nan, math.nan, 1.0)
-    value = _at(data, index_of(data.n, share))
+    value = _at(data, quantile_index(data.n, share))
     first, last = interval_ends(data.n, share, confidence)
     lower = math.nan if first is None else float(data.at(first)[0])
     beyond = None if last is None else data.at(last)[1]

@@ -10,25 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from rtmeter.statistics.quantities import Ints
+from rtmeter.statistics.ranks import quantile_index, share_of
 from rtmeter.statistics.views import LATER
 
-QUANTILES: tuple[tuple[str, int, int], ...] = (
-    ("p50_ns", 50, 100),
-    ("p90_ns", 90, 100),
-    ("p99_ns", 99, 100),
-    ("p99_9_ns", 999, 1_000),
-    ("p99_99_ns", 9_999, 10_000),
-    ("p99_999_ns", 99_999, 100_000),
+QUANTILES = tuple(
+    (f"p{percent.replace('.', '_')}_ns", share_of(percent))
+    for percent in ("50", "90", "99", "99.9", "99.99", "99.999")
 )
-"""Name, numerator and denominator of each quantile that a summary states."""
+"""Name and share of each quantile that a summary states."""
 
 _PIECE = 1 << 20
-
-
-def quantile_index(n: int, numerator: int, denominator: int) -> int:
-    """Index in ascending order of the smallest of n values whose cumulative share reaches
-    numerator/denominator (type 1 of Hyndman and Fan, 1996), in integers: ceil(n p) - 1."""
-    return max(-(-n * numerator // denominator) - 1, 0)
 
 
 class Values:
@@ -83,7 +74,7 @@ def describe(values: Ints, max_at_k: int | None) -> dict[str, Any]:
     release reads ``"lost"``; the mean and the deviation are then None, as is all but n when n = 0.
     """
     n = len(values)
-    places = {name: quantile_index(n, *share) for name, *share in QUANTILES} if n else {}
+    places = {name: quantile_index(n, share) for name, share in QUANTILES} if n else {}
     if n:
         values.partition(sorted({0, n - 1, *places.values()}))
     mean, stddev = moments(values) if n and values[-1] != LATER else (None, None)
@@ -113,7 +104,7 @@ def statistics(
         "min_ns": _time(minimum),
         "mean_ns": mean,
         "stddev_ns": stddev,
-        **{name: _time(quantiles.get(name)) for name, _, _ in QUANTILES},
+        **{name: _time(quantiles.get(name)) for name, _ in QUANTILES},
         "max_ns": _time(maximum),
         "max_at_k": max_at_k,
     }
@@ -121,7 +112,7 @@ def statistics(
 
 def shifted(view: dict[str, Any], by_ns: int) -> dict[str, Any]:
     """The view of the same values (none lost) with a constant added to each."""
-    moved = {name for name, _, _ in QUANTILES} | {"min_ns", "mean_ns", "max_ns"}
+    moved = {name for name, _ in QUANTILES} | {"min_ns", "mean_ns", "max_ns"}
     return {name: value + by_ns if name in moved else value for name, value in view.items()}
 
 

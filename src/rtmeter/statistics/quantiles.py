@@ -12,6 +12,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from rtmeter.statistics.blocks import FEWEST_BLOCKS, MOST_BLOCKS, SMALLEST_BLOCK
 from rtmeter.statistics.bounds import miss_ratio_bounds
 from rtmeter.statistics.clusters import dependence
 from rtmeter.statistics.quantities import Ints
+from rtmeter.statistics.ranks import quantile_index, share_of
 from rtmeter.statistics.tail import above, block_edges
 from rtmeter.statistics.trend import inflation
 from rtmeter.statistics.views import LATER
@@ -52,9 +54,9 @@ def quantiles(values: Ints, percents: Sequence[str], confidence: float) -> dict[
     """The quantiles of a run (ns per release in order, shape (n,), LATER where lost), each with an
     interval at ``confidence``, by percentage."""
     n = len(values)
-    shares = {percent: float(percent) / 100 for percent in percents}
-    ordered = np.partition(values, sorted({index_of(n, share) for share in shares.values()}))
-    centres = {percent: int(ordered[index_of(n, share)]) for percent, share in shares.items()}
+    shares = {percent: share_of(percent) for percent in percents}
+    ordered = np.partition(values, sorted({quantile_index(n, share) for share in shares.values()}))
+    centres = {percent: int(ordered[quantile_index(n, share)]) for percent, share in shares.items()}
     effects = {percent: design_effect(values, centre) for percent, centre in centres.items()}
     ends = {p: interval_ends(n, share, confidence, effects[p]) for p, share in shares.items()}
     wanted = sorted({end for pair in ends.values() for end in pair if end is not None})
@@ -97,16 +99,11 @@ def design_effect(values: Ints, limit: int) -> float:
     return effect * inflation(counts)
 
 
-def index_of(n: int, share: float) -> int:
-    """Index in ascending order of the quantile of n values."""
-    return max(0, math.ceil(n * share - 1e-9) - 1)
-
-
 def interval_ends(
-    n: int, share: float, confidence: float, effect: float = 1.0
+    n: int, share: Fraction, confidence: float, effect: float = 1.0
 ) -> tuple[int | None, int | None]:
     """Indices in ascending order of the ends of a quantile's interval; None where n is too small."""
-    low, high = miss_ratio_bounds(n * share, n, (1 + confidence) / 2, effect)
+    low, high = miss_ratio_bounds(float(n * share), n, (1 + confidence) / 2, effect)
     first, last = math.floor(n * low) - 1, math.ceil(n * high)
     return (first if first >= 0 else None, last if last < n else None)
 

@@ -1,9 +1,22 @@
-"""Ranks of a series, by which a test does not depend on the distribution."""
+"""Ranks: that of a quantile, and those of a series, by which a test does not depend on the distribution."""
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import numpy.typing as npt
+
+
+def share_of(percent: str) -> Fraction:
+    """The exact share that a percentage stands for: ``99.9`` is 999/1000, which no float is."""
+    return Fraction(percent) / 100
+
+
+def quantile_index(n: int, share: Fraction) -> int:
+    """Index in ascending order of the smallest of n values whose cumulative share reaches ``share``
+    (type 1 of Hyndman and Fan, 1996), in integers: its rank is ceil(n share), its index one less."""
+    return max(-(-n * share.numerator // share.denominator) - 1, 0)
 
 
 def mid_ranks(series: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
