@@ -31,6 +31,7 @@ class LogMeta(BaseModel):
     instrument: Facts = Field(default_factory=dict)
     counters: dict[str, int] = Field(default_factory=dict)
     grid: Facts = Field(default_factory=dict)
+    ticks: str | None = None
     second_topic: dict[str, Any] | None = None
     machine: Facts = Field(default_factory=dict)
     clock: Facts = Field(default_factory=dict)

@@ -20,7 +20,7 @@ from rtmeter.values import as_json
 from rtmeter.verdict import judge, refuse
 from rtmeter.verdict_counted import judge_counted
 
-_WORDS = ("effective", "usage", "instrument", "counters", "grid", "machine", "clock")
+_WORDS = ("effective", "usage", "instrument", "counters", "grid", "ticks", "machine", "clock")
 
 
 @dataclass(frozen=True, slots=True)

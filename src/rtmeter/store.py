@@ -240,6 +240,7 @@ def statistics_meta(cell: Mapping[str, Any]) -> dict[str, Any]:
         "mode": cell["mode"],
         "warm_up": config.get("warm_up", 0),
         "counters": cell["counters"],
+        "ticks": cell.get("ticks"),
         "t0_from": (cell.get("grid") or {}).get("t0_from"),
         "reported_clock": (cell.get("adapter_facts") or {}).get("reported_clock", "monotonic"),
         "virtual_machine": cell["machine"].get("virtual_machine") not in (None, False, "", "none"),

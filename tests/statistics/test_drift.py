@@ -7,6 +7,7 @@ from scipy.stats import theilslopes
 from simulation import Simulation
 from stationary import MINUTE, MS, RUNS, stationary
 
+from rtmeter.statistics.blocks import blocks_of
 from rtmeter.statistics.drift import Drift, drift
 from rtmeter.statistics.gates import growth
 from rtmeter.statistics.trend import inflation, trend
@@ -242,15 +243,50 @@ def test_a_clock_of_another_rate_is_named(generator: np.random.Generator) -> Non
     assert found.causes == ("clock_rate",)
 
 
-def test_a_loop_on_the_grid_s_own_clock_has_no_clock_rate(generator: np.random.Generator) -> None:
-    found = drift(whole(jitter(generator) + 20e-6 * MS * np.arange(MINUTE)), MS, clock_rate=0.0)
-    assert (found.growth, found.causes) == ("drifting", ())
+def test_a_growth_that_no_cause_explains_has_none(generator: np.random.Generator) -> None:
+    assert drift(whole(jitter(generator) + 0.01 * MS * np.arange(MINUTE)), MS).causes == ()
 
 
-def test_a_measured_clock_rate_settles_the_cause(generator: np.random.Generator) -> None:
-    delay = whole(jitter(generator) + 0.01 * MS * np.arange(MINUTE))
-    assert drift(delay, MS).causes == ()
-    assert drift(delay, MS, clock_rate=0.01).causes == ("clock_rate",)
+@pytest.mark.parametrize("sign", [1, -1])
+def test_nothing_drifts_on_a_grid_of_our_own(sign: int, generator: np.random.Generator) -> None:
+    """The thread sleeps to the grid: a delay that grows is no timer's, and still not stationary."""
+    delay = whole(jitter(generator) + sign * 5 * np.arange(MINUTE))
+    found = drift(delay, MS, own_grid=True)
+    assert (found.growth, found.causes, found.rises) == ("bounded", (), True)
+    assert found.trend == drift(delay, MS).trend and drift(delay, MS).growth == "drifting"
+    (finding,) = growth(found, delay, blocks_of(delay))
+    assert (finding.type, finding.consequence) == ("stationarity", "refuse")
+    assert f"the delay {'rises' if sign > 0 else 'falls'} steadily, though no timer drifts" in finding.message
+
+
+def test_skips_on_a_grid_of_our_own_hide_no_growth(generator: np.random.Generator) -> None:
+    delay, skipped = stalls(generator, np.full(MINUTE, 0.001))
+    found = drift(delay + 5 * np.arange(MINUTE), MS, skipped, own_grid=True)
+    assert found.growth == "skipping" and found.rises
+    skips, grows = growth(found, delay, blocks_of(delay))
+    assert (skips.type, grows.type, grows.consequence) == ("skipping", "stationarity", "refuse")
+    assert "does not grow" not in skips.message
+
+
+def growth_of_a_few(generator: np.random.Generator, n: int) -> str:
+    """A level that remembers for some releases, as a machine that just woke does."""
+    return drift(whole(correlated(generator, n, 0.8) + generator.exponential(20_000, n)), MS).growth
+
+
+@pytest.mark.parametrize("n", [100, 300, 1000])
+def test_no_drift_is_seen_in_a_few_hundred_releases(
+    n: int, simulate: Simulation, rates: Rates, sized: Sized
+) -> None:
+    found = simulate(growth_of_a_few, sized("runs", reduced=200, full=2000), n)
+    rates.at_most(0.05, (growth != "bounded" for growth in found), FALSE_ALARMS, f"{n} releases")
+
+
+@pytest.mark.parametrize("n", [3, 30, 99])
+def test_nothing_is_said_of_fewer_than_ten_blocks(n: int, generator: np.random.Generator) -> None:
+    """Though each release is later than the one before."""
+    found = drift(np.arange(n) * 50_000, MS)
+    assert (found.growth, found.trend, found.causes) == ("bounded", None, ())
+    assert drift(np.arange(100) * 50_000, MS).growth == "drifting"
 
 
 @pytest.mark.parametrize("sign", [1, -1])

@@ -1,7 +1,8 @@
 """Does the delay of a loop grow, and why?
 
 The delay is start - release of every release that was served, on a grid that never moves; its trend is that
-of block medians.
+of block medians. It drifts where a timer keeps another time than the grid. Where the thread itself sleeps to
+the grid nothing drifts: there a delay that grows is lateness, whatever made it.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ Cause = Literal["clock_rate", "relative_rearming", "executed_cycles", "work_long
 
 BLOCKS = 100
 FEWEST_BLOCKS = 10
+SMALLEST_BLOCK = 10
+"""Releases of a block: the median of fewer is hardly steadier than they are, and a wandering level of a few
+of them is no trend."""
 
 AT_ENDS = 5
 """Blocks whose median is the level at either end of the run."""
@@ -46,7 +50,8 @@ class Drift:
 
     ``trend`` is None when there are too few served releases. ``skipped``: releases passed over;
     ``periods_jumped``: whole periods by which the delay's level jumped; ``causes``: those of
-    docs/method-judgement.md that fit.
+    docs/method-judgement.md that fit. ``rises``: the delay grows or falls as a drifting one does, though no
+    timer keeps its time.
     """
 
     growth: Growth
@@ -54,6 +59,7 @@ class Drift:
     skipped: int
     periods_jumped: int
     causes: tuple[Cause, ...]
+    rises: bool = False
 
 
 def drift(
@@ -61,16 +67,16 @@ def drift(
     period_ns: int,
     skipped: Bools | None = None,
     completion_ns: Ints | None = None,
-    clock_rate: float | None = None,
+    own_grid: bool = False,
 ) -> Drift:
     """Classifies the growth of a delay.
 
     ``delay_ns``: start - release of each release in order, shape (n,); LATER where it was lost.
     ``skipped``: where a release was passed over (its delay is not looked at); None: nowhere.
-    ``completion_ns``: completion - release of each, where the work is known. ``clock_rate``: known
-    relative rate between the clocks of loop and grid; 0 where they are one clock.
+    ``completion_ns``: completion - release of each, where the work is known. ``own_grid``: the
+    thread sleeps to the grid itself, or no timer says which release it serves: nothing drifts.
     """
-    edges = block_edges(len(delay_ns), min(BLOCKS, len(delay_ns)))
+    edges = block_edges(len(delay_ns), max(1, min(BLOCKS, len(delay_ns) // SMALLEST_BLOCK)))
     quartiles = _quartiles(delay_ns, skipped, edges)
     filled = ~np.isnan(quartiles[:, 1])
     passed = 0 if skipped is None else int(np.count_nonzero(skipped))
@@ -92,7 +98,9 @@ def drift(
         return Drift("skipping", found, passed, jumped, skips if passed else ("executed_cycles",))
     wrapped = np.abs(medians[2:] - medians[:-2]).max() > period_ns / 2
     if found.significant and not (passed and (wrapped or not trend(*seen, SURE).significant)):
-        return Drift("drifting", found, passed, 0, _causes(last, found, clock_rate))
+        if own_grid:
+            return Drift(otherwise, found, passed, 0, skips, rises=True)
+        return Drift("drifting", found, passed, 0, _causes(last, found))
     return Drift(otherwise, found, passed, 0, skips)
 
 
@@ -166,7 +174,7 @@ def _works_longer(delay: Ints, period_ns: int, skipped: Bools | None, completion
     return longer > 0.5 * cycles
 
 
-def _causes(delay: Ints, found: Trend, clock_rate: float | None) -> tuple[Cause, ...]:
+def _causes(delay: Ints, found: Trend) -> tuple[Cause, ...]:
     """What explains a drift in a loop that has slack.
 
     Where each cycle is armed relative to the last one every lateness stays: the delay is a random walk,
@@ -174,13 +182,11 @@ def _causes(delay: Ints, found: Trend, clock_rate: float | None) -> tuple[Cause,
     grid times the cycles they spread no further than those over one cycle.
     """
     rate = found.slope_ns_per_s * 1e-9
-    if clock_rate is not None and found.lower_ns_per_s <= clock_rate * 1e9 <= found.upper_ns_per_s:
-        return ("clock_rate",)
     many = max(2, len(delay) // 20)
     spread = np.square(_range(np.diff(delay)))
     walks = spread > 0 and np.square(_range(delay[many:] - delay[:-many])) > 0.3 * many * spread
     causes: list[Cause] = []
-    if clock_rate is None and not walks and abs(rate) < MOST_CLOCK_RATE:
+    if not walks and abs(rate) < MOST_CLOCK_RATE:
         causes.append("clock_rate")
     if rate > 0 and (walks or spread == 0):
         causes.append("relative_rearming")

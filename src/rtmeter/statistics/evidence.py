@@ -63,14 +63,14 @@ def examine(
     skipped: Bools | None = None,
     skips_miss: bool = True,
     delay_ns: Ints | None = None,
-    clock_rate: float | None = None,
+    own_grid: bool = False,
     virtual_machine: bool = False,
 ) -> Evidence:
     """Looks at a run of at least one release.
 
     ``values``: the judged quantity per release in ns, in order, shape (n,), LATER where it was lost.
     ``skipped``: the releases passed over, which if ``skips_miss`` are misses whatever their value.
-    ``delay_ns``: start - release of each where the values are completion - release. ``clock_rate`` as in
+    ``delay_ns``: start - release of each where the values are completion - release. ``own_grid`` as in
     ``drift``.
     """
     n = len(values)
@@ -85,7 +85,7 @@ def examine(
         period_ns,
         skipped,
         None if delay_ns is None else values,
-        clock_rate,
+        own_grid,
     )
     beat = _beat(values, near, found, period_ns)
     findings = gates.growth(grown, values, blocks)

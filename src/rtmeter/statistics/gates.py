@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from rtmeter.model import Finding
+from rtmeter.model import Consequence, Finding
 from rtmeter.statistics.blocks import Blocks
 from rtmeter.statistics.changes import change_points
 from rtmeter.statistics.clusters import decluster, extremal_index, run_length_of
@@ -117,24 +117,27 @@ def changes(blocks: Blocks, period_ns: int) -> list[Finding]:
 def growth(found: Drift, values: Ints, blocks: Blocks | None) -> list[Finding]:
     """Drift, overload and skips of the delay. A drift is refused if what it comes to over the run makes
     exceedances MATERIAL times as likely."""
-    if found.growth == "skipping":
-        return [_skipping(found)]
-    if found.growth == "bounded" or (trend := found.trend) is None:
-        return []
+    findings = [_skipping(found)] if found.growth == "skipping" else []
+    trend = found.trend
+    if trend is None or not (found.rises or found.growth in ("drifting", "overloaded")):
+        return findings
     came_to = abs(trend.accumulated_ns)
     if blocks:
         material = blocks.raised(values, came_to) >= MATERIAL
     else:
         material = came_to >= math.log(MATERIAL) * trend.jitter_ns
     why = f" ({_causes(found)})" if found.causes else ""
+    grows = "rises" if trend.accumulated_ns > 0 else "falls"
+    state = f"{grows} steadily, though no timer drifts" if found.rises else f"is {found.growth}{why}"
     message = (
-        f"the delay is {found.growth}{why}: {trend.slope_ns_per_s / 1e3:+.4g} us/s "
+        f"the delay {state}: {trend.slope_ns_per_s / 1e3:+.4g} us/s "
         f"[{trend.lower_ns_per_s / 1e3:.4g}, {trend.upper_ns_per_s / 1e3:.4g}], "
         f"{about(trend.accumulated_ns)} over the run"
     )
     refused = material or found.growth == "overloaded"
-    kind = "drift" if found.growth == "drifting" else "overload"
-    return [Finding(kind, "slope in ns/s", trend.slope_ns_per_s, "refuse" if refused else "info", message)]
+    kind = "stationarity" if found.rises else "drift" if found.growth == "drifting" else "overload"
+    consequence: Consequence = "refuse" if refused else "info"
+    return [*findings, Finding(kind, "slope in ns/s", trend.slope_ns_per_s, consequence, message)]
 
 
 def _causes(found: Drift) -> str:
@@ -150,7 +153,7 @@ def _skipping(found: Drift) -> Finding:
         return Finding("skipping", "periods jumped", float(found.periods_jumped), "info", message)
     why = f" ({_causes(found)})" if found.causes else ""
     message = f"{found.skipped:,} releases were skipped{why}"
-    if found.trend is not None:
+    if found.trend is not None and not found.rises:
         message += "; the delay of the others does not grow"
     return Finding("skipping", "releases skipped", float(found.skipped), "info", message)
 

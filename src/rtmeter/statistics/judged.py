@@ -12,7 +12,7 @@ from rtmeter.model import SKIPPED
 from rtmeter.statistics.drift import Bools
 from rtmeter.statistics.evidence import Evidence, examine
 from rtmeter.statistics.order import Values
-from rtmeter.statistics.quantities import Columns, Ints, judged_quantity, quantities
+from rtmeter.statistics.quantities import Columns, Ints, judged_quantity, kind, quantities
 from rtmeter.statistics.views import per_release
 
 Chunks = Callable[[], Iterable[Columns]]
@@ -22,7 +22,7 @@ Chunks = Callable[[], Iterable[Columns]]
 class JudgedRun:
     """The judged quantity per release, in order: ``values`` in ns, shape (n,), LATER where lost;
     ``skipped``, shape (n,), or None if none was. ``delay_ns``: start - release of each, where the
-    values are completion - release; ``clock_rate`` between the clocks of loop and grid, None: not known."""
+    values are completion - release; ``own_grid`` as in ``drift``."""
 
     quantity: str
     values: Ints
@@ -30,7 +30,7 @@ class JudgedRun:
     delay_ns: Ints | None
     period_ns: int
     skips_miss: bool
-    clock_rate: float | None = None
+    own_grid: bool = False
 
     def examine(self, deadline_ns: int, *, virtual_machine: bool = False) -> Evidence:
         """What the gates see of a run of at least one release."""
@@ -41,7 +41,7 @@ class JudgedRun:
             skipped=self.skipped,
             skips_miss=self.skips_miss,
             delay_ns=self.delay_ns,
-            clock_rate=self.clock_rate,
+            own_grid=self.own_grid,
             virtual_machine=virtual_machine,
         )
 
@@ -62,8 +62,14 @@ def judged_run(meta: Mapping[str, Any], chunks: Chunks) -> JudgedRun:
         delay_ns=_delays(meta, chunks, len(found)) if meta["measurement"] == "cycle" else None,
         period_ns=int(meta["period_ns"] or meta["timeout_ns"]),
         skips_miss=meta["measurement"] != "roundtrip",
-        clock_rate=0.0 if meta.get("t0_from") == "core" else None,
+        own_grid=_own_grid(meta),
     )
+
+
+def _own_grid(meta: Mapping[str, Any]) -> bool:
+    """Whether no timer can drift against the grid: the core sleeps to it, each shot has one of its own, or
+    the timer tells neither its releases nor that it serves each of them (docs/method.md)."""
+    return meta.get("t0_from") == "core" or meta.get("ticks") == "jumps" or kind(meta) == "timer/one_shot"
 
 
 def _delays(meta: Mapping[str, Any], chunks: Chunks, n: int) -> Ints | None:

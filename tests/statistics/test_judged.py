@@ -1,0 +1,95 @@
+"""What is judged of a run knows whose grid it is on, and what of it is late."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rtmeter.model import LOST, SERVED, Requirement
+from rtmeter.statistics.evidence import Evidence
+from rtmeter.statistics.judged import judged_run
+from rtmeter.statistics.support import support_of
+
+MS = 1_000_000
+N = 20_000
+PERIODIC = {"measurement": "timer", "mode": "periodic", "period_ns": MS}
+ONE_SHOT = {"measurement": "timer", "mode": "one_shot", "period_ns": None, "timeout_ns": MS}
+WAKEUP = {"measurement": "wakeup", "mode": None, "period_ns": MS}
+IMPORTED = {"measurement": "imported", "mode": None, "period_ns": MS}
+
+
+def rows(latency: np.ndarray, meta: dict[str, Any], status: np.ndarray) -> list[dict[str, np.ndarray]]:
+    k = np.arange(len(latency))
+    columns = {"k": k, "status": status, "release_ns": k * MS, "latency_ns": latency}
+    columns |= dict.fromkeys(("wake_ns", "callback_ns"), k * MS + latency)
+    if meta is ONE_SHOT:
+        columns |= {"armed_before_ns": k * MS, "callback_ns": k * MS + latency + MS}
+    return [columns]
+
+
+def seen(latency: np.ndarray, meta: dict[str, Any], deadline_ns: int = 10**9) -> Evidence:
+    status = np.full(len(latency), SERVED)
+    return judged_run(meta, lambda: rows(latency, meta, status)).examine(deadline_ns)
+
+
+def growing(generator: np.random.Generator) -> np.ndarray:
+    return np.rint(generator.normal(100_000, 10_000, N) + 5 * np.arange(N)).astype(np.int64)
+
+
+@pytest.mark.parametrize(
+    ("meta", "told"),
+    [
+        (PERIODIC, {"t0_from": "reported", "ticks": "reported"}),
+        (PERIODIC, {"t0_from": "estimated", "ticks": "every_tick"}),
+        (IMPORTED, {}),
+    ],
+)
+def test_a_timer_that_tells_its_releases_may_drift(
+    meta: dict[str, Any], told: dict[str, Any], generator: np.random.Generator
+) -> None:
+    found = seen(growing(generator), meta | told)
+    assert (found.drift.growth, found.drift.rises) == ("drifting", False)
+    assert {finding.type for finding in found.refusals} >= {"drift"}
+
+
+@pytest.mark.parametrize(
+    ("meta", "told"),
+    [
+        (WAKEUP, {"t0_from": "core"}),
+        (PERIODIC, {"t0_from": "core", "ticks": "every_tick"}),
+        (PERIODIC, {"t0_from": "estimated", "ticks": "jumps"}),
+        (ONE_SHOT, {}),
+    ],
+    ids=["wakeup", "sleep_then_spin_some", "jumps", "one_shot"],
+)
+def test_nothing_drifts_on_another_grid_and_growth_is_still_refused(
+    meta: dict[str, Any], told: dict[str, Any], generator: np.random.Generator
+) -> None:
+    meta = meta | told if told else meta
+    found = seen(growing(generator), meta)
+    assert (found.drift.growth, found.drift.causes, found.drift.rises) == ("bounded", (), True)
+    types = {finding.type for finding in found.refusals}
+    assert "stationarity" in types and "drift" not in types
+
+
+def test_thirty_releases_of_our_own_grid_do_not_drift() -> None:
+    """As they came of a machine that just woke: each release a little later than the one before."""
+    found = seen(np.arange(30) * 1_000 + 60_000, WAKEUP | {"t0_from": "core"})
+    assert (found.drift.growth, found.drift.causes, found.drift.rises) == ("bounded", (), False)
+    assert not found.refusals
+
+
+def test_late_by_is_said_of_releases_that_came(generator: np.random.Generator) -> None:
+    """A lost release is a miss, and later than anything: by how much is not known."""
+    latency = np.full(1_000, 50_000)
+    latency[[100, 200, 300]] = 1_200_000, 1_400_000, 1_900_000
+    status = np.full(1_000, SERVED)
+    status[[400, 500]] = LOST
+    meta = WAKEUP | {"t0_from": "core"}
+    run = judged_run(meta, lambda: rows(latency, meta, status))
+    evidence = run.examine(MS)
+    assert len(evidence.misses) == 5
+    support = support_of(run, evidence, Requirement(deadline_ns=MS))
+    assert (support.median_lateness_ns, support.largest_lateness_ns) == (400_000, 900_000)
