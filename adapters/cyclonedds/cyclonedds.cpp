@@ -49,6 +49,7 @@ class Cyclone final : public rtmeter::Adapter {
         "what CYCLONEDDS_URI and Cyclone's defaults say");
     sink.put("same_host.transport", "shm");
     for (const char* place : {"same_node", "same_process"}) sink.put("second_topic", place);
+    sink.put("background", "roundtrip");
     rtmeter_dds::Options::describe(sink);
     sink.put("option.threads",
              "fifo:P for all of Cyclone's threads, or recv=fifo:P,tev=fifo:Q,... for some, by its settings");

@@ -40,6 +40,7 @@ class FastDds final : public rtmeter::Adapter {
              "which needs loan=yes; or what the profiles and Fast DDS's defaults say");
     for (const char* transport : {"shm", "data_sharing"}) sink.put("same_host.transport", transport);
     for (const char* place : {"same_node", "same_process"}) sink.put("second_topic", place);
+    sink.put("background", "roundtrip");
     rtmeter_dds::Options::describe(sink);
     sink.put("option.threads",
              "fifo:P or rr:P for all of Fast DDS's threads, which have no names, by the system");

@@ -112,6 +112,7 @@ class Iceoryx final : public rtmeter::Adapter {
     sink.put("server", "same_host");
     for (const char* drive : {"spin", "poll"}) sink.put("drives.roundtrip", drive);
     for (const char* drive : {"sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
+    sink.put("poll.receive", "poll");
     sink.put("option.receive",
              "waitset|poll: wait in a wait-set, or look at the queues all the time; poll with drive poll");
   }

@@ -84,6 +84,7 @@ void Posix::describe_static(rtmeter::Sink& sink) {
   transports().describe(sink);
   components().describe(sink);
   for (const char* transport : {"unix", "shm_futex", "shm_poll"}) sink.put("same_host.transport", transport);
+  sink.put("poll.transport", "shm_poll").put("background", "cycle components=two_threads");
   sink.put("option.address",
            "udp: IP[:port] where the server listens, 127.0.0.1 and a free port by default; unix: its path or "
            "@name, @rtmeter-SESSION by default");

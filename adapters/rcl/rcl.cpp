@@ -64,6 +64,7 @@ class Rcl final : public rtmeter::Adapter {
     for (const char* drive : {"spin", "poll"}) sink.put("drives.roundtrip", drive);
     for (const char* drive : {"sleep_then_spin_some", "spin", "poll"}) sink.put("drives.cycle", drive);
     for (const char* place : {"same_node", "same_process"}) sink.put("second_topic", place);
+    sink.put("background", "roundtrip");
     rtmeter_ros::describe_options(sink);
     sink.put("option.threads",
              "fifo:P or rr:P for all of the middleware's threads, NAME=fifo:P,... for some, by the system");

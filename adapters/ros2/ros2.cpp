@@ -105,6 +105,7 @@ class Ros2 final : public rtmeter::Adapter {
              "node of the client's process, on thread ros2-rest");
     sink.put("inline.server", "inline");
     for (const char* place : {"same_node", "same_process"}) sink.put("second_topic", place);
+    sink.put("background", "roundtrip");
     describe_port_options(sink);
     rtmeter_ros::describe_options(sink);
     sink.put("option.threads",

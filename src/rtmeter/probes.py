@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import json
 import os
 import subprocess
@@ -31,6 +32,11 @@ class Probe:
     def measures(self) -> tuple[str, ...]:
         """Of wakeup, timer.one_shot, timer.periodic, roundtrip, cycle."""
         return tuple(self.facts.get("measures", ()))
+
+    @property
+    def scripted(self) -> bool:
+        """Whether its clock is a script's: no time passes, so nothing disturbs it and it disturbs nobody."""
+        return self.facts.get("clock") == "scripted"
 
     def serves_inline(self, options: Mapping[str, str]) -> bool:
         """Whether its round trips with these options need no server process."""
@@ -102,14 +108,23 @@ def _executables(folder: Path) -> list[Path]:
 
 
 def describe(name: str, path: Path) -> Probe:
-    """Asks the probe what it is. Raises RtmeterError if it does not answer, or root must not run it."""
+    """Asks the probe what it is, once. Raises RtmeterError if it does not answer, or root must not run it."""
+    require_trusted(path, field="adapter", value=name, verb="run")
     try:
-        require_trusted(path, field="adapter", value=name, verb="run")
+        return _described(name, path, path.stat().st_mtime_ns)
+    except OSError as error:
+        raise _broken(name, path, str(error)) from None
+
+
+@functools.cache
+def _described(name: str, path: Path, _changed_ns: int) -> Probe:
+    try:
         done = subprocess.run(
             [path, "--describe"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_DESCRIBE_TIMEOUT_S,
+            start_new_session=True,  # Ctrl-C on the terminal is for rtmeter alone
             check=False,
         )
         facts = json.loads(done.stdout) if done.returncode == 0 else None

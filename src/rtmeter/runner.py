@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from rtmeter import conditions, machine, probes, store, tool_cells
+from rtmeter import conditions, machine, polling, probes, store, tool_cells
 from rtmeter.errors import RtmeterError
 from rtmeter.model import LOCAL, Cell, Outcome
 from rtmeter.places import There
@@ -70,7 +70,29 @@ def check(cell: Cell) -> None:
     if tool_cells.is_of_tool(cell):
         tool_cells.check(cell)
     else:
-        probes_for(cell)
+        polling.check(cell, *probes_for(cell))
+
+
+def check_polling(cell: Cell) -> None:
+    """Raises RtmeterError if its threads would keep each other from running; nothing is said of a cell whose
+    adapter is not here, or cannot measure it."""
+    if cell.config["scheduling"]["policy"] == "other" or tool_cells.is_of_tool(cell):
+        return
+    try:
+        found = probes_for(cell)
+    except RtmeterError:
+        return
+    polling.check(cell, *found)
+
+
+def need_the_machine(cells: Iterable[Cell]) -> bool:
+    """Whether one of the cells is measured in real time, or changes the machine."""
+    asked = list(cells)
+    if any(cell.conditions.keys() & {"settings", "load", "traffic", "server"} for cell in asked):
+        return True
+    found = probes.find_probes()
+    adapters = {name for cell in asked for name in (cell.adapter, cell.server_adapter) if name is not None}
+    return any(name not in found or not probes.describe(name, found[name]).scripted for name in adapters)
 
 
 def _look_there(cell: Cell) -> None:
@@ -91,6 +113,7 @@ def run_cell(
     result cannot be written: what there is of it is then in ``<path>.partial``.
     """
     new = store.NewCell(path)
+    stop.keeping = False
     started = datetime.now(UTC)
     standing: conditions.Standing | None = None
     found: dict[str, list[dict[str, Any]]] = {}
@@ -114,6 +137,7 @@ def run_cell(
     except RtmeterError as error:
         outcome = Outcome("failed", error)
         outcome = _under(standing, outcome) if standing else outcome  # what could not be taken back is told
+    stop.keeping = True
     logs = Logs(new.folder / store.CLIENT_LOG, new.folder / store.SERVER_LOG)
     try:
         ended = datetime.now(UTC)

@@ -175,6 +175,9 @@ impl Adapter for DustDds {
         for drive in ["sleep_then_spin_some", "poll"] {
             sink.put("drives.cycle", drive);
         }
+        for what in ["roundtrip", "cycle"] {
+            sink.put("background", what);
+        }
         sink.put(
             "option.transport",
             "udp|vendor: UDP on one interface, or on all as Dust DDS has it by default",

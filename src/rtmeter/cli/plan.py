@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rtmeter.cli import exit_codes
 from rtmeter.cli.required import Class, Confidence, MissRatio
+
+if TYPE_CHECKING:
+    from rtmeter.errors import RtmeterError
+    from rtmeter.model import Cell
 
 EXAMPLE = "rtmeter plan --deadline 1ms --miss-ratio 1e-6 --confidence 95% --period 1ms"
 DETAILS = (
@@ -64,11 +70,14 @@ def command(
             field = "--deadline" if asked else "--period"
             remedy = "leave it out: the campaign says what its cells need"
             raise RtmeterError("contradicts CAMPAIGN", field=field, value=deadline or period, remedy=remedy)
-        cells = [
-            plan_cell(cell, assume(cell.requirement, cell))
-            for cell in read_campaign(campaign, scale=scale, only=only).cells
-        ]
+        planned_cells = read_campaign(campaign, scale=scale, only=only).cells
+        cannot_run = _cannot_run(planned_cells)
+        cells = [plan_cell(cell, assume(cell.requirement, cell)) for cell in planned_cells]
         print_json({"cells": [asdict(cell) for cell in cells]}) if as_json else show_cells(cells)
+        for id_, error in cannot_run.items():
+            print(f"{id_} cannot run here: {error}", file=sys.stderr)
+        if cannot_run:
+            return exit_codes.ERROR
         never = any(cell.outcome == "never" for cell in cells)
         return exit_codes.INCONCLUSIVE if never else exit_codes.PASS
     assumed = assume(asked, None)
@@ -81,6 +90,21 @@ def command(
     said = assumptions(asked, planned.assumed)
     print_json(asdict(planned) | {"assumes": said}) if as_json else show_plan(planned, said)
     return exit_codes.INCONCLUSIVE if planned.never else exit_codes.PASS
+
+
+def _cannot_run(cells: Sequence[Cell]) -> dict[str, RtmeterError]:
+    """The cells of real-time priority that the machine has not enough CPUs for, as far as their adapters are
+    here."""
+    from rtmeter import runner
+    from rtmeter.errors import RtmeterError
+
+    found: dict[str, RtmeterError] = {}
+    for cell in cells:
+        try:
+            runner.check_polling(cell)
+        except RtmeterError as error:
+            found[cell.id] = error
+    return found
 
 
 def _period_ns(text: str) -> int:

@@ -1,0 +1,146 @@
+"""What cannot run is refused: threads that poll at real-time priority need a CPU each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rtmeter import polling
+from rtmeter.config import CellOptions
+from rtmeter.errors import RtmeterError
+from rtmeter.matrix import cell_from
+from rtmeter.model import Cell
+from rtmeter.probes import Probe
+from rtmeter.root import Root
+
+DRIVES = {"timer": ["spin", "poll"], "roundtrip": ["spin", "poll"], "cycle": ["sleep_then_spin_some", "poll"]}
+OPTION = {"transport": "udp|shm_poll: what carries it", "components": "two_threads|same_thread: of a cycle"}
+BARE = {"drives": DRIVES, "option": OPTION, "poll": {"transport": ["shm_poll"]}}
+BARE |= {"background": ["cycle components=two_threads"]}
+DDS = {"drives": DRIVES, "option": {"threads": "by name"}, "background": ["roundtrip", "timer"]}
+
+
+class Machine(Root):
+    """One with these CPUs, and throttling or none."""
+
+    numbers: tuple[int, ...] = (0, 1)
+    runtime_us = "950000"
+
+    def cpus(self) -> list[int]:
+        return list(self.numbers)
+
+    def read(self, name: str) -> str | None:
+        return self.runtime_us if name == "/proc/sys/kernel/sched_rt_runtime_us" else None
+
+
+def machine(cpus: int, runtime_us: str = "950000") -> Root:
+    return type("Planted", (Machine,), {"numbers": tuple(range(cpus)), "runtime_us": runtime_us})()
+
+
+def cell(measurement: str, **given: Any) -> Cell:
+    given = {"measurement": measurement, "adapter": "x", "scheduling": "fifo:80"} | given
+    return cell_from(CellOptions.from_given(given), "cell", {})
+
+
+def check(asked: Cell, facts: dict[str, Any], root: Root) -> None:
+    probe = Probe("x", Path("x"), facts)
+    server = probe if asked.config["measurement"] == "roundtrip" else None
+    polling.check(asked, probe, server, root)
+
+
+POLL = {"drive": "poll"}
+SHM = {"options": {"transport": "shm_poll"}}
+RUNS: list[tuple[str, dict[str, Any], dict[str, Any], int]] = [
+    ("roundtrip", POLL, BARE, 2),
+    ("roundtrip", POLL | {"affinity": "1", "server_affinity": "0"}, BARE, 2),
+    ("roundtrip", POLL | {"affinity": "0-1"}, BARE, 2),
+    ("roundtrip", POLL | {"affinity": "1", "scheduling": "other"}, BARE, 2),
+    ("roundtrip", POLL | {"in_flight": "open"}, BARE, 3),
+    ("roundtrip", {"affinity": "1"}, BARE, 2),
+    ("roundtrip", {"affinity": "1", "options": {"transport": "udp"}}, BARE, 2),
+    ("roundtrip", SHM, BARE, 2),
+    ("roundtrip", SHM | {"affinity": "0", "server_affinity": "1"}, BARE, 2),
+    ("roundtrip", POLL, DDS, 3),
+    ("roundtrip", POLL | {"child_threads": "fifo:81"}, DDS, 2),
+    ("roundtrip", POLL | {"options": {"threads": "fifo:81"}}, DDS, 2),
+    ("roundtrip", POLL | {"options": {"threads": "recv=fifo:90"}}, DDS, 2),
+    ("timer", POLL | {"affinity": "1"}, BARE, 2),
+    ("timer", POLL, BARE, 1),
+    ("timer", POLL | {"affinity": "1", "child_affinity": "0"}, DDS, 2),
+    ("timer", {"affinity": "1"}, DDS, 2),
+    ("cycle", POLL, BARE, 2),
+    ("cycle", POLL | {"affinity": "1", "options": {"components": "same_thread"}}, BARE, 2),
+    ("cycle", {"affinity": "1"}, BARE, 2),
+    ("wakeup", {"affinity": "1"}, DDS, 1),
+]
+
+
+@pytest.mark.parametrize(("measurement", "given", "facts", "cpus"), RUNS)
+def test_what_can_run_is_let_run(
+    measurement: str, given: dict[str, Any], facts: dict[str, Any], cpus: int
+) -> None:
+    check(cell(measurement, **given), facts, machine(cpus))
+
+
+REFUSED: list[tuple[str, dict[str, Any], dict[str, Any], int, str]] = [
+    ("roundtrip", POLL | {"in_flight": "open", "affinity": "1"}, BARE, 2, "affinity"),
+    ("roundtrip", POLL | {"affinity": "1"}, BARE, 2, "affinity"),
+    ("roundtrip", POLL | {"affinity": "1", "scheduling": "rr:1"}, BARE, 8, "affinity"),
+    ("roundtrip", POLL | {"affinity": "0-1", "in_flight": "open"}, BARE, 8, "affinity"),
+    ("roundtrip", POLL | {"affinity": "1", "server_affinity": "1"}, BARE, 2, "server_affinity"),
+    ("roundtrip", POLL, BARE, 1, "drive"),
+    ("roundtrip", POLL | {"in_flight": "open"}, BARE, 2, "drive"),
+    ("roundtrip", SHM, BARE, 1, "options"),
+    ("roundtrip", SHM | {"affinity": "0"}, BARE, 2, "affinity"),
+    ("roundtrip", POLL, DDS, 2, "drive"),
+    ("roundtrip", POLL | {"child_threads": "fifo:80"}, DDS, 2, "drive"),
+    ("roundtrip", POLL | {"options": {"threads": "rr:79"}}, DDS, 2, "drive"),
+    ("roundtrip", POLL | {"conditions": {"isolate": "1-2"}}, DDS, 8, "drive"),
+    ("timer", POLL | {"affinity": "1"}, DDS, 2, "affinity"),
+    ("timer", POLL | {"affinity": "1", "child_affinity": "1"}, DDS, 2, "affinity"),
+    ("cycle", POLL | {"affinity": "1"}, BARE, 2, "affinity"),
+    ("cycle", POLL | {"affinity": "1", "options": {"components": "two_threads"}}, BARE, 2, "affinity"),
+]
+
+
+@pytest.mark.parametrize(("measurement", "given", "facts", "cpus", "field"), REFUSED)
+def test_what_cannot_run_is_refused(
+    measurement: str, given: dict[str, Any], facts: dict[str, Any], cpus: int, field: str
+) -> None:
+    with pytest.raises(RtmeterError, match="has no CPU for each thread that polls") as caught:
+        check(cell(measurement, **given), facts, machine(cpus))
+    assert caught.value.field == field
+    assert caught.value.value and caught.value.remedy
+
+
+def test_the_error_says_which_threads_and_how_many_cpus() -> None:
+    asked = cell("roundtrip", affinity="1", in_flight="open", drive="poll")
+    with pytest.raises(RtmeterError) as caught:
+        check(asked, BARE, machine(2))
+    said = caught.value
+    assert "(client's receiver, server)" in said.message
+    assert "(client's sender)" in said.message
+    assert (said.value, "give them 3 CPUs" in (said.remedy or "")) == ("1", True)
+
+
+def test_rtmeter_needs_a_cpu_where_nothing_is_left_to_it() -> None:
+    """Real-time throttling is what leaves normal programs a share of every CPU."""
+    with pytest.raises(RtmeterError, match="rtmeter"):
+        check(cell("timer", drive="poll"), BARE, machine(1, "-1"))
+    with pytest.raises(RtmeterError, match="rtmeter"):
+        check(cell("timer", drive="poll", conditions={"rt_throttling": "off"}), BARE, machine(1))
+    check(cell("timer", drive="poll"), BARE, machine(2, "-1"))
+    check(cell("timer", drive="poll", conditions={"rt_throttling": "950ms"}), BARE, machine(1, "-1"))
+
+
+def test_each_host_has_cpus_of_its_own() -> None:
+    there = {"hosts": {"component": "ssh://there"}}
+    check(cell("roundtrip", drive="poll", affinity="1", **there), BARE, machine(2))
+    with pytest.raises(RtmeterError):
+        check(cell("roundtrip", drive="poll", affinity="0-1", server_affinity="1", **there), DDS, machine(2))
+
+
+def test_no_time_passes_on_a_scripted_clock() -> None:
+    check(cell("timer", drive="poll"), DDS | {"clock": "scripted"}, machine(1))
