@@ -36,11 +36,12 @@ class Run:
     @classmethod
     def start(cls, out: Path, campaign: Campaign, scale: float) -> Self:
         """A new run under ``out``."""
-        folder = store.new_run_folder(out, campaign.name)
         started = store.stamp(datetime.now(UTC))
         about = {"campaign": campaign.name, "started": started, "scale": scale, "host": campaign.host}
         about |= {"description": campaign.description, "rtmeter": version()}
-        store.write_run(folder, about | {"cells": [cell.id for cell in campaign.cells]}, campaign.source)
+        with store.own_run_folder(out, campaign.name) as folder:
+            cells = [cell.id for cell in campaign.cells]
+            store.write_run(folder, about | {"cells": cells}, campaign.source)
         return cls(folder, campaign)
 
     @classmethod

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import json
+import os
 import shutil
 import socket
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -57,15 +59,17 @@ class NewCell:
     """A cell being written: into ``<path>.partial``, which becomes ``path`` when it is whole.
 
     A cell that is there already stays until then. As a context manager it leaves nothing behind unless
-    it was finished.
+    it was finished. Nobody else writes it meanwhile: the folder is locked (flock(2)).
     """
 
     def __init__(self, path: Path) -> None:
+        """Raises RtmeterError if the cell cannot be written, or is being written by another process."""
         self.path = path
         self.folder = path.with_name(path.name + PARTIAL)
         with writing(path):
-            shutil.rmtree(self.folder, ignore_errors=True)
-            self._made = make_folders(self.folder)[1:]
+            self._lock, self._made = _own(self.folder)
+            for file in self.folder.iterdir():
+                shutil.rmtree(file) if file.is_dir() and not file.is_symlink() else file.unlink()
 
     def finish(self, record: Mapping[str, Any]) -> None:
         """Writes cell.json and gives the folder its name; the data are on the disk before that, and the name
@@ -84,13 +88,18 @@ class NewCell:
             sync(self.path.parent)
             if replaced:
                 shutil.rmtree(self.folder)
+        self._release()
 
     def discard(self) -> None:
         """Leaves nothing behind, not even the folders that were made for it."""
         shutil.rmtree(self.folder, ignore_errors=True)
-        for parent in self._made:
-            with contextlib.suppress(OSError):  # it holds something else by now
-                parent.rmdir()
+        _remove_empty(self._made)
+        self._release()
+
+    def _release(self) -> None:
+        if self._lock >= 0:
+            os.close(self._lock)
+        self._lock = -1
 
     def __enter__(self) -> Self:
         return self
@@ -98,6 +107,32 @@ class NewCell:
     def __exit__(self, *_: object) -> None:
         if self.folder.exists():
             self.discard()
+
+
+def _own(folder: Path) -> tuple[int, list[Path]]:
+    """The folder, made if need be, as a descriptor that locks it; and which above it were made."""
+    above: list[Path] = []
+    while True:
+        above += [made for made in make_folders(folder) if made != folder]
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            message, remedy = "is being measured by another process", "wait for it, or choose another folder"
+            raise RtmeterError(message, field="results", value=str(folder), remedy=remedy) from None
+        except OSError:  # a file system without locks
+            return descriptor, above
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(folder.stat(), os.fstat(descriptor)):
+                return descriptor, above
+        os.close(descriptor)  # who had it before has just finished it
+
+
+def _remove_empty(folders: Iterable[Path]) -> None:
+    for folder in folders:
+        with contextlib.suppress(OSError):  # it holds something
+            folder.rmdir()
 
 
 def check_free(path: Path, field: str) -> None:
@@ -137,6 +172,22 @@ def new_run_folder(out: Path, campaign: str, machine: str | None = None) -> Path
     name = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     taken = (parent / name, *(parent / f"{name}-{n}" for n in range(2, 1000)))
     return next(folder for folder in taken if not folder.exists())
+
+
+@contextlib.contextmanager
+def own_run_folder(out: Path, campaign: str) -> Iterator[Path]:
+    """new_run_folder(), made so that no other run has it; what of it is empty at the end goes again."""
+    while True:
+        folder = new_run_folder(out, campaign)
+        made = [folder, *(parent for parent in folder.parents if not parent.exists())]
+        with writing(folder), contextlib.suppress(FileExistsError):  # another's, since it was looked for
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            folder.mkdir()
+            break
+    try:
+        yield folder
+    finally:
+        _remove_empty(made)
 
 
 def latest_run(out: Path, campaign: str) -> Path | None:

@@ -11,7 +11,9 @@ from null_runs import KINDS, assert_same_summary, random_run, write_script
 from null_simulator import Row, simulate
 
 import definitions
-from front import rtmeter
+from front import ended, rtmeter, running
+from rtmeter import store
+from rtmeter.machine_lock import machine_lock
 
 EXIT_CODES = {"pass": 0, "error": 1, "fail": 2, "inconclusive": 3}
 
@@ -78,3 +80,28 @@ def test_command_line(kind: str, tmp_path: Path, sized: Any) -> None:
         assert code == EXIT_CODES[verdict["outcome"]]
         missed = definitions.misses(meta, rows, deadline)
         assert {name: verdict[name] for name in missed} == missed
+
+
+def test_two_nulls_run_at_once_beside_a_real_measurement(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No time passes on a scripted clock: nobody has to wait for them, and they wait for nobody."""
+    monkeypatch.chdir(tmp_path)
+    Path("nulls.yaml").write_text(
+        "name: nulls\ncells: [{measurement: wakeup, adapter: 'null', samples: 50, warm_up: 0s}]\n"
+    )
+    cell = ["measure", "wakeup", "--adapter=null", "--samples=50"]
+    with machine_lock("a real measurement"):
+        with running(*cell) as one, running(*cell) as two, running("run", "nulls.yaml") as three:
+            done = [ended(process) for process in (one, two, three)]
+        real = rtmeter("measure", "wakeup", "--adapter=posix", "--samples=50")
+    assert [each.code for each in done] == [0, 0, 0], done
+    assert (real.code, "one measures here already" in real.err) == (1, True)
+    assert len(store.find_cells(tmp_path / "results")) == 3
+
+
+def test_nulls_that_change_the_machine_need_it(tmp_path: Path) -> None:
+    asked = ["measure", "wakeup", "--adapter=null", "--samples=50", "--out", tmp_path / "cell"]
+    with machine_lock("a real measurement"):
+        loaded = rtmeter(*asked, "--load", "cpu=1")
+    assert (loaded.code, "one measures here already" in loaded.err) == (1, True)

@@ -122,6 +122,43 @@ def test_the_latest_run_is_the_one_that_started_last(tmp_path: Path) -> None:
     assert store.latest_run(tmp_path, "c") == first
 
 
+def test_a_run_has_its_folder_for_itself(tmp_path: Path) -> None:
+    """Two that start in the same second, as runs that need no machine may."""
+    with store.own_run_folder(tmp_path / "results", "c") as first:
+        with store.own_run_folder(tmp_path / "results", "c") as second:
+            assert first.is_dir() and second.is_dir() and first != second
+            (second / "kept").touch()
+        assert second.is_dir()
+    assert not first.exists()
+    (second / "kept").unlink()
+    with store.own_run_folder(tmp_path / "elsewhere", "c") as third:
+        pass
+    assert not third.exists() and not (tmp_path / "elsewhere").exists()
+
+
+def test_a_run_that_loses_the_race_for_a_folder_takes_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_for = iter([tmp_path / "taken", tmp_path / "free"])
+    (tmp_path / "taken").mkdir()
+    monkeypatch.setattr(store, "new_run_folder", lambda *_: next(looked_for))
+    with store.own_run_folder(tmp_path, "c") as folder:
+        assert folder == tmp_path / "free"
+
+
+def test_a_cell_is_written_by_one_process_at_a_time(tmp_path: Path) -> None:
+    with store.NewCell(tmp_path / "cell") as first:
+        (first.folder / "half").touch()
+        with pytest.raises(RtmeterError, match="is being measured by another process"):
+            store.NewCell(tmp_path / "cell")
+        assert (first.folder / "half").exists()
+    again = store.NewCell(tmp_path / "cell")
+    (again.folder / "half").touch()
+    again._release()  # as if it was killed
+    with store.NewCell(tmp_path / "cell") as anew:
+        assert list(anew.folder.iterdir()) == []
+
+
 def test_chunks_are_the_samples_as_the_statistics_take_them(tmp_path: Path) -> None:
     folder = write_cell(tmp_path / "cell", Made(samples=50, warm_up=5))
     stream = store.chunks(folder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -48,8 +49,10 @@ def command(
         runner.check(cell)
     except RtmeterError as error:
         raise as_flag(error) from None
-    path = out or store.new_run_folder(Path("results"), "measure") / cell.id
-    with alone(wait=wait), stopping() as stop, progress_for([cell]) as progress:
+    with ExitStack() as stack:
+        stack.enter_context(alone([cell], wait=wait))
+        path = out or stack.enter_context(store.own_run_folder(Path("results"), "measure")) / cell.id
+        stop, progress = stack.enter_context(stopping([cell])), stack.enter_context(progress_for([cell]))
         store.check_free(path, "--out")
         progress.follow(path.name, lambda _: path)
         record = runner.run_cell(cell, path, stop, progress.watch(0, cell), keep_empty=False)

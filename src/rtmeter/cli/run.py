@@ -60,7 +60,11 @@ def command(
     planned = read_campaign(campaign, scale=scale, only=only, host=component(hosts))
     if metrics is not None:  # what cannot be written is said before hours are spent
         openmetrics.write(metrics, State(planned.name, {}, None, None, tuple(c.id for c in planned.cells), 0))
-    with alone(wait=wait), stopping() as stop, progress_for(planned.cells, metrics) as progress:
+    with (
+        alone(planned.cells, wait=wait),
+        stopping(planned.cells) as stop,
+        progress_for(planned.cells, metrics) as progress,
+    ):
         run = Run.resume(out, planned, scale) if resume else Run.start(out, planned, scale)
         progress.follow(planned.name, lambda cell: run.folder / cell.id)
         records = run.measure(stop, progress)
