@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 import signal
 import subprocess
@@ -61,6 +62,28 @@ _MAKE_FOLDER = """
 folder=$(mktemp -d "${TMPDIR:-/tmp}/rtmeter-XXXXXX") && echo "$folder"
 """
 
+_GRACE_S = 15  # besides the loss timeout; longer than the front waits
+_WATCHED = """
+exec 3<&0
+setsid {command} <&3 3<&- &
+probe=$!
+{{
+  while read -r _; do :; done
+  n=0
+  while kill -0 "$probe" && test "$n" -lt {grace_s}; do sleep 1; n=$((n + 1)); done
+  kill -KILL "-$probe"
+}} <&3 3<&- >/dev/null 2>&1 &
+watcher=$!
+chrt -f -p 99 "$watcher" >/dev/null 2>&1
+exec 3<&-
+wait "$probe"
+code=$?
+kill "$watcher"
+exit "$code"
+"""
+"""The probe ends when standard input does, and with it the connection; one that does not is killed. Who sees
+to that sleeps, and is above what may keep the CPUs to itself."""
+
 
 def _machines_of(image: bytes, otherwise: str) -> tuple[str, ...]:
     """What kernels call themselves that run this ELF file."""
@@ -97,7 +120,8 @@ class There:
         carried = config | {"log": f"{self._folder}/{self._log.name}"}
         self._ssh.run(f"cat >{self._in('config.json')}", json.dumps(carried).encode())
         command = [*self._through, path, "--config", f"{self._folder}/config.json"]
-        return self._ssh.command(f"exec {shlex.join(command)}")
+        grace_s = _GRACE_S + math.ceil(config.get("loss_timeout_ns", 0) / 1e9)
+        return self._ssh.command(_WATCHED.format(command=shlex.join(command), grace_s=grace_s))
 
     def ask_to_end(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stdin is not None

@@ -11,11 +11,15 @@ import time
 from pathlib import Path
 from typing import Any
 
+from rtmeter.ending import REAP_S, STARTED, kill_group, reap
 from rtmeter.errors import RtmeterError
 from rtmeter.places import Place
 from rtmeter.probes import Probe
 
 _LONGEST_LINE = 4 * 1024 * 1024
+_MOST_AT_ONCE = 8 * 1024 * 1024
+"""Bytes that are read before anything else is seen to: a flood has no end."""
+_MOST_EVENTS = 1000  # kept, besides progress
 
 
 class ProbeProcess:
@@ -56,9 +60,15 @@ class ProbeProcess:
                     value=probe.name,
                     remedy="build it again",
                 ) from None
+        STARTED.add(self._popen.pid)
         assert self._popen.stdout is not None
         os.set_blocking(self._popen.stdout.fileno(), False)
         self.exited_fd = os.pidfd_open(self._popen.pid)  # readable once the process has ended
+
+    @property
+    def pid(self) -> int:
+        """Also the number of its process group; of a probe on another host, that of the connection."""
+        return self._popen.pid
 
     @property
     def status_fd(self) -> int:
@@ -78,7 +88,8 @@ class ProbeProcess:
 
     def read_events(self) -> list[dict[str, Any]]:
         """The status lines that have come since, in order; they are kept in ``events`` too."""
-        while True:
+        got = bytearray(self._rest)
+        while len(got) < _MOST_AT_ONCE:
             try:
                 data = os.read(self.status_fd, 1 << 16)
             except BlockingIOError:
@@ -87,12 +98,13 @@ class ProbeProcess:
                 self.silent = True
                 break
             self.heard_at = time.monotonic()
-            self._rest += data
+            got += data
+        self._rest = bytes(got)
         *lines, self._rest = self._rest.split(b"\n")
         if len(self._rest) > _LONGEST_LINE:
             lines, self._rest = [*lines, self._rest], b""
         fresh = [event for line in lines if line.strip() and (event := self._parse(line)) is not None]
-        self.events = [e for e in self.events if e["event"] != "progress"] + fresh
+        self.events = ([e for e in self.events if e["event"] != "progress"] + fresh)[:_MOST_EVENTS]
         if fresh and (at := fresh[-1].get("released", fresh[-1]["event"])) != self._at:
             self._at, self.advanced_at = at, self.heard_at
         return fresh
@@ -118,17 +130,28 @@ class ProbeProcess:
             self._place.ask_to_end(self._popen)
 
     def kill(self) -> None:
-        """SIGKILL, to its whole session."""
-        if self.exit_code is None:
-            os.killpg(self._popen.pid, signal.SIGKILL)
+        """SIGKILL to it and to all that it has started in its session, also if it has ended itself."""
+        kill_group(self._popen.pid)
 
     def close(self) -> None:
-        """Kills it if it still runs, reaps it, and brings its log. Raises RtmeterError if that fails."""
+        """Kills what is left of it, reaps it, and brings its log.
+
+        Raises RtmeterError if that fails, or if the kernel does not let it go.
+        """
         self.kill()
-        self._popen.wait()
+        gone = reap(self._popen)
         self.read_events()
         for pipe in (self._popen.stdin, self._popen.stdout):
             if pipe is not None:
-                pipe.close()
+                with contextlib.suppress(BrokenPipeError):
+                    pipe.close()
         os.close(self.exited_fd)
+        STARTED.remove(self._popen.pid)
+        if not gone:
+            raise RtmeterError(
+                f"was killed and is still there after {REAP_S} s (process {self._popen.pid})",
+                field="probe",
+                value=self.probe.name,
+                remedy="see what it waits for in /proc/PID/stack; the machine may have to be booted anew",
+            )
         self._place.collect()

@@ -12,6 +12,7 @@ import tempfile
 import threading
 import time
 
+from rtmeter.ending import reap
 from rtmeter.errors import RtmeterError
 from rtmeter.ssh import Ssh
 
@@ -48,13 +49,15 @@ class Shell:
                 stderr=self._said,
                 start_new_session=True,
             )
+            assert self._popen.stdin is not None
+            os.set_blocking(self._popen.stdin.fileno(), False)
         except FileNotFoundError as error:
             raise ssh.error(f"needs the program {error.filename}", "install openssh-client") from None
         try:
             self.run(":")
         except ConnectionLostError:
             self._popen.kill()
-            code = self._popen.wait()
+            code = -9 if not reap(self._popen) else self._popen.returncode
             words = self._words()
             self.close()
             raise ssh.failed(words, code) from None
@@ -67,9 +70,9 @@ class Shell:
                 raise self._lost
             asked = f"{{ {script}\n}} </dev/null\nprintf '\\n%s %d\\n' {self._mark} $?\n"
             try:
-                self._popen.stdin.write(asked.encode())
-                self._popen.stdin.flush()
-                return self._answer()
+                limit = time.monotonic() + _LIMIT_S
+                self._ask(asked.encode(), limit)
+                return self._answer(limit)
             except OSError:
                 self._lost = self._loss()
                 raise self._lost from None
@@ -89,14 +92,23 @@ class Shell:
             self._popen.wait(5)
         except subprocess.TimeoutExpired:
             self._popen.kill()
-            self._popen.wait()
+            reap(self._popen)
         self._popen.stdout.close()
         self._said.close()
 
-    def _answer(self) -> tuple[int, bytes]:
+    def _ask(self, asked: bytes, limit: float) -> None:
+        """Raises OSError where nobody takes it any more."""
+        assert self._popen.stdin is not None
+        descriptor = self._popen.stdin.fileno()
+        while asked:
+            if not select.select([], [descriptor], [], max(limit - time.monotonic(), 0))[1]:
+                raise TimeoutError
+            asked = asked[os.write(descriptor, asked) :]
+
+    def _answer(self, limit: float) -> tuple[int, bytes]:
         """What comes before the mark. Raises OSError where nothing comes any more."""
         assert self._popen.stdout is not None
-        descriptor, limit, got = self._popen.stdout.fileno(), time.monotonic() + _LIMIT_S, bytearray()
+        descriptor, got = self._popen.stdout.fileno(), bytearray()
         end = re.compile(rb"\n%s (\d+)\n\Z" % self._mark.encode())
         while (found := end.search(got, max(len(got) - _LONGEST_END, 0))) is None:
             if not select.select([descriptor], [], [], max(limit - time.monotonic(), 0))[0]:

@@ -107,14 +107,19 @@ class Root:
         path = shutil.which(command[0])
         if path is not None:
             require_trusted(Path(path), field="PATH", value=command[0], verb="run")
-        done = subprocess.run(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=_PROGRAM_LIMIT_S,
-            check=False,
-        )
+        try:
+            done = subprocess.run(
+                command,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                timeout=_PROGRAM_LIMIT_S,
+                start_new_session=True,  # Ctrl-C on the terminal is for rtmeter alone
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            message = f"{command[0]} did not end within {_PROGRAM_LIMIT_S} s"
+            raise TimeoutError(errno.ETIMEDOUT, message) from None
         return done.returncode, done.stdout
 
     def is_superuser(self) -> bool:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shlex
 import socket
 import subprocess
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import IO
+from typing import IO, Any
 
 from rtmeter.errors import RtmeterError
 
@@ -23,6 +25,7 @@ _OPTIONS = (
     "-oServerAliveInterval=2",
     "-oServerAliveCountMax=5",
 )
+_LOOKED_UP_S = 30
 _TARGET = re.compile(r"ssh://(?:[\w.+-]+@)?(?P<host>[\w.][\w.-]*|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?/?")
 _CUT_OFF = 255  # ssh's own exit code for what went wrong between the machines
 
@@ -76,6 +79,7 @@ class Ssh:
                 stdout=into or subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 timeout=limit_s,
+                start_new_session=True,  # Ctrl-C on the terminal is for rtmeter alone
                 check=False,
             )
         except FileNotFoundError as error:
@@ -99,12 +103,40 @@ class Ssh:
 
     def address(self) -> str:
         """The IP address that ssh would connect to. Raises RtmeterError for a name that is none."""
-        asked = subprocess.run([*_program(), "-G", self.target], capture_output=True, text=True, check=False)
-        names = [line.split()[1] for line in asked.stdout.splitlines() if line.startswith("hostname ")]
+        command = [*_program(), "-G", self.target]
         try:
-            return str(socket.getaddrinfo(names[0], None, type=socket.SOCK_DGRAM)[0][4][0])
-        except (OSError, IndexError):
+            asked = subprocess.run(
+                command,
+                capture_output=True,
+                text=True,
+                timeout=_LOOKED_UP_S,
+                start_new_session=True,
+                check=False,
+            )
+            names = [line.split()[1] for line in asked.stdout.splitlines() if line.startswith("hostname ")]
+            return look_up(names[0], socket.SOCK_DGRAM)[0][4][0]
+        except (OSError, IndexError, subprocess.TimeoutExpired):
             raise self.error("has no address", "give its IP address") from None
+
+
+def look_up(name: str, kind: socket.SocketKind) -> list[tuple[Any, Any, int, str, tuple[str, int]]]:
+    """getaddrinfo(3), with a limit: a resolver of the system's may have none. Raises OSError."""
+    found: list[Any] = []
+    failed: list[OSError] = []
+
+    def ask() -> None:
+        try:
+            found.extend(socket.getaddrinfo(name, 0, type=kind))
+        except OSError as error:
+            failed.append(error)
+
+    asking = threading.Thread(target=ask, name="rtmeter-look-up", daemon=True)
+    asking.start()
+    asking.join(_LOOKED_UP_S)
+    if not found:
+        why = f"was not looked up within {_LOOKED_UP_S} s"
+        raise failed[0] if failed else TimeoutError(errno.ETIMEDOUT, why)
+    return found
 
 
 def _remedy(remedies: Sequence[tuple[str, str]], said: str, otherwise: str) -> str:

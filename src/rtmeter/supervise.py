@@ -15,6 +15,7 @@ from typing import Any
 from rtmeter.addresses import meeting, own_address
 from rtmeter.conditions import NOT_JOINED, Launchers
 from rtmeter.errors import RtmeterError
+from rtmeter.guard import Guard
 from rtmeter.model import LOCAL, Cell, Doubt, Outcome
 from rtmeter.places import Here, Place, There
 from rtmeter.probe_process import ProbeProcess
@@ -25,6 +26,7 @@ from rtmeter.store import CLIENT_LOG, SERVER_LOG
 _START_S = 60  # besides the connect timeout: from start to `ready`
 _SILENCE_S = 60  # between status lines of a probe that measures; it sends four a second
 _GRACE_S = 10  # besides the loss timeout: from SIGTERM to the end
+_MOST_SHOWN = 100  # progress at once; a probe sends four a second
 _STDERR_REMEDY = "see what it printed in the cell's probe.stderr"
 
 OnProgress = Callable[[dict[str, Any]], None]
@@ -36,12 +38,23 @@ class Stop:
 
     def __init__(self) -> None:
         self.asked = 0
+        self.heeded = 0  # who looks at it often, so that nothing else need be done
+        self.keeping = False  # nothing runs any more, and what was measured is being stored
         self.fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
 
     def ask(self) -> None:
         """May be called from a signal handler."""
         self.asked += 1
         os.eventfd_write(self.fd, 1)
+
+    @contextmanager
+    def being_heeded(self) -> Iterator[None]:
+        """While the block runs, it is looked at several times a second."""
+        self.heeded += 1
+        try:
+            yield
+        finally:
+            self.heeded -= 1
 
 
 def run_probes(
@@ -58,13 +71,15 @@ def run_probes(
     ``server`` is the probe of the round trip's server process, if it has one; the launchers say what the
     probe and its server are started through. Nothing is left running.
     """
-    run = _Run(cell, folder, stop, on_progress, launchers)
-    try:
-        run.measure(probe, server)
-    except RtmeterError as error:
-        run.failure = run.failure or error
-    finally:
-        run.close()
+    with Guard(cell.config) as guard:
+        run = _Run(cell, folder, stop, on_progress, launchers, guard)
+        try:
+            with stop.being_heeded():
+                run.measure(probe, server)
+        except RtmeterError as error:
+            run.failure = run.failure or error
+        finally:
+            run.close()
     return run.outcome()
 
 
@@ -72,10 +87,16 @@ class _Run:
     """The client, or the only probe there is, and the server if there is one."""
 
     def __init__(
-        self, cell: Cell, folder: Path, stop: Stop, on_progress: OnProgress, launchers: Launchers
+        self,
+        cell: Cell,
+        folder: Path,
+        stop: Stop,
+        on_progress: OnProgress,
+        launchers: Launchers,
+        guard: Guard,
     ) -> None:
         self.failure: RtmeterError | None = None
-        self._launchers = launchers
+        self._launchers, self._guard = launchers, guard
         self._cell, self._folder, self._stop, self._on_progress = cell, folder, stop, on_progress
         host = cell.hosts.get("component", LOCAL)
         self._component = None if host == LOCAL else Ssh(host, "hosts.component")
@@ -96,6 +117,7 @@ class _Run:
             place = self._server_place()
             self._introduce(probe, config, server, server_config)
             self._server = ProbeProcess(server, server_config, self._folder, place)
+            self._guard.watch(self._server.pid)
             self._until_ready(self._server)
             endpoint = (self._server.event("ready") or {}).get("endpoint")
             if endpoint is not None:
@@ -103,6 +125,7 @@ class _Run:
         if self.failure is not None or self._kill_at is not None:
             return
         self._client = ProbeProcess(probe, config, self._folder, Here(self._launchers.client(None)))
+        self._guard.watch(self._client.pid)
         with _out_of_the_way(config.get("affinity")):
             self._until_ready(self._client)
             self._until_ended(self._client)
@@ -139,13 +162,16 @@ class _Run:
         return Outcome("complete" if complete else "interrupted", None, warnings)
 
     def close(self) -> None:
-        """Leaves nothing running."""
-        for process in (self._client, self._server):
-            if process is not None:
-                try:
-                    process.close()
-                except RtmeterError as error:  # its log could not be brought
-                    self.failure = self.failure or error
+        """Leaves nothing running. All are killed before one is waited for: it may need the other's CPU to
+        end on."""
+        processes = [process for process in (self._client, self._server) if process is not None]
+        for process in processes:
+            process.kill()
+        for process in processes:
+            try:
+                process.close()
+            except RtmeterError as error:  # its log could not be brought
+                self.failure = self.failure or error
 
     def _until_ready(self, process: ProbeProcess) -> None:
         limit = time.monotonic() + self._start_s
@@ -173,12 +199,21 @@ class _Run:
             if not self._stop.asked:
                 selector.register(self._stop.fd, selectors.EVENT_READ)
             selector.select(timeout=0.25)
+        self._guard.beat()
         for process in processes:
-            for event in process.read_events():
-                if process is self._client and event["event"] == "progress":
+            progress = [event for event in process.read_events() if event["event"] == "progress"]
+            if process is self._client:
+                for event in progress[-_MOST_SHOWN:]:
                     self._on_progress(event)
+                    self._check_progress(process, event)
         self._heed_server()
         self._heed_stop()
+
+    def _check_progress(self, process: ProbeProcess, event: dict[str, Any]) -> None:
+        """A probe that goes on beyond its end would be listened to for ever."""
+        released, planned = event.get("released", 0), event.get("of", 0)
+        if isinstance(released, int) and isinstance(planned, int) and released > planned:
+            raise _probe_error(process, f"says that it has settled {released} of {planned} releases")
 
     def _heed_server(self) -> None:
         server = self._server

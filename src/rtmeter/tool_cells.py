@@ -8,7 +8,9 @@ from __future__ import annotations
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -16,6 +18,7 @@ from typing import Any
 
 from rtmeter import imported, store
 from rtmeter.conditions.companion import find_program
+from rtmeter.ending import STARTED, kill_group, reap
 from rtmeter.errors import RtmeterError
 from rtmeter.model import Cell, Doubt, Outcome
 from rtmeter.probes import NotBuiltError
@@ -29,6 +32,8 @@ HISTOGRAM_US = 100_000
 
 _LOOK_EVERY_S = 0.25
 _GRACE_S = 10
+_SLOWEST, _SILENCE_S = 10, 60
+"""It is given ten times as long as planned, and a minute: cycles that are late make it slower."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,22 +116,31 @@ def run(
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=errors,
+            start_new_session=True,  # Ctrl-C on the terminal is for rtmeter alone
         )
-        interrupted = False
+        STARTED.add(process.pid)
+        interrupted, late = False, False
+        limit_s = _SLOWEST * cell.planned_ns / 1e9 + _SILENCE_S  # it does not say how far it is
+        limit = time.monotonic() + limit_s
         try:
             while process.poll() is None:
                 heed()
-                if asked() and not interrupted:
-                    interrupted = True
+                late = late or time.monotonic() > limit
+                interrupted = interrupted or asked()
+                if interrupted or late:
                     process.send_signal(signal.SIGINT)  # it ends, and writes what it has
-                try:
-                    process.wait(_GRACE_S if interrupted else _LOOK_EVERY_S)
-                except subprocess.TimeoutExpired:
-                    if interrupted:
-                        break
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(_GRACE_S if interrupted or late else _LOOK_EVERY_S)
+                if interrupted or late:
+                    break
         finally:
-            process.kill()
-            process.wait()
+            kill_group(process.pid)
+            reap(process)
+            STARTED.remove(process.pid)
+    if late:
+        message = f"did not end within {limit_s:.0f} s, and was ended"
+        remedy = "see whether it gets a CPU: what has a higher priority, and how long do its cycles take?"
+        return Outcome("failed", RtmeterError(message, field="adapter", value=CYCLICTEST, remedy=remedy))
     if process.returncode != 0 or not (folder / FILE).is_file():
         said = (folder / store.STDERR).read_text(errors="replace").strip().splitlines()[-1:]
         message = f"ended with exit code {process.returncode}: {said[0] if said else 'it said nothing'}"

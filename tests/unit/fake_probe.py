@@ -83,6 +83,25 @@ class Probe:
             if select.select([sys.stdin], [], [], 0.05)[0] and not sys.stdin.read(1):
                 self.stop = True
 
+    def deafen(self) -> None:
+        """Says by a file that no signal but SIGKILL ends it from now on."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        Path(self.config["log"]).with_name("deaf").touch()
+
+    def deaf_for_ever(self) -> None:
+        self.deafen()
+        planned, self.total = self.config["samples"] + WARM_UP, 10**12
+        while True:
+            self.rows += ROWS_A_FRAME if self.behave == "beyond" else 0
+            self.say("progress", released=self.rows, of=planned, max_ns=None, warm_up=WARM_UP)
+            time.sleep(0.01)
+
+    def child_that_stays(self) -> None:
+        if os.fork() == 0:
+            signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+            while True:
+                time.sleep(60)
+
     def __call__(self) -> int:
         if self.behave == "refuse":
             self.say(
@@ -92,11 +111,41 @@ class Probe:
             return 1
         if self.behave == "never_ready":
             time.sleep(60)
+        if self.behave == "mute":  # neither a word nor an ear
+            self.deafen()
+            while True:
+                time.sleep(60)
+        if self.behave == "flood":  # faster than anybody reads, and no end
+            self.begin()
+            self.deafen()
+            line = {"event": "progress", "released": 5, "of": self.total, "max_ns": 1}
+            while True:
+                os.write(1, (json.dumps(line) + "\n").encode() * 500)
+        if self.behave == "beyond":  # always getting on, and no end
+            self.begin()
+            self.deaf_for_ever()
+        if self.behave == "closed":  # nobody is left to talk to
+            self.begin()
+            os.close(0)
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            self.deaf_for_ever()
+        if self.behave == "parent":  # leaves a child that holds every pipe
+            self.child_that_stays()
+        if self.behave == "burn":  # at real-time priority, on every CPU that it may have
+            if self.config["role"] != "client":
+                self.begin()
+            self.deafen()
+            os.sched_setaffinity(0, self.config["affinity"])
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))
+            while True:
+                pass
         if self.behave == "chatty":
             print("this is no status line", flush=True)
             print('["neither is this"]', flush=True)
             print("middleware says hello", file=sys.stderr)
         self.begin()
+        if self.behave == "deaf":
+            self.deafen()
         if self.behave in ("slow", "silent", "stuck", "deaf") or self.config["role"] == "server":
             self.slowly()
         while not self.stop and self.rows < self.total:

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -179,6 +180,116 @@ def test_the_second_interruption_kills(tmp_path: Path) -> None:
     assert record["status"] == "failed"
     assert "killed at the second interruption" in record["error"]["message"]
     assert running(tmp_path) == []
+
+
+HANGING = ("deaf", "mute", "flood", "closed", "burn")
+needs_priority = pytest.mark.skipif(os.geteuid() != 0, reason="needs the right to give real-time priority")
+CPU = str(max(os.sched_getaffinity(0)))
+
+
+@needs_priority
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("behave", HANGING)
+def test_no_probe_outlives_an_interruption(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, behave: str
+) -> None:
+    """It ignores signals, closed pipes and readers, prints nothing or without end, keeps a CPU to itself."""
+    monkeypatch.setattr(supervise, "_GRACE_S", 1)
+    stop = Stop()
+
+    def ask_once_it_is_deaf() -> None:
+        until((tmp_path / "cell.partial" / "deaf").exists)
+        stop.ask()
+
+    asking = threading.Thread(target=ask_once_it_is_deaf)
+    asking.start()
+    record = run(tmp_path, behave, samples=10**6, stop=stop, affinity=CPU)
+    asking.join()
+    assert record["status"] == "failed"
+    assert "did not end when it was asked to" in record["error"]["message"]
+    assert running(tmp_path) == []
+
+
+@needs_priority
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("behave", ["mute", "flood", "closed", "burn"])
+def test_no_probe_hangs_for_ever_without_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, behave: str
+) -> None:
+    monkeypatch.setattr(supervise, "_START_S", 3)
+    monkeypatch.setattr(supervise, "_SILENCE_S", 1)
+    monkeypatch.setattr(supervise, "_GRACE_S", 0)
+    record = run(tmp_path, behave, samples=10**6, affinity=CPU)
+    assert record["status"] == "failed"
+    said = ("did not get ready within 3 s", "has settled no release for 1 s", "has not been heard of for 1 s")
+    assert any(words in record["error"]["message"] for words in said)
+    assert running(tmp_path) == []
+
+
+@pytest.mark.timeout(240)
+def test_a_probe_that_goes_on_beyond_its_end(tmp_path: Path) -> None:
+    record = run(tmp_path, "beyond", samples=17)
+    assert record["error"]["message"] == "says that it has settled 30 of 20 releases"
+    assert running(tmp_path) == []
+
+
+@pytest.mark.timeout(240)
+def test_a_child_that_a_probe_leaves_is_ended(tmp_path: Path) -> None:
+    assert run(tmp_path, "parent")["status"] == "complete"
+    until(lambda: running(tmp_path) == [])
+
+
+@needs_priority
+@pytest.mark.timeout(240)
+def test_ends_that_keep_each_other_from_running_are_killed_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client waits for the CPU that its server keeps: killed, it needs that CPU to end on."""
+    monkeypatch.setattr(supervise, "_START_S", 5)
+    record = roundtrip(tmp_path, "burn", connect_timeout="1ms", affinity=CPU)
+    assert "did not get ready within 5 s" in record["error"]["message"]
+    assert running(tmp_path) == []
+
+
+FRONT = """
+import sys
+from rtmeter import supervise
+from rtmeter.cli import main
+supervise._GRACE_S = {grace_s}
+main()
+"""
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(("number", "grace_s"), [(signal.SIGTERM, 1), (signal.SIGINT, 600)])
+def test_the_front_ends_beside_a_deaf_probe(
+    tmp_path: Path, fake_probe: Path, number: signal.Signals, grace_s: int
+) -> None:
+    """At SIGTERM after the time that the probe is given; at the second SIGINT at once."""
+    command = ["measure", "wakeup", "--adapter", "fake", "--samples", "1000000", "--option", "behave=deaf"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", FRONT.format(grace_s=grace_s), *command, "--out", "cell"],
+        cwd=tmp_path,
+        env=os.environ | {"RTMETER_PROBE_PATH": str(fake_probe.parent)},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    log = tmp_path / "cell.partial" / store.CLIENT_LOG
+    until(lambda: log.is_file() and log.stat().st_size > 3000)
+    process.send_signal(number)
+    assert process.stderr is not None
+    while "ending" not in process.stderr.readline():
+        pass
+    if number == signal.SIGINT:
+        process.send_signal(number)
+    _, said = process.communicate()
+    assert process.returncode == 1
+    why = (
+        "killed at the second interruption" if number == signal.SIGINT else "did not end when it was asked to"
+    )
+    assert why in said
+    assert running(tmp_path) == []
+    assert rows(tmp_path / "cell") > 0
 
 
 def roundtrip(tmp_path: Path, behave: str, **given: Any) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import typer
 
 from rtmeter.cli import exit_codes
 from rtmeter.cli.output import print_error
+from rtmeter.ending import Killed
 from rtmeter.errors import RtmeterError
 
 COMMANDS = {
@@ -87,6 +88,12 @@ def invoke(argv: list[str]) -> int:
         print_error(error, as_json=as_json)
     except BrokenPipeError:  # whoever read our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except Killed:
+        remedy = (
+            "what was recorded is in a folder *.partial (see `rtmeter recover`); the next run, or "
+            "`rtmeter restore`, puts back what was set of the machine"
+        )
+        print_error(RtmeterError("killed at the second interruption", remedy=remedy), as_json=as_json)
     except KeyboardInterrupt:
         print_error(RtmeterError("interrupted"), as_json=as_json)
     except Exception as error:

@@ -4,33 +4,70 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from rtmeter.ending import STARTED, Killed
+
 if TYPE_CHECKING:
+    from rtmeter.model import Cell
     from rtmeter.supervise import Stop
+
+PATIENCE_S = 120
+"""From the first signal until a run that has not ended is killed; besides, a cell's loss timeout."""
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _NOTE = b"\nrtmeter: ending; what was measured is kept (once more to kill)\n"
+_KILLED = (
+    b"\nrtmeter: killed; what was recorded is in a folder *.partial (see `rtmeter recover`), and what was "
+    b"set of the machine is put back by the next run, or by `rtmeter restore`\n"
+)
 
 
 @contextmanager
-def stopping() -> Iterator[Stop]:
-    """A Stop that the signals ask while the block runs."""
+def stopping(cells: Sequence[Cell]) -> Iterator[Stop]:
+    """A Stop that the signals ask while the block measures the cells.
+
+    The second one kills: who looks at the Stop all the time does it and ends cleanly; whatever else is being
+    waited for, or ``PATIENCE_S`` after the first, ends by force.
+    """
     from rtmeter.supervise import Stop
 
     stop = Stop()
+    loss_timeout_s = max((cell.config.get("loss_timeout_ns", 0) for cell in cells), default=0) / 1e9
+    last = threading.Timer(PATIENCE_S + loss_timeout_s, _end_by_force, [stop])
+    last.daemon = True
 
     def ask(_number: int, _frame: FrameType | None) -> None:
-        if not stop.asked:
-            os.write(2, _NOTE)
         stop.ask()
+        if stop.asked == 1:
+            last.start()
+            os.write(2, _NOTE)
+        elif stop.asked > 2 or not stop.heeded:
+            STARTED.kill()
+            if stop.asked > 3:
+                _end_by_force(stop)
+            raise Killed
 
     before = {number: signal.signal(number, ask) for number in _SIGNALS}
     try:
         yield stop
     finally:
+        last.cancel()
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _end_by_force(stop: Stop) -> None:
+    """Ends this process and all that it has started, unless there is nothing left but to keep what was
+    measured, which takes as long as it takes."""
+    if stop.keeping:
+        return
+    STARTED.kill()
+    with suppress(OSError):
+        os.set_blocking(2, False)  # a terminal may be stopped (Ctrl-S)
+        os.write(2, _KILLED)
+    os._exit(1)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from rtmeter.conditions.processes import members
+from rtmeter.ending import STARTED, kill_group, reap
 from rtmeter.errors import RtmeterError
 from rtmeter.model import LOCAL
 from rtmeter.root import Root
@@ -66,6 +67,7 @@ class Companion:
             start_new_session=True,
         )
         self.pid = self._popen.pid
+        STARTED.add(self.pid)
         self.started_at = time.monotonic()
         self._died_at: float | None = None
         self._ended = False  # then the number of its group may be somebody else's
@@ -130,10 +132,10 @@ class Companion:
             self.wait(grace_s)
         limit = time.monotonic() + _GONE_S
         while members(self.pid, Root()) and time.monotonic() < limit:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.pid, signal.SIGKILL)
+            kill_group(self.pid)
             time.sleep(0.02)
-        self._popen.wait()
+        reap(self._popen)  # one that the kernel holds is left to it: it is killed
+        STARTED.remove(self.pid)
         self._ended = True
 
     def close(self) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from rtmeter.conditions.companion import Companion, find_program
 from rtmeter.conditions.iperf_report import Carried, Report, carried, parse
 from rtmeter.errors import RtmeterError
+from rtmeter.ssh import look_up
 
 Through = Callable[[list[str]], list[str]]
 _CONNECT_S = 20
@@ -165,7 +166,7 @@ def is_local(address: str) -> bool:
     Raises RtmeterError if it is no address.
     """
     try:
-        family, kind, _, _, target = socket.getaddrinfo(address, 0, type=socket.SOCK_STREAM)[0]
+        family, kind, _, _, target = look_up(address, socket.SOCK_STREAM)[0]
     except OSError as error:
         remedy = "give an IP address, or a name that this machine can look up"
         raise RtmeterError(str(error.strerror), field="traffic.to", value=address, remedy=remedy) from None

@@ -82,7 +82,7 @@ class StressNg:
         """Ends it and its workers, and removes its files; returns its report (YAML), if it made one."""
         if isinstance(self._root, RemoteRoot):
             self._done.set()
-            self._beating.join()
+            self._beating.join(_GRACE_S)  # it may hang in a connection that the end of its program ends
             self._process.end(grace_s=_GRACE_S)
             report = self._process.stdout().partition("\n")[2]
         else:

@@ -24,6 +24,7 @@ NOW = "now.json"
 """The last row, while the cell is measured, for who looks on; removed at its end."""
 
 _ROWS_A_GROUP = 1000
+_LAST_ROW_S = 40  # for the last look: longer than another machine is given to answer
 _RATES = ("context_switches", "interrupts", "faults", "major_faults", "disk_read_bytes", "disk_written_bytes")
 _TIMES = (QUOTA, THERMAL)
 
@@ -66,7 +67,9 @@ class Watch:
         """Takes the last sample and closes the file, if it was begun."""
         self._done.set()
         if self._thread.ident is not None:
-            self._thread.join()
+            self._thread.join(_LAST_ROW_S)
+            if self._thread.is_alive():  # it ends with this process
+                self._table.broken = f"the machine could not be looked at for {_LAST_ROW_S} s"
         if self._now is not None:
             self._now.unlink(missing_ok=True)
 

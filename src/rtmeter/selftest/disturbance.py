@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import select
 import subprocess
 import sys
 from pathlib import Path
 from typing import Self
 
+from rtmeter.ending import kill_group, reap
 from rtmeter.errors import RtmeterError
 
 _PROGRAM = Path(__file__).with_name("disturber.py")
@@ -25,8 +27,7 @@ class Disturbance:
         self.pid = self._process.pid
 
     def __enter__(self) -> Self:
-        assert self._process.stdout is not None
-        word, _, why = self._process.stdout.readline().strip().partition(" ")
+        word, _, why = self._line().strip().partition(" ")
         if word != "ready":
             self.__exit__()
             raise RtmeterError(why or "it did not start")
@@ -37,8 +38,11 @@ class Disturbance:
         try:
             self._process.communicate(timeout=_PATIENCE_S + self._length_ns / 1e9)
         except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.communicate()
+            kill_group(self.pid)
+            reap(self._process)
+            for pipe in (self._process.stdin, self._process.stdout):
+                if pipe is not None:
+                    pipe.close()
 
     def go(self) -> None:
         """Lets it disturb."""
@@ -48,8 +52,15 @@ class Disturbance:
 
     def window_ns(self) -> tuple[int, int]:
         """When it began and when it ended, once it has; raises RtmeterError if it does not say."""
-        assert self._process.stdout is not None
-        said = self._process.stdout.readline().split()
+        said = self._line().split()
         if len(said) != 2:
             raise RtmeterError("the disturbance ended early")
         return int(said[0]), int(said[1])
+
+    def _line(self) -> str:
+        """What it says next; empty if that does not come in time."""
+        assert self._process.stdout is not None
+        limit_s = _PATIENCE_S + self._length_ns / 1e9
+        if not select.select([self._process.stdout], [], [], limit_s)[0]:
+            kill_group(self.pid)
+        return self._process.stdout.readline()  # its lines are written whole, or it is gone

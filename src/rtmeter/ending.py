@@ -1,0 +1,75 @@
+"""How what this process has started ends: asked, then killed, and never waited for without a limit."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+
+REAP_S = 10
+"""From SIGKILL until a process is given up, which happens where the kernel itself holds it."""
+
+_HIGHEST = 99  # priority
+
+
+class Killed(BaseException):
+    """The user asked twice: what is being waited for is no longer, and nothing more is begun."""
+
+
+class Started:
+    """The process groups that this process has started and that may still run."""
+
+    def __init__(self) -> None:
+        self._groups: set[int] = set()
+        self._turn = threading.Lock()
+
+    def add(self, group: int) -> None:
+        """It runs."""
+        with self._turn:
+            self._groups.add(group)
+
+    def remove(self, group: int) -> None:
+        """It has ended, and its number may become somebody else's."""
+        with self._turn:
+            self._groups.discard(group)
+
+    def kill(self) -> None:
+        """All of them, at once. May be called from a signal handler, so it waits for no lock."""
+        for group in tuple(self._groups):
+            kill_group(group)
+
+
+STARTED = Started()
+
+
+def kill_group(group: int) -> None:
+    """SIGKILL to all of a process group; none is left where that is said of nobody."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL)
+
+
+def reap(process: subprocess.Popen[bytes] | subprocess.Popen[str], limit_s: float = REAP_S) -> bool:
+    """Waits for a process that was killed; false if it is not gone within the limit.
+
+    A process needs a CPU to end on: one that gets none beside others of real-time priority is put before
+    them, as far as this is allowed.
+    """
+    for hurry in (False, True):
+        if hurry:
+            put_first(process.pid)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(limit_s / 2)
+            return True
+    return False
+
+
+def put_first(pid: int, priority: int = _HIGHEST) -> None:
+    """Lets all threads of a process run on any CPU and before all of less priority, as far as allowed."""
+    with contextlib.suppress(OSError):  # it has ended
+        for tid in map(int, os.listdir(f"/proc/{pid}/task")):  # noqa: PTH208
+            with contextlib.suppress(OSError):
+                os.sched_setaffinity(tid, range(os.cpu_count() or 1))
+            with contextlib.suppress(OSError):
+                os.sched_setscheduler(tid, os.SCHED_FIFO, os.sched_param(priority))

@@ -1,0 +1,93 @@
+"""The program beside real-time probes: a silent front gets a CPU, and a dead one leaves no probe behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from rtmeter.guard import Guard
+from rtmeter.root import Root
+from waiting import until
+
+DEAF = (
+    "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(600)"
+)
+FIFO = {"scheduling": {"policy": "fifo", "priority": 80}}
+
+
+@contextmanager
+def sleeper(code: str = DEAF) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, start_new_session=True)
+    assert process.stdout is not None
+    process.stdout.readline()
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@contextmanager
+def guarding(front: int, patience_s: float) -> Iterator[subprocess.Popen[bytes]]:
+    words = (front, 0, "", 0.02, patience_s)
+    command = [sys.executable, "-m", "rtmeter.guarding", *map(str, words)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, bufsize=0)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_what_a_dead_front_had_started_is_killed() -> None:
+    with sleeper() as probe, sleeper() as other, guarding(os.getpid(), 0) as guard:
+        assert guard.stdin is not None
+        guard.stdin.write(b".\n+%d\n" % probe.pid)
+        guard.stdin.close()
+        assert probe.wait(120) == -signal.SIGKILL
+        assert guard.wait(120) == 0
+        assert other.poll() is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs the right to give real-time priority")
+def test_a_silent_front_gets_priority_until_it_is_heard() -> None:
+    with sleeper() as front, guarding(front.pid, 0.2) as guard:
+        assert guard.stdin is not None
+        until(lambda: os.sched_getscheduler(front.pid) == os.SCHED_FIFO)
+        assert front.poll() is None
+        guard.stdin.write(b".\n")
+        until(lambda: os.sched_getscheduler(front.pid) == os.SCHED_OTHER)
+
+
+def throttling(folder: Path, runtime_us: str) -> Root:
+    file = folder / "proc/sys/kernel/sched_rt_runtime_us"
+    file.parent.mkdir(parents=True)
+    file.write_text(runtime_us + "\n")
+    return Root(folder)
+
+
+def test_it_is_there_for_real_time_probes_only(tmp_path: Path) -> None:
+    with Guard({"scheduling": {"policy": "other"}}) as none:
+        none.beat()
+        assert none._popen is None
+    with Guard(FIFO, throttling(tmp_path, "950000")) as guard:
+        guard.beat()
+        assert guard._popen is not None and guard._popen.poll() is None
+        assert guard._own == 0
+    assert guard._popen.poll() == -signal.SIGKILL
+
+
+@pytest.mark.parametrize(
+    ("config", "own"), [(FIFO, 81), (FIFO | {"child_threads": {"policy": "rr", "priority": 99}}, 99)]
+)
+def test_it_is_above_the_probes_where_nothing_throttles_them(
+    tmp_path: Path, config: dict[str, dict[str, object]], own: int
+) -> None:
+    assert Guard(config, throttling(tmp_path, "-1"))._own == own
