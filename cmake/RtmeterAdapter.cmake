@@ -3,7 +3,9 @@
 # project of its own after find_package(rtmeter).
 
 include_guard(GLOBAL)
-include(${CMAKE_CURRENT_LIST_DIR}/RtmeterAdapterTable.cmake OPTIONAL)
+foreach(part Sourced AdapterTable Try)  # of the source tree
+  include(${CMAKE_CURRENT_LIST_DIR}/Rtmeter${part}.cmake OPTIONAL)
+endforeach()
 
 # rtmeter_add_adapter(NAME SOURCES file... [LIBRARIES library...] [TESTS file...])
 #

@@ -11,9 +11,11 @@ function(rtmeter_adapter_missing NAME NEEDS)
   set_property(GLOBAL APPEND PROPERTY RTMETER_ADAPTER_ROWS "${NAME}|not built|${NEEDS}")
 endfunction()
 
-# Prints the table.
+# Prints the table, and leaves it in rtmeter-adapters.txt for `rtmeter adapters`.
 function(rtmeter_print_adapters)
   get_property(rows GLOBAL PROPERTY RTMETER_ADAPTER_ROWS)
+  list(JOIN rows "\n" text)
+  file(WRITE ${CMAKE_BINARY_DIR}/rtmeter-adapters.txt "${text}\n")
   message(STATUS "Adapters:")
   foreach(row IN LISTS rows)
     string(REPLACE "|" ";" cells "${row}")

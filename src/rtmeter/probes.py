@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rtmeter import known_adapters
 from rtmeter.errors import RtmeterError
-from rtmeter.known_adapters import KNOWN_ADAPTERS, remedy_for
+from rtmeter.known_adapters import KNOWN_ADAPTERS
 from rtmeter.trust import require_trusted
 
 PREFIX = "rtmeter-probe-"
@@ -63,7 +64,8 @@ def search_path() -> Iterator[Path]:
     yield from _split("RTMETER_PROBE_PATH")
     package = Path(__file__).parent
     yield package / "probes"
-    yield from _builds(package.parent.parent)
+    for build in _builds(package.parent.parent):
+        yield from sorted((build / "adapters").glob("*"))
     for workspaces in ("AMENT_PREFIX_PATH", "CMAKE_PREFIX_PATH"):  # colcon sets the latter for plain CMake
         yield from (prefix / "lib" / "rtmeter" for prefix in _split(workspaces))
     yield from _split("PATH")
@@ -74,12 +76,12 @@ def _split(variable: str) -> list[Path]:
 
 
 def _builds(checkout: Path) -> Iterator[Path]:
-    """The adapters' folders of the checkout's builds, newest build first."""
+    """The checkout's builds, newest first."""
     if not (checkout / "spec" / "probe.md").is_file():
         return
     caches = [c for c in (checkout / "build").glob("*/CMakeCache.txt") if _fit_to_measure(c)]
     for cache in sorted(caches, key=lambda c: c.stat().st_mtime, reverse=True):
-        yield from sorted((cache.parent / "adapters").glob("*"))
+        yield cache.parent
 
 
 def _fit_to_measure(cache: Path) -> bool:
@@ -155,6 +157,22 @@ def _remedy_for_libraries(why: str) -> str:
         f"its middleware is found in another version than it was built with{where}: "
         "source the setup.bash that it was built with, or build it again in this shell"
     )
+
+
+def remedy_for(name: str) -> str:
+    """What to do to have an adapter that is not here: what the configure of this checkout's newest build
+    lacked, or else what such adapters need."""
+    for build in _builds(Path(__file__).parents[2]):
+        try:
+            rows = (build / "rtmeter-adapters.txt").read_text(encoding="utf-8").splitlines()
+        except OSError:
+            continue
+        for row in rows:
+            adapter, state, needs = [*row.split("|", 2), "", ""][:3]
+            if adapter == name and state == "not built":
+                return f"{needs}, then make"
+        break
+    return known_adapters.remedy_for(name)
 
 
 class NotBuiltError(RtmeterError):

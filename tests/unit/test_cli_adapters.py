@@ -34,6 +34,7 @@ def found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         path.write_text(f"#!/bin/sh\n{script}\n")
         path.chmod(0o755)
     monkeypatch.setattr("rtmeter.probes.search_path", lambda: iter([tmp_path]))
+    monkeypatch.setattr("rtmeter.probes._builds", lambda checkout: iter(()))
     return tmp_path
 
 
@@ -75,3 +76,21 @@ def test_the_commands_are_those_that_configure_prints() -> None:
             packages = known.needs.removeprefix("apt install ").partition(",")[0].split()
             listed = "\n".join(file.read_text() for file in (ROOT / "packages").glob("*.txt")).split()
             assert set(packages) - {"cargo-web"} <= set(listed), name
+
+
+def test_what_configure_lacked_is_told_before_what_such_adapters_need(
+    found: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The newest build's words: what is installed, but unfit, is not to be installed again."""
+    newest, older = found / "newest", found / "older"
+    for build, why in ((newest, "Fast-CDR 1; the one found is 2"), (older, "apt install fastddsgen")):
+        build.mkdir()
+        rows = ["posix|built|", f"fastdds|not built|{why}", "iceoryx|not built|daemons | segments"]
+        (build / "rtmeter-adapters.txt").write_text("\n".join(rows) + "\n")
+    monkeypatch.setattr("rtmeter.probes._builds", lambda checkout: iter((newest, older)))
+    assert invoke(["adapters", "--json"]) == 1
+    missing = {one["name"]: one["remedy"] for one in json.loads(capsys.readouterr().out)["missing"]}
+    assert missing["fastdds"] == "Fast-CDR 1; the one found is 2, then make"
+    assert missing["orocos"] == KNOWN_ADAPTERS["orocos"].remedy  # configure said nothing of it
+    assert invoke(["measure", "roundtrip", "--adapter", "fastdds", "--duration", "1s"]) == 1
+    assert "Fast-CDR 1; the one found is 2, then make" in capsys.readouterr().err

@@ -88,7 +88,10 @@ def test_a_broken_probe_says_why(tmp_path: Path, script: str, why: str) -> None:
     assert ("in another version than it was built with" in caught.value.remedy) == ("symbol" in why)
 
 
-def test_an_adapter_that_is_not_built_says_what_to_install(fake_probe: Path) -> None:
+def test_an_adapter_that_is_not_built_says_what_to_install(
+    fake_probe: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(probes, "_builds", lambda checkout: iter(()))  # no configure that knows better
     for name, known in KNOWN_ADAPTERS.items():
         with pytest.raises(RtmeterError, match="is not built here") as caught:
             probes.require(name, "wakeup")

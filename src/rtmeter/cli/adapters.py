@@ -33,7 +33,7 @@ def command(
             found.append(entry | {"error": error.to_json()})
     names = {entry["name"] for entry in found}
     missing = [
-        {"name": name, "middleware": known.middleware, "remedy": known.remedy}
+        {"name": name, "middleware": known.middleware, "remedy": probes.remedy_for(name)}
         for name, known in KNOWN_ADAPTERS.items()
         if name not in names
     ]

@@ -1,0 +1,102 @@
+"""What is sourced or installed half costs no more than the adapters that need it, and is looked for anew when
+something else is sourced."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCED = ("AMENT_PREFIX_PATH", "CMAKE_PREFIX_PATH", "ROS_DISTRO", "PKG_CONFIG_PATH", "PYTHONPATH")
+Rows = dict[str, tuple[str, str]]
+
+NO_MODULE = """#!/bin/sh
+case "$*" in *"import em"*) echo "ModuleNotFoundError: No module named 'em'" >&2; exit 1;; esac
+exec /usr/bin/python3 "$@"
+"""
+NEEDS_EM = """
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+execute_process(COMMAND ${Python3_EXECUTABLE} -c "import em" RESULT_VARIABLE code)
+if(code)
+  message(FATAL_ERROR "execute_process(${Python3_EXECUTABLE}) returned error code ${code}")
+endif()
+"""
+
+
+def configure(build: Path, environment: Mapping[str, str]) -> Rows:
+    """Configures rtmeter in a folder, which must succeed; returns state and need of each adapter."""
+    clean = {name: value for name, value in os.environ.items() if name not in SOURCED}
+    done = subprocess.run(
+        ["cmake", "-S", ROOT, "-B", build, "-G", "Ninja"],
+        env=clean | environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    rows = [row.split("|", 2) for row in (build / "rtmeter-adapters.txt").read_text().splitlines()]
+    return {name: (state, needs) for name, state, needs in rows}
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Rows]:
+    """A build folder that was configured with nothing sourced, and what was found."""
+    build = tmp_path_factory.mktemp("build")
+    return build, configure(build, {})
+
+
+def plant_package(prefix: Path, name: str, config: str) -> None:
+    folder = prefix / "share" / name / "cmake"
+    folder.mkdir(parents=True)
+    (folder / f"{name}Config.cmake").write_text(config)
+
+
+def plant_python(folder: Path, script: str) -> str:
+    """A python3 of its own, first in the PATH that is returned."""
+    folder.mkdir()
+    (folder / "python3").write_text(script)
+    (folder / "python3").chmod(0o755)
+    return f"{folder}:{os.environ['PATH']}"
+
+
+@pytest.mark.timeout(1200)
+def test_a_package_that_ends_cmake_costs_its_adapter_alone(tmp_path: Path, found: tuple[Path, Rows]) -> None:
+    """And once it is out of the way, the same build folder finds what is there."""
+    build, without = found
+    plant_package(tmp_path / "planted", "iceoryx_posh", 'message(FATAL_ERROR "the hoofs\\nare missing")')
+    rows = configure(build, {"CMAKE_PREFIX_PATH": str(tmp_path / "planted")})
+    state, needs = rows.pop("iceoryx")
+    assert state == "not built"
+    assert "the hoofs are missing" in needs
+    assert str(build / "try" / "iceoryx.log") in needs
+    assert rows == {name: row for name, row in without.items() if name != "iceoryx"}
+    assert configure(build, {}) == without
+
+
+@pytest.mark.timeout(1200)
+def test_a_python_that_lacks_what_ros_needs_costs_the_ros_2_adapters_alone(
+    tmp_path: Path, found: tuple[Path, Rows]
+) -> None:
+    """Nor does it stay in use when PATH is mended, or what was sourced is not sourced any more."""
+    build, without = found
+    plant_package(tmp_path / "ros", "rcl", NEEDS_EM)
+    sourced = {"AMENT_PREFIX_PATH": str(tmp_path / "ros"), "CMAKE_PREFIX_PATH": str(tmp_path / "ros")}
+    sourced |= {"ROS_DISTRO": "planted"}
+    broken = plant_python(tmp_path / "broken", NO_MODULE)
+    mended = plant_python(tmp_path / "mended", NO_MODULE.replace("exit 1", "exit 0"))
+
+    rows = configure(build, sourced | {"PATH": broken})
+    for adapter in ("rcl", "rclpy", "ros2"):
+        assert rows[adapter][0] == "not built"
+        assert "No module named 'em'" in rows[adapter][1]
+    assert rows["posix"] == ("built", "")
+
+    rows = configure(build, sourced | {"PATH": mended})
+    for adapter in ("rcl", "rclpy", "ros2"):
+        assert rows[adapter] == ("not built", "apt install ros-planted-rmw")
+    assert configure(build, {}) == without
