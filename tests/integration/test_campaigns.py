@@ -4,6 +4,7 @@ skipped with a reason, and stands beside the published values with the condition
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,7 @@ from rtmeter import published, report, store
 from rtmeter.campaign import read_campaign
 from rtmeter.cli import invoke
 from rtmeter.probes import find_probes
+from rtmeter.tool_cells import CYCLICTEST
 
 CAMPAIGNS = Path(__file__).parents[2] / "campaigns"
 SHORT = "not duration >= 1h and not block == day"
@@ -60,6 +62,11 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], tu
     return measured
 
 
+def can_be_measured(adapter: str) -> bool:
+    """By what is built: a program of an adapter's name, as ROS 2's fastdds, measures nothing."""
+    return which(CYCLICTEST) is not None if adapter == CYCLICTEST else adapter in find_probes()
+
+
 def chosen(name: str, sized: Callable[..., int]) -> str:
     """The cells to run: a few, or all that end within a quarter of an hour at this scale."""
     every, few = (len(read_campaign(CAMPAIGNS / f"{name}.yaml", only=o).cells) for o in (SHORT, FEW[name]))
@@ -73,6 +80,17 @@ def shown(out: Path, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]
     return tables
 
 
+def test_a_program_of_an_adapters_name_is_no_adapter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "fastdds"  # as a sourced ROS 2 has one
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    assert which("fastdds") == str(program)
+    assert can_be_measured("fastdds") == ("fastdds" in find_probes())
+    monkeypatch.setattr(f"{__name__}.find_probes", dict)
+    assert not can_be_measured("fastdds")
+
+
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", FEW)
 def test_every_cell_is_measured_or_skipped_with_what_is_missing(
@@ -80,7 +98,7 @@ def test_every_cell_is_measured_or_skipped_with_what_is_missing(
 ) -> None:
     _, cells = results(name, chosen(name, sized))
     for cell_id, cell in cells.items():
-        missing = cell["adapter"] not in find_probes() and not which(cell["adapter"])  # cyclictest is a tool
+        missing = not can_be_measured(cell["adapter"])
         assert cell["status"] == ("skipped" if missing else "complete"), (cell_id, cell["error"])
         if missing:
             assert "is not built here" in cell["error"]["message"] and cell["error"]["remedy"]

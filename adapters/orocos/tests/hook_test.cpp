@@ -1,9 +1,11 @@
 // A component that throws in its hook ends the run with an error that names component, hook and words.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <fstream>
+#include <iostream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -62,20 +64,35 @@ class Trapped : public Orocos {
   Trap trap_{};
 };
 
-// What a run prints and its exit code.
+// What a run prints and its exit code. In a process of its own: RTT does not start twice in one.
 std::pair<std::string, int> run(const std::string& config) {
   const std::string path = testing::TempDir() + "orocos-" + std::to_string(getpid());
   std::ofstream(path) << R"({"version": 1, "period_ns": 1000000, "samples": 100000, "log": ")" << path
                       << R"(.rtlog", )" << config << "}";
-  char program[] = "probe", option[] = "--config";
-  std::vector<char> file(path.begin(), path.end());
-  file.push_back('\0');
-  char* arguments[] = {program, option, file.data(), nullptr};
-  testing::internal::CaptureStdout();
-  const int code = rtm_probe_main(3, arguments, rtmeter::adapter_table<Trapped>());
+  int printed[2];
+  if (pipe(printed) != 0) return {"no pipe", -1};
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(printed[1], STDOUT_FILENO);
+    char program[] = "probe", option[] = "--config";
+    std::vector<char> file(path.begin(), path.end());
+    file.push_back('\0');
+    char* arguments[] = {program, option, file.data(), nullptr};
+    const int code = rtm_probe_main(3, arguments, rtmeter::adapter_table<Trapped>());
+    std::cout.flush();
+    _exit(code);
+  }
+  close(printed[1]);
+  std::string text;
+  char part[4096];
+  for (ssize_t bytes; (bytes = read(printed[0], part, sizeof part)) > 0;)
+    text.append(part, static_cast<std::size_t>(bytes));
+  close(printed[0]);
+  int status = -1;
+  waitpid(child, &status, 0);
   std::remove(path.c_str());
   std::remove((path + ".rtlog").c_str());
-  return {testing::internal::GetCapturedStdout(), code};
+  return {text, WIFEXITED(status) ? WEXITSTATUS(status) : -1};
 }
 
 void expect_error(const std::pair<std::string, int>& ended, const std::string& words) {
