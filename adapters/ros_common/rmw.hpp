@@ -173,9 +173,9 @@ inline void describe_rmw(rtmeter::Sink& sink, std::size_t domain) {
   sink.put("domain", std::to_string(domain));
   for (const char* variable :
        {"RMW_IMPLEMENTATION", "ROS_DOMAIN_ID", "ROS_DISTRO", "ROS_AUTOMATIC_DISCOVERY_RANGE",
-        "ROS_STATIC_PEERS", "ROS_LOCALHOST_ONLY", "CYCLONEDDS_URI", "FASTDDS_DEFAULT_PROFILES_FILE",
-        "FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_BUILTIN_TRANSPORTS", "RMW_FASTRTPS_USE_QOS_FROM_XML",
-        "RMW_FASTRTPS_PUBLICATION_MODE", "ZENOH_SESSION_CONFIG_URI"}) {
+        "ROS_STATIC_PEERS", "ROS_LOCALHOST_ONLY", "ROS_DISABLE_LOANED_MESSAGES", "CYCLONEDDS_URI",
+        "FASTDDS_DEFAULT_PROFILES_FILE", "FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_BUILTIN_TRANSPORTS",
+        "RMW_FASTRTPS_USE_QOS_FROM_XML", "RMW_FASTRTPS_PUBLICATION_MODE", "ZENOH_SESSION_CONFIG_URI"}) {
     const std::string value = rtmeter_dds::setting(variable);
     if (!value.empty()) sink.put(std::string("environment.") + variable, value);
   }

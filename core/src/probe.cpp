@@ -13,6 +13,7 @@
 #include "instrument.hpp"
 #include "log_header.hpp"
 #include "measurement.hpp"
+#include "path.hpp"
 #include "progress.hpp"
 #include "second_topic.hpp"
 #include "status.hpp"
@@ -81,6 +82,7 @@ class Run {
     announce();
     spinning_.store(true);
     ran_ = true;
+    path_.begin();
     measurement_->run();
     if (!spinning_.exchange(false)) pause_for_good();
     if (second_topic_) second_topic_->stop();
@@ -174,6 +176,8 @@ class Run {
     facts["effective"] = effective(before_);
     facts["threads"] = to_json(before_);
     log_.update(facts);
+    const Json* server = facts.find("adapter")->find("server");
+    inline_server_ = server != nullptr && server->is_string() && server->as_string() == "inline";
     const Json* endpoint = facts.find("adapter")->find("endpoint");
     facts["event"] = "ready";
     facts["pid"] = static_cast<std::int64_t>(getpid());
@@ -254,6 +258,7 @@ class Run {
     instrument["ring_high_water"] = recorder_.high_water();
     e["instrument"] = instrument;
     if (second_topic_) e["second_topic"] = second_topic_->to_json();
+    if (ran_) e["path"] = path_.to_json(published());
     if (measurement_ && ran_) {
       const Json facts = measurement_->facts();
       for (const auto& [key, value] : facts.as_object())
@@ -264,6 +269,14 @@ class Run {
     }
     e["warnings"] = warnings();
     return e;
+  }
+
+  // One message a row; in a cycle a request and its answer.
+  Published published() const {
+    const bool is_cycle = config_.measurement == RTM_CYCLE;
+    if (!is_cycle && config_.measurement != RTM_ROUNDTRIP) return {};
+    const std::uint64_t rows = recorder_.recorded(), skipped = std::min(rows, progress_.skipped());
+    return {(rows - skipped) * (is_cycle ? 2 : 1), config_.payload_bytes, is_cycle || inline_server_};
   }
 
   // Threads seen at the end, and those seen before that have ended since.
@@ -344,7 +357,8 @@ class Run {
   std::optional<Supervisor> supervisor_;
   std::vector<ThreadFacts> before_;
   std::optional<Failure> error_;
-  bool ran_ = false;
+  Path path_;
+  bool ran_ = false, inline_server_ = false;
 };
 
 int usage_error(const char* program) {

@@ -32,6 +32,8 @@ class Progress {
     }
   }
 
+  std::uint64_t skipped() const noexcept { return skipped_.load(std::memory_order_relaxed); }
+
   Json to_json() const {
     const std::int64_t max_ns = max_ns_.load(std::memory_order_relaxed);
     return Json(Json::Object{{"event", "progress"},

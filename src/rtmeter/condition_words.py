@@ -35,6 +35,30 @@ def in_words(conditions: object) -> list[str]:
     return [*settings, *load, *traffic, *_server(_mapping(found.get("server")))]
 
 
+_WAYS = {"udp": "UDP", "tcp": "TCP", "unix": "Unix sockets", "other": "sockets of another kind",
+         "shared_memory": "shared memory"}  # fmt: skip
+
+
+def carried(path: object) -> list[str]:
+    """Which way the messages went (``path`` of a cell.json); nothing if that is not known."""
+    ways: dict[str, list[str]] = {}
+    for end, name in (("client", "requests"), ("server", "replies")):
+        way = _mapping(_mapping(path).get(end)).get("carried_by")
+        if way is not None:
+            ways.setdefault(str(way), []).append(name)
+    words = []
+    for way, names in ways.items():
+        how = "within the process" if way == "process" else f"by {_WAYS.get(way, way)}"
+        words.append(f"{'messages' if len(ways) == 1 else names[0]} {how}")
+    return words
+
+
+def beside_the_network(path: object) -> bool:
+    """Whether messages are known to have gone by memory alone."""
+    ways = {_mapping(told).get("carried_by") for told in _mapping(path).values()}
+    return bool(ways) and ways <= {"shared_memory", "process"}
+
+
 def uncertainty(quantity: str, clock_offset: object) -> str:
     """What is to stand behind the name of a one-way leg between two clocks (``clock_offset`` of a
     cell.json): how well it is known; nothing behind others."""

@@ -33,6 +33,7 @@ class LogMeta(BaseModel):
     grid: Facts = Field(default_factory=dict)
     ticks: str | None = None
     second_topic: dict[str, Any] | None = None
+    path: Facts = Field(default_factory=dict)
     machine: Facts = Field(default_factory=dict)
     clock: Facts = Field(default_factory=dict)
     threads: list[dict[str, Any]] = Field(default_factory=list)

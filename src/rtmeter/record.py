@@ -83,6 +83,7 @@ def record_cell(
         "published": cell.published,
         "threads": {"client": meta.threads, "server": server.threads if server else []},
         "second_topic": _second_topic(meta, server),
+        "path": _path(meta, server),
         "adapter_facts": meta.adapter,
         "clock_offset": clocks.facts() if clocks else None,
         "missing": client.missing if client else [],
@@ -157,6 +158,12 @@ def _second_topic(client: LogMeta, server: LogMeta | None) -> dict[str, Any] | N
     if client.second_topic is None:
         return None
     return {"client": client.second_topic, "server": server.second_topic if server else None}
+
+
+def _path(client: LogMeta, server: LogMeta | None) -> dict[str, Any] | None:
+    """Which way the messages of each end went; None where none were sent."""
+    ends = {"client": client.path, "server": server.path if server else {}}
+    return {end: told for end, told in ends.items() if told} or None
 
 
 def _log_doubts(client: Recovery | None, server: LogMeta | None) -> list[Doubt]:

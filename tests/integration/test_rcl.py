@@ -127,6 +127,25 @@ def test_the_domain_is_the_users(tmp_path: Path) -> None:
     assert (described["domain"], described["environment"]["ROS_DOMAIN_ID"]) == ("82", "82")
 
 
+@pytest.mark.parametrize(("transports", "way"), [("", "shared_memory"), ("UDPv4", "udp")])
+def test_the_way_of_the_messages_is_told(tmp_path: Path, transports: str, way: str) -> None:
+    """By what went through sockets, for there are settings enough that nobody thinks of."""
+    set_here = {"FASTDDS_BUILTIN_TRANSPORTS": transports} if transports else {}
+    config = with_environment(RCL, ROS_DISABLE_LOANED_MESSAGES="1", **set_here) | {"payload_bytes": 1000}
+    with client_and_server(tmp_path, config) as both:
+        settled(*both)
+    for end in both:
+        meta = read(end.log)[0].meta
+        if meta["adapter"]["rmw"] != "rmw_fastrtps_cpp":
+            pytest.skip("the RMW that is loaded here is another")
+        assert meta["adapter"]["environment"]["ROS_DISABLE_LOANED_MESSAGES"] == "1"
+        path = meta["path"]
+        assert (path["carried_by"], path["payload_bytes"]) == (way, 1000 * path["messages"])
+        sent_bytes = path["sockets"].get("udp", {"bytes": 0})["bytes"]
+        assert (sent_bytes >= path["payload_bytes"]) == (way == "udp")
+        assert any("fast" in one["name"] for one in path["shared_memory"]) == (way == "shared_memory")
+
+
 def test_profiles_of_fast_dds_hold(tmp_path: Path) -> None:
     """With UDP as the only transport no shared memory is opened, which is the default's."""
     profiles = tmp_path / "profiles.xml"

@@ -16,7 +16,13 @@ constexpr std::int64_t kSamples = 100, kTotal = 150;
 
 std::int64_t number(const Json& end, const char* key) { return end.find("counters")->find(key)->as_int(); }
 
-void expect_complete(ProbeProcess& probe) {
+// Which way the messages went, as the end says; empty: there were none.
+std::string carried_by(const Json& end) {
+  const Json* path = end.find("path");
+  return path == nullptr || path->is_null() ? "" : path->find("carried_by")->as_string();
+}
+
+void expect_complete(ProbeProcess& probe, const std::string& path = "") {
   const Json end = probe.next_event("end");
   EXPECT_EQ(probe.wait(), 0) << probe.errors();
   ASSERT_FALSE(end.is_null()) << probe.errors();
@@ -24,12 +30,13 @@ void expect_complete(ProbeProcess& probe) {
   EXPECT_EQ(end.find("rows")->as_int(), kTotal);
   for (const char* count : {"overflow", "duplicate", "out_of_order", "corrupted"})
     EXPECT_EQ(number(end, count), 0);
+  EXPECT_EQ(carried_by(end), path) << end.dump();
 }
 
-void run(const Json& config) {
+void run(const Json& config, const std::string& path = "") {
   const Folder folder;
   ProbeProcess probe(RTMETER_PROBE, folder, "probe", config);
-  expect_complete(probe);
+  expect_complete(probe, path);
 }
 
 TEST(ProbeRuns, Wakeup) {
@@ -54,22 +61,23 @@ TEST(ProbeRuns, Cycle) {
   for (const char* components : {"two_threads", "same_thread"}) {
     SCOPED_TRACE(components);
     run(probe_config("cycle", kSamples,
-                     {{"loss_timeout_ns", 500'000'000}, {"options", option("components", components)}}));
+                     {{"loss_timeout_ns", 500'000'000}, {"options", option("components", components)}}),
+        "process");
   }
 }
 
 struct Link {
-  const char *transport, *in_flight;
+  const char *transport, *in_flight, *carried_by;
 };
 
 TEST(ProbeRuns, Roundtrip) {
-  for (const Link& link : {Link{"udp", "one"},
-                           {"udp", "open"},
-                           {"unix", "one"},
-                           {"unix", "open"},
-                           {"shm_futex", "one"},
-                           {"shm_futex", "open"},
-                           {"shm_poll", "one"}}) {
+  for (const Link& link : {Link{"udp", "one", "udp"},
+                           {"udp", "open", "udp"},
+                           {"unix", "one", "unix"},
+                           {"unix", "open", "unix"},
+                           {"shm_futex", "one", "shared_memory"},
+                           {"shm_futex", "open", "shared_memory"},
+                           {"shm_poll", "one", "shared_memory"}}) {
     SCOPED_TRACE(std::string(link.transport) + ", " + link.in_flight);
     const Folder folder;
     const auto config = [&](const char* role, Json options) {
@@ -86,9 +94,10 @@ TEST(ProbeRuns, Roundtrip) {
     Json options = option("transport", link.transport);
     options["endpoint"] = *ready.find("endpoint");
     ProbeProcess client(RTMETER_PROBE, folder, "client", config("client", options));
-    expect_complete(client);
+    expect_complete(client, link.carried_by);
     server.interrupt();
     const Json end = server.next_event("end");
+    EXPECT_EQ(carried_by(end), link.carried_by) << end.dump();
     EXPECT_EQ(server.wait(), 0) << server.errors();
     EXPECT_GT(end.find("rows")->as_int(), 0);
   }

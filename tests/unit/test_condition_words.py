@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rtmeter.condition_words import in_words, uncertainty
+from rtmeter.condition_words import beside_the_network, carried, in_words, uncertainty
 
 CONDITIONS = {
     "asked": {
@@ -81,3 +81,22 @@ def test_one_way_legs_between_two_clocks_have_their_error() -> None:
     assert uncertainty("ping", {"same_clock": False, "error_ns": 6935.2}) == " ±6.935us"
     assert uncertainty("round_trip", {"same_clock": False, "error_ns": 6935.2}) == ""
     assert uncertainty("pong", {"same_clock": True}) == uncertainty("pong", None) == ""
+
+
+@pytest.mark.parametrize(
+    ("client", "server", "words", "beside"),
+    [
+        ("udp", "udp", ["messages by UDP"], False),
+        ("shared_memory", "shared_memory", ["messages by shared memory"], True),
+        ("udp", "shared_memory", ["requests by UDP", "replies by shared memory"], False),
+        ("process", None, ["messages within the process"], True),
+        (None, None, [], False),
+    ],
+)
+def test_which_way_messages_went_is_told(
+    client: str | None, server: str | None, words: list[str], beside: bool
+) -> None:
+    ends = {"client": client, "server": server}
+    path = {end: {"carried_by": way} for end, way in ends.items() if way} or None
+    assert carried(path) == words
+    assert beside_the_network(path) is beside

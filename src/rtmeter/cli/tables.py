@@ -145,6 +145,7 @@ def _show_conditions(record: Mapping[str, Any], out: Console, *, machine_only: b
     words += ["memory locked"] if effective.get("memory_locked") else []
     words += ["idle states held off"] if effective.get("cpu_dma_latency") == 0 else []
     words += [f"overrun {effective['overrun']}"] if effective.get("overrun") else []
+    words += condition_words.carried(record.get("path"))
     words += condition_words.in_words(record.get("conditions"))
     middleware = f"{facts.get('middleware', '')} {facts.get('middleware_version', '')}".strip()
     out.print(f"conditions: {', '.join(words)}; {middleware}", markup=False)

@@ -98,6 +98,8 @@ def other_findings(a: Mapping[str, Any], b: Mapping[str, Any]) -> Difference | N
 def _conditions(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for name in _OF_THE_CELL:
         yield name, record.get(name)
+    for end, told in (record.get("path") or {}).items():
+        yield f"path.{end}", told["carried_by"]
     conditions = record.get("conditions") or {}
     sections = {name: record.get(name) for name in _SECTIONS}
     sections |= {f"conditions.{name}": conditions.get(name) for name in ("asked", "effective")}

@@ -100,7 +100,8 @@ def _second_host(record: Record, asked: Mapping[str, Any]) -> Told:
 def _network(record: Record, asked: Mapping[str, Any]) -> Told:
     if _two_hosts(record):
         return "between two hosts", True
-    return "within one host, without a network card", False
+    ways = ["within one host", *condition_words.carried(record.get("path")), "without a network card"]
+    return ", ".join(ways), False
 
 
 def _strain(record: Record, what: str) -> Told:
@@ -119,7 +120,10 @@ def _load(record: Record, asked: Mapping[str, Any]) -> Told:
 
 
 def _traffic(record: Record, asked: Mapping[str, Any]) -> Told:
-    return _strain(record, "traffic")
+    told, held = _strain(record, "traffic")
+    if held and condition_words.beside_the_network(record.get("path")):
+        return ", ".join([told, *condition_words.carried(record.get("path"))]) + ", beside the traffic", False
+    return told, held
 
 
 def _server_load(record: Record, asked: Mapping[str, Any]) -> Told:

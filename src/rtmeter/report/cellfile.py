@@ -179,6 +179,7 @@ class CellFile(_Part):
     instrument: Facts
     counters: Facts
     second_topic: Facts
+    path: Facts
     grid: Facts
     adapter_facts: Facts
     conditions: Facts

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rtmeter.condition_words import in_words
+from rtmeter.condition_words import carried, in_words
 from rtmeter.machine.causes import Suspicion, suspicions
 from rtmeter.report import words
 from rtmeter.report.cellfile import CellFile
@@ -46,6 +46,7 @@ def in_one_line(file: CellFile) -> list[str]:
         f"{'timeout' if file.mode == 'one_shot' else 'every'} {words.setting('_ns', file.tick_ns)}",
         f"{n:,} release{'' if n == 1 else 's'}" if n is not None else "",
         policy + (f" on CPU {words.setting('', affinity)}" if affinity else ""),
+        *carried(file.path),
         *in_words(file.conditions),
         f"kernel {kernel}" if kernel else "",
         f"{machine.get('cpu_model', '')}" + (f", {cpus} CPUs" if cpus else ""),
