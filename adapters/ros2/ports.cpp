@@ -186,6 +186,10 @@ auto with_types(const Manner& manner, Make&& make) {
   return make(Type<Block4M>(), ordinary);
 }
 
+std::string allocator_of(const rtm_run& run) {
+  return rtmeter_dds::choose(run, "allocator", {"std", "tlsf", "tlsf_or_std"}, "std");
+}
+
 }  // namespace
 
 Manner::Manner(const rtm_run& of)
@@ -193,10 +197,10 @@ Manner::Manner(const rtm_run& of)
       intra_process(rtmeter_dds::choose(of, "intra_process", {"no", "yes"}, "no") == "yes"),
       loan(rtmeter_dds::choose(of, "loan", {"no", "yes"}, "no") == "yes"),
 #ifdef RTMETER_ROS2_TLSF
-      tlsf(rtmeter_dds::choose(of, "allocator", {"std", "tlsf"}, "std") == "tlsf") {
+      tlsf(allocator_of(of) != "std") {
 #else
       tlsf(false) {
-  if (rtmeter_dds::choose(of, "allocator", {"std", "tlsf"}, "std") == "tlsf")
+  if (allocator_of(of) == "tlsf")
     throw rtmeter::SetupError("option allocator", "tlsf", "tlsf_cpp was not there when the adapter was built",
                               "install ros-<distro>-tlsf-cpp, source its setup.bash, and build again");
 #endif
@@ -244,9 +248,13 @@ void describe_port_options(rtmeter::Sink& sink) {
   sink.put("option.intra_process", "no|yes: rclcpp hands messages over between nodes of one process");
   sink.put("option.loan", "no|yes: publish in memory that the middleware lends (see the adapter's page)");
 #ifdef RTMETER_ROS2_TLSF
-  sink.put("option.allocator",
-           "std|tlsf: of publishers, subscriptions and the executor; tlsf takes the same time each time");
+  const std::string names = "std|tlsf|tlsf_or_std";
+#else
+  const std::string names = "std|tlsf_or_std";  // which is std here
 #endif
+  sink.put("option.allocator", names +
+                                   ": of publishers, subscriptions and the executor, and of messages but for "
+                                   "the bytes of their payloads; tlsf takes the same time each time");
 }
 
 }  // namespace rtmeter_ros2

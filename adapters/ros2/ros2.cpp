@@ -16,7 +16,6 @@
 #include "rest.hpp"
 #include "rtmeter/adapter.hpp"
 #include "timer.hpp"
-#include "wake.hpp"
 
 namespace rtmeter_ros2 {
 namespace {
@@ -122,10 +121,6 @@ class Ros2 final : public rtmeter::Adapter {
     if (run.measurement == RTM_WAKEUP) return;  // nothing is ever called back
     executor_ = make_executor(spinning_.executor, spinning_.threads, executor_options(manner_));
     if (spinning_.own_group || inline_server_) rest_ = std::make_unique<Rest>();
-    wake_ = std::make_shared<Wake>(rclcpp::contexts::get_global_default_context(), [this] {
-      interrupted_.store(true);
-      executor_->cancel();
-    });
   }
 
   ~Ros2() override {
@@ -134,7 +129,6 @@ class Ros2 final : public rtmeter::Adapter {
     timers_.clear();
     ports_.clear();
     nodes_.clear();
-    wake_.reset();
   }
 
   // In a cycle whose callbacks have a group of their own, that is component a's: b is a part of the rest.
@@ -174,19 +168,15 @@ class Ros2 final : public rtmeter::Adapter {
   }
 
   int spin(std::int64_t /*timeout_ns*/) noexcept override {
-    return guarded([&] {
+    return uninterrupted([&] {
       if (spinning_.call == "spin")
         executor_->spin();
       else
         while (!interrupted_.load()) executor_->spin_once(nanoseconds(-1));
-      interrupted_.store(false);
     });
   }
   int wait(std::int64_t timeout_ns) noexcept override {
-    return guarded([&] {
-      executor_->spin_once(nanoseconds(timeout_ns));
-      interrupted_.store(false);  // an interruption ended this wait, and no later spin
-    });
+    return uninterrupted([&] { executor_->spin_once(nanoseconds(timeout_ns)); });
   }
   int spin_some() noexcept override {
     return guarded([&] {
@@ -198,8 +188,13 @@ class Ros2 final : public rtmeter::Adapter {
         executor_->spin_some();
     });
   }
+  // cancel() does nothing to a call that is about to begin: that one is waited for, which takes microseconds.
   void interrupt() noexcept override {
-    if (wake_ != nullptr) guarded([&] { wake_->ring(); });
+    interrupted_.store(true);
+    if (executor_ == nullptr) return;
+    while (inside_.load() && interrupted_.load() && !executor_->is_spinning())
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    if (executor_->is_spinning()) guarded([&] { executor_->cancel(); });
   }
 
   void describe(rtmeter::Sink& sink) const override {
@@ -213,6 +208,7 @@ class Ros2 final : public rtmeter::Adapter {
     if (ports_.empty()) return;
     sink.put("intra_process", manner_.intra_process ? "yes" : "no").put("loan", manner_.loan ? "yes" : "no");
     sink.put("allocator", manner_.tlsf ? "tlsf" : "std");
+    if (manner_.tlsf) sink.put("payload_allocator", "std");
     if (run_.role == RTM_ROLE_CLIENT) sink.put("server", inline_server_ ? "inline" : "process");
     std::vector<rtmeter_dds::EndFacts> ends;
     for (const auto& port : ports_) ends.push_back(port->facts());
@@ -220,6 +216,16 @@ class Ros2 final : public rtmeter::Adapter {
   }
 
  private:
+  // A call of the executor's. An interruption ends the one under way, or else the next one, and no other.
+  template <typename Call>
+  int uninterrupted(Call&& call) noexcept {
+    inside_.store(true);
+    const int result = interrupted_.load() ? 0 : guarded(call);
+    interrupted_.store(false);
+    inside_.store(false);
+    return result;
+  }
+
   struct Component {
     rclcpp::Node::SharedPtr node;
     rclcpp::CallbackGroup::SharedPtr group;  // null: the node's own
@@ -244,15 +250,7 @@ class Ros2 final : public rtmeter::Adapter {
     } else {
       executor_->add_node(made.node);
     }
-    if (nodes_.size() == 1) add_wake(*made.node);
     return made;
-  }
-
-  // In a group of its own: one that rings while the measured callback runs would be passed over, and be lost.
-  void add_wake(rclcpp::Node& node) {
-    wake_group_ = node.create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive, false);
-    node.get_node_waitables_interface()->add_waitable(wake_, wake_group_);
-    executor_->add_callback_group(wake_group_, node.get_node_base_interface());
   }
 
   // The server of a round trip between two nodes of one process.
@@ -312,13 +310,11 @@ class Ros2 final : public rtmeter::Adapter {
   const std::shared_ptr<Init> init_;
   std::unique_ptr<rclcpp::Executor> executor_;
   std::unique_ptr<Rest> rest_;
-  std::shared_ptr<Wake> wake_;
-  rclcpp::CallbackGroup::SharedPtr wake_group_;
   std::deque<Component> nodes_;
   std::deque<Timer> timers_;
   std::deque<std::unique_ptr<Port>> ports_;
   std::vector<std::pair<std::string, Publisher*>> publishers_;
-  std::atomic<bool> interrupted_{false};
+  std::atomic<bool> inside_{false}, interrupted_{false};
 };
 
 }  // namespace

@@ -21,6 +21,7 @@ _INDEX = "share/ament_index/resource_index/rmw_typesupport"
 RMWS = sorted({path.name for prefix in _PREFIXES for path in (prefix / _INDEX).glob("rmw_*_cpp")})
 """The RMWs installed here."""
 OPTIONS = describe("ros2", _PROBE).facts["option"] if _PROBE else {}
+HAS_TLSF = "|tlsf|" in OPTIONS.get("allocator", "")
 EXECUTORS = OPTIONS.get("executor", "single_threaded").partition(":")[0].split("|")
 
 PERIOD = 2 * MS

@@ -23,7 +23,7 @@ from probe_runs import (
     probe,
     read,
 )
-from ros2_runs import CYCLE, EXECUTORS, OPTIONS, PERIOD, RMWS, ROS2, needs_ros2, with_options, with_rmw
+from ros2_runs import CYCLE, EXECUTORS, HAS_TLSF, PERIOD, RMWS, ROS2, needs_ros2, with_options, with_rmw
 from ros_runs import losses_of_a_silent_server
 
 from rtmeter.model import ABSENT, SERVED
@@ -174,13 +174,32 @@ def test_round_trip_between_two_nodes_of_one_process(
 
 @pytest.mark.parametrize("payload_bytes", [8, 128 << 10])
 def test_tlsf_allocates(tmp_path: Path, payload_bytes: int) -> None:
-    if "allocator" not in OPTIONS:
+    """The bytes of payloads apart, which the result says."""
+    if not HAS_TLSF:
         pytest.skip("this ROS 2 has no tlsf_cpp")
     config = ROUND_TRIP | with_options(allocator="tlsf") | {"payload_bytes": payload_bytes}
     with client_and_server(tmp_path, config) as both:
         settled(*both)
-    assert read(both[0].log)[0].meta["adapter"]["allocator"] == "tlsf"
+    described = read(both[0].log)[0].meta["adapter"]
+    assert (described["allocator"], described["payload_allocator"]) == ("tlsf", "std")
     measure(tmp_path, CYCLE | with_options(allocator="tlsf", intra_process="yes"))
+
+
+def test_tlsf_where_it_is_there(tmp_path: Path) -> None:
+    """As the real-time cells of the campaign of 2018 ask for it."""
+    described = measure(tmp_path, CYCLE | with_options(allocator="tlsf_or_std"))[0].meta["adapter"]
+    assert described["allocator"] == ("tlsf" if HAS_TLSF else "std")
+
+
+@pytest.mark.parametrize("rmw", RMWS)
+def test_the_way_of_the_messages_is_told(tmp_path: Path, rmw: str) -> None:
+    with client_and_server(tmp_path, ROUND_TRIP | with_rmw(rmw)) as both:
+        settled(*both)
+    expected = {"rmw_cyclonedds_cpp": "udp", "rmw_fastrtps_cpp": "shared_memory"}
+    for end in both:
+        path = read(end.log)[0].meta["path"]
+        assert path["carried_by"] == expected.get(rmw, path["carried_by"])
+        assert path["messages"] >= SAMPLES
 
 
 def test_a_bare_node_has_fewer_ends(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from probe_runs import LONG, MS, Config, client_and_server, probe, refusal
-from ros2_runs import CYCLE, EXECUTORS, OPTIONS, RMWS, ROS2, library, needs_ros2, with_options, with_rmw
+from ros2_runs import CYCLE, EXECUTORS, HAS_TLSF, RMWS, ROS2, library, needs_ros2, with_options, with_rmw
 
 from rtmeter.errors import RtmeterError
 from rtmeter.probes import describe, find_probes
@@ -171,6 +171,6 @@ def test_what_cannot_be_is_refused_by_name(tmp_path: Path, config: Config, field
 
 
 def test_the_allocator_is_there_or_refused(tmp_path: Path) -> None:
-    if "allocator" in OPTIONS:
+    if HAS_TLSF:
         pytest.skip("this ROS 2 has tlsf_cpp")
     assert refusal(tmp_path, CYCLE | with_options(allocator="tlsf"))["field"] == "option allocator"
