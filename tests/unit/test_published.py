@@ -218,6 +218,8 @@ def test_the_cells_of_2018_are_set_up_as_the_rows_that_they_stand_beside() -> No
             assert (config["deadline_ns"], config["in_flight"]) == (10_000_000, "one")
             assert (config["loss_timeout_ns"], config["overrun"]) == (500_000_000, "skip")
             assert (config["reliability"], config["history_depth"]) == ("best_effort", 1)
+            tlsf = "tlsf_or_std" if cell.adapter == "ros2" and here["rt_settings"] == "yes" else None
+            assert config["options"].get("allocator") == tlsf, cell.id
     assert beside == {row["table"] for row in rows}
 
 
