@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,44 @@ def test_what_cannot_be_undone_stays_until_it_can(kernel: PlantedKernel) -> None
     del kernel.refused[MIGRATION]
     assert restore(kernel).whole
     assert kernel.snapshot() == before and not path.exists()
+
+
+class NotYet(dict[str, int]):
+    """Refuses so many more writes of one name, and takes all after."""
+
+    def __init__(self, name: str, number: int) -> None:
+        super().__init__({name: number})
+        self.more = 0
+
+    def __contains__(self, name: object) -> bool:
+        refuses = super().__contains__(name) and self.more > 0
+        self.more -= refuses
+        return refuses
+
+
+@pytest.mark.parametrize("number", [errno.EAGAIN, errno.EBUSY, errno.EINVAL])
+def test_a_kernel_that_is_not_ready_yet_is_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    monkeypatch.setattr("rtmeter.conditions.undo.PATIENCE_S", 600)
+    refused = NotYet(MIGRATION, number)
+    kernel = planted(tmp_path / "root", refused=refused)
+    before = kernel.snapshot()
+    left(kernel)
+    refused.more = 3
+    restored = restore(kernel)
+    assert (restored.whole, refused.more) == (True, 0)
+    assert endings(restored)[MIGRATION] == "restored"
+    assert kernel.snapshot() == before
+
+
+def test_a_kernel_that_forbids_it_is_asked_once(tmp_path: Path) -> None:
+    refused = NotYet(MIGRATION, errno.EACCES)
+    kernel = planted(tmp_path / "root", refused=refused)
+    left(kernel)
+    refused.more = 3
+    assert endings(restore(kernel))[MIGRATION] == "failed"
+    assert refused.more == 2
 
 
 def test_what_cannot_even_be_read_keeps_nothing_else_from_being_undone(kernel: PlantedKernel) -> None:

@@ -228,6 +228,15 @@ def test_of_all_interrupts_those_that_refuse_are_doubted(tmp_path: Path) -> None
     assert failure is not None and failure.field == "conditions.irq_affinity.*"
 
 
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS])
+def test_what_one_may_not_do_at_all_is_no_doubt_about_one_of_many(tmp_path: Path, number: int) -> None:
+    """The kernel may keep one interrupt where it is; who may move none is told so, and the cell fails."""
+    forbidden = {"/proc/irq/31/smp_affinity_list": number}
+    error = refused(planted(tmp_path / "root", refused=forbidden), irq_affinity={"*": 0})
+    assert (error.field, error.value) == ("conditions.irq_affinity.*", "0")
+    assert "/proc/irq/31/smp_affinity_list" in error.message
+
+
 def test_a_share_of_normal_tasks_that_cannot_be_taken_is_doubted(tmp_path: Path) -> None:
     kernel = planted(tmp_path / "root")
     shutil.rmtree(kernel.at("/sys/kernel/debug"))

@@ -60,6 +60,18 @@ def test_the_loss_timeout_is_never_below_the_deadline() -> None:
     assert probe("cycle", deadline="700ms")["loss_timeout_ns"] == 700 * MS
 
 
+@pytest.mark.parametrize(
+    ("measurement", "given"),
+    [
+        ("roundtrip", {"deadline": "2s", "loss_timeout": "2s"}),
+        ("roundtrip", {"period": "2s", "loss_timeout": "2s"}),
+        ("cycle", {"deadline": "2s", "loss_timeout": "2s"}),
+    ],
+)
+def test_the_loss_timeout_may_be_the_deadline(measurement: str, given: dict[str, str]) -> None:
+    assert probe(measurement, **given)["loss_timeout_ns"] == 2000 * MS
+
+
 def test_scale_multiplies_the_measured_releases_only() -> None:
     given = {"measurement": "wakeup", "adapter": "posix", "samples": "1000"}
     config = CellOptions.from_given(given, scale=0.0015).probe_config()
