@@ -128,7 +128,7 @@ TEST_F(RecorderTest, TellsHowFullTheRingHasBeen) {
   Recorder recorder(log_, kColumns, 1024, WhenFull::count, nullptr);
   record(recorder, 0, 100);
   recorder.start({});
-  ASSERT_TRUE(comes_true([&] { return log_.rows() == 100; }));
+  ASSERT_TRUE(comes_true([&] { return recorder.high_water() > 0; }));  // told after the rows are in the log
   record(recorder, 100, 130);
   recorder.finish();
   EXPECT_EQ(recorder.high_water(), 100u);
@@ -142,7 +142,9 @@ TEST_F(RecorderTest, WritesRowsIntoAFrameWithoutBeingAsked) {
   EXPECT_EQ(rows_in_log(), expected_rows(10));
   record(recorder, 10, 15);
   EXPECT_TRUE(comes_true([&] { return log_.rows() == 15 && log_.held_back() == 0; }));
-  EXPECT_EQ(read_sample_log(path_).kinds(), "HHRR");
+  const std::string kinds = read_sample_log(path_).kinds();  // more frames where this thread stood still
+  EXPECT_EQ(kinds.substr(0, 4), "HHRR");
+  EXPECT_EQ(kinds.find_first_not_of('R', 2), std::string::npos);
 }
 
 TEST_F(RecorderTest, ShowsTheTapEveryRowInOrder) {
@@ -215,8 +217,7 @@ TEST_F(RecorderTest, RunsItsWriterAsANormalThreadThatTakesNoSignals) {
   EXPECT_FALSE(sigismember(&own, SIGTERM));  // the starter's own mask is as before
   recorder.finish();
   // A joined thread may stay in /proc for a moment.
-  for (int i = 0; i < 5000 && !status_line(tid, "Name").empty(); ++i) usleep(1000);
-  EXPECT_EQ(status_line(tid, "Name"), "");
+  EXPECT_TRUE(comes_true([&] { return status_line(tid, "Name").empty(); }));
 }
 
 TEST_F(RecorderTest, StaysOffTheMeasuredCpuIfThereIsAnother) {

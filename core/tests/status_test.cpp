@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -36,6 +37,11 @@ class Pipe {
     if (ends_[1] >= 0) close(ends_[1]);
     ends_[1] = -1;
   }
+  int held() const {
+    int bytes = 0;
+    ioctl(ends_[0], FIONREAD, &bytes);
+    return bytes;
+  }
   std::string read_all() const {
     std::string text;
     char part[4096];
@@ -63,9 +69,10 @@ TEST(StatusOut, ASignalCutsNoLineShort) {
       pipe.close_writer();
       out.write(object);
     });
-    for (int i = 0; i < 20; ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    while (pipe.held() < 4096) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    for (int i = 0; i < 20; ++i) {  // it waits for room now
       pthread_kill(writer.native_handle(), SIGUSR1);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     said = pipe.read_all();
     writer.join();

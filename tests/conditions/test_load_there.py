@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from rtmeter.conditions import stress_ng
+from rtmeter.conditions.companion import Companion
 from rtmeter.conditions.processes import children, members
 from rtmeter.conditions.stress_ng import StressNg
 from rtmeter.remote_root import RemoteRoot
@@ -61,10 +61,12 @@ def test_it_reports_what_it_did_and_leaves_nothing(there: RemoteRoot, tmp_path: 
 def test_it_ends_where_nothing_is_heard_any_more(
     there: RemoteRoot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stress_ng, "_SILENCE_S", 1)
+    monkeypatch.setattr(stress_ng, "_SILENCE_S", 4)
     monkeypatch.setattr(stress_ng, "_BEAT_S", 0.2)
+    beat, beaten = Companion.beat, []
+    monkeypatch.setattr(Companion, "beat", lambda self: (beat(self), beaten.append(self)))
     load, pid = started(there, tmp_path)
-    time.sleep(2)
+    until(lambda: load.death is not None or len(beaten) >= 30)  # longer than the silence that ends it
     assert load.death is None  # it is heard
     load._done.set()
     until(lambda: members(pid, Root()) == [])

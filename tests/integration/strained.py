@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,16 @@ WATCH_NS = 200_000_000
 def strain(folder: Path, **asked: Any) -> Strain:
     """The strain that is asked for, sampled five times a second."""
     return Strain({"watch_ns": WATCH_NS} | asked, folder, set(), 3, Root())
+
+
+def written(end: str) -> int:
+    """Bytes that the iperf3 of that end (``--client``, ``--server``) has written into its sockets."""
+    total = 0
+    for pid, args in stray("iperf3"):
+        with suppress(OSError):  # it has ended
+            io = Path(f"/proc/{pid}/io").read_text() if end in args else "wchar: 0"
+            total += int(io.partition("wchar: ")[2].split()[0])
+    return total
 
 
 def stray(program: str) -> list[tuple[int, str]]:

@@ -12,12 +12,17 @@ from dds_runs import MS, SECOND, each_adapter, pairs, settled
 from namespaces import ip, lose_link_for_a_while, two_namespaces
 from probe_runs import LONG, Config, Probe, client_and_server, counts, probe, read, refusal
 
+from waiting import until
+
+PATIENT: Config = {"connect_timeout_ns": 120 * SECOND}
+"""For what discovery tells: it ends the wait by itself, however slow the machine."""
+
 ALONE: Config = {"measurement": "roundtrip", "loss_timeout_ns": LONG, "connect_timeout_ns": SECOND}
 
 
 def no_answer(folder: Path, config: Config, server_changes: Config) -> dict[str, str]:
     """The error of a client that runs beside a server which does not answer it."""
-    with client_and_server(folder, config | {"connect_timeout_ns": SECOND}, server_changes) as (client, _):
+    with client_and_server(folder, {"connect_timeout_ns": SECOND} | config, server_changes) as (client, _):
         assert client.end() == 1
     return next(event for event in client.events if event["event"] == "error")
 
@@ -57,7 +62,7 @@ def test_a_server_in_another_domain_is_not_found(tmp_path: Path, adapter: str) -
 def test_a_policy_that_does_not_match_is_named(
     tmp_path: Path, client_adapter: str, server_adapter: str, client: str, server: str, at: str
 ) -> None:
-    config = {"adapter": client_adapter, "reliability": client}
+    config = PATIENT | {"adapter": client_adapter, "reliability": client}
     error = no_answer(tmp_path, config, {"adapter": server_adapter, "reliability": server})
     assert error["field"] == "incompatible_qos"
     assert error["value"] == f"reliability ({at})"
@@ -166,7 +171,7 @@ def test_an_interface_without_multicast_serves_one_host(tmp_path: Path, adapter:
 def test_a_client_that_waits_for_its_server_can_be_ended(tmp_path: Path, adapter: str) -> None:
     config = {"adapter": adapter, "role": "client", "samples": 10, "session": f"test-{uuid.uuid4()}"}
     with probe(tmp_path, ALONE | config | {"connect_timeout_ns": 600 * SECOND}) as one:
-        while len(list(Path(f"/proc/{one.process.pid}/task").iterdir())) < 4:  # the middleware's came
-            pass
+        tasks = Path(f"/proc/{one.process.pid}/task")
+        until(lambda: len(list(tasks.iterdir())) >= 4, of=one.process)  # the middleware's came
         one.process.send_signal(signal.SIGTERM)
         assert one.end() == 4, one.events

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,10 @@ from strained import strain, stray
 
 from front import ended, rows_of, rtmeter, running
 from rtmeter import store
+from rtmeter.conditions.processes import members
 from rtmeter.conditions.watch import FILE
 from rtmeter.errors import RtmeterError
+from rtmeter.root import Root
 from waiting import until
 
 SMALL = {"cpu": 1, "cpu_percent": 10, "vm": 1, "vm_bytes": 1 << 24, "io": 1, "hdd": 1, "hdd_bytes": 1 << 20}
@@ -29,6 +30,13 @@ def in_group(group: int) -> list[int]:
     return [int(pid) for pid, pgid, state in rows if int(pgid) == group and state[0] != "Z"]
 
 
+def all_have_worked() -> bool:
+    """Whether workers of each kind of SMALL have taken processor time enough for what stress-ng counts."""
+    took_s = {member.pid: member.cpu_s for member in members(leader(), Root())}
+    kinds = [[pid for pid, _ in stray(f"stress-ng-{kind}")] for kind in ("cpu", "vm", "io", "hdd")]
+    return all(sum(took_s.get(pid, 0) for pid in pids) > 0.2 for pids in kinds)
+
+
 def leader() -> int:
     """The stress-ng that this process started."""
     return min(pid for pid, args in stray("stress-ng") if "--temp-path" in args)
@@ -37,7 +45,7 @@ def leader() -> int:
 def test_workers_of_every_kind_work(tmp_path: Path) -> None:
     with strain(tmp_path, load=SMALL) as strained:
         group = leader()
-        time.sleep(1.5)
+        until(all_have_worked)
         assert len(in_group(group)) >= 5
     assert in_group(group) == []
     facts = strained.facts()
@@ -78,13 +86,14 @@ def test_it_does_not_inherit_a_priority(tmp_path: Path) -> None:
 def test_it_is_killed_in_mid_run(tmp_path: Path, victim: str, type_: str, strict: bool) -> None:
     with strain(tmp_path, load=SMALL, strict=strict) as strained:
         group = leader()
+        until(all_have_worked)
         workers = [pid for pid, args in stray("stress-ng-io")]
-        time.sleep(0.5)
         os.kill(group if victim == "leader" else workers[0], signal.SIGKILL)
-        time.sleep(1)
+        words = "SIGKILL" if victim == "leader" else "3 of 4 workers"
+        until(lambda: any(words in doubt.message for doubt in strained.doubts()))
     assert in_group(group) == []
     (doubt,) = [doubt for doubt in strained.doubts() if doubt.type == type_]
-    assert ("SIGKILL" if victim == "leader" else "3 of 4 workers") in doubt.message
+    assert words in doubt.message
     failure = strained.failure()
     assert (failure is not None) == strict
     assert failure is None or failure.field == "load"
@@ -95,7 +104,7 @@ def test_a_load_that_is_too_weak(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     fake(tmp_path / "bin", "sleep 60 & sleep 60 & wait", monkeypatch)
     (tmp_path / "cell").mkdir()
     with strain(tmp_path / "cell", load={"cpu": 2, "cpu_percent": 80}, strict=True) as strained:
-        time.sleep(1.5)
+        until(lambda: strained.facts()["achieved"]["machine"].get("seconds", 0) > 1)  # enough to judge by
     (doubt,) = strained.doubts()
     assert doubt.type == "load_not_reached"
     assert "busy" in doubt.message

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from namespaces import two_namespaces
-from strained import strain, stray
+from strained import strain, stray, written
 
 from rtmeter import ssh
 from rtmeter.conditions.strain import strain_of
@@ -21,6 +20,7 @@ from rtmeter.conditions.watch import FILE
 from rtmeter.errors import RtmeterError
 from rtmeter.model import Cell
 from rtmeter.root import Root
+from waiting import until
 
 MBIT = 1_000_000
 
@@ -32,7 +32,7 @@ def asked(rate: int, reverse_rate: int, **more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("protocol", ["udp", "tcp"])
 def test_both_directions_flow_at_rates_of_their_own(tmp_path: Path, protocol: str) -> None:
     with strain(tmp_path, traffic=asked(4 * MBIT, MBIT, protocol=protocol, datagram=1000)) as strained:
-        time.sleep(2.2)
+        until(lambda: written("--client") > 1_500_000 and written("--server") > 375_000)  # of three seconds
     carried = strained.facts()["achieved"]["traffic"]
     assert 0 < carried["reverse"]["rate"] < 2 * MBIT < carried["forward"]["rate"] < 6 * MBIT
     for one in carried.values():
@@ -45,7 +45,7 @@ def test_both_directions_flow_at_rates_of_their_own(tmp_path: Path, protocol: st
 
 def test_one_direction_alone(tmp_path: Path) -> None:
     with strain(tmp_path, traffic=asked(0, MBIT)) as strained:
-        time.sleep(1.5)
+        until(lambda: written("--server") > 200_000)
     assert list(strained.facts()["achieved"]["traffic"]) == ["reverse"]
     assert "--reverse" in strained.facts()["effective"]["traffic"]["arguments"]["reverse"]
 
@@ -55,7 +55,7 @@ def test_between_two_namespaces(tmp_path: Path) -> None:
     with two_namespaces() as pair:
         ends = {"from_namespace": pair.left, "to_namespace": pair.right, "to": pair.right_address}
         with strain(tmp_path, traffic=asked(2 * MBIT, MBIT, datagram=1000, **ends)) as strained:
-            time.sleep(2)
+            until(lambda: written("--client") > 500_000 and written("--server") > 250_000)
         sent, received = transferred(pair.left, pair.left_device)
         assert sent > 1.5 * received > 100_000
         sent_back, arrived = transferred(pair.right, pair.right_device)
@@ -78,10 +78,10 @@ def transferred(namespace: str, device: str) -> tuple[int, int]:
 @pytest.mark.parametrize("end", ["--client", "--server"])
 def test_iperf3_is_killed_in_mid_run(tmp_path: Path, end: str, strict: bool) -> None:
     with strain(tmp_path, traffic=asked(MBIT, 0), strict=strict) as strained:
-        time.sleep(1)
+        until(lambda: written("--client") > 100_000)
         (victim,) = [pid for pid, args in stray("iperf3") if end in args]
         os.kill(victim, signal.SIGKILL)
-        time.sleep(0.5)
+        until(lambda: "traffic_died" in [doubt.type for doubt in strained.doubts()])
     (doubt,) = strained.doubts()
     assert doubt.type == "traffic_died"
     assert "after " in doubt.message
@@ -101,7 +101,7 @@ def test_a_rate_that_the_link_cannot_carry(tmp_path: Path) -> None:
             pytest.skip("this kernel has no tbf")
         ends = {"from_namespace": pair.left, "to_namespace": pair.right, "to": pair.right_address}
         with strain(tmp_path, traffic=asked(5 * MBIT, 0, datagram=1000, **ends), strict=True) as strained:
-            time.sleep(2)
+            until(lambda: written("--client") > 1_000_000)
     carried = strained.facts()["achieved"]["traffic"]["forward"]
     assert 0 < carried["rate"] < 2 * MBIT
     assert carried["lost_ratio"] > 0.3
@@ -148,15 +148,21 @@ def test_a_server_that_was_there_already(tmp_path: Path) -> None:
         server = subprocess.Popen(["ip", "netns", "exec", pair.right, "iperf3", "--server", "--one-off"])
         try:
             ends = {"from_namespace": pair.left, "to": pair.right_address}
-            time.sleep(0.5)
+            until(lambda: listens(pair.right), of=server)
             with strain(tmp_path, traffic=asked(MBIT, 0, **ends)) as strained:
-                time.sleep(1.5)
+                until(lambda: written("--client") > 200_000)
         finally:
             server.kill()
             server.wait()
     carried = strained.facts()["achieved"]["traffic"]["forward"]
     assert (carried["rate"] > 0, carried["lost_ratio"], carried["seen_by"]) == (True, None, "sender")
     assert "traffic_loss_unknown" in [doubt.type for doubt in strained.doubts()]
+
+
+def listens(namespace: str) -> bool:
+    """Whether iperf3 takes connections there."""
+    command = ["ip", "netns", "exec", namespace, "ss", "-Hltn"]
+    return ":5201" in subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def test_the_server_is_started_on_the_cells_other_host(
@@ -177,7 +183,7 @@ def test_the_server_is_started_on_the_cells_other_host(
         cell = Cell("cell", "posix", None, {}, {}, hosts={"controller": "local", "component": "ssh://there"})
         cell = replace(cell, conditions={"traffic": asked(MBIT, MBIT, **ends), "watch_ns": 0})
         with strain_of(cell, tmp_path, Root()) as strained:
-            time.sleep(1.5)
+            until(lambda: written("--client") > 200_000 and written("--server") > 200_000)
         sent, _ = transferred(pair.left, pair.left_device)
         assert sent > 50_000
     carried = strained.facts()["achieved"]["traffic"]

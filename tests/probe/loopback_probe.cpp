@@ -1,12 +1,14 @@
 // A probe whose middleware is a queue in this process: what is published comes back on the topic that the
 // other end would answer on. Options plant what tests look for: hang=publish never returns from publishing
-// once ten messages came back, deaf=yes loses what is not the round trip's.
+// once ten replies came, deaf=yes loses what is not the round trip's. On standard error it says when it hangs
+// ("hangs") and when three messages of a second topic have come ("second topic").
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdio>
 #include <deque>
 #include <mutex>
 #include <string>
@@ -68,7 +70,7 @@ class Loopback final : public rtmeter::Adapter {
 
   int publish(void* publisher, const rtm_message& message) noexcept override {
     const std::string& topic = *static_cast<std::string*>(publisher);
-    while (hangs_ && delivered_.load() > 10) pause();
+    if (hangs_ && replies_.load() >= 10) hang();
     if (message.bytes > room_) return -1;
     if (deaf_ && topic != "pong") return 0;
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -93,7 +95,7 @@ class Loopback final : public rtmeter::Adapter {
         const rtm_message view{message.sequence, message.payload.data(),
                                static_cast<std::uint32_t>(message.payload.size())};
         subscriber.on_message(subscriber.user, &view);
-        ++delivered_;
+        tell(message);
       }
     return 0;
   }
@@ -106,11 +108,23 @@ class Loopback final : public rtmeter::Adapter {
  private:
   static constexpr std::int64_t kHour = 3600000000000;
 
+  [[noreturn]] static void hang() noexcept {
+    std::fputs("hangs\n", stderr);
+    for (;;) pause();
+  }
+  void tell(const Message& message) noexcept {
+    if (message.topic == "pong") {
+      if (message.sequence != RTM_SEQUENCE_HELLO) ++replies_;
+    } else if (message.topic != "ping" && ++second_ == 3) {
+      std::fputs("second topic\n", stderr);
+    }
+  }
+
   const bool hangs_, deaf_;
   const std::uint32_t room_;
   std::deque<std::string> topics_;
   std::vector<Subscriber> subscribers_;
-  std::atomic<int> delivered_{0};
+  std::atomic<int> replies_{0}, second_{0};
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Message> queue_;

@@ -55,7 +55,7 @@ ProbeProcess::ProbeProcess(const std::string& program, const Folder& folder, con
   if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("pipe2");
   pid_ = fork();
   if (pid_ == 0) {
-    alarm(60);
+    alarm(240);  // no run of a test takes seconds, however slow the machine
     const int errors = open(errors_path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
     dup2(ends[1], STDOUT_FILENO);
     dup2(errors, STDERR_FILENO);
@@ -102,6 +102,17 @@ int ProbeProcess::wait() {
   waitpid(pid_, &status, 0);
   pid_ = -1;
   return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+bool ProbeProcess::says(const std::string& text) const {
+  for (int i = 0; i < 24000; ++i) {
+    siginfo_t ended{};
+    waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOHANG | WNOWAIT);
+    if (errors().find(text) != std::string::npos) return true;
+    if (ended.si_pid == pid_) return false;
+    usleep(10000);
+  }
+  return false;
 }
 
 std::string ProbeProcess::errors() const {

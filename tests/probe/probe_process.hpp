@@ -41,6 +41,8 @@ class ProbeProcess {
   void interrupt() const;
   // Waits for its end; the exit code, or minus the signal that ended it.
   int wait();
+  // Waits until it has written that to standard error; false if it ends, or minutes pass, without.
+  bool says(const std::string& text) const;
   // What it wrote to standard error.
   std::string errors() const;
 

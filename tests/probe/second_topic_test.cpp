@@ -44,7 +44,7 @@ TEST(SecondTopic, IsSentAndReceivedBesideTheRoundTrip) {
     SCOPED_TRACE(place);
     const Folder folder;
     ProbeProcess probe(RTMETER_PROBE, folder, "probe",
-                       client(kSamples, {{"second_topic", second(place, 5'000, 2'000'000)}}));
+                       client(kForever, {{"second_topic", second(place, 5'000, 2'000'000)}}));
     const Json ready = probe.next_event("ready");
     ASSERT_FALSE(ready.is_null()) << probe.errors();
     const bool same_node = std::string(place) == "same_node";
@@ -59,11 +59,12 @@ TEST(SecondTopic, IsSentAndReceivedBesideTheRoundTrip) {
       }
     EXPECT_EQ(service, 1);
 
+    EXPECT_TRUE(probe.says("second topic"));
+    probe.interrupt();
     const Json end = probe.next_event("end");
-    EXPECT_EQ(probe.wait(), 0) << probe.errors();
+    EXPECT_EQ(probe.wait(), 4) << probe.errors();
     ASSERT_FALSE(end.is_null()) << probe.errors();
-    EXPECT_EQ(end.find("outcome")->as_string(), "complete");
-    EXPECT_EQ(number(end, "rows"), kTotal);
+    EXPECT_EQ(end.find("outcome")->as_string(), "interrupted");
     EXPECT_EQ(number(*end.find("counters"), "corrupted"), 0);
     EXPECT_EQ(number(*end.find("counters"), "refused_calls"), 0);
     const Json& found = *end.find("second_topic");
@@ -71,8 +72,7 @@ TEST(SecondTopic, IsSentAndReceivedBesideTheRoundTrip) {
     EXPECT_EQ(number(found, "payload_bytes"), 5'000);
     EXPECT_EQ(number(found, "period_ns"), 2'000'000);
     EXPECT_EQ(number(found, "refused"), 0);
-    EXPECT_GT(number(found, "sent"), 1);
-    EXPECT_GT(number(found, "received"), 0);
+    EXPECT_GE(number(found, "received"), 3);
     EXPECT_LE(number(found, "received"), number(found, "sent"));
     EXPECT_FALSE(has_warning(end, "second_topic_silent"));
   }
@@ -83,7 +83,11 @@ TEST(SecondTopic, TakesItsPayloadAndPeriodFromTheRoundTrip) {
   const Json here(Json::Object{{"place", "same_node"}});
   ProbeProcess probe(RTMETER_PROBE, folder, "probe", client(kSamples, {{"second_topic", here}}));
   const Json end = probe.next_event("end");
+  EXPECT_EQ(probe.wait(), 0) << probe.errors();
   ASSERT_FALSE(end.is_null()) << probe.errors();
+  EXPECT_EQ(end.find("outcome")->as_string(), "complete");
+  EXPECT_EQ(number(end, "rows"), kTotal);
+  EXPECT_GE(number(*end.find("second_topic"), "received"), 1) << "it was heard before the run began";
   EXPECT_EQ(number(*end.find("second_topic"), "payload_bytes"), 500);
   EXPECT_EQ(number(*end.find("second_topic"), "period_ns"), 1'000'000);
 }
@@ -98,11 +102,11 @@ TEST(SecondTopic, ThatTheClientDoesNotHearIsAnError) {
   for (const char* place : {"same_node", "same_process"}) {
     const Json error =
         refusal(RTMETER_PROBE, client(kSamples, {{"second_topic", second(place, 500, 1'000'000)},
-                                                 {"connect_timeout_ns", 200'000'000},
+                                                 {"connect_timeout_ns", 2'000'000'000},
                                                  {"options", option("deaf", "yes")}}));
     EXPECT_EQ(error.find("field")->as_string(), "second_topic");
     EXPECT_EQ(error.find("value")->as_string(), place);
-    EXPECT_NE(error.find("message")->as_string().find("within 200 ms"), std::string::npos);
+    EXPECT_NE(error.find("message")->as_string().find("within 2000 ms"), std::string::npos);
     EXPECT_FALSE(error.find("remedy")->as_string().empty());
   }
 }
@@ -146,8 +150,7 @@ TEST(AMiddlewareThatDoesNotComeBack, EndsTheRunWithAnErrorThatKeepsWhatWasMeasur
   const Folder folder;
   ProbeProcess probe(RTMETER_PROBE, folder, "probe",
                      client(kForever, {{"options", option("hang", "publish")}}));
-  Json progress = probe.next_event("progress");
-  while (!progress.is_null() && number(progress, "released") < 5) progress = probe.next_event("progress");
+  EXPECT_TRUE(probe.says("hangs"));
   probe.interrupt();
   const Json error = probe.next_event("error");
   ASSERT_FALSE(error.is_null()) << probe.errors();
@@ -158,7 +161,7 @@ TEST(AMiddlewareThatDoesNotComeBack, EndsTheRunWithAnErrorThatKeepsWhatWasMeasur
   const Json end = probe.next_event("end");
   EXPECT_EQ(probe.wait(), 1);
   EXPECT_EQ(end.find("outcome")->as_string(), "failed");
-  EXPECT_GE(number(end, "rows"), 5);
+  EXPECT_GE(number(end, "rows"), 10);
 }
 
 }  // namespace

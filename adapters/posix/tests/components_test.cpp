@@ -80,7 +80,7 @@ TEST_P(ComponentsTest, EveryRequestIsAnsweredByTheRightThread) {
   EXPECT_EQ(responder_.load() == main_, !two_threads());
   instance_->stop();
   // A joined thread may stand in /proc a little longer.
-  for (int n = 0; n < 1000 && component_threads() > 0; ++n)
+  for (int n = 0; n < 12000 && component_threads() > 0; ++n)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_EQ(component_threads(), 0U);
 }

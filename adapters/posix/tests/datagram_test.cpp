@@ -297,8 +297,9 @@ TEST(Udp, ClientHearsItsServerOnly) {
   EchoClient client(client_of(server, "udp"));
   Stranger forger(client.instance().described().at("local_address"));
   forger.send(datagram(to_wire(tag_of(asked.session + "/pong"), 7, 500), 500));
-  ASSERT_EQ(client.instance().wait(20'000'000), 0);
-  EXPECT_EQ(client.heard(), 0U);
+  server.start();
+  EXPECT_TRUE(client.ask(1)) << "the forged one was there first";
+  EXPECT_EQ(client.heard(), 1U);
 }
 
 }  // namespace
