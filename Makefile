@@ -83,23 +83,21 @@ demo: probes venv ## Measure this machine for about a minute and a half: verdict
 # --- Tests ---
 
 # Each C++ test says on a line "[reduced] ..." what it did not run in full; pytest lists its own at its end.
-define run-tests
-	@ctest --preset test
-	@$(BIN)/pytest -m 'not alone' -n $(WORKERS) --dist loadfile --no-loadscope-reorder
-	@$(BIN)/pytest -m alone
-	@grep -hs '^\[reduced\]' build/release/Testing/Temporary/LastTest.log | sort -u || true
-endef
+run-tests = @WORKERS=$(WORKERS) $(BIN)/python tools/run_tests.py
 
 .PHONY: test
 test: packages-test venv build-test ## Install, build and test, at a size that fits two cores
-	$(run-tests)
 	@echo "[reduced] not run: sanitizers (make sanitize), ARM under qemu (make cross); make test-full runs all"
+	$(run-tests)
 
 .PHONY: test-full
 test-full: export RTMETER_FULL := 1
 test-full: packages-test packages-kernel venv build-test ## Every test at full size, sanitizers and other architectures too
-	$(run-tests)
-	@$(MAKE) sanitize cross
+	@failed=0; $(run-tests:@%=%) || failed=1; make -k sanitize cross || failed=1; exit $$failed
+
+.PHONY: soak
+soak: ## The tests N times over, beside load, on one CPU, in random order: make soak N=2 FILES="..."
+	@tools/soak.sh $(or $(N),1) $(FILES)
 
 .PHONY: test-kernel
 test-kernel: export RTMETER_FULL := 1

@@ -1,63 +1,71 @@
-"""What all tests share: two sizes of a test, a list of what was reduced, and what may run side by side.
+"""What all tests share: two sizes of a test, what they draw, a list of what was reduced, and their order.
 
 ``make test`` runs everything at a size that fits two cores; ``RTMETER_FULL=1`` (``make test-full``) runs it
 at full size. A test takes its sizes from ``sized``; one that only makes sense in full is marked
 ``@pytest.mark.full_only("what it does")``. Both are listed at the end of a reduced run.
 
+What Hypothesis and the simulations draw is the same in every reduced run. A full run draws a seed, which it
+tells: ``RTMETER_SEED=N`` repeats its draws.
+
 ``make test`` runs most files in several workers (pytest-xdist, ``--dist loadfile``), a file's tests on one,
-in their order: the short files of ``unit`` come last, so that no worker ends long before the others. Those of
-``ALONE`` (marker ``alone``) follow, one by one.
+in their order: the short files of ``unit`` come last, so that no worker ends long before the others. order.py
+says which files share a worker, and which run beside no others (marker ``alone``), after them, one by one.
 """
 
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import hypothesis
+import hypothesis.core
 import pytest
 
-# No test is timed: an example that takes long on a busy machine is no failure.
-hypothesis.settings.register_profile(
-    "untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
-)
-hypothesis.settings.load_profile("untimed")
+from order import is_alone, scheduler, shuffle_files
 
 FULL = os.environ.get("RTMETER_FULL") == "1"
+SEED = "RTMETER_SEED"
+if FULL:
+    os.environ.setdefault(SEED, str(secrets.randbits(32)))  # workers have it from here
+
+# No test is timed: an example that takes long on a busy machine is no failure. Examples that failed before
+# are not kept, so that nothing but the seed says what is drawn.
+hypothesis.settings.register_profile(
+    "rtmeter",
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    derandomize=SEED not in os.environ,
+    database=None,
+)
+hypothesis.settings.load_profile("rtmeter")
 
 reduced_key = pytest.StashKey[list[str]]()
-
-ALONE = {
-    "conditions",
-    "hosts",
-    "kernel",
-    "test_campaigns",
-    "test_check",
-    "test_cyclictest_cells",
-    "test_front_settings",
-    "test_iceoryx",
-    "test_load",
-    "test_network_settings",
-    "test_selftest",
-    "test_settings_real",
-    "test_thread_waits",
-    "test_traffic",
-}
-"""Folders and files whose tests change this machine, load it, count what runs on it, or start a daemon of
-which it has one."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[reduced_key] = []
+    if SEED in os.environ:
+        hypothesis.core.global_force_seed = int(os.environ[SEED])
     config.addinivalue_line("markers", "alone: runs beside no other test")
     config.addinivalue_line("markers", "full_only(what): runs in the full test only, and says so otherwise")
 
 
+def pytest_report_header() -> list[str]:
+    return [f"{SEED}={os.environ[SEED]} repeats what this run draws"] if SEED in os.environ else []
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    return scheduler(config, log)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    shuffle_files(items)
     for item in items:
-        if {item.path.parent.name, item.path.stem} & ALONE:
+        if is_alone(item.path):
             item.add_marker("alone")
     if FULL:
         return
@@ -105,6 +113,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    for line in pytest_report_header():  # beside what failed
+        terminalreporter.write_line(line)
     reduced = sorted(config.stash[reduced_key])
     if reduced:
         terminalreporter.section("reduced (make test-full runs all of it)")

@@ -57,6 +57,16 @@ def two_namespaces() -> Iterator[Pair]:
             subprocess.run(["ip", "netns", "delete", namespace], check=False, capture_output=True)
 
 
+@contextmanager
+def quiet_network() -> Iterator[list[str]]:
+    """A command that runs another in a network where nobody else is; none where that takes privileges."""
+    if os.geteuid() != 0:
+        yield []
+        return
+    with two_namespaces() as pair:
+        yield ["ip", "netns", "exec", pair.left]
+
+
 def lose_link_for_a_while(pair: Pair, lost: Callable[[], int], *, recovers: bool = True) -> None:
     """Takes the link down until replies are lost, and up until none is any more, or for a while if the
     middleware never ``recovers``.

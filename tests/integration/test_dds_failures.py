@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from dds_runs import MS, SECOND, each_adapter, pairs, settled
-from namespaces import ip, lose_link_for_a_while, two_namespaces
+from namespaces import ip, lose_link_for_a_while, quiet_network, two_namespaces
 from probe_runs import LONG, Config, Probe, client_and_server, counts, probe, read, refusal
 
 from waiting import until
@@ -31,7 +31,8 @@ def no_answer(folder: Path, config: Config, server_changes: Config) -> dict[str,
 def test_a_server_that_is_not_there_is_told_with_what_was_looked_for(tmp_path: Path, adapter: str) -> None:
     session = f"test-{uuid.uuid4()}"
     config = {"adapter": adapter, "role": "client", "session": session, "options": {"domain": "77"}}
-    error = refusal(tmp_path, ALONE | config)
+    with quiet_network() as inside:
+        error = refusal(tmp_path, ALONE | config | {"inside": inside})
     assert (error["field"], error["value"]) == ("server", session)
     for part in ("within 1000 ms", "domain 77", "udp on lo", "found 0 other participants", "ping", "pong"):
         assert part in error["message"], error
@@ -40,9 +41,9 @@ def test_a_server_that_is_not_there_is_told_with_what_was_looked_for(tmp_path: P
 
 @each_adapter
 def test_a_server_in_another_domain_is_not_found(tmp_path: Path, adapter: str) -> None:
-    error = no_answer(
-        tmp_path, {"adapter": adapter, "options": {"domain": "78"}}, {"options": {"domain": "79"}}
-    )
+    config = {"adapter": adapter, "options": {"domain": "78"}}
+    with quiet_network() as inside:
+        error = no_answer(tmp_path, config | {"inside": inside}, {"options": {"domain": "79"}})
     assert error["field"] == "server"
     assert "found 0 other participants" in error["message"]
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import ros_runs
 from dds_runs import audited, in_order, settled, threads_in_proc, threads_of
+from namespaces import quiet_network
 from probe_runs import (
     LONG,
     SAMPLES,
@@ -223,7 +224,8 @@ def test_another_rcl_than_the_one_it_was_built_with_is_refused(tmp_path: Path) -
 def test_a_server_that_is_not_there_is_told_with_what_was_looked_for(tmp_path: Path) -> None:
     session = f"test-{uuid.uuid4()}"
     config = ALONE | {"connect_timeout_ns": 300 * MS, "session": session, "options": {"domain": "83"}}
-    error = refusal(tmp_path, config)
+    with quiet_network() as inside:
+        error = refusal(tmp_path, config | {"inside": inside})
     assert (error["field"], error["value"]) == ("server", session)
     for part in ("within 300 ms", "domain 83", "found 0 other nodes", "publisher of ping matched 0"):
         assert part in error["message"], error

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from namespaces import quiet_network
 from probe_runs import LONG, MS, Config, client_and_server, probe, refusal
 from ros2_runs import CYCLE, EXECUTORS, HAS_TLSF, RMWS, ROS2, library, needs_ros2, with_options, with_rmw
 
@@ -104,7 +105,8 @@ def test_an_executor_that_this_rclcpp_lacks(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("rmw", RMWS)
 def test_nobody_is_found(tmp_path: Path, rmw: str) -> None:
     config = ALONE | with_rmw(rmw) | with_options(domain="77") | {"connect_timeout_ns": 500 * MS}
-    error = refusal(tmp_path, config)
+    with quiet_network() as inside:
+        error = refusal(tmp_path, config | {"inside": inside})
     assert error["field"] == "server"
     for part in ("domain 77", rmw, "found 0 other nodes", "publisher of ping matched 0"):
         assert part in error["message"], error

@@ -1,0 +1,81 @@
+"""All tests, whatever fails on the way: ctest, then pytest's; every failure is listed at the end.
+
+``python tools/run_tests.py [FILES...]``: without files, all; a C++ file stands for its tests. WORKERS: of
+pytest. What failed is also left in build/tests/failed.txt, one a line. Exits with 1 if anything did.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+ROOT = Path(__file__).parents[1]
+OUT = ROOT / "build" / "tests"
+LOG = ROOT / "build" / "release" / "Testing" / "Temporary" / "LastTest.log"
+SUITE = re.compile(r"^(?:TYPED_)?TEST(?:_[FP])?\((\w+), *\w+\)", re.MULTILINE)
+NO_TESTS = 5  # pytest's exit code
+
+
+def main(files: list[str]) -> int:
+    sources = [file for file in files if file.endswith(".cpp")]
+    scripts = [file for file in files if file not in sources]
+    OUT.mkdir(parents=True, exist_ok=True)
+    failed: list[str] = []
+    if sources or not files:
+        only = ["-R", names_of(sources)] if sources else []
+        failed += run("ctest", ["ctest", "--preset", "test", *only, "--output-junit"])
+    if scripts or not files:
+        pytest = [str(Path(sys.executable).parent / "pytest"), *scripts]
+        workers = os.environ.get("WORKERS") or str(len(os.sched_getaffinity(0)) + 1)
+        side_by_side = ["-n", workers, "--dist", "loadfile", "--no-loadscope-reorder"]
+        failed += run("pytest", [*pytest, "-m", "not alone", *side_by_side, "--junitxml"])
+        failed += run("pytest-alone", [*pytest, "-m", "alone", "--junitxml"])
+    reduced = {line for line in said_of(LOG).splitlines() if line.startswith("[reduced]")}
+    print(*sorted(reduced), sep="\n")
+    (OUT / "failed.txt").write_text("".join(f"{line}\n" for line in failed))
+    print(f"\n{len(failed)} failed" if failed else "\nall passed")
+    print(*failed, sep="\n")
+    return min(len(failed), 1)
+
+
+def run(name: str, command: list[str]) -> list[str]:
+    """What failed; the command ends in the option that takes a file for its results."""
+    results = OUT / f"{name}.xml"
+    results.unlink(missing_ok=True)
+    code = subprocess.run([*command, str(results)], cwd=ROOT, check=False).returncode
+    try:
+        cases = list(ElementTree.parse(results).iter("testcase"))
+    except (OSError, ElementTree.ParseError):
+        cases = []
+    failed = [f"{name}: {title(case)}" for case in cases if is_failed(case)]
+    if not failed and code not in (0, NO_TESTS):
+        failed = [f"{name}: ended with exit code {code}"]
+    return failed
+
+
+def is_failed(case: ElementTree.Element) -> bool:
+    return any(case.find(tag) is not None for tag in ("failure", "error"))
+
+
+def title(case: ElementTree.Element) -> str:
+    """As pytest takes it: the file and the name; of a C++ test the name."""
+    folder, name = case.get("classname", ""), case.get("name", "")
+    return name if folder == name else f"{folder.replace('.', '/')}.py::{name}"
+
+
+def names_of(sources: list[str]) -> str:
+    """A regular expression of the tests that the C++ files define."""
+    suites = {suite for source in sources for suite in SUITE.findall(Path(source).read_text())}
+    return rf"(^|/)({'|'.join(sorted(suites))})(\.|/)"
+
+
+def said_of(log: Path) -> str:
+    return log.read_text(errors="replace") if log.exists() else ""
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
