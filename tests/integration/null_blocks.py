@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from null_runs import anchor_of, chunks_of, random_run
-from null_simulator import Row, Script, simulate
+from null_simulator import Row, Script, report, simulate
 
 from rtmeter.model import ABSENT, IN_FLIGHT, STATUS_NAMES
 from rtmeter.samples import LogReader
@@ -45,11 +45,20 @@ class Block:
         duration = len(script) * config["period_ns"]
         if config.get("mode") == "one_shot":
             duration = rows[-1]["callback_ns"] - anchor
-        return cls(rows, counters, duration)
+        return cls(report(config, rows), counters, duration)
+
+    def moved(self, k: int) -> Row:
+        """Row k of the run."""
+        blocks, at = divmod(k, len(self.rows))
+        by_ns = blocks * self.duration_ns
+        row = {
+            name: value + by_ns if name.endswith("_ns") else value for name, value in self.rows[at].items()
+        }
+        return row | {"k": k}
 
     def assert_repeated(self, reader: LogReader, end: int | None = None) -> int:
         """Compares all rows, or those before ``end`` and not in flight; returns how many there are."""
-        names = [name for name in reader.columns if not name.startswith("reported")]
+        names = list(reader.columns)
         table = {name: np.array([row.get(name, ABSENT) for row in self.rows]) for name in names[:-1]}
         table["status"] = np.array([STATUS_NAMES.index(row["status"]) for row in self.rows])
         cycle, seen = "start_ns" in names, 0

@@ -199,3 +199,14 @@ def count_replies(
             counters["out_of_order"] += measured and k < newest
             newest = max(newest, k)
     return counters
+
+
+def report(config: dict[str, Any], rows: list[Row]) -> list[Row]:
+    """Adds what the null adapter reports of its timers: when each should have fired, and when it did."""
+    told = config["measurement"] == "timer" and config.get("options", {}).get("report") != "none"
+    for row in rows:
+        if told and row["status"] == "served":
+            armed = row.get("armed_before_ns")
+            due = row["release_ns"] if armed is None else armed + config["timeout_ns"]
+            row |= {"reported_expected_ns": due, "reported_actual_ns": row["callback_ns"]}
+    return rows

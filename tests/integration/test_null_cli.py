@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from null_runs import KINDS, assert_same_summary, random_run, write_script
-from null_simulator import Row, simulate
+from null_simulator import report, simulate
 
 import definitions
 from front import ended, rtmeter, running
@@ -38,19 +38,6 @@ def options_of(config: dict[str, Any]) -> list[str]:
         del given["period"]
     listed = [f"--{name}={value}" for name, value in given.items()]
     return listed + [f"--option={key}={value}" for key, value in config.get("options", {}).items()]
-
-
-def report(config: dict[str, Any], rows: list[Row]) -> None:
-    """What the null adapter reports of its timers: when it should have fired, and when it did."""
-    told = config["measurement"] == "timer" and config.get("options", {}).get("report") != "none"
-    for row in rows:
-        if told and row["status"] == "served":
-            due = (
-                row["armed_before_ns"] + config["timeout_ns"]
-                if "armed_before_ns" in row
-                else row["release_ns"]
-            )
-            row |= {"reported_expected_ns": due, "reported_actual_ns": row["callback_ns"]}
 
 
 @pytest.mark.timeout(1800)
