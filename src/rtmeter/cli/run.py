@@ -12,6 +12,7 @@ from rtmeter.cli.alone import Wait, alone
 
 EXAMPLE = "rtmeter run campaigns/demo.yaml --only 'measurement==wakeup' --scale 0.1"
 DETAILS = (
+    "What the campaign will start and change is said first. "
     "Each cell is stored when it ends, under OUT/machine/campaign/run/. Ctrl-C and SIGTERM end cleanly and "
     "keep what was measured; --resume goes on with what is missing, failed or interrupted."
 )
@@ -47,6 +48,7 @@ def command(
 ) -> int:
     """Runs the campaign; the exit code is its worst cell's."""
     from rtmeter.campaign import read_campaign
+    from rtmeter.cli.announce import announce
     from rtmeter.cli.given import component
     from rtmeter.cli.interrupt import stopping
     from rtmeter.cli.output import print_json
@@ -60,6 +62,7 @@ def command(
     planned = read_campaign(campaign, scale=scale, only=only, host=component(hosts))
     if metrics is not None:  # what cannot be written is said before hours are spent
         openmetrics.write(metrics, State(planned.name, {}, None, None, tuple(c.id for c in planned.cells), 0))
+    announce(planned)
     with (
         alone(planned.cells, wait=wait),
         stopping(planned.cells) as stop,

@@ -1,0 +1,71 @@
+"""Before a campaign runs it is said what it will start and change, whoever wrote it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rtmeter import cli
+from rtmeter.campaign import read_campaign
+from rtmeter.cli.announce import lines
+from rtmeter.errors import RtmeterError
+
+FOREIGN = """
+name: "harmless"
+defaults: {measurement: roundtrip, period: 1ms, samples: 10, adapter: posix}
+cells:
+- name: plain
+- name: real_time
+  scheduling: fifo:80
+  affinity: 1
+  lock_memory: yes
+  options: {transport: udp}
+  conditions: {governor: performance, irq_affinity: {eth0: 0}}
+  load: {stressors: {sysinfo: 3}}
+  traffic: {rate: 1Mbit/s}
+- name: two_hosts
+  hosts: {component: ssh://root@robot}
+  server_conditions: {rt_throttling: off}
+  server_load: cpu80
+- {name: tool, measurement: wakeup, adapter: cyclictest, before: none, overrun: skip, scheduling: rr:5}
+"""
+SAID = """\
+harmless: 4 cells
+  starts: the probe of posix, stress-ng, iperf3, cyclictest
+  logs in: ssh://root@robot
+  asks of this machine: governor performance, irq_affinity eth0 0, load stressors=sysinfo 3, \
+traffic 1 Mbit/s udp forward, traffic 1 Mbit/s udp reverse
+  asks of the server's machine: rt_throttling off, load cpu80
+  real-time: fifo:80 on CPUs 1, locked memory, rr:5
+  options of the middleware: transport=udp
+"""
+
+
+@pytest.fixture
+def foreign(tmp_path: Path) -> Path:
+    path = tmp_path / "foreign.yaml"
+    path.write_text(FOREIGN)
+    return path
+
+
+def test_everything_that_any_cell_starts_or_changes_is_named(foreign: Path) -> None:
+    assert "\n".join(lines(read_campaign(foreign))) + "\n" == SAID
+
+
+def test_what_is_not_chosen_is_not_named(foreign: Path) -> None:
+    said = list(lines(read_campaign(foreign, only="id == plain")))
+    assert said == ["harmless: 1 cells", "  starts: the probe of posix"]
+
+
+def test_it_is_said_before_anything_is_done(
+    foreign: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def nothing(**_: object) -> None:
+        raise RtmeterError("no more than said")
+
+    monkeypatch.setattr("rtmeter.cli.run.alone", nothing)
+    assert cli.invoke(["run", str(foreign)]) == 1
+    said = capsys.readouterr().err
+    whole = [*SAID.splitlines(), "no more than said"]
+    assert said == "".join(f"rtmeter: {line}\n" for line in whole)
