@@ -105,14 +105,22 @@ class There:
     def look(self, probe: Probe) -> None:
         """Changes nothing there. Raises RtmeterError if the host cannot be reached, or is of an architecture
         for which it has no probe, or none of the same version."""
-        said = self._ssh.run(_LOOK.format(name=PREFIX + probe.name)).decode(errors="replace").splitlines()
+        said = (
+            self._ssh.run(_LOOK.format(name=shlex.quote(PREFIX + probe.name)))
+            .decode(errors="replace")
+            .splitlines()
+        )
         machine, installed = (*said[-2:], "", "")[:2]
         if machine not in _machines_of(probe.path.read_bytes(), machine):
             self._check(probe, self._executable(probe, machine, installed))
 
     def command(self, probe: Probe, config: dict[str, Any], folder: Path) -> list[str]:
         name = PREFIX + probe.name
-        said = self._ssh.run(_LOOK.format(name=name) + _MAKE_FOLDER).decode(errors="replace").splitlines()
+        said = (
+            self._ssh.run(_LOOK.format(name=shlex.quote(name)) + _MAKE_FOLDER)
+            .decode(errors="replace")
+            .splitlines()
+        )
         machine, installed, self._folder = (*said[-3:], "", "", "")[:3]
         self._log = Path(config["log"])
         path = self._executable(probe, machine, installed)

@@ -56,10 +56,10 @@ class RemoteRoot(Root):
         self._do(f"rmdir -- {quote(name)}")
 
     def set_policy(self, tid: int, policy: str, priority: int) -> None:
-        self._do(f"chrt {_POLICIES[policy]} -p {priority} {tid}")
+        self._do(f"chrt {_POLICIES[policy]} -p {int(priority)} {int(tid)}")
 
     def set_affinity(self, tid: int, cpus: Iterable[int]) -> None:
-        self._do(f"taskset -p {sum(1 << cpu for cpu in cpus):x} {tid}")
+        self._do(f"taskset -p {sum(1 << cpu for cpu in cpus):x} {int(tid)}")
 
     def glob(self, pattern: str) -> list[str]:
         escaped = re.sub(r"[^\w*?\[\]/.-]", r"\\\g<0>", pattern)

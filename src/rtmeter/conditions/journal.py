@@ -196,7 +196,11 @@ def _content(line: bytes) -> dict[str, Any]:
 
 def _entry(content: Mapping[str, Any]) -> Entry:
     resource = resources.from_json(content["resource"])
-    return Entry(content["n"], content["boot"], content["setting"], resource, content["old"], content["new"])
+    entry = Entry(content["n"], content["boot"], content["setting"], resource, content["old"], content["new"])
+    texts = (entry.boot, entry.setting, entry.new, "" if entry.old is None else entry.old)
+    if type(entry.number) is not int or not all(isinstance(text, str) for text in texts):
+        raise ValueError("is damaged")
+    return entry
 
 
 def _unwritable(path: Path, error: OSError) -> RtmeterError:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import Field, asdict, dataclass, fields
 from typing import Any, ClassVar, Literal, Protocol
 
 from rtmeter.root import Root
@@ -203,18 +203,25 @@ def register(kind: type[Any]) -> None:
 
 def to_json(resource: Resource) -> dict[str, Any]:
     """What the journal keeps of it."""
-    fields: dict[str, Any] = asdict(resource)  # type: ignore[call-overload]
-    return {"kind": resource.kind} | fields
+    kept: dict[str, Any] = asdict(resource)  # type: ignore[call-overload]
+    return {"kind": resource.kind} | kept
+
+
+def _is_of(field: Field[Any], value: object) -> bool:
+    """Whether the value may be one of the field, whose types are all int or texts."""
+    return type(value) is (int if field.type == "int" else str)
 
 
 def from_json(kept: Mapping[str, Any]) -> Resource:
     """The resource again. Raises ValueError if it is none."""
-    fields = dict(kept)
-    kind = _KINDS.get(str(fields.pop("kind", None)))
+    given = dict(kept)
+    kind = _KINDS.get(str(given.pop("kind", None)))
     try:
-        if kind is None:
+        if kind is None or not all(
+            _is_of(field, given[field.name]) for field in fields(kind) if field.name in given
+        ):
             raise TypeError
-        resource: Resource = kind(**fields)
+        resource: Resource = kind(**given)
     except TypeError:
         raise ValueError("is of no kind that this rtmeter knows") from None
     return resource
