@@ -21,7 +21,7 @@ from rtmeter.errors import RtmeterError
 from rtmeter.rows import Samples
 from rtmeter.statistics.histogram import Unordered
 from rtmeter.statistics.quantities import Columns
-from rtmeter.values import slug
+from rtmeter.values import harmless, slug
 
 if TYPE_CHECKING:
     import duckdb
@@ -223,12 +223,12 @@ def write_run(folder: Path, run: Mapping[str, Any], campaign: str | None) -> Non
 def read_json(path: Path, form: str) -> dict[str, Any]:
     """A cell.json or run.json. Raises RtmeterError if it is none, or of another version."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = harmless(json.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise RtmeterError(
             f"cannot be read: {(error.strerror or '').lower()}", where=str(path), remedy="check the path"
         ) from None
-    except ValueError:
+    except (ValueError, RecursionError):
         content = None
     if not isinstance(content, dict) or content.get("format") != form:
         raise RtmeterError(f"is no {form}", where=str(path), remedy="measure again")

@@ -164,6 +164,21 @@ def visible(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+_HEEDED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def harmless(content: Any) -> Any:
+    """JSON of somebody else's with every text that a terminal would heed, or show in another order, told by
+    escapes; lines stay lines."""
+    if isinstance(content, str):
+        return _HEEDED.sub(lambda found: visible(found[0]), content) if not content.isprintable() else content
+    if isinstance(content, dict):
+        return {harmless(key): harmless(value) for key, value in content.items()}
+    if isinstance(content, list):
+        return [harmless(value) for value in content]
+    return content
+
+
 @dataclass(frozen=True, slots=True)
 class Scheduling:
     """A scheduling policy: ``other``, ``fifo``, ``rr`` with a priority, ``deadline`` with its times."""

@@ -13,6 +13,9 @@ from rtmeter.errors import RtmeterError
 KeyPath = tuple[str | int, ...]
 
 
+MOST_VALUES = 100_000
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """A YAML file: its text, its data, and the line (from 1) of each value by its path of keys."""
@@ -43,6 +46,8 @@ def read(path: Path) -> Document:
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
         data = None if root is None else _Builder(path, lines).build(root, ())
+    except RecursionError:
+        raise RtmeterError("is nested too deeply", where=str(path), remedy="see spec/campaign.md") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = mark.line + 1 if mark else 1
@@ -57,11 +62,18 @@ class _Builder(yaml.constructor.SafeConstructor):
     def __init__(self, path: Path, lines: dict[KeyPath, int]) -> None:
         super().__init__()
         self._path, self._lines = path, lines
+        self._built = 0
 
     def build(self, node: yaml.Node, at: KeyPath) -> Any:
         self._lines[at] = node.start_mark.line + 1
         if len(at) > 16:
             raise RtmeterError("is nested too deeply", where=self._where(node), remedy="see spec/campaign.md")
+        self._built += 1
+        if self._built > MOST_VALUES:  # a few aliases of aliases are any number
+            remedy = "make several campaigns of it, or use fewer aliases"
+            raise RtmeterError(
+                f"has more than {MOST_VALUES:,} values", where=self._where(node), remedy=remedy
+            )
         if isinstance(node, yaml.SequenceNode):
             return [self.build(child, (*at, i)) for i, child in enumerate(node.value)]
         if isinstance(node, yaml.MappingNode):

@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from rtmeter.probes import find_probes
-
 pytestmark = pytest.mark.skipif(
-    os.geteuid() != 0 or shutil.which("setcap") is None, reason="needs root, who may give capabilities, and setcap"
+    os.geteuid() != 0 or shutil.which("setcap") is None,
+    reason="needs root, who may give capabilities, and setcap",
 )
 
 USER = 65534
@@ -24,7 +23,12 @@ SETCAP = "setcap cap_sys_nice,cap_ipc_lock+ep"
 
 def run_as_user(folder: Path, probe: Path) -> tuple[int, list[dict[str, Any]]]:
     """Exit code and status lines of a run that asks for FIFO 80 and locked memory, without limits for it."""
-    config = {"version": 1, "log": str(folder / f"{probe.name}.rtlog"), "measurement": "wakeup", "samples": 20}
+    config = {
+        "version": 1,
+        "log": str(folder / f"{probe.name}.rtlog"),
+        "measurement": "wakeup",
+        "samples": 20,
+    }
     config |= {"warm_up": 0, "period_ns": 1_000_000, "role": "single", "lock_memory": True}
     config |= {"scheduling": {"policy": "fifo", "priority": 80}}
     (folder / "config.json").write_text(json.dumps(config))

@@ -61,7 +61,7 @@ def test_what_is_not_chosen_is_not_named(foreign: Path) -> None:
 def test_it_is_said_before_anything_is_done(
     foreign: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def nothing(**_: object) -> None:
+    def nothing(*_: object, **__: object) -> None:
         raise RtmeterError("no more than said")
 
     monkeypatch.setattr("rtmeter.cli.run.alone", nothing)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from rtmeter.values import as_json
+from rtmeter.values import as_json, harmless
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,7 +34,7 @@ def print_json(value: Any) -> None:
 
 def print_error(error: RtmeterError, *, as_json: bool) -> None:
     """The error, once: a line on standard error, and with ``--json`` the object on standard output."""
-    print(f"rtmeter: {error}", file=sys.stderr)
+    print(harmless(f"rtmeter: {error}"), file=sys.stderr)
     if as_json:
         print_json({"error": error.to_json()})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -10,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from rtmeter import store
 from rtmeter.errors import RtmeterError
 from rtmeter.model import Measurement
+from rtmeter.values import harmless
 
 Nanoseconds = Annotated[int, Field(gt=0, lt=2**56)]
 """A duration of a setting; at most two years."""
@@ -227,11 +229,21 @@ class CellFile(_Part):
         return self.requirement.deadline_ns if self.requirement else self.config.deadline_ns
 
 
+def _harmless(content: bytes) -> bytes:
+    """Without what a terminal would heed; as it is if it is no JSON, which its model says then."""
+    if content.isascii() and b"\\u" not in content:
+        return content
+    try:
+        return json.dumps(harmless(json.loads(content))).encode()
+    except (ValueError, RecursionError):
+        return content
+
+
 def read_cell_file(path: Path) -> CellFile:
     """The cell.json at ``path``; RtmeterError if it cannot be read, is damaged or of another version."""
     remedy = "measure the cell again, or recover its probe.rtlog (rtmeter recover)"
     try:
-        cell = CellFile.model_validate_json(path.read_bytes())
+        cell = CellFile.model_validate_json(_harmless(path.read_bytes()))
     except OSError as error:
         raise RtmeterError(f"cannot be read: {error.strerror}", where=path.name, remedy=remedy) from error
     except ValidationError as error:

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from rtmeter.errors import RtmeterError
+from rtmeter.values import harmless
 
 MAX_COLUMNS = 64
 _FORMAT, _VERSION = "rtmeter-sample-log", 1
@@ -15,7 +16,7 @@ _OWN_COLUMNS = ("k", "warm_up")  # samples.parquet adds them
 def parse_object(payload: bytes) -> dict[str, Any] | None:
     """The JSON object that a payload holds, or None if it holds none."""
     try:
-        content = json.loads(payload)
+        content = harmless(json.loads(payload))
     except (ValueError, RecursionError):
         return None
     return content if isinstance(content, dict) else None
