@@ -51,7 +51,7 @@ def test_a_refusal_says_which_why_and_what_would_allow_it(
 def test_a_thread_names_the_capability_it_takes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, uid: int
 ) -> None:
-    monkeypatch.setattr("os.geteuid", lambda: uid)
+    monkeypatch.setattr(PlantedKernel, "is_superuser", lambda self: uid == 0)
     error = refused(planted(tmp_path / "root", refused={"policy 15": errno.EPERM}), ksoftirqd_priority=60)
     assert "no permission to change ksoftirqd/1 (thread 15)" in error.message
     assert "CAP_SYS_NICE" in str(error.remedy)
@@ -208,7 +208,7 @@ def test_a_container_shows_interrupts_read_only(tmp_path: Path) -> None:
 def test_root_hears_that_the_kernel_may_manage_an_interrupt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setattr(PlantedKernel, "is_superuser", lambda self: True)
     file = "/proc/irq/30/smp_affinity_list"
     error = refused(planted(tmp_path / "root", refused={file: errno.EPERM}), irq_affinity={"eth0": 1})
     assert "--privileged" in str(error.remedy) and "manage this interrupt" in str(error.remedy)

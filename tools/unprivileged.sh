@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# The tests as a user without privileges has them, started by root: as nobody, who may read the checkout wherever
+# it lies and nothing else that others may not. What needs privileges skips itself and says so.
+#   tools/unprivileged.sh [FILES...]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+[[ $(id -u) == 0 ]] || exec .venv/bin/pytest -n 3 --dist loadfile "${@:-tests}"
+user=$(id -u nobody)
+group=$(id -g nobody)
+home=$(mktemp -d)
+trap 'rm -rf "$home"' EXIT
+chown "$user:$group" "$home"
+files=("$@")
+((${#files[@]})) || files=(tests/conditions tests/importers tests/unit
+  tests/integration/test_{null_cli,posix,front_failures,front_settings,settings_real,check,load}.py)
+kept=-all,+dac_read_search
+setpriv --reuid="$user" --regid="$group" --clear-groups --no-new-privs \
+  --inh-caps=$kept --ambient-caps=$kept --bounding-set=$kept \
+  env HOME="$home" TMPDIR="$home" PYTHONDONTWRITEBYTECODE=1 \
+  .venv/bin/pytest -p no:cacheprovider -n "${WORKERS:-3}" --dist loadfile "${files[@]}"
