@@ -1,8 +1,5 @@
 // CPU affinity of threads.
-#include <sched.h>
-
 #include <algorithm>
-#include <array>
 #include <cerrno>
 
 #include "explain.hpp"
@@ -12,8 +9,6 @@
 namespace rtmeter {
 namespace {
 
-// Room for 8192 CPUs: the kernel refuses to fill a mask shorter than its own.
-using CpuMask = std::array<cpu_set_t, 8>;
 constexpr int kMaxCpus = 8 * CPU_SETSIZE;
 
 std::string group_cpus_file(const ControlGroup& group) {
@@ -82,12 +77,17 @@ void set_affinity(int tid, const std::vector<int>& cpus, const std::string& fiel
   std::vector<int> wanted = cpus;
   std::sort(wanted.begin(), wanted.end());
   wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
-  CpuMask mask{};
-  for (const int cpu : wanted) CPU_SET_S(static_cast<std::size_t>(cpu), sizeof mask, mask.data());
+  const CpuMask mask = mask_of(wanted);
   if (sched_setaffinity(tid, sizeof mask, mask.data()) != 0)
     throw explain_affinity(tid, wanted, field, errno, {});
   const auto got = get_affinity(tid);
   if (got != wanted) throw explain_affinity(tid, wanted, field, 0, got);
+}
+
+CpuMask mask_of(const std::vector<int>& cpus) {
+  CpuMask mask{};
+  for (const int cpu : cpus) CPU_SET_S(static_cast<std::size_t>(cpu), sizeof mask, mask.data());
+  return mask;
 }
 
 std::vector<int> get_affinity(int tid) {

@@ -42,8 +42,8 @@ class Exchange : public Measurement {
         continue;
       }
       enter(k);
-      b_.clock.sleep_until_ns(release_ns);
-      if (stopped() && b_.clock.now_ns() < release_ns) break;  // woken to end, not by the release
+      const std::int64_t wake_ns = b_.clock.reach_ns(release_ns);
+      if (stopped() && wake_ns < release_ns) break;  // woken to end, not by the release
       send(k, release_ns);
       const Slot& s = pending_.slot(k);
       free_ns = s.at(kSent);

@@ -58,7 +58,7 @@ class OneShot final : public Measurement {
           b_.session.wait(lost_at_ns - now_ns);
           break;
         case RTM_SLEEP_THEN_SPIN_SOME:
-          b_.clock.sleep_until_ns(before_ns + n * b_.config.period_ns);
+          b_.clock.reach_ns(before_ns + n * b_.config.period_ns);
           b_.session.spin_some();
           break;
         case RTM_POLL:

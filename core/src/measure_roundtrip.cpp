@@ -148,8 +148,8 @@ class Client final : public Exchange<kColumns, kSent, kReceived, kFree> {
   Payload payload_;
   void* publisher_ = nullptr;
   std::atomic<bool> connected_{false};
-  std::int64_t highest_ = -1;  // receiver's own: the highest k answered
-  std::thread receiver_;
+  alignas(kCacheLine) std::int64_t highest_ = -1;  // receiver's own: the highest k answered
+  alignas(kCacheLine) std::thread receiver_;
   std::atomic<int> receiver_tid_{0};
   std::atomic<bool> receiver_done_{false};
 };

@@ -24,8 +24,7 @@ class Wakeup final : public Measurement {
         continue;
       }
       enter(k);
-      b_.clock.sleep_until_ns(release_ns);
-      const std::int64_t wake_ns = b_.clock.now_ns();
+      const std::int64_t wake_ns = b_.clock.reach_ns(release_ns);
       if (stopped() && wake_ns < release_ns) break;  // woken to end, not by the release
       record(k, wake_ns, kAbsent, kServed);
       free_ns = wake_ns;

@@ -78,8 +78,10 @@ class Measurement {
   bool stopped() const noexcept { return b_.stop.load(std::memory_order_relaxed); }
   bool warm(std::int64_t k) const noexcept { return k < b_.config.warm_up; }
   std::int64_t status(Status s, std::int64_t k) const noexcept { return warm(k) ? s | kWarmUpFlag : s; }
-  // Opens the usage window before the first measured release.
+  // Opens the usage window before the first measured release, and prepares for it as the warm-up begins.
   void enter(std::int64_t k) noexcept {
+    if (!prepared_) b_.usage.prepare();
+    prepared_ = true;
     if (!window_open_ && !warm(k)) {
       window_open_ = true;
       b_.usage.open();
@@ -100,7 +102,7 @@ class Measurement {
   void* node_ = nullptr;
 
  private:
-  bool window_open_ = false;
+  bool prepared_ = false, window_open_ = false;
 };
 
 // The columns that the measurement records, status last (spec/sample-log.md).

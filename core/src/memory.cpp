@@ -120,6 +120,12 @@ void prefault_stack(std::int64_t bytes) {
   }
 }
 
+void share_one_heap() {
+  if (mallopt(M_ARENA_MAX, 1) != 1)
+    throw Failure("prefault_heap_bytes", "", "this allocator cannot be told to use one heap for all threads",
+                  "run a plain build without a replaced malloc, or leave the setting out");
+}
+
 void prefault_heap(std::int64_t bytes) {
   if (bytes <= 0) return;
   if (mallopt(M_TRIM_THRESHOLD, -1) != 1 || mallopt(M_MMAP_MAX, 0) != 1) {

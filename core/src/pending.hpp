@@ -8,6 +8,8 @@
 #include <memory>
 #include <utility>
 
+#include "cache_line.hpp"
+
 namespace rtmeter {
 
 template <std::size_t Columns>
@@ -15,7 +17,8 @@ class Pending {
  public:
   enum class State : std::uint8_t { empty, outstanding, answering, answered, lost, late, skipped };
 
-  struct Slot {
+  // A cache line of its own, or two: sender and receiver work on neighbours at the same time.
+  struct alignas(kCacheLine) Slot {
     std::atomic<std::int64_t> k{-1};
     std::atomic<State> state{State::empty};
     std::atomic<std::int64_t> row[Columns] = {};  // the last column, status, is written on leaving
@@ -106,9 +109,9 @@ class Pending {
     mask_ = size - 1;
   }
 
-  std::unique_ptr<Slot[]> slots_;
+  alignas(kCacheLine) std::unique_ptr<Slot[]> slots_;
   std::size_t mask_ = 0;
-  std::int64_t oldest_ = 0, next_ = 0;  // sender's own
+  alignas(kCacheLine) std::int64_t oldest_ = 0, next_ = 0;  // sender's own
 };
 
 }  // namespace rtmeter

@@ -96,7 +96,7 @@ void PeriodicTimer::sleep_then_spin_some() noexcept {
   // A tick may come one sleep late, so a few sleeps follow the last release.
   constexpr std::int64_t kGrace = 10;
   for (std::int64_t k = 0; k < b_.config.total() + kGrace && !over(); ++k) {
-    b_.clock.sleep_until_ns(ticks_.grid().release_ns(k));
+    b_.clock.reach_ns(ticks_.grid().release_ns(k));
     b_.session.spin_some();
   }
   silent_ = !over();

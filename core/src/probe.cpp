@@ -13,11 +13,11 @@
 #include "instrument.hpp"
 #include "log_header.hpp"
 #include "measurement.hpp"
+#include "oversight.hpp"
 #include "path.hpp"
 #include "progress.hpp"
 #include "second_topic.hpp"
 #include "status.hpp"
-#include "supervisor.hpp"
 
 namespace rtmeter {
 namespace {
@@ -45,15 +45,23 @@ class Run {
         progress_(judged_of(config), columns_.size(), config.total()), session_(adapter, config, drive_),
         log_(config.log, log_header(config, description_, clock.scripted())),
         instrument_(measure_instrument(log_, columns_.size())),
-        recorder_(log_, columns_.size(), kRingRows, clock.scripted() ? WhenFull::wait : WhenFull::count,
+        recorder_(log_, columns_.size(), ring_rows_for(config.period_ns, columns_.size()),
+                  clock.scripted() ? WhenFull::wait : WhenFull::count,
                   [this](const std::int64_t* rows, std::size_t n) { progress_.see(rows, n); }),
-        bench_{config_, drive_, clock_, session_, recorder_, usage_, counters_, stop_, watchdog_} {}
+        bench_{config_, drive_, clock_, session_, recorder_, usage_, counters_, stop_, watchdog_},
+        oversight_({config_, clock_, stop_, out_, session_, progress_, [this] { return recorder_.failed(); },
+                    [this](const Failure& failure) {
+                      error_ = failure;
+                      return conclude();
+                    }},
+                   description_.find("name")->as_string()) {}
 
   // The middleware's threads call back into the measurement: they end first.
   ~Run() {
     if (second_topic_) second_topic_->stop();
     if (measurement_) measurement_->end();
     session_.stop();
+    oversight_.end();  // last: any of these may hang
   }
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
@@ -62,46 +70,31 @@ class Run {
     try {
       measure();
     } catch (const std::exception& error) {
-      error_ = told(error);
+      const Failure failure = told(error);
+      oversight_.move_on(Phase::ending);
+      error_ = failure;
     }
-    return end();
+    return oversight_.leave_with(conclude());
   }
 
  private:
-  static constexpr std::size_t kRingRows = 1 << 15;
+  using Phase = Oversight::Phase;
 
   void measure() {
+    if (config_.prefault_heap_bytes > 0) share_one_heap();
     recorder_.start(config_.affinity);
-    supervisor_.emplace(Supervisor::Duties{stop_, watchdog_, config_.watch_stdin,
-                                           [this] {
-                                             if (spinning_.load()) session_.interrupt();
-                                           },
-                                           [this] { report_progress(); }, [this] { give_up(); }},
-                        config_.affinity);
+    oversight_.start(watchdog_, recorder_.writer_tid());
     set_up();
     announce();
-    spinning_.store(true);
-    ran_ = true;
     path_.begin();
+    ran_ = true;
+    oversight_.move_on(Phase::measuring);
     measurement_->run();
-    if (!spinning_.exchange(false)) pause_for_good();
+    oversight_.move_on(Phase::ending);
     if (second_topic_) second_topic_->stop();
     recorder_.finish();
+    if (const auto objection = oversight_.objection()) throw Failure(*objection);
     if (session_.broken()) throw broken();
-  }
-
-  // Supervisor's thread: the measured one hangs in the middleware. What was recorded is kept.
-  void give_up() {
-    if (!spinning_.exchange(false)) return;  // it has just come back
-    error_ =
-        Failure("middleware", description_.find("name")->as_string(),
-                "the measured thread has not come back from a call of it for " +
-                    std::to_string(Supervisor::kPatienceNs / 1'000'000'000) + " s since the run was to end",
-                "see whether the other end, or a daemon of the middleware's, hangs; end that too");
-    _exit(conclude());
-  }
-  [[noreturn]] static void pause_for_good() {
-    for (;;) pause();
   }
 
   Failure broken() const {
@@ -110,12 +103,6 @@ class Run {
     return {"middleware", description_.find("name")->as_string(),
             why == nullptr ? "it ended while the run was measured" : why->as_string(),
             "see the middleware's own messages; then measure again"};
-  }
-
-  // Supervisor's thread.
-  void report_progress() {
-    if (recorder_.failed() || session_.broken()) stop_.store(true);  // nothing more can be kept, or come
-    if (spinning_.load()) out_.write(progress_.to_json());
   }
 
   // The order decides what the middleware's threads inherit: affinity and memory always, the measured
@@ -163,8 +150,10 @@ class Run {
     std::vector<int> measured{static_cast<int>(getpid())};
     if (measurement_)
       for (const int tid : measurement_->measured_tids()) measured.push_back(tid);
-    return audit_threads(measured, {recorder_.writer_tid(), supervisor_ ? supervisor_->tid() : 0,
-                                    second_topic_ ? second_topic_->tid() : 0});
+    std::vector<int> service = oversight_.tids();
+    service.push_back(recorder_.writer_tid());
+    if (second_topic_) service.push_back(second_topic_->tid());
+    return audit_threads(measured, service);
   }
 
   // Settings read back, threads, and what the middleware says of itself: into log and status.
@@ -209,6 +198,7 @@ class Run {
     e["memory_locked"] = config_.lock_memory;
     e["prefault_stack_bytes"] = config_.prefault_stack_bytes;
     e["prefault_heap_bytes"] = config_.prefault_heap_bytes;
+    e["malloc_arenas"] = config_.prefault_heap_bytes > 0 ? Json(1) : Json();
     e["cpu_dma_latency"] = cpu_dma_latency_ ? Json(0) : Json();
     e["drive"] = name_of(drive_);
     e["deadline_ns"] = config_.deadline_ns ? Json(*config_.deadline_ns) : Json();
@@ -217,13 +207,7 @@ class Run {
     return e;
   }
 
-  int end() {
-    const int code = conclude();
-    supervisor_.reset();
-    return code;
-  }
-
-  // Ends log and status; the exit code.
+  // Ends log and status; the exit code. Measured thread, or the supervisor's once the run is given up.
   int conclude() {
     try {
       recorder_.finish();
@@ -255,9 +239,10 @@ class Run {
     e["usage"] = ran_ ? usage_.to_json() : Json();
     Json instrument = instrument_;
     instrument["ring_rows"] = recorder_.ring_rows();
+    instrument["ring_holds_ns"] = static_cast<std::int64_t>(recorder_.ring_rows()) * config_.period_ns;
     instrument["ring_high_water"] = recorder_.high_water();
     e["instrument"] = instrument;
-    if (second_topic_) e["second_topic"] = second_topic_->to_json();
+    if (second_topic_ && ran_) e["second_topic"] = second_topic_->to_json();
     if (ran_) e["path"] = path_.to_json(published());
     if (measurement_ && ran_) {
       const Json facts = measurement_->facts();
@@ -300,7 +285,7 @@ class Run {
 
   Json warnings() const {
     Json list = Json::array();
-    if (measurement_)
+    if (measurement_ && ran_)
       for (const Json& w : measurement_->warnings()) list.push(w);
     if (second_topic_ && ran_ && second_topic_->silent()) list.push(second_topic_->doubt());
     if (ran_ && is_childless())
@@ -351,14 +336,14 @@ class Run {
   Watchdog watchdog_{INT64_MAX};
   Bench bench_;
   std::optional<CpuDmaLatency> cpu_dma_latency_;
-  std::atomic<bool> spinning_{false};
   std::unique_ptr<Measurement> measurement_;
   std::optional<SecondTopic> second_topic_;
-  std::optional<Supervisor> supervisor_;
   std::vector<ThreadFacts> before_;
   std::optional<Failure> error_;
   Path path_;
-  bool ran_ = false, inline_server_ = false;
+  bool inline_server_ = false;
+  std::atomic<bool> ran_{false};  // the measurement is set up, and no longer touched but by its run
+  Oversight oversight_;
 };
 
 int usage_error(const char* program) {

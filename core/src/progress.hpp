@@ -33,6 +33,8 @@ class Progress {
   }
 
   std::uint64_t skipped() const noexcept { return skipped_.load(std::memory_order_relaxed); }
+  // Rows of any kind.
+  std::uint64_t seen() const noexcept { return seen_.load(std::memory_order_relaxed); }
 
   Json to_json() const {
     const std::int64_t max_ns = max_ns_.load(std::memory_order_relaxed);

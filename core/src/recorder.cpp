@@ -10,6 +10,8 @@
 #include <mutex>
 #include <optional>
 
+#include "cache_line.hpp"
+#include "hold.hpp"
 #include "service_thread.hpp"
 
 namespace rtmeter {
@@ -17,13 +19,19 @@ namespace {
 
 using Nanoseconds = std::int64_t;
 constexpr Nanoseconds kMillisecond = 1'000'000;
-// A row is written at the latest 0.5 s after it was recorded: one poll until it is drained, kHold until
+// A row is written at the latest 0.5 s after it was recorded: one poll until it is drained, the hold until
 // the poll that finds it due, one poll more when that one comes just too early.
 constexpr Nanoseconds kPoll = 50 * kMillisecond;
-constexpr Nanoseconds kHold = 400 * kMillisecond;
-static_assert(kHold + 2 * kPoll <= 500 * kMillisecond);
+static_assert(Hold::kLongestNs + 2 * kPoll <= 500 * kMillisecond);
 constexpr Nanoseconds kProducerPause = 50'000;  // WhenFull::wait: between two looks at a full ring
-constexpr std::size_t kCacheLine = 64;
+constexpr Nanoseconds kStall = 2'000 * kMillisecond;
+constexpr std::size_t kFewestRows = std::size_t{1} << 15;
+constexpr std::size_t kMostBytes = std::size_t{64} << 20;
+
+// Of the ring: its rows begin where a cache line does.
+struct alignas(kCacheLine) Line {
+  std::int64_t values[kCacheLine / sizeof(std::int64_t)] = {};
+};
 
 void pause(Nanoseconds ns) {
   const timespec t{0, static_cast<long>(ns)};
@@ -38,14 +46,21 @@ Nanoseconds monotonic_ns() {
 
 }  // namespace
 
+std::size_t ring_rows_for(std::int64_t period_ns, std::size_t columns) {
+  const std::size_t most = std::bit_floor(kMostBytes / (columns * sizeof(std::int64_t)));
+  const auto wanted = static_cast<std::size_t>(kStall / period_ns + 1);
+  return std::bit_ceil(std::clamp(wanted, kFewestRows, most));
+}
+
 struct Recorder::Impl {
   Impl(LogWriter& log, std::size_t columns, std::size_t ring_rows, WhenFull when_full, Tap tap)
       : columns_(columns), mask_(std::bit_ceil(std::max<std::size_t>(ring_rows, 2)) - 1),
-        ring_(capacity() * columns), when_full_(when_full), log_(log), tap_(std::move(tap)) {}
+        ring_((capacity() * columns * sizeof(std::int64_t) + kCacheLine - 1) / kCacheLine),
+        when_full_(when_full), log_(log), tap_(std::move(tap)) {}
 
   std::size_t capacity() const { return mask_ + 1; }
   std::int64_t* slot(std::uint64_t row) {
-    return ring_.data() + (static_cast<std::size_t>(row) & mask_) * columns_;
+    return reinterpret_cast<std::int64_t*>(ring_.data()) + (static_cast<std::size_t>(row) & mask_) * columns_;
   }
 
   // Measured path.
@@ -57,6 +72,10 @@ struct Recorder::Impl {
     }
     std::memcpy(slot(head), row, columns_ * sizeof *row);
     head_.store(head + 1, std::memory_order_release);
+    // The next row, which comes after a sleep: its lines are fetched meanwhile.
+    const std::int64_t* next = slot(head + 1);
+    __builtin_prefetch(next, 1);
+    __builtin_prefetch(next + columns_ - 1, 1);
   }
 
   // Measured path, when the ring seemed full: true once there is room; false if the row is lost.
@@ -114,18 +133,15 @@ struct Recorder::Impl {
       tail += step;
       tail_.store(tail, std::memory_order_release);
     }
-    if (tail != first && !held_since_) held_since_ = monotonic_ns();
+    if (tail != first) hold_.begin(monotonic_ns());
     return static_cast<std::size_t>(tail - first);
   }
 
   void flush_when_due() {
-    if (!held_since_) return;
-    if (log_.held_back() == 0) {
-      held_since_.reset();
-    } else if (monotonic_ns() - *held_since_ >= kHold) {
-      attempt([&] { log_.flush(); });
-      held_since_.reset();
-    }
+    if (log_.held_back() == 0) hold_.end();
+    if (!hold_.due(monotonic_ns())) return;
+    attempt([&] { log_.flush(); });
+    hold_.end();
   }
 
   // After a failure the ring is drained on, so that the producer never hangs, but nothing is written.
@@ -143,7 +159,7 @@ struct Recorder::Impl {
   // What a record touches besides the ring, in one cache line: the first three do not change.
   alignas(kCacheLine) const std::size_t columns_;
   const std::size_t mask_;
-  std::vector<std::int64_t> ring_;
+  std::vector<Line> ring_;
   std::atomic<std::uint64_t> head_{0};  // rows handed over
   std::uint64_t known_tail_ = 0;        // tail_ when the producer last looked
   std::atomic<std::uint64_t> overflow_{0};
@@ -151,7 +167,7 @@ struct Recorder::Impl {
   // The writer's.
   alignas(kCacheLine) std::atomic<std::uint64_t> tail_{0};  // rows taken
   std::atomic<std::uint64_t> high_water_{0};
-  std::optional<Nanoseconds> held_since_;  // when the oldest row not yet in a frame was drained
+  Hold hold_;  // of the oldest row that is drained and not yet in a frame
   const WhenFull when_full_;
   LogWriter& log_;
   const Tap tap_;

@@ -22,6 +22,10 @@ enum Status : std::int64_t { kInFlight = 0, kServed = 1, kSkipped = 2, kLost = 3
 // invalid), or wait (scripted clock, where no time passes).
 enum class WhenFull { count, wait };
 
+// Rows that a ring needs so that neither a stall of the measured thread, whose backlog then comes at once,
+// nor one of the writer loses any: two seconds at one row a period, between 32,768 rows and 64 MiB.
+std::size_t ring_rows_for(std::int64_t period_ns, std::size_t columns);
+
 class Recorder {
  public:
   // Called by the writer thread for every batch of rows it drains (row-major, `columns` values a row).

@@ -2,6 +2,9 @@
 // Failure naming the field, the value, the limit in the way and how to raise it. Setup only.
 #pragma once
 
+#include <sched.h>
+
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -27,10 +30,16 @@ Scheduling get_scheduling(int tid);
 // CPU that does not exist: Failure
 void set_affinity(int tid, const std::vector<int>& cpus, const std::string& field = "affinity");
 std::vector<int> get_affinity(int tid);
+// Room for 8192 CPUs: the kernel refuses to fill a mask shorter than its own.
+using CpuMask = std::array<cpu_set_t, 8>;
+CpuMask mask_of(const std::vector<int>& cpus);
 std::optional<std::int64_t> get_timer_slack_ns(int tid);   // nullopt if it cannot be read
 
 void lock_memory();  // mlockall(MCL_CURRENT | MCL_FUTURE), verified by VmLck
 void prefault_stack(std::int64_t bytes);
+// All threads allocate from one heap (M_ARENA_MAX), so that prefault_heap() reaches each of them: before the
+// first thread allocates.
+void share_one_heap();
 void prefault_heap(std::int64_t bytes);  // also keeps the heap: M_TRIM_THRESHOLD, M_MMAP_MAX
 
 // Holds /dev/cpu_dma_latency at 0 for its lifetime.
@@ -60,13 +69,16 @@ std::vector<ThreadFacts> audit_threads(const std::vector<int>& measured, const s
 Json to_json(const std::vector<ThreadFacts>& threads);
 
 // Counters of one thread over a window. open() and close() are called by the measured thread itself,
-// just outside the window; neither allocates or faults. Construct it on any thread, beforehand.
+// just outside the window; neither allocates or faults, and where prepare() was called neither opens
+// anything. Construct it beforehand: that prepares the calling thread.
 class UsageWindow {
  public:
   UsageWindow();
   ~UsageWindow();
   UsageWindow(const UsageWindow&) = delete;
   UsageWindow& operator=(const UsageWindow&) = delete;
+  // Opens what open() and close() will read of the calling thread: well before the window.
+  void prepare() noexcept;
   void open() noexcept;
   void close() noexcept;
   Json to_json() const;  // null for what could not be read or if open and close ran on two threads
@@ -77,8 +89,12 @@ class UsageWindow {
     std::int64_t minor_faults = -1, major_faults = -1, voluntary = -1, involuntary = -1, migrations = -1;
   };
   static void read_usage(Reading& into) noexcept;
+  std::int64_t migrations() const noexcept;
+  void forget() noexcept;
 
   Reading before_, after_;
+  int prepared_tid_ = 0;
+  int proc_fd_ = -1;     // the scheduler's counters of the thread
   int counter_fd_ = -1;  // perf counter of migrations, where /proc does not tell them
 };
 

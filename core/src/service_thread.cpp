@@ -3,28 +3,36 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 
 #include "errors.hpp"
+#include "rt_settings.hpp"
 
 namespace rtmeter {
 namespace {
 
-cpu_set_t every_cpu_but(const std::vector<int>& avoided) {
-  cpu_set_t cpus;
-  CPU_ZERO(&cpus);
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) CPU_SET(cpu, &cpus);
-  for (const int cpu : avoided)
-    if (cpu >= 0 && cpu < CPU_SETSIZE) CPU_CLR(cpu, &cpus);
-  return cpus;  // the kernel takes out those that do not exist or are not allowed
+// What the user gave the process (taskset, cpuset): asked for when its first service thread starts, before
+// it sets an affinity of its own.
+const std::vector<int>& given_cpus() {
+  static const std::vector<int> cpus = get_affinity(0);
+  return cpus;
 }
 
 }  // namespace
 
+std::vector<int> service_cpus(const std::vector<int>& given, const std::vector<int>& avoided) {
+  std::vector<int> left;
+  for (const int cpu : given)
+    if (std::find(avoided.begin(), avoided.end(), cpu) == avoided.end()) left.push_back(cpu);
+  return left.empty() ? given : left;
+}
+
 ServiceThread::ServiceThread(const std::string& name, const std::vector<int>& avoid_cpus,
                              std::function<void()> body, std::size_t stack_bytes)
     : body_(std::move(body)) {
+  const CpuMask cpus = mask_of(service_cpus(given_cpus(), avoid_cpus));
   const sched_param normal{};
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
@@ -32,6 +40,7 @@ ServiceThread::ServiceThread(const std::string& name, const std::vector<int>& av
   pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
   pthread_attr_setschedpolicy(&attributes, SCHED_OTHER);
   pthread_attr_setschedparam(&attributes, &normal);
+  pthread_attr_setaffinity_np(&attributes, sizeof cpus, cpus.data());
 
   sigset_t all, before;
   sigfillset(&all);
@@ -43,9 +52,6 @@ ServiceThread::ServiceThread(const std::string& name, const std::vector<int>& av
     throw Failure("thread", name, std::string("cannot be created: ") + std::strerror(error),
                   "raise the limit of processes (ulimit -u) or free memory");
   pthread_setname_np(thread_, name.c_str());
-  const cpu_set_t cpus = every_cpu_but(avoid_cpus);
-  // Where only the avoided CPUs are left this fails, and the thread shares them.
-  pthread_setaffinity_np(thread_, sizeof cpus, &cpus);
   tid_.wait(0, std::memory_order_acquire);  // blocks: a real-time creator that yields would not let it run
 }
 

@@ -1,5 +1,6 @@
 // A thread beside the measured one: normal priority whatever its creator has, small stack, signals
-// blocked, on other CPUs than the measured thread's where there are any.
+// blocked; from its first instruction on CPUs that the user gave the process, but not the measured
+// thread's where others are left.
 #pragma once
 
 #include <pthread.h>
@@ -11,6 +12,9 @@
 #include <vector>
 
 namespace rtmeter {
+
+// Those given that are not avoided; if none is left, those given.
+std::vector<int> service_cpus(const std::vector<int>& given, const std::vector<int>& avoided);
 
 class ServiceThread {
  public:

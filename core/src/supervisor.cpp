@@ -1,9 +1,6 @@
 #include "supervisor.hpp"
 
-#include <poll.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
-
+#include <chrono>
 #include <csignal>
 #include <ctime>
 #include <initializer_list>
@@ -11,7 +8,7 @@
 namespace rtmeter {
 namespace {
 
-constexpr int kTickMs = 50;
+constexpr auto kTick = std::chrono::milliseconds(50);
 constexpr int kTicksPerProgress = 5;
 constexpr int kWake = SIGUSR1;  // ends the measured thread's sleep once stop is set
 
@@ -28,69 +25,64 @@ sigset_t set_of(std::initializer_list<int> signals) {
   return set;
 }
 
-sigset_t ending_signals() { return set_of({SIGINT, SIGTERM, SIGHUP}); }
-
 }  // namespace
 
 void Supervisor::block_signals() {
-  const sigset_t ending = ending_signals(), waking = set_of({kWake});
+  const sigset_t ending = set_of({SIGINT, SIGTERM, SIGHUP}), let_through = set_of({kWake, SIGALRM});
   pthread_sigmask(SIG_BLOCK, &ending, nullptr);
-  pthread_sigmask(SIG_UNBLOCK, &waking, nullptr);  // whoever started the probe may have blocked it
+  pthread_sigmask(SIG_UNBLOCK, &let_through, nullptr);  // whoever started the probe may have blocked them
   struct sigaction wake{};
   wake.sa_handler = [](int) {};
   sigaction(kWake, &wake, nullptr);
+  std::signal(SIGALRM, SIG_DFL);  // the last resort where even giving up hangs
   std::signal(SIGPIPE, SIG_IGN);
 }
 
 Supervisor::Supervisor(Duties duties, const std::vector<int>& avoid_cpus)
     : duties_(std::move(duties)), measured_(pthread_self()) {
   thread_ = std::make_unique<ServiceThread>("rtm-supervisor", avoid_cpus, [this] { run(); });
+  guard_ = std::make_unique<Guard>(duties_.watch_stdin, avoid_cpus,
+                                   std::vector<int>{thread_->tid(), duties_.writer_tid},
+                                   [this] { duties_.stop.store(true); });
+  heard_by_.store(guard_.get());
 }
 
 Supervisor::~Supervisor() {
-  done_.store(true);
+  {
+    const std::lock_guard lock(mutex_);
+    done_ = true;
+  }
+  done_changed_.notify_one();
   thread_.reset();
 }
 
 void Supervisor::run() {
-  const sigset_t set = ending_signals();
-  const int signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-  for (int n = 0; !done_.load(std::memory_order_relaxed); ++n) {
-    if (requested(signals)) duties_.stop.store(true);
+  std::unique_lock lock(mutex_);
+  for (int n = 0; !done_; ++n) {
+    lock.unlock();
+    if (Guard* guard = heard_by_.load()) guard->alive();
     tick();
     if (n % kTicksPerProgress == 0) duties_.progress();
+    lock.lock();
+    done_changed_.wait_for(lock, kTick, [this] { return done_; });
   }
-  close(signals);
-}
-
-bool Supervisor::requested(int signals) {
-  pollfd fds[] = {{signals, POLLIN, 0}, {duties_.watch_stdin && stdin_open_ ? STDIN_FILENO : -1, POLLIN, 0}};
-  if (poll(fds, 2, kTickMs) <= 0) return false;
-  bool stop = false;
-  if ((fds[0].revents & POLLIN) != 0) {
-    signalfd_siginfo info{};
-    stop = read(signals, &info, sizeof info) == sizeof info;
-  }
-  if ((fds[1].revents & (POLLIN | POLLHUP | POLLERR)) != 0) {
-    char ignored[64];
-    if (read(STDIN_FILENO, ignored, sizeof ignored) <= 0) {
-      stdin_open_ = false;
-      stop = true;
-    }
-  }
-  return stop;
 }
 
 void Supervisor::tick() {
-  if (duties_.stop.load()) {
+  const std::int64_t now_ns = monotonic_ns();
+  const bool stopping = duties_.stop.load(), ending = ending_.load();
+  if (stopping && stopping_since_ns_ == 0) stopping_since_ns_ = now_ns;
+  if (ending && ending_since_ns_ == 0) ending_since_ns_ = now_ns;
+  if (stopping && !ending) {
     // Again and again: the first may come just before the measured thread falls asleep.
     duties_.interrupt();
     pthread_kill(measured_, kWake);
-    if (stopping_since_ns_ == 0) stopping_since_ns_ = monotonic_ns();
-    if (monotonic_ns() - stopping_since_ns_ > kPatienceNs) duties_.give_up();
-  } else if (monotonic_ns() >= duties_.watchdog.load(std::memory_order_relaxed)) {
+  } else if (!ending && now_ns >= duties_.watchdog.load(std::memory_order_relaxed)) {
     duties_.interrupt();
   }
+  const bool given_up = ending ? now_ns - ending_since_ns_ > (stopping ? kPatienceNs : kFarewellNs)
+                               : stopping && now_ns - stopping_since_ns_ > kPatienceNs;
+  if (given_up) duties_.give_up();
 }
 
 }  // namespace rtmeter

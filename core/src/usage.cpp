@@ -25,12 +25,9 @@ std::int64_t number_after(std::string_view text, std::string_view key) noexcept 
 }
 
 // The scheduler's own count. A perf counter would do as well, but costs at every context switch.
-std::int64_t migrations_in_proc() noexcept {
-  const int fd = open("/proc/thread-self/sched", O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return -1;
+std::int64_t migrations_in_proc(int fd) noexcept {
   char text[2048];  // nr_migrations is in the first lines
-  const ssize_t bytes = read(fd, text, sizeof text);
-  close(fd);
+  const ssize_t bytes = pread(fd, text, sizeof text, 0);
   return bytes <= 0 ? -1 : number_after({text, static_cast<std::size_t>(bytes)}, "nr_migrations");
 }
 
@@ -60,26 +57,39 @@ UsageWindow::UsageWindow() {
   before_ = after_ = Reading{};
 }
 
-UsageWindow::~UsageWindow() {
-  if (counter_fd_ >= 0) ::close(counter_fd_);
+UsageWindow::~UsageWindow() { forget(); }
+
+void UsageWindow::forget() noexcept {
+  for (int* fd : {&proc_fd_, &counter_fd_}) {
+    if (*fd >= 0) ::close(*fd);
+    *fd = -1;
+  }
+}
+
+void UsageWindow::prepare() noexcept {
+  if (prepared_tid_ == gettid()) return;
+  prepared_tid_ = gettid();
+  forget();
+  proc_fd_ = ::open("/proc/thread-self/sched", O_RDONLY | O_CLOEXEC);
+  if (migrations_in_proc(proc_fd_) < 0) counter_fd_ = open_migration_counter();
+}
+
+std::int64_t UsageWindow::migrations() const noexcept {
+  return counter_fd_ < 0 ? migrations_in_proc(proc_fd_) : migrations_in(counter_fd_);
 }
 
 // The usage is read closest to the window: last on opening, first on closing.
 void UsageWindow::open() noexcept {
-  before_.tid = gettid();
-  before_.migrations = migrations_in_proc();
-  if (before_.migrations < 0) {
-    if (counter_fd_ >= 0) ::close(counter_fd_);
-    counter_fd_ = open_migration_counter();
-    before_.migrations = migrations_in(counter_fd_);
-  }
+  prepare();
+  before_.tid = prepared_tid_;
+  before_.migrations = migrations();
   read_usage(before_);
 }
 
 void UsageWindow::close() noexcept {
   read_usage(after_);
   after_.tid = gettid();
-  after_.migrations = counter_fd_ < 0 ? migrations_in_proc() : migrations_in(counter_fd_);
+  after_.migrations = migrations();
 }
 
 void UsageWindow::read_usage(Reading& into) noexcept {

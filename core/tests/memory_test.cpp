@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <cstdlib>
+#include <functional>
 #include <thread>
 
 #include "child.hpp"
@@ -41,6 +42,8 @@ void write_each_page(void* block, std::size_t bytes) {
 
 [[gnu::noinline]] void use_stack(std::size_t bytes) { write_each_page(alloca(bytes), bytes); }
 
+// Threads are made in children only: each leaves a heap of its own behind, and so the tests of heaps another
+// one than they mean.
 void use_heap(std::size_t bytes) {
   void* block = std::malloc(bytes);
   write_each_page(block, bytes);
@@ -90,10 +93,14 @@ TEST(LockMemory, AnMlockallThatDoesNothingIsFound) {
 
 TEST(PrefaultStack, LaterUseDoesNotFault) {
   SKIP_UNDER_EMULATION();
-  std::int64_t without = 0, with = 0;
-  std::thread([&] { without = faults_of([] { use_stack(kBytes); }); }).join();
-  EXPECT_GT(without, 0) << "the control case must fault";
-  EXPECT_EQ(in_child([&] {
+  const std::string without = in_child([] {
+    std::int64_t faults = 0;
+    std::thread([&] { faults = faults_of([] { use_stack(kBytes); }); }).join();
+    return std::to_string(faults);
+  });
+  EXPECT_NE(without, "0") << "the control case must fault";
+  EXPECT_EQ(in_child([] {
+              std::int64_t with = -1;
               std::thread([&] {
                 prefault_stack(2 * kBytes);
                 with = faults_of([] { use_stack(kBytes); });
@@ -115,18 +122,22 @@ TEST(PrefaultStack, MoreThanTheStackIsRefused) {
 
 TEST(PrefaultStack, WhatFitsBarelyFits) {
   SKIP_UNDER_SANITIZERS();
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, 1 << 20);
-  const auto body = [](void*) -> void* {
-    EXPECT_EQ(outcome_of([] { prefault_stack((1 << 20) - (128 << 10)); }), "ok");
-    EXPECT_CONTAINS(outcome_of([] { prefault_stack(1 << 20); }), "the thread's stack has only ");
-    return nullptr;
-  };
-  pthread_t thread{};
-  ASSERT_EQ(pthread_create(&thread, &attributes, body, nullptr), 0);
-  pthread_join(thread, nullptr);
-  pthread_attr_destroy(&attributes);
+  const std::string said = in_child([] {
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, 1 << 20);
+    std::string outcomes;
+    const auto body = [](void* into) -> void* {
+      *static_cast<std::string*>(into) = outcome_of([] { prefault_stack((1 << 20) - (128 << 10)); }) + "; " +
+                                         outcome_of([] { prefault_stack(1 << 20); });
+      return nullptr;
+    };
+    pthread_t thread{};
+    if (pthread_create(&thread, &attributes, body, &outcomes) != 0) return std::string("no thread");
+    pthread_join(thread, nullptr);
+    return outcomes;
+  });
+  EXPECT_CONTAINS(said, "ok; prefault_stack_bytes = 1048576: the thread's stack has only ");
 }
 
 TEST(PrefaultHeap, LaterUseDoesNotFault) {
@@ -155,6 +166,31 @@ TEST(PrefaultHeap, LaterUseByAThreadDoesNotFaultWhereTheThreadPrefaults) {
               return std::to_string(with);
             }),
             "0");
+}
+
+// The third thread comes while the others hold what they allocated: an arena for each would be made.
+TEST(PrefaultHeap, ReachesEveryThreadOfASharedHeap) {
+  SKIP_UNDER_EMULATION();
+  SKIP_UNDER_SANITIZERS();
+  const auto faults_of_threads = [](bool shared) {
+    if (shared) share_one_heap();
+    prefault_heap(8 * kBytes);
+    std::int64_t sum = 0;
+    const std::function<void(int)> start = [&](int threads) {
+      if (threads == 0) return;
+      std::thread([&] {
+        use_heap(1);  // a thread's first steps fault on its stack
+        void* block = nullptr;
+        sum += faults_of([&] { write_each_page(block = std::malloc(kBytes), kBytes); });
+        start(threads - 1);
+        std::free(block);
+      }).join();
+    };
+    start(3);
+    return std::to_string(sum);
+  };
+  EXPECT_NE(in_child([&] { return faults_of_threads(false); }), "0") << "the control case must fault";
+  EXPECT_EQ(in_child([&] { return faults_of_threads(true); }), "0");
 }
 
 TEST(PrefaultHeap, MoreThanThereIsIsRefused) {

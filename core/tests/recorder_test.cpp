@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "errors.hpp"
+#include "hold.hpp"
 #include "sample_log_file.hpp"
 
 namespace rtmeter {
@@ -47,8 +48,9 @@ class RecorderTest : public testing::Test {
 
   // Waits for what must come, however slow the machine; false after a minute.
   template <typename Condition>
-  static bool comes_true(Condition condition) {
-    for (int i = 0; i < 6000 && !condition(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  static bool comes_true(Condition condition, int centiseconds = 6000) {
+    for (int i = 0; i < centiseconds && !condition(); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
     return condition();
   }
 
@@ -138,13 +140,40 @@ TEST_F(RecorderTest, WritesRowsIntoAFrameWithoutBeingAsked) {
   Recorder recorder(log_, kColumns, 1024, WhenFull::count, nullptr);
   recorder.start({});
   record(recorder, 0, 10);
-  EXPECT_TRUE(comes_true([&] { return log_.rows() == 10 && log_.held_back() == 0; }));
+  EXPECT_TRUE(comes_true([&] { return log_.rows() == 10 && log_.held_back() == 0; }, 1500));
   EXPECT_EQ(rows_in_log(), expected_rows(10));
   record(recorder, 10, 15);
   EXPECT_TRUE(comes_true([&] { return log_.rows() == 15 && log_.held_back() == 0; }));
   const std::string kinds = read_sample_log(path_).kinds();  // more frames where this thread stood still
   EXPECT_EQ(kinds.substr(0, 4), "HHRR");
   EXPECT_EQ(kinds.find_first_not_of('R', 2), std::string::npos);
+}
+
+TEST(Hold, LastsFourTenthsOfASecondFromTheOldestRow) {
+  constexpr std::int64_t kBegin = 5'000'000'000;
+  Hold hold;
+  EXPECT_FALSE(hold.due(INT64_MAX));
+  hold.begin(kBegin);
+  hold.begin(kBegin + 300'000'000);  // a later row
+  EXPECT_FALSE(hold.due(kBegin + 399'999'999));
+  EXPECT_TRUE(hold.due(kBegin + 400'000'000));
+  hold.end();
+  EXPECT_FALSE(hold.due(INT64_MAX));
+  hold.begin(kBegin + 1'000'000'000);
+  EXPECT_FALSE(hold.due(kBegin + 1'399'999'999));
+  EXPECT_TRUE(hold.due(kBegin + 1'400'000'000));
+}
+
+TEST(RingRows, HoldTwoSecondsWithinBounds) {
+  EXPECT_EQ(ring_rows_for(1'000'000, 4), 32'768u);  // 2,000 rows would do
+  EXPECT_EQ(ring_rows_for(50'000, 4), 65'536u);  // 40,001
+  EXPECT_EQ(ring_rows_for(10'000, 4), 262'144u);  // 200,001
+  EXPECT_EQ(ring_rows_for(1, 4), (64u << 20) / 32);  // 64 MiB
+  EXPECT_EQ(ring_rows_for(1, 5), (64u << 20) / 64);  // the power of two below 64 MiB
+  EXPECT_EQ(ring_rows_for(1, 8), (64u << 20) / 64);
+  EXPECT_EQ(ring_rows_for(3'600'000'000'000, 8), 32'768u);
+  EXPECT_EQ(ring_rows_for(61'036, 4), 32'768u);  // 32,768
+  EXPECT_EQ(ring_rows_for(61'035, 4), 65'536u);  // 32,769
 }
 
 TEST_F(RecorderTest, ShowsTheTapEveryRowInOrder) {

@@ -1,7 +1,8 @@
 // A probe whose middleware is a queue in this process: what is published comes back on the topic that the
 // other end would answer on. Options plant what tests look for: hang=publish never returns from publishing
-// once ten replies came, deaf=yes loses what is not the round trip's. On standard error it says when it hangs
-// ("hangs") and when three messages of a second topic have come ("second topic").
+// once ten replies came, hang=spin neither and keeps its CPU busy, hang=start and hang=stop never get ready
+// or end; deaf=yes loses what is not the round trip's. On standard error it says when it hangs ("hangs") and
+// when three messages of a second topic have come ("second topic"). RTMETER_TEST_FAST=yes: time flies.
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,12 +10,14 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
+#include <cstdlib>
 #include <deque>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "rtmeter/adapter.hpp"
+#include "rtmeter/probe.hpp"
 
 namespace {
 
@@ -48,11 +51,15 @@ class Loopback final : public rtmeter::Adapter {
   }
 
   explicit Loopback(const rtm_run& run)
-      : hangs_(rtmeter::option_or(run, "hang", "no") == "publish"),
+      : hang_(rtmeter::option_or(run, "hang", "no")), hangs_(hang_ == "publish" || hang_ == "spin"),
         deaf_(rtmeter::option_or(run, "deaf", "no") == "yes"), room_(run.payload_bytes) {
     ++instances();
+    if (hang_ == "start") hang();
   }
-  ~Loopback() override { --instances(); }
+  ~Loopback() override {
+    if (hang_ == "stop") hang();
+    --instances();
+  }
 
   void describe(rtmeter::Sink& sink) const override {
     sink.put("instances", std::to_string(instances().load()));
@@ -108,10 +115,15 @@ class Loopback final : public rtmeter::Adapter {
  private:
   static constexpr std::int64_t kHour = 3600000000000;
 
-  [[noreturn]] static void hang() noexcept {
+  // Ignores everything, for good.
+  [[noreturn]] void hang() const noexcept {
     std::fputs("hangs\n", stderr);
+    while (hang_ == "spin")
+      for (volatile int i = 0; i < 1000; i = i + 1) {
+      }
     for (;;) pause();
   }
+
   void tell(const Message& message) noexcept {
     if (message.topic == "pong") {
       if (message.sequence != RTM_SEQUENCE_HELLO) ++replies_;
@@ -120,6 +132,7 @@ class Loopback final : public rtmeter::Adapter {
     }
   }
 
+  const std::string hang_;
   const bool hangs_, deaf_;
   const std::uint32_t room_;
   std::deque<std::string> topics_;
@@ -131,6 +144,25 @@ class Loopback final : public rtmeter::Adapter {
   bool interrupted_ = false;
 };
 
+// A hundred times as fast as the machine's.
+class FastClock final : public rtmeter::Clock {
+ public:
+  std::int64_t now_ns() noexcept override { return machine_.now_ns() * kTimes; }
+  void sleep_until_ns(std::int64_t at_ns) noexcept override { machine_.sleep_until_ns(at_ns / kTimes); }
+  bool scripted() const noexcept override { return false; }
+  std::int64_t first_release_ns(std::int64_t /*period_ns*/) noexcept override { return now_ns(); }
+
+ private:
+  static constexpr std::int64_t kTimes = 100;
+  const std::atomic<bool> never_{false};
+  rtmeter::MonotonicClock machine_{never_};
+};
+
 }  // namespace
 
-RTMETER_ADAPTER_MAIN(Loopback)
+int main(int argc, char** argv) {
+  FastClock fast;
+  const rtm_adapter* adapter = rtmeter::adapter_table<Loopback>();
+  if (std::getenv("RTMETER_TEST_FAST") != nullptr) return rtmeter::probe_main(argc, argv, *adapter, fast);
+  return rtm_probe_main(argc, argv, adapter);
+}

@@ -81,6 +81,11 @@ void expect_clean(const Caught& caught, int threads, const Calls& core, const Ca
       EXPECT_GT(caught.calls(side, number), 0) << "call " << number << " was not seen";
   }
   EXPECT_EQ(caught.faults(), 0) << caught.text();
+  // What the window reads was opened long before: it comes just before the first measured release.
+  EXPECT_EQ(caught.allocations("opening"), 0) << caught.text();
+  EXPECT_EQ(caught.calls_besides("opening", {SYS_gettid, SYS_pread64, SYS_getrusage}), Calls{})
+      << caught.text();
+  EXPECT_EQ(caught.calls("opening", SYS_getrusage), 1) << caught.text();
 }
 
 class MeasuredPath : public testing::Test {
@@ -100,6 +105,17 @@ TEST_F(MeasuredPath, Wakeup) {
     expect_clean(caught, 1, {SYS_clock_nanosleep}, {});
     EXPECT_LE(caught.calls("core", SYS_clock_nanosleep), kSamples) << "one sleep a release";
   }
+}
+
+// A period of 1 us, which no sleep keeps: each ends with releases that have passed.
+TEST_F(MeasuredPath, AReleaseThatHasPassedIsServedWithoutASystemCall) {
+  Json config = config_of("wakeup", {{"overrun", "catch_up"}});
+  config["period_ns"] = 1'000;
+  config["warm_up"] = 0;  // one sleep at least is in the window
+  const Caught caught = run(config);
+  expect_clean(caught, 1, {SYS_clock_nanosleep}, {});
+  EXPECT_EQ(caught.end.find("rows")->as_int(), kSamples);
+  EXPECT_LE(caught.calls("core", SYS_clock_nanosleep), kSamples / 2) << caught.text();
 }
 
 struct TimerCase {

@@ -1,8 +1,8 @@
 // Linked into a probe, this watches its measured path. The linker (--wrap, CMakeLists.txt) leads three
 // calls here: the probe's start, and the opening and the closing of the measured window. A watched
 // thread is the one that opens the window, and each that calls back while it is open. What was caught
-// is told on standard error when the probe ends: {"threads", "core": {…}, "adapter": {…}}, each side with
-// {"allocations", "calls": {number: count}}.
+// is told on standard error when the probe ends: {"threads", "opening": {…}, "core": {…}, "adapter": {…}},
+// each side with {"allocations", "calls": {number: count}}; opening is what opening the window took.
 //
 // RTMETER_TRAP_PLANT=allocation|call|fault plants one in each callback, on the core's side: the proof
 // that the traps catch what they are for.
@@ -111,6 +111,8 @@ const rtm_adapter* hooked(const rtm_adapter* adapter) {
   return &outer;
 }
 
+rtmeter::Json opening;
+
 rtmeter::Json report(Side side) {
   const auto s = static_cast<std::size_t>(side);
   rtmeter::Json calls = rtmeter::Json::object();
@@ -133,6 +135,7 @@ int __wrap_rtm_probe_main(int argc, char** argv, const rtm_adapter* adapter) {
   plant = planted();
   const int exit_code = __real_rtm_probe_main(argc, argv, hooked(adapter));
   const rtmeter::Json all(rtmeter::Json::Object{{"threads", counts().threads.load()},
+                                                {"opening", opening},
                                                 {"core", report(Side::core)},
                                                 {"adapter", report(Side::adapter)}});
   std::cerr << all.dump() << std::endl;
@@ -143,7 +146,11 @@ int __wrap_rtm_probe_main(int argc, char** argv, const rtm_adapter* adapter) {
 void __real__ZN7rtmeter11UsageWindow4openEv(rtmeter::UsageWindow* window);
 void __wrap__ZN7rtmeter11UsageWindow4openEv(rtmeter::UsageWindow* window) {
   if (set_trap()) watch_thread();
+  open_window();
   __real__ZN7rtmeter11UsageWindow4openEv(window);
+  close_window();
+  opening = report(Side::core);
+  forget_calls();
   open_window();
 }
 

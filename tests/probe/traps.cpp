@@ -20,6 +20,12 @@ void watch_thread() noexcept {
   ++counts().threads;
 }
 
+void forget_calls() noexcept {
+  for (auto& count : counts().allocations) count.store(0);
+  for (auto& side_counts : counts().calls)
+    for (auto& count : side_counts) count.store(0);
+}
+
 bool is_watched() noexcept { return watched; }
 void open_window() noexcept { window_open.store(true); }
 void close_window() noexcept { window_open.store(false); }

@@ -24,6 +24,9 @@ Counts& counts() noexcept;
 // if the kernel has no seccomp filters. Before the window: costs system calls.
 bool set_trap() noexcept;
 
+// Forgets allocations and calls counted so far; nobody may be watched meanwhile.
+void forget_calls() noexcept;
+
 // Counts what the calling thread does while the window is open; needs set_trap().
 void watch_thread() noexcept;
 bool is_watched() noexcept;

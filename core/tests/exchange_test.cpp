@@ -1,0 +1,285 @@
+// Round trips and cycles: what is sent when, and how each release is settled.
+#include <gtest/gtest.h>
+
+#include "by_hand.hpp"
+#include "errors.hpp"
+
+namespace rtmeter {
+namespace {
+
+using namespace testing_help;
+using Rows = std::vector<Row>;
+using Times = std::vector<std::int64_t>;
+
+constexpr std::int64_t A = kAbsent, kWarm = kServed | kWarmUpFlag;
+constexpr std::int64_t kNever = -1;
+
+// Releases at 100, 200, …; every message takes 30, or what delay_ns says of its sequence number.
+class Wire : public ByHand {
+ public:
+  explicit Wire(const Config& given, rtm_drive drive = RTM_SPIN) : ByHand(given, drive) {
+    middleware.publish = [this](const Sent& sent) { publish(sent); };
+    middleware.wait = [this](std::int64_t timeout_ns) { wait(timeout_ns); };
+    clock.on_sleep = [this] {
+      deliver_until(clock.at_ns);
+      if (clock.at_ns >= stop_at_ns) stop = true;
+    };
+  }
+
+  std::map<std::int64_t, std::int64_t> delay_ns;
+  std::multimap<std::int64_t, Sent> under_way;  // by when they come
+  std::int64_t stop_at_ns = INT64_MAX;
+
+ private:
+  void publish(const Sent& sent) {
+    const auto k = static_cast<std::int64_t>(sent.sequence);
+    const auto found = delay_ns.find(k);
+    const std::int64_t delay = k < 0 ? 0 : found == delay_ns.end() ? 30 : found->second;
+    if (k < 0) return deliver(sent);
+    if (delay != kNever) under_way.emplace(clock.at_ns + delay, sent);
+  }
+  void wait(std::int64_t timeout_ns) {
+    ASSERT_GT(timeout_ns, 0);
+    const std::int64_t until_ns = clock.at_ns + timeout_ns;
+    if (under_way.empty() || under_way.begin()->first > until_ns) {
+      clock.at_ns = until_ns;
+    } else {
+      clock.at_ns = std::max(clock.at_ns, under_way.begin()->first);
+      deliver_until(clock.at_ns);
+    }
+  }
+  void deliver_until(std::int64_t until_ns) {
+    while (!under_way.empty() && under_way.begin()->first <= until_ns) {
+      const auto [at_ns, sent] = *under_way.begin();
+      under_way.erase(under_way.begin());
+      clock.at_ns = at_ns;
+      deliver(sent);
+    }
+    clock.at_ns = until_ns;
+  }
+  void deliver(const Sent& sent) { middleware.deliver(sent.topic == "ping" ? "pong" : sent.topic, sent); }
+};
+
+Config round_trips(InFlight in_flight, std::int64_t samples, std::optional<rtm_overrun> overrun = {}) {
+  Config config = config_by_hand(RTM_ROUNDTRIP, 1, samples);
+  config.role = RTM_ROLE_CLIENT;
+  config.in_flight = in_flight;
+  config.overrun = overrun;
+  return config;
+}
+
+TEST(RoundTrip, OneInFlightPassesOverWhatPassedMeanwhile) {
+  Wire wire(round_trips(InFlight::one, 6));
+  wire.delay_ns = {{1, 250}};
+  EXPECT_EQ(wire.run(), (Rows{{100, 100, 130, A, kWarm},
+                              {200, 200, 450, A, kServed},
+                              {300, A, A, 450, kSkipped},
+                              {400, A, A, 450, kSkipped},
+                              {500, 500, 530, A, kServed},
+                              {600, 600, 630, A, kServed},
+                              {700, 700, 730, A, kServed}}));
+  EXPECT_EQ(wire.clock.sleeps, (Times{100, 200, 500, 600, 700}));
+  EXPECT_EQ(wire.fact("overrun"), R"("skip")");
+}
+
+TEST(RoundTrip, OneInFlightCatchesUpWithoutASleep) {
+  Wire wire(round_trips(InFlight::one, 6, RTM_CATCH_UP));
+  wire.delay_ns = {{1, 250}};
+  EXPECT_EQ(wire.run(), (Rows{{100, 100, 130, A, kWarm},
+                              {200, 200, 450, A, kServed},
+                              {300, 450, 480, A, kServed},
+                              {400, 480, 510, A, kServed},
+                              {500, 510, 540, A, kServed},
+                              {600, 600, 630, A, kServed},
+                              {700, 700, 730, A, kServed}}));
+  EXPECT_EQ(wire.clock.sleeps, (Times{100, 200, 600, 700}));
+}
+
+TEST(RoundTrip, OpenSendsEveryReleaseWhateverIsOutstanding) {
+  Wire wire(round_trips(InFlight::open, 5));
+  wire.delay_ns = {{0, 250}, {1, 250}, {2, 250}, {3, 250}, {4, 250}, {5, 250}};
+  wire.clock.late_ns = {{300, 120}};
+  EXPECT_EQ(wire.run(), (Rows{{100, 100, 350, A, kWarm},
+                              {200, 200, 450, A, kServed},
+                              {300, 420, 670, A, kServed},
+                              {400, 420, 670, A, kServed},
+                              {500, 500, 750, A, kServed},
+                              {600, 600, 850, A, kServed}}));
+  EXPECT_EQ(wire.clock.sleeps, (Times{100, 200, 300, 500, 600}));
+  EXPECT_EQ(wire.fact("overrun"), R"("catch_up")");
+}
+
+TEST(RoundTrip, OpenPassesOverUnderSkip) {
+  Wire wire(round_trips(InFlight::open, 5, RTM_SKIP));
+  wire.clock.late_ns = {{300, 120}};
+  const Rows rows = wire.run();
+  ASSERT_EQ(rows.size(), 6u);
+  EXPECT_EQ(rows[2], (Row{300, 420, 450, A, kServed}));
+  EXPECT_EQ(rows[3], (Row{400, A, A, 420, kSkipped}));
+  EXPECT_EQ(rows[4], (Row{500, 500, 530, A, kServed}));
+}
+
+TEST(RoundTrip, WithoutAReplyWithinTheLossTimeoutIsLost) {
+  Wire wire(round_trips(InFlight::one, 20));
+  wire.delay_ns = {{1, 1'500}, {11, 600}};  // the reply to 1 comes while 11 is awaited
+  const Rows rows = wire.run();
+  ASSERT_EQ(rows.size(), 21u);
+  EXPECT_EQ(rows[1], (Row{200, 200, A, A, kLost}));
+  EXPECT_EQ(rows[10], (Row{1'100, A, A, 1'200, kSkipped}));
+  EXPECT_EQ(rows[11], (Row{1'200, 1'200, 1'800, A, kServed}));
+  EXPECT_EQ(wire.counters.late_after_lost, 1u);
+  EXPECT_EQ(wire.counters.duplicate, 0u);
+  EXPECT_EQ(wire.counters.out_of_order, 0u);
+}
+
+TEST(RoundTrip, AReplyAtTheLossTimeoutIsInTime) {
+  Wire wire(round_trips(InFlight::one, 1));
+  wire.delay_ns = {{1, 1'000}};
+  EXPECT_EQ(wire.run().back(), (Row{200, 200, 1'200, A, kServed}));
+  EXPECT_EQ(wire.counters.late_after_lost, 0u);
+}
+
+TEST(RoundTrip, AReplyAfterTheLossTimeoutThatNobodyGaveUpIsLostToo) {
+  Wire wire(round_trips(InFlight::open, 1));
+  wire.delay_ns = {{1, 1'001}};
+  EXPECT_EQ(wire.run().back(), (Row{200, 200, A, A, kLost}));
+  EXPECT_EQ(wire.counters.late_after_lost, 1u);
+}
+
+TEST(RoundTrip, OpenGivesUpWhatNeverComes) {
+  Wire wire(round_trips(InFlight::open, 3));
+  wire.delay_ns = {{2, kNever}};
+  const Rows rows = wire.run();
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(rows[2], (Row{300, 300, A, A, kLost}));
+  EXPECT_EQ(rows[3], (Row{400, 400, 430, A, kServed}));
+}
+
+TEST(RoundTrip, CountsWhatIsNoReplyOrNotInTurn) {
+  Wire wire(round_trips(InFlight::open, 5));
+  wire.delay_ns = {{0, 150}, {2, 150}};  // 0 (warm-up) comes after 1, and 2 after 3
+  auto publish = wire.middleware.publish;
+  wire.middleware.publish = [&](const Sent& sent) {
+    publish(sent);
+    if (sent.sequence == 4) publish(sent);  // a duplicate
+    if (sent.sequence == 5) {
+      Sent bad = sent;
+      bad.bytes.back() ^= 1;
+      wire.under_way.emplace(wire.clock.at_ns + 5, bad);
+      bad = sent;
+      bad.sequence = 99;  // not one of ours
+      wire.under_way.emplace(wire.clock.at_ns + 6, bad);
+    }
+  };
+  const Rows rows = wire.run();
+  for (std::size_t k = 0; k < rows.size(); ++k) EXPECT_EQ(rows[k][4] & 15, kServed) << k;
+  EXPECT_EQ(wire.counters.out_of_order, 1u);
+  EXPECT_EQ(wire.counters.duplicate, 1u);
+  EXPECT_EQ(wire.counters.corrupted, 2u);
+  EXPECT_EQ(wire.counters.late_after_lost, 0u);
+}
+
+TEST(RoundTrip, WhatIsInterruptedIsInFlight) {
+  Wire wire(round_trips(InFlight::open, 20));
+  wire.delay_ns = {{1, kNever}, {2, kNever}};
+  wire.clock.late_ns = {{300, 430}};
+  wire.stop_at_ns = 730;
+  EXPECT_EQ(wire.run(), (Rows{{100, 100, 130, A, kWarm},
+                              {200, 200, A, A, kInFlight},
+                              {300, 730, A, A, kInFlight},
+                              {400, A, A, A, kInFlight},
+                              {500, A, A, A, kInFlight},
+                              {600, A, A, A, kInFlight},
+                              {700, A, A, A, kInFlight}}));
+}
+
+TEST(RoundTrip, ASleepThatWasEndedSendsNothing) {
+  Wire wire(round_trips(InFlight::one, 20));
+  wire.clock.late_ns = {{300, -50}};
+  wire.stop_at_ns = 250;
+  EXPECT_EQ(wire.run().size(), 2u);
+}
+
+TEST(RoundTrip, AServerThatDoesNotAnswerIsAnError) {
+  Wire wire(round_trips(InFlight::one, 1));
+  wire.middleware.publish = [](const Sent&) {};
+  wire.middleware.wait = [&](std::int64_t) { wire.clock.at_ns += 400; };
+  EXPECT_THROW(wire.measurement->set_up(), Failure);
+  EXPECT_EQ(wire.clock.at_ns, 1'200);
+}
+
+TEST(RoundTrip, AServerSendsBackWhatItGets) {
+  Config config = config_by_hand(RTM_ROUNDTRIP, 5, 0);
+  config.role = RTM_ROLE_SERVER;
+  ByHand hand(config);
+  std::vector<Sent> answers;
+  hand.middleware.publish = [&](const Sent& sent) { answers.push_back(sent); };
+  int spins = 0;
+  hand.middleware.spin = [&](std::int64_t) {
+    hand.clock.at_ns = 1'000 + spins;
+    hand.middleware.deliver("ping", {"ping", spins == 0 ? RTM_SEQUENCE_HELLO : 40 + spins, {1, 2, 3}});
+    hand.stop = ++spins == 3;
+  };
+  EXPECT_EQ(hand.run(), (Rows{{41, 1'001, 1'001, kServed}, {42, 1'002, 1'002, kServed}}));
+  ASSERT_EQ(answers.size(), 3u);
+  for (const Sent& answer : answers) {
+    EXPECT_EQ(answer.topic, "pong");
+    EXPECT_EQ(answer.bytes, (std::vector<std::uint8_t>{1, 2, 3}));
+  }
+}
+
+Config cycles(std::optional<rtm_overrun> overrun = {}) {
+  Config config = config_by_hand(RTM_CYCLE, 1, 5);
+  config.overrun = overrun;
+  return config;
+}
+
+TEST(Cycle, CatchesUpWithoutASleep) {
+  Wire wire(cycles(), RTM_SLEEP_THEN_SPIN_SOME);
+  wire.clock.late_ns = {{200, 180}};
+  EXPECT_EQ(wire.run(), (Rows{{100, 100, 100, 130, 130, 160, A, kWarm},
+                              {200, 380, 380, 410, 410, 440, A, kServed},
+                              {300, 440, 440, 470, 470, 500, A, kServed},
+                              {400, 500, 500, 530, 530, 560, A, kServed},
+                              {500, 560, 560, 590, 590, 620, A, kServed},
+                              {600, 620, 620, 650, 650, 680, A, kServed}}));
+  EXPECT_EQ(wire.clock.sleeps, (Times{100, 200}));
+  EXPECT_EQ(wire.fact("overrun"), R"("catch_up")");
+}
+
+TEST(Cycle, PassesOverUnderSkip) {
+  Wire wire(cycles(RTM_SKIP), RTM_SLEEP_THEN_SPIN_SOME);
+  wire.clock.late_ns = {{200, 180}};
+  EXPECT_EQ(wire.run(), (Rows{{100, 100, 100, 130, 130, 160, A, kWarm},
+                              {200, 380, 380, 410, 410, 440, A, kServed},
+                              {300, A, A, A, A, A, 440, kSkipped},
+                              {400, A, A, A, A, A, 440, kSkipped},
+                              {500, 500, 500, 530, 530, 560, A, kServed},
+                              {600, 600, 600, 630, 630, 660, A, kServed}}));
+  EXPECT_EQ(wire.clock.sleeps, (Times{100, 200, 500, 600}));
+}
+
+// The middleware's timer starts each: ticks at 1000, 1100, 1200; none for the next two; 1500.
+TEST(Cycle, DrivenByATimerPassesOverWhatItPassesOver) {
+  Wire wire(cycles(), RTM_SPIN);
+  wire.middleware.traits = {RTM_EVERY_TICK, RTM_SKIP, 1};
+  const Times ticks{1'000, 1'100, 1'200, 1'500};
+  std::size_t tick = 0;
+  wire.middleware.arm = [] {};
+  wire.middleware.spin = [&](std::int64_t) {
+    ASSERT_LT(tick, ticks.size());
+    wire.clock.at_ns = ticks[tick] + 7;
+    wire.middleware.fire(ticks[tick], ticks[tick]);
+    while (!wire.under_way.empty()) wire.middleware.wait(1'000);
+    ++tick;
+  };
+  EXPECT_EQ(wire.run(), (Rows{{1'000, 1'007, 1'007, 1'037, 1'037, 1'067, A, kWarm},
+                              {1'100, 1'107, 1'107, 1'137, 1'137, 1'167, A, kServed},
+                              {1'200, 1'207, 1'207, 1'237, 1'237, 1'267, A, kServed},
+                              {1'300, A, A, A, A, A, 1'507, kSkipped},
+                              {1'400, A, A, A, A, A, 1'507, kSkipped},
+                              {1'500, 1'507, 1'507, 1'537, 1'537, 1'567, A, kServed}}));
+}
+
+}  // namespace
+}  // namespace rtmeter

@@ -1,0 +1,207 @@
+// One-shot and periodic timers of a middleware that the test plays.
+#include <gtest/gtest.h>
+
+#include "by_hand.hpp"
+#include "errors.hpp"
+
+namespace rtmeter {
+namespace {
+
+using namespace testing_help;
+using Rows = std::vector<Row>;
+
+constexpr std::int64_t A = kAbsent, kWarm = kServed | kWarmUpFlag, kSecond = 1'000'000'000;
+
+Config one_shots(std::int64_t samples) {
+  Config config = config_by_hand(RTM_TIMER, 1, samples);
+  config.mode = RTM_ONE_SHOT;
+  return config;
+}
+
+TEST(OneShot, IsArmedAgainAfterTheCallback) {
+  ByHand hand(one_shots(2));
+  hand.middleware.arm = [&] { hand.clock.at_ns += 3; };
+  hand.middleware.wait = [&](std::int64_t) {
+    hand.clock.at_ns += 110;
+    hand.middleware.fire(hand.clock.at_ns - 20, hand.clock.at_ns - 10);
+  };
+  EXPECT_EQ(hand.run(), (Rows{{0, 3, 113, 93, 103, kWarm},
+                              {113, 116, 226, 206, 216, kServed},
+                              {226, 229, 339, 319, 329, kServed}}));
+}
+
+TEST(OneShot, ThatDoesNotFireWithinTenTimeoutsAndASecondIsLost) {
+  ByHand hand(one_shots(2));
+  hand.middleware.arm = [] {};
+  int waits = 0;
+  std::vector<std::int64_t> timeouts;
+  hand.middleware.wait = [&](std::int64_t timeout_ns) {
+    timeouts.push_back(timeout_ns);
+    hand.clock.at_ns += ++waits == 2 ? timeout_ns : 100;
+    if (waits != 2) hand.middleware.fire();
+  };
+  EXPECT_EQ(hand.run(), (Rows{{0, 0, 100, A, A, kWarm},
+                              {100, 100, A, A, A, kLost},
+                              {kSecond + 1'100, kSecond + 1'100, kSecond + 1'200, A, A, kServed}}));
+  EXPECT_EQ(timeouts, (std::vector<std::int64_t>(3, kSecond + 1'000)));
+}
+
+TEST(OneShot, ACallbackAfterTheShotWasGivenUpDoesNotSaveIt) {
+  for (const std::int64_t late_ns : {0, 1}) {
+    ByHand hand(one_shots(1));
+    hand.middleware.arm = [] {};
+    hand.middleware.wait = [&](std::int64_t timeout_ns) {
+      hand.clock.at_ns += timeout_ns + late_ns;
+      hand.middleware.fire();
+    };
+    EXPECT_EQ(hand.run().front()[5] & 15, late_ns == 0 ? kServed : kLost);
+  }
+}
+
+TEST(OneShot, ThatIsInterruptedIsInFlight) {
+  ByHand hand(one_shots(5));
+  hand.middleware.arm = [] {};
+  hand.middleware.wait = [&](std::int64_t) {
+    hand.clock.at_ns += 50;
+    hand.stop = true;
+  };
+  EXPECT_EQ(hand.run(), (Rows{{0, 0, A, A, A, kInFlight | kWarmUpFlag}}));
+}
+
+TEST(OneShot, SleptForServesWhatHasPassedWithoutASleep) {
+  ByHand hand(one_shots(1), RTM_SLEEP_THEN_SPIN_SOME);
+  hand.middleware.arm = [] {};
+  int spins = 0;
+  hand.middleware.spin_some = [&] {
+    if (++spins == 1) hand.clock.at_ns += 250;  // past the next two looks
+    if (spins == 4 || spins == 5) hand.middleware.fire();
+  };
+  const Rows rows = hand.run();
+  EXPECT_EQ(rows[0][2], 400);
+  EXPECT_EQ(hand.clock.sleeps, (std::vector<std::int64_t>{100, 400, 500}));
+}
+
+TEST(OneShot, ByPollingIsAskedAgainAndAgain) {
+  ByHand hand(one_shots(1), RTM_POLL);
+  hand.middleware.arm = [] {};
+  hand.middleware.spin_some = [&] {
+    if ((hand.clock.at_ns += 10) % 100 == 0) hand.middleware.fire();
+  };
+  EXPECT_EQ(hand.run(), (Rows{{0, 0, 100, A, A, kWarm}, {100, 100, 200, A, A, kServed}}));
+}
+
+Config periodic(std::int64_t warm_up, std::int64_t samples) {
+  return config_by_hand(RTM_TIMER, warm_up, samples);
+}
+
+// Fires at these times, one a spin; then falls silent.
+struct Ticking : ByHand {
+  Ticking(const Config& given, rtm_timer_traits traits, std::vector<std::int64_t> at_ns)
+      : ByHand(given), times(std::move(at_ns)) {
+    middleware.traits = traits;
+    middleware.arm = [] {};
+    middleware.spin = [this](std::int64_t) {
+      if (next == times.size()) {
+        clock.at_ns = std::max(clock.at_ns, watchdog.load());
+        return;
+      }
+      clock.at_ns = times[next++];
+      const bool reports = middleware.traits.reports_monotonic != 0;
+      middleware.fire(reports ? clock.at_ns - clock.at_ns % 100 : RTM_ABSENT,
+                      reports ? clock.at_ns - 1 : RTM_ABSENT);
+    };
+  }
+  std::vector<std::int64_t> times;
+  std::size_t next = 0;
+};
+
+TEST(Periodic, WhatItReportsSaysWhichReleaseIsServed) {
+  Ticking hand(periodic(1, 4), {RTM_EVERY_TICK, RTM_SKIP, 1}, {1'003, 1'120, 1'405});
+  EXPECT_EQ(hand.run(), (Rows{{1'000, 1'003, 1'000, 1'002, A, kWarm},
+                              {1'100, 1'120, 1'100, 1'119, A, kServed},
+                              {1'200, A, A, A, 1'405, kSkipped},
+                              {1'300, A, A, A, 1'405, kSkipped},
+                              {1'400, 1'405, 1'400, 1'404, A, kServed}}));
+  EXPECT_EQ(hand.middleware.interrupts, 1);
+  EXPECT_EQ(hand.fact("ticks"), R"("reported")");
+  EXPECT_EQ(hand.fact("overrun"), R"("skip")");
+  EXPECT_EQ(hand.fact("grid"), R"({"t0_ns":1000,"period_ns":100,"t0_from":"reported"})");
+}
+
+TEST(Periodic, TheThreadWasFreeWithThePreviousCallback) {
+  Ticking hand(periodic(1, 4), {RTM_EVERY_TICK, RTM_SKIP, 1}, {1'003, 1'350, 1'405});
+  const Rows rows = hand.run();
+  EXPECT_EQ(rows[1], (Row{1'100, A, A, A, 1'350, kSkipped}));
+  EXPECT_EQ(rows[2], (Row{1'200, A, A, A, 1'350, kSkipped}));
+  EXPECT_EQ(rows[3][1], 1'350);
+}
+
+TEST(Periodic, ATickTooManyIsCountedAndServesNothing) {
+  Ticking hand(periodic(1, 2), {RTM_EVERY_TICK, RTM_CATCH_UP, 1}, {1'003, 1'150, 1'160, 1'201});
+  const Rows rows = hand.run();
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[1][1], 1'150);
+  EXPECT_EQ(rows[2][1], 1'201);
+  EXPECT_EQ(hand.counters.extra_callbacks, 1u);
+}
+
+TEST(Periodic, ThatFallsSilentIsGivenUpAfterTenPeriodsAndTenSeconds) {
+  Ticking hand(periodic(1, 3), {RTM_EVERY_TICK, RTM_CATCH_UP, 0}, {1'000, 1'110});
+  const Rows rows = hand.run();
+  EXPECT_EQ(hand.clock.at_ns, 1'110 + 10 * 100 + 10 * kSecond);
+  EXPECT_EQ(rows[1], (Row{1'100, 1'110, A, A, A, kServed}));
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(rows[2], (Row{1'200, A, A, A, hand.clock.at_ns, kSkipped}));
+  EXPECT_EQ(rows[3], (Row{1'300, A, A, A, hand.clock.at_ns, kSkipped}));
+  ASSERT_EQ(hand.measurement->warnings().size(), 1u);
+  EXPECT_EQ(hand.measurement->warnings()[0].find("type")->as_string(), "timer_fell_silent");
+  EXPECT_EQ(hand.watchdog.load(), INT64_MAX);
+}
+
+TEST(Periodic, ThatNeverCallsHasNoReleases) {
+  Ticking hand(periodic(1, 3), {RTM_EVERY_TICK, RTM_CATCH_UP, 0}, {});
+  EXPECT_EQ(hand.run(), Rows{});
+  EXPECT_EQ(hand.fact("grid"), "null");
+}
+
+TEST(Periodic, ThatIsPolledFallsSilentToo) {
+  ByHand hand(periodic(0, 2), RTM_POLL);
+  hand.middleware.arm = [] {};
+  hand.middleware.spin_some = [&] {
+    hand.clock.at_ns += kSecond;
+    if (hand.clock.at_ns == 3 * kSecond) hand.middleware.fire();
+  };
+  const Rows rows = hand.run();
+  EXPECT_EQ(hand.clock.at_ns, 14 * kSecond);  // 13 s and ten periods have not passed at 13 s
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[1][4], 14 * kSecond);
+  EXPECT_TRUE(hand.measurement->warnings().size() == 1);
+}
+
+TEST(Periodic, AnOverrunPolicyThatItDoesNotHaveIsRefused) {
+  Config config = periodic(0, 1);
+  config.overrun = RTM_SKIP;
+  ByHand hand(config);
+  EXPECT_THROW(hand.measurement->set_up(), Failure);
+  hand.middleware.traits.overrun = RTM_SKIP;
+  EXPECT_NO_THROW(hand.measurement->set_up());
+}
+
+// The grid is that of the sleeps; a stall of three periods in one spin leaves two sleeps out.
+TEST(Periodic, SleptForServesWhatHasPassedWithoutASleep) {
+  ByHand hand(periodic(1, 9), RTM_SLEEP_THEN_SPIN_SOME);
+  hand.middleware.arm = [] {};
+  int spins = 0;
+  hand.middleware.spin_some = [&] {
+    hand.middleware.fire();
+    if (++spins == 4) hand.clock.at_ns += 290;
+  };
+  const Rows rows = hand.run();
+  ASSERT_EQ(rows.size(), 10u);
+  EXPECT_EQ(hand.clock.sleeps.size(), 8u);
+  for (std::size_t k = 0; k < rows.size(); ++k)
+    EXPECT_EQ(rows[k][1], rows[k][0] + (k == 4 ? 190 : k == 5 ? 90 : 0)) << k;
+}
+
+}  // namespace
+}  // namespace rtmeter
