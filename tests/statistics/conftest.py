@@ -54,7 +54,10 @@ def _keep(table: list[Rate], path: Path) -> None:
     known = json.loads(path.read_text()) if path.exists() else []
     for rate in table:
         known = [row for row in known if (row["claim"], row["case"]) != (rate.claim, rate.case)]
-        known.append(asdict(rate) | {"limit": rate.limit, "holds": rate.holds, "seed": SEED})
+        known.append(
+            {k: v for k, v in asdict(rate).items() if k != "weak"}
+            | {"limit": rate.limit, "holds": rate.holds, "seed": SEED}
+        )
     path.write_text(json.dumps(known, indent=1) + "\n")
 
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from scipy.special import betaincinv
+from scipy.special import bdtr, bdtrc, betaincinv
 
 Sized = Callable[..., int]
 """The ``sized`` fixture."""
 
 CONFIDENCE = 0.99
+
+POWER = 0.9
+"""A test of a rate fails with this probability, or a larger one, if the rate is half its claim. Where a case
+by itself has too few runs for that, it is ``weak``, and a test of all cases together has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +28,7 @@ class Rate:
     runs: int
     at_least: bool
     bound: float
+    weak: bool = False
 
     @property
     def limit(self) -> float:
@@ -35,8 +40,23 @@ class Rate:
 
     @property
     def holds(self) -> bool:
-        """The limit does not contradict the bound."""
-        return self.limit >= self.bound if self.at_least else self.limit <= self.bound
+        """The limit does not contradict the bound; without a run nothing holds."""
+        return self.runs > 0 and (self.limit >= self.bound if self.at_least else self.limit <= self.bound)
+
+    @property
+    def half(self) -> float:
+        """Half its claim: half as many hits as there have to be, or half as many runs without one."""
+        return self.bound / 2 if self.at_least else 1 - (1 - self.bound) / 2
+
+    @property
+    def power(self) -> float:
+        """How probable it is that so many runs of a rate of ``half`` fail."""
+        wrong = [hits for hits in range(self.runs + 1) if not replace(self, hits=hits).holds]
+        if not wrong or not self.runs:
+            return 0.0
+        if self.at_least:  # up to so many hits
+            return float(bdtr(wrong[-1], self.runs, self.half))
+        return float(bdtrc(wrong[0] - 1, self.runs, self.half)) if wrong[0] else 1.0
 
     def __str__(self) -> str:
         side = "at least" if self.at_least else "at most"
@@ -50,16 +70,23 @@ class Rates:
     def __init__(self, table: list[Rate]) -> None:
         self._table = table
 
-    def at_least(self, bound: float, hits: Iterable[bool], claim: str, case: str) -> None:
+    def at_least(
+        self, bound: float, hits: Iterable[bool], claim: str, case: str, *, weak: bool = False
+    ) -> None:
         """The share of hits must not contradict a lower bound."""
-        self._assert(hits, True, bound, claim, case)
+        self._assert(hits, True, bound, claim, case, weak)
 
-    def at_most(self, bound: float, hits: Iterable[bool], claim: str, case: str) -> None:
+    def at_most(
+        self, bound: float, hits: Iterable[bool], claim: str, case: str, *, weak: bool = False
+    ) -> None:
         """The share of hits must not contradict an upper bound."""
-        self._assert(hits, False, bound, claim, case)
+        self._assert(hits, False, bound, claim, case, weak)
 
-    def _assert(self, hits: Iterable[bool], at_least: bool, bound: float, claim: str, case: str) -> None:
+    def _assert(
+        self, hits: Iterable[bool], at_least: bool, bound: float, claim: str, case: str, weak: bool
+    ) -> None:
         each = [operator.truth(hit) for hit in hits]
-        rate = Rate(claim, case, sum(each), len(each), at_least, bound)
+        rate = Rate(claim, case, sum(each), len(each), at_least, bound, weak)
         self._table.append(rate)
         assert rate.holds, str(rate)
+        assert weak or rate.power >= POWER, f"{rate}: so few runs find half the claim out at {rate.power:.2f}"

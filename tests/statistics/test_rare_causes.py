@@ -40,7 +40,7 @@ def test_the_interval_covers_the_return_level(
 ) -> None:
     """Where it is not refused."""
     case = f"{process.name}, once in {factor} times the run"
-    rates.at_least(0.90, covered(process, factor, simulate, sized("runs", **RUNS)), COVERED, case)
+    rates.at_least(0.90, covered(process, factor, simulate, sized("runs", **RUNS)), COVERED, case, weak=True)
 
 
 def test_the_interval_covers_in_all_cases_together(simulate: Simulation, rates: Rates, sized: Sized) -> None:

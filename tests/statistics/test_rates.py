@@ -36,6 +36,43 @@ def test_a_rate_above_its_bound_by_more_than_chance_fails(hits: int, runs: int, 
     assert Rate("claim", "case", hits, runs, False, 0.05).holds is holds
 
 
+@pytest.mark.parametrize("at_least", [True, False])
+def test_nothing_holds_without_a_run(at_least: bool) -> None:
+    assert not Rate("claim", "case", 0, 0, at_least, 0.5).holds
+    assert Rate("claim", "case", 0, 0, at_least, 0.5).power == 0
+    for weak in (True, False):
+        with pytest.raises(AssertionError):
+            (Rates([]).at_least if at_least else Rates([]).at_most)(0.5, [], "claim", "case", weak=weak)
+
+
+@pytest.mark.parametrize(("bound", "runs", "power"), [(0.9, 8, 0.739), (0.9, 20, 0.979), (0.95, 20, 0.997)])
+def test_power_is_how_often_half_a_lower_claim_is_found_out(bound: float, runs: int, power: float) -> None:
+    assert Rate("", "", 0, runs, True, bound).power == pytest.approx(power, abs=1e-3)
+    hits = np.random.default_rng(5).binomial(runs, bound / 2, 4000).tolist()
+    found_out = [not Rate("", "", hit, runs, True, bound).holds for hit in hits]
+    assert np.mean(found_out) == pytest.approx(power, abs=0.03)
+
+
+@pytest.mark.parametrize(("bound", "runs"), [(0.05, 9), (0.1, 8), (0.0, 10), (0.01, 60)])
+def test_power_is_how_often_half_an_upper_claim_is_found_out(bound: float, runs: int) -> None:
+    """Half as many runs without a hit as there have to be."""
+    hits = np.random.default_rng(6).binomial(runs, 1 - (1 - bound) / 2, 4000).tolist()
+    found_out = [not Rate("", "", hit, runs, False, bound).holds for hit in hits]
+    assert Rate("", "", 0, runs, False, bound).power == pytest.approx(np.mean(found_out), abs=0.03)
+
+
+def test_too_few_runs_are_no_test_by_themselves() -> None:
+    """Five of eight do not contradict 0.9: nor would they often if it were half of that."""
+    few = [True] * 5 + [False] * 3
+    Rates([]).at_least(0.9, few, "claim", "case", weak=True)
+    with pytest.raises(AssertionError, match=r"find half the claim out at 0\.74"):
+        Rates([]).at_least(0.9, few, "claim", "case")
+    with pytest.raises(AssertionError, match=r"find half the claim out at 0\.74"):
+        Rates([]).at_most(0.1, [False] * 8, "claim", "case")
+    Rates([]).at_least(0.9, [True] * 20, "claim", "case")
+    Rates([]).at_most(0.05, [False] * 9, "claim", "case")
+
+
 def draw(generator: np.random.Generator, low: float) -> float:
     return low + generator.random()
 

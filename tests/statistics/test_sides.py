@@ -1,0 +1,123 @@
+"""Bounds, margins and gates have the sides that they state: each on estimates worked out by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest, t
+
+from rtmeter.statistics.clock_offset import Exchanges
+from rtmeter.statistics.compare import Estimates, compare
+from rtmeter.statistics.counted import estimates_counted
+from rtmeter.statistics.gate import judge_gate, parse_gate
+from rtmeter.statistics.histogram import Histogram
+from rtmeter.statistics.pooling import pooling
+from rtmeter.statistics.quantiles import Estimate
+
+S = 10**9
+
+
+def known(value: float, lower: float | None = None, upper: float | None = None) -> Estimate:
+    """An estimate; sure if it has no interval."""
+    return Estimate(value, value if lower is None else lower, value if upper is None else upper, 1.0)
+
+
+def pairs(differences: list[float], quantities: int) -> list[tuple[Estimates, Estimates]]:
+    """Pairs of sure values with these differences of each quantity."""
+    names = [f"p{number}" for number in range(1, quantities + 1)]
+    return [
+        (
+            Estimates(1000, 0.95, {name: known(100.0) for name in names}),
+            Estimates(1000, 0.95, {name: known(100.0 + difference) for name in names}),
+        )
+        for difference in differences
+    ]
+
+
+@pytest.mark.parametrize("quantities", [1, 5])
+def test_intervals_over_pairs_are_two_sided_and_hold_together(quantities: int) -> None:
+    differences = [10.0, 12.0, 14.0, 12.0]
+    each = 0.05 / quantities
+    reach = t.ppf(1 - each / 2, 3) * np.std(differences, ddof=1) / 2
+    for shift in compare(pairs(differences, quantities)).shifts:
+        assert shift.difference == pytest.approx(12)
+        assert (12 - shift.lower, shift.upper - 12) == pytest.approx((reach, reach))
+
+
+def test_what_one_quantity_shows_five_at_once_do_not() -> None:
+    """Student of three pairs: 7.2 or 16.6 times the standard error."""
+    differences = [10.0, 14.0, 18.0]
+    assert compare(pairs([d - 3.9 for d in differences], 1)).outcome == "worse"
+    assert compare(pairs([d - 3.9 for d in differences], 5)).outcome == "no evidence"
+
+
+def test_pairs_are_no_surer_than_their_runs() -> None:
+    """Ends of the mean's interval: those of four runs' intervals, in quadrature, over the number of pairs."""
+    wide = [
+        (
+            Estimates(9, 0.95, {"p50": known(100, 97, 110)}),
+            Estimates(9, 0.95, {"p50": known(120, 116, 121)}),
+        )
+    ] * 4
+    (shift,) = compare(wide).shifts
+    assert 20 - shift.lower == pytest.approx(np.hypot(4, 10) / 2)
+    assert shift.upper - 20 == pytest.approx(np.hypot(1, 3) / 2)
+
+
+def test_a_histograms_miss_ratio_has_a_two_sided_interval() -> None:
+    data = Histogram(np.array([0, 1_000, 5_000]), 1_000, np.array([900, 80, 20]))
+    found = estimates_counted(data, 3_000, 0.95, ("50", "99")).quantities["miss_ratio"]
+    exact = binomtest(20, 1000).proportion_ci(1 - 0.05 / 3, "exact")
+    assert (found.lower, found.upper) == pytest.approx((exact.low, exact.high))
+    assert found.value == 0.02
+
+
+@pytest.mark.parametrize(
+    ("b", "outcome"),
+    [
+        (known(105), "fail"),  # at the gate, and sure: not below it
+        (known(104.9), "pass"),
+        (known(105, 104, 105), "inconclusive"),
+        (known(104, 103, 105), "inconclusive"),  # up to the gate
+        (known(104, 103, 104.9), "pass"),
+        (known(106, 105, 107), "fail"),
+        (known(106, 104.9, 107), "inconclusive"),
+    ],
+)
+def test_a_gate_is_passed_below_it_only(b: Estimate, outcome: str) -> None:
+    sure = [(Estimates(9, 0.95, {"p99": known(100)}), Estimates(9, 0.95, {"p99": b}))]
+    assert judge_gate(parse_gate("p99<+5ns"), sure).outcome == outcome
+
+
+def test_a_share_of_nothing_is_no_gate() -> None:
+    def judged(a: float) -> str:
+        sure = [(Estimates(9, 0.95, {"p99": known(a)}), Estimates(9, 0.95, {"p99": known(-7)}))]
+        return judge_gate(parse_gate("p99<+5%"), sure).outcome
+
+    assert [judged(a) for a in (0, -5, 1)] == ["inconclusive", "inconclusive", "pass"]
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_equivalence_takes_both_sides(swapped: bool) -> None:
+    """7 % apart, give or take 8: beyond the margin of 10 % on one side, whichever run is the later one."""
+    spread = np.linspace(50_000, 150_000, 250)[np.arange(250) * 101 % 250]
+    runs = [np.rint(factor * spread).astype(np.int64) for factor in (1, 1.07)]
+    found = pooling(runs[::-1] if swapped else runs, margin=0.10, percents=("50",))
+    assert found.furthest is not None
+    _, _, _, lower, upper = found.furthest
+    inside, outside = (upper, -lower) if swapped else (-lower, upper)
+    assert inside < 0.10 < outside and found.outcome == "not shown"
+    assert pooling(runs[::-1] if swapped else runs, margin=0.20, percents=("50",)).outcome == "equivalent"
+
+
+@pytest.mark.parametrize("tight", ["start", "end"])
+def test_the_error_of_a_clock_offset_is_the_larger_one_of_both_ends(tight: str) -> None:
+    """Nine messages took 2 ms there and back; the one at the run's start, or end, no time at all."""
+    at = np.arange(10) * S
+    way = np.full(10, 1_000_000)
+    way[0 if tight == "start" else -1] = 0
+    found = Exchanges()
+    found.add(at, at + 7_000 + way, at + 7_000 + way, at + 2 * way)
+    offset = found.offset()
+    assert offset is not None
+    assert 900_000 < offset.error_ns < 2_100_000  # one way of those that took some time, or both

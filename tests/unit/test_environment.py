@@ -1,0 +1,72 @@
+"""What makes a comparison meaningless, condition by condition (docs/compare.md)."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from rtmeter.comparison.environment import REFUSING, differences
+
+RECORD: dict[str, Any] = {
+    "measurement": "timer",
+    "mode": "one_shot",
+    "adapter": "posix",
+    "config": {"quantity": None, "period_ns": None, "timeout_ns": 1_000_000, "scheduling": "other"},
+    "machine": {
+        "architecture": "x86_64",
+        "cpu_model": "A",
+        "cpus_online": "0-3",
+        "virtual_machine": None,
+        "hostname": "h",
+    },
+}
+
+OTHER = {
+    "measurement": ("wakeup", "another measurement"),
+    "mode": ("periodic", "another kind of timer"),
+    "config.quantity": ("round_trip", "another quantity"),
+    "config.period_ns": (2_000_000, "another period"),
+    "config.timeout_ns": (2_000_000, "another timeout"),
+    "machine.architecture": ("aarch64", "another machine"),
+    "machine.cpu_model": ("B", "another machine"),
+    "machine.cpus_online": ("0-7", "another machine"),
+    "machine.virtual_machine": ("kvm", "a virtual machine against another or none"),
+}
+
+
+def changed(name: str, value: object) -> dict[str, Any]:
+    record = copy.deepcopy(RECORD)
+    section, _, key = name.rpartition(".")
+    (record[section] if section else record)[key] = value
+    return record
+
+
+def test_every_condition_that_refuses_is_tried() -> None:
+    assert {name: reason for name, (_, reason) in OTHER.items()} == REFUSING
+
+
+@pytest.mark.parametrize("name", OTHER)
+def test_it_refuses_whichever_of_the_two_has_it(name: str) -> None:
+    value, reason = OTHER[name]
+    base = changed(name, "known") if name in ("config.quantity", "config.period_ns") else RECORD
+    for pair in ((base, changed(name, value)), (changed(name, value), base)):
+        (found,) = differences(*pair)
+        assert (found.name, found.refusal, found.unknown) == (name, reason, None)
+
+
+@pytest.mark.parametrize("name", OTHER)
+def test_what_is_not_known_refuses_nothing_and_says_what_it_may_be(name: str) -> None:
+    if name == "machine.virtual_machine":
+        return  # None is a machine that is none
+    value, reason = OTHER[name]
+    for found in differences(changed(name, value), changed(name, None)):
+        assert (found.refusal, found.unknown) == (None, reason)
+
+
+def test_other_conditions_are_told_and_refuse_nothing() -> None:
+    for name, value in (("config.scheduling", "fifo:80"), ("machine.hostname", "g"), ("adapter", "null")):
+        (found,) = differences(RECORD, changed(name, value))
+        assert (found.name, found.refusal) == (name, None)
+    assert differences(RECORD, copy.deepcopy(RECORD)) == []

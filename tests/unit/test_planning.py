@@ -1,0 +1,61 @@
+"""What a plan says of a cell, by its criticality."""
+
+from __future__ import annotations
+
+import pytest
+
+from rtmeter.model import Cell, Requirement
+from rtmeter.planning import Assumed, plan_cell, plan_run
+from rtmeter.statistics.bounds import miss_ratio_bounds, releases_needed
+from rtmeter.statistics.extremes import FEWEST_RELEASES
+
+MS = 1_000_000
+
+
+def cell(releases: int, requirement: Requirement | None) -> Cell:
+    config = {"measurement": "wakeup", "samples": releases, "period_ns": MS}
+    return Cell("a", "posix", None, {}, config, requirement)
+
+
+@pytest.mark.parametrize(("criticality", "most"), [("soft", 5), ("firm", 5), ("hard", 0)])
+def test_a_hard_cell_may_miss_nothing_however_long(criticality: str, most: int) -> None:
+    required = Requirement(MS, 1e-3, criticality=criticality)  # type: ignore[arg-type]
+    found = plan_cell(cell(10_513, required), Assumed())
+    assert (found.outcome, found.most_misses) == ("can pass", most)
+    assert miss_ratio_bounds(5, 10_513, 0.95)[1] <= 1e-3 < miss_ratio_bounds(6, 10_513, 0.95)[1]
+
+
+def test_a_cell_too_short_for_its_ratio_never_passes() -> None:
+    required = Requirement(MS, 1e-3)
+    needed = releases_needed(0, 1e-3, 0.95)
+    assert plan_cell(cell(needed - 1, required), Assumed()).outcome == "never"
+    found = plan_cell(cell(needed, required), Assumed())
+    assert (found.outcome, found.most_misses) == ("can pass", 0)
+    assert found.needed is not None and found.needed.releases == needed
+    assert plan_cell(cell(needed, required), Assumed(design_effect=1.01)).outcome == "never"
+
+
+def test_a_hard_cell_needs_its_extremes() -> None:
+    required = Requirement(MS, None, criticality="hard")
+    assert plan_cell(cell(FEWEST_RELEASES - 1, required), Assumed()).outcome == "never"
+    found = plan_cell(cell(FEWEST_RELEASES, required), Assumed())
+    assert (found.outcome, found.most_misses) == ("can pass", 0)
+    assert found.needed is not None and found.needed.releases == FEWEST_RELEASES
+
+
+def test_what_refuses_bounds_lets_no_length_pass() -> None:
+    found = plan_cell(cell(10**7, Requirement(MS, 1e-3)), Assumed(like="x", refusals=("drifts",)))
+    assert (found.outcome, found.most_misses) == ("never", None)
+
+
+def test_a_cell_without_a_requirement_plans_nothing() -> None:
+    found = plan_cell(cell(10, None), Assumed())
+    assert (found.outcome, found.needed, found.releases) == ("no requirement", None, 10)
+    assert found.hours == pytest.approx(10 / 3.6e6)
+
+
+def test_a_hard_run_plans_no_misses() -> None:
+    hard = plan_run(Requirement(MS, 1e-3, criticality="hard"), MS, Assumed())
+    firm = plan_run(Requirement(MS, 1e-3), MS, Assumed())
+    assert [row.misses_allowed for row in hard.plans] == [0]
+    assert [row.misses_allowed for row in firm.plans] == [0, 1, 2, 3, 4, 5]
