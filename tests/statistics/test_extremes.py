@@ -14,6 +14,7 @@ from stationary import MINUTE as N
 
 from rtmeter.statistics.evidence import Evidence, examine
 from rtmeter.statistics.extremes import AD_LIMIT, Extremes, extremes
+from rtmeter.statistics.levels import levels
 from rtmeter.statistics.models import ExtremeValue, Pareto, reduced, usable
 from rtmeter.statistics.tail_fits import TailFit, anderson_darling, maxima_of, peaks_over
 from rtmeter.statistics.views import LATER
@@ -29,6 +30,33 @@ def refused(values: np.ndarray, factor: float = 10.0) -> set[str]:
     found = of(values, factor)
     assert found.upper_ns is None
     return {finding.type for finding in found.refusals}
+
+
+def without_mean(seed: int) -> np.ndarray:
+    """A Pareto tail of shape 3, beyond the shapes that are looked at: likelihoods have no maximum there."""
+    tail = np.random.default_rng(seed).random(20_000)
+    return np.rint(np.minimum(50 * (tail**-3 - 1), 9e17)).astype(np.int64)
+
+
+@pytest.mark.parametrize(("seed", "peaks_fitted"), [(0, True), (4, False)])
+def test_no_level_follows_from_a_fit_that_did_not_converge(seed: int, peaks_fitted: bool) -> None:
+    """Neither where the peaks' own did not, nor where one beside it did not that has to agree."""
+    values = without_mean(seed)
+    found = of(values)
+    assert found.best is not None and found.best.fitted is peaks_fitted
+    assert all(fit.fitted for fit in found.others) is False
+    (finding,) = (one for one in found.refusals if one.type == "not_converged")
+    assert (finding.type, finding.consequence) == ("not_converged", "refuse") and finding.value > 1e-2
+    assert "did not converge: no level follows from it" in finding.message and found.upper_ns is None
+    refusals = levels(values, MS, examine(values, MS, FAR)).refusals
+    assert "not_converged" in {finding.type for finding in refusals}
+
+
+def test_ordinary_fits_converge(generator: np.random.Generator) -> None:
+    for process in INDEPENDENT + CLUSTERED:
+        values = process.draw(generator, 20_000)
+        fits = [peaks_over(values, 400, 10.0, 0.95), maxima_of(values, 100, 10.0, 0.95)]
+        assert all(fit is not None and fit.fitted and fit.converged for fit in fits), process.name
 
 
 COVERED, REFUSED = "return levels are covered", "return levels are refused"

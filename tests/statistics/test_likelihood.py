@@ -1,4 +1,6 @@
 import math
+from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -54,18 +56,71 @@ def test_an_impossible_start_and_a_border_are_no_hindrance(start: float) -> None
 def test_the_interval_of_a_gaussian_is_its_own(index: int, deviation: float, confidence: float) -> None:
     best = maximise(gaussian, np.array([0.0, 0.0]))
     reach = float(ndtri((1 + confidence) / 2)) * deviation
-    assert interval(gaussian, best, index, confidence) == pytest.approx((3 - reach, 3 + reach), rel=2e-3)
+    found = interval(gaussian, best, index, confidence)
+    assert (found.lower, found.upper) == pytest.approx((3 - reach, 3 + reach), rel=2e-3)
+    assert best.converged and found.converged
 
 
 def test_an_interval_without_an_end_is_infinite() -> None:
     best = maximise(levelling_off, np.array([0.1, 0.0]))
-    lower, upper = interval(levelling_off, best, 0, 0.95)
+    found = interval(levelling_off, best, 0, 0.95)
+    lower, upper = found.lower, found.upper
+    assert found.converged
     assert lower == pytest.approx(-math.sqrt(1.9207), rel=1e-2)
     assert upper == math.inf
 
 
 def test_an_interval_holds_what_lies_between_its_ends() -> None:
     best: Fit = maximise(gaussian, np.array([0.0, 0.0]))
-    lower, upper = interval(gaussian, best, 0, 0.95)
+    found = interval(gaussian, best, 0, 0.95)
+    lower, upper = found.lower, found.upper
     assert holds(gaussian, best, 0, lower + 0.1, 0.95) and holds(gaussian, best, 0, upper - 0.1, 0.95)
     assert not holds(gaussian, best, 0, lower - 0.1, 0.95) and not holds(gaussian, best, 0, upper + 0.1, 0.95)
+
+
+# Searches that end without a maximum.
+
+
+def falling(at: np.ndarray) -> np.ndarray:
+    """Has no minimum."""
+    return np.asarray(at[:, 0] - at[:, 1])
+
+
+def narrow(at: np.ndarray) -> np.ndarray:
+    """A valley so bent that 50 steps do not reach its end."""
+    x, y = at.T
+    return (1 - x) ** 2 + 1e9 * (y - x * x) ** 2
+
+
+def nowhere(at: np.ndarray) -> np.ndarray:
+    return np.full(len(at), np.inf)
+
+
+def a_point(at: np.ndarray) -> np.ndarray:
+    """Possible in one place only."""
+    return np.where((at == 1.0).all(axis=1), 0.0, np.inf)
+
+
+@pytest.mark.parametrize(
+    ("nll", "start"),
+    [(falling, (0.0, 0.0)), (narrow, (-30.0, 900.0)), (nowhere, (0.0, 0.0)), (a_point, (1.0, 1.0))],
+)
+def test_a_search_without_a_maximum_says_so(
+    nll: Callable[[np.ndarray], np.ndarray], start: tuple[float, float]
+) -> None:
+    found = maximise(nll, np.array(start))
+    assert not found.converged and found.gain > 1
+
+
+def test_what_rests_on_no_maximum_says_so() -> None:
+    best = maximise(gaussian, np.array([0.0, 0.0]))
+    assert not interval(gaussian, replace(best, gain=1.0), 0, 0.95).converged
+
+    for side in (-1, 1):
+
+        def one_sided(at: np.ndarray, side: int = side) -> np.ndarray:
+            x, y = at.T
+            far = side * (x - 3) > 1
+            return np.where(far, ((x - 3) / 2) ** 2 / 2 + 0.1 - 0.05 * y, gaussian(at))
+
+        assert not interval(one_sided, best, 0, 0.95).converged

@@ -136,10 +136,21 @@ def _by_shape(top: Ints, evidence: Evidence) -> list[Finding]:
     return []
 
 
+def not_converged(fit: TailFit) -> Finding:
+    """That no level follows from a fit."""
+    message = (
+        f"the fit of a model of the tail to {fit.extremes} {fit.method} did not converge: no level follows "
+        "from it, and a longer run has more of them"
+    )
+    return Finding("not_converged", "gain of the next step", fit.gain, "refuse", message)
+
+
 def _by_fit(best: TailFit | None, others: tuple[TailFit, ...]) -> list[Finding]:
     if best is None:
         message = f"late releases come in fewer than {FEWEST_EXTREMES} clusters"
         return [Finding("too_few_maxima", "clusters", 0.0, "refuse", message)]
+    if not best.converged:
+        return [not_converged(best)]
     found = []
     if best.largest_probability < OUTLIER:
         message = "the largest value is none of the rest's kind: its cause has to be found, not extrapolated"
@@ -155,7 +166,9 @@ def _by_fit(best: TailFit | None, others: tuple[TailFit, ...]) -> list[Finding]:
     if not math.isfinite(best.level_interval_ns[1]):
         message = "the level has no upper end: the tail is too heavy for so few extremes"
         found.append(Finding("unbounded", "shape", best.shape, "refuse", message))
-    fitting = [fit for fit in others if fit.anderson_darling <= AD_LIMIT[fit.method]]
+    if unsure := [fit for fit in others if not fit.fitted]:
+        found.append(not_converged(unsure[0]))
+    fitting = [fit for fit in others if fit.fitted and fit.anderson_darling <= AD_LIMIT[fit.method]]
     if odd := [fit for fit in fitting if not fit.agrees(best.profile_interval_ns)]:
         message = "the level depends on the threshold or on the block size"
         ratio = odd[0].level_ns / best.level_ns

@@ -9,7 +9,14 @@ import numpy as np
 from rtmeter.model import Finding
 from rtmeter.statistics.bounds import hours
 from rtmeter.statistics.evidence import Evidence
-from rtmeter.statistics.extremes import FEWEST_TIMES, MOST_FACTOR, MOST_PEAKS, RELEASES_A_PEAK, extremes
+from rtmeter.statistics.extremes import (
+    FEWEST_TIMES,
+    MOST_FACTOR,
+    MOST_PEAKS,
+    RELEASES_A_PEAK,
+    extremes,
+    not_converged,
+)
 from rtmeter.statistics.quantities import Ints
 from rtmeter.statistics.tail_fits import peaks, peaks_over
 from rtmeter.statistics.trend import Floats
@@ -52,6 +59,8 @@ def levels(values: Ints, period_ns: int, evidence: Evidence, confidence: float =
     if not refusals:
         times = (np.geomspace(1.01 * FEWEST_TIMES / count, MOST_FACTOR, POINTS) * run).tolist()
     fits = [peaks_over(values, count, time / run, confidence) for time in times]
+    if unsure := [fit for fit in fits if fit is not None and not fit.converged]:
+        refusals, times, fits = (not_converged(unsure[0]),), [], []
     curve = [(fit.level_ns, *fit.level_interval_ns) for fit in fits if fit is not None]
     level, lower, upper = np.array(curve, dtype=np.float64).reshape(-1, 3).T
     return Levels(

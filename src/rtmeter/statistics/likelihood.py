@@ -44,15 +44,34 @@ ENOUGH = 1e-4
 
 MOST_STEPS = 50
 
+STALLED = 1e-2
+"""A search that ends though the next step promises more than this has not found the maximum."""
+
 
 @dataclass(frozen=True, slots=True)
 class Fit:
     """A maximum of a likelihood: where, its negative logarithm there, and the latter's second derivatives
-    next to it, shape (parameters, parameters)."""
+    next to it, shape (parameters, parameters). ``gain``: by how much a further step promises to lower it;
+    infinite where it cannot be told, on the border of what is possible or beyond."""
 
     at: Floats
     value: float
     curvature: Floats
+    gain: float
+
+    @property
+    def converged(self) -> bool:
+        """Whether it is a maximum. If not, nothing may be concluded from it."""
+        return self.gain < STALLED
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Ends of an interval; ``converged``: the likelihoods that they rest on were maxima."""
+
+    lower: float
+    upper: float
+    converged: bool
 
 
 def maximise(nll: NegativeLogLikelihood, start: Floats) -> Fit:
@@ -60,16 +79,17 @@ def maximise(nll: NegativeLogLikelihood, start: Floats) -> Fit:
     shortened where they lead too far (Nocedal and Wright, Numerical Optimization, 2006, section 3.4)."""
     at = _possible(nll, start)
     for _ in range(MOST_STEPS):
-        gradient, curvature = _derivatives(nll, at)
+        gradient, curvature, inside = _derivatives(nll, at)
         sizes, axes = np.linalg.eigh(curvature)
         step = -axes @ (axes.T @ gradient / np.maximum(np.abs(sizes), 1e-9))
         tried = at + FRACTIONS[:, None] * step
         values = nll(tried)
         best = int(values.argmin())
         at = tried[best]
-        if best == 0 or -gradient @ step < ENOUGH:
+        gain = float(-gradient @ step) if inside else math.inf
+        if best == 0 or gain < ENOUGH:
             break
-    return Fit(at, float(values[best]), curvature)
+    return Fit(at, float(values[best]), curvature, gain)
 
 
 def _possible(nll: NegativeLogLikelihood, start: Floats) -> Floats:
@@ -81,8 +101,8 @@ def _possible(nll: NegativeLogLikelihood, start: Floats) -> Floats:
     return np.asarray(tried[int(nll(tried).argmin())])
 
 
-def _derivatives(nll: NegativeLogLikelihood, at: Floats) -> tuple[Floats, Floats]:
-    """Gradient and second derivatives, by central differences."""
+def _derivatives(nll: NegativeLogLikelihood, at: Floats) -> tuple[Floats, Floats, bool]:
+    """Gradient and second derivatives, by central differences; whether they could be taken."""
     count = len(at)
     points, pairs = _stencil(count)
     distance = STENCIL
@@ -90,13 +110,13 @@ def _derivatives(nll: NegativeLogLikelihood, at: Floats) -> tuple[Floats, Floats
         distance /= 10
     value, ahead, behind = values[0], values[1 : 1 + count], values[1 + count : 1 + 2 * count]
     if not np.isfinite(values).all():
-        return np.zeros(count), np.eye(count)  # on the border of what is possible
+        return np.zeros(count), np.eye(count), False  # on the border of what is possible
     second = ahead + behind - 2 * value
     curvature = np.diag(second)
     across = values[1 + 2 * count :].reshape(2, -1).sum(axis=0) - 2 * value
     for (i, j), both in zip(pairs, across, strict=True):
         curvature[i, j] = curvature[j, i] = (both - second[i] - second[j]) / 2
-    return (ahead - behind) / (2 * distance), curvature / distance**2
+    return (ahead - behind) / (2 * distance), curvature / distance**2, True
 
 
 @functools.cache
@@ -108,7 +128,7 @@ def _stencil(count: int) -> tuple[Floats, list[tuple[int, int]]]:
     return np.vstack((np.zeros(count), axes, -axes, diagonals, -diagonals)), pairs
 
 
-def interval(nll: NegativeLogLikelihood, best: Fit, index: int, confidence: float) -> tuple[float, float]:
+def interval(nll: NegativeLogLikelihood, best: Fit, index: int, confidence: float) -> Interval:
     """The values of the parameter at ``index`` whose profile likelihood is not below the maximum by more
     than chi2(confidence) / 2; infinite where it does not come down so far."""
     drop = math.sqrt(_drop(confidence))
@@ -117,23 +137,29 @@ def interval(nll: NegativeLogLikelihood, best: Fit, index: int, confidence: floa
     variance = max(float(covariance[index, index]), 1e-12)
     first = min(max(math.sqrt(2 * variance) * drop, SMALLEST_REACH), LARGEST_REACH)
 
-    def end(sign: int) -> float:
+    def end(sign: int) -> tuple[float, bool]:
+        sure: dict[float, bool] = {}
         slope = sign * np.delete(covariance[index], index) / variance
 
         def excess(reach: float) -> float:
             nonlocal slope
             found = _profile(nll, index, float(best.at[index]) + sign * reach, free + reach * slope)
             slope = (found.at - free) / reach
+            sure[reach] = found.converged or found.value == math.inf
             return math.sqrt(max(found.value - best.value, 0.0)) - drop
 
         reach = _crossing(excess, -drop, first)
-        return sign * math.inf if reach is None else float(best.at[index]) + sign * reach
+        if reach is None:
+            return sign * math.inf, sure[FURTHEST_REACH]
+        return float(best.at[index]) + sign * reach, sure[reach]
 
-    return end(-1), end(1)
+    (lower, below), (upper, above) = end(-1), end(1)
+    return Interval(lower, upper, best.converged and below and above)
 
 
 def holds(nll: NegativeLogLikelihood, best: Fit, index: int, value: float, confidence: float) -> bool:
-    """Whether the interval of the parameter at ``index`` holds a value."""
+    """Whether the interval of the parameter at ``index`` holds a value. Where the profile does not converge
+    it says so too rarely."""
     free = np.delete(best.at, index)
     return _profile(nll, index, value, free).value - best.value <= _drop(confidence)
 

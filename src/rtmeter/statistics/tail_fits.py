@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from rtmeter.statistics.clusters import INDEX_NOISE, decluster, extremal_index, run_length_of
-from rtmeter.statistics.likelihood import holds, interval, maximise
+from rtmeter.statistics.likelihood import Interval, holds, interval, maximise
 from rtmeter.statistics.models import ExtremeValue, Pareto, usable
 from rtmeter.statistics.quantities import Ints
 from rtmeter.statistics.rare_cause import furthest_levels
@@ -51,6 +51,26 @@ class TailFit:
         self.shape = float(usable(self._best.at[1]))
         self.log_survival = model.log_survival(self._best.at)
 
+    @property
+    def gain(self) -> float:
+        """By how much the fit could be better, as far as the search can tell (likelihood.Fit)."""
+        return self._best.gain
+
+    @property
+    def fitted(self) -> bool:
+        """Whether the likeliest parameters were found at all."""
+        return self._best.converged
+
+    @cached_property
+    def converged(self) -> bool:
+        """Whether the fit is a maximum of the likelihood, and so is what the level's interval rests on."""
+        return self._best.converged and self._level.converged
+
+    @cached_property
+    def _level(self) -> Interval:
+        """Of the level's logarithm, by profile likelihood."""
+        return interval(self._model.nll, self._best, 0, self._confidence)
+
     @cached_property
     def level_interval_ns(self) -> tuple[float, float]:
         """Two-sided: by profile likelihood, and as far as a rare cause may carry it."""
@@ -63,13 +83,14 @@ class TailFit:
     @cached_property
     def profile_interval_ns(self) -> tuple[float, float]:
         """Two-sided, by profile likelihood."""
-        lower, upper = np.exp(interval(self._model.nll, self._best, 0, self._confidence)).tolist()
+        lower, upper = np.exp((self._level.lower, self._level.upper)).tolist()
         return self._origin_ns + self._unit_ns * lower, self._origin_ns + self._unit_ns * upper
 
     @cached_property
     def shape_interval(self) -> tuple[float, float]:
         """Two-sided, by profile likelihood."""
-        lower, upper = usable(np.array(interval(self._model.nll, self._best, 1, self._confidence))).tolist()
+        ends = interval(self._model.nll, self._best, 1, self._confidence)
+        lower, upper = usable(np.array((ends.lower, ends.upper))).tolist()
         return lower, upper
 
     def agrees(self, with_ns: tuple[float, float]) -> bool:
