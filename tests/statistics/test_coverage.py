@@ -6,12 +6,14 @@ import itertools
 
 import numpy as np
 import pytest
-from processes import CLUSTERED, INDEPENDENT, Process
+from processes import CLUSTERED, INDEPENDENT, Process, lognormal
 from rates import Rate, Rates, Sized
+from scipy.signal import lfilter
 from simulation import Simulation
 
 from rtmeter.statistics.bounds import miss_ratio_bounds
 from rtmeter.statistics.evidence import examine
+from rtmeter.statistics.quantiles import miss_ratio, quantiles
 
 MS = 1_000_000
 N = 20_000
@@ -95,6 +97,57 @@ def test_the_bound_covers_where_only_misses_cluster(
     covered = (upper >= clusters / theta / N for upper in uppers if upper is not None)
     case = f"bursts of index {theta}, {clusters} a run"
     rates.at_least(0.92, covered, COVERED, case)
+
+
+AUTOREGRESSIVE = 50_000
+"""Releases of a log-normal process that forgets by 0.99 a release."""
+
+AR_RATIO = 1e-3
+
+
+def autoregressive(generator: np.random.Generator) -> np.ndarray:
+    steps = generator.normal(0, np.sqrt(1 - 0.99**2), AUTOREGRESSIVE + 2_000)
+    return np.rint(50_000 * np.exp(0.5 * lfilter([1], [1, -0.99], steps)[2_000:])).astype(np.int64)
+
+
+def bounds_of_autoregressive(generator: np.random.Generator) -> tuple[float, float]:
+    """The upper 95 % bound of the miss ratio as a verdict and as a comparison has it."""
+    values, deadline = autoregressive(generator), round(lognormal(np.array([AR_RATIO]))[0])
+    seen = examine(values, MS, deadline)
+    verdict = miss_ratio_bounds(len(seen.misses), len(values), CONFIDENCE, seen.design_effect)[1]
+    return verdict, miss_ratio(values, deadline, 2 * CONFIDENCE - 1).upper
+
+
+def test_verdict_and_comparison_cover_where_values_remember_for_long(
+    simulate: Simulation, rates: Rates, sized: Sized
+) -> None:
+    """By one model of dependence: the same bound."""
+    found = simulate(bounds_of_autoregressive, sized("runs", reduced=40, full=2000))
+    for of, upper in zip(("verdict", "comparison"), zip(*found, strict=True), strict=True):
+        case = f"autocorrelation 0.99, log-normal, {of}"
+        rates.at_least(0.92, (one >= AR_RATIO for one in upper), COVERED, case)
+    assert all(verdict == comparison for verdict, comparison in found)
+
+
+@pytest.mark.parametrize("process", INDEPENDENT + CLUSTERED, ids=lambda process: process.name)
+def test_comparison_and_verdict_have_one_model_of_dependence(
+    process: Process, generator: np.random.Generator
+) -> None:
+    values = process.draw(generator, N)
+    skipped = generator.random(N) < 1e-3
+    for tail in (0.05, 0.01, 1e-4):
+        deadline = round(process.level_ns(tail))
+        seen = examine(values, MS, deadline, skipped=skipped)
+        ours = miss_ratio(values, deadline, 2 * CONFIDENCE - 1, skipped)
+        assert (ours.value, ours.design_effect) == (len(seen.misses) / N, seen.design_effect)
+        bounds = miss_ratio_bounds(len(seen.misses), N, CONFIDENCE, seen.design_effect)
+        assert (ours.lower, ours.upper) == pytest.approx(bounds, rel=1e-12)
+
+
+def test_a_quantile_has_the_dependence_of_its_exceedances(generator: np.random.Generator) -> None:
+    values = CLUSTERED[0].draw(generator, N)
+    for percent, found in quantiles(values, ("99", "99.9"), 0.95).items():
+        assert found.design_effect == examine(values, MS, int(found.value)).design_effect > 1.5, percent
 
 
 def misses_of(generator: np.random.Generator, process: Process, ratio: float) -> int:

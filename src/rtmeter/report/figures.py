@@ -122,9 +122,9 @@ def deadline_ns(file: CellFile, quantity: Quantity) -> int | None:
     return file.deadline_ns if quantity.name in _WITH_DEADLINE else None
 
 
-def design_effect(file: CellFile) -> float:
-    """How many releases count as one in bounds of shares."""
-    return file.verdict.design_effect if file.verdict else 1.0
+def design_effect(file: CellFile) -> float | None:
+    """How many releases count as one in bounds of shares, by the verdict; None without one that looked."""
+    return file.verdict.support.design_effect if file.verdict and file.verdict.support else None
 
 
 def _panel(file: CellFile, series: Series, time: Time | None, detail: Detail) -> Panel:

@@ -91,8 +91,7 @@ def estimates(
     shared = each_of(confidence, len(percents) + (deadline_ns is not None))
     found = {f"p{percent}": one for percent, one in quantiles(values, percents, shared).items()}
     if deadline_ns is not None:
-        judged = values if missed is None else np.where(missed, np.maximum(values, deadline_ns + 1), values)
-        found["miss_ratio"] = miss_ratio(judged, deadline_ns, shared)
+        found["miss_ratio"] = miss_ratio(values, deadline_ns, shared, missed)
     return Estimates(len(values), confidence, found)
 
 

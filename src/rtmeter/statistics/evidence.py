@@ -9,13 +9,14 @@ import numpy as np
 from rtmeter.model import Finding
 from rtmeter.statistics import gates
 from rtmeter.statistics.blocks import Blocks, blocks_of
-from rtmeter.statistics.clusters import MOST_EXCEEDANCES, Dependence, decluster, dependence
+from rtmeter.statistics.clusters import Dependence, decluster
 from rtmeter.statistics.drift import Bools, Drift, drift
 from rtmeter.statistics.modes import quantum, second_mode
 from rtmeter.statistics.quantities import Ints
 from rtmeter.statistics.rhythm import FEWEST_EVENTS, Rhythm, rhythm
 from rtmeter.statistics.tail import above, largest
 from rtmeter.statistics.views import LATER
+from rtmeter.statistics.worth import worth
 
 TAIL_SHARE = 10
 MOST_TAIL = 70_000
@@ -78,8 +79,8 @@ def examine(
     if skipped is not None and skips_miss:
         misses = np.union1d(misses, np.flatnonzero(skipped))
     blocks = blocks_of(values)
-    near, threshold_ns = _near(values, misses, blocks, deadline_ns)
-    found = dependence(misses, near, threshold_ns, n)
+    seen = worth(values, misses, deadline_ns, blocks)
+    found, effect = seen.dependence, seen.design_effect
     grown = drift(
         values if delay_ns is None else delay_ns,
         period_ns,
@@ -87,35 +88,21 @@ def examine(
         None if delay_ns is None else values,
         own_grid,
     )
-    beat = _beat(values, near, found, period_ns)
+    beat = _beat(values, seen.near, found, period_ns)
     findings = gates.growth(grown, values, blocks)
-    factor = 1.0
     if blocks is None:
         findings.append(_too_short(n))
     else:
         findings += gates.stationarity(blocks)
         findings += gates.changes(blocks, period_ns)
-        factor, crowded = gates.dependence_between_blocks(blocks, found.design_effect)
-        findings += crowded
+        findings += seen.findings
         findings += gates.warm_up(values, blocks, period_ns)
-    effect = min(found.design_effect * factor, float(n))  # however alike, they are one at least
     findings += _clustered(found)
     findings += _shape(values, blocks, effect)
     findings += gates.rhythms(beat)
     if virtual_machine:
         findings.append(VIRTUAL_MACHINE)
     return Evidence(n, misses, found, effect, blocks, grown, beat, tuple(findings))
-
-
-def _near(values: Ints, misses: Ints, blocks: Blocks | None, deadline_ns: int) -> tuple[Ints, int]:
-    """The exceedances whose dependence stands for that of the misses, and their threshold."""
-    if len(misses) >= MOST_EXCEEDANCES or blocks is None:
-        return misses, deadline_ns
-    if len(blocks.at) <= MOST_EXCEEDANCES:
-        return blocks.at, blocks.threshold_ns
-    exceeding = values[blocks.at]
-    threshold = int(np.partition(exceeding, -MOST_EXCEEDANCES)[-MOST_EXCEEDANCES])
-    return blocks.at[exceeding >= threshold], threshold - 1
 
 
 def _beat(values: Ints, near: Ints, found: Dependence, period_ns: int) -> Rhythm | None:

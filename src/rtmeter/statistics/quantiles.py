@@ -2,37 +2,30 @@
 
 A quantile is the exact order statistic, and the ends of its interval are order statistics too: those at the
 exact binomial bounds of its share (Woodruff, JASA 47, 1952), with n divided by the design effect of the
-exceedances of the quantile, from blocks and, in the tail, from clusters. (A moving-block bootstrap agrees,
+exceedances of the quantile (worth.py). (A moving-block bootstrap agrees,
 at a thousand times the cost: tests/statistics/test_quantiles.py.)
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+import numpy.typing as npt
 
-from rtmeter.statistics.blocks import FEWEST_BLOCKS, MOST_BLOCKS, SMALLEST_BLOCK
+from rtmeter.statistics.blocks import blocks_of
 from rtmeter.statistics.bounds import miss_ratio_bounds
-from rtmeter.statistics.clusters import dependence
 from rtmeter.statistics.quantities import Ints
 from rtmeter.statistics.ranks import quantile_index, share_of
-from rtmeter.statistics.tail import above, block_edges
-from rtmeter.statistics.trend import inflation
+from rtmeter.statistics.tail import above
 from rtmeter.statistics.views import LATER
+from rtmeter.statistics.worth import design_effect, worth
 
 COMPARED = ("50", "90", "99", "99.9", "99.99")
 """Percentages whose quantiles are compared, as they are written."""
-
-RARE = 0.02
-"""A share of exceedances small enough to come in clusters."""
-
-OVERDISPERSED = 1.3
-"""Variance of a block's exceedances over that of independent ones that chance does not explain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +50,8 @@ def quantiles(values: Ints, percents: Sequence[str], confidence: float) -> dict[
     shares = {percent: share_of(percent) for percent in percents}
     ordered = np.partition(values, sorted({quantile_index(n, share) for share in shares.values()}))
     centres = {percent: int(ordered[quantile_index(n, share)]) for percent, share in shares.items()}
-    effects = {percent: design_effect(values, centre) for percent, centre in centres.items()}
+    blocks = blocks_of(values)
+    effects = {percent: design_effect(values, centre, blocks) for percent, centre in centres.items()}
     ends = {p: interval_ends(n, share, confidence, effects[p]) for p, share in shares.items()}
     wanted = sorted({end for pair in ends.values() for end in pair if end is not None})
     ordered.partition(wanted or [0])
@@ -68,35 +62,17 @@ def quantiles(values: Ints, percents: Sequence[str], confidence: float) -> dict[
     return found
 
 
-def miss_ratio(values: Ints, deadline_ns: int, confidence: float) -> Estimate:
-    """The ratio of values above the deadline, with its two-sided interval at ``confidence``."""
-    n = len(values)
-    misses = sum(int(np.count_nonzero(part > deadline_ns)) for part in np.array_split(values, n // 2**20 + 1))
-    effect = design_effect(values, deadline_ns)
-    return Estimate(misses / n, *miss_ratio_bounds(misses, n, (1 + confidence) / 2, effect), effect)
-
-
-def design_effect(values: Ints, limit: int) -> float:
-    """By how much dependence raises the variance of the number of values above the limit, at least 1:
-    what blocks show of it and, where exceedances are rare, what their clusters show."""
-    n = len(values)
-    blocks = min(MOST_BLOCKS, n // SMALLEST_BLOCK)
-    if blocks < FEWEST_BLOCKS:
-        return 1.0
-    edges = block_edges(n, blocks)
-    counts = np.array(
-        [np.count_nonzero(values[a:b] > limit) for a, b in itertools.pairwise(edges)], dtype=np.float64
-    )
-    share = float(counts.sum()) / n
-    if share in (0.0, 1.0):
-        return 1.0
-    dispersion = float(counts.var(ddof=1)) / (float(counts.mean()) * (1 - share))
-    noise = OVERDISPERSED * math.sqrt(MOST_BLOCKS / blocks)
-    effect = dispersion if dispersion > noise else 1.0
-    if share < RARE:
-        at = above(values, limit)
-        effect = max(effect, dependence(at, at, limit, n).design_effect)
-    return effect * inflation(counts)
+def miss_ratio(
+    values: Ints, deadline_ns: int, confidence: float, missed: npt.NDArray[np.bool_] | None = None
+) -> Estimate:
+    """The ratio of values above the deadline, and of releases that ``missed`` whatever their value, with its
+    two-sided interval at ``confidence``."""
+    n, misses = len(values), above(values, deadline_ns)
+    if missed is not None:
+        misses = np.union1d(misses, np.flatnonzero(missed))
+    effect = worth(values, misses, deadline_ns, blocks_of(values)).design_effect
+    bounds = miss_ratio_bounds(len(misses), n, (1 + confidence) / 2, effect)
+    return Estimate(len(misses) / n, *bounds, effect)
 
 
 def interval_ends(
