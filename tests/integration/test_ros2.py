@@ -94,12 +94,14 @@ def test_periodic_accounts_for_every_release(tmp_path: Path, executor: str, driv
 
 def test_a_stall_is_one_late_call_and_skipped_ticks(tmp_path: Path) -> None:
     """rcl passes over what it missed: it neither calls it late nor lets it vanish."""
-    config = timer("periodic", "single_threaded", "spin", "spin", samples=5_000)
+    config = timer("periodic", "single_threaded", "spin", "spin", samples=1_000_000)
     with probe(tmp_path, config) as one:
         one.until("progress")
         one.process.send_signal(signal.SIGSTOP)
         time.sleep(0.3)
         one.process.send_signal(signal.SIGCONT)
+        while one.until("progress")["skipped"] == 0:
+            pass
         one.process.send_signal(signal.SIGINT)
         assert one.end() == 4
     _, columns = read(one.log)

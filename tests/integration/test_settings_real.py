@@ -135,7 +135,8 @@ def test_killed_at_random_then_restored(
     journal = Path(os.environ["RTMETER_STATE_DIR"]) / "journal"
     left = 0
     for n in range(sized("kills of the front", reduced=3, full=60)):
-        with running(*CELL, "--duration", "300ms", *CONDITIONS, "--out", tmp_path / str(n)) as front:
+        length = "300ms" if n else "10min"  # the first is killed while it measures, however slow this process
+        with running(*CELL, "--duration", length, *CONDITIONS, "--out", tmp_path / str(n)) as front:
             until(lambda: journal.exists() or front.poll() is not None)
             time.sleep(chance.uniform(0, 1))
             front.kill()
