@@ -4,6 +4,7 @@ something else is sourced."""
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -50,6 +51,12 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Rows]:
     return build, configure(build, {})
 
 
+def folder_of_iceoryx(build: Path) -> str:
+    """Where the last configure found iceoryx_posh."""
+    [entry] = re.findall(r"^iceoryx_posh_DIR:PATH=(.*)$", (build / "CMakeCache.txt").read_text(), re.M)
+    return str(entry)
+
+
 def plant_package(prefix: Path, name: str, config: str) -> None:
     folder = prefix / "share" / name / "cmake"
     folder.mkdir(parents=True)
@@ -76,6 +83,22 @@ def test_a_package_that_ends_cmake_costs_its_adapter_alone(tmp_path: Path, found
     assert str(build / "try" / "iceoryx.log") in needs
     assert rows == {name: row for name, row in without.items() if name != "iceoryx"}
     assert configure(build, {}) == without
+
+
+@pytest.mark.timeout(1200)
+def test_what_is_found_follows_what_is_sourced(tmp_path: Path, found: tuple[Path, Rows]) -> None:
+    """CMake would keep to the package that it found first, in the same build folder."""
+    build, without = found
+    at_first = folder_of_iceoryx(build)
+    planted = tmp_path / "planted"
+    plant_package(planted, "iceoryx_posh", "add_library(iceoryx_posh::iceoryx_posh INTERFACE IMPORTED)")
+    folder = planted / "share" / "iceoryx_posh" / "cmake"
+    version = "set(PACKAGE_VERSION 2.9)\nset(PACKAGE_VERSION_COMPATIBLE TRUE)"
+    (folder / "iceoryx_poshConfigVersion.cmake").write_text(version)
+    assert configure(build, {"CMAKE_PREFIX_PATH": str(planted)})["iceoryx"] == ("built", "")
+    assert folder_of_iceoryx(build) == str(folder)
+    assert configure(build, {}) == without
+    assert folder_of_iceoryx(build) == at_first
 
 
 @pytest.mark.timeout(1200)
