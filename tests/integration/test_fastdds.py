@@ -48,7 +48,7 @@ def test_profiles_that_do_not_match_the_servers_are_named(tmp_path: Path) -> Non
     reader = '<data_reader profile_name="r" is_default_profile="true"><qos><deadline><period><sec>1</sec>'
     text = PROFILES.format(f"{reader}</period></deadline></qos></data_reader>")
     changes = {"environment": with_profiles(tmp_path, text)["environment"]}
-    config = FAST | {"connect_timeout_ns": 120_000 * MS, "options": {"transport": "udp"}}
+    config = FAST | {"connect_timeout_ns": 3_600_000 * MS, "options": {"transport": "udp"}}
     with client_and_server(tmp_path, config, changes) as (client, _):
         assert client.end() == 1
     error = next(event for event in client.events if event["event"] == "error")

@@ -232,7 +232,7 @@ def test_a_server_that_is_not_there_is_told_with_what_was_looked_for(tmp_path: P
 
 
 def test_a_policy_that_does_not_match_is_named(tmp_path: Path) -> None:
-    config = RCL | {"connect_timeout_ns": 120_000 * MS, "options": {"durability": "transient_local"}}
+    config = RCL | {"connect_timeout_ns": 3_600_000 * MS, "options": {"durability": "transient_local"}}
     with client_and_server(tmp_path, config, {"options": {}}) as (client, _):
         assert client.end() == 1
     error = next(event for event in client.events if event["event"] == "error")

@@ -120,7 +120,7 @@ def test_nobody_is_found(tmp_path: Path, rmw: str) -> None:
 def test_a_policy_that_does_not_match_is_named(
     tmp_path: Path, rmw: str, client: str, server: str, at: str
 ) -> None:
-    config = ROS2 | with_rmw(rmw) | {"reliability": client, "connect_timeout_ns": 120_000 * MS}
+    config = ROS2 | with_rmw(rmw) | {"reliability": client, "connect_timeout_ns": 3_600_000 * MS}
     with client_and_server(tmp_path, config, {"reliability": server}) as (one, _):
         assert one.end() == 1
     error = next(event for event in one.events if event["event"] == "error")
