@@ -313,3 +313,16 @@ def test_lost_releases_are_no_skips(generator: np.random.Generator) -> None:
     delay[::3] = LATER
     assert drift(delay, MS).growth == "bounded"
     assert drift(np.full(1000, LATER), MS) == Drift("bounded", None, 0, 0, ())
+
+
+@pytest.mark.parametrize("piece", [100, 999, 10**6])
+def test_a_long_run_is_looked_at_piece_by_piece_and_each_cycle_once(
+    piece: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two cycles in five work longer than the period, all of them early: most do not."""
+    monkeypatch.setattr("rtmeter.statistics.drift.PIECE", piece)
+    busy = np.where(np.arange(5_000) < 2_000, 1.5, 0.2) * MS
+    delay = np.arange(5_000) * 50
+    assert drift(delay, MS, completion_ns=delay + whole(busy)).growth == "drifting"
+    busy = np.where(np.arange(5_000) < 3_000, 1.5, 0.2) * MS
+    assert drift(delay, MS, completion_ns=delay + whole(busy)).growth == "overloaded"

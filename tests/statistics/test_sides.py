@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, t
 
+from rtmeter.statistics.blocks import blocks_of
 from rtmeter.statistics.clock_offset import Exchanges
 from rtmeter.statistics.compare import Estimates, compare
 from rtmeter.statistics.counted import estimates_counted
@@ -121,3 +122,14 @@ def test_the_error_of_a_clock_offset_is_the_larger_one_of_both_ends(tight: str) 
     offset = found.offset()
     assert offset is not None
     assert 900_000 < offset.error_ns < 2_100_000  # one way of those that took some time, or both
+
+
+def test_the_size_of_a_change_of_maxima() -> None:
+    """Of a tail without any scale a change has no end, and what does not change has the size of 1."""
+    even = blocks_of(np.full(20_000, 5_000))
+    assert even is not None
+    (maxima, effect), *_ = even.series()
+    assert effect(maxima, [100]) == 1.0
+    assert effect(np.repeat([5_000.0, 5_001.0], 100), [100]) == np.inf
+    _, ratio = even.series()[1]
+    assert ratio(np.repeat([1.0, 2.0], 100), [100]) == pytest.approx(200.5 / 100.5)
