@@ -120,6 +120,11 @@ rates: venv ## Simulate every rate of docs/simulated-rates.md at full size, and 
 	@failed=0; RTMETER_FULL=1 $(BIN)/pytest tests/statistics || failed=$$?; \
 		$(BIN)/python tools/rates_tables.py; exit $$failed
 
+# A sample of a fixed seed; `python tools/mutants --help` says how to try others, or all.
+.PHONY: mutants
+mutants: venv ## Change the code and count what the tests notice (docs/mutants.md)
+	@nice -n 15 $(BIN)/python tools/mutants --share 0.03 --write
+
 .PHONY: bench
 bench: packages-bench venv build-bench ## Run the benchmarks of docs/benchmarks.md
 	@for name in record_cost log_size help_time probe_24h summary_24h verdict_24h \
