@@ -18,5 +18,11 @@ status=0
 "$rtmeter" run campaigns/demo.yaml "${only[@]}" || status=$?
 newest=$(ls -td results/*/demo/*/ | head -1)
 report=$("$rtmeter" report "$newest")
-echo "report: $report"
+echo "report: $report (open it in a browser)"
+echo
+echo "Next, the same for a loop of yours: give its period and its deadline, and type"
+echo
+echo "  $rtmeter measure timer --adapter posix --period 2ms --deadline 2ms --duration 30s"
+echo
+echo "The adapters that are built here: $rtmeter adapters. What makes this machine late: $rtmeter check."
 [[ $status -ne 1 ]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rtmeter.values import format_duration
@@ -23,6 +23,13 @@ def unfit(kind: object) -> str | None:
     if kind == EMULATED:
         return f"emulated processor ({EMULATED}): its timing means nothing"
     return f"virtual machine ({'of unknown kind' if kind is True else kind}): unfit for absolute claims"
+
+
+def which_cells(names: Sequence[str], of: int) -> str:
+    """Some of ``of`` cells, by name; beyond three, how many more."""
+    if len(names) == of > 1:
+        return f"all {of} cells"
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def in_words(conditions: object) -> list[str]:

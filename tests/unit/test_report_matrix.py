@@ -79,7 +79,10 @@ def test_cells_are_found_by_their_values_and_verdicts(cells):
     ]
     assert "period=1ms" in searched(found["none-1-2"])
     assert "fail" in searched(found["none-1-2"])
-    assert filtered_by(found["none-1-2"]) == '{"period": "1ms", "load": "none", "repeat": "2"}'
+    assert (
+        filtered_by(found["none-1-2"])
+        == '{"adapter": "posix", "period": "1ms", "load": "none", "repeat": "2"}'
+    )
 
 
 def test_joined_stretches_keep_extremes_and_counts():

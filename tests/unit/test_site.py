@@ -78,9 +78,12 @@ def test_the_pages_say_what_the_cells_hold(results: Path, tmp_path: Path) -> Non
     first = text(out / "index.html")
     assert "Latest results of 3 cells" in first
     assert "Fail wakeup day robot 2026-11-24T09:00:00Z 400 904.1" in first
-    assert "2026-11-12T09:00:00Z" in first  # since when p99.9 is another
+    assert "2026-11-12T09:00:00Z" in first  # since when the tail is another
     page = out / "cells" / "robot~day~wakeup.html"
-    assert "p99.9 is another since 2026-11-12T09:00:00Z" in text(page)
+    assert (
+        "(p99.9, or the maximum of fewer than 1,000 releases) is another since 2026-11-12T09:00:00Z"
+        in text(page)
+    )
     assert page.read_text().count("<svg") == 1
     links = re.findall(r'href="([^"#]+)"', "".join(p.read_text() for p in (out / "index.html",)))
     assert [link for link in links if not (out / link).is_file()] == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from rtmeter.comparison.compared import Compared
 from rtmeter.report import words
 from rtmeter.statistics.compare import Shift
 from rtmeter.statistics.gate import GateResult
+from rtmeter.statistics.ranks import fewest, share_of
 from rtmeter.values import format_duration
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def show(compared: Compared) -> None:
     if compared.found:
         table = _table("", "A", "B", "shift", "from", "to", "relative", "says")
         for shift in compared.found.shifts:
-            table.add_row(*_row(shift, compared.deadline_ns))
+            table.add_row(*_row(shift, compared.deadline_ns, _fewest_n(compared)))
         print_table(out, table)
     for result in compared.gates:
         judged = f"[{_STYLES[result.outcome]}]{result.outcome}[/]"
@@ -145,9 +146,17 @@ def _layer(shift: Shift) -> str:
     return f"{_time(shift.difference)}\n{_plain(f'[{_time(shift.lower)}, {_time(shift.upper)}]')}"
 
 
-def _row(shift: Shift, deadline_ns: int | None) -> Iterator[str]:
+def _fewest_n(compared: Compared) -> int:
+    """How many releases the shortest of the runs has."""
+    summaries = [cell.record["summary"] for pair in compared.pairing.pairs for cell in pair]
+    return min(int(found["quantities"][compared.quantity]["per_release"]["n"]) for found in summaries)
+
+
+def _row(shift: Shift, deadline_ns: int | None, n: int) -> Iterator[str]:
     of_time = shift.quantity != "miss_ratio"
-    text = _time if of_time else _ratio
+    text: Callable[[float], str] = _time if of_time else _ratio
+    if of_time and n < fewest(share_of(shift.quantity.removeprefix("p"))):
+        text = _nothing
     late = f" > {format_duration(deadline_ns)}" if deadline_ns is not None and not of_time else ", us"
     yield shift.quantity.replace("_", " ") + late
     yield text(shift.a)
@@ -156,11 +165,17 @@ def _row(shift: Shift, deadline_ns: int | None) -> Iterator[str]:
     short = shift.outcome == "not enough data"
     yield "-" if short else text(shift.lower)
     yield "-" if short else text(shift.upper)
-    yield f"{100 * shift.relative:+.2f} %" if math.isfinite(shift.relative) else "-"
+    told = math.isfinite(shift.relative) and text is not _nothing
+    yield f"{100 * shift.relative:+.2f} %" if told else "-"
     unknown = "too short a run" if of_time else "not known"
     outcome = unknown if short else WORDS.get(shift.outcome, shift.outcome)
     style = _STYLES.get(shift.outcome)
     yield f"[{style}]{outcome}[/{style}]" if style else outcome
+
+
+def _nothing(_: float) -> str:
+    """Of a quantile that is the maximum, since there are too few values."""
+    return "-"
 
 
 def _excess(result: GateResult) -> str:

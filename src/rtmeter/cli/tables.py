@@ -10,7 +10,9 @@ from rtmeter import condition_words
 from rtmeter.cli.columns import print_table
 from rtmeter.cli.evidence import evidence_lines, missed
 from rtmeter.cli.output import console, doubt_words, microseconds
+from rtmeter.condition_words import which_cells
 from rtmeter.errors import RtmeterError
+from rtmeter.statistics.order import shown
 from rtmeter.statistics.quantities import judged_quantity
 from rtmeter.store import statistics_meta
 from rtmeter.values import Scheduling, format_duration
@@ -70,10 +72,27 @@ def show_cells(records: Sequence[Mapping[str, Any]], names: Sequence[str]) -> No
         table.add_row(escape(name), *_cell_row(record))
     *least, p50, p99 = (_HEADERS[name] for name in _EXPENDABLE)
     print_table(out, table, [*least, "quantity", p50, p99])
+    common = _common_doubts(records, names, out)
     for record, name in zip(records, names, strict=True):
-        if record["error"] or record["warnings"]:
+        own = [doubt for doubt in record["warnings"] if doubt_words(doubt) not in common]
+        if record["error"] or own:
             out.print(f"{name}:", markup=False)
-            _show_doubts(record, out)
+            _show_doubts({**record, "warnings": own}, out)
+
+
+def _common_doubts(records: Sequence[Mapping[str, Any]], names: Sequence[str], out: Console) -> set[str]:
+    """Shows once each warning that several cells have, with their names; returns which."""
+    from rich.markup import escape
+
+    having: dict[tuple[str, str], list[str]] = {}
+    for record, name in zip(records, names, strict=True):
+        for doubt in record["warnings"]:
+            having.setdefault((doubt["type"], doubt_words(doubt)), []).append(name)
+    common = {doubt: cells for doubt, cells in having.items() if len(set(cells)) > 1}
+    for (kind, said), cells in common.items():
+        which = which_cells(list(dict.fromkeys(cells)), len(names))
+        out.print(f"[yellow]{kind}[/yellow]: {escape(said)}: {escape(which)}", soft_wrap=True)
+    return {said for _, said in common}
 
 
 def _file(record: Mapping[str, Any]) -> str | None:
@@ -96,7 +115,8 @@ def _cell_row(record: Mapping[str, Any]) -> list[str]:
 
 
 def _row(values: Mapping[str, Any]) -> list[str]:
-    return [microseconds(values[key]) for key in _STATISTICS.values()]
+    said = shown(values)
+    return [microseconds(said[key]) for key in _STATISTICS.values()]
 
 
 def _text(value: int | None) -> str:

@@ -12,7 +12,10 @@ _SECTIONS = ("config", "effective", "server_config", "hosts", "adapter_facts", "
 _OF_THE_CELL = ("measurement", "mode", "adapter", "server_adapter", "rtmeter")
 
 _UNTOLD = {
-    *(f"adapter_facts.{it_could}" for it_could in ("measures", "drives", "option", "second_topic")),
+    *(
+        f"adapter_facts.{it_could}"
+        for it_could in ("measures", "drives", "option", "second_topic", "poll", "background")
+    ),
     *("config.measurement", "config.mode"),
 }
 

@@ -18,6 +18,7 @@ from rtmeter.model import LOST, SERVED, SKIPPED, WARM_UP_FLAG
 from rtmeter.report import bins
 from rtmeter.samples.follow import Follower
 from rtmeter.statistics.quantities import Columns, Ints, Quantity, judged_quantity
+from rtmeter.statistics.ranks import fewest, share_of
 from rtmeter.statistics.views import OUTCOME_BITS, as_served
 
 _STOLEN = 0.01
@@ -135,8 +136,8 @@ class Running:
                 self._late += int(np.count_nonzero(block.value > deadline_ns))
 
     def _quantile(self, percent: str) -> int | None:
-        """The end of the bin that holds it, or the largest value if that is less."""
-        if self._max_ns is None:
+        """The end of the bin that holds it, or the largest value if that is less; None of too few values."""
+        if self._max_ns is None or int(self._counts.sum()) < fewest(share_of(percent)):
             return None
         return min(bins.quantile_range_ns(self._counts, (percent, percent))[1], self._max_ns)
 

@@ -10,6 +10,7 @@ from typing import Any
 from rtmeter.published.asked import GROWTH
 from rtmeter.published.held import Record, Told, Unmet, preempt_rt, told, unmet
 from rtmeter.published.tables import Table, table
+from rtmeter.statistics.order import shown
 from rtmeter.values import format_duration
 
 _COUNT = "count "
@@ -170,7 +171,9 @@ def _entry(
 
 
 def _published_line(row: Mapping[str, str], rest: list[str], columns: tuple[str, ...]) -> Line:
-    who = ", ".join(f"{label(c)} {row[c]}" if _is_number(row[c]) else row[c] for c in rest if row[c])
+    who = ", ".join(
+        f"{label(c)} {row[c]}" if _is_number(row[c]) or has_unit(c) else row[c] for c in rest if row[c]
+    )
     return Line(who, {column: row[column] or None for column in columns})
 
 
@@ -220,7 +223,7 @@ def _value(record: Record, text: str | None, instead: str | None) -> Value:
     found = (record["summary"]["quantities"].get(instead or quantity) or {}).get("as_served") or {}
     if statistic == "n":
         return int(found["n"]) if found else None
-    ns = found.get(f"{statistic.replace('.', '_')}_ns")
+    ns = shown(found).get(f"{statistic.replace('.', '_')}_ns")
     return None if ns is None else Time(ns, statistic)
 
 

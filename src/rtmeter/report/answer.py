@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from itertools import islice
 
 from rtmeter import condition_words
+from rtmeter.condition_words import which_cells
 from rtmeter.report import words
 from rtmeter.report.asked import asked, terms
-from rtmeter.report.cellfile import Asked, CellFile, Judged
+from rtmeter.report.cellfile import Asked, CellFile, Doubt, Judged
 from rtmeter.report.cells import WORST_FIRST, Cell, Outcome
 from rtmeter.statistics.bounds import releases_needed
 
@@ -66,7 +67,7 @@ def answer(cells: Sequence[Cell]) -> Answer:
         asked=list(asked(cells)),
         terms=list(terms(cells)),
         limits=list(islice(dict.fromkeys(_limits(cells)), _MOST_SENTENCES)),
-        next=list(islice(dict.fromkeys(_next(cells)), _MOST_SENTENCES)),
+        next=[*islice(dict.fromkeys(_next(cells)), _MOST_SENTENCES - 1), *_type_this(cells)],
     )
 
 
@@ -149,10 +150,30 @@ def _limits(cells: Sequence[Cell]) -> Iterator[str]:
     for cell in cells:
         if cell.state == "interrupted":
             yield "The run was interrupted: what it measured until then is judged."
-        if cell.file:
-            if why := unfit(cell.file):
-                yield _sentence(why)
-            yield from (_sentence(doubt.message) for doubt in cell.file.warnings)
+        if cell.file and (why := unfit(cell.file)):
+            yield _sentence(why)
+    for doubt, names in shared(cells):
+        yield _of_cells(doubt.message, names, cells)
+
+
+def shared(cells: Sequence[Cell]) -> list[tuple[Doubt, list[str]]]:
+    """Each warning once, in the order of the cells, with those that have it."""
+    found: dict[Doubt, list[str]] = {}
+    for cell in cells:
+        for doubt in dict.fromkeys(cell.file.warnings if cell.file else ()):
+            found.setdefault(doubt, []).append(cell.id)
+    return list(found.items())
+
+
+def _of_cells(text: str, names: Sequence[str], cells: Sequence[Cell]) -> str:
+    """A sentence about some cells of several."""
+    if len(cells) == 1:
+        return _sentence(text)
+    whole = len(names) == len(cells)
+    which = which_cells(names, len(cells))
+    return f"{which.capitalize() if whole else which}: {text}" + (
+        "" if text.endswith((".", "?", "!")) else "."
+    )
 
 
 def _maximum(cell: Cell, cells: int) -> Iterator[str]:
@@ -189,13 +210,20 @@ def _next(cells: Sequence[Cell]) -> Iterator[str]:
         for step in _steps(cell) if cell.outcome != "pass" or cells[0].outcome == "pass" else ():
             steps.setdefault(step, []).append(cell.id)
     for step, names in steps.items():
-        which = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-        yield _sentence(step) if len(names) == len(cells) else f"{which}: {step}"
-    for cell in cells:
-        if cell.file:
-            yield from (_sentence(doubt.hint) for doubt in cell.file.warnings if doubt.hint)
+        yield _sentence(step) if len(names) == len(cells) else f"{which_cells(names, len(cells))}: {step}"
+    for doubt, names in shared(cells):
+        if doubt.hint:
+            yield _of_cells(f"{doubt.message.rstrip('.')}: {doubt.hint}", names, cells)
     if any(cell.judged and cell.file and unfit(cell.file) and not _scripted(cell.file) for cell in cells):
         yield "Repeat it on the target itself before claiming absolute numbers."
+
+
+def _type_this(cells: Sequence[Cell]) -> Iterator[str]:
+    """What to type next, where a machine was measured that may be this one."""
+    if any(
+        cell.judged and cell.file and not _scripted(cell.file) and not cell.file.imported for cell in cells
+    ):
+        yield "Type rtmeter check on the machine: it lists what there hurts punctuality, and what mends it."
 
 
 def _steps(cell: Cell) -> Iterator[str]:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from rtmeter import store
 from rtmeter.errors import RtmeterError
 from rtmeter.model import Measurement
+from rtmeter.statistics.order import shown
 from rtmeter.values import harmless
 
 Nanoseconds = Annotated[int, Field(gt=0, lt=2**56)]
@@ -135,6 +136,11 @@ class Statistics(_Part):
     max_ns: Time = None
     max_at_k: int | None = None
 
+    @model_validator(mode="before")
+    @classmethod
+    def _without_quantiles_of_too_few(cls, given: Any) -> Any:
+        return shown(given) if isinstance(given, dict) and isinstance(given.get("n"), int) else given
+
 
 class Summary(_Part):
     """Counts, identity and quantities by name and view."""
@@ -199,6 +205,11 @@ class CellFile(_Part):
     started: str | None = None
     ended: str | None = None
     rtmeter: str | None = None
+
+    @property
+    def factors(self) -> dict[str, Any]:
+        """The axes of its campaign, and the adapter, also where the campaign does not vary it in a list."""
+        return self.axes if "adapter" in self.axes else {"adapter": self.adapter} | self.axes
 
     @model_validator(mode="after")
     def _has_its_times(self) -> Self:

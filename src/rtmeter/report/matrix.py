@@ -51,8 +51,14 @@ class Matrix:
 
 def axes_of(cells: Sequence[Cell]) -> list[str]:
     """The axes in which cells differ, repeats apart, in the order of the campaign."""
-    axes = dict.fromkeys(axis for cell in cells if cell.file for axis in cell.file.axes if axis != _REPEAT)
+    axes = dict.fromkeys(axis for cell in cells if cell.file for axis in cell.file.factors if axis != _REPEAT)
     return [axis for axis in axes if len({_value(cell, axis) for cell in cells if cell.file}) > 1]
+
+
+def shown_axes(cells: Sequence[Cell]) -> list[str]:
+    """The axes that a table of the cells has: those of the campaign, and the adapter if there are several."""
+    axes = dict.fromkeys(axis for cell in cells if cell.file for axis in cell.file.axes)
+    return [*axes, *(axis for axis in axes_of(cells) if axis not in axes)]
 
 
 def matrices(cells: Sequence[tuple[str, Cell]]) -> list[Matrix]:
@@ -60,7 +66,7 @@ def matrices(cells: Sequence[tuple[str, Cell]]) -> list[Matrix]:
     groups: dict[tuple[str, frozenset[str]], list[tuple[str, Cell]]] = {}
     for anchor, cell in cells:
         if cell.file is not None:
-            kind = cell.file.measurement, frozenset(cell.file.axes) - {_REPEAT}
+            kind = cell.file.measurement, frozenset(cell.file.factors) - {_REPEAT}
             groups.setdefault(kind, []).append((anchor, cell))
     found = [_matrix(group) for group in groups.values()]
     return [one for one in found if one is not None]
@@ -117,18 +123,18 @@ def choices(cells: Sequence[Cell]) -> list[tuple[str, list[str]]]:
 def searched(cell: Cell) -> str:
     """The words by which a cell is found: its name, adapter, values and verdict."""
     file = cell.file
-    values = [f"{axis}={_value(cell, axis)}" for axis in file.axes] if file else []
+    values = [f"{axis}={_value(cell, axis)}" for axis in file.factors] if file else []
     parts = [cell.id, file.adapter if file else "", *values, cell.outcome, cell.state]
     return " ".join(parts).lower()
 
 
 def filtered_by(cell: Cell) -> str:
     """The values of its axes, as JSON."""
-    return json.dumps({axis: _value(cell, axis) for axis in cell.file.axes} if cell.file else {})
+    return json.dumps({axis: _value(cell, axis) for axis in cell.file.factors} if cell.file else {})
 
 
 def _value(cell: Cell, axis: str) -> str:
-    return words.setting(axis, cell.file.axes.get(axis)) if cell.file else words.NONE
+    return words.setting(axis, cell.file.factors.get(axis)) if cell.file else words.NONE
 
 
 def _order(name: str) -> tuple[int, float, str]:

@@ -17,7 +17,7 @@ import vl_convert
 from markupsafe import Markup
 
 from rtmeter import version
-from rtmeter.condition_words import uncertainty
+from rtmeter.condition_words import uncertainty, which_cells
 from rtmeter.errors import RtmeterError
 from rtmeter.published import label
 from rtmeter.report import answer, conditions, matrix, published, words
@@ -99,7 +99,9 @@ def render(title: str, cells: Sequence[Cell], floor: Floor) -> str:
             quantiles=QUANTILES,
             matrices=matrix.matrices([(section.anchor, section.cell) for section in sections]),
             choices=matrix.choices(cells),
-            axes=list(dict.fromkeys(axis for cell in cells if cell.file for axis in cell.file.axes)),
+            axes=matrix.shown_axes(cells),
+            shared={doubt: cells for doubt, cells in answer.shared(cells) if len(cells) > 1},
+            which_cells=which_cells,
             few=len(cells) <= _FEW_CELLS,
             plots=Plots(),
             script=Markup(script),

@@ -41,6 +41,12 @@ class Entry:
         return _number(self.cell.judged.max_ns) if self.cell.judged else None
 
     @property
+    def tail_ns(self) -> float | None:
+        """p99.9; of a run with too few releases for it, the maximum, which it would be."""
+        judged = self.cell.judged
+        return self.p99_9_ns if judged is None or self.p99_9_ns is not None else _number(judged.max_ns)
+
+    @property
     def p50_ns(self) -> float | None:
         return _number(self.cell.judged.p50_ns) if self.cell.judged else None
 
@@ -62,8 +68,8 @@ class History:
 
     @property
     def changes(self) -> list[Entry]:
-        """The runs from which on p99.9 is another; none are looked for in fewer than FEWEST_RUNS."""
-        told = [(entry, value) for entry in self.entries if (value := entry.p99_9_ns) is not None]
+        """The runs from which on the tail is another; none are looked for in fewer than FEWEST_RUNS."""
+        told = [(entry, value) for entry in self.entries if (value := entry.tail_ns) is not None]
         if len(told) < FEWEST_RUNS:
             return []
         return [told[at][0] for at in change_points(np.array([value for _, value in told]))]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from rtmeter.statistics.quantities import Ints
-from rtmeter.statistics.ranks import quantile_index, share_of
+from rtmeter.statistics.ranks import fewest, quantile_index, share_of
 from rtmeter.statistics.views import LATER
 
 QUANTILES = tuple(
@@ -20,6 +20,13 @@ QUANTILES = tuple(
 """Name and share of each quantile that a summary states."""
 
 _PIECE = 1 << 20
+
+
+def shown(statistics: Mapping[str, Any]) -> dict[str, Any]:
+    """A view's statistics as people are shown them: without the quantiles that its n is too small for."""
+    n = statistics.get("n") or 0
+    too_rare = {name: None for name, share in QUANTILES if name in statistics and n < fewest(share)}
+    return {**statistics, **too_rare}
 
 
 class Values:

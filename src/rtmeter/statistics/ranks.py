@@ -19,6 +19,13 @@ def quantile_index(n: int, share: Fraction) -> int:
     return max(-(-n * share.numerator // share.denominator) - 1, 0)
 
 
+def fewest(share: Fraction) -> int:
+    """From so many values on the quantile is another than the largest one: 100 for p99, 100,000 for p99.999.
+    With fewer it says nothing that the maximum does not, and is not shown."""
+    rest = 1 - share
+    return -(-rest.denominator // rest.numerator)
+
+
 def mid_ranks(series: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """From 1 for the smallest, shape (values,); equal ones share the mean of theirs (Kendall, Biometrika 33,
     1945). What scipy.stats.rankdata gives, whose package takes long to import."""

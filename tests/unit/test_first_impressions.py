@@ -1,0 +1,123 @@
+"""What a reader of results sees first: no number that says nothing, no warning twice, nothing unnamed."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from report_page import page_of
+
+from rtmeter import store
+from rtmeter.cli.tables import show_cells
+from rtmeter.published.beside import _published_line
+from rtmeter.report.answer import answer
+from rtmeter.report.cells import find_cells
+from rtmeter.report.matrix import matrices
+from rtmeter.statistics.order import shown
+from rtmeter.statistics.ranks import fewest, quantile_index, share_of
+from synthetic import Made, write_cell
+
+STEAL = {"type": "steal", "message": "the host took 3 % of a CPU", "hint": "measure again"}
+SHORT = {"type": "watch_incomplete", "message": "rows are missing", "hint": "see to that"}
+
+
+@pytest.mark.parametrize(
+    ("percent", "n"), [("50", 2), ("90", 10), ("99", 100), ("99.9", 1_000), ("99.999", 100_000)]
+)
+def test_a_quantile_is_the_maximum_below_its_fewest_values_and_not_from_there(percent: str, n: int) -> None:
+    share = share_of(percent)
+    assert fewest(share) == n
+    assert quantile_index(n - 1, share) == n - 2
+    assert quantile_index(n, share) == n - 2
+
+
+def test_shares_whose_rest_is_no_unit_fraction() -> None:
+    for share in (Fraction(3, 4), Fraction(2, 3), Fraction(95, 100), Fraction(97, 100)):
+        n = fewest(share)
+        assert quantile_index(n, share) < n - 1
+        assert quantile_index(n - 1, share) == n - 2
+
+
+def test_statistics_are_shown_without_quantiles_of_too_few() -> None:
+    values = {"n": 999, "min_ns": 1, "p50_ns": 2, "p99_ns": 3, "p99_9_ns": 4, "p99_999_ns": 4, "max_ns": 4}
+    assert shown(values) == values | {"p99_9_ns": None, "p99_999_ns": None}
+    assert shown(values | {"n": 1000}) == values | {"n": 1000, "p99_999_ns": None}
+    assert values["p99_9_ns"] == 4  # what is stored stays exact
+
+
+@pytest.mark.parametrize(("samples", "known"), [(8, False), (1000, True)])
+def test_no_view_prints_a_quantile_of_too_few(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], samples: int, known: bool
+) -> None:
+    """The 95.31 µs of the last release is the maximum, and p99.9 of eight releases."""
+    delays = lambda k: (95_310 if k == 107 else 40_000,)  # noqa: E731
+    folder = write_cell(tmp_path / "cell", Made(samples=samples, delays=delays))
+    (cell,) = find_cells(folder)
+    assert cell.judged is not None and (cell.judged.p99_9_ns is not None) == known
+    record = store.load_cell(folder)
+    show_cells([record], ["cell"])
+    out = capsys.readouterr().out
+    assert out.count("95.3") == 1
+    assert ("p99.9 40.00 µs" in page_of(folder).text) == known
+    assert record["summary"]["quantities"]["latency"]["per_release"]["p99_9_ns"] is not None
+
+
+def warned(folder: Path, **warnings: list[dict[str, Any]]) -> Path:
+    for name, doubts in warnings.items():
+        write_cell(folder / name, Made(id=name, samples=10, changes={"warnings": doubts}))
+    return folder
+
+
+def test_a_warning_of_several_cells_is_shown_once_with_their_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = warned(tmp_path, a=[STEAL], b=[STEAL, SHORT], c=[])
+    text = page_of(folder).text
+    assert text.count("steal , a, b: the host took 3 % of a CPU measure again") == 1
+    assert text.count("steal") == 1
+    assert text.count("watch_incomplete") == 1
+    records = [store.load_cell(cell) for cell in store.find_cells(folder)]
+    show_cells(records, ["a", "b", "c"])
+    out = capsys.readouterr().out
+    assert out.count("the host took 3 % of a CPU (measure again): a, b\n") == 1
+    assert out.count("steal") == 1
+    assert "b:\n  watch_incomplete: rows are missing (see to that)\n" in out
+
+
+def test_what_to_do_next_says_what_it_refers_to(tmp_path: Path) -> None:
+    several = answer(find_cells(warned(tmp_path, a=[STEAL], b=[STEAL])))
+    assert "All 2 cells: the host took 3 % of a CPU." in several.limits
+    assert "All 2 cells: the host took 3 % of a CPU: measure again." in several.next
+    one_of_two = answer(find_cells(warned(tmp_path / "others", c=[], d=[SHORT])))
+    assert "d: rows are missing." in one_of_two.limits
+    assert "d: rows are missing: see to that." in one_of_two.next
+    alone = answer(find_cells(tmp_path / "a"))
+    assert "The host took 3 % of a CPU: measure again." in alone.next
+    assert alone.next[-1].startswith("Type rtmeter check")
+
+
+def test_a_matrix_sets_adapters_apart_that_the_campaign_does_not_list(tmp_path: Path) -> None:
+    for adapter in ("posix", "ros2"):
+        for load in ("idle", "cpu80"):
+            made = Made(id=f"{adapter}-{load}", adapter=adapter, samples=10, axes={"load": load})
+            write_cell(tmp_path / made.id, made)
+    (found,) = matrices([(cell.id, cell) for cell in find_cells(tmp_path)])
+    assert {found.across, *found.down} == {"adapter", "load"}
+    assert {square.cells for _, row in found.rows for square in row if square} == {1}
+
+
+def test_an_adapter_that_is_no_axis_of_its_cell_is_named_beside_others(tmp_path: Path) -> None:
+    write_cell(tmp_path / "a", Made(id="a", samples=10, axes={"variant": "x"}))
+    for adapter in ("rcl", "rclpy"):
+        axes = {"variant": "x", "adapter": adapter}
+        write_cell(tmp_path / adapter, Made(id=adapter, adapter=adapter, samples=10, axes=axes))
+    assert "a x posix 1,000" in page_of(tmp_path).text
+
+
+def test_a_range_that_a_source_states_says_of_what() -> None:
+    row = {"rmw": "rmw_fastrtps_cpp", "max_us": "807", "text_range_us": "150-500"}
+    assert _published_line(row, ["rmw", "text_range_us"], ("max_us",)).who == (
+        "rmw_fastrtps_cpp, text range (µs) 150-500"
+    )
