@@ -347,3 +347,41 @@ def test_what_cannot_be_is_refused_by_name(tmp_path: Path, change: Config, field
     assert error["field"] == field
     assert error["message"]
     assert error["remedy"]
+
+
+@pytest.mark.parametrize("payload_bytes", [500, 4 << 20])
+def test_a_receiver_is_given_the_memory_that_its_sender_wrote(
+    tmp_path: Path, no_roudi: None, payload_bytes: int
+) -> None:
+    """The adapter in two processes: the same file of shared memory, at the same offset."""
+    here, build = Path(__file__).parent, find_probes()["iceoryx"].parent.parent.parent
+    adapter, program = here.parent.parent / "adapters" / "iceoryx", tmp_path / "addresses"
+    headers = next(iter(sorted(Path("/usr/include/iceoryx").glob("v2*"))), None)
+    core = build / "core" / "librtmeter_core.a"
+    if headers is None or not core.exists():
+        pytest.skip("needs iceoryx's headers of Debian's package and a build of this checkout")
+    command = [
+        "g++",
+        "-std=c++17",
+        "-isystem",
+        headers,
+        "-I",
+        adapter,
+        "-I",
+        adapter.parent.parent / "core/include",
+    ]
+    command += [here / "iceoryx_addresses.cpp", adapter / "roudi.cpp", core, "-o", program]
+    libraries = ["iceoryx_posh", "iceoryx_hoofs", "iceoryx_platform", "rt", "pthread", "atomic", "zstd"]
+    subprocess.run([*command, *(f"-l{name}" for name in libraries)], check=True)
+    done = subprocess.run(
+        [program, str(payload_bytes), str(uuid.uuid4())],
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    places = dict(
+        line.split(" ", 1) for line in done.stdout.splitlines() if line.startswith(("sent ", "received "))
+    )
+    assert places["sent"] == places["received"]
+    assert places["sent"].startswith("/dev/shm/")
