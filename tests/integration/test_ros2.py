@@ -201,7 +201,7 @@ def test_the_way_of_the_messages_is_told(tmp_path: Path, rmw: str) -> None:
     for end in both:
         path = read(end.log)[0].meta["path"]
         assert path["carried_by"] == expected.get(rmw, path["carried_by"])
-        assert path["messages"] >= SAMPLES
+        assert path["messages"] >= ROUND_TRIP["samples"]
 
 
 def test_a_bare_node_has_fewer_ends(tmp_path: Path) -> None:
