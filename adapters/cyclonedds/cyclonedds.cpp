@@ -43,6 +43,7 @@ class Cyclone final : public rtmeter::Adapter {
     for (const char* what : {"wakeup", "roundtrip", "cycle"}) sink.put("measures", what);
     for (const char* drive : {"spin", "poll"}) sink.put("drives.roundtrip", drive);
     for (const char* drive : {"sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
+    sink.put("components", "one_thread");
     sink.put(
         "option.transport",
         "udp|shm|vendor: UDP on one interface; iceoryx's shared memory, for which iox-roudi must run; or "

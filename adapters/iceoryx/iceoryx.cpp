@@ -113,6 +113,7 @@ class Iceoryx final : public rtmeter::Adapter {
     for (const char* drive : {"spin", "poll"}) sink.put("drives.roundtrip", drive);
     for (const char* drive : {"sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
     sink.put("poll.receive", "poll");
+    sink.put("components", "one_thread");
     sink.put("option.receive",
              "waitset|poll: wait in a wait-set, or look at the queues all the time; poll with drive poll");
   }

@@ -48,7 +48,8 @@ class Null final : public Adapter {
     for (const char* m : {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "cycle"})
       sink.put("measures", m);
     for (const char* d : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.timer", d);
-    for (const char* d : {"sleep_then_spin_some", "spin"}) sink.put("drives.cycle", d);
+    for (const char* d : {"spin", "sleep_then_spin_some"}) sink.put("drives.cycle", d);
+    sink.put("components", "one_thread");
     for (const char* d : {"spin", "poll"}) sink.put("drives.roundtrip", d);
     sink.put("server", "inline");
     sink.put("clock", "scripted");

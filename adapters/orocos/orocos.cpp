@@ -34,15 +34,13 @@ void Orocos::describe_static(rtmeter::Sink& sink) {
   for (const char* what : {"wakeup", "timer.periodic", "cycle"}) sink.put("measures", what);
   for (const char* measurement : {"drives.timer", "drives.cycle"})
     for (const char* drive : {"spin", "sleep_then_spin_some"}) sink.put(measurement, drive);
+  for (const char* components : {"two_threads", "one_thread"}) sink.put("components", components);
   sink.put("option.activity",
            "Activity|PeriodicActivity: what runs the component, with drive spin; SlaveActivity with "
            "sleep_then_spin_some");
   sink.put("option.wait", "absolute|relative: ORO_WAIT_ABS or ORO_WAIT_REL, with drive spin");
-  sink.put("option.responder",
-           "event_port|slave: the second component of a cycle has an activity of its own, triggered by its "
-           "port, or runs in that of the first");
   sink.put("option.connection", "data|buffer|circular_buffer: the connections of a cycle");
-  sink.put("option.lock", "lock_free|locked|unsync: their locking policy; unsync with responder=slave only");
+  sink.put("option.lock", "lock_free|locked|unsync: their locking policy; unsync with one_thread only");
   sink.put(
       "option.threads",
       "policy and priority of RTT's threads, e.g. fifo:75, or orocos-a=fifo:75,orocos-b=rr:70; by default "
@@ -51,8 +49,7 @@ void Orocos::describe_static(rtmeter::Sink& sink) {
 }
 
 Orocos::Orocos(const rtm_run& run) : run_(run), activities_(run) {
-  if (run.measurement == RTM_CYCLE)
-    responder_is_slave_ = choose(run, "responder", {"event_port", "slave"}, "event_port") == "slave";
+  one_thread_ = run.measurement == RTM_CYCLE && run.components_asked == RTM_ONE_THREAD;
   if (run.measurement == RTM_CYCLE) policy_ = checked_policy();
   if (run.measurement == RTM_WAKEUP) return;
   if (timer_starts()) {
@@ -73,9 +70,9 @@ Orocos::~Orocos() {
 RTT::ConnPolicy Orocos::checked_policy() const {
   const std::string type = choose(run_, "connection", {"data", "buffer", "circular_buffer"}, "data");
   const std::string lock = choose(run_, "lock", {"lock_free", "locked", "unsync"}, "lock_free");
-  if (lock == "unsync" && !responder_is_slave_)
+  if (lock == "unsync" && !one_thread_)
     throw SetupError("option lock", "unsync", "two threads may not share an unsynchronised connection",
-                     "choose option responder=slave, or lock=locked");
+                     "choose components one_thread, or option lock=locked");
   if (run_.reliability == RTM_RELIABLE && type != "buffer")
     throw SetupError("reliability", "reliable", "what is new takes the place of what was not read",
                      "choose best_effort, or option connection=buffer");
@@ -95,7 +92,7 @@ RTT::base::ActivityInterface* Orocos::activity_for(Component* component, const s
     return activities_.make(thread, run_.period_ns, relative_);
   if (component == first && activity_ == "PeriodicActivity")
     return activities_.make_periodic(run_.period_ns, relative_);
-  if (component != first && !responder_is_slave_) return activities_.make(thread, 0, false);
+  if (component != first && !one_thread_) return activities_.make(thread, 0, false);
   if (timer_starts())
     first->execute_after_hook(component);
   else
@@ -164,7 +161,6 @@ void Orocos::describe(rtmeter::Sink& sink) const {
   for (const std::string& connection : connections_) sink.put("connections", connection);
   if (run_.measurement == RTM_CYCLE) {
     const bool refuses = policy_.type == RTT::ConnPolicy::BUFFER;
-    sink.put("responder", responder_is_slave_ ? "slave" : "event_port");
     sink.put("qos.reliability", refuses ? "reliable" : "best_effort");
     sink.put("qos.history", refuses ? "queue, refusing more" : "keep_last");
     sink.put("qos.depth", std::to_string(policy_.type == RTT::ConnPolicy::DATA ? 1 : policy_.size));

@@ -58,7 +58,7 @@ class Orocos : public rtmeter::Adapter {
   const rtm_run run_;
   std::string activity_;             // of what is timed
   bool relative_ = false;            // its wait
-  bool responder_is_slave_ = false;  // in a cycle
+  bool one_thread_ = false;          // b runs in the activity of a, right after its hook
   RTT::ConnPolicy policy_;
   std::vector<std::string> connections_;
   Activities activities_;

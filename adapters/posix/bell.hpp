@@ -38,15 +38,24 @@ class Bell {
   // Until the next ring after the ticket, a signal, or the timeout (kNever: none); negative: failed.
   // One sleeper at a time. Measured path.
   int wait(std::uint32_t ticket, std::int64_t timeout_ns) noexcept {
-    const Timeout timeout(timeout_ns);
-    sleepers_.store(1);
-    const long result = syscall(kFutexCall, &rings_, FUTEX_WAIT | Flags, ticket, timeout.get(), nullptr, 0);
-    sleepers_.store(0, std::memory_order_relaxed);
-    return result == 0 || errno == EAGAIN || errno == EINTR || errno == ETIMEDOUT ? 0 : -1;
+    return wait_by(FUTEX_WAIT, ticket, timeout_ns);
+  }
+  // The same until a moment of CLOCK_MONOTONIC (kNever: none).
+  int wait_until(std::uint32_t ticket, std::int64_t until_ns) noexcept {
+    return wait_by(FUTEX_WAIT_BITSET, ticket, until_ns);
   }
 
  private:
   static_assert(std::atomic<std::uint32_t>::is_always_lock_free, "needed between processes");
+
+  int wait_by(int operation, std::uint32_t ticket, std::int64_t time_ns) noexcept {
+    const Timeout time(time_ns);
+    sleepers_.store(1);
+    const long result = syscall(kFutexCall, &rings_, operation | Flags, ticket, time.get(), nullptr,
+                                FUTEX_BITSET_MATCH_ANY);
+    sleepers_.store(0, std::memory_order_relaxed);
+    return result == 0 || errno == EAGAIN || errno == EINTR || errno == ETIMEDOUT ? 0 : -1;
+  }
 
   alignas(64) std::atomic<std::uint32_t> rings_;
   std::atomic<std::uint32_t> sleepers_;  // 0 or 1; one that was killed costs a call a ring, no more

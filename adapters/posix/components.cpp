@@ -1,5 +1,5 @@
 // Cycle: two components of one process, each with mailboxes; every component on a thread of its own, or
-// all on the thread that measures.
+// all on the thread that measures, which has a timer besides.
 #include <pthread.h>
 
 #include <array>
@@ -20,8 +20,9 @@ struct Mailbox {
   Subscription subscription;
 };
 
-// What one thread serves: its mailboxes, and the bell that tells of mail.
-class Executor final : public Loop {
+// What one thread serves: its mailboxes, the bell that tells of mail, and a timer, if that is started. Mail
+// goes first: a cycle ends before the next one begins.
+class Executor final : public Timer {
  public:
   void add(Mailbox* box) {
     const std::size_t count = box_count_.load(std::memory_order_relaxed);
@@ -37,15 +38,35 @@ class Executor final : public Loop {
   }
 
  private:
+  int start(std::int64_t /*first_ns*/) noexcept override { return 0; }
+  int collect(std::int64_t /*timeout_ns*/) noexcept override {
+    expired_until(now_ns());
+    return 0;
+  }
+
   int block(std::int64_t timeout_ns) noexcept override {
     const std::uint32_t ticket = bell_.ticket();
     if (interrupted()) return 0;
     for (std::size_t i = 0; i < box_count_.load(std::memory_order_acquire); ++i)
       if (!boxes_[i]->messages.empty()) return 0;
-    return bell_.wait(ticket, timeout_ns);
+    const std::int64_t due_ns = next_due_ns();
+    if (due_ns == kNever) return bell_.wait(ticket, timeout_ns);
+    const std::int64_t now = now_ns();
+    if (due_ns <= now) return 0;
+    return bell_.wait_until(ticket, timeout_ns < due_ns - now ? now + timeout_ns : due_ns);
   }
 
   int dispatch(int at_most) noexcept override {
+    int callbacks = deliver(at_most);
+    if (callbacks < at_most && next_due_ns() != kNever) {
+      const int ticks = Timer::dispatch(at_most - callbacks);
+      if (ticks < 0) return ticks;
+      callbacks += ticks;
+    }
+    return callbacks;
+  }
+
+  int deliver(int at_most) noexcept {
     int callbacks = 0;
     for (std::size_t i = 0; i < box_count_.load(std::memory_order_acquire); ++i) {
       const Subscription& s = boxes_[i]->subscription;
@@ -73,7 +94,7 @@ class ExecutorThread {
     errno = pthread_create(&thread_, &attributes, &ExecutorThread::run, this);
     pthread_attr_destroy(&attributes);
     if (errno != 0)
-      throw system_error("option components", "two_threads", "cannot start a thread",
+      throw system_error("components", "two_threads", "cannot start a thread",
                          "raise the limits of threads, memory and real-time priority (ulimit -u, -l, -r)");
     pthread_setname_np(thread_, ("posix-" + name).substr(0, 15).c_str());
   }
@@ -100,8 +121,8 @@ class ExecutorThread {
 
 class Components final : public Messaging {
  public:
-  Components(const rtm_run& run, bool two_threads)
-      : two_threads_(two_threads), max_bytes_(run.payload_bytes) {}
+  explicit Components(const rtm_run& run)
+      : two_threads_(run.components_asked == RTM_TWO_THREADS), max_bytes_(run.payload_bytes) {}
 
   // The first component is the measured thread's.
   void* create_node(const std::string& name) override {
@@ -145,6 +166,7 @@ class Components final : public Messaging {
   }
 
   Loop& loop() noexcept override { return main_; }
+  Timer* timer() noexcept override { return &main_; }
 
  private:
   struct Topic {
@@ -172,8 +194,8 @@ class Components final : public Messaging {
 
 }  // namespace
 
-std::unique_ptr<Messaging> make_components(const rtm_run& run, bool two_threads) {
-  return std::make_unique<Components>(run, two_threads);
+std::unique_ptr<Messaging> make_components(const rtm_run& run) {
+  return std::make_unique<Components>(run);
 }
 
 }  // namespace rtmeter_posix

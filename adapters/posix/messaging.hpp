@@ -8,6 +8,7 @@
 
 #include "loop.hpp"
 #include "rtmeter/adapter.hpp"
+#include "timer.hpp"
 
 namespace rtmeter_posix {
 
@@ -26,12 +27,14 @@ class Messaging {
   virtual int publish(void* publisher, const rtm_message& message) noexcept = 0;
   // What the measured thread spins.
   virtual Loop& loop() noexcept = 0;
+  // The timer of that thread, where it can have one beside the messages.
+  virtual Timer* timer() noexcept { return nullptr; }
 };
 
 std::unique_ptr<Messaging> make_udp(const rtm_run& run);
 std::unique_ptr<Messaging> make_unix(const rtm_run& run);
 std::unique_ptr<Messaging> make_shared_memory(const rtm_run& run, bool busy);
-std::unique_ptr<Messaging> make_components(const rtm_run& run, bool two_threads);
+std::unique_ptr<Messaging> make_components(const rtm_run& run);
 
 // Who called back for a topic.
 struct Subscription {

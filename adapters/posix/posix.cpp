@@ -59,15 +59,6 @@ const Choice<MadeMessaging>& transports() {
   return choice;
 }
 
-const Choice<MadeMessaging>& components() {
-  static const Choice<MadeMessaging> choice{
-      "components",
-      "the threads that the components of a cycle run on",
-      {{"two_threads", [](const rtm_run& run) { return make_components(run, true); }},
-       {"same_thread", [](const rtm_run& run) { return make_components(run, false); }}}};
-  return choice;
-}
-
 }  // namespace
 
 void Posix::describe_static(rtmeter::Sink& sink) {
@@ -79,10 +70,10 @@ void Posix::describe_static(rtmeter::Sink& sink) {
     sink.put("measures", what);
   for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.timer", drive);
   for (const char* drive : {"spin", "poll"}) sink.put("drives.roundtrip", drive);
-  for (const char* drive : {"sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
+  for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
+  for (const char* components : {"one_thread", "two_threads"}) sink.put("components", components);
   timers().describe(sink);
   transports().describe(sink);
-  components().describe(sink);
   for (const char* transport : {"unix", "shm_futex", "shm_poll"}) sink.put("same_host.transport", transport);
   sink.put("poll.transport", "shm_poll").put("background", "cycle components=two_threads");
   sink.put("option.address",
@@ -99,7 +90,7 @@ Posix::Posix(const rtm_run& run)
     timer_ = timers().make(run, &in_effect_);
     loop_ = timer_.get();
   } else if (run.measurement == RTM_ROUNDTRIP || run.measurement == RTM_CYCLE) {
-    messaging_ = (run.measurement == RTM_CYCLE ? components() : transports()).make(run, &in_effect_);
+    messaging_ = run.measurement == RTM_CYCLE ? make_components(run) : transports().make(run, &in_effect_);
     loop_ = &messaging_->loop();
   }
 }
@@ -114,12 +105,13 @@ void* Posix::create_node(const std::string& name) {
 }
 
 void* Posix::create_timer(void* node, const rtm_timer_spec& spec, rtm_timer_traits& traits) {
-  if (timer_ == nullptr) return Adapter::create_timer(node, spec, traits);
+  Timer* timer = timer_ != nullptr ? timer_.get() : messaging_ != nullptr ? messaging_->timer() : nullptr;
+  if (timer == nullptr) return Adapter::create_timer(node, spec, traits);
   if (std::exchange(has_timer_, true))
     throw rtmeter::SetupError("timer", "a second one", "this adapter makes one timer a run",
                               "measure one timer");
-  traits = timer_->configure(spec, overrun_);
-  return timer_.get();
+  traits = timer->configure(spec, overrun_);
+  return timer;
 }
 
 void* Posix::create_publisher(void* node, const std::string& topic) {

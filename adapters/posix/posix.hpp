@@ -45,7 +45,7 @@ class Posix final : public rtmeter::Adapter {
   }
 
  private:
-  std::pair<std::string, std::string> in_effect_;  // option timer, transport or components, and its value
+  std::pair<std::string, std::string> in_effect_;  // option timer or transport, and its value
   rtm_overrun overrun_;
   std::unique_ptr<Timer> timer_;
   bool has_timer_ = false;  // the core has it

@@ -1,4 +1,5 @@
-// One timer, one_shot or periodic, on CLOCK_MONOTONIC, in three makes that differ in how they wait.
+// One timer, one_shot or periodic, on CLOCK_MONOTONIC, in three makes that differ in how they wait; a fourth
+// is that of a cycle's component (components.cpp).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -34,12 +35,13 @@ class Timer : public Loop {
   std::int64_t period_ns() const noexcept { return spec_.period_ns; }
   // When the next tick to call back for is due; kNever when the timer is not running.
   std::int64_t next_due_ns() const noexcept;
+  // Calls back for ticks that went by.
+  int dispatch(int at_most) noexcept override;
   // True if no tick that was not collected yet can have gone by at now_ns.
   bool nothing_due(std::int64_t now_ns) const noexcept { return !running_ || now_ns < due_ns(expired_); }
 
  private:
   int block(std::int64_t timeout_ns) noexcept override { return next_ < expired_ ? 0 : collect(timeout_ns); }
-  int dispatch(int at_most) noexcept override;
   void fire() noexcept;
   void set_expired(std::int64_t ticks) noexcept;
   std::int64_t due_ns(std::int64_t tick) const noexcept { return first_ns_ + tick * spec_.period_ns; }

@@ -84,7 +84,8 @@ class Rclpy final : public rtmeter::Adapter {
       sink.put("measures", what);
     for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.timer", drive);
     for (const char* drive : {"spin", "poll"}) sink.put("drives.roundtrip", drive);
-    for (const char* drive : {"sleep_then_spin_some", "spin", "poll"}) sink.put("drives.cycle", drive);
+    for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
+    sink.put("components", "one_thread");
     for (const char* what : {"roundtrip", "timer executor=multi", "cycle executor=multi"})
       sink.put("background", what);
     sink.put("option.executor",

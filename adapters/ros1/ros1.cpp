@@ -96,7 +96,8 @@ class Ros1 final : public rtmeter::Adapter {
       sink.put("measures", what);
     for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.timer", drive);
     for (const char* drive : {"spin", "poll"}) sink.put("drives.roundtrip", drive);
-    for (const char* drive : {"sleep_then_spin_some", "spin", "poll"}) sink.put("drives.cycle", drive);
+    for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
+    sink.put("components", "one_thread");
     for (const char* what : {"timer", "roundtrip"}) sink.put("background", what);
     sink.put("option.timer", "Timer|SteadyTimer|WallTimer: which of roscpp's timers");
     sink.put("option.spinner",

@@ -88,7 +88,8 @@ class Ros2 final : public rtmeter::Adapter {
       sink.put("measures", what);
     for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.timer", drive);
     for (const char* drive : {"spin", "poll"}) sink.put("drives.roundtrip", drive);
-    for (const char* drive : {"sleep_then_spin_some", "spin", "poll"}) sink.put("drives.cycle", drive);
+    for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
+    for (const char* components : {"one_thread", "two_threads"}) sink.put("components", components);
     sink.put("option.executor", executor_names() + ": the executor that the measured thread spins");
     sink.put("option.executor_threads", "of an executor that has several; by default as many as it takes");
     sink.put(
@@ -97,14 +98,15 @@ class Ros2 final : public rtmeter::Adapter {
         "three, spin_some by default, with the other drives");
     sink.put("option.callback_group",
              "node|own: the measured callbacks in the node's group, or in one of their own with an executor "
-             "and a thread to themselves; thread ros2-rest then serves everything else");
+             "and a thread to themselves; thread ros2-rest then serves everything else. In a cycle they are those "
+             "of both components, or with two_threads those of the first");
     sink.put("option.node", "default|bare: bare has no parameter services, parameter events and rosout");
     sink.put("option.server",
              "process|inline: the server of a round trip in a process of its own, or as a "
              "node of the client's process, on thread ros2-rest");
     sink.put("inline.server", "inline");
     for (const char* place : {"same_node", "same_process"}) sink.put("second_topic", place);
-    sink.put("background", "roundtrip");
+    for (const char* what : {"roundtrip", "cycle components=two_threads"}) sink.put("background", what);
     describe_port_options(sink);
     rtmeter_ros::describe_options(sink);
     sink.put("option.threads",
@@ -120,7 +122,7 @@ class Ros2 final : public rtmeter::Adapter {
         init_(Init::of_process(domain_)) {
     if (run.measurement == RTM_WAKEUP) return;  // nothing is ever called back
     executor_ = make_executor(spinning_.executor, spinning_.threads, executor_options(manner_));
-    if (spinning_.own_group || inline_server_) rest_ = std::make_unique<Rest>();
+    if (spinning_.own_group || inline_server_ || two_threads()) rest_ = std::make_unique<Rest>();
   }
 
   ~Ros2() override {
@@ -131,10 +133,9 @@ class Ros2 final : public rtmeter::Adapter {
     nodes_.clear();
   }
 
-  // In a cycle whose callbacks have a group of their own, that is component a's: b is a part of the rest.
+  // On two threads component b is on ros2-rest.
   void* create_node(const std::string& name) override {
-    const bool is_rest = spinning_.own_group && run_.measurement == RTM_CYCLE && name == "b";
-    Component& made = add_node(name, is_rest);
+    Component& made = add_node(name, two_threads() && name == "b");
     if (inline_server_) add_server();
     if (!threads_.wanted().empty()) threads_.await_names(0);
     threads_.enforce();
@@ -216,6 +217,10 @@ class Ros2 final : public rtmeter::Adapter {
   }
 
  private:
+  bool two_threads() const {
+    return run_.measurement == RTM_CYCLE && run_.components_asked == RTM_TWO_THREADS;
+  }
+
   // A call of the executor's. An interruption ends the one under way, or else the next one, and no other.
   template <typename Call>
   int uninterrupted(Call&& call) noexcept {

@@ -45,7 +45,8 @@ class Template final : public rtmeter::Adapter {
     for (const char* what : {"wakeup", "timer.one_shot", "timer.periodic", "cycle"})
       sink.put("measures", what);
     for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.timer", drive);
-    for (const char* drive : {"sleep_then_spin_some", "spin", "poll"}) sink.put("drives.cycle", drive);
+    for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
+    sink.put("components", "one_thread");
     sink.put("option.first", "timers|messages: what is dispatched first when both are ready");
   }
 

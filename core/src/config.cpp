@@ -23,6 +23,8 @@ constexpr Name<rtm_role> kRoles[] = {
 constexpr Name<rtm_overrun> kOverruns[] = {{RTM_CATCH_UP, "catch_up"}, {RTM_SKIP, "skip"}};
 constexpr Name<rtm_drive> kDrives[] = {
     {RTM_SPIN, "spin"}, {RTM_SLEEP_THEN_SPIN_SOME, "sleep_then_spin_some"}, {RTM_POLL, "poll"}};
+constexpr Name<rtm_components> kComponents[] = {{RTM_ONE_THREAD, "one_thread"},
+                                                {RTM_TWO_THREADS, "two_threads"}};
 constexpr Name<rtm_timer_mode> kModes[] = {{RTM_ONE_SHOT, "one_shot"}, {RTM_PERIODIC, "periodic"}};
 constexpr Name<rtm_reliability> kReliabilities[] = {{RTM_BEST_EFFORT, "best_effort"},
                                                     {RTM_RELIABLE, "reliable"}};
@@ -149,6 +151,7 @@ const char* name_of(rtm_measurement m) { return name_in(kMeasurements, m); }
 const char* name_of(rtm_role r) { return name_in(kRoles, r); }
 const char* name_of(rtm_overrun o) { return name_in(kOverruns, o); }
 const char* name_of(rtm_drive d) { return name_in(kDrives, d); }
+const char* name_of(rtm_components c) { return name_in(kComponents, c); }
 const char* name_of(rtm_timer_mode m) { return name_in(kModes, m); }
 const char* name_of(SecondPlace p) { return name_in(kSecondPlaces, p); }
 
@@ -190,6 +193,15 @@ Config config_from_json(const Json& json) {
                     "give a loss timeout of at least deadline_ns");
   }
   c.drive = r.choice("drive", kDrives);
+  c.sleep_offset_ns = r.integer("sleep_offset_ns", 0, c.period_ns - 1);
+  if (c.sleep_offset_ns && (c.measurement != RTM_TIMER || c.drive != RTM_SLEEP_THEN_SPIN_SOME))
+    throw Failure("sleep_offset_ns", std::to_string(*c.sleep_offset_ns),
+                  "means nothing: no sleep follows a timer's tick here",
+                  "leave it out, or measure a timer with drive sleep_then_spin_some");
+  c.components = r.choice("components", kComponents);
+  if (c.components && c.measurement != RTM_CYCLE)
+    throw Failure("components", name_of(*c.components),
+                  std::string("means nothing for ") + name_of(c.measurement), "leave it out; it is for cycle");
   c.before = r.choice("before", kBefores).value_or(Before::none);
   c.in_flight = r.choice("in_flight", kInFlights).value_or(InFlight::one);
   c.payload_bytes = static_cast<std::uint32_t>(r.integer("payload_bytes", 8, 1 << 30).value_or(500));

@@ -36,6 +36,8 @@ struct Config {
   std::int64_t loss_timeout_ns = 0;
   rtm_timer_mode mode = RTM_PERIODIC;
   std::optional<rtm_drive> drive;
+  std::optional<std::int64_t> sleep_offset_ns;  // sleep_then_spin_some beside a timer
+  std::optional<rtm_components> components;     // cycle
   Before before = Before::none;
   InFlight in_flight = InFlight::one;
   std::uint32_t payload_bytes = 500;
@@ -58,6 +60,8 @@ struct Config {
   Json as_read;  // the object itself, for the log's header
 
   std::int64_t total() const { return warm_up + samples; }
+  // How far the sleeps lie behind the timer's ticks: half a period, so that they find them ready.
+  std::int64_t sleep_offset() const { return sleep_offset_ns.value_or(period_ns / 2); }
 };
 
 // Throws Failure naming the key.
@@ -69,6 +73,7 @@ const char* name_of(rtm_measurement m);
 const char* name_of(rtm_role r);
 const char* name_of(rtm_overrun o);
 const char* name_of(rtm_drive d);
+const char* name_of(rtm_components c);
 const char* name_of(rtm_timer_mode m);
 const char* name_of(SecondPlace p);
 

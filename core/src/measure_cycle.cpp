@@ -6,6 +6,24 @@
 namespace rtmeter {
 namespace {
 
+// Which thread something happens on. Measured path: no system call.
+class SeenOn {
+ public:
+  void here() noexcept {
+    static thread_local const char thread = 0;  // its address tells threads apart
+    const char* known = thread_.load(std::memory_order_relaxed);
+    if (known == &thread) return;
+    if (known != nullptr || !thread_.compare_exchange_strong(known, &thread)) several_.store(true);
+  }
+  bool any() const noexcept { return thread_.load() != nullptr; }
+  bool one() const noexcept { return any() && !several_.load(); }
+  bool same_as(const SeenOn& other) const noexcept { return thread_.load() == other.thread_.load(); }
+
+ private:
+  std::atomic<const char*> thread_{nullptr};
+  std::atomic<bool> several_{false};
+};
+
 enum Column : std::size_t {
   kRelease,
   kStart,
@@ -53,6 +71,16 @@ class Cycle final : public Exchange<kColumns, kRequestSent, kResponseReceived, k
                                 : Json(Json::Object{{"overrun", name_of(overrun_or(RTM_CATCH_UP))},
                                                     {"grid", grid_json(grid_, "core")}});
   }
+  const char* grid_from() const override {
+    return b_.drive == RTM_SPIN ? timer_.grid_from() : Measurement::grid_from();
+  }
+  // Component a starts and is answered, b responds.
+  const char* components() const override {
+    if (!responded_.any() || !answered_.any()) return nullptr;
+    if (!started_.one() || !answered_.one() || !responded_.one() || !answered_.same_as(started_))
+      return "middleware_threads";
+    return name_of(responded_.same_as(started_) ? RTM_ONE_THREAD : RTM_TWO_THREADS);
+  }
   Json::Array warnings() const override { return timer_.warnings(); }
 
  private:
@@ -62,6 +90,7 @@ class Cycle final : public Exchange<kColumns, kRequestSent, kResponseReceived, k
 
   void send_started(std::int64_t k, std::int64_t release_ns, std::int64_t start_ns) noexcept {
     const rtm_message message = payload_.message(static_cast<std::uint64_t>(k));
+    started_.here();
     Slot& s = pending_.take();
     s.set(kRelease, release_ns);
     s.set(kStart, start_ns);
@@ -96,6 +125,7 @@ class Cycle final : public Exchange<kColumns, kRequestSent, kResponseReceived, k
     const std::int64_t received_ns = self->b_.clock.now_ns();
     Slot* s = self->pending_.find(static_cast<std::int64_t>(message->sequence));
     if (s == nullptr) return;
+    self->responded_.here();
     s->set(kRequestReceived, received_ns);
     s->set(kResponseSent, self->b_.clock.now_ns());
     self->b_.session.publish(self->response_, *message);
@@ -104,6 +134,7 @@ class Cycle final : public Exchange<kColumns, kRequestSent, kResponseReceived, k
   static void on_response(void* user, const rtm_message* message) {
     auto* self = static_cast<Cycle*>(user);
     const std::int64_t now_ns = self->b_.clock.now_ns();
+    self->answered_.here();
     self->accept(static_cast<std::int64_t>(message->sequence), now_ns);
   }
 
@@ -111,6 +142,7 @@ class Cycle final : public Exchange<kColumns, kRequestSent, kResponseReceived, k
   Payload payload_;
   void* request_ = nullptr;
   void* response_ = nullptr;
+  SeenOn started_, responded_, answered_;
   std::int64_t last_ns_ = INT64_MIN;  // the previous tick
 };
 

@@ -46,6 +46,7 @@ class OneShot final : public Measurement {
   }
 
   Json facts() const override { return Json(Json::Object{{"overrun", nullptr}, {"grid", nullptr}}); }
+  const char* grid_from() const override { return nullptr; }
 
  private:
   // True once the callback ran; false when the shot is lost or the run was stopped.

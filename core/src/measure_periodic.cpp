@@ -19,6 +19,7 @@ class Periodic final : public Measurement, private PeriodicTimer::Client {
   }
 
   Json facts() const override { return timer_.facts(); }
+  const char* grid_from() const override { return timer_.grid_from(); }
   Json::Array warnings() const override { return timer_.warnings(); }
 
  private:

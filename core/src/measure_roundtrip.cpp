@@ -176,6 +176,7 @@ class Server final : public Measurement {
   }
 
   Json facts() const override { return Json(Json::Object{{"overrun", nullptr}, {"grid", nullptr}}); }
+  const char* grid_from() const override { return nullptr; }
 
  private:
   // Publishes the payload back, untouched.

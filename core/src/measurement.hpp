@@ -67,6 +67,12 @@ class Measurement {
   virtual void run() noexcept = 0;
   // What was in effect, known after run(): grid, overrun, ticks.
   virtual Json facts() const = 0;
+  // Whose grid the releases are on, once set up: core, reported (by the middleware) or inferred (from its
+  // callbacks, whose constant delay is then in the grid); null where there is none.
+  virtual const char* grid_from() const { return "core"; }
+  // The threads that a cycle's components were seen on, after run(): one_thread, two_threads, or
+  // middleware_threads where they come on others of the middleware's; null elsewhere.
+  virtual const char* components() const { return nullptr; }
   // Threads of the measurement besides the caller of run(), once set up.
   virtual std::vector<int> measured_tids() const { return {}; }
   // The measured node of a round trip, once set up.

@@ -28,6 +28,9 @@ class PeriodicTimer {
 
   const Grid& grid() const noexcept { return ticks_.grid(); }
   std::int64_t release_ns(std::int64_t k) const noexcept { return grid().release_ns(k); }
+  const char* grid_from() const noexcept {
+    return b_.drive == RTM_SLEEP_THEN_SPIN_SOME ? "core" : ticks_.t0_from();
+  }
   bool grid_known() const noexcept { return ticks_.known(); }
   Json facts() const;
   Json::Array warnings() const;

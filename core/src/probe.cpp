@@ -95,6 +95,15 @@ class Run {
     recorder_.finish();
     if (const auto objection = oversight_.objection()) throw Failure(*objection);
     if (session_.broken()) throw broken();
+    check_components_seen();
+  }
+
+  // A shape that did not take is an error.
+  void check_components_seen() const {
+    const char* seen = measurement_->components();
+    if (!config_.components || seen == nullptr || name_of(*config_.components) == std::string(seen)) return;
+    throw Failure("components", name_of(*config_.components), std::string("they were seen on ") + seen,
+                  "leave it out, or choose the adapter's options accordingly (`rtmeter adapters`)");
   }
 
   Failure broken() const {
@@ -109,6 +118,7 @@ class Run {
   // policy only with before_init.
   void set_up() {
     SecondTopic::check(description_, config_);
+    check_components(description_, config_);
     if (!config_.affinity.empty()) set_affinity(0, config_.affinity);
     if (config_.lock_memory) lock_memory();
     if (config_.prefault_heap_bytes > 0) prefault_heap(config_.prefault_heap_bytes);
@@ -203,9 +213,17 @@ class Run {
     e["drive"] = name_of(drive_);
     e["deadline_ns"] = config_.deadline_ns ? Json(*config_.deadline_ns) : Json();
     e["loss_timeout_ns"] = config_.loss_timeout_ns > 0 ? Json(config_.loss_timeout_ns) : Json();
-    if (measurement_) e["overrun"] = *measurement_->facts().find("overrun");
+    if (config_.measurement == RTM_TIMER && drive_ == RTM_SLEEP_THEN_SPIN_SOME)
+      e["sleep_offset_ns"] = config_.sleep_offset();
+    if (measurement_) {
+      e["overrun"] = *measurement_->facts().find("overrun");
+      e["grid"] = named(measurement_->grid_from());
+      if (config_.measurement == RTM_CYCLE) e["components"] = named(measurement_->components());
+    }
     return e;
   }
+
+  static Json named(const char* name) { return name == nullptr ? Json() : Json(name); }
 
   // Ends log and status; the exit code. Measured thread, or the supervisor's once the run is given up.
   int conclude() {

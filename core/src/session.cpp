@@ -39,8 +39,8 @@ void put_path(Json& object, const std::string& path, const std::string& value, b
 // `measures`, `second_topic` and what these begin are lists even with one entry.
 bool is_list(const std::string& key) {
   const auto begins = [&](const char* start) { return key.rfind(start, 0) == 0; };
-  return key == "measures" || key == "second_topic" || key == "background" || begins("drives.") ||
-         begins("same_host.") || begins("inline.") || begins("poll.");
+  return key == "measures" || key == "second_topic" || key == "background" || key == "components" ||
+         begins("drives.") || begins("same_host.") || begins("inline.") || begins("poll.");
 }
 
 struct JsonSink : rtm_sink {
@@ -102,6 +102,15 @@ rtm_drive choose_drive(const Json& description, const Config& config) {
                 "this adapter drives " + measure + " by " + joined(list), "choose one of these");
 }
 
+void check_components(const Json& description, const Config& config) {
+  if (!config.components) return;
+  const Json* list = description.find("components");
+  if (contains(list, name_of(*config.components))) return;
+  throw Failure("components", name_of(*config.components),
+                "this adapter runs the components of a cycle by " + joined(list),
+                list == nullptr ? "leave it out: the adapter decides" : "choose one of these");
+}
+
 Session::Session(const rtm_adapter& adapter, const Config& config, rtm_drive drive)
     : adapter_(adapter), session_(config.session), script_(config.script) {
   if (adapter.abi != RTM_ADAPTER_ABI)
@@ -120,6 +129,7 @@ Session::Session(const rtm_adapter& adapter, const Config& config, rtm_drive dri
   run_.history_depth = config.history_depth;
   run_.session = session_.c_str();
   run_.script = script_.empty() ? nullptr : script_.c_str();
+  run_.components_asked = config.components ? static_cast<std::int32_t>(*config.components) : -1;
   run_.overrun_asked = config.overrun ? static_cast<std::int32_t>(*config.overrun) : -1;
   run_.options = options_.data();
   run_.option_count = options_.size();

@@ -19,6 +19,9 @@ Json describe(const rtm_adapter& adapter, const void* self);
 // adapter does not measure this, or not with that drive.
 rtm_drive choose_drive(const Json& description, const Config& config);
 
+// Failure if components were asked for that the adapter cannot have.
+void check_components(const Json& description, const Config& config);
+
 class Session {
  public:
   // Prepares the run for the adapter; nothing is started yet.

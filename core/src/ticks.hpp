@@ -12,7 +12,7 @@ class Ticks {
   enum class Rule { reported, every_tick, jumps };
 
   // fixed: the grid is given (sleep_then_spin_some); otherwise t0 comes from the first reported time,
-  // or is the earliest callback - k*T of the warm-up, frozen after it.
+  // or is inferred: the earliest callback - k*T of the warm-up, frozen after it.
   Ticks(Rule rule, std::int64_t period_ns, std::int64_t warm_up) : rule_(rule), warm_up_(warm_up) {
     grid_.period_ns = period_ns;
     slack_ns_ = period_ns / 2;  // a reported time belongs to the nearest release
@@ -20,6 +20,7 @@ class Ticks {
   void fix(std::int64_t t0_ns) noexcept {
     grid_.t0_ns = t0_ns;
     state_ = State::fixed;
+    fixed_ = true;
     slack_ns_ = grid_.period_ns - 1;  // a reported time belongs to the first sleep that ends at it or after
   }
 
@@ -29,7 +30,6 @@ class Ticks {
     if (state_ == State::unknown) {
       grid_.t0_ns = rule_ == Rule::reported ? expected_ns : callback_ns;
       state_ = rule_ == Rule::reported ? State::fixed : State::estimating;
-      from_ = rule_ == Rule::reported ? "reported" : "estimated";
     }
     const std::int64_t k = release_of(callback_ns, expected_ns);
     if (state_ == State::estimating) {
@@ -44,7 +44,10 @@ class Ticks {
   std::int64_t next() const noexcept { return next_; }  // the earliest release not yet settled
   bool known() const noexcept { return state_ != State::unknown; }
   const Grid& grid() const noexcept { return grid_; }
-  const char* t0_from() const noexcept { return from_; }
+  // Whose grid it is, known before the first tick: what is inferred has the timer's constant delay in it.
+  const char* t0_from() const noexcept {
+    return fixed_ ? "core" : rule_ == Rule::reported ? "reported" : "inferred";
+  }
   const char* name() const noexcept {
     return rule_ == Rule::reported ? "reported" : rule_ == Rule::every_tick ? "every_tick" : "jumps";
   }
@@ -63,7 +66,7 @@ class Ticks {
   Grid grid_;
   std::int64_t slack_ns_;
   State state_ = State::unknown;
-  const char* from_ = "core";
+  bool fixed_ = false;  // the grid was given
   std::int64_t next_ = 0;
 };
 

@@ -39,5 +39,31 @@ TEST(Config, TheDeadlinePolicyHasOneThread) {
                   "in_flight = open: needs");
 }
 
+std::string outcome(const std::string& measurement, const std::string& entry) {
+  const std::string text = R"({"version": 1, "log": "x", "period_ns": 1000, "samples": 1, "measurement": )" +
+                           measurement + ", " + entry + "}";
+  return outcome_of([&] { config_from_json(Json::parse(text, "config")); });
+}
+
+TEST(Config, ASleepLiesLessThanAPeriodBehindATimer) {
+  const std::string timer = R"("timer", "drive": "sleep_then_spin_some")";
+  EXPECT_EQ(outcome(timer, R"("sleep_offset_ns": 0)"), "ok");
+  EXPECT_EQ(outcome(timer, R"("sleep_offset_ns": 999)"), "ok");
+  EXPECT_CONTAINS(outcome(timer, R"("sleep_offset_ns": 1000)"), "must be an integer from 0 to 999");
+  EXPECT_CONTAINS(outcome(R"("timer", "drive": "spin")", R"("sleep_offset_ns": 1)"),
+                  "sleep_offset_ns = 1: means nothing");
+  EXPECT_CONTAINS(outcome(R"("cycle", "drive": "sleep_then_spin_some", "loss_timeout_ns": 1)",
+                          R"("sleep_offset_ns": 1)"),
+                  "sleep_offset_ns = 1: means nothing");
+}
+
+TEST(Config, ComponentsAreOfACycle) {
+  const std::string cycle = R"("cycle", "loss_timeout_ns": 1)";
+  for (const char* shape : {"one_thread", "two_threads"})
+    EXPECT_EQ(outcome(cycle, std::string(R"("components": ")") + shape + '"'), "ok");
+  EXPECT_CONTAINS(outcome(cycle, R"("components": "many")"), "is not one of one_thread, two_threads");
+  EXPECT_CONTAINS(outcome(R"("wakeup")", R"("components": "one_thread")"), "means nothing for wakeup");
+}
+
 }  // namespace
 }  // namespace rtmeter

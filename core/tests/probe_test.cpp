@@ -5,9 +5,13 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <functional>
+#include <optional>
+#include <semaphore>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "child.hpp"
 #include "json.hpp"
@@ -100,8 +104,113 @@ TEST(Probe, AThreadWhoseUsageIsNotKnownIsADoubt) {
   const Json end = outcome.event("end");
   EXPECT_TRUE(end.find("usage")->find("minor_faults")->is_null());
   const Json::Array& warnings = end.find("warnings")->as_array();
-  ASSERT_EQ(warnings.size(), 1u);
-  EXPECT_EQ(warnings[0].find("type")->as_string(), "usage_unknown");
+  ASSERT_EQ(warnings.size(), 2u);
+  EXPECT_EQ(warnings[0].find("type")->as_string(), "grid_inferred");
+  EXPECT_EQ(warnings[1].find("type")->as_string(), "usage_unknown");
+  EXPECT_EQ(end.find("effective")->find("grid")->as_string(), "inferred");
+}
+
+// A thread that does what it is given while the giver waits.
+class Helper {
+ public:
+  ~Helper() {
+    do_it(nullptr);
+    thread_.join();
+  }
+  void do_it(std::function<void()> call) {
+    call_ = std::move(call);
+    given_.release();
+    done_.acquire();
+  }
+
+ private:
+  void run() {
+    for (bool more = true; more; done_.release()) {
+      given_.acquire();
+      more = static_cast<bool>(call_);
+      if (more) call_();
+    }
+  }
+  std::function<void()> call_;
+  std::binary_semaphore given_{0}, done_{0};
+  std::thread thread_{[this] { run(); }};
+};
+
+// A cycle whose requests and responses come on the measured thread or on one of the middleware's.
+template <bool RequestElsewhere, bool ResponseElsewhere>
+struct CycleOn final : Adapter {
+  struct Topic {
+    bool elsewhere;
+    rtm_on_message on_message;
+    void* user;
+    std::optional<std::uint64_t> waiting;
+  };
+  explicit CycleOn(const rtm_run& run) : bytes(run.payload_bytes) {}
+  static void describe_static(Sink& sink) {
+    sink.put("name", "fake").put("measures", "cycle").put("components", "two_threads");
+  }
+  void* create_publisher(void* /*node*/, const std::string& name) override { return &topic(name); }
+  void* create_subscriber(void* /*node*/, const std::string& name, rtm_on_message on_message,
+                          void* user) override {
+    topic(name).on_message = on_message;
+    topic(name).user = user;
+    return this;
+  }
+  int publish(void* to, const rtm_message& message) noexcept override {
+    static_cast<Topic*>(to)->waiting = message.sequence;
+    return 0;
+  }
+  int wait(std::int64_t /*timeout_ns*/) noexcept override {
+    for (Topic* of : {&request, &response}) {
+      if (!of->waiting) continue;
+      const rtm_message message{*of->waiting, bytes.data(), static_cast<std::uint32_t>(bytes.size())};
+      of->waiting.reset();
+      const auto call = [&] { of->on_message(of->user, &message); };
+      if (of->elsewhere)
+        helper.do_it(call);
+      else
+        call();
+    }
+    return 0;
+  }
+  Topic& topic(const std::string& name) { return name == "request" ? request : response; }
+
+  Topic request{RequestElsewhere, nullptr, nullptr, {}}, response{ResponseElsewhere, nullptr, nullptr, {}};
+  const std::vector<std::uint8_t> bytes;
+  Helper helper;
+};
+
+template <typename A>
+Outcome run_cycle(Json config = Json::object()) {
+  config["measurement"] = "cycle";
+  config["loss_timeout_ns"] = 60'000'000'000;
+  return run<A>(config);
+}
+
+TEST(Probe, TheThreadsOfACyclesComponentsAreSeen) {
+  const auto seen = [](const Outcome& outcome) {
+    EXPECT_EQ(outcome.exit_code, "0") << outcome.status;
+    EXPECT_TRUE(outcome.event("ready").find("effective")->find("components")->is_null());
+    return outcome.event("end").find("effective")->find("components")->as_string();
+  };
+  EXPECT_EQ(seen(run_cycle<CycleOn<false, false>>()), "one_thread");
+  EXPECT_EQ(seen(run_cycle<CycleOn<true, false>>()), "two_threads");
+  EXPECT_EQ(seen(run_cycle<CycleOn<true, true>>()), "middleware_threads");
+  EXPECT_EQ(seen(run_cycle<CycleOn<false, true>>()), "middleware_threads");
+}
+
+TEST(Probe, ComponentsThatDidNotTakeAreAnError) {
+  const Json two(Json::Object{{"components", "two_threads"}});
+  EXPECT_EQ((run_cycle<CycleOn<true, false>>(two).exit_code), "0");
+  const Outcome other = run_cycle<CycleOn<false, false>>(two);
+  EXPECT_EQ(other.exit_code, "1");
+  EXPECT_EQ(other.event("error").find("field")->as_string(), "components");
+  EXPECT_EQ(other.event("error").find("message")->as_string(), "they were seen on one_thread");
+  const Outcome unknown =
+      run_cycle<CycleOn<false, false>>(Json(Json::Object{{"components", "one_thread"}}));
+  EXPECT_EQ(unknown.exit_code, "1");
+  EXPECT_EQ(unknown.event("error").find("message")->as_string(),
+            "this adapter runs the components of a cycle by two_threads");
 }
 
 }  // namespace

@@ -183,6 +183,21 @@ class CellOptions(BaseModel):
         OnlyFor(("timer", "roundtrip", "cycle")),
         Field(description="How the callback is reached (default: the adapter's first)."),
     ] = None
+    sleep_offset: Annotated[
+        DurationOrZero | None,
+        _TIMER,
+        Field(
+            description="How far the sleeps of sleep_then_spin_some lie behind the timer's ticks (default: "
+            "half a period).",
+            examples=["100us"],
+            serialization_alias="sleep_offset_ns",
+        ),
+    ] = None
+    components: Annotated[
+        Literal["one_thread", "two_threads"] | None,
+        OnlyFor(("cycle",)),
+        Field(description="The threads of a cycle's components (default: the adapter's first)."),
+    ] = None
     before: Annotated[
         Literal["none", "init", "init_and_node"],
         OnlyFor(("wakeup",)),

@@ -70,6 +70,7 @@ def inapplicable(field: str, value: object, measurement: str, meant_for: Sequenc
 def check(o: CellOptions) -> None:
     """Raises RtmeterError for the first contradiction."""
     _check_length(o)
+    _check_sleep(o)
     _check_deadlines(o)
     _check_scheduling(o)
     _check_conditions(o)
@@ -115,6 +116,19 @@ def _check_length(o: CellOptions) -> None:
             "give mode one_shot, or a period instead",
             format_duration(o.timeout),
         )
+
+
+def _check_sleep(o: CellOptions) -> None:
+    if o.sleep_offset is None:
+        return
+    asked = format_duration(o.sleep_offset)
+    if o.drive != "sleep_then_spin_some":
+        remedy = "leave it out, or choose drive sleep_then_spin_some"
+        _refuse(o, "sleep_offset", "means nothing: nobody sleeps until a release", remedy, asked)
+    if o.sleep_offset >= _period_ns(o):
+        remedy = "give less than that"
+        message = f"is no less than the period ({format_duration(_period_ns(o))})"
+        _refuse(o, "sleep_offset", message, remedy, asked)
 
 
 def _check_deadlines(o: CellOptions) -> None:

@@ -65,10 +65,17 @@ class _End:
     def _is_background_needed(self) -> bool:
         for declared in self.probe.facts.get("background", ()):
             measurement, _, condition = declared.partition(" ")
-            option, _, value = condition.partition("=")
-            if measurement == self.config["measurement"] and (not condition or self._option(option) == value):
+            key, _, value = condition.partition("=")
+            asked = self._components if key == "components" else self._option(key)
+            if measurement == self.config["measurement"] and (not condition or asked == value):
                 return True
         return False
+
+    @property
+    def _components(self) -> str | None:
+        """The threads of a cycle's components, by default the adapter's first."""
+        default: str | None = next(iter(self.probe.facts.get("components", ())), None)
+        return self.config.get("components") or default
 
     def _option(self, name: str) -> str | None:
         """The option's value, by default the first that it has."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -98,6 +99,13 @@ def _words(found: Pooling, cells: Sequence[Stored]) -> str:
         return f"equivalent {within}"
     first, second, quantile, lower, upper = found.furthest
     names = f"{cells[first].folder} and {cells[second].folder}"
-    apart = f"{quantile} of {names} differs by {100 * lower:+.0f} % to {100 * upper:+.0f} %"
+    apart = f"{quantile} of {names} " + _by(lower, upper)
     said = {"different": f"not equivalent {within}", "not shown": f"not shown to be equivalent {within}"}
     return f"{said[found.outcome]}: {apart}"
+
+
+def _by(lower: float, upper: float) -> str:
+    """How far two quantiles lie apart; an end is NaN where a run is too short for it."""
+    if math.isnan(lower) or math.isnan(upper):
+        return "cannot be compared: too short a run for an interval"
+    return f"differs by {100 * lower:+.0f} % to {100 * upper:+.0f} %"

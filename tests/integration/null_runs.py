@@ -41,7 +41,7 @@ def random_run(
         config |= {"measurement": "timer", "mode": kind, "timeout_ns": period, "overrun": None}
         columns = {"fire_delay_ns": delays(rng, period, early=period, rare=late)}
     elif kind == "periodic":
-        config |= {"measurement": "timer", "mode": kind} | random_timer(rng, config["overrun"])
+        config |= {"measurement": "timer", "mode": kind} | random_timer(rng, config["overrun"], period)
         # Ticks that never come: not where the sleep ends the run and the timer is said to lose none.
         all_come = config["drive"] == "sleep_then_spin_some" and ticks_of(config) == "every_tick"
         never = [None] * rng.choice((0, 0 if all_come else 4))
@@ -59,7 +59,7 @@ def random_run(
         late = [None, loss, loss + 1, loss + period, 3 * loss]
         columns["reply_delay_ns"] = delays(rng, period, rare=late)
     if kind == "cycle":
-        config["drive"] = rng.choice(("sleep_then_spin_some", "spin"))
+        config["drive"] = rng.choice(("sleep_then_spin_some", "spin", None))  # spin by itself
         columns["fire_delay_ns"] = columns["wake_delay_ns"]
         config["loss_timeout_ns"] = loss
         columns["request_delay_ns"] = delays(rng, period // 2, rare=[None, loss, loss - 1])
@@ -74,11 +74,15 @@ def random_run(
     return config, script
 
 
-def random_timer(rng: random.Random, overrun: str | None) -> dict[str, Any]:
+def random_timer(rng: random.Random, overrun: str | None, period: int) -> dict[str, Any]:
     """How a periodic timer is driven and what it says of its ticks."""
     drive = rng.choice(("spin", "poll", "sleep_then_spin_some"))
     ticks = {"ticks": "jumps"} if overrun != "skip" and rng.random() < 0.5 else {}
-    return {"drive": drive, "options": {"report": rng.choice(("monotonic", "none"))} | ticks}
+    options = {"report": rng.choice(("monotonic", "none"))} | ticks
+    if drive != "sleep_then_spin_some":
+        return {"drive": drive, "options": options}
+    offset = rng.choice((None, 0, 1, period - 1, rng.randrange(period)))
+    return {"drive": drive, "sleep_offset_ns": offset, "options": options}
 
 
 def delays(

@@ -61,7 +61,7 @@ def grid(config: dict[str, Any], inputs: Script, t0: int) -> list[Row]:
     """wakeup and cycle: one release after the other on one thread; but a cycle that the middleware's timer
     starts (``spin``) does not wait for the response of the one before."""
     rows: list[Row] = []
-    by_timer = config.get("drive") == "spin"
+    by_timer = config["measurement"] == "cycle" and config["drive"] != "sleep_then_spin_some"
     free: int | None = None  # the moment the work of the release before ended
     for k, given in enumerate(inputs):
         release = t0 + k * config["period_ns"]
@@ -99,7 +99,7 @@ def fires(config: dict[str, Any], script: Script) -> Iterator[tuple[int, int]]:
         passed_over = config["overrun"] == "skip" and free is not None and release < free
         if delay is not None and not passed_over:
             if config["drive"] == "sleep_then_spin_some":
-                delay = max(delay, 0)
+                delay = max(delay, sleep_offset_of(config))
             free = no_earlier(release + delay, free)
             yield tick, free
 
@@ -110,6 +110,12 @@ def ticks_of(config: dict[str, Any]) -> str:
     return str(config.get("options", {}).get("ticks", default))
 
 
+def sleep_offset_of(config: dict[str, Any]) -> int:
+    """How far the sleeps lie behind the ticks: what is asked, or half a period."""
+    asked = config.get("sleep_offset_ns")
+    return int(config["period_ns"] // 2 if asked is None else asked)
+
+
 def periodic(config: dict[str, Any], script: Script, anchor: int) -> list[Row]:
     """Which release each callback serves, by what the timer reports or by what is declared of it."""
     releases, warm_up, period = config["warm_up"] + config["samples"], config["warm_up"], config["period_ns"]
@@ -117,9 +123,10 @@ def periodic(config: dict[str, Any], script: Script, anchor: int) -> list[Row]:
     slept = config["drive"] == "sleep_then_spin_some"
     reported = config.get("options", {}).get("report") != "none"
     first_tick, first_fire = next(fires(config, script))
-    origin = anchor if slept else anchor - first_fire  # the release of tick 0
+    # When tick 0 is due.
+    origin = anchor - sleep_offset_of(config) if slept else anchor - first_fire
     t0_tick = 0 if slept else first_tick  # the tick that release 0 is, if it is reported
-    t0 = origin + t0_tick * period if slept or reported else anchor
+    t0 = anchor if slept else origin + t0_tick * period if reported else anchor
     rows: list[Row] = []
     free: int | None = None
     for tick, fire in fires(config, script):

@@ -27,6 +27,7 @@ def test_a_cell_has_cyclictests_values_and_the_conditions(tmp_path: Path) -> Non
     assert cell["summary"]["counts"]["released"] == 300 and cell["config"]["period_ns"] == 1_000_000
     assert cell["summary"]["quantities"]["latency"]["per_release"]["max_ns"] > 0
     assert "--policy=other" in cell["imported"]["facts"]["command"]
+    assert cell["effective"] == {"cpu_dma_latency": None}
     assert cell["conditions"]["achieved"]["load"]["operations"]["cpu"] > 0
     assert cell["findings"] is not None and cell["verdict"]["outcome"] in ("pass", "inconclusive", "fail")
     assert rtmeter("report", tmp_path / "out").code == exit_codes.PASS
@@ -44,6 +45,21 @@ def wakeups_of(front: int) -> int:
     statuses = [status for pid in tools_of(front) for status in Path(f"/proc/{pid}/task").glob("*/status")]
     lines = [line for status in statuses for line in status.read_text().splitlines()]
     return max((int(line.split()[1]) for line in lines if line.startswith("voluntary_ctxt")), default=0)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="holding /dev/cpu_dma_latency takes root")
+@pytest.mark.parametrize("asked", [False, True])
+def test_idle_states_are_limited_as_in_every_other_cell(tmp_path: Path, asked: bool) -> None:
+    """By itself it holds /dev/cpu_dma_latency at 0."""
+    given = ["--cpu-dma-latency"] if asked else []
+    with running(*MEASURE, *given, "--samples", "1000000", "--out", tmp_path / "cell") as front:
+        wait_until(lambda: wakeups_of(front.pid) > 10)
+        [tool] = tools_of(front.pid)
+        opened = [str(fd.readlink()) for fd in Path(f"/proc/{tool}/fd").iterdir()]
+        front.send_signal(signal.SIGINT)
+        ended(front)
+    assert ("/dev/cpu_dma_latency" in opened) == asked
+    assert store.load_cell(tmp_path / "cell")["effective"] == {"cpu_dma_latency": 0 if asked else None}
 
 
 def test_an_interrupted_run_keeps_what_was_measured(tmp_path: Path) -> None:

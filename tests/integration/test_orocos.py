@@ -68,7 +68,7 @@ def test_every_tick_is_served(tmp_path: Path, activity: str, wait: str) -> None:
     assert f": {activity}, every {PERIOD} ns, " in reader.meta["adapter"]["activities"]
     reports = activity == "PeriodicActivity" and wait == "absolute"
     assert reader.meta["ticks"] == ("reported" if reports else "every_tick")
-    assert reader.meta["grid"]["t0_from"] == ("reported" if reports else "estimated")
+    assert reader.meta["grid"]["t0_from"] == ("reported" if reports else "inferred")
     if reports:
         assert np.array_equal(columns["reported_expected_ns"], columns["release_ns"])
         assert np.all(columns["callback_ns"] >= columns["release_ns"])
@@ -102,21 +102,26 @@ def test_what_was_missed_runs_late_and_nothing_is_skipped(tmp_path: Path, activi
 
 def served_in_order(columns: Columns, t0_from: str) -> bool:
     served = only(columns, SERVED)
-    if t0_from == "estimated":  # a later run through the grid may come before the one that it is taken from
+    if t0_from == "inferred":  # a later run through the grid may come before the one that it is taken from
         served["release_ns"] = served["start_ns"]
     return in_order(served)
 
 
 @pytest.mark.parametrize("drive", ["spin", "sleep_then_spin_some"])
 @pytest.mark.parametrize(
-    ("responder", "lock"),
-    [("event_port", "lock_free"), ("event_port", "locked"), ("slave", "lock_free"), ("slave", "unsync")],
+    ("components", "lock"),
+    [
+        ("two_threads", "lock_free"),
+        ("two_threads", "locked"),
+        ("one_thread", "lock_free"),
+        ("one_thread", "unsync"),
+    ],
 )
 @pytest.mark.parametrize("connection", ["data", "buffer", "circular_buffer"])
-def test_cycle(tmp_path: Path, drive: str, responder: str, lock: str, connection: str) -> None:
-    config = with_options(CYCLE, responder=responder, lock=lock, connection=connection)
+def test_cycle(tmp_path: Path, drive: str, components: str, lock: str, connection: str) -> None:
+    config = with_options(CYCLE, lock=lock, connection=connection) | {"components": components}
     # Else what is sent may replace, or be refused for, what was not read yet.
-    none_waits = responder == "slave" or drive == "sleep_then_spin_some"
+    none_waits = components == "one_thread" or drive == "sleep_then_spin_some"
     config |= {"drive": drive, "samples": 100, "loss_timeout_ns": LONG if none_waits else 500 * MS}
     reader, columns = measure(tmp_path, config)
     found = counts(columns)
@@ -127,8 +132,10 @@ def test_cycle(tmp_path: Path, drive: str, responder: str, lock: str, connection
     kind = "DATA" if connection == "data" else f"{connection.upper()}[8]"
     policy = f"PUSH PerConnection {lock.upper()} {kind}"
     assert reader.meta["adapter"]["connections"] == [f"{end}: {policy}" for end in ("request", "response")]
-    threads = (drive == "spin") + (responder == "event_port")
+    threads = (drive == "spin") + (components == "two_threads")
     assert len(threads_of(reader.meta)) == threads
+    assert reader.meta["effective"]["components"] == components
+    assert reader.meta["effective"]["grid"] == ("inferred" if drive == "spin" else "core")
 
 
 def test_a_periodic_activity_is_not_triggered(tmp_path: Path) -> None:
@@ -199,7 +206,7 @@ def test_its_threads_have_the_policy_of_who_makes_them(
         (TIMER | {"mode": "one_shot", "timeout_ns": PERIOD}, "measurement"),
         (with_options(CYCLE, lock="unsync"), "option lock"),
         (CYCLE | {"reliability": "reliable"}, "reliability"),
-        (with_options(CYCLE, responder="nobody"), "option responder"),
+        (with_options(CYCLE, responder="slave"), "option responder"),  # components says it
         (with_options(CYCLE, cpus="many"), "option cpus"),
         (with_options(CYCLE, cpus="31"), "option cpus"),
         pytest.param(with_options(CYCLE, threads="orocos-c=fifo:10"), "option threads", marks=needs_fifo),

@@ -36,7 +36,7 @@ from rtmeter.model import ABSENT, SERVED, SKIPPED
 TIMERS = ("clock_nanosleep", "timerfd", "posix")
 DRIVES = ("spin", "sleep_then_spin_some", "poll")
 TRANSPORTS = ("udp", "unix", "shm_futex", "shm_poll")
-COMPONENTS = ("two_threads", "same_thread")
+COMPONENTS = ("two_threads", "one_thread")
 
 CYCLE: Config = {"measurement": "cycle", "loss_timeout_ns": LONG}
 
@@ -199,10 +199,15 @@ def test_a_unix_path_is_removed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("components", COMPONENTS)
-@pytest.mark.parametrize("drive", ["sleep_then_spin_some", "poll"])
-def test_cycle_of_two_components(tmp_path: Path, components: str, drive: str) -> None:
-    reader, columns = measure(tmp_path, CYCLE | {"drive": drive, "options": {"components": components}})
+@pytest.mark.parametrize("drive", [None, "sleep_then_spin_some", "poll"])
+def test_cycle_of_two_components(tmp_path: Path, components: str, drive: str | None) -> None:
+    """Without a drive its own timer starts the cycles."""
+    reader, columns = measure(tmp_path, CYCLE | {"drive": drive, "components": components})
     all_served(columns)
+    effective = reader.meta["effective"]
+    assert effective["drive"] == drive or (drive is None and effective["drive"] == "spin")
+    assert effective["components"] == components
+    assert effective["grid"] == reader.meta["grid"]["t0_from"] == ("core" if drive else "reported")
     assert np.all(np.diff(columns["release_ns"]) == PERIOD)
     order = ("release", "start", "request_sent", "request_received", "response_sent", "response_received")
     for earlier, later in itertools.pairwise(order):
@@ -224,7 +229,7 @@ def test_cycle_of_two_components(tmp_path: Path, components: str, drive: str) ->
 def test_the_second_component_runs_as_its_thread_was_told(
     tmp_path: Path, apply: str, child_threads: Config | None, expected: tuple[str, int]
 ) -> None:
-    config = CYCLE | {"options": {"components": "two_threads"}}
+    config = CYCLE | {"components": "two_threads"}
     config |= {"scheduling": {"policy": "fifo", "priority": 20}, "apply": apply}
     reader, columns = measure(tmp_path, config | {"child_threads": child_threads})
     all_served(columns)
@@ -239,11 +244,9 @@ def test_the_second_component_runs_as_its_thread_was_told(
         (timer("sundial"), "option timer"),
         (timer("timerfd") | {"options": {"transport": "udp"}}, "option transport"),
         ({"measurement": "wakeup", "before": "init", "options": {"timer": "posix"}}, "option timer"),
-        (
-            {"measurement": "cycle", "loss_timeout_ns": LONG, "options": {"components": "3"}},
-            "option components",
-        ),
-        ({"measurement": "cycle", "loss_timeout_ns": LONG, "drive": "spin"}, "drive"),
+        ({"measurement": "cycle", "loss_timeout_ns": LONG, "options": {"timer": "posix"}}, "option timer"),
+        ({"measurement": "cycle", "loss_timeout_ns": LONG, "components": "three_threads"}, "components"),
+        (timer("timerfd") | {"drive": "spin", "sleep_offset_ns": 1}, "sleep_offset_ns"),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(tmp_path: Path, config: Config, field: str) -> None:

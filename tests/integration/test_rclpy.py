@@ -50,12 +50,12 @@ def test_ticks_that_are_passed_over_are_counted(tmp_path: Path) -> None:
 
 
 def test_a_nodes_own_clock_is_the_time_of_day(tmp_path: Path) -> None:
-    """What it reports is on another clock than the stamps: the releases are estimated."""
+    """What it reports is on another clock than the stamps: the releases are inferred."""
     reader, columns = measure(tmp_path, timer(RCLPY))
     found = counts(columns)
     assert found["served"] + found["skipped"] == found["released"] == SAMPLES
     assert reader.meta["adapter"]["reported_clock"] == "time_of_day"
-    assert reader.meta["grid"]["t0_from"] == "estimated"
+    assert reader.meta["grid"]["t0_from"] == "inferred"
 
 
 @each_executor

@@ -127,7 +127,7 @@ def test_periodic_accounts_for_every_release(
     assert reader.meta["effective"]["overrun"] == "skip"
     assert reader.meta["ticks"] == ("reported" if kind == "SteadyTimer" else "jumps")
     if drive != "sleep_then_spin_some":
-        assert reader.meta["grid"]["t0_from"] == ("reported" if kind == "SteadyTimer" else "estimated")
+        assert reader.meta["grid"]["t0_from"] == ("reported" if kind == "SteadyTimer" else "inferred")
 
 
 @pytest.mark.parametrize(

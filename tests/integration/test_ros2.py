@@ -115,10 +115,13 @@ def test_a_stall_is_one_late_call_and_skipped_ticks(tmp_path: Path) -> None:
 @pytest.mark.parametrize("group", ["node", "own"])
 @pytest.mark.parametrize("intra_process", ["no", "yes"])
 @pytest.mark.parametrize("drive", ["sleep_then_spin_some", "spin"])
-def test_cycle_of_two_nodes(tmp_path: Path, group: str, intra_process: str, drive: str) -> None:
+@pytest.mark.parametrize("components", ["one_thread", "two_threads"])
+def test_cycle_of_two_nodes(
+    tmp_path: Path, group: str, intra_process: str, drive: str, components: str
+) -> None:
     options = with_options(intra_process=intra_process, callback_group=group)
     room = {"history_depth": SAMPLES}  # a late callback finds its request all the same
-    reader, columns = measure(tmp_path, CYCLE | {"drive": drive} | options | room)
+    reader, columns = measure(tmp_path, CYCLE | {"drive": drive, "components": components} | options | room)
     found = counts(columns)
     assert found["served"] + found["skipped"] + found["lost"] == SAMPLES
     assert found["lost"] == 0
@@ -127,7 +130,8 @@ def test_cycle_of_two_nodes(tmp_path: Path, group: str, intra_process: str, driv
     assert (facts["intra_process"], facts["callback_group"]) == (intra_process, group)
     assert reader.meta["counters"]["refused_calls"] == 0
     names = {thread["name"] for thread in threads_of(reader.meta).values()}
-    assert ("ros2-rest" in names) == (group == "own")
+    assert ("ros2-rest" in names) == (group == "own" or components == "two_threads")
+    assert reader.meta["effective"]["components"] == components
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)

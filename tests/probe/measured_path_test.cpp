@@ -197,12 +197,14 @@ TEST_F(MeasuredPath, Roundtrip) {
 }
 
 TEST_F(MeasuredPath, Cycle) {
-  const Json options[] = {option("components", "same_thread"), option("components", "two_threads")};
-  const auto config = [&](int which) {
-    return config_of("cycle", {{"loss_timeout_ns", 500'000'000}, {"options", options[which]}});
+  const auto config = [&](const char* drive, const char* components) {
+    return config_of("cycle",
+                     {{"loss_timeout_ns", 500'000'000}, {"drive", drive}, {"components", components}});
   };
-  expect_clean(run(config(0)), 1, {SYS_clock_nanosleep}, {});
-  expect_clean(run(config(1)), 2, {SYS_clock_nanosleep}, {SYS_futex});
+  expect_clean(run(config("sleep_then_spin_some", "one_thread")), 1, {SYS_clock_nanosleep}, {});
+  expect_clean(run(config("sleep_then_spin_some", "two_threads")), 2, {SYS_clock_nanosleep}, {SYS_futex});
+  expect_clean(run(config("spin", "one_thread")), 1, {}, {SYS_futex});
+  expect_clean(run(config("spin", "two_threads")), 2, {}, {SYS_futex});
 }
 
 // The control: what is planted in a callback is caught, and told apart from what the adapter does.

@@ -58,12 +58,13 @@ TEST(ProbeRuns, Timer) {
 }
 
 TEST(ProbeRuns, Cycle) {
-  for (const char* components : {"two_threads", "same_thread"}) {
-    SCOPED_TRACE(components);
-    run(probe_config("cycle", kSamples,
-                     {{"loss_timeout_ns", 500'000'000}, {"options", option("components", components)}}),
-        "process");
-  }
+  for (const char* components : {"two_threads", "one_thread"})
+    for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) {
+      SCOPED_TRACE(std::string(components) + ", " + drive);
+      run(probe_config("cycle", kSamples,
+                       {{"loss_timeout_ns", 500'000'000}, {"drive", drive}, {"components", components}}),
+          "process");
+    }
 }
 
 struct Link {

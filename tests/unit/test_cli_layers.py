@@ -66,7 +66,10 @@ def test_any_adapter_or_cell_can_be_the_floor(capsys: Captured) -> None:
     found = as_json("run --floor rcl", capsys)
     assert [cell["id"] for cell in found["cells"]] == ["rcl → posix"]
     assert found["without_floor"] == ["ros2"]
-    assert "no floor of the same measurement and settings: ros2" in layers("run --floor rcl", capsys)[1]
+    assert (
+        "no floor of the same measurement, settings, drive and threads: ros2"
+        in layers("run --floor rcl", capsys)[1]
+    )
     write_wakeups(RUN / "one", draw(1, 5000), adapter="rcl", changes={"config": {"options": {"a": "1"}}})
     found = as_json("run --floor one", capsys)
     assert [cell["id"] for cell in found["cells"]] == ["one → posix", "one → rcl", "one → ros2"]

@@ -16,9 +16,9 @@ from rtmeter.probes import Probe
 from rtmeter.root import Root
 
 DRIVES = {"timer": ["spin", "poll"], "roundtrip": ["spin", "poll"], "cycle": ["sleep_then_spin_some", "poll"]}
-OPTION = {"transport": "udp|shm_poll: what carries it", "components": "two_threads|same_thread: of a cycle"}
+OPTION = {"transport": "udp|shm_poll: what carries it"}
 BARE = {"drives": DRIVES, "option": OPTION, "poll": {"transport": ["shm_poll"]}}
-BARE |= {"background": ["cycle components=two_threads"]}
+BARE |= {"components": ["two_threads", "one_thread"], "background": ["cycle components=two_threads"]}
 DDS = {"drives": DRIVES, "option": {"threads": "by name"}, "background": ["roundtrip", "timer"]}
 
 
@@ -71,7 +71,7 @@ RUNS: list[tuple[str, dict[str, Any], dict[str, Any], int]] = [
     ("timer", POLL | {"affinity": "1", "child_affinity": "0"}, DDS, 2),
     ("timer", {"affinity": "1"}, DDS, 2),
     ("cycle", POLL, BARE, 2),
-    ("cycle", POLL | {"affinity": "1", "options": {"components": "same_thread"}}, BARE, 2),
+    ("cycle", POLL | {"affinity": "1", "components": "one_thread"}, BARE, 2),
     ("cycle", {"affinity": "1"}, BARE, 2),
     ("wakeup", {"affinity": "1"}, DDS, 1),
 ]
@@ -101,7 +101,7 @@ REFUSED: list[tuple[str, dict[str, Any], dict[str, Any], int, str]] = [
     ("timer", POLL | {"affinity": "1"}, DDS, 2, "affinity"),
     ("timer", POLL | {"affinity": "1", "child_affinity": "1"}, DDS, 2, "affinity"),
     ("cycle", POLL | {"affinity": "1"}, BARE, 2, "affinity"),
-    ("cycle", POLL | {"affinity": "1", "options": {"components": "two_threads"}}, BARE, 2, "affinity"),
+    ("cycle", POLL | {"affinity": "1", "components": "two_threads"}, BARE, 2, "affinity"),
 ]
 
 

@@ -55,8 +55,8 @@ def test_a_floor_over_another_transport_says_so() -> None:
 def test_a_middleware_without_a_floor_says_how_to_get_one() -> None:
     add("dds", "cyclonedds", 7_000)
     assert section().endswith(
-        "No floor in this run: dds. A cell with adapter: posix and the same period, payload, scheduling and "
-        "transport in the campaign gives it one."
+        "No floor in this run: dds. A cell with adapter: posix and the same period, payload, scheduling, "
+        "transport, drive and components in the campaign gives it one."
     )
 
 

@@ -178,6 +178,7 @@ impl Adapter for DustDds {
         for what in ["roundtrip", "cycle"] {
             sink.put("background", what);
         }
+        sink.put("components", "one_thread");
         sink.put(
             "option.transport",
             "udp|vendor: UDP on one interface, or on all as Dust DDS has it by default",

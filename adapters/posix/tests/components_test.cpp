@@ -22,12 +22,12 @@ std::size_t component_threads() {
   return count;
 }
 
-class ComponentsTest : public ::testing::TestWithParam<const char*> {
+class ComponentsTest : public ::testing::TestWithParam<rtm_components> {
  protected:
   ComponentsTest() {
     Asked asked;
     asked.measurement = RTM_CYCLE;
-    asked.options = {{"components", GetParam()}};
+    asked.components = GetParam();
     instance_ = std::make_unique<Instance>(asked);
     EXPECT_TRUE(instance_->started()) << instance_->error().message;
     void* a = instance_->node("a");
@@ -38,7 +38,7 @@ class ComponentsTest : public ::testing::TestWithParam<const char*> {
     EXPECT_NE(instance_->subscriber(a, "response", &ComponentsTest::on_response, this), nullptr);
   }
 
-  bool two_threads() const { return std::string(GetParam()) == "two_threads"; }
+  bool two_threads() const { return GetParam() == RTM_TWO_THREADS; }
 
   void send(std::uint64_t sequence) {
     const std::uint8_t data[] = {1, 2, 3, 4, 5, 6, 7, static_cast<std::uint8_t>(sequence)};
@@ -111,8 +111,51 @@ TEST_P(ComponentsTest, ATopicHasOnePublisherAndOneMailbox) {
   EXPECT_NE(instance_->publish(nobody, {1, data, sizeof data}), 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Options, ComponentsTest, ::testing::Values("two_threads", "same_thread"),
-                         [](const auto& option) { return std::string(option.param); });
+// The timer of the first component, and a request at each of its ticks.
+struct Ticking {
+  Instance* instance;
+  void* request;
+  std::vector<std::int64_t> expected_ns = {};
+  bool early = false;
+  std::thread::id thread = {};
+
+  static void on_fire(void* user, const rtm_fire* fire) {
+    auto* self = static_cast<Ticking*>(user);
+    self->early |= monotonic_ns() < fire->reported_expected_ns;
+    self->thread = std::this_thread::get_id();
+    const std::uint64_t sequence = self->expected_ns.size() / 2;
+    const std::uint8_t data[8] = {0, 0, 0, 0, 0, 0, 0, static_cast<std::uint8_t>(sequence)};
+    if (self->expected_ns.size() % 2 == 0)  // every other: a tick needs no mail to come
+      EXPECT_EQ(self->instance->publish(self->request, {sequence, data, sizeof data}), 0);
+    self->expected_ns.push_back(fire->reported_expected_ns);
+    self->instance->interrupt();
+  }
+};
+
+TEST_P(ComponentsTest, TheFirstHasATimerThatServesEveryTick) {
+  constexpr std::int64_t kPeriod = 1'000'000;
+  constexpr std::size_t kTicks = 200;
+  Ticking ticking{instance_.get(), request_};
+  rtm_timer_traits traits{};
+  void* timer = instance_->timer({RTM_PERIODIC, kPeriod, &Ticking::on_fire, &ticking}, &traits);
+  ASSERT_NE(timer, nullptr) << instance_->error().message;
+  EXPECT_EQ(traits.reports_monotonic, 1);
+  EXPECT_EQ(traits.overrun, RTM_CATCH_UP);
+  const std::int64_t armed_ns = monotonic_ns();
+  ASSERT_EQ(instance_->arm(timer, armed_ns), 0);
+  while (ticking.expected_ns.size() < kTicks || responses_ < kTicks / 2)
+    ASSERT_EQ(instance_->spin(INT64_MAX), 0);
+  for (std::size_t tick = 0; tick < kTicks; ++tick)
+    ASSERT_EQ(ticking.expected_ns[tick], armed_ns + static_cast<std::int64_t>(tick + 1) * kPeriod);
+  EXPECT_FALSE(ticking.early);
+  EXPECT_EQ(ticking.thread, main_);
+  EXPECT_EQ(instance_->timer({RTM_PERIODIC, kPeriod, &Ticking::on_fire, &ticking}, &traits), nullptr);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, ComponentsTest, ::testing::Values(RTM_TWO_THREADS, RTM_ONE_THREAD),
+                         [](const auto& shape) {
+                           return std::string(shape.param == RTM_ONE_THREAD ? "one" : "two") + "_threads";
+                         });
 
 }  // namespace
 }  // namespace rtmeter_posix

@@ -30,6 +30,7 @@ struct Asked {
   rtm_role role = RTM_ROLE_SINGLE;
   Options options;
   std::int32_t overrun = -1;
+  std::int32_t components = -1;
   std::uint32_t payload_bytes = 500;
   rtm_reliability reliability = RTM_BEST_EFFORT;
   std::string session = "test-" + std::to_string(getpid());
@@ -48,6 +49,7 @@ class Instance {
     run_.history_depth = 1;
     run_.session = asked_.session.c_str();
     run_.overrun_asked = asked_.overrun;
+    run_.components_asked = asked_.components;
     run_.options = options_.data();
     run_.option_count = options_.size();
     if (table().start(&run_, &self_, &error_) != 0) self_ = nullptr;

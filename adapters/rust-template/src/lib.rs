@@ -45,9 +45,10 @@ impl Adapter for Template {
         for what in ["wakeup", "cycle"] {
             sink.put("measures", what);
         }
-        for drive in ["sleep_then_spin_some", "spin", "poll"] {
+        for drive in ["sleep_then_spin_some", "poll"] {
             sink.put("drives.cycle", drive);
         }
+        sink.put("components", "one_thread");
         sink.put("option.history", "keep_last: as many messages as --history-depth says");
     }
 

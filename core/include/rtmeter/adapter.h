@@ -51,6 +51,8 @@ typedef enum rtm_reliability { RTM_BEST_EFFORT = 0, RTM_RELIABLE = 1 } rtm_relia
 typedef enum rtm_overrun { RTM_CATCH_UP = 0, RTM_SKIP = 1 } rtm_overrun;
 typedef enum rtm_timer_mode { RTM_ONE_SHOT = 0, RTM_PERIODIC = 1 } rtm_timer_mode;
 typedef enum rtm_drive { RTM_SPIN = 0, RTM_SLEEP_THEN_SPIN_SOME = 1, RTM_POLL = 2 } rtm_drive;
+/* The threads that the two components of a cycle run on: one for both, or one each. */
+typedef enum rtm_components { RTM_ONE_THREAD = 0, RTM_TWO_THREADS = 1 } rtm_components;
 
 /* Which release a periodic timer's callback serves when the middleware does not report it. */
 typedef enum rtm_ticks {
@@ -79,6 +81,7 @@ typedef struct rtm_run {
   int32_t overrun_asked;        /* rtm_overrun, or -1: the adapter's own default */
   const rtm_option* options;
   size_t option_count;
+  int32_t components_asked;     /* RTM_CYCLE: rtm_components, or -1: the adapter's own default */
 } rtm_run;
 
 /* The option's value, or otherwise when it was not given. [setup] */
@@ -132,13 +135,15 @@ typedef struct rtm_timer_traits {
  *
  * Keys that describe() should put: before start (self is NULL) name, version, middleware,
  * middleware_version, measures (one of wakeup, timer.one_shot, timer.periodic, roundtrip, cycle; the
- * key repeated), drives.<measurement> (repeated, default first), option.<key> (value: "a|b|c: what it
- * is", default first); "server: inline" when the client needs no server process, "same_host" when
- * both must be on one host; inline.<option> and same_host.<option> (repeated): its values with which that is
- * so; second_topic (same_node, same_process; repeated): where other traffic can be beside a round trip.
+ * key repeated), drives.<measurement> (repeated, default first: where the middleware has a cyclic trigger of
+ * its own, spin is a cycle's), components (one_thread, two_threads; repeated, default first: what a cycle's can
+ * be asked to run on), option.<key> (value: "a|b|c: what it is", default first); "server: inline" when the
+ * client needs no server process, "same_host" when both must be on one host; inline.<option> and
+ * same_host.<option> (repeated): its values with which that is so; second_topic (same_node, same_process;
+ * repeated): where other traffic can be beside a round trip.
  * poll.<option> (repeated): its values with which spin() and wait() look for messages all the time instead of
  * sleeping; background (repeated): measurements in which threads of the middleware's must run beside the
- * measured one, "cycle" or, with a value of an option only, "cycle components=two_threads": a measured thread
+ * measured one, "cycle" or, with these components or a value of an option only, "cycle components=two_threads": a measured thread
  * of real-time priority that polls leaves them no time on its CPU, and the front refuses that. After
  * start also endpoint (what a client in another process needs), qos.<policy>, and whatever is in effect.
  * Where ends find each other by discovery: discovery (what was looked for, where, and who was found) and

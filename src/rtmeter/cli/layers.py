@@ -11,9 +11,9 @@ from rtmeter.cli import exit_codes
 
 EXAMPLE = "rtmeter layers results/robot/executors/20261121T090000Z --floor posix"
 DETAILS = (
-    "Sets every cell against the cell of the floor with the same measurement and settings: cell = floor + X "
-    "at each quantile. X is the shift of the quantile, from interleaved pairs where the campaign repeats its "
-    "cells. Exit codes: 0, 1 error or refused."
+    "Sets every cell against the cell of the floor with the same measurement, settings, drive and threads: "
+    "cell = floor + X at each quantile. X is the shift of the quantile, from interleaved pairs where the "
+    "campaign repeats its cells. Exit codes: 0, 1 error or refused."
 )
 
 
@@ -43,13 +43,13 @@ def command(
     with reading() as read:
         found, without = layers(by_name(find_stored(path)), floor, asked, read)
     if not found:
-        message = "has no other cell of the same measurement and settings above it"
+        message = "has no other cell of the same measurement, settings, drive and threads above it"
         raise RtmeterError(message, field="--floor", value=floor, remedy="name a cell as floor of all")
     if as_json:
         print_json({"floor": floor, "cells": [to_json(one) for one in found], "without_floor": without})
     else:
         show_layers(found)
         for name in without:
-            print(f"no floor of the same measurement and settings: {name}")
+            print(f"no floor of the same measurement, settings, drive and threads: {name}")
     failed = any(one.found is None for one in found)
     return exit_codes.ERROR if failed else exit_codes.PASS

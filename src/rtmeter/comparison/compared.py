@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rtmeter import store
-from rtmeter.comparison.environment import Difference, differences, other_findings
+from rtmeter.comparison.environment import Difference, differences, grid_of, other_findings
 from rtmeter.comparison.pairs import Pairing
 from rtmeter.errors import RtmeterError
 from rtmeter.model import Doubt, Finding
@@ -143,6 +143,9 @@ def _doubts(pairing: Pairing, differs: Sequence[Difference]) -> Iterator[Doubt]:
     if 1 < len(pairing.pairs) < ENOUGH_PAIRS:
         message = f"{len(pairing.pairs)} pairs: the intervals of so few are wide"
         yield Doubt("few_pairs", message, f"repeat {ENOUGH_PAIRS} times or more")
+    if pairing.pairs and all(grid_of(cell.record) == "inferred" for pair in pairing.pairs for cell in pair):
+        message = "both grids are inferred from callbacks: what delays all of them alike is in no shift"
+        yield Doubt("inferred_grids", message)
     for difference in differs:
         if difference.unknown:
             message = f"{difference.name} of A or B is not known: it may be {difference.unknown}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rtmeter.report import words
+from rtmeter.statistics.quantities import grid_inferred
 
 _SECTIONS = ("config", "effective", "server_config", "hosts", "adapter_facts", "machine", "server_machine")
 _OF_THE_CELL = ("measurement", "mode", "adapter", "server_adapter", "rtmeter")
@@ -14,7 +15,7 @@ _OF_THE_CELL = ("measurement", "mode", "adapter", "server_adapter", "rtmeter")
 _UNTOLD = {
     *(
         f"adapter_facts.{it_could}"
-        for it_could in ("measures", "drives", "option", "second_topic", "poll", "background")
+        for it_could in ("measures", "drives", "components", "option", "second_topic", "poll", "background")
     ),
     *("config.measurement", "config.mode"),
 }
@@ -41,34 +42,57 @@ REFUSING = {
 """Differences that leave nothing to be said of the rest (docs/compare.md)."""
 
 
+SHAPE = {
+    "effective.drive": "another drive",
+    "effective.components": "other threads of the components",
+    "effective.cpu_dma_latency": "another limit of idle states",
+}
+"""Differences that refuse two middlewares: they would be taken for what a middleware adds. Of one
+middleware they may be what is compared."""
+
+GRID = "effective.grid"
+"""Whose grid the releases are on: core, reported, inferred."""
+
+
 @dataclass(frozen=True, slots=True)
 class Difference:
     """A condition that differs: its name (``config.scheduling``), and A's and B's as people write them;
-    ``known``: of both it is known, which of imported data it often is not."""
+    ``known``: of both it is known, which of imported data it often is not; ``meaningless``: what it makes
+    a comparison, None if it does not."""
 
     name: str
     a: str
     b: str
     known: bool = True
+    meaningless: str | None = None
 
     @property
     def refusal(self) -> str | None:
         """Why it makes a comparison meaningless; None if it does not."""
-        return REFUSING.get(self.name) if self.known else None
+        return self.meaningless if self.known else None
 
     @property
     def unknown(self) -> str | None:
         """What would make a comparison meaningless, if it were known; None if nothing."""
-        return None if self.known else REFUSING.get(self.name)
+        return None if self.known else self.meaningless
 
 
 def differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[Difference]:
     """The conditions in which two cells (their cell.json) differ.
 
-    A setting in effect is told only where what was asked is the same.
+    A setting in effect is told only where what was asked is the same; of drive, threads and idle states
+    only what is in effect, where that is known.
     """
     first, second = dict(_conditions(a)), dict(_conditions(b))
+    for name in SHAPE:
+        if first.get(name) is not None and second.get(name) is not None:
+            for conditions in (first, second):
+                conditions.pop(name.replace("effective", "config"), None)
     machines_known = bool(a.get("machine") and b.get("machine"))
+    refusing = REFUSING | (SHAPE if _middleware(a) != _middleware(b) else {})
+    inferred = [record.get(GRID) == "inferred" for record in (first, second)]
+    if inferred[0] != inferred[1]:
+        refusing |= {GRID: "a grid inferred from callbacks against a known one"}
     found = []
     for name in [*first, *(name for name in second if name not in first)]:
         mine, other = first.get(name), second.get(name)
@@ -77,8 +101,19 @@ def differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[Difference]:
         told = name.startswith("effective.") and first.get(asked) != second.get(asked)
         if mine != other and not told:
             known = (mine is not None and other is not None) or (name == _VIRTUAL and machines_known)
-            found.append(Difference(name, words.setting(key, mine), words.setting(key, other), known))
+            told_as = words.setting(key, mine), words.setting(key, other)
+            found.append(Difference(name, *told_as, known, refusing.get(name)))
     return found
+
+
+def _middleware(record: Mapping[str, Any]) -> tuple[Any, ...]:
+    return record.get("adapter"), (record.get("adapter_facts") or {}).get("rmw")
+
+
+def grid_of(record: Mapping[str, Any]) -> str | None:
+    """Whose grid a cell's releases are on; None where there is none, or it is not known."""
+    told = (record.get("grid") or {}).get("t0_from")
+    return "inferred" if grid_inferred({"t0_from": told}) else told
 
 
 def other_findings(a: Mapping[str, Any], b: Mapping[str, Any]) -> Difference | None:
@@ -105,6 +140,11 @@ def _conditions(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         yield f"path.{end}", told["carried_by"]
     conditions = record.get("conditions") or {}
     sections = {name: record.get(name) for name in _SECTIONS}
+    effective = sections["effective"] = dict(sections["effective"] or {})
+    if grid := grid_of(record):
+        effective["grid"] = grid
+    if "cpu_dma_latency" in effective:  # null: nobody holds it, which is known
+        effective["cpu_dma_latency"] = "not held" if effective["cpu_dma_latency"] is None else "held at 0"
     sections |= {f"conditions.{name}": conditions.get(name) for name in ("asked", "effective")}
     for section, facts in sections.items():
         for key, value in (facts or {}).items():

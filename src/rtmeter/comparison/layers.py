@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rtmeter import store
 from rtmeter.comparison.compared import Asked, Compared, compare_cells
-from rtmeter.comparison.environment import differences
+from rtmeter.comparison.environment import SHAPE, differences
 from rtmeter.comparison.pairs import Repeats, pairing
 from rtmeter.errors import RtmeterError
 from rtmeter.repeats import Stored, by_name
@@ -20,10 +20,10 @@ BARE = "posix"
 _NO_MIDDLEWARE = {BARE, "null", "template", "import"}
 
 _OWN = {
-    *("options", "server_options", "drive", "before", "script", "deadline_ns"),
+    *("options", "server_options", "drive", "components", "before", "script", "deadline_ns"),
     *("apply", "child_threads", "child_affinity"),
 }
-"""Settings in which a middleware may differ from its floor."""
+"""Settings in which a middleware may differ from its floor; drive and threads must be the same in effect."""
 
 
 def layers(
@@ -121,13 +121,15 @@ def transport(cell: Stored) -> str | None:
 
 def _floor_of(name: str, cell: Stored, floors: Mapping[str, Stored], *, any_settings: bool) -> str | None:
     """The floor over the same transport, and of these the one whose settings are the most like the cell's;
-    None if it differs in what it must share."""
+    None if it differs in what it must share: a floor has the drive and the threads of what stands on it."""
     fitting: dict[tuple[bool, int], list[str]] = {}
     for floor, stored in floors.items():
-        unlike = [d.name.partition(".") for d in differences(stored.record, cell.record)]
+        differs = differences(stored.record, cell.record)
+        unlike = [d.name.partition(".") for d in differs]
         asked = (key for section, _, key in unlike if section == "config" or key.startswith("asked."))
         settings = [key.rpartition(".")[2] for key in asked]
-        alike = any_settings or all(setting in _OWN for setting in settings)
+        same_shape = not any(d.refusal for d in differs if d.name in SHAPE)
+        alike = any_settings or (same_shape and all(setting in _OWN for setting in settings))
         if alike and stored.record["measurement"] == cell.record["measurement"]:
             other_way = transport(stored) != transport(cell)
             fitting.setdefault((other_way, len(settings)), []).append(floor)

@@ -201,7 +201,11 @@ def _measured_lines(one: _Matched, columns: tuple[str, ...]) -> Iterator[Line]:
             one.cell,
             quantity,
             view,
-            {"measurement": record["measurement"], "mode": record["mode"]},
+            {
+                "measurement": record["measurement"],
+                "mode": record["mode"],
+                "t0_from": (record.get("grid") or {}).get("t0_from"),
+            },
             found["as_served"]["n"] if view else None,
             state,
             broken if not number else (),

@@ -223,6 +223,22 @@ def _allocator(record: Record, asked: Mapping[str, Any]) -> Told:
     return here, _matches(here, asked)
 
 
+def _drive(record: Record, asked: Mapping[str, Any]) -> Told:
+    """What started the callbacks or cycles."""
+    return _exactly(_mapping(record, "effective").get("drive"), asked)
+
+
+def _components(record: Record, asked: Mapping[str, Any]) -> Told:
+    """The threads of a cycle's components."""
+    return _exactly(_mapping(record, "effective").get("components"), asked)
+
+
+def _exactly(here: object, asked: Mapping[str, Any]) -> Told:
+    """A word of rtmeter's own: ``spin`` is no part of ``sleep_then_spin_some``."""
+    matches = asked.get("matches")
+    return (_UNKNOWN, None) if here is None else (str(here), None if matches is None else here == matches)
+
+
 def _releases(record: Record, asked: Mapping[str, Any]) -> Told:
     counts = _mapping(record, "summary", "counts")
     n = int(counts.get("armed", counts.get("released", 0)))
@@ -247,6 +263,8 @@ CHECKS: dict[str, Callable[[Record, Mapping[str, Any]], Told]] = {
     "middleware_threads": _middleware_threads,
     "irq_priority": _irq_priority,
     "ksoftirqd_priority": _ksoftirqd,
+    "drive": _drive,
+    "components": _components,
     "releases": _releases,
     "rt_throttling": _throttling,
 }

@@ -232,6 +232,7 @@ class CellFile(_Part):
         keys = ("period_ns", "timeout_ns", "deadline_ns", "in_flight", "warm_up", "quantity")
         clock = dict(self.adapter_facts).get("reported_clock", "monotonic")
         about = {"measurement": self.measurement, "mode": self.mode, "reported_clock": clock}
+        about["t0_from"] = dict(self.grid).get("t0_from")
         return about | {key: getattr(self.config, key) for key in keys}
 
     @property

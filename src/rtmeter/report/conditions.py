@@ -16,7 +16,7 @@ _IN_EFFECT = {"lock_memory": "memory_locked"}
 
 _NOT_CONDITIONS = {"measurement", "mode", "quantity"}
 
-_CAPABILITIES = {"measures", "drives", "option", "second_topic"}
+_CAPABILITIES = {"measures", "drives", "components", "option", "second_topic"}
 """What an adapter could do: no condition of what it did."""
 
 
@@ -45,6 +45,7 @@ def in_one_line(file: CellFile) -> list[str]:
         f"server {file.server_adapter}" if file.server_adapter not in (None, file.adapter) else "",
         f"{'timeout' if file.mode == 'one_shot' else 'every'} {words.setting('_ns', file.tick_ns)}",
         f"{n:,} release{'' if n == 1 else 's'}" if n is not None else "",
+        *words.shape(file.meta, file.effective),
         policy + (f" on CPU {words.setting('', affinity)}" if affinity else ""),
         *carried(file.path),
         *in_words(file.conditions),

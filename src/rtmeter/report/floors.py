@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+
+from rtmeter.report import words
 
 QUANTILES = ("p50", "p99", "p99.9", "p99.99")
 
 
 @dataclass(frozen=True, slots=True)
 class X:
-    """The shift of a quantile with its interval, nanoseconds; NaN where the runs are too short."""
+    """The shift of a quantile with its interval, nanoseconds; an end is NaN where the runs are too short."""
 
     shift_ns: float
     lower_ns: float
@@ -17,7 +20,18 @@ class X:
 
     @property
     def known(self) -> bool:
-        return self.lower_ns == self.lower_ns
+        """Whether the interval has an end at all."""
+        return not (math.isnan(self.lower_ns) and math.isnan(self.upper_ns))
+
+    @property
+    def interval(self) -> str:
+        """From where to where it lies, in microseconds."""
+        lower, upper = words.us(self.lower_ns), words.us(self.upper_ns)
+        if math.isnan(self.upper_ns):
+            return f"{lower} at least; too short a run for the upper end"
+        if math.isnan(self.lower_ns):
+            return f"{upper} at most; too short a run for the lower end"
+        return f"{lower} to {upper}"
 
 
 @dataclass(frozen=True, slots=True)

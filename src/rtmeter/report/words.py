@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from rtmeter.statistics.quantities import judged_quantity, kind
+from rtmeter.statistics.quantities import ON_THE_GRID, grid_inferred, judged_quantity, kind
 from rtmeter.values import Scheduling, format_duration
 
 NONE = "–"
@@ -49,10 +49,12 @@ def measurement(meta: Mapping[str, Any]) -> str:
 
 
 def quantity(meta: Mapping[str, Any], name: str) -> str:
-    """A quantity in words; one that is not known keeps its name, and another tool's has that tool's."""
+    """A quantity in words; one that is not known keeps its name, and another tool's has that tool's. One
+    without the delay that all callbacks share says so."""
     if meta.get("quantity"):
         return str(meta["quantity"])
-    return QUANTITIES.get(f"{meta['measurement']}/{name}") or QUANTITIES.get(name, name)
+    known = QUANTITIES.get(f"{meta['measurement']}/{name}") or QUANTITIES.get(name, name)
+    return f"{known}, on an inferred grid" if name in ON_THE_GRID and grid_inferred(meta) else known
 
 
 def judged(meta: Mapping[str, Any]) -> str:
@@ -60,12 +62,32 @@ def judged(meta: Mapping[str, Any]) -> str:
     return quantity(meta, judged_quantity(meta).name)
 
 
+DRIVES = {"spin": "its own trigger", "sleep_then_spin_some": "a sleep, then spin_some", "poll": "polled"}
+
+COMPONENTS = {
+    "one_thread": "both components on one thread",
+    "two_threads": "each component on its thread",
+    "middleware_threads": "components on threads of the middleware's",
+}
+
+
+def shape(meta: Mapping[str, Any], effective: Mapping[str, Any]) -> list[str]:
+    """What starts a timer's callbacks or a cycle, on which threads, and what its grid lacks, in words."""
+    drive = DRIVES.get(str(effective.get("drive"))) if meta["measurement"] in ("timer", "cycle") else None
+    threads = COMPONENTS.get(str(effective.get("components")))
+    grid = "grid inferred: constant delays are not seen" if grid_inferred(meta) else None
+    return [one for one in (f"started by {drive}" if drive else None, threads, grid) if one]
+
+
 def us(ns: float | str | None) -> str:
-    """Microseconds with as many decimals as say something: 0.312, 54.31, 1,234.5."""
-    if ns is None:
+    """Microseconds with as many decimals as say something: 0.312, 54.31, 1,234.5; what is not known is a
+    dash, and what is later than anything measured was lost."""
+    if ns is None or ns != ns:
         return NONE
     if isinstance(ns, str):
         return ns
+    if math.isinf(ns):
+        return "lost" if ns > 0 else "-lost"
     value = ns / 1000
     decimals = 3 if abs(value) < 10 else 2 if abs(value) < 100 else 1
     return f"{value:,.{decimals}f}"

@@ -97,6 +97,16 @@ KNOWN_QUANTITIES = (
 """Every quantity that a summary may have, by name."""
 
 
+ON_THE_GRID = ("latency", "completion", "cycle_delay")
+"""Quantities that are counted from a release."""
+
+
+def grid_inferred(meta: Mapping[str, Any]) -> bool:
+    """Whether the releases were inferred from the callbacks themselves: what delays all of them alike is in
+    no quantity on the grid."""
+    return meta.get("t0_from") in ("inferred", "estimated")  # the latter: rtmeter 0.1.0's word
+
+
 def kind(meta: Mapping[str, Any]) -> str:
     """``wakeup``, ``timer/one_shot``, ``timer/periodic``, ``roundtrip``, ``cycle`` or ``imported``."""
     measurement = str(meta["measurement"])
