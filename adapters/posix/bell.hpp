@@ -51,8 +51,8 @@ class Bell {
   int wait_by(int operation, std::uint32_t ticket, std::int64_t time_ns) noexcept {
     const Timeout time(time_ns);
     sleepers_.store(1);
-    const long result = syscall(kFutexCall, &rings_, operation | Flags, ticket, time.get(), nullptr,
-                                FUTEX_BITSET_MATCH_ANY);
+    const long result =
+        syscall(kFutexCall, &rings_, operation | Flags, ticket, time.get(), nullptr, FUTEX_BITSET_MATCH_ANY);
     sleepers_.store(0, std::memory_order_relaxed);
     return result == 0 || errno == EAGAIN || errno == EINTR || errno == ETIMEDOUT ? 0 : -1;
   }

@@ -194,8 +194,6 @@ class Components final : public Messaging {
 
 }  // namespace
 
-std::unique_ptr<Messaging> make_components(const rtm_run& run) {
-  return std::make_unique<Components>(run);
-}
+std::unique_ptr<Messaging> make_components(const rtm_run& run) { return std::make_unique<Components>(run); }
 
 }  // namespace rtmeter_posix

@@ -96,10 +96,11 @@ class Ros2 final : public rtmeter::Adapter {
         "option.spin",
         "spin|spin_once|spin_some|spin_all: the executor's call; the first two with drive spin, the last "
         "three, spin_some by default, with the other drives");
-    sink.put("option.callback_group",
-             "node|own: the measured callbacks in the node's group, or in one of their own with an executor "
-             "and a thread to themselves; thread ros2-rest then serves everything else. In a cycle they are those "
-             "of both components, or with two_threads those of the first");
+    sink.put(
+        "option.callback_group",
+        "node|own: the measured callbacks in the node's group, or in one of their own with an executor "
+        "and a thread to themselves; thread ros2-rest then serves everything else. In a cycle they are those "
+        "of both components, or with two_threads those of the first");
     sink.put("option.node", "default|bare: bare has no parameter services, parameter events and rosout");
     sink.put("option.server",
              "process|inline: the server of a round trip in a process of its own, or as a "

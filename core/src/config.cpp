@@ -201,7 +201,8 @@ Config config_from_json(const Json& json) {
   c.components = r.choice("components", kComponents);
   if (c.components && c.measurement != RTM_CYCLE)
     throw Failure("components", name_of(*c.components),
-                  std::string("means nothing for ") + name_of(c.measurement), "leave it out; it is for cycle");
+                  std::string("means nothing for ") + name_of(c.measurement),
+                  "leave it out; it is for cycle");
   c.before = r.choice("before", kBefores).value_or(Before::none);
   c.in_flight = r.choice("in_flight", kInFlights).value_or(InFlight::one);
   c.payload_bytes = static_cast<std::uint32_t>(r.integer("payload_bytes", 8, 1 << 30).value_or(500));

@@ -53,7 +53,8 @@ void PeriodicTimer::run() noexcept {
   heard_ns_.store(first_ns, std::memory_order_relaxed);  // silence counts from here
   const std::int64_t armed_ns = b_.clock.now_ns();
   b_.session.arm(timer_, armed_ns);
-  // The sleeps follow the ticks, of which the first is due a period after it is armed (scripted: at first_ns).
+  // The sleeps follow the ticks, of which the first is due a period after it is armed (scripted: at
+  // first_ns).
   if (b_.drive == RTM_SLEEP_THEN_SPIN_SOME)
     ticks_.fix((b_.clock.scripted() ? first_ns : armed_ns + b_.config.period_ns) + b_.config.sleep_offset());
   switch (b_.drive) {
@@ -116,8 +117,9 @@ Json::Array PeriodicTimer::warnings() const {
   if (ticks_.known() && std::string(grid_from()) == "inferred")
     list.push_back(Json(Json::Object{
         {"type", "grid_inferred"},
-        {"message", "the middleware does not say when its callbacks were due: the grid is that of the earliest "
-                    "one, and what delays all of them alike is in no latency"},
+        {"message",
+         "the middleware does not say when its callbacks were due: the grid is that of the earliest "
+         "one, and what delays all of them alike is in no latency"},
         {"hint", "judge how they vary, not how late they are; set them beside no latency on a known grid"}}));
   if (silent_)
     list.push_back(Json(Json::Object{

@@ -52,9 +52,9 @@ TEST(Config, ASleepLiesLessThanAPeriodBehindATimer) {
   EXPECT_CONTAINS(outcome(timer, R"("sleep_offset_ns": 1000)"), "must be an integer from 0 to 999");
   EXPECT_CONTAINS(outcome(R"("timer", "drive": "spin")", R"("sleep_offset_ns": 1)"),
                   "sleep_offset_ns = 1: means nothing");
-  EXPECT_CONTAINS(outcome(R"("cycle", "drive": "sleep_then_spin_some", "loss_timeout_ns": 1)",
-                          R"("sleep_offset_ns": 1)"),
-                  "sleep_offset_ns = 1: means nothing");
+  EXPECT_CONTAINS(
+      outcome(R"("cycle", "drive": "sleep_then_spin_some", "loss_timeout_ns": 1)", R"("sleep_offset_ns": 1)"),
+      "sleep_offset_ns = 1: means nothing");
 }
 
 TEST(Config, ComponentsAreOfACycle) {

@@ -206,8 +206,7 @@ TEST(Probe, ComponentsThatDidNotTakeAreAnError) {
   EXPECT_EQ(other.exit_code, "1");
   EXPECT_EQ(other.event("error").find("field")->as_string(), "components");
   EXPECT_EQ(other.event("error").find("message")->as_string(), "they were seen on one_thread");
-  const Outcome unknown =
-      run_cycle<CycleOn<false, false>>(Json(Json::Object{{"components", "one_thread"}}));
+  const Outcome unknown = run_cycle<CycleOn<false, false>>(Json(Json::Object{{"components", "one_thread"}}));
   EXPECT_EQ(unknown.exit_code, "1");
   EXPECT_EQ(unknown.event("error").find("message")->as_string(),
             "this adapter runs the components of a cycle by two_threads");

@@ -53,7 +53,7 @@ def test_idle_states_are_limited_as_in_every_other_cell(tmp_path: Path, asked: b
     """By itself it holds /dev/cpu_dma_latency at 0."""
     given = ["--cpu-dma-latency"] if asked else []
     with running(*MEASURE, *given, "--samples", "1000000", "--out", tmp_path / "cell") as front:
-        wait_until(lambda: wakeups_of(front.pid) > 10)
+        until(lambda: wakeups_of(front.pid) > 10)
         [tool] = tools_of(front.pid)
         opened = [str(fd.readlink()) for fd in Path(f"/proc/{tool}/fd").iterdir()]
         front.send_signal(signal.SIGINT)

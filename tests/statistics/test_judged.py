@@ -42,7 +42,7 @@ def growing(generator: np.random.Generator) -> np.ndarray:
     ("meta", "told"),
     [
         (PERIODIC, {"t0_from": "reported", "ticks": "reported"}),
-        (PERIODIC, {"t0_from": "estimated", "ticks": "every_tick"}),
+        (PERIODIC, {"t0_from": "inferred", "ticks": "every_tick"}),
         (IMPORTED, {}),
     ],
 )
@@ -59,7 +59,7 @@ def test_a_timer_that_tells_its_releases_may_drift(
     [
         (WAKEUP, {"t0_from": "core"}),
         (PERIODIC, {"t0_from": "core", "ticks": "every_tick"}),
-        (PERIODIC, {"t0_from": "estimated", "ticks": "jumps"}),
+        (PERIODIC, {"t0_from": "inferred", "ticks": "jumps"}),
         (ONE_SHOT, {}),
     ],
     ids=["wakeup", "sleep_then_spin_some", "jumps", "one_shot"],
