@@ -30,7 +30,7 @@ all: probes venv ## Build the probes and install the front into .venv (the defau
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # --- Installing and building: each step is done once, and again when what it depends on changes ---
 
@@ -124,6 +124,10 @@ rates: venv ## Simulate every rate of docs/simulated-rates.md at full size, and 
 .PHONY: mutants
 mutants: venv ## Change the code and count what the tests notice (docs/mutants.md)
 	@nice -n 15 $(BIN)/python tools/mutants --share 0.03 --write
+
+.PHONY: mutants-core
+mutants-core: packages-test venv ## The same for the core's measurements: about two hours of processor time
+	@nice -n 15 $(BIN)/python tools/mutants_core.py
 
 .PHONY: bench
 bench: packages-bench venv build-bench ## Run the benchmarks of docs/benchmarks.md
