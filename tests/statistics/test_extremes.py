@@ -1,5 +1,6 @@
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from stationary import FACTORS, FAR, HOURS, MS, RUNS, Interval, stationary
 from stationary import MINUTE as N
 
 from rtmeter.statistics.evidence import Evidence, examine
-from rtmeter.statistics.extremes import AD_LIMIT, Extremes, extremes
+from rtmeter.statistics.extremes import AD_LIMIT, Extremes, _by_fit, extremes
 from rtmeter.statistics.levels import levels
 from rtmeter.statistics.models import ExtremeValue, Pareto, reduced, usable
 from rtmeter.statistics.tail_fits import TailFit, anderson_darling, maxima_of, peaks_over
@@ -50,6 +51,17 @@ def test_no_level_follows_from_a_fit_that_did_not_converge(seed: int, peaks_fitt
     assert "did not converge: no level follows from it" in finding.message and found.upper_ns is None
     refusals = levels(values, MS, examine(values, MS, FAR)).refusals
     assert "not_converged" in {finding.type for finding in refusals}
+
+
+def test_a_best_fit_without_a_maximum_is_refused_though_all_beside_it_have_one(
+    generator: np.random.Generator,
+) -> None:
+    values = EXPONENTIAL.draw(generator, 20_000)
+    best, beside = peaks_over(values, 400, 10.0, 0.95), maxima_of(values, 100, 10.0, 0.95)
+    assert best is not None and beside is not None
+    best._best = replace(best._best, gain=1.0)
+    (finding,) = _by_fit(best, (beside,))
+    assert (finding.type, finding.consequence, finding.value) == ("not_converged", "refuse", 1.0)
 
 
 def test_ordinary_fits_converge(generator: np.random.Generator) -> None:
