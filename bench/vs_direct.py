@@ -25,8 +25,8 @@ from round_trips import BOUNDS, add_options, of_rtmeter, per_run, per_second, se
 from rtmeter.probes import find_probes
 
 MIDDLEWARES: dict[str, dict[str, str]] = {
-    "fastdds": {"transport": "udp", "receive": "waitset"},
-    "iceoryx": {"receive": "waitset"},
+    "fastdds": {"transport": "udp"},
+    "iceoryx": {},
     "ros1": {"transport": "tcp_nodelay"},
     "ros2": {"executor": "single_threaded"},
 }
@@ -88,11 +88,11 @@ def beside(middleware: str, args: argparse.Namespace) -> None:
             f"vs_direct_{middleware}",
             args,
             BOUNDS,
-            lambda: of_rtmeter(args, middleware, environment, options, "--lock-memory"),
+            lambda: of_rtmeter(args, middleware, environment, options, "--lock-memory", "--receive", "spin"),
             lambda: of_direct(args, middleware, environment),
             their_name="direct program",
             what=f"{middleware} round trip",
-            settings=f"{', '.join(options.values())}, {settings(args)}",
+            settings=", ".join((*options.values(), "receive spin", settings(args))),
         )
 
 

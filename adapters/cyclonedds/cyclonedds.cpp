@@ -41,7 +41,6 @@ class Cyclone final : public rtmeter::Adapter {
     sink.put("name", "cyclonedds").put("version", "1");
     sink.put("middleware", "Eclipse Cyclone DDS").put("middleware_version", DDS_VERSION);
     for (const char* what : {"wakeup", "roundtrip", "cycle"}) sink.put("measures", what);
-    for (const char* drive : {"spin", "poll"}) sink.put("drives.roundtrip", drive);
     for (const char* drive : {"sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
     sink.put("components", "one_thread");
     sink.put(
@@ -92,7 +91,7 @@ class Cyclone final : public rtmeter::Adapter {
 
   void* create_subscriber(void* /*node*/, const std::string& topic, rtm_on_message on_message,
                           void* user) override {
-    Reader& reader = readers_.emplace_back(types_, on_message, user, this);
+    Reader& reader = readers_.emplace_back(types_, on_message, user);
     reader.entity = created(
         dds_create_reader(participant_, make_topic(topic), Qos(run_, false).get(), nullptr), "reader");
     ends_.push_back({topic, reader.entity, false});
@@ -149,12 +148,9 @@ class Cyclone final : public rtmeter::Adapter {
                                 "add option transport=shm");
   }
 
-  // A thread of Cyclone's. The measured thread may be about to wait: it then does so in vain.
-  static void on_data_available(dds_entity_t /*reader*/, void* reader_pointer) {
-    auto* reader = static_cast<Reader*>(reader_pointer);
-    auto* self = static_cast<Cyclone*>(reader->owner);
-    if (reader->take_all() > 0 && self->run_.role != RTM_ROLE_SERVER)
-      dds_set_guardcondition(self->wake_, true);
+  // A thread of Cyclone's.
+  static void on_data_available(dds_entity_t /*reader*/, void* reader) {
+    static_cast<Reader*>(reader)->take_all();
   }
 
   int run(std::int64_t timeout_ns, bool once) noexcept {

@@ -109,8 +109,8 @@ int Writer::write(const rtm_message& message) noexcept {
   return dds_write(entity_, lent);
 }
 
-Reader::Reader(const Types& types, rtm_on_message on_message, void* user, void* owner_of_reader)
-    : owner(owner_of_reader), on_message_(on_message), user_(user),
+Reader::Reader(const Types& types, rtm_on_message on_message, void* user)
+    : on_message_(on_message), user_(user),
       memory_((types.loan() ? types.descriptor()->m_size : types.payload_bytes()) / sizeof(std::uint64_t) +
               1),
       sample_(types.loan() ? static_cast<void*>(memory_.data()) : &message_) {

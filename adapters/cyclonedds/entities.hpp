@@ -42,7 +42,7 @@ class Writer {
 
 class Reader {
  public:
-  Reader(const Types& types, rtm_on_message on_message, void* user, void* owner_of_reader);
+  Reader(const Types& types, rtm_on_message on_message, void* user);
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
   // Calls back for the next sample, or all there are; the number of callbacks. Measured path.
@@ -50,7 +50,6 @@ class Reader {
   int take_all() noexcept;
 
   dds_entity_t entity = 0;
-  void* const owner;
 
  private:
   rtm_on_message on_message_;

@@ -112,7 +112,7 @@ struct Options {
   Options(const rtm_run& run, const Implementation& of)
       : settings_name(of.settings_name), settings(of.settings),
         transport(choose(run, "transport", of.transports, settings.empty() ? "udp" : "vendor")),
-        listener(choose(run, "receive", {"waitset", "listener"}, "waitset") == "listener"),
+        listener(run.receive == RTM_RECEIVE_LISTENER),
         loan(!contains(of.lacks, "loan") && choose(run, "loan", {"no", "yes"}, "no") == "yes"),
         domain(domain_of(run)) {
     const std::string given = rtmeter::option_or(run, "interface", "lo");
@@ -124,16 +124,11 @@ struct Options {
                                 "it does no multicast, by which alone this implementation finds others",
                                 "switch it on (ip link set " + interface.name +
                                     " multicast on), or choose another interface or adapter");
-    if (listener && run.drive == RTM_POLL)
-      throw rtmeter::SetupError(
-          "drive", "poll", "a listener is called by a thread of the middleware's: there is nothing to poll",
-          "leave out the drive, or choose option receive=waitset");
   }
 
   static void describe(rtmeter::Sink& sink, const std::vector<std::string>& lacks = {}) {
-    sink.put(
-        "option.receive",
-        "waitset|listener: the measured thread waits and takes, or a thread of the middleware's calls back");
+    for (const char* way : {"spin", "spin_once", "listener", "poll"}) sink.put("receives.roundtrip", way);
+    for (const char* way : {"spin_once", "listener", "poll"}) sink.put("receives.cycle", way);
     if (!contains(lacks, "loan"))
       sink.put("option.loan", "no|yes: write into memory that the middleware lends (see the adapter's page)");
     sink.put("option.domain", "0 to 232; by default one of 1 to 100 that follows from the session");
@@ -146,7 +141,7 @@ struct Options {
 
   void describe_effect(rtmeter::Sink& sink) const {
     sink.put("domain", std::to_string(domain)).put("transport", transport);
-    sink.put("receive", listener ? "listener" : "waitset").put("loan", loan ? "yes" : "no");
+    sink.put("loan", loan ? "yes" : "no");
     if (!interface.address.empty()) sink.put("interface", interface.name + " (" + interface.address + ")");
     if (!settings.empty()) sink.put(settings_name, settings);
   }

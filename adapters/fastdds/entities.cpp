@@ -127,9 +127,8 @@ rtmeter_dds::EndFacts Writer::facts() const {
 }
 
 Reader::Reader(const Manner& manner, dds::Subscriber* subscriber, dds::Topic* topic, const std::string& name,
-               rtm_on_message on_message, void* user, Callback after_callback)
-    : loan_(manner.loan), name_("reader of " + name), on_message_(on_message), user_(user),
-      after_callback_(std::move(after_callback)) {
+               rtm_on_message on_message, void* user)
+    : loan_(manner.loan), name_("reader of " + name), on_message_(on_message), user_(user) {
   message_.payload().reserve(manner.payload_bytes);
   const dds::DataReaderQos qos = manner.applied_to(subscriber->get_default_datareader_qos());
   reader_ = created(subscriber->create_datareader(topic, qos), manner, name_);
@@ -170,9 +169,7 @@ int Reader::take_all() {
   return samples;
 }
 
-void Reader::on_data_available(dds::DataReader* /*reader*/) {
-  if (take_all() > 0) after_callback_();
-}
+void Reader::on_data_available(dds::DataReader* /*reader*/) { take_all(); }
 
 rtmeter_dds::EndFacts Reader::facts() const {
   rtmeter_dds::EndFacts facts;

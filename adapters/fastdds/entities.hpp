@@ -7,7 +7,6 @@
 #include <fastdds/dds/subscriber/DataReader.hpp>
 #include <fastdds/dds/subscriber/DataReaderListener.hpp>
 #include <fastdds/dds/topic/TypeSupport.hpp>
-#include <functional>
 #include <string>
 
 #include "../dds/describe.hpp"
@@ -48,10 +47,8 @@ class Writer {
 
 class Reader : private dds::DataReaderListener {
  public:
-  using Callback = std::function<void()>;
-  // after_callback runs in a thread of Fast DDS's after a listener's callbacks.
   Reader(const Manner& manner, dds::Subscriber* subscriber, dds::Topic* topic, const std::string& name,
-         rtm_on_message on_message, void* user, Callback after_callback);
+         rtm_on_message on_message, void* user);
   // Calls back for every sample there is; the number of samples. Measured path; may throw what Fast DDS
   // throws.
   int take_all();
@@ -67,7 +64,6 @@ class Reader : private dds::DataReaderListener {
   const std::string name_;
   const rtm_on_message on_message_;
   void* const user_;
-  const Callback after_callback_;
   rtmeter_dds::Message message_;
   dds::DataReader* reader_;
 };

@@ -33,7 +33,6 @@ class FastDds final : public rtmeter::Adapter {
     sink.put("name", "fastdds").put("version", "1");
     sink.put("middleware", "eProsima Fast DDS").put("middleware_version", FASTRTPS_VERSION_STR);
     for (const char* what : {"wakeup", "roundtrip", "cycle"}) sink.put("measures", what);
-    for (const char* drive : {"spin", "poll"}) sink.put("drives.roundtrip", drive);
     for (const char* drive : {"sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
     sink.put("components", "one_thread");
     sink.put("option.transport",
@@ -83,11 +82,7 @@ class FastDds final : public rtmeter::Adapter {
 
   void* create_subscriber(void* /*node*/, const std::string& topic, rtm_on_message on_message,
                           void* user) override {
-    const auto wake = [this] {
-      if (run_.role != RTM_ROLE_SERVER) wake_.set_trigger_value(true);
-    };
-    Reader& reader =
-        readers_.emplace_back(manner_, subscriber_, make_topic(topic), topic, on_message, user, wake);
+    Reader& reader = readers_.emplace_back(manner_, subscriber_, make_topic(topic), topic, on_message, user);
     if (!options_.listener) wait_.attach_condition(reader.condition());
     threads_.enforce();
     return &reader;

@@ -42,17 +42,6 @@ std::string checked_session(const rtm_run& run) {
   return run.session;
 }
 
-// How the measured thread comes to its messages.
-bool waits_in_wait_set(const rtm_run& run) {
-  const std::string how = rtmeter::option_or(run, "receive", run.drive == RTM_POLL ? "poll" : "waitset");
-  if (how != "waitset" && how != "poll")
-    throw rtmeter::SetupError("option receive", how, "no such choice", "choose waitset or poll");
-  if (how == "waitset" && run.drive == RTM_POLL)
-    throw rtmeter::SetupError("drive", "poll", "a wait-set is waited for, not polled",
-                              "leave out the drive, or choose option receive=poll");
-  return how == "waitset";
-}
-
 iox::popo::PublisherOptions publisher_options(const rtm_run& run) {
   iox::popo::PublisherOptions options;
   options.subscriberTooSlowPolicy = run.reliability == RTM_RELIABLE
@@ -110,18 +99,16 @@ class Iceoryx final : public rtmeter::Adapter {
     sink.put("middleware", "Eclipse iceoryx").put("middleware_version", ICEORYX_LATEST_RELEASE_VERSION);
     for (const char* what : {"wakeup", "roundtrip", "cycle"}) sink.put("measures", what);
     sink.put("server", "same_host");
-    for (const char* drive : {"spin", "poll"}) sink.put("drives.roundtrip", drive);
+    for (const char* way : {"spin", "spin_once", "poll"}) sink.put("receives.roundtrip", way);
+    for (const char* way : {"spin_once", "poll"}) sink.put("receives.cycle", way);
     for (const char* drive : {"sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
-    sink.put("poll.receive", "poll");
     sink.put("components", "one_thread");
-    sink.put("option.receive",
-             "waitset|poll: wait in a wait-set, or look at the queues all the time; poll with drive poll");
   }
 
   // Ports are left to RouDi, which clears up what a process leaves. To give them back takes locks in shared
   // memory, which nobody opens any more if another process was killed while it held them.
   explicit Iceoryx(const rtm_run& run)
-      : run_(run), session_(checked_session(run)), waits_(waits_in_wait_set(run)) {
+      : run_(run), session_(checked_session(run)), waits_(run.receive != RTM_RECEIVE_POLL) {
     const std::string name = "rtmeter-" + std::to_string(getpid());
     iox::runtime::PoshRuntime::initRuntime(iox::RuntimeName_t(iox::cxx::TruncateToCapacity, name));
     on_exit(&end_in_time, nullptr);
@@ -153,7 +140,6 @@ class Iceoryx final : public rtmeter::Adapter {
 
   void describe(rtmeter::Sink& sink) const override {
     const std::string pid = std::to_string(roudi_.pid());
-    sink.put("receive", waits_ ? "waitset" : "poll");
     sink.put("roudi", (roudi_.ran_already() ? "ran already, process " : "started, process ") + pid);
     if (chunk_bytes_ > 0) sink.put("chunk_bytes", std::to_string(chunk_bytes_));
     if (!ports_.subscribers.empty()) {

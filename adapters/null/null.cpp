@@ -50,7 +50,7 @@ class Null final : public Adapter {
     for (const char* d : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.timer", d);
     for (const char* d : {"spin", "sleep_then_spin_some"}) sink.put("drives.cycle", d);
     sink.put("components", "one_thread");
-    for (const char* d : {"spin", "poll"}) sink.put("drives.roundtrip", d);
+    for (const char* r : {"spin", "spin_once", "poll"}) sink.put("receives.roundtrip", r);
     sink.put("server", "inline");
     sink.put("clock", "scripted");
     sink.put("option.report", "monotonic|none: what a timer callback is told of its times");

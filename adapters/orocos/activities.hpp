@@ -10,22 +10,22 @@
 #include <string>
 
 #include "../dds/threads.hpp"
-#include "../posix/bell.hpp"
 #include "rtmeter/adapter.hpp"
+#include "rtmeter/bell.hpp"
 
 namespace rtmeter_orocos {
 
 // No thread: whoever executes it is told when there is something to do.
 class Slave final : public RTT::extras::SlaveActivity {
  public:
-  explicit Slave(rtmeter_posix::ThreadBell& called) : called_(called) {}
+  explicit Slave(rtmeter::ThreadBell& called) : called_(called) {}
   bool trigger() override {
     called_.ring();
     return true;
   }
 
  private:
-  rtmeter_posix::ThreadBell& called_;
+  rtmeter::ThreadBell& called_;
 };
 
 // Makes the activities with threads. Policy and priority are those of the thread that creates them, or what

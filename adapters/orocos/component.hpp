@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "../posix/bell.hpp"
 #include "rtmeter/adapter.hpp"
+#include "rtmeter/bell.hpp"
 
 namespace rtmeter_orocos {
 
@@ -23,8 +23,8 @@ struct Message {
 
 // What components and the measured thread tell each other.
 struct Signals {
-  rtmeter_posix::ThreadBell called{};  // rung when something is to be done or was done
-  rtmeter_posix::ThreadBell ended{};   // rung when spin() shall return
+  rtmeter::ThreadBell called{};  // rung when something is to be done or was done
+  rtmeter::ThreadBell ended{};   // rung when spin() shall return
   std::atomic<bool> interrupted{false}, broken{false};
   std::atomic_flag breaking = ATOMIC_FLAG_INIT;  // somebody writes why
   std::string why_broken;                        // written before broken is set

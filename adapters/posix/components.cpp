@@ -6,10 +6,11 @@
 #include <deque>
 #include <utility>
 
-#include "bell.hpp"
 #include "mapping.hpp"
 #include "messaging.hpp"
 #include "ring.hpp"
+#include "rtmeter/bell.hpp"
+#include "system.hpp"
 
 namespace rtmeter_posix {
 namespace {
@@ -78,7 +79,7 @@ class Executor final : public Timer {
 
   void wake() noexcept override { bell_.ring(); }
 
-  ThreadBell bell_{};
+  rtmeter::ThreadBell bell_{};
   std::array<Mailbox*, 8> boxes_{};
   std::atomic<std::size_t> box_count_{0};
 };

@@ -1,17 +1,24 @@
 #include "datagrams.hpp"
 
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/uio.h>
 
 #include <algorithm>
 
 namespace rtmeter_posix {
+namespace {
+
+// How long a receive blocks at most: so soon an interruption is seen.
+constexpr std::int64_t kSlice = 50'000'000;
+constexpr int kNothing = -2;  // came
+
+}  // namespace
 
 Datagrams::Datagrams(const rtm_run& run, int family)
     : role_(run.role), session_(run.session), socket_(socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0)),
-      wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)), buffer_(sizeof(WireHeader) + run.payload_bytes) {
-  if (socket_.get() < 0 || wake_.get() < 0)
+      buffer_(sizeof(WireHeader) + run.payload_bytes) {
+  const timeval slice{0, kSlice / 1000};
+  if (socket_.get() < 0 || setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &slice, sizeof slice) != 0)
     throw system_error("option transport", rtmeter::option_or(run, "transport", "udp"),
                        "cannot make a socket",
                        "raise the limit of open files (ulimit -n), or choose another transport");
@@ -72,33 +79,40 @@ int Datagrams::publish(void* publisher, const rtm_message& message) noexcept {
   return -1;
 }
 
-int Datagrams::block(std::int64_t timeout_ns) noexcept {
-  pollfd watched[] = {{socket_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
-  const Timeout timeout(timeout_ns);
-  if (ppoll(watched, 2, timeout.get(), nullptr) < 0) return errno == EINTR ? 0 : -1;
-  eventfd_t count;
-  if (watched[1].revents != 0) eventfd_read(wake_.get(), &count);
-  return 0;
+// One system call a message. What is left of a timeout below a slice is waited for by another.
+int Datagrams::next(std::int64_t timeout_ns) noexcept {
+  int flags = 0;
+  if (timeout_ns < kSlice) {
+    pollfd watched{socket_.get(), POLLIN, 0};
+    const int ready = ppoll(&watched, 1, Timeout(timeout_ns).get(), nullptr);
+    if (ready <= 0) return ready == 0 || errno == EINTR ? 0 : -1;
+    flags = MSG_DONTWAIT;
+  }
+  const int callbacks = receive(flags);
+  return callbacks == kNothing ? 0 : callbacks;
 }
-
-void Datagrams::wake() noexcept { eventfd_write(wake_.get(), 1); }
 
 int Datagrams::dispatch(int at_most) noexcept {
   constexpr int kTries = 1024;  // bounds the time that strangers can take
   int callbacks = 0;
   for (int tries = 0; tries < kTries && callbacks < at_most && !interrupted(); ++tries) {
-    Address from;
-    from.length = sizeof from.storage;
-    const ssize_t size = recvfrom(socket_.get(), buffer_.data(), buffer_.size(), MSG_DONTWAIT | MSG_TRUNC,
-                                  from.get(), &from.length);
-    if (size >= 0)
-      callbacks += deliver(static_cast<std::size_t>(size), from) ? 1 : 0;
-    else if (errno == EAGAIN)
-      break;
-    else if (errno != EINTR && errno != ECONNREFUSED && errno != ECONNRESET)
-      return -1;
+    const int found = receive(MSG_DONTWAIT);
+    if (found == kNothing) break;
+    if (found < 0) return -1;
+    callbacks += found;
   }
   return callbacks;
+}
+
+// Calls back for the next message: 1, 0 if it was none of ours, kNothing, or -1: failed.
+int Datagrams::receive(int flags) noexcept {
+  Address from;
+  from.length = sizeof from.storage;
+  const ssize_t size =
+      recvfrom(socket_.get(), buffer_.data(), buffer_.size(), flags | MSG_TRUNC, from.get(), &from.length);
+  if (size >= 0) return deliver(static_cast<std::size_t>(size), from) ? 1 : 0;
+  if (errno == EAGAIN) return kNothing;
+  return errno == EINTR || errno == ECONNREFUSED || errno == ECONNRESET ? 0 : -1;
 }
 
 bool Datagrams::deliver(std::size_t size, const Address& from) noexcept {

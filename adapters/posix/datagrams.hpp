@@ -44,15 +44,15 @@ class Datagrams : public Messaging, protected Loop {
     Subscription subscription;
   };
 
-  int block(std::int64_t timeout_ns) noexcept override;
+  int next(std::int64_t timeout_ns) noexcept override;
   int dispatch(int at_most) noexcept override;
-  void wake() noexcept override;
+  int receive(int flags) noexcept;
   bool deliver(std::size_t size, const Address& from) noexcept;
   std::uint64_t tag(const std::string& topic) const { return tag_of(session_ + "/" + topic); }
 
   const rtm_role role_;
   const std::string session_;
-  Fd socket_, wake_;
+  Fd socket_;
   std::vector<std::uint8_t> buffer_;  // one datagram, the largest to come
   std::deque<std::uint64_t> publishers_;  // tags; addresses are the handles
   std::deque<Topic> topics_;

@@ -19,12 +19,16 @@ int Loop::block_unless_interrupted(std::int64_t timeout_ns) noexcept {
   return result;
 }
 
+int Loop::next(std::int64_t timeout_ns) noexcept {
+  if (block_unless_interrupted(timeout_ns) < 0) return -1;
+  return interrupted() ? 0 : dispatch(1);
+}
+
 int Loop::run(std::int64_t timeout_ns, bool once) noexcept {
   const std::int64_t deadline_ns = deadline_after(timeout_ns);
   std::int64_t left_ns = time_left(deadline_ns);
   for (;;) {
-    if (block_unless_interrupted(left_ns) < 0) return -1;
-    const int callbacks = interrupted() ? 0 : dispatch(1);
+    const int callbacks = interrupted() ? 0 : next(left_ns);
     if (callbacks < 0) return -1;
     if (interrupted() || (once && callbacks > 0)) {
       interrupted_.store(false);

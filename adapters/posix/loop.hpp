@@ -19,14 +19,17 @@ class Loop {
   void interrupt() noexcept;
 
  protected:
+  // Blocks for the timeout at most, and calls back at most once. The number of callbacks, or negative:
+  // failed.
+  virtual int next(std::int64_t timeout_ns) noexcept;
   // Returns when something may be ready, wake() was called, a signal came, or timeout_ns has passed
   // (kNever: no timeout). Negative: failed.
-  virtual int block(std::int64_t timeout_ns) noexcept = 0;
+  virtual int block(std::int64_t /*timeout_ns*/) noexcept { return -1; }
   // Calls back for what is ready, at most so often, without blocking. The number of callbacks, or
   // negative: failed. Callbacks may call interrupt().
   virtual int dispatch(int at_most) noexcept = 0;
   // Ends a block() under way in another thread, or the next one.
-  virtual void wake() noexcept = 0;
+  virtual void wake() noexcept {}
 
   bool interrupted() const noexcept { return interrupted_.load(std::memory_order_relaxed); }
 

@@ -69,11 +69,12 @@ void Posix::describe_static(rtmeter::Sink& sink) {
   for (const char* what : {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "cycle"})
     sink.put("measures", what);
   for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.timer", drive);
-  for (const char* drive : {"spin", "poll"}) sink.put("drives.roundtrip", drive);
   for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
   for (const char* components : {"one_thread", "two_threads"}) sink.put("components", components);
   timers().describe(sink);
   transports().describe(sink);
+  for (const char* way : {"spin", "spin_once", "poll"}) sink.put("receives.roundtrip", way);
+  for (const char* way : {"spin", "spin_once", "poll"}) sink.put("receives.cycle", way);
   for (const char* transport : {"unix", "shm_futex", "shm_poll"}) sink.put("same_host.transport", transport);
   sink.put("poll.transport", "shm_poll").put("background", "cycle components=two_threads");
   sink.put("option.address",

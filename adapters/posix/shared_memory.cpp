@@ -4,10 +4,11 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#include "bell.hpp"
 #include "mapping.hpp"
 #include "messaging.hpp"
 #include "ring.hpp"
+#include "rtmeter/bell.hpp"
+#include "system.hpp"
 #include "wire.hpp"
 
 namespace rtmeter_posix {
@@ -22,7 +23,7 @@ struct Region {
   std::uint64_t tag;        // tag_of(session)
   std::uint32_t max_bytes;  // of a payload
   std::uint32_t busy;       // 1: nobody rings
-  alignas(64) ProcessBell bells[2];  // rung for the server, for the client
+  alignas(64) rtmeter::ProcessBell bells[2];  // rung for the server, for the client
 };
 
 std::size_t bytes_for(std::size_t max_bytes) { return sizeof(Region) + 2 * Ring::size_of(max_bytes); }
@@ -78,7 +79,7 @@ class SharedMemory final : public Messaging, private Loop {
   }
 
   int sleep(std::int64_t timeout_ns) noexcept {
-    ProcessBell& bell = own_bell();
+    rtmeter::ProcessBell& bell = own_bell();
     const std::uint32_t ticket = bell.ticket();
     return !in_.empty() || interrupted() ? 0 : bell.wait(ticket, timeout_ns);
   }
@@ -105,7 +106,7 @@ class SharedMemory final : public Messaging, private Loop {
 
   void wake() noexcept override { own_bell().ring(); }
 
-  ProcessBell& own_bell() noexcept { return region_->bells[is_server_ ? 0 : 1]; }
+  rtmeter::ProcessBell& own_bell() noexcept { return region_->bells[is_server_ ? 0 : 1]; }
 
   static void only_one(bool is_second, const std::string& topic) {
     if (is_second)

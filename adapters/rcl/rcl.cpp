@@ -61,9 +61,9 @@ class Rcl final : public rtmeter::Adapter {
     for (const char* what : {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "cycle"})
       sink.put("measures", what);
     for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.timer", drive);
-    for (const char* drive : {"spin", "poll"}) sink.put("drives.roundtrip", drive);
     for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
     sink.put("components", "one_thread");
+    for (const char* way : {"spin_once", "poll"}) sink.put("receives.roundtrip", way);
     for (const char* place : {"same_node", "same_process"}) sink.put("second_topic", place);
     sink.put("background", "roundtrip");
     rtmeter_ros::describe_options(sink);

@@ -83,9 +83,9 @@ class Rclpy final : public rtmeter::Adapter {
     for (const char* what : {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "cycle"})
       sink.put("measures", what);
     for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.timer", drive);
-    for (const char* drive : {"spin", "poll"}) sink.put("drives.roundtrip", drive);
     for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
     sink.put("components", "one_thread");
+    for (const char* way : {"spin_once", "poll"}) sink.put("receives.roundtrip", way);
     for (const char* what : {"roundtrip", "timer executor=multi", "cycle executor=multi"})
       sink.put("background", what);
     sink.put("option.executor",

@@ -19,10 +19,10 @@
 #include <vector>
 
 #include "../dds/options.hpp"
-#include "../posix/bell.hpp"
 #include "master.hpp"
 #include "message.hpp"
 #include "rtmeter/adapter.hpp"
+#include "rtmeter/bell.hpp"
 
 namespace rtmeter_ros1 {
 namespace {
@@ -95,26 +95,28 @@ class Ros1 final : public rtmeter::Adapter {
     for (const char* what : {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "cycle"})
       sink.put("measures", what);
     for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.timer", drive);
-    for (const char* drive : {"spin", "poll"}) sink.put("drives.roundtrip", drive);
     for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
     sink.put("components", "one_thread");
+    for (const char* way : {"spin", "spin_once", "listener", "poll"}) sink.put("receives.roundtrip", way);
+    for (const char* way : {"spin", "spin_once", "listener", "poll"}) sink.put("receives.cycle", way);
     for (const char* what : {"timer", "roundtrip"}) sink.put("background", what);
     sink.put("option.timer", "Timer|SteadyTimer|WallTimer: which of roscpp's timers");
-    sink.put("option.spinner",
-             "single|async: the measured thread spins, or a thread of an AsyncSpinner calls back");
+    sink.put(
+        "option.spinner",
+        "single|async|multi_threaded: ros::spin() or its loop; a thread of an AsyncSpinner calls back (of "
+        "messages that is receive listener); a MultiThreadedSpinner (receive spin)");
+    sink.put("option.spinner_threads", "of spinner=multi_threaded; 0, the default: one a CPU");
     sink.put("option.transport", "tcp|tcp_nodelay|udp: TCPROS, the same with TCP_NODELAY, or UDPROS");
     sink.put("option.interface",
              "IPv4 address of this end that the other reaches, by default as ROS_IP and ROS_HOSTNAME say");
   }
 
   explicit Ros1(const rtm_run& run)
-      : run_(run), async_(rtmeter_dds::choose(run, "spinner", {"single", "async"}, "single") == "async") {
+      : run_(run), kind_(spinner_of(run)), async_(kind_ == "async"), threads_(spinner_threads(run, kind_)) {
     if (run.measurement == RTM_TIMER || (run.measurement == RTM_CYCLE && run.drive == RTM_SPIN))
       timer_ = rtmeter_dds::choose(run, "timer", {"Timer", "SteadyTimer", "WallTimer"}, "Timer");
     if (run.measurement == RTM_ROUNDTRIP) transport_ = checked_transport(run);
-    const bool own_loop =
-        run.drive == RTM_POLL || (run.measurement == RTM_TIMER && run.drive == RTM_SLEEP_THEN_SPIN_SOME);
-    if (async_ && own_loop)
+    if (async_ && run.measurement == RTM_TIMER && run.drive != RTM_SPIN)
       throw rtmeter::SetupError("drive", run.drive == RTM_POLL ? "poll" : "sleep_then_spin_some",
                                 "an AsyncSpinner calls back itself: there is nothing to spin",
                                 "leave out the drive, or choose option spinner=single");
@@ -234,6 +236,7 @@ class Ros1 final : public rtmeter::Adapter {
   // The loop of ros::spin(), which itself only ends with the node.
   int spin(std::int64_t /*timeout_ns*/) noexcept override {
     if (async_) return wait_for_interrupt();
+    if (kind_ == "multi_threaded") return spin_multi_threaded();
     return result(guarded([&] {
       while (!interrupted_.exchange(false) && !master_->gone()) queue_->callAvailable(ros::WallDuration(0.1));
     }));
@@ -257,7 +260,7 @@ class Ros1 final : public rtmeter::Adapter {
     const std::string where = master_->uri() + " (process " + std::to_string(master_->pid()) + ")";
     sink.put("master", (master_->is_ours() ? "started, " : "ran already, ") + where);
     if (run_.role == RTM_ROLE_SERVER) sink.put("endpoint", master_->uri());
-    sink.put("spinner", async_ ? "async" : "single");
+    sink.put("spinner", kind_);
     if (!timer_.empty())
       sink.put("timer", timer_).put("reported_clock", timer_ == "SteadyTimer" ? "monotonic" : "time_of_day");
     if (!transport_.empty()) describe_transport(sink, where);
@@ -268,6 +271,26 @@ class Ros1 final : public rtmeter::Adapter {
   }
 
  private:
+  // Who calls back. Of messages, `receive` decides; the option says which spinner spins.
+  static std::string spinner_of(const rtm_run& run) {
+    const auto choose = [&run](const std::vector<std::string>& choices) {
+      return rtmeter_dds::choose(run, "spinner", choices, choices.front());
+    };
+    if (run.measurement == RTM_TIMER || run.measurement == RTM_WAKEUP) return choose({"single", "async"});
+    if (run.receive == RTM_RECEIVE_LISTENER) return choose({"async"});
+    if (run.receive == RTM_RECEIVE_SPIN) return choose({"single", "multi_threaded"});
+    return choose({"single"});
+  }
+  static std::uint32_t spinner_threads(const rtm_run& run, const std::string& kind) {
+    if (kind != "multi_threaded") return 0;
+    const std::string given = rtmeter::option_or(run, "spinner_threads", "0");
+    char* end = nullptr;
+    const unsigned long threads = std::strtoul(given.c_str(), &end, 10);
+    if (given.empty() || *end != '\0' || given.front() < '0' || given.front() > '9' || threads > 1024)
+      throw rtmeter::SetupError("option spinner_threads", given, "is no number of threads", "give 0 to 1024");
+    return static_cast<std::uint32_t>(threads);
+  }
+
   static std::string checked_transport(const rtm_run& run) {
     std::string transport = rtmeter_dds::choose(run, "transport", {"tcp", "tcp_nodelay", "udp"}, "tcp");
     if (transport == "udp" && run.reliability == RTM_RELIABLE)
@@ -357,6 +380,17 @@ class Ros1 final : public rtmeter::Adapter {
     sink.put("discovery", "rosmaster at " + where + ": found" + found);
   }
 
+  // What ros::MultiThreadedSpinner does, which itself only ends with the node.
+  int spin_multi_threaded() noexcept {
+    int waited = 0;
+    const int spun = guarded([&] {
+      ros::AsyncSpinner spinner(threads_);
+      spinner.start();
+      waited = wait_for_interrupt();
+      spinner.stop();
+    });
+    return spun != 0 ? spun : waited;
+  }
   // Callbacks that ran since the last call count.
   int wait_for_spinner(std::int64_t timeout_ns) noexcept {
     if (called_.ticket() == heard_ && called_.wait(heard_, timeout_ns) != 0) return -1;
@@ -375,7 +409,9 @@ class Ros1 final : public rtmeter::Adapter {
   int result(int of_call) const noexcept { return master_->gone() ? RTM_BROKEN : of_call; }
 
   const rtm_run run_;
+  const std::string kind_;  // of spinner
   const bool async_;
+  const std::uint32_t threads_;
   std::string timer_, transport_;
   std::unique_ptr<Master> master_;
   ros::CallbackQueue* queue_ = nullptr;
@@ -385,8 +421,8 @@ class Ros1 final : public rtmeter::Adapter {
   std::deque<Publisher> publishers_;
   std::deque<ros::Subscriber> subscribers_;
   std::atomic<bool> interrupted_{false};
-  rtmeter_posix::ThreadBell called_{};  // rung when a callback ran, for wait()
-  rtmeter_posix::ThreadBell ended_{};   // rung when spin() shall return
+  rtmeter::ThreadBell called_{};  // rung when a callback ran, for wait()
+  rtmeter::ThreadBell ended_{};   // rung when spin() shall return
   std::uint32_t heard_ = 0;             // rings of called_ that were seen
 };
 

@@ -87,9 +87,9 @@ class Ros2 final : public rtmeter::Adapter {
     for (const char* what : {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "cycle"})
       sink.put("measures", what);
     for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.timer", drive);
-    for (const char* drive : {"spin", "poll"}) sink.put("drives.roundtrip", drive);
     for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
     for (const char* components : {"one_thread", "two_threads"}) sink.put("components", components);
+    for (const char* way : {"spin_once", "poll"}) sink.put("receives.roundtrip", way);
     sink.put("option.executor", executor_names() + ": the executor that the measured thread spins");
     sink.put("option.executor_threads", "of an executor that has several; by default as many as it takes");
     sink.put(

@@ -11,6 +11,7 @@
 #include <fastdds/dds/subscriber/SampleInfo.hpp>
 #include <fastdds/dds/subscriber/Subscriber.hpp>
 #include <memory>
+#include <thread>
 
 #include "messagePubSubTypes.h"
 #include "ping_pong.hpp"
@@ -69,18 +70,15 @@ int main(int argc, char** argv) {
     reader->get_subscription_matched_status(answered);
   } while (matched.current_count == 0 || answered.current_count == 0);
   usleep(500000);  // the other side may be a little later
-  return direct::ping(
-      plan,
-      [&](std::size_t n) {
-        message.number(n);
-        writer->write(&message);
-      },
-      [&](std::size_t n) {
-        for (;;) {
-          while (take())
-            if (received.number() == n) return true;
-          if (wait.wait(ready, eprosima::fastrtps::Duration_t(0, 500000000)) != ReturnCode_t::RETCODE_OK)
-            return false;
-        }
-      });
+  direct::Trips trips(plan);
+  std::thread([&] {
+    for (;;) {
+      wait.wait(ready, eprosima::fastrtps::c_TimeInfinite);
+      while (take()) trips.came(received.number());
+    }
+  }).detach();
+  trips.ping([&](std::size_t n) {
+    message.number(n);
+    writer->write(&message);
+  });
 }

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <thread>
 
 #include "iceoryx_posh/popo/untyped_publisher.hpp"
 #include "iceoryx_posh/popo/untyped_subscriber.hpp"
@@ -49,17 +50,15 @@ int main(int argc, char** argv) {
     usleep(1000);
   usleep(500000);  // the other side may be a little later
   const std::uint8_t payload[direct::kPayload] = {};
-  return direct::ping(
-      plan, [&](std::size_t n) { send(n, payload); },
-      [&](std::size_t n) {
-        for (;;) {
-          bool came = false;
-          if (wait.timedWait(iox::units::Duration::fromMilliseconds(500)).empty()) return false;
-          subscriber.take().and_then([&](const void* chunk) {
-            came = static_cast<const Head*>(chunk)->number == n;
-            subscriber.release(chunk);
-          });
-          if (came) return true;
-        }
+  direct::Trips trips(plan);
+  std::thread([&] {
+    for (;;) {
+      wait.wait();
+      subscriber.take().and_then([&](const void* chunk) {
+        trips.came(static_cast<const Head*>(chunk)->number);
+        subscriber.release(chunk);
       });
+    }
+  }).detach();
+  trips.ping([&](std::size_t n) { send(n, payload); });
 }

@@ -4,7 +4,9 @@
 
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -43,23 +45,49 @@ inline std::int64_t now_ns() {
   return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
-// Sends number n by send(n), a period apart, and waits for it by receive(n): whether it came. Prints, when
-// all is done, a line for each that came: its number and its round trip in nanoseconds.
-template <typename Send, typename Receive>
-int ping(const Plan& plan, Send&& send, Receive&& receive) {
-  std::vector<std::int64_t> trips(plan.pings, -1);
-  const std::int64_t start = now_ns();
-  for (std::size_t n = 0; n < plan.pings; ++n) {
-    const std::int64_t release = start + static_cast<std::int64_t>(n + 1) * plan.period_ns;
-    const timespec until{release / 1000000000, release % 1000000000};
-    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr);
-    const std::int64_t sent = now_ns();
-    send(n);
-    if (receive(n)) trips[n] = now_ns() - sent;
+// Round trips of a thread that sends while another one spins, as rtmeter's receive=spin has it.
+class Trips {
+ public:
+  explicit Trips(const Plan& plan) : plan_(plan), sent_(plan.pings), trips_(plan.pings) {
+    for (auto& trip : trips_) trip.store(-1);
   }
-  for (std::size_t n = 0; n < plan.pings; ++n)
-    if (trips[n] >= 0) std::printf("%zu %lld\n", n, static_cast<long long>(trips[n]));
-  return 0;
-}
+
+  // First thing in the middleware's callback, or after taking: number n came back.
+  void came(std::uint64_t n) {
+    const std::int64_t now = now_ns();
+    if (n < plan_.pings) trips_[n].store(now - sent_[n].load(), std::memory_order_release);
+  }
+
+  // Sends number n by send(n), a period apart; while one is under way, and not lost, passes releases over.
+  // Prints, when all is done, a line for each that came: its number and its round trip in nanoseconds. Ends
+  // the process: the other thread spins on.
+  template <typename Send>
+  [[noreturn]] void ping(Send&& send) {
+    constexpr std::int64_t kLost = 500000000;
+    const std::int64_t start = now_ns();
+    std::size_t under_way = plan_.pings;
+    for (std::size_t n = 0; n < plan_.pings; ++n) {
+      const std::int64_t release = start + static_cast<std::int64_t>(n + 1) * plan_.period_ns;
+      const timespec until{release / 1000000000, release % 1000000000};
+      clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr);
+      const std::int64_t sent = now_ns();
+      if (under_way < n && trips_[under_way].load(std::memory_order_acquire) < 0 &&
+          sent - sent_[under_way].load() < kLost)
+        continue;
+      sent_[n].store(sent);
+      send(n);
+      under_way = n;
+    }
+    usleep(kLost / 1000);
+    for (std::size_t n = 0; n < plan_.pings; ++n)
+      if (trips_[n].load() >= 0) std::printf("%zu %lld\n", n, static_cast<long long>(trips_[n].load()));
+    std::fflush(stdout);
+    _exit(0);
+  }
+
+ private:
+  const Plan plan_;
+  std::vector<std::atomic<std::int64_t>> sent_, trips_;
+};
 
 }  // namespace direct

@@ -1,10 +1,10 @@
-// The smallest round trip over rclcpp: best effort, keep last 1; each end spins its node in its main thread.
+// The smallest round trip over rclcpp: best effort, keep last 1; each end spins its node.
 #include <unistd.h>
 
-#include <chrono>
 #include <memory>
 #include <rclcpp/rclcpp.hpp>
 #include <rtmeter_msgs/msg/message.hpp>
+#include <thread>
 
 #include "ping_pong.hpp"
 
@@ -15,12 +15,13 @@ int main(int argc, char** argv) {
   rclcpp::init(0, nullptr);
   const auto node = std::make_shared<rclcpp::Node>(plan.is_ping ? "direct_ping" : "direct_pong");
   const auto qos = rclcpp::QoS(1).best_effort();
-  std::uint64_t newest = UINT64_MAX;
+  direct::Trips trips(plan);
   const auto publisher = node->create_publisher<Message>(plan.is_ping ? "/ping" : "/pong", qos);
   const auto subscription = node->create_subscription<Message>(plan.is_ping ? "/pong" : "/ping", qos,
                                                                [&](std::shared_ptr<const Message> message) {
-                                                                 newest = message->sequence;
-                                                                 if (!plan.is_ping)
+                                                                 if (plan.is_ping)
+                                                                   trips.came(message->sequence);
+                                                                 else
                                                                    publisher->publish(*message);
                                                                });
   rclcpp::executors::SingleThreadedExecutor executor;
@@ -33,15 +34,9 @@ int main(int argc, char** argv) {
   usleep(500000);  // the other side may be a little later
   Message message;
   message.payload.resize(direct::kPayload);
-  return direct::ping(
-      plan,
-      [&](std::size_t n) {
-        message.sequence = n;
-        publisher->publish(message);
-      },
-      [&](std::size_t n) {
-        const std::int64_t give_up = direct::now_ns() + 500000000;
-        while (newest != n && direct::now_ns() < give_up) executor.spin_once(std::chrono::milliseconds(500));
-        return newest == n;
-      });
+  std::thread([&] { executor.spin(); }).detach();
+  trips.ping([&](std::size_t n) {
+    message.sequence = n;
+    publisher->publish(message);
+  });
 }

@@ -71,6 +71,7 @@ Json to_json(const std::vector<ThreadFacts>& threads) {
     j["tid"] = facts.tid;
     j["name"] = facts.name;
     j["role"] = facts.role;
+    j["stamps"] = facts.stamps;
     j["policy"] = Json();
     j["priority"] = facts.scheduling.priority;
     const Json scheduling = to_json(facts.scheduling);

@@ -25,6 +25,10 @@ constexpr Name<rtm_drive> kDrives[] = {
     {RTM_SPIN, "spin"}, {RTM_SLEEP_THEN_SPIN_SOME, "sleep_then_spin_some"}, {RTM_POLL, "poll"}};
 constexpr Name<rtm_components> kComponents[] = {{RTM_ONE_THREAD, "one_thread"},
                                                 {RTM_TWO_THREADS, "two_threads"}};
+constexpr Name<rtm_receive> kReceives[] = {{RTM_RECEIVE_SPIN, "spin"},
+                                           {RTM_RECEIVE_SPIN_ONCE, "spin_once"},
+                                           {RTM_RECEIVE_LISTENER, "listener"},
+                                           {RTM_RECEIVE_POLL, "poll"}};
 constexpr Name<rtm_timer_mode> kModes[] = {{RTM_ONE_SHOT, "one_shot"}, {RTM_PERIODIC, "periodic"}};
 constexpr Name<rtm_reliability> kReliabilities[] = {{RTM_BEST_EFFORT, "best_effort"},
                                                     {RTM_RELIABLE, "reliable"}};
@@ -152,6 +156,7 @@ const char* name_of(rtm_role r) { return name_in(kRoles, r); }
 const char* name_of(rtm_overrun o) { return name_in(kOverruns, o); }
 const char* name_of(rtm_drive d) { return name_in(kDrives, d); }
 const char* name_of(rtm_components c) { return name_in(kComponents, c); }
+const char* name_of(rtm_receive r) { return name_in(kReceives, r); }
 const char* name_of(rtm_timer_mode m) { return name_in(kModes, m); }
 const char* name_of(SecondPlace p) { return name_in(kSecondPlaces, p); }
 
@@ -203,6 +208,7 @@ Config config_from_json(const Json& json) {
     throw Failure("components", name_of(*c.components),
                   std::string("means nothing for ") + name_of(c.measurement),
                   "leave it out; it is for cycle");
+  c.receive = r.choice("receive", kReceives);
   c.before = r.choice("before", kBefores).value_or(Before::none);
   c.in_flight = r.choice("in_flight", kInFlights).value_or(InFlight::one);
   c.payload_bytes = static_cast<std::uint32_t>(r.integer("payload_bytes", 8, 1 << 30).value_or(500));
@@ -235,9 +241,12 @@ Config config_from_json(const Json& json) {
   if (c.scheduling.policy == Scheduling::Policy::deadline && c.apply_before_init)
     throw Failure("scheduling", to_string(c.scheduling), "SCHED_DEADLINE is not inherited by new threads",
                   "use \"apply\": \"after_init\"");
-  if (c.scheduling.policy == Scheduling::Policy::deadline && c.in_flight == InFlight::open)
-    throw Failure("in_flight", "open", "needs a second thread, which SCHED_DEADLINE is not inherited by",
-                  "use one, or another policy");
+  const bool spins = c.measurement == RTM_ROUNDTRIP && c.receive == RTM_RECEIVE_SPIN;
+  if (c.scheduling.policy == Scheduling::Policy::deadline && c.role == RTM_ROLE_CLIENT &&
+      (c.in_flight == InFlight::open || spins))
+    throw Failure(spins ? "receive" : "in_flight", spins ? "spin" : "open",
+                  "needs a second thread, which SCHED_DEADLINE is not inherited by",
+                  spins ? "use spin_once, or another policy" : "use one, or another policy");
   return c;
 }
 

@@ -38,6 +38,7 @@ struct Config {
   std::optional<rtm_drive> drive;
   std::optional<std::int64_t> sleep_offset_ns;  // sleep_then_spin_some beside a timer
   std::optional<rtm_components> components;     // cycle
+  std::optional<rtm_receive> receive;
   Before before = Before::none;
   InFlight in_flight = InFlight::one;
   std::uint32_t payload_bytes = 500;
@@ -74,6 +75,7 @@ const char* name_of(rtm_role r);
 const char* name_of(rtm_overrun o);
 const char* name_of(rtm_drive d);
 const char* name_of(rtm_components c);
+const char* name_of(rtm_receive r);
 const char* name_of(rtm_timer_mode m);
 const char* name_of(SecondPlace p);
 

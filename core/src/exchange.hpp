@@ -2,8 +2,11 @@
 // waits for answers, settles every release as served, lost, skipped or in flight.
 #pragma once
 
+#include <utility>
+
 #include "measurement.hpp"
 #include "pending.hpp"
+#include "rtmeter/bell.hpp"
 
 namespace rtmeter {
 
@@ -21,19 +24,23 @@ class Exchange : public Measurement {
 
   // Sends the request of the release: takes a slot, stamps, publishes the slot, then the message.
   virtual void send(std::int64_t k, std::int64_t release_ns) noexcept = 0;
-  // How the sender waits for an answer when it has nothing else to do. On a scripted clock no time passes
-  // between two polls: it waits, lest time be carried past timeout_ns.
-  virtual void wait_for_answer(std::int64_t timeout_ns) noexcept {
-    if (b_.drive == RTM_POLL && !b_.clock.scripted())
+  // The way by which one thread receives: returns after an answer or the timeout. On a scripted clock no time
+  // passes between two polls: it waits, lest time be carried past timeout_ns.
+  void receive_once(std::int64_t timeout_ns) noexcept {
+    if (b_.receive == RTM_RECEIVE_POLL && !b_.clock.scripted())
       b_.session.spin_some();
+    else if (b_.receive == RTM_RECEIVE_SPIN && b_.clock.scripted())
+      b_.session.spin(timeout_ns);
     else
       b_.session.wait(timeout_ns);
   }
 
-  // The sender sleeps to each release. one_at_a_time: it sends only when the last is settled.
+  // The sender sleeps to each release. one_at_a_time: it sends only when the last is settled. Where another
+  // thread receives, it sleeps on while the answer comes, and looks for it when the next release has come.
   void run_paced(bool one_at_a_time, bool skip) noexcept {
     grid_ = {b_.clock.first_release_ns(b_.config.period_ns), b_.config.period_ns};
     std::int64_t free_ns = INT64_MIN;  // when the thread became free
+    std::int64_t awaited = -1;         // the release whose answer another thread is to receive
     for (std::int64_t k = 0; k < b_.config.total() && !stopped(); ++k) {
       const std::int64_t release_ns = grid_.release_ns(k);
       make_room();
@@ -44,23 +51,33 @@ class Exchange : public Measurement {
       enter(k);
       const std::int64_t wake_ns = b_.clock.reach_ns(release_ns);
       if (stopped() && wake_ns < release_ns) break;  // woken to end, not by the release
-      send(k, release_ns);
-      const Slot& s = pending_.slot(k);
-      free_ns = s.at(kSent);
-      if (one_at_a_time) {
-        await(pending_.slot(k));
-        free_ns =
-            s.state.load(std::memory_order_acquire) == State::answered ? s.at(kAnswered) : b_.clock.now_ns();
+      if (awaited >= 0) {
+        free_ns = freed_ns(pending_.slot(std::exchange(awaited, -1)));
+        if (stopped()) break;
+        if (skip && release_ns < free_ns) {
+          pass_over(release_ns, free_ns);
+          continue;
+        }
       }
+      send(k, release_ns);
+      if (!one_at_a_time)
+        free_ns = pending_.slot(k).at(kSent);
+      else if (apart_)
+        awaited = k;
+      else
+        free_ns = freed_ns(pending_.slot(k));
       settle(b_.clock.now_ns());
     }
   }
 
   // Waits until every request sent is settled, or the run is stopped.
   void finish() noexcept {
-    for (settle(b_.clock.now_ns()); !pending_.none_outstanding() && !stopped(); settle(b_.clock.now_ns())) {
+    for (;;) {
+      const std::uint32_t ticket = answered_.ticket();
+      settle(b_.clock.now_ns());
+      if (pending_.none_outstanding() || stopped()) break;
       const std::int64_t horizon_ns = pending_.slot(pending_.oldest()).at(kSent) + lost_after_ns();
-      wait_for_answer(left_ns(horizon_ns, b_.clock.now_ns()));
+      wait_for_answer(ticket, left_ns(horizon_ns, b_.clock.now_ns()));
     }
     leave();
     if (stopped()) settle_interrupted();
@@ -69,6 +86,7 @@ class Exchange : public Measurement {
   // Receiver: what an answer for release k means. True if it settled the release as answered; the
   // slot's row then holds its stamp. Measured path; one receiver at a time.
   bool accept(std::int64_t k, std::int64_t now_ns) noexcept {
+    stampers_.note();
     Slot* s = pending_.find(k);
     if (s == nullptr) {  // longer ago than the ring remembers
       note(b_.counters.late_after_lost, k);
@@ -79,6 +97,7 @@ class Exchange : public Measurement {
       if (late) note(b_.counters.late_after_lost, k);
       if (!late) s->set(kAnswered, now_ns);
       Ring::settle(*s, late ? State::late : State::answered);
+      if (apart_) answered_.ring();
       return !late;
     }
     State lost = State::lost;
@@ -119,15 +138,17 @@ class Exchange : public Measurement {
       if (pending_.full()) pending_.grow();
     }
     while (pending_.full() && !stopped()) {
-      const std::int64_t now_ns = b_.clock.now_ns();
-      settle(now_ns);
-      if (pending_.full()) wait_for_answer(lost_after_ns());
+      const std::uint32_t ticket = answered_.ticket();
+      settle(b_.clock.now_ns());
+      if (pending_.full()) wait_for_answer(ticket, lost_after_ns());
     }
   }
 
   Grid grid_;
   std::int64_t grace_ns_;  // real time: the receiver may have stamped but not stored yet
   Ring pending_;
+  bool apart_ = false;             // answers come on another thread
+  ThreadBell answered_{}; // rung by that thread; a system call only if the sender waits
 
  private:
   static std::size_t room(const Config& c) {
@@ -143,13 +164,26 @@ class Exchange : public Measurement {
     return until_ns > now_ns ? until_ns - now_ns : kLeast;
   }
 
-  void await(Slot& s) noexcept {
+  // The sender has nothing else to do: until there may be an answer that came after the ticket.
+  void wait_for_answer(std::uint32_t ticket, std::int64_t timeout_ns) noexcept {
+    if (apart_)
+      answered_.wait(ticket, timeout_ns);
+    else
+      receive_once(timeout_ns);
+  }
+
+  // Waits until the release is settled or the run is stopped; the moment from which the next can be sent.
+  std::int64_t freed_ns(Slot& s) noexcept {
     const std::int64_t lost_at_ns = s.at(kSent) + b_.config.loss_timeout_ns;
-    while (Ring::unsettled(s) && !stopped()) {
+    for (;;) {
+      const std::uint32_t ticket = answered_.ticket();
+      if (!Ring::unsettled(s) || stopped()) break;
       const std::int64_t now_ns = b_.clock.now_ns();
-      if (now_ns >= lost_at_ns && Ring::lose(s)) return;
-      wait_for_answer(left_ns(lost_at_ns, now_ns));
+      if (now_ns >= lost_at_ns && Ring::lose(s)) break;
+      wait_for_answer(ticket, left_ns(lost_at_ns, now_ns));
     }
+    if (s.state.load(std::memory_order_acquire) == State::answered) return s.at(kAnswered);
+    return apart_ ? lost_at_ns : b_.clock.now_ns();  // a sender that slept was not held up until now
   }
 
   void record_settled(bool all) noexcept {

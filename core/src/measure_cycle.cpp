@@ -39,8 +39,9 @@ enum Column : std::size_t {
 class Cycle final : public Exchange<kColumns, kRequestSent, kResponseReceived, kFree>,
                     private PeriodicTimer::Client {
  public:
-  explicit Cycle(Bench& bench)
-      : Exchange(bench), timer_(bench, *this), payload_(bench.config.payload_bytes) {}
+  explicit Cycle(Bench& bench) : Exchange(bench), timer_(bench, *this), payload_(bench.config.payload_bytes) {
+    apart_ = bench.receive == RTM_RECEIVE_LISTENER;
+  }
 
   void set_up() override {
     void* a = b_.session.create_node("a");

@@ -17,7 +17,9 @@ class Client final : public Exchange<kColumns, kSent, kReceived, kFree> {
  public:
   explicit Client(Bench& bench)
       : Exchange(bench), open_(bench.config.in_flight == InFlight::open),
-        payload_(bench.config.payload_bytes) {}
+        payload_(bench.config.payload_bytes) {
+    apart_ = b_.receive == RTM_RECEIVE_LISTENER;
+  }
 
   void set_up() override {
     node_ = b_.session.create_node("client");
@@ -26,11 +28,17 @@ class Client final : public Exchange<kColumns, kSent, kReceived, kFree> {
     connect();
   }
 
-  // With open loop the sender must not wait for replies: a second thread receives them.
+  // A receiver of its own spins, and in an open loop, where the sender must not wait for replies, waits or
+  // polls. It inherits the measured policy.
   void begin() override {
-    if (!open_ || b_.clock.scripted()) return;
-    receiver_ = std::thread([this] { receive(); });
-    while (receiver_tid_.load(std::memory_order_acquire) == 0) std::this_thread::yield();
+    if (b_.clock.scripted()) return;
+    if (b_.receive == RTM_RECEIVE_SPIN || (open_ && b_.receive != RTM_RECEIVE_LISTENER)) {
+      apart_ = true;
+      receiver_ = std::thread([this] { receive(); });
+      while (receiver_tid_.load(std::memory_order_acquire) == 0) std::this_thread::yield();
+    }
+    greet();
+    follow_stamper();
   }
   void end() noexcept override { stop_receiver(); }
   std::vector<int> measured_tids() const override {
@@ -59,20 +67,15 @@ class Client final : public Exchange<kColumns, kSent, kReceived, kFree> {
     b_.session.publish(publisher_, message);
   }
 
-  void wait_for_answer(std::int64_t timeout_ns) noexcept override {
-    constexpr std::int64_t kLook = 10'000'000;
-    if (receiver_tid_.load(std::memory_order_relaxed) == 0)
-      Exchange::wait_for_answer(timeout_ns);
-    else
-      b_.clock.sleep_until_ns(b_.clock.now_ns() + (timeout_ns < kLook ? timeout_ns : kLook));
-  }
-
   static void on_pong(void* user, const rtm_message* message) {
     auto* self = static_cast<Client*>(user);
     const std::int64_t now_ns = self->b_.clock.now_ns();  // T2
     const bool intact = self->payload_.intact(*message);
     if (message->sequence == RTM_SEQUENCE_HELLO) {
-      if (intact) self->connected_.store(true, std::memory_order_release);
+      if (!intact) return;
+      if (self->greets_.load(std::memory_order_acquire)) self->stampers_.note();
+      self->heard_.store(true, std::memory_order_release);
+      self->answered_.ring();
       return;
     }
     const auto k = static_cast<std::int64_t>(message->sequence);
@@ -80,25 +83,44 @@ class Client final : public Exchange<kColumns, kSent, kReceived, kFree> {
       self->note(self->b_.counters.corrupted, k < 0 ? INT64_MAX : k);
       return;
     }
-    if (!self->accept(k, now_ns)) return;
+    const bool is_answer = self->accept(k, now_ns);
+    if (self->spins_itself()) self->b_.session.interrupt();
+    if (!is_answer) return;
     if (k < self->highest_) self->note(self->b_.counters.out_of_order, k);
     if (k > self->highest_) self->highest_ = k;
   }
 
   // Finds the server by asking until it answers, or the middleware knows that it never will.
   void connect() {
-    constexpr std::int64_t kLook = 1'000'000'000;
+    ask([this](std::int64_t timeout_ns) { b_.session.wait(timeout_ns); });
+  }
+  // Asks once more, to be answered in the way in which the run receives: who stamps is known from then on.
+  void greet() {
+    greets_.store(true, std::memory_order_release);
+    ask([this](std::int64_t timeout_ns) { receive_once(timeout_ns); });
+  }
+  template <typename Wait>
+  void ask(Wait&& receive) {
+    constexpr std::int64_t kAgain = 20'000'000, kLook = 1'000'000'000;
     const std::int64_t give_up_ns = b_.clock.now_ns() + b_.config.connect_timeout_ns;
     std::int64_t look_ns = b_.clock.now_ns() + kLook;
-    while (!connected_.load(std::memory_order_acquire) && !stopped()) {
+    heard_.store(false, std::memory_order_release);
+    for (std::int64_t ask_ns = INT64_MIN; !heard_.load(std::memory_order_acquire) && !stopped();) {
       const std::int64_t now_ns = b_.clock.now_ns();
       if (now_ns >= give_up_ns) throw no_answer();
       if (now_ns >= look_ns) {
         if (may_not_talk()) throw no_answer();
         look_ns = now_ns + kLook;
       }
-      b_.session.publish(publisher_, payload_.message(RTM_SEQUENCE_HELLO));
-      b_.session.wait(20'000'000);
+      if (now_ns >= ask_ns) {
+        b_.session.publish(publisher_, payload_.message(RTM_SEQUENCE_HELLO));
+        ask_ns = now_ns + kAgain;
+      }
+      const std::uint32_t ticket = answered_.ticket();
+      if (!apart_)
+        receive(kAgain);
+      else if (!heard_.load(std::memory_order_acquire))
+        answered_.wait(ticket, kAgain);
     }
   }
   bool may_not_talk() const {
@@ -135,23 +157,31 @@ class Client final : public Exchange<kColumns, kSent, kReceived, kFree> {
   void receive() noexcept {
     pthread_setname_np(pthread_self(), "rtm-receiver");
     receiver_tid_.store(gettid(), std::memory_order_release);
-    while (!receiver_done_.load(std::memory_order_relaxed)) Exchange::wait_for_answer(100'000'000);
+    while (!receiver_done_.load(std::memory_order_relaxed)) {
+      if (b_.receive == RTM_RECEIVE_SPIN)
+        b_.session.spin(INT64_MAX);
+      else
+        receive_once(100'000'000);
+    }
+    receiver_ended_.store(true, std::memory_order_release);
   }
+  // On a scripted clock nothing is in parallel: the sender spins until a reply came.
+  bool spins_itself() const noexcept { return !apart_ && b_.receive == RTM_RECEIVE_SPIN; }
   void stop_receiver() noexcept {
     if (!receiver_.joinable()) return;
     receiver_done_.store(true, std::memory_order_relaxed);
-    b_.session.interrupt();
+    for (; !receiver_ended_.load(std::memory_order_acquire); usleep(1'000)) b_.session.interrupt();
     receiver_.join();
   }
 
   const bool open_;
   Payload payload_;
   void* publisher_ = nullptr;
-  std::atomic<bool> connected_{false};
+  std::atomic<bool> heard_{false}, greets_{false};
   alignas(kCacheLine) std::int64_t highest_ = -1;  // receiver's own: the highest k answered
   alignas(kCacheLine) std::thread receiver_;
   std::atomic<int> receiver_tid_{0};
-  std::atomic<bool> receiver_done_{false};
+  std::atomic<bool> receiver_done_{false}, receiver_ended_{false};
 };
 
 class Server final : public Measurement {
@@ -165,10 +195,15 @@ class Server final : public Measurement {
   }
 
   void run() noexcept override {
-    enter(b_.config.warm_up);  // a server has no warm-up: its window is the whole run
+    // A server has no warm-up: its window is the whole run, or begins when a listener is heard first.
+    Stampers::own_tid();
+    if (b_.receive != RTM_RECEIVE_LISTENER) enter(b_.config.warm_up);
+    constexpr std::int64_t kHour = 3'600'000'000'000;
     while (!stopped()) {
-      if (b_.drive == RTM_POLL)
+      if (b_.receive == RTM_RECEIVE_POLL)
         b_.session.spin_some();
+      else if (b_.receive == RTM_RECEIVE_SPIN_ONCE)
+        b_.session.wait(kHour);
       else
         b_.session.spin(INT64_MAX);
     }
@@ -185,9 +220,17 @@ class Server final : public Measurement {
     const std::int64_t received_ns = self->b_.clock.now_ns();
     const std::int64_t sent_ns = self->b_.clock.now_ns();
     self->b_.session.publish(self->publisher_, *message);
-    if (message->sequence == RTM_SEQUENCE_HELLO) return;
+    self->stampers_.note();
+    if (message->sequence == RTM_SEQUENCE_HELLO) return self->greeted();
     const std::int64_t row[] = {static_cast<std::int64_t>(message->sequence), received_ns, sent_ns, kServed};
     self->b_.recorder.record(row);
+  }
+
+  // A client asks, and nothing is measured yet.
+  void greeted() noexcept {
+    if (b_.receive != RTM_RECEIVE_LISTENER || stampers_.several()) return;
+    b_.usage.follow(gettid());
+    enter(b_.config.warm_up);
   }
 
   void* publisher_ = nullptr;

@@ -2,6 +2,8 @@
 // a clock. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -14,6 +16,7 @@
 #include "rt_settings.hpp"
 #include "rtmeter/clock.hpp"
 #include "session.hpp"
+#include "stampers.hpp"
 
 namespace rtmeter {
 
@@ -41,6 +44,7 @@ using Watchdog = std::atomic<std::int64_t>;
 struct Bench {
   const Config& config;
   rtm_drive drive;
+  rtm_receive receive;
   Clock& clock;
   Session& session;
   Recorder& recorder;
@@ -75,6 +79,8 @@ class Measurement {
   virtual const char* components() const { return nullptr; }
   // Threads of the measurement besides the caller of run(), once set up.
   virtual std::vector<int> measured_tids() const { return {}; }
+  // Threads that stamped messages so far: those, the caller of run(), or the middleware's.
+  std::vector<int> stamping_tids() const { return stampers_.tids(); }
   // The measured node of a round trip, once set up.
   void* node() const { return node_; }
   // Doubts that this measurement saw in its own run.
@@ -84,18 +90,24 @@ class Measurement {
   bool stopped() const noexcept { return b_.stop.load(std::memory_order_relaxed); }
   bool warm(std::int64_t k) const noexcept { return k < b_.config.warm_up; }
   std::int64_t status(Status s, std::int64_t k) const noexcept { return warm(k) ? s | kWarmUpFlag : s; }
-  // Opens the usage window before the first measured release, and prepares for it as the warm-up begins.
+  // Opens the usage window before the first measured release: of the one thread that stamps, if it is known.
+  // Prepares for it as the warm-up begins.
   void enter(std::int64_t k) noexcept {
+    if (window_open_) return;
     if (!prepared_) b_.usage.prepare();
     prepared_ = true;
-    if (!window_open_ && !warm(k)) {
-      window_open_ = true;
-      b_.usage.open();
-    }
+    if (warm(k)) return follow_stamper();
+    window_open_ = true;
+    b_.usage.open();
   }
   void leave() noexcept {
     if (window_open_) b_.usage.close();
     window_open_ = false;
+    if (stampers_.several() || (stampers_.only() != 0 && stampers_.only() != b_.usage.tid()))
+      b_.usage.disown();
+  }
+  void follow_stamper() noexcept {
+    if (const int tid = stampers_.only(); tid != 0 && tid != gettid()) b_.usage.follow(tid);
   }
   rtm_overrun overrun_or(rtm_overrun otherwise) const noexcept {
     return b_.config.overrun.value_or(otherwise);
@@ -106,9 +118,11 @@ class Measurement {
 
   Bench& b_;
   void* node_ = nullptr;
+  Stampers stampers_;
 
  private:
-  bool prepared_ = false, window_open_ = false;
+  bool prepared_ = false;
+  std::atomic<bool> window_open_{false};
 };
 
 // The columns that the measurement records, status last (spec/sample-log.md).

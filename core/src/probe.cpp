@@ -41,14 +41,15 @@ class Run {
  public:
   Run(const Config& config, const rtm_adapter& adapter, Clock& clock, std::atomic<bool>& stop, StatusOut& out)
       : config_(config), clock_(clock), stop_(stop), out_(out), description_(describe(adapter, nullptr)),
-        drive_(choose_drive(description_, config)), columns_(columns_of(config)),
-        progress_(judged_of(config), columns_.size(), config.total()), session_(adapter, config, drive_),
+        drive_(choose_drive(description_, config)), receive_(choose_receive(description_, config, drive_)),
+        columns_(columns_of(config)), progress_(judged_of(config), columns_.size(), config.total()),
+        session_(adapter, config, drive_, receive_),
         log_(config.log, log_header(config, description_, clock.scripted())),
         instrument_(measure_instrument(log_, columns_.size())),
         recorder_(log_, columns_.size(), ring_rows_for(config.period_ns, columns_.size()),
                   clock.scripted() ? WhenFull::wait : WhenFull::count,
                   [this](const std::int64_t* rows, std::size_t n) { progress_.see(rows, n); }),
-        bench_{config_, drive_, clock_, session_, recorder_, usage_, counters_, stop_, watchdog_},
+        bench_{config_, drive_, receive_, clock_, session_, recorder_, usage_, counters_, stop_, watchdog_},
         oversight_({config_, clock_, stop_, out_, session_, progress_, [this] { return recorder_.failed(); },
                     [this](const Failure& failure) {
                       error_ = failure;
@@ -163,7 +164,12 @@ class Run {
     std::vector<int> service = oversight_.tids();
     service.push_back(recorder_.writer_tid());
     if (second_topic_) service.push_back(second_topic_->tid());
-    return audit_threads(measured, service);
+    std::vector<ThreadFacts> threads = audit_threads(measured, service);
+    if (measurement_)
+      for (const int tid : measurement_->stamping_tids())
+        for (ThreadFacts& t : threads)
+          if (t.tid == tid) t.stamps = true;
+    return threads;
   }
 
   // Settings read back, threads, and what the middleware says of itself: into log and status.
@@ -185,13 +191,28 @@ class Run {
     out_.write(facts);
   }
 
-  // A setting that did not take, or that the middleware took back, is an error.
+  // A setting that did not take, or that the middleware took back, is an error. A thread of the middleware's
+  // that stamps is judged by the same, unless it was asked to run otherwise.
   void check_measured(const std::vector<ThreadFacts>& threads) const {
-    for (const ThreadFacts& t : threads)
-      if (t.role == "measured" && !(t.scheduling == config_.scheduling))
+    for (const ThreadFacts& t : threads) {
+      if (t.scheduling == config_.scheduling) continue;
+      if (t.role == "measured")
         throw Failure("scheduling", to_string(config_.scheduling),
                       "thread " + t.name + " runs as " + to_string(t.scheduling),
                       "the middleware changes its caller's policy: use \"apply\": \"after_init\"");
+      const bool asked =
+          config_.child_threads ? t.scheduling == *config_.child_threads : has_option("threads");
+      if (t.stamps && t.role == "middleware" && !asked)
+        throw Failure(
+            "scheduling", to_string(config_.scheduling),
+            "thread " + t.name + " of the middleware's, which stamps, runs as " + to_string(t.scheduling),
+            "use \"apply\": \"before_init\", give child_threads, or choose another receive");
+    }
+  }
+
+  bool has_option(const char* name) const {
+    return std::any_of(config_.options.begin(), config_.options.end(),
+                       [&](const auto& option) { return option.first == name; });
   }
 
   Json effective(const std::vector<ThreadFacts>& threads) const {
@@ -210,7 +231,9 @@ class Run {
     e["prefault_heap_bytes"] = config_.prefault_heap_bytes;
     e["malloc_arenas"] = config_.prefault_heap_bytes > 0 ? Json(1) : Json();
     e["cpu_dma_latency"] = cpu_dma_latency_ ? Json(0) : Json();
-    e["drive"] = name_of(drive_);
+    const bool has_messages = config_.measurement == RTM_ROUNDTRIP || config_.measurement == RTM_CYCLE;
+    e["drive"] = config_.measurement == RTM_ROUNDTRIP ? Json() : Json(name_of(drive_));
+    e["receive"] = has_messages ? Json(name_of(receive_)) : Json();
     e["deadline_ns"] = config_.deadline_ns ? Json(*config_.deadline_ns) : Json();
     e["loss_timeout_ns"] = config_.loss_timeout_ns > 0 ? Json(config_.loss_timeout_ns) : Json();
     if (config_.measurement == RTM_TIMER && drive_ == RTM_SLEEP_THEN_SPIN_SOME)
@@ -231,6 +254,11 @@ class Run {
       recorder_.finish();
     } catch (const Failure& failure) {
       if (!error_) error_ = failure;
+    }
+    try {
+      if (!error_ && ran_) check_measured(audit());
+    } catch (const Failure& failure) {
+      error_ = failure;
     }
     if (!error_ && recorder_.failed())
       error_ = Failure("log", config_.log, recorder_.failure(), "free space, then measure again");
@@ -333,8 +361,8 @@ class Run {
         {"type", "usage_unknown"},
         {"message", "not known of the measured thread: " + unknown},
         {"hint",
-         "they are counted where the callbacks come on the thread that spins, and migrations where "
-         "/proc/PID/sched or perf events can be read"}});
+         "they are counted where one thread stamps, known before the first measured release, and migrations "
+         "where /proc/PID/sched or perf events can be read"}});
   }
 
   const Config& config_;
@@ -343,6 +371,7 @@ class Run {
   StatusOut& out_;
   const Json description_;
   const rtm_drive drive_;
+  const rtm_receive receive_;
   const std::vector<std::string> columns_;
   Progress progress_;
   Session session_;

@@ -133,7 +133,7 @@ void SecondTopic::live() noexcept {
 // Whoever starts an adapter also spins it.
 void SecondTopic::open() {
   if (asked_.place == SecondPlace::same_node) return;
-  another_ = std::make_unique<Session>(b_.session.adapter(), config_, b_.drive);
+  another_ = std::make_unique<Session>(b_.session.adapter(), config_, b_.drive, RTM_RECEIVE_SPIN_ONCE);
   another_->start();
   create_ends(*another_, another_->create_node(topic_of(name_of(config_.role))));
 }

@@ -40,7 +40,8 @@ void put_path(Json& object, const std::string& path, const std::string& value, b
 bool is_list(const std::string& key) {
   const auto begins = [&](const char* start) { return key.rfind(start, 0) == 0; };
   return key == "measures" || key == "second_topic" || key == "background" || key == "components" ||
-         begins("drives.") || begins("same_host.") || begins("inline.") || begins("poll.");
+         begins("drives.") || begins("receives.") || begins("same_host.") || begins("inline.") ||
+         begins("poll.");
 }
 
 struct JsonSink : rtm_sink {
@@ -81,6 +82,10 @@ Json describe(const rtm_adapter& adapter, const void* self) {
 
 rtm_drive choose_drive(const Json& description, const Config& config) {
   const std::string measure = measure_name(config);
+  if (config.measurement == RTM_ROUNDTRIP && config.drive)
+    throw Failure("drive", name_of(*config.drive),
+                  "has no meaning in a roundtrip: its releases are slept for",
+                  "leave it out; receive says how replies are received (spin, spin_once, listener, poll)");
   const Json* measures = description.find("measures");
   if (!contains(measures, measure))
     throw Failure("measurement", measure, "this adapter does not measure it; it measures " + joined(measures),
@@ -111,7 +116,77 @@ void check_components(const Json& description, const Config& config) {
                 list == nullptr ? "leave it out: the adapter decides" : "choose one of these");
 }
 
-Session::Session(const rtm_adapter& adapter, const Config& config, rtm_drive drive)
+namespace {
+
+// What can be, whatever the adapter: a sleeping thread does not spin, and one that spins does nothing else.
+bool fits(rtm_receive receive, const Config& config, rtm_drive drive) {
+  if (config.measurement == RTM_ROUNDTRIP) {
+    const bool deadline = config.scheduling.policy == Scheduling::Policy::deadline;
+    return receive != RTM_RECEIVE_SPIN || !deadline || config.role == RTM_ROLE_SERVER;
+  }
+  switch (drive) {
+    case RTM_SPIN:
+      return receive == RTM_RECEIVE_SPIN || receive == RTM_RECEIVE_LISTENER;
+    case RTM_SLEEP_THEN_SPIN_SOME:
+      return receive != RTM_RECEIVE_SPIN;
+    case RTM_POLL:
+      return receive == RTM_RECEIVE_POLL;
+  }
+  return false;
+}
+
+constexpr rtm_receive kReceives[] = {RTM_RECEIVE_SPIN, RTM_RECEIVE_SPIN_ONCE, RTM_RECEIVE_LISTENER,
+                                     RTM_RECEIVE_POLL};
+
+// True if an option was given a value with which nothing but polling is possible.
+bool must_poll(const Json& description, const Config& config) {
+  const Json* options = description.find("poll");
+  return options != nullptr &&
+         std::any_of(config.options.begin(), config.options.end(), [&](const auto& option) {
+           return contains(options->find(option.first), option.second);
+         });
+}
+
+// The adapter's ways, its default first. One that says nothing can spin, wait and poll, as the contract has
+// it.
+std::vector<rtm_receive> receives_of(const Json& description, const Config& config) {
+  const Json* all = description.find("receives");
+  const Json* list = all == nullptr ? nullptr : all->find(name_of(config.measurement));
+  if (must_poll(description, config)) return {RTM_RECEIVE_POLL};
+  if (list == nullptr) return {RTM_RECEIVE_SPIN, RTM_RECEIVE_SPIN_ONCE, RTM_RECEIVE_POLL};
+  std::vector<rtm_receive> ways;
+  for (const Json& item : list->as_array())
+    for (const rtm_receive way : kReceives)
+      if (item.as_string() == name_of(way)) ways.push_back(way);
+  return ways;
+}
+
+}  // namespace
+
+rtm_receive choose_receive(const Json& description, const Config& config, rtm_drive drive) {
+  const std::string measure = measure_name(config);
+  const bool has_messages = config.measurement == RTM_ROUNDTRIP || config.measurement == RTM_CYCLE;
+  if (!has_messages) {
+    if (config.receive)
+      throw Failure("receive", name_of(*config.receive), "has no meaning in " + measure, "leave it out");
+    return RTM_RECEIVE_SPIN;
+  }
+  std::string possible;
+  for (const rtm_receive way : receives_of(description, config)) {
+    if (!fits(way, config, drive)) continue;
+    if (!config.receive || *config.receive == way) return way;
+    possible += (possible.empty() ? "" : ", ") + std::string(name_of(way));
+  }
+  const std::string driven =
+      config.measurement == RTM_CYCLE ? std::string(" driven by ") + name_of(drive) : "";
+  throw Failure(
+      "receive", config.receive ? name_of(*config.receive) : "",
+      "this adapter receives the messages of a " + measure + driven + " by " +
+          (possible.empty() ? "nothing" : possible),
+      config.measurement == RTM_CYCLE ? "choose one of these, or another drive" : "choose one of these");
+}
+
+Session::Session(const rtm_adapter& adapter, const Config& config, rtm_drive drive, rtm_receive receive)
     : adapter_(adapter), session_(config.session), script_(config.script) {
   if (adapter.abi != RTM_ADAPTER_ABI)
     throw Failure("adapter", std::to_string(adapter.abi), "was built for another version of the contract",
@@ -120,6 +195,7 @@ Session::Session(const rtm_adapter& adapter, const Config& config, rtm_drive dri
   run_.measurement = config.measurement;
   run_.role = config.role;
   run_.drive = drive;
+  run_.receive = receive;
   run_.timer_mode = config.mode;
   run_.period_ns = config.period_ns;
   run_.payload_bytes = config.payload_bytes;

@@ -22,10 +22,14 @@ rtm_drive choose_drive(const Json& description, const Config& config);
 // Failure if components were asked for that the adapter cannot have.
 void check_components(const Json& description, const Config& config);
 
+// How messages are received: as asked, or the first way of the adapter's that the drive allows; Failure if
+// it cannot, or if there are none to receive.
+rtm_receive choose_receive(const Json& description, const Config& config, rtm_drive drive);
+
 class Session {
  public:
   // Prepares the run for the adapter; nothing is started yet.
-  Session(const rtm_adapter& adapter, const Config& config, rtm_drive drive);
+  Session(const rtm_adapter& adapter, const Config& config, rtm_drive drive, rtm_receive receive);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;

@@ -5,7 +5,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <string_view>
+#include <utility>
 
 #include "rt_settings.hpp"
 
@@ -22,6 +24,24 @@ std::int64_t number_after(std::string_view text, std::string_view key) noexcept 
     number = (number < 0 ? 0 : number * 10) + (text[at] - '0');
   }
   return number;
+}
+
+// Two numbers of a /proc/<tid>/stat text, which come after the name in brackets: proc(5), fields 10 and 12.
+void faults_in(std::string_view text, std::int64_t& minor, std::int64_t& major) noexcept {
+  auto at = text.rfind(')');
+  for (int field = 3; field <= 12; ++field) {
+    if (at == std::string_view::npos) return;
+    at = text.find(' ', at + 1);
+    if (field == 10) minor = number_after(text.substr(at), " ");
+    if (field == 12) major = number_after(text.substr(at), " ");
+  }
+}
+
+// The file from its beginning; empty if it cannot be read.
+template <std::size_t Size>
+std::string_view reread(int fd, char (&text)[Size]) noexcept {
+  const ssize_t bytes = fd < 0 ? -1 : pread(fd, text, Size, 0);
+  return {text, bytes <= 0 ? 0 : static_cast<std::size_t>(bytes)};
 }
 
 // The scheduler's own count. A perf counter would do as well, but costs at every context switch.
@@ -57,9 +77,12 @@ UsageWindow::UsageWindow() {
   before_ = after_ = Reading{};
 }
 
-UsageWindow::~UsageWindow() { forget(); }
+UsageWindow::~UsageWindow() {
+  close_files();
+  close_followed();
+}
 
-void UsageWindow::forget() noexcept {
+void UsageWindow::close_files() noexcept {
   for (int* fd : {&proc_fd_, &counter_fd_}) {
     if (*fd >= 0) ::close(*fd);
     *fd = -1;
@@ -69,7 +92,7 @@ void UsageWindow::forget() noexcept {
 void UsageWindow::prepare() noexcept {
   if (prepared_tid_ == gettid()) return;
   prepared_tid_ = gettid();
-  forget();
+  close_files();
   proc_fd_ = ::open("/proc/thread-self/sched", O_RDONLY | O_CLOEXEC);
   if (migrations_in_proc(proc_fd_) < 0) counter_fd_ = open_migration_counter();
 }
@@ -78,8 +101,40 @@ std::int64_t UsageWindow::migrations() const noexcept {
   return counter_fd_ < 0 ? migrations_in_proc(proc_fd_) : migrations_in(counter_fd_);
 }
 
+void UsageWindow::close_followed() noexcept {
+  for (int* fd : {&stat_fd_, &status_fd_, &sched_fd_})
+    if (*fd >= 0) ::close(std::exchange(*fd, -1));
+}
+
+void UsageWindow::follow(int tid) noexcept {
+  if (tid == followed_) return;
+  close_followed();
+  followed_ = tid;
+  char path[64];
+  const auto opened = [&](const char* file) {
+    std::snprintf(path, sizeof path, "/proc/self/task/%d/%s", tid, file);
+    return ::open(path, O_RDONLY | O_CLOEXEC);
+  };
+  stat_fd_ = opened("stat");
+  status_fd_ = opened("status");
+  sched_fd_ = opened("sched");
+  Reading practice;
+  read_followed(practice);
+}
+
+void UsageWindow::read_followed(Reading& into) const noexcept {
+  char text[4096];
+  into.tid = followed_;
+  faults_in(reread(stat_fd_, text), into.minor_faults, into.major_faults);
+  const std::string_view status = reread(status_fd_, text);
+  into.voluntary = number_after(status, "\nvoluntary_ctxt_switches");
+  into.involuntary = number_after(status, "\nnonvoluntary_ctxt_switches");
+  into.migrations = number_after(reread(sched_fd_, text), "nr_migrations");
+}
+
 // The usage is read closest to the window: last on opening, first on closing.
 void UsageWindow::open() noexcept {
+  if (followed_ != 0) return read_followed(before_);
   prepare();
   before_.tid = prepared_tid_;
   before_.migrations = migrations();
@@ -87,6 +142,7 @@ void UsageWindow::open() noexcept {
 }
 
 void UsageWindow::close() noexcept {
+  if (followed_ != 0) return read_followed(after_);
   read_usage(after_);
   after_.tid = gettid();
   after_.migrations = migrations();

@@ -130,12 +130,12 @@ inline Config config_by_hand(rtm_measurement measurement, std::int64_t warm_up, 
 // One measurement's bench. The measurement's own set_up(), run() and facts() do the rest.
 class ByHand {
  public:
-  explicit ByHand(Config given, rtm_drive drive = RTM_SPIN)
+  explicit ByHand(Config given, rtm_drive drive = RTM_SPIN, rtm_receive receive = RTM_RECEIVE_SPIN_ONCE)
       : config([&] {
           given.log = directory_ / "test.rtlog";
           return given;
         }()),
-        session(*adapter_table<PlayedAdapter>(), config, drive),
+        session(*adapter_table<PlayedAdapter>(), config, drive, receive),
         log_(config.log, header_of_columns(columns_of(config))),
         recorder_(log_, columns_of(config).size(), 4096, WhenFull::count,
                   [this](const std::int64_t* rows, std::size_t count) {
@@ -143,7 +143,7 @@ class ByHand {
                     for (std::size_t i = 0; i < count; ++i, rows += width)
                       rows_.emplace_back(rows, rows + width);
                   }),
-        bench_{config, drive, clock, session, recorder_, usage, counters, stop, watchdog} {
+        bench_{config, drive, receive, clock, session, recorder_, usage, counters, stop, watchdog} {
     played() = &middleware;
     session.start();
     measurement = make_measurement(bench_);

@@ -17,7 +17,8 @@ constexpr std::int64_t kNever = -1;
 // Releases at 100, 200, …; every message takes 30, or what delay_ns says of its sequence number.
 class Wire : public ByHand {
  public:
-  explicit Wire(const Config& given, rtm_drive drive = RTM_SPIN) : ByHand(given, drive) {
+  explicit Wire(const Config& given, rtm_drive drive = RTM_SPIN, rtm_receive receive = RTM_RECEIVE_SPIN_ONCE)
+      : ByHand(given, drive, receive) {
     middleware.publish = [this](const Sent& sent) { publish(sent); };
     middleware.wait = [this](std::int64_t timeout_ns) { wait(timeout_ns); };
     clock.on_sleep = [this] {
@@ -35,7 +36,7 @@ class Wire : public ByHand {
     const auto k = static_cast<std::int64_t>(sent.sequence);
     const auto found = delay_ns.find(k);
     const std::int64_t delay = k < 0 ? 0 : found == delay_ns.end() ? 30 : found->second;
-    if (k < 0) return deliver(sent);
+    if (k < 0 || delay == 0) return deliver(sent);
     if (delay != kNever) under_way.emplace(clock.at_ns + delay, sent);
   }
   void wait(std::int64_t timeout_ns) {
@@ -93,6 +94,23 @@ TEST(RoundTrip, OneInFlightCatchesUpWithoutASleep) {
                               {600, 600, 630, A, kServed},
                               {700, 700, 730, A, kServed}}));
   EXPECT_EQ(wire.clock.sleeps, (Times{100, 200, 600, 700}));
+}
+
+// A listener receives while the sender sleeps: it never waits but for a reply that is late at the next
+// release.
+TEST(RoundTrip, ASenderThatDoesNotReceiveSleepsThroughTheAnswer) {
+  Config config = round_trips(InFlight::one, 4);
+  config.loss_timeout_ns = 80;
+  Wire wire(config, RTM_SPIN, RTM_RECEIVE_LISTENER);
+  wire.delay_ns = {{1, kNever}, {2, 85}, {4, 0}};
+  wire.clock.late_ns = {{300, 5}};
+  EXPECT_EQ(wire.run(), (Rows{{100, 100, 130, A, kWarm},
+                              {200, 200, A, A, kLost},  // free at 280: the next release is served
+                              {300, 305, A, A, kLost},
+                              {400, 400, 430, A, kServed},
+                              {500, 500, 500, A, kServed}}));
+  EXPECT_EQ(wire.clock.sleeps, (Times{100, 200, 300, 400, 500}));
+  EXPECT_EQ(wire.counters.late_after_lost, 1u);
 }
 
 TEST(RoundTrip, OpenSendsEveryReleaseWhateverIsOutstanding) {
@@ -211,7 +229,7 @@ TEST(RoundTrip, AServerThatDoesNotAnswerIsAnError) {
 TEST(RoundTrip, AServerSendsBackWhatItGets) {
   Config config = config_by_hand(RTM_ROUNDTRIP, 5, 0);
   config.role = RTM_ROLE_SERVER;
-  ByHand hand(config);
+  ByHand hand(config, RTM_SPIN, RTM_RECEIVE_SPIN);
   std::vector<Sent> answers;
   hand.middleware.publish = [&](const Sent& sent) { answers.push_back(sent); };
   int spins = 0;

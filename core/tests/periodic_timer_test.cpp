@@ -65,13 +65,14 @@ class PeriodicTimerTest : public testing::Test {
   std::atomic<bool> stop_{false};
   MonotonicClock clock_{stop_};
   Middleware middleware_;
-  Session session_{*adapter_table<Fake>(), config_, RTM_SPIN};
+  Session session_{*adapter_table<Fake>(), config_, RTM_SPIN, RTM_RECEIVE_SPIN};
   LogWriter log_{config_.log, testing_help::header_of_columns(columns_of(config_))};
   Recorder recorder_{log_, columns_of(config_).size(), 256, WhenFull::count, nullptr};
   UsageWindow usage_;
   Counters counters_;
   Watchdog watchdog_{INT64_MAX};
-  Bench bench_{config_, RTM_SPIN, clock_, session_, recorder_, usage_, counters_, stop_, watchdog_};
+  Bench bench_{config_,   RTM_SPIN, RTM_RECEIVE_SPIN, clock_, session_,
+               recorder_, usage_,   counters_,        stop_,  watchdog_};
 };
 
 TEST_F(PeriodicTimerTest, WhatItCallsAfterTheRunIsNotRecorded) {

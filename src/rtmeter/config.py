@@ -29,6 +29,8 @@ class OnlyFor:
     measurements: tuple[Measurement, ...]
 
 
+Receive = Literal["spin", "spin_once", "listener", "poll"]
+
 _ROUNDTRIP = OnlyFor(("roundtrip",))
 _MESSAGES = OnlyFor(("roundtrip", "cycle"))
 _TIMER = OnlyFor(("timer",))
@@ -180,7 +182,7 @@ class CellOptions(BaseModel):
     ] = None
     drive: Annotated[
         Literal["spin", "sleep_then_spin_some", "poll"] | None,
-        OnlyFor(("timer", "roundtrip", "cycle")),
+        OnlyFor(("timer", "cycle")),
         Field(description="How the callback is reached (default: the adapter's first)."),
     ] = None
     sleep_offset: Annotated[
@@ -197,6 +199,19 @@ class CellOptions(BaseModel):
         Literal["one_thread", "two_threads"] | None,
         OnlyFor(("cycle",)),
         Field(description="The threads of a cycle's components (default: the adapter's first)."),
+    ] = None
+    receive: Annotated[
+        Receive | None,
+        _MESSAGES,
+        Field(description="How replies are received (default: the adapter's first)."),
+    ] = None
+    server_receive: Annotated[
+        Receive | None,
+        _ROUNDTRIP,
+        Field(
+            description="How the server receives (default: as the client, if the adapter is the same).",
+            exclude=True,
+        ),
     ] = None
     before: Annotated[
         Literal["none", "init", "init_and_node"],

@@ -75,6 +75,7 @@ def check(o: CellOptions) -> None:
     _check_scheduling(o)
     _check_conditions(o)
     _check_server(o)
+    _check_receive(o)
     if o.script is not None and o.adapter != "null":
         _refuse(o, "script", f"is only for the null adapter, not for {o.adapter}", "leave it out")
 
@@ -179,6 +180,26 @@ def _check_scheduling(o: CellOptions) -> None:
             f"contradicts scheduling {o.scheduling}: such a thread cannot start others",
             "choose after_init",
         )
+
+
+_RECEIVED_IN_CYCLES = {
+    "spin": ("spin", "listener"),
+    "sleep_then_spin_some": ("spin_once", "listener", "poll"),
+    "poll": ("poll",),
+}
+"""By drive: a thread that sleeps to the release does not spin, one that spins does nothing else."""
+
+
+def _check_receive(o: CellOptions) -> None:
+    """What cannot receive, whatever the adapter."""
+    if o.measurement == "roundtrip" and o.receive == "spin" and o.scheduling.policy == "deadline":
+        message = f"contradicts scheduling {o.scheduling}: such a thread cannot start one that spins"
+        _refuse(o, "receive", message, "choose spin_once, or another policy")
+    if o.measurement == "cycle" and o.drive is not None and o.receive is not None:
+        ways = _RECEIVED_IN_CYCLES[o.drive]
+        if o.receive not in ways:
+            message = f"cannot apply to a cycle driven by {o.drive}"
+            _refuse(o, "receive", message, f"choose {' or '.join(ways)}, or leave it out")
 
 
 def _check_server(o: CellOptions) -> None:

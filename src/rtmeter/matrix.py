@@ -89,6 +89,7 @@ def cell_from(options: CellOptions, cell_id: str, axes: dict[str, Any]) -> Cell:
         requirement=options.requirement,
         server_affinity=options.server_affinity,
         server_options=options.server_options,
+        server_receive=options.server_receive,
         keep_log=options.keep_log,
         hosts={} if options.hosts is None else options.hosts.model_dump(),
         conditions=options.conditions_asked,

@@ -160,7 +160,8 @@ class Cell:
     """One point of a campaign's matrix: an id unique in the campaign, the factors that vary, and the
     probe config (spec/probe.md) without paths.
 
-    ``server_affinity`` and ``server_options`` replace the config's in the server process, unless None.
+    ``server_affinity``, ``server_options`` and ``server_receive`` replace the config's in the server
+    process, unless None.
     ``published``: the published values that it is to be set beside (spec/results.md); None: its campaign
     names none. ``conditions``: what was asked of the machine, of ``load``, ``traffic``, ``settings``,
     ``strict`` and, unless it is WATCH_NS, ``watch_ns``.
@@ -174,6 +175,7 @@ class Cell:
     requirement: Requirement | None = None
     server_affinity: tuple[int, ...] | None = None
     server_options: dict[str, str] | None = None
+    server_receive: str | None = None
     keep_log: bool = False
     hosts: dict[str, str] = field(default_factory=dict)
     conditions: dict[str, Any] = field(default_factory=dict)

@@ -125,9 +125,12 @@ def _ends(
     if own is None:
         own = options if cell.server_adapter in (None, cell.adapter) else {}
     theirs = frozenset(cell.server_affinity or ()) or asked
+    received = dict(config)
+    if cell.server_receive is not None or cell.server_adapter not in (None, cell.adapter):
+        received["receive"] = cell.server_receive
     if cell.hosts.get("component", LOCAL) == LOCAL:
-        return [client, _End(server, config, own, "server", theirs or isolated or allowed)], []
-    return [client], [_End(server, config, own, "server", theirs)] if theirs else []
+        return [client, _End(server, received, own, "server", theirs or isolated or allowed)], []
+    return [client], [_End(server, received, own, "server", theirs)] if theirs else []
 
 
 def _check(cell: Cell, threads: Sequence[Thread]) -> None:

@@ -259,6 +259,10 @@ def _server_config(cell: Cell, client: dict[str, Any], folder: Path) -> dict[str
         config["options"] = cell.server_options
     elif cell.server_adapter not in (None, cell.adapter):
         config["options"] = {}
+    if cell.server_receive is not None:
+        config["receive"] = cell.server_receive
+    elif cell.server_adapter not in (None, cell.adapter):
+        config.pop("receive", None)
     return config
 
 

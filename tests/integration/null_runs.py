@@ -54,7 +54,7 @@ def random_run(
             "in_flight": kind.partition("_")[2],
             "loss_timeout_ns": loss,
             "deadline_ns": rng.choice((None, period, period // 8)),
-            "drive": rng.choice(("spin", "poll")),
+            "receive": rng.choice(("spin", "spin_once", "poll")),
         }
         late = [None, loss, loss + 1, loss + period, 3 * loss]
         columns["reply_delay_ns"] = delays(rng, period, rare=late)

@@ -32,25 +32,32 @@ from front import rtmeter
 
 @each_adapter
 @pytest.mark.parametrize(
-    ("receive", "drive", "in_flight"),
+    ("receive", "in_flight"),
     [
-        ("waitset", "spin", "one"),
-        ("waitset", "poll", "one"),
-        ("waitset", "spin", "open"),
-        ("listener", "spin", "one"),
-        ("listener", "spin", "open"),
+        (None, "one"),
+        ("spin_once", "one"),
+        ("poll", "one"),
+        ("listener", "one"),
+        ("spin", "open"),
+        ("spin_once", "open"),
+        ("listener", "open"),
     ],
 )
 def test_round_trip_accounts_for_every_release(
-    tmp_path: Path, adapter: str, receive: str, drive: str, in_flight: str
+    tmp_path: Path, adapter: str, receive: str | None, in_flight: str
 ) -> None:
-    config = {"adapter": adapter, "options": {"receive": receive}, "drive": drive, "in_flight": in_flight}
+    config = {"adapter": adapter, "receive": receive, "in_flight": in_flight}
     config |= {"period_ns": 2 * MS, "loss_timeout_ns": SECOND}  # keep last 1: replies may replace each other
     with client_and_server(tmp_path, config) as (client, server):
         assert settled(client, server)["released"] == SAMPLES
-    described = read(client.log)[0].meta["adapter"]
-    assert described["receive"] == receive
-    assert described["transport"] == "udp"
+    meta = read(client.log)[0].meta
+    assert meta["effective"]["receive"] == (receive or "spin")
+    assert meta["adapter"]["transport"] == meta["path"]["carried_by"] == "udp"
+    stamping = [thread for thread in meta["threads"] if thread["stamps"]]
+    assert [thread["role"] for thread in stamping] == ["middleware" if receive == "listener" else "measured"]
+    has_receiver = receive in (None, "spin") or (in_flight == "open" and receive == "spin_once")
+    assert (stamping[0]["name"] == "rtm-receiver") == has_receiver
+    assert None not in meta["usage"].values()
 
 
 @pairs(*itertools.permutations(ADAPTERS, 2))
@@ -75,10 +82,11 @@ def test_quality_of_service_is_read_back(tmp_path: Path, adapter: str) -> None:
 
 
 @each_adapter
-@pytest.mark.parametrize(("receive", "drive"), [("waitset", None), ("waitset", "poll"), ("listener", None)])
-def test_cycle_of_two_components(tmp_path: Path, adapter: str, receive: str, drive: str | None) -> None:
-    config = {"adapter": adapter, "drive": drive, "options": {"receive": receive}}
-    _, columns = measure(tmp_path, CYCLE | config)
+@pytest.mark.parametrize("receive", ["spin_once", "poll", "listener"])
+def test_cycle_of_two_components(tmp_path: Path, adapter: str, receive: str) -> None:
+    reader, columns = measure(tmp_path, CYCLE | {"adapter": adapter, "receive": receive})
+    assert reader.meta["effective"]["receive"] == receive
+    assert reader.meta["path"]["carried_by"] == {"dustdds": "udp"}.get(adapter, "process")
     assert counts(columns)["served"] == SAMPLES
     assert in_order(columns)
 
@@ -133,7 +141,8 @@ def test_all_threads_take_the_priority_asked_for(tmp_path: Path, adapter: str) -
         ({"domain": "-1"}, {}, "option domain"),
         ({"threads": "fifo:100"}, {}, "option threads"),
         ({"threads": "nobody=fifo:5"}, {}, "option threads"),
-        ({"receive": "listener"}, {"drive": "poll"}, "drive"),
+        ({}, {"drive": "poll", "receive": "listener"}, "receive"),
+        ({}, {"receive": "spin"}, "receive"),  # a sleep drives the cycle
         ({"loan": "yes"}, {"payload_bytes": (4 << 20) + 1}, "payload_bytes"),
         ({"colour": "red"}, {}, "option colour"),
     ],

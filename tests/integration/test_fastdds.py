@@ -112,20 +112,21 @@ def test_threads_without_names_are_set_by_the_system(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("transport", "loan", "receive", "sharing"),
     [
-        ("shm", "no", "waitset", "off"),
+        ("shm", "no", "spin", "off"),
         ("shm", "no", "listener", "off"),
-        ("shm", "yes", "waitset", "off"),
-        ("udp", "yes", "waitset", "off"),
-        ("data_sharing", "yes", "waitset", "on"),
+        ("shm", "yes", "spin", "off"),
+        ("udp", "yes", "spin", "off"),
+        ("data_sharing", "yes", "spin", "on"),
         ("data_sharing", "yes", "listener", "on"),
-        ("vendor", "no", "waitset", "auto"),
+        ("vendor", "no", "spin", "auto"),
     ],
 )
 def test_each_transport_carries_a_round_trip(
     tmp_path: Path, transport: str, loan: str, receive: str, sharing: str
 ) -> None:
-    options = {"transport": transport, "loan": loan, "receive": receive}
-    config = FAST | {"options": options, "payload_bytes": 32_768, "period_ns": 4 * MS, "samples": 50}
+    options = {"transport": transport, "loan": loan}
+    config = FAST | {"options": options, "receive": receive, "payload_bytes": 32_768}
+    config |= {"period_ns": 4 * MS, "samples": 50}
     with client_and_server(tmp_path, config) as (client, server):
         settled(client, server)
     described = read(client.log)[0].meta["adapter"]

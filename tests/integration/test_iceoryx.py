@@ -95,20 +95,20 @@ def test_wakeup_beside_its_threads(tmp_path: Path, before: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("drive", "options", "receive"),
+    ("asked", "receive"),
     [
-        ("sleep_then_spin_some", {}, "waitset"),
-        ("sleep_then_spin_some", {"receive": "poll"}, "poll"),
-        ("poll", {}, "poll"),
+        ({}, "spin_once"),
+        ({"receive": "poll"}, "poll"),
+        ({"drive": "poll"}, "poll"),
     ],
 )
-def test_cycle_serves_every_release(tmp_path: Path, drive: str, options: Config, receive: str) -> None:
-    reader, columns = measure(tmp_path, CYCLE | {"drive": drive, "options": options})
+def test_cycle_serves_every_release(tmp_path: Path, asked: Config, receive: str) -> None:
+    reader, columns = measure(tmp_path, CYCLE | asked)
     found = counts(columns)
     assert found["served"] == found["released"] == SAMPLES
     assert in_order(columns)
     assert np.all(np.diff(columns["release_ns"]) == PERIOD)
-    assert reader.meta["adapter"]["receive"] == receive
+    assert reader.meta["effective"]["receive"] == receive
     assert reader.meta["counters"]["refused_calls"] == 0
 
 
@@ -116,13 +116,14 @@ def test_cycle_serves_every_release(tmp_path: Path, drive: str, options: Config,
     ("reliability", "queue_full"),
     [("best_effort", "discard_oldest_data"), ("reliable", "wait_for_consumer")],
 )
-@pytest.mark.parametrize(("receive", "drive"), [("waitset", "spin"), ("poll", "spin"), ("poll", "poll")])
-def test_round_trip(tmp_path: Path, receive: str, drive: str, reliability: str, queue_full: str) -> None:
-    config = ICEORYX | {"options": {"receive": receive}, "drive": drive, "reliability": reliability}
+@pytest.mark.parametrize("receive", ["spin", "spin_once", "poll"])
+def test_round_trip(tmp_path: Path, receive: str, reliability: str, queue_full: str) -> None:
+    config = ICEORYX | {"receive": receive, "reliability": reliability}
     with client_and_server(tmp_path, config | {"period_ns": 4 * MS, "samples": 50}) as (client, server):
         assert settled(client, server)["lost"] == 0
-    described = read(client.log)[0].meta["adapter"]
-    assert described["receive"] == receive
+    meta = read(client.log)[0].meta
+    described = meta["adapter"]
+    assert meta["effective"]["receive"] == receive
     assert described["qos"] == {
         "reliability": reliability,
         "history": "keep_last",
@@ -210,9 +211,9 @@ def test_a_roudi_that_does_not_start_is_told_in_its_words(tmp_path: Path, no_rou
     assert "no memory is left" in error["message"]
 
 
-@pytest.mark.parametrize("receive", ["waitset", "poll"])
+@pytest.mark.parametrize("receive", ["spin", "spin_once", "poll"])
 def test_a_roudi_that_dies_ends_the_run_with_an_error(tmp_path: Path, no_roudi: None, receive: str) -> None:
-    with client_and_server(tmp_path, ICEORYX | ENDLESS | {"options": {"receive": receive}}) as both:
+    with client_and_server(tmp_path, ICEORYX | ENDLESS | {"receive": receive}) as both:
         client, server = both
         _, pid = roudi_of(client.until("ready"))
         client.until("progress")
@@ -335,8 +336,8 @@ def test_the_audit_lists_what_proc_does(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "field"),
     [
-        ({"options": {"receive": "listener"}}, "option receive"),
-        ({"options": {"receive": "waitset"}, "drive": "poll"}, "drive"),
+        ({"receive": "listener"}, "receive"),
+        ({"receive": "spin_once", "drive": "poll"}, "receive"),
         ({"history_depth": 257}, "history_depth"),
         ({"session": "s" * 101}, "session"),
         ({"options": {"transport": "udp"}}, "option transport"),

@@ -88,7 +88,7 @@ def test_more_pings_under_way_than_there_was_room_for(tmp_path: Path) -> None:
         "period_ns": 1_000,
         "loss_timeout_ns": 1_000,
         "deadline_ns": None,
-        "drive": "spin",
+        "receive": "spin",
     }
     stalled = {"wake_delay_ns": 50 * MS, "reply_delay_ns": 100, "fate": "ok"}
     script = [stalled] + [stalled | {"wake_delay_ns": 0}] * 59_999

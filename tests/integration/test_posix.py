@@ -114,12 +114,17 @@ def test_sigterm_ends_a_timer_that_waits(tmp_path: Path, make: str) -> None:
     assert one.events[-1]["outcome"] == "interrupted"
 
 
-@pytest.mark.parametrize(("transport", "drive"), [*itertools.product(TRANSPORTS, ("spin", "poll"))])
+WAYS = [*itertools.product(TRANSPORTS, ("spin", "spin_once", "poll"))]
+
+
+@pytest.mark.parametrize(
+    ("transport", "receive"), [(t, r) for t, r in WAYS if t != "shm_poll" or r == "poll"]
+)
 @pytest.mark.parametrize("in_flight", ["one", "open"])
 def test_round_trip_accounts_for_every_release(
-    tmp_path: Path, transport: str, drive: str, in_flight: str
+    tmp_path: Path, transport: str, receive: str, in_flight: str
 ) -> None:
-    config = {"options": {"transport": transport}, "drive": drive, "in_flight": in_flight}
+    config = {"options": {"transport": transport}, "receive": receive, "in_flight": in_flight}
     with client_and_server(tmp_path, config | {"period_ns": 2 * MS}) as (client, server):
         assert client.end() == 0, client.events
         assert server.end() == 0, server.events

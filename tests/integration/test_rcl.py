@@ -67,13 +67,18 @@ def test_ticks_that_rcl_passes_over_are_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("drive", "in_flight", "reliability"),
-    [("spin", "one", "best_effort"), ("poll", "one", "reliable"), ("spin", "open", "reliable")],
+    ("receive", "in_flight", "reliability"),
+    [("spin_once", "one", "best_effort"), ("poll", "one", "reliable"), ("spin_once", "open", "reliable")],
 )
 def test_round_trip_accounts_for_every_release(
-    tmp_path: Path, drive: str, in_flight: str, reliability: str
+    tmp_path: Path, receive: str, in_flight: str, reliability: str
 ) -> None:
-    config = RCL | {"drive": drive, "in_flight": in_flight, "reliability": reliability, "history_depth": 5}
+    config = RCL | {
+        "receive": receive,
+        "in_flight": in_flight,
+        "reliability": reliability,
+        "history_depth": 5,
+    }
     config |= {"loss_timeout_ns": 1_000 * MS}  # more than the history holds may be under way
     with client_and_server(tmp_path, config) as (client, server):
         assert settled(client, server)["released"] == SAMPLES

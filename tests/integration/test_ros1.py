@@ -131,12 +131,17 @@ def test_periodic_accounts_for_every_release(
 
 
 @pytest.mark.parametrize(
-    ("drive", "spinner"), [("sleep_then_spin_some", "single"), ("sleep_then_spin_some", "async"), *DRIVES[:2]]
+    ("drive", "receive"),
+    [
+        ("sleep_then_spin_some", "spin_once"),
+        ("sleep_then_spin_some", "listener"),
+        ("spin", "spin"),
+        ("spin", "listener"),
+    ],
 )
-def test_cycle_of_one_process(tmp_path: Path, master: tuple[str, int], drive: str, spinner: str) -> None:
-    reader, columns = measure(
-        tmp_path, CYCLE | at(master[0]) | {"drive": drive, "options": {"spinner": spinner}}
-    )
+def test_cycle_of_one_process(tmp_path: Path, master: tuple[str, int], drive: str, receive: str) -> None:
+    reader, columns = measure(tmp_path, CYCLE | at(master[0]) | {"drive": drive, "receive": receive})
+    assert reader.meta["adapter"]["spinner"] == ("async" if receive == "listener" else "single")
     found = counts(columns)
     assert found["served"] + found["skipped"] + found["lost"] == SAMPLES
     assert found["lost"] == 0
@@ -157,22 +162,24 @@ def test_cycle_of_one_process(tmp_path: Path, master: tuple[str, int], drive: st
         ("udp", "best_effort", "UDPROS", 0),
     ],
 )
-@pytest.mark.parametrize(("drive", "spinner"), [DRIVES[0], DRIVES[1], DRIVES[3]])
+@pytest.mark.parametrize("receive", ["spin", "spin_once", "listener", "poll"])
 def test_round_trip(
     tmp_path: Path,
     transport: str,
     reliability: str,
     protocol: str,
     undelayed: int,
-    drive: str,
-    spinner: str,
+    receive: str,
 ) -> None:
-    config = ROS1 | {"options": {"transport": transport, "spinner": spinner}, "drive": drive}
+    config = ROS1 | {"options": {"transport": transport}, "receive": receive}
     with client_and_server(tmp_path, config | {"samples": 50, "warm_up": 5, "period_ns": 4 * MS}) as both:
         found = settled(*both)
     if transport != "udp":
         assert found["lost"] == 0
-    described = read(both[0].log)[0].meta["adapter"]
+    meta = read(both[0].log)[0].meta
+    described = meta["adapter"]
+    assert meta["effective"]["receive"] == receive
+    assert len([thread for thread in meta["threads"] if thread["stamps"]]) == 1
     assert described["transport"] == transport
     assert described["qos"] == {"reliability": reliability, "history": "keep_last", "depth": "1"}
     assert sorted(described["connections"]) == [f"i pong: {protocol}", f"o ping: {protocol}"]
@@ -325,7 +332,7 @@ def test_its_threads_inherit_as_asked_and_the_audit_is_whole(
     tmp_path: Path, apply: str, expected: str
 ) -> None:
     config = CYCLE | {"scheduling": {"policy": "fifo", "priority": 20}, "apply": apply}
-    with probe(tmp_path, config | {"samples": 1_000_000, "options": {"spinner": "async"}}) as one:
+    with probe(tmp_path, config | {"samples": 1_000_000, "receive": "listener"}) as one:
         ready = one.until("ready")
         assert audited(ready) == threads_in_proc(ready["pid"])
         middleware = [t["policy"] for t in ready["threads"] if t["role"] == "middleware"]
@@ -342,6 +349,8 @@ def test_its_threads_inherit_as_asked_and_the_audit_is_whole(
         (timer("Timer", "poll", "async"), "drive"),
         (timer("Timer", "sleep_then_spin_some", "async"), "drive"),
         (timer("Timer", "spin", "many"), "option spinner"),
+        (CYCLE | {"options": {"spinner": "async"}}, "option spinner"),
+        (CYCLE | {"options": {"spinner_threads": "2"}}, "option spinner_threads"),
         (timer("Timer", "spin", "single", overrun="catch_up"), "overrun"),
         (CYCLE | {"options": {"transport": "udp"}}, "option transport"),
     ],

@@ -150,10 +150,10 @@ def test_round_trip_between_processes(tmp_path: Path, rmw: str, executor: str) -
         assert facts["qos"]["depth"] == "1"
 
 
-@pytest.mark.parametrize("drive", ["spin", "poll"])
-def test_option_rmw_stands_above_the_environment(tmp_path: Path, drive: str) -> None:
+@pytest.mark.parametrize("receive", ["spin_once", "poll"])
+def test_option_rmw_stands_above_the_environment(tmp_path: Path, receive: str) -> None:
     for rmw, other in zip(RMWS, reversed(RMWS), strict=True):
-        config = ROUND_TRIP | with_rmw(other) | with_options(rmw=rmw) | {"drive": drive}
+        config = ROUND_TRIP | with_rmw(other) | with_options(rmw=rmw) | {"receive": receive}
         folder = tmp_path / rmw
         folder.mkdir()
         with client_and_server(folder, config) as both:

@@ -68,12 +68,12 @@ def test_its_messages_may_be_larger(tmp_path: Path, name: str) -> None:
     heard(*(read(end.log)[0].meta["second_topic"] for end in (client, server)))
 
 
-@pytest.mark.parametrize("receive", ["waitset", "listener"])
+@pytest.mark.parametrize("receive", ["spin", "listener"])
 @pytest.mark.parametrize("place", PLACES)
 @built["cyclonedds"]
 @built["fastdds"]
 def test_one_implementation_hears_another(tmp_path: Path, place: str, receive: str) -> None:
-    config: Config = {"adapter": "cyclonedds", "options": {"receive": receive}}
+    config: Config = {"adapter": "cyclonedds", "receive": receive}
     config |= {"in_flight": "open", "history_depth": 1_000}  # nothing is replaced
     with client_and_server(tmp_path, config | second(place), {"adapter": "fastdds"}) as (client, server):
         settled(client, server)

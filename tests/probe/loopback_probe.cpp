@@ -46,7 +46,7 @@ class Loopback final : public rtmeter::Adapter {
  public:
   static void describe_static(rtmeter::Sink& sink) {
     sink.put("name", "loopback").put("version", "1").put("middleware", "a queue");
-    sink.put("middleware_version", "1").put("measures", "roundtrip").put("drives.roundtrip", "spin");
+    sink.put("middleware_version", "1").put("measures", "roundtrip").put("receives.roundtrip", "spin_once");
     for (const char* place : {"same_node", "same_process"}) sink.put("second_topic", place);
   }
 

@@ -17,8 +17,9 @@ FACTS = {
     "middleware": "Eclipse iceoryx",
     "middleware_version": "2.0.3",
     "measures": ["wakeup", "roundtrip"],
-    "drives": {"roundtrip": ["spin", "poll"]},
-    "option": {"receive": "waitset|poll: how it waits"},
+    "drives": {"cycle": ["spin", "poll"]},
+    "receives": {"roundtrip": ["spin", "listener"]},
+    "option": {"transport": "udp|shm: what carries messages"},
     "second_topic": ["same_node"],
 }
 
@@ -45,8 +46,9 @@ def test_each_is_shown_with_its_version_and_what_it_measures(
     assert invoke(["adapters"]) == 1  # one is broken
     shown = capsys.readouterr().out
     assert re.search(r"iceoryx +Eclipse iceoryx +2\.0\.3 +wakeup, roundtrip", shown)
-    assert "--drive spin|poll (roundtrip)" in shown
-    assert "--option receive=waitset|poll: how it waits" in shown
+    assert "--drive spin|poll (cycle)" in shown
+    assert "--receive spin|listener (roundtrip)" in shown
+    assert "--option transport=udp|shm: what carries messages" in shown
     assert "--second-topic same_node (roundtrip)" in shown
     assert re.search(r"ros1 +broken +.*no library", shown)
     for name, known in KNOWN_ADAPTERS.items():

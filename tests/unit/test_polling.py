@@ -15,11 +15,13 @@ from rtmeter.model import Cell
 from rtmeter.probes import Probe
 from rtmeter.root import Root
 
-DRIVES = {"timer": ["spin", "poll"], "roundtrip": ["spin", "poll"], "cycle": ["sleep_then_spin_some", "poll"]}
+DRIVES = {"timer": ["spin", "poll"], "cycle": ["sleep_then_spin_some", "poll"]}
+RECEIVES = {"roundtrip": ["spin", "poll"]}
 OPTION = {"transport": "udp|shm_poll: what carries it"}
-BARE = {"drives": DRIVES, "option": OPTION, "poll": {"transport": ["shm_poll"]}}
+BARE = {"drives": DRIVES, "receives": RECEIVES, "option": OPTION, "poll": {"transport": ["shm_poll"]}}
 BARE |= {"components": ["two_threads", "one_thread"], "background": ["cycle components=two_threads"]}
-DDS = {"drives": DRIVES, "option": {"threads": "by name"}, "background": ["roundtrip", "timer"]}
+DDS = {"drives": DRIVES, "receives": RECEIVES, "option": {"threads": "by name"}}
+DDS |= {"background": ["roundtrip", "timer"]}
 
 
 class Machine(Root):
@@ -51,21 +53,23 @@ def check(asked: Cell, facts: dict[str, Any], root: Root) -> None:
 
 
 POLL = {"drive": "poll"}
+POLLED = {"receive": "poll"}
 SHM = {"options": {"transport": "shm_poll"}}
 RUNS: list[tuple[str, dict[str, Any], dict[str, Any], int]] = [
-    ("roundtrip", POLL, BARE, 2),
-    ("roundtrip", POLL | {"affinity": "1", "server_affinity": "0"}, BARE, 2),
-    ("roundtrip", POLL | {"affinity": "0-1"}, BARE, 2),
-    ("roundtrip", POLL | {"affinity": "1", "scheduling": "other"}, BARE, 2),
-    ("roundtrip", POLL | {"in_flight": "open"}, BARE, 3),
+    ("roundtrip", POLLED, BARE, 2),
+    ("roundtrip", POLLED | {"affinity": "1", "server_affinity": "0"}, BARE, 2),
+    ("roundtrip", POLLED | {"affinity": "0-1"}, BARE, 2),
+    ("roundtrip", POLLED | {"affinity": "1", "scheduling": "other"}, BARE, 2),
+    ("roundtrip", POLLED | {"in_flight": "open"}, BARE, 3),
     ("roundtrip", {"affinity": "1"}, BARE, 2),
     ("roundtrip", {"affinity": "1", "options": {"transport": "udp"}}, BARE, 2),
     ("roundtrip", SHM, BARE, 2),
+    ("roundtrip", POLLED | {"server_receive": "spin", "affinity": "1", "server_affinity": "0"}, BARE, 2),
     ("roundtrip", SHM | {"affinity": "0", "server_affinity": "1"}, BARE, 2),
-    ("roundtrip", POLL, DDS, 3),
-    ("roundtrip", POLL | {"child_threads": "fifo:81"}, DDS, 2),
-    ("roundtrip", POLL | {"options": {"threads": "fifo:81"}}, DDS, 2),
-    ("roundtrip", POLL | {"options": {"threads": "recv=fifo:90"}}, DDS, 2),
+    ("roundtrip", POLLED, DDS, 3),
+    ("roundtrip", POLLED | {"child_threads": "fifo:81"}, DDS, 2),
+    ("roundtrip", POLLED | {"options": {"threads": "fifo:81"}}, DDS, 2),
+    ("roundtrip", POLLED | {"options": {"threads": "recv=fifo:90"}}, DDS, 2),
     ("timer", POLL | {"affinity": "1"}, BARE, 2),
     ("timer", POLL, BARE, 1),
     ("timer", POLL | {"affinity": "1", "child_affinity": "0"}, DDS, 2),
@@ -85,19 +89,20 @@ def test_what_can_run_is_let_run(
 
 
 REFUSED: list[tuple[str, dict[str, Any], dict[str, Any], int, str]] = [
-    ("roundtrip", POLL | {"in_flight": "open", "affinity": "1"}, BARE, 2, "affinity"),
-    ("roundtrip", POLL | {"affinity": "1"}, BARE, 2, "affinity"),
-    ("roundtrip", POLL | {"affinity": "1", "scheduling": "rr:1"}, BARE, 8, "affinity"),
-    ("roundtrip", POLL | {"affinity": "0-1", "in_flight": "open"}, BARE, 8, "affinity"),
-    ("roundtrip", POLL | {"affinity": "1", "server_affinity": "1"}, BARE, 2, "server_affinity"),
-    ("roundtrip", POLL, BARE, 1, "drive"),
-    ("roundtrip", POLL | {"in_flight": "open"}, BARE, 2, "drive"),
+    ("roundtrip", POLLED | {"in_flight": "open", "affinity": "1"}, BARE, 2, "affinity"),
+    ("roundtrip", POLLED | {"affinity": "1"}, BARE, 2, "affinity"),
+    ("roundtrip", POLLED | {"affinity": "1", "scheduling": "rr:1"}, BARE, 8, "affinity"),
+    ("roundtrip", POLLED | {"affinity": "0-1", "in_flight": "open"}, BARE, 8, "affinity"),
+    ("roundtrip", POLLED | {"affinity": "1", "server_affinity": "1"}, BARE, 2, "server_affinity"),
+    ("roundtrip", POLLED, BARE, 1, "receive"),
+    ("roundtrip", POLLED | {"in_flight": "open"}, BARE, 2, "receive"),
     ("roundtrip", SHM, BARE, 1, "options"),
+    ("roundtrip", {"server_receive": "poll", "affinity": "1"}, BARE, 2, "affinity"),
     ("roundtrip", SHM | {"affinity": "0"}, BARE, 2, "affinity"),
-    ("roundtrip", POLL, DDS, 2, "drive"),
-    ("roundtrip", POLL | {"child_threads": "fifo:80"}, DDS, 2, "drive"),
-    ("roundtrip", POLL | {"options": {"threads": "rr:79"}}, DDS, 2, "drive"),
-    ("roundtrip", POLL | {"conditions": {"isolate": "1-2"}}, DDS, 8, "drive"),
+    ("roundtrip", POLLED, DDS, 2, "receive"),
+    ("roundtrip", POLLED | {"child_threads": "fifo:80"}, DDS, 2, "receive"),
+    ("roundtrip", POLLED | {"options": {"threads": "rr:79"}}, DDS, 2, "receive"),
+    ("roundtrip", POLLED | {"conditions": {"isolate": "1-2"}}, DDS, 8, "receive"),
     ("timer", POLL | {"affinity": "1"}, DDS, 2, "affinity"),
     ("timer", POLL | {"affinity": "1", "child_affinity": "1"}, DDS, 2, "affinity"),
     ("cycle", POLL | {"affinity": "1"}, BARE, 2, "affinity"),
@@ -116,7 +121,7 @@ def test_what_cannot_run_is_refused(
 
 
 def test_the_error_says_which_threads_and_how_many_cpus() -> None:
-    asked = cell("roundtrip", affinity="1", in_flight="open", drive="poll")
+    asked = cell("roundtrip", affinity="1", in_flight="open", receive="poll")
     with pytest.raises(RtmeterError) as caught:
         check(asked, BARE, machine(2))
     said = caught.value
@@ -137,9 +142,11 @@ def test_rtmeter_needs_a_cpu_where_nothing_is_left_to_it() -> None:
 
 def test_each_host_has_cpus_of_its_own() -> None:
     there = {"hosts": {"component": "ssh://there"}}
-    check(cell("roundtrip", drive="poll", affinity="1", **there), BARE, machine(2))
+    check(cell("roundtrip", receive="poll", affinity="1", **there), BARE, machine(2))
     with pytest.raises(RtmeterError):
-        check(cell("roundtrip", drive="poll", affinity="0-1", server_affinity="1", **there), DDS, machine(2))
+        check(
+            cell("roundtrip", receive="poll", affinity="0-1", server_affinity="1", **there), DDS, machine(2)
+        )
 
 
 def test_no_time_passes_on_a_scripted_clock() -> None:

@@ -231,8 +231,6 @@ pub struct ReaderListener {
     pub incompatible: Incompatible,
     pub on_message: OnMessage,
     pub open: Gate,
-    /// Runs after callbacks.
-    pub delivered: Box<dyn Fn() + Send + Sync>,
 }
 
 impl DataReaderListener<Message> for ReaderListener {
@@ -245,9 +243,6 @@ impl DataReaderListener<Message> for ReaderListener {
                     writer.0.refused_later.fetch_add(1, Ordering::Relaxed);
                 }
             }
-        }
-        if !messages.is_empty() {
-            (self.delivered)();
         }
     }
     async fn on_requested_incompatible_qos(

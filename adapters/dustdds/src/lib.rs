@@ -9,7 +9,6 @@ mod waiting;
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::{Duration, Instant};
@@ -23,7 +22,7 @@ use dust_dds::infrastructure::error::{DdsError, DdsResult};
 use dust_dds::infrastructure::listener::NO_LISTENER;
 use dust_dds::infrastructure::qos::QosKind;
 use dust_dds::infrastructure::status::{NO_STATUS, StatusKind};
-use rtmeter_adapter::{Adapter, NoTimer, OnMessage, Refused, Role, Run, SetupError, Sink};
+use rtmeter_adapter::{Adapter, NoTimer, OnMessage, Refused, Run, SetupError, Sink};
 
 use ends::{Gate, Incompatible, Manner, Message, Reader, ReaderListener, TYPE_NAME, Writer, WriterListener};
 use factory::{Factory, factory_of_process};
@@ -42,7 +41,6 @@ struct Participant {
 struct DustDds {
     shared: Shared,
     manner: Manner,
-    is_server: bool,
     factory: &'static Factory,
     participant: Option<Participant>,
     topics: HashMap<String, TopicAsync>,
@@ -52,7 +50,6 @@ struct DustDds {
     /// The wait under way: one that was interrupted is gone on with.
     wait: Mutex<Option<Wait>>,
     bell: Arc<Bell>,
-    delivered: Arc<AtomicBool>, // by a listener
     open: Gate,
 }
 
@@ -85,14 +82,10 @@ impl DustDds {
             .ok_or_else(|| failed("endpoint")(DdsError::PreconditionNotMet(String::new())))
     }
 
-    /// The wait for samples: by the wait-set, or for what a listener delivered.
+    /// The wait for samples by the wait-set. Where a listener takes them, there is nothing to wait for.
     fn new_wait(&self) -> Wait {
         if self.shared.listener() {
-            let delivered = self.delivered.clone();
-            return Box::pin(poll_fn(move |_| match delivered.swap(false, Ordering::AcqRel) {
-                true => Poll::Ready(Ok(())),
-                false => Poll::Pending,
-            }));
+            return Box::pin(std::future::pending());
         }
         let wait_set = self.wait_set.clone();
         Box::pin(async move { wait_set.wait().await.map(|_| ()) })
@@ -169,9 +162,6 @@ impl Adapter for DustDds {
         for what in ["wakeup", "roundtrip", "cycle"] {
             sink.put("measures", what);
         }
-        for drive in ["spin", "poll"] {
-            sink.put("drives.roundtrip", drive);
-        }
         for drive in ["sleep_then_spin_some", "poll"] {
             sink.put("drives.cycle", drive);
         }
@@ -199,7 +189,6 @@ impl Adapter for DustDds {
         Ok(Self {
             shared,
             manner: Manner::new(run),
-            is_server: run.role() == Role::Server,
             factory,
             participant: None,
             topics: HashMap::new(),
@@ -208,7 +197,6 @@ impl Adapter for DustDds {
             wait_set: WaitSetAsync::new(),
             wait: Mutex::new(None),
             bell,
-            delivered: Arc::default(),
             open: Arc::new(Mutex::new(true)),
         })
     }
@@ -266,18 +254,8 @@ impl Adapter for DustDds {
         on_message: OnMessage,
     ) -> Result<(), SetupError> {
         let incompatible = Incompatible::default();
-        let (bell, delivered, is_server) = (self.bell.clone(), self.delivered.clone(), self.is_server);
-        let listener = ReaderListener {
-            incompatible: incompatible.clone(),
-            on_message,
-            open: self.open.clone(),
-            delivered: Box::new(move || {
-                if !is_server {
-                    delivered.store(true, Ordering::Release);
-                    std::task::Wake::wake_by_ref(&bell);
-                }
-            }),
-        };
+        let listener =
+            ReaderListener { incompatible: incompatible.clone(), on_message, open: self.open.clone() };
         let data = self.shared.listener().then_some(StatusKind::DataAvailable);
         let told: Vec<_> = data.into_iter().chain([StatusKind::RequestedIncompatibleQos]).collect();
         let made_topic = self.topic(topic)?;

@@ -3,10 +3,10 @@
 
 #include <fstream>
 
-#include "bell.hpp"
 #include "echo.hpp"
 #include "mapping.hpp"
 #include "ring.hpp"
+#include "rtmeter/bell.hpp"
 
 namespace rtmeter_posix {
 namespace {
@@ -50,7 +50,7 @@ TEST(Ring, HoldsFewLargeOrManySmallMessages) {
 }
 
 TEST(Bell, NoRingIsMissed) {
-  ThreadBell bells[2]{};
+  rtmeter::ThreadBell bells[2]{};
   std::atomic<int> turns{0};
   const auto play = [&](int me) {
     while (turns.load() < 20000) {

@@ -3,7 +3,7 @@
 
 use core::ffi::{c_char, c_int, c_void};
 
-pub const RTM_ADAPTER_ABI: u32 = 1;
+pub const RTM_ADAPTER_ABI: u32 = 2;
 pub const RTM_ABSENT: i64 = i64::MIN;
 pub const RTM_BROKEN: c_int = -2;
 pub const RTM_SEQUENCE_HELLO: u64 = u64::MAX;
@@ -30,6 +30,7 @@ pub struct rtm_run {
     pub measurement: rtm_enum,
     pub role: rtm_enum,
     pub drive: rtm_enum,
+    pub receive: rtm_enum,
     pub timer_mode: rtm_enum,
     pub period_ns: i64,
     pub payload_bytes: u32,
@@ -135,7 +136,7 @@ macro_rules! layout {
 pub(crate) const LAYOUT: &[(&str, usize)] = layout! {
     rtm_error { field, value, message, remedy }
     rtm_option { key, value }
-    rtm_run { measurement, role, drive, timer_mode, period_ns, payload_bytes, reliability, history_depth,
+    rtm_run { measurement, role, drive, receive, timer_mode, period_ns, payload_bytes, reliability, history_depth,
               session, script, overrun_asked, options, option_count, components_asked }
     rtm_sink { put }
     rtm_message { sequence, data, bytes }

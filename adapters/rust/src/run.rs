@@ -40,6 +40,19 @@ header_enum! {
     Drive { Spin, SleepThenSpinSome, Poll }
 }
 header_enum! {
+    /// How the callbacks of messages are reached.
+    Receive {
+        /// `spin`, on a thread of its own.
+        Spin,
+        /// `wait`, one after the other.
+        SpinOnce,
+        /// A thread of the middleware's calls back.
+        Listener,
+        /// `spin_some`, all the time.
+        Poll
+    }
+}
+header_enum! {
     /// Kind of timer.
     #[allow(missing_docs)]
     TimerMode { OneShot, Periodic }
@@ -77,6 +90,9 @@ impl Run<'_> {
     }
     pub fn drive(&self) -> Drive {
         Drive::from_header(self.0.drive)
+    }
+    pub fn receive(&self) -> Receive {
+        Receive::from_header(self.0.receive)
     }
     pub fn period_ns(&self) -> i64 {
         self.0.period_ns

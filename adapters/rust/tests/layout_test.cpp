@@ -26,6 +26,7 @@ TEST(RustContract, StructuresAreLaidOutAsInTheHeader) {
   EXPECT_PLACE(rtm_run, measurement);
   EXPECT_PLACE(rtm_run, role);
   EXPECT_PLACE(rtm_run, drive);
+  EXPECT_PLACE(rtm_run, receive);
   EXPECT_PLACE(rtm_run, timer_mode);
   EXPECT_PLACE(rtm_run, period_ns);
   EXPECT_PLACE(rtm_run, payload_bytes);

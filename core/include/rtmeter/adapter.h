@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-#define RTM_ADAPTER_ABI 1
+#define RTM_ADAPTER_ABI 2
 
 /* A time or value that the middleware does not give. */
 #define RTM_ABSENT INT64_MIN
@@ -54,10 +54,18 @@ typedef enum rtm_drive { RTM_SPIN = 0, RTM_SLEEP_THEN_SPIN_SOME = 1, RTM_POLL = 
 /* The threads that the two components of a cycle run on: one for both, or one each. */
 typedef enum rtm_components { RTM_ONE_THREAD = 0, RTM_TWO_THREADS = 1 } rtm_components;
 
+/* How the callbacks of messages are reached. */
+typedef enum rtm_receive {
+  RTM_RECEIVE_SPIN = 0, /* spin(), on a thread of its own: the executor's or wait-set's blocking spin */
+  RTM_RECEIVE_SPIN_ONCE = 1, /* wait(), one after the other */
+  RTM_RECEIVE_LISTENER = 2, /* a thread of the middleware's calls back; nobody waits */
+  RTM_RECEIVE_POLL = 3 /* spin_some(), all the time */
+} rtm_receive;
+
 /* Which release a periodic timer's callback serves when the middleware does not report it. */
 typedef enum rtm_ticks {
   RTM_EVERY_TICK = 0, /* the n-th callback serves release n, however late */
-  RTM_JUMPS = 1       /* missed ticks are passed over: a callback serves the latest release passed */
+  RTM_JUMPS = 1 /* missed ticks are passed over: a callback serves the latest release passed */
 } rtm_ticks;
 
 typedef struct rtm_option {
@@ -70,15 +78,16 @@ typedef struct rtm_option {
 typedef struct rtm_run {
   rtm_measurement measurement;
   rtm_role role;
-  rtm_drive drive;
-  rtm_timer_mode timer_mode;    /* RTM_TIMER only */
-  int64_t period_ns;            /* one-shot: the timeout */
-  uint32_t payload_bytes;       /* largest message to come */
+  rtm_drive drive; /* RTM_TIMER and RTM_CYCLE */
+  rtm_receive receive; /* RTM_ROUNDTRIP and RTM_CYCLE */
+  rtm_timer_mode timer_mode; /* RTM_TIMER only */
+  int64_t period_ns; /* one-shot: the timeout */
+  uint32_t payload_bytes; /* largest message to come */
   rtm_reliability reliability;
-  uint32_t history_depth;       /* KEEP_LAST depth */
-  const char* session;          /* unique to the run: derive topics, ports, domains from it */
-  const char* script;           /* null adapter's script, or NULL */
-  int32_t overrun_asked;        /* rtm_overrun, or -1: the adapter's own default */
+  uint32_t history_depth; /* KEEP_LAST depth */
+  const char* session; /* unique to the run: derive topics, ports, domains from it */
+  const char* script; /* null adapter's script, or NULL */
+  int32_t overrun_asked; /* rtm_overrun, or -1: the adapter's own default */
   const rtm_option* options;
   size_t option_count;
   int32_t components_asked;     /* RTM_CYCLE: rtm_components, or -1: the adapter's own default */
@@ -123,26 +132,27 @@ typedef struct rtm_timer_spec {
 /* What create_timer() says of the timer it made. */
 typedef struct rtm_timer_traits {
   rtm_ticks ticks;
-  rtm_overrun overrun;        /* what the timer does with ticks that were missed */
-  int32_t reports_monotonic;  /* 1: reported times are CLOCK_MONOTONIC (or the scripted clock) */
+  rtm_overrun overrun; /* what the timer does with ticks that were missed */
+  int32_t reports_monotonic; /* 1: reported times are CLOCK_MONOTONIC (or the scripted clock) */
 } rtm_timer_traits;
 
 /* Handles are the adapter's own pointers; `self` is what start() gave. The thread that calls start() and
- * creates everything is also the one that arms and spins; in an open-loop round trip a second thread
- * waits for replies while the first publishes. An adapter that puts second_topic lets one more thread
+ * creates everything is also the one that arms and spins; in a round trip a client's replies may be received
+ * by a second thread, which spins (receive spin), waits or polls (in flight open) while the first publishes.
+ * An adapter that puts second_topic lets one more thread
  * publish, on a publisher of its own (same_node), or be started a second time in the process, by another
  * thread, and stopped before the first (same_process).
  *
  * Keys that describe() should put: before start (self is NULL) name, version, middleware,
  * middleware_version, measures (one of wakeup, timer.one_shot, timer.periodic, roundtrip, cycle; the
- * key repeated), drives.<measurement> (repeated, default first: where the middleware has a cyclic trigger of
- * its own, spin is a cycle's), components (one_thread, two_threads; repeated, default first: what a cycle's
+ * key repeated), drives.<measurement> (timer, cycle; repeated, default first: where the middleware has a
+ * cyclic trigger of its own, spin is a cycle's), receives.<measurement> (roundtrip, cycle: spin, spin_once,
+ * listener, poll; repeated, default first), components (one_thread, two_threads; repeated, default first: what a cycle's
  * can be asked to run on), option.<key> (value: "a|b|c: what it is", default first); "server: inline" when
  * the client needs no server process, "same_host" when both must be on one host; inline.<option> and
  * same_host.<option> (repeated): its values with which that is so; second_topic (same_node, same_process;
  * repeated): where other traffic can be beside a round trip.
- * poll.<option> (repeated): its values with which spin() and wait() look for messages all the time instead of
- * sleeping; background (repeated): measurements in which threads of the middleware's must run beside the
+ * poll.<option> (repeated): its values with which messages are received by polling only (receive poll); background (repeated): measurements in which threads of the middleware's must run beside the
  * measured one, "cycle" or, with these components or a value of an option only, "cycle
  * components=two_threads": a measured thread of real-time priority that polls leaves them no time on its CPU,
  * and the front refuses that. After start also endpoint (what a client in another process needs),
@@ -152,34 +162,35 @@ typedef struct rtm_timer_traits {
 typedef struct rtm_adapter {
   uint32_t abi; /* RTM_ADAPTER_ABI */
 
-  void (*describe)(const void* self, rtm_sink* sink);                              /* [setup] */
+  void (*describe)(const void* self, rtm_sink* sink); /* [setup] */
 
   /* The middleware's init. */
-  int (*start)(const rtm_run* run, void** self, rtm_error* error);                 /* [setup] */
+  int (*start)(const rtm_run* run, void** self, rtm_error* error); /* [setup] */
   /* Undoes start() and everything created; called once, also after an error. */
-  void (*stop)(void* self);                                                        /* [setup] */
+  void (*stop)(void* self); /* [setup] */
 
   /* A node, participant or component. */
   int (*create_node)(void* self, const char* name, void** node, rtm_error* error); /* [setup] */
 
   int (*create_timer)(void* node, const rtm_timer_spec* spec, void** timer, rtm_timer_traits* traits,
-                      rtm_error* error);                                           /* [setup] */
+                      rtm_error* error); /* [setup] */
   /* Starts a periodic timer, or arms a one-shot (again). now_ns is the core's stamp just taken: an
    * adapter that can will count from it. A pending shot is replaced. */
-  int (*arm)(void* timer, int64_t now_ns);                                         /* [measured path] */
+  int (*arm)(void* timer, int64_t now_ns); /* [measured path] */
 
-  int (*create_publisher)(void* node, const char* topic, void** publisher, rtm_error* error);  /* [setup] */
+  int (*create_publisher)(void* node, const char* topic, void** publisher, rtm_error* error); /* [setup] */
   int (*create_subscriber)(void* node, const char* topic, rtm_on_message on_message, void* user,
-                           void** subscriber, rtm_error* error);                   /* [setup] */
-  int (*publish)(void* publisher, const rtm_message* message);                     /* [measured path] */
+                           void** subscriber, rtm_error* error); /* [setup] */
+  int (*publish)(void* publisher, const rtm_message* message); /* [measured path] */
 
   /* The middleware's own blocking spin: dispatches until interrupt() or, where the middleware can,
-   * until timeout_ns has passed (the core interrupts it in any case). */
-  int (*spin)(void* self, int64_t timeout_ns);                                     /* [measured path] */
+   * until timeout_ns has passed (the core interrupts it in any case). With receive listener it dispatches
+   * nothing, and only blocks. */
+  int (*spin)(void* self, int64_t timeout_ns); /* [measured path] */
   /* Blocks until at least one callback ran or timeout_ns has passed. */
-  int (*wait)(void* self, int64_t timeout_ns);                                     /* [measured path] */
+  int (*wait)(void* self, int64_t timeout_ns); /* [measured path] */
   /* Dispatches what is ready; does not block. */
-  int (*spin_some)(void* self);                                                    /* [measured path] */
+  int (*spin_some)(void* self); /* [measured path] */
   /* Makes spin() and wait() return, from any thread and from within a callback. One that comes just
    * before spin() or wait() is called is not lost: that call returns at once. */
   void (*interrupt)(void* self);

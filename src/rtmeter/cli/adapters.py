@@ -63,6 +63,7 @@ def _show(found: list[dict[str, Any]], missing: list[dict[str, Any]]) -> None:
     for entry in found:
         drives, options = entry.get("drives", {}), entry.get("option", {})
         words = [f"--drive {'|'.join(names)} ({measurement})" for measurement, names in drives.items()]
+        words += [f"--receive {'|'.join(names)} ({of})" for of, names in entry.get("receives", {}).items()]
         if places := entry.get("second_topic"):
             words.append(f"--second-topic {'|'.join(places)} (roundtrip)")
         words += [f"--option {key}={meaning}" for key, meaning in options.items()]

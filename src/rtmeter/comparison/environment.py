@@ -15,7 +15,16 @@ _OF_THE_CELL = ("measurement", "mode", "adapter", "server_adapter", "rtmeter")
 _UNTOLD = {
     *(
         f"adapter_facts.{it_could}"
-        for it_could in ("measures", "drives", "components", "option", "second_topic", "poll", "background")
+        for it_could in (
+            "measures",
+            "drives",
+            "receives",
+            "components",
+            "option",
+            "second_topic",
+            "poll",
+            "background",
+        )
     ),
     *("config.measurement", "config.mode"),
 }

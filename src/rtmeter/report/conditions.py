@@ -16,7 +16,16 @@ _IN_EFFECT = {"lock_memory": "memory_locked"}
 
 _NOT_CONDITIONS = {"measurement", "mode", "quantity"}
 
-_CAPABILITIES = {"measures", "drives", "components", "option", "second_topic"}
+_CAPABILITIES = {
+    "measures",
+    "drives",
+    "receives",
+    "poll",
+    "background",
+    "components",
+    "option",
+    "second_topic",
+}
 """What an adapter could do: no condition of what it did."""
 
 

@@ -4,14 +4,15 @@
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <climits>
 #include <cstdint>
 
-#include "system.hpp"
-
-namespace rtmeter_posix {
+namespace rtmeter {
 
 // 32-bit systems have a call for each size of time_t.
 #ifdef SYS_futex_time64
@@ -35,12 +36,12 @@ class Bell {
     if (sleepers_.load() != 0) syscall(kFutexCall, &rings_, FUTEX_WAKE | Flags, INT_MAX, nullptr, nullptr, 0);
   }
 
-  // Until the next ring after the ticket, a signal, or the timeout (kNever: none); negative: failed.
+  // Until the next ring after the ticket, a signal, or the timeout (INT64_MAX: none); negative: failed.
   // One sleeper at a time. Measured path.
   int wait(std::uint32_t ticket, std::int64_t timeout_ns) noexcept {
     return wait_by(FUTEX_WAIT, ticket, timeout_ns);
   }
-  // The same until a moment of CLOCK_MONOTONIC (kNever: none).
+  // The same until a moment of CLOCK_MONOTONIC (INT64_MAX: none).
   int wait_until(std::uint32_t ticket, std::int64_t until_ns) noexcept {
     return wait_by(FUTEX_WAIT_BITSET, ticket, until_ns);
   }
@@ -49,10 +50,10 @@ class Bell {
   static_assert(std::atomic<std::uint32_t>::is_always_lock_free, "needed between processes");
 
   int wait_by(int operation, std::uint32_t ticket, std::int64_t time_ns) noexcept {
-    const Timeout time(time_ns);
+    const timespec time{static_cast<time_t>(time_ns / 1000000000), static_cast<long>(time_ns % 1000000000)};
     sleepers_.store(1);
-    const long result =
-        syscall(kFutexCall, &rings_, operation | Flags, ticket, time.get(), nullptr, FUTEX_BITSET_MATCH_ANY);
+    const long result = syscall(kFutexCall, &rings_, operation | Flags, ticket,
+                                time_ns == INT64_MAX ? nullptr : &time, nullptr, FUTEX_BITSET_MATCH_ANY);
     sleepers_.store(0, std::memory_order_relaxed);
     return result == 0 || errno == EAGAIN || errno == EINTR || errno == ETIMEDOUT ? 0 : -1;
   }
@@ -64,4 +65,4 @@ using ProcessBell = Bell<0>;
 using ThreadBell = Bell<FUTEX_PRIVATE_FLAG>;
 static_assert(sizeof(ProcessBell) == 64, "the same in every process");
 
-}  // namespace rtmeter_posix
+}  // namespace rtmeter
