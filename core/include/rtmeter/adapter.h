@@ -147,18 +147,19 @@ typedef struct rtm_timer_traits {
  * middleware_version, measures (one of wakeup, timer.one_shot, timer.periodic, roundtrip, cycle; the
  * key repeated), drives.<measurement> (timer, cycle; repeated, default first: where the middleware has a
  * cyclic trigger of its own, spin is a cycle's), receives.<measurement> (roundtrip, cycle: spin, spin_once,
- * listener, poll; repeated, default first), components (one_thread, two_threads; repeated, default first: what a cycle's
- * can be asked to run on), option.<key> (value: "a|b|c: what it is", default first); "server: inline" when
- * the client needs no server process, "same_host" when both must be on one host; inline.<option> and
- * same_host.<option> (repeated): its values with which that is so; second_topic (same_node, same_process;
+ * listener, poll; repeated, default first), components (one_thread, two_threads; repeated, default first:
+ * what a cycle's can be asked to run on), option.<key> (value: "a|b|c: what it is", default first); "server:
+ * inline" when the client needs no server process, "same_host" when both must be on one host; inline.<option>
+ * and same_host.<option> (repeated): its values with which that is so; second_topic (same_node, same_process;
  * repeated): where other traffic can be beside a round trip.
- * poll.<option> (repeated): its values with which messages are received by polling only (receive poll); background (repeated): measurements in which threads of the middleware's must run beside the
- * measured one, "cycle" or, with these components or a value of an option only, "cycle
- * components=two_threads": a measured thread of real-time priority that polls leaves them no time on its CPU,
- * and the front refuses that. After start also endpoint (what a client in another process needs),
- * qos.<policy>, and whatever is in effect. Where ends find each other by discovery: discovery (what was
- * looked for, where, and who was found) and incompatible_qos (the policy by which found ends do not match); a
- * client that gets no answer is asked once more and shows them. */
+ * poll.<option> (repeated): its values with which messages are received by polling only (receive poll);
+ * background (repeated): measurements in which threads of the middleware's must run beside the measured one,
+ * "cycle" or, with these components or a value of an option only, "cycle components=two_threads": a measured
+ * thread of real-time priority that polls leaves them no time on its CPU, and the front refuses that. After
+ * start also endpoint (what a client in another process needs), qos.<policy>, and whatever is in effect.
+ * Where ends find each other by discovery: discovery (what was looked for, where, and who was found) and
+ * incompatible_qos (the policy by which found ends do not match); a client that gets no answer is asked once
+ * more and shows them. */
 typedef struct rtm_adapter {
   uint32_t abi; /* RTM_ADAPTER_ABI */
 
