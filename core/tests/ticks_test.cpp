@@ -42,7 +42,7 @@ TEST(Ticks, EveryTickCounts) {
     EXPECT_EQ(ticks.next(), n);
     EXPECT_EQ(ticks.serve(1'000 + 170 * n, kNothing), n);
   }
-  EXPECT_STREQ(ticks.t0_from(), "estimated");
+  EXPECT_STREQ(ticks.t0_from(), "inferred");
 }
 
 // The earliest callback - k*T of the warm-up, to its last release.
