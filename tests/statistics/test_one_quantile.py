@@ -20,7 +20,7 @@ DAY = 86_400_000
 
 RANK = 86_313_600
 LEAST, LEAST_RANK = 16_913_000, 16_896_087
-"""The fewest thousands of releases at which ceil(n 0.999) of floats is another rank."""
+"""The fewest thousands of releases at which ceil(n (99.9 / 100)) of floats is another rank."""
 
 
 def histogram(up_to: int) -> Histogram:
@@ -38,6 +38,24 @@ def test_a_share_is_what_the_percentage_says() -> None:
 def test_the_rank_is_exact(percent: str, rank: int) -> None:
     assert quantile_index(DAY, share_of(percent)) == rank - 1
     assert quantile_index(DAY + 1, share_of(percent)) == rank
+
+
+@pytest.mark.parametrize(
+    ("percent", "n", "rank"),
+    [
+        ("99.9", 35_184_372_088_999, 35_149_187_716_911),
+        ("99.99", 4_398_046_529_999, 4_397_606_725_347),
+        ("99.999", 274_880_699_999, 274_877_951_193),
+    ],
+)
+def test_the_rank_is_exact_where_n_times_the_nearest_float_is_whole(percent: str, n: int, rank: int) -> None:
+    """The share lies a hair above a whole number of releases, closer than a float of that size can tell:
+    counts of merged distributions, kept for years. From multiples of the denominator, and of p50 and p90
+    up to 2^48, n * float(share) takes the same rank."""
+    share = share_of(percent)
+    assert quantile_index(n, share) == rank - 1
+    assert (rank - 1) * share.denominator < n * share.numerator <= rank * share.denominator
+    assert n * float(share) == rank - 1
 
 
 @pytest.mark.parametrize(("up_to", "expected"), [(RANK, 1_000), (RANK - 1, 2_000)])

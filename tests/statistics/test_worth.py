@@ -1,0 +1,63 @@
+"""What n is worth counts all three ways in which late releases hang together, not clusters alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from processes import Process
+from stationary import MS
+
+from rtmeter.statistics.blocks import blocks_of
+from rtmeter.statistics.evidence import examine
+from rtmeter.statistics.gates import dependence_between_blocks
+from rtmeter.statistics.quantiles import miss_ratio, quantiles
+from rtmeter.statistics.worth import worth
+
+N = 60_000
+STRETCH = 1_500
+LATE = 500
+
+
+@pytest.fixture
+def alternating(generator: np.random.Generator) -> np.ndarray:
+    """Stretches with a scale of 1.3 and 1 in turn: late releases hardly touch, and crowd into every other."""
+    busy = np.arange(N) // STRETCH % 2 == 0
+    return np.rint(Process("exponential").draw(generator, N) * np.where(busy, 1.3, 1)).astype(np.int64)
+
+
+def test_what_blocks_show_counts_beside_clusters(alternating: np.ndarray) -> None:
+    limit_ns = int(np.sort(alternating)[-LATE - 1])
+    misses = np.flatnonzero(alternating > limit_ns)
+    assert len(misses) == LATE
+    blocks = blocks_of(alternating)
+    assert blocks is not None
+    found = worth(alternating, misses, limit_ns, blocks)
+    clusters = found.dependence.design_effect
+    factor, findings = dependence_between_blocks(blocks, clusters)
+    assert {one.statistic for one in findings} == {
+        "dispersion of exceedances a block",
+        "Ljung-Box Q of blocks",
+    }
+    assert found.findings == tuple(findings) and found.design_effect == clusters * factor
+    stretches = np.bincount(misses // STRETCH, minlength=N // STRETCH)
+    varies = stretches.var(ddof=1) / stretches.mean()
+    assert clusters < 0.6 * varies < varies < found.design_effect
+
+
+def test_verdict_comparison_and_quantile_count_it_alike(alternating: np.ndarray) -> None:
+    limit_ns = int(np.sort(alternating)[-LATE - 1])
+    effect = worth(
+        alternating, np.flatnonzero(alternating > limit_ns), limit_ns, blocks_of(alternating)
+    ).design_effect
+    assert effect > 5
+    assert miss_ratio(alternating, limit_ns, 0.95).design_effect == effect
+    assert examine(alternating, MS, limit_ns).design_effect == effect
+    p99 = quantiles(alternating, ("99",), 0.95)["99"]
+    assert p99.design_effect > 5
+
+
+def test_however_alike_releases_are_one_at_least() -> None:
+    """All misses at the end of a run: the three ways together would make less than one of it."""
+    values = np.zeros(N, dtype=np.int64)
+    values[-N // 20 :] = MS
+    assert worth(values, np.flatnonzero(values), 0, blocks_of(values)).design_effect == N
