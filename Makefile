@@ -123,7 +123,7 @@ rates: venv ## Simulate every rate of docs/simulated-rates.md at full size, and 
 # A sample of a fixed seed; `python tools/mutants --help` says how to try others, or all.
 .PHONY: mutants
 mutants: venv ## Change the code and count what the tests notice (docs/mutants.md)
-	@nice -n 15 $(BIN)/python tools/mutants --share 0.03 --write
+	@nice -n 15 $(BIN)/python tools/mutants --at-least 5 --minutes 20 --write
 
 .PHONY: mutants-core
 mutants-core: packages-test venv ## The same for the core's measurements: about two hours of processor time

@@ -1,6 +1,7 @@
 """Mutates what is judged, planned and kept, and says how many of the mutants the tests notice.
 
-`make mutants` draws a share of them with a fixed seed; `--share 1` tries all, `--only` one file of them.
+`make mutants` draws a few of each file's with a fixed seed; `--share 1` tries all, `--only` one file of them.
+What was found of a mutant is kept as soon as it is, so that a run that was ended goes on where it was.
 """
 
 from __future__ import annotations
@@ -10,14 +11,16 @@ import json
 import math
 import os
 import random
+import resource
 import time
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from covering import Covering, cover, load
 from mutations import Mutant, mutants_of
-from report import write
-from trial import ROOT, fates, warm_up
+from report import NOTICED, write
+from trial import ROOT, Fate, fates, warm_up
 
 SOURCES = (
     *("src/rtmeter/statistics/*.py", "src/rtmeter/verdict*.py", "src/rtmeter/planning.py"),
@@ -45,10 +48,10 @@ MOST_S = 90
 WORK = Path("build/mutants")
 
 
-def drawn(sources: list[Path], share: float, seed: int) -> tuple[list[Mutant], dict[str, int]]:
+def drawn(sources: list[Path], share: float, at_least: int, seed: int) -> tuple[list[Mutant], dict[str, int]]:
     mutants, totals = [], {}
     for path in sources:
-        found, totals[str(path)] = mutants_of(path, share, seed)
+        found, totals[str(path)] = mutants_of(path, share, at_least, seed)
         mutants += found
     return mutants, totals
 
@@ -57,27 +60,50 @@ def _there(tests: tuple[str, ...]) -> list[str]:
     return [test for test in tests if Path(test).exists()]
 
 
-def trials(
-    mutants: list[Mutant], covering: Covering, seed: int, minutes: float
-) -> Iterator[tuple[Mutant, list[str]]]:
-    """In an order drawn with the seed, so that those tried before the time is up are a sample, too."""
-    end = time.monotonic() + 60 * minutes
+def in_turn(mutants: Sequence[Mutant], seed: int) -> list[Mutant]:
+    """One of each file, then the next of each, drawn with the seed: those tried before the time is up are
+    a sample of every file's."""
+    of_file = defaultdict[Path, list[Mutant]](list)
     for mutant in random.Random(seed).sample(mutants, len(mutants)):
-        if time.monotonic() > end:
+        of_file[mutant.path].append(mutant)
+    turns = [(turn, mutant) for found in of_file.values() for turn, mutant in enumerate(found)]
+    return [mutant for _, mutant in sorted(turns, key=lambda one: one[0])]
+
+
+def trials(
+    mutants: Sequence[Mutant], covering: Covering, minutes: float
+) -> Iterator[tuple[Mutant, list[str]]]:
+    """So many as begin within the minutes of processor time of those that have ended."""
+    before = _spent_s()
+    for mutant in mutants:
+        if _spent_s() - before >= 60 * minutes:
             return
         yield mutant, covering.tests(mutant.path, mutant.lines, BUDGET_S)
 
 
+def _spent_s() -> float:
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime
+
+
+def kept_fates(path: Path) -> dict[str, Fate]:
+    """What earlier runs found, by the mutants' keys; the latest of each."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    return dict(json.loads(line) for line in lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--share", type=float, default=0.05, help="of each file's mutants that is tried")
+    parser.add_argument("--share", type=float, default=0.0, help="of each file's mutants that is tried")
+    parser.add_argument("--at-least", type=int, default=5, help="so many of each file's, if it has them")
     parser.add_argument("--seed", type=int, default=1, help="that draws them")
     parser.add_argument("--only", action="append", default=[], help="a file, or a part of its path")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--minutes", type=float, default=math.inf, help="begin no more mutants after so many")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="of processor time to begin in")
     parser.add_argument("--covered", action="store_true", help="take what an earlier run saw of the tests")
     parser.add_argument("--cover", nargs="+", default=[], help="run these tests anew, the rest as --covered")
-    parser.add_argument("--again", action="store_true", help="try the survivors of the last run only")
+    parser.add_argument("--again", action="store_true", help="try the survivors of earlier runs again")
+    parser.add_argument("--anew", action="store_true", help="forget what earlier runs found")
     parser.add_argument("--write", action="store_true", help="write the tables of docs/mutants.md")
     asked = parser.parse_args()
     os.chdir(ROOT)
@@ -89,25 +115,27 @@ def main() -> None:
         cover(asked.cover, sources, kept, beside=True)
     covering = load(kept) if asked.covered or asked.cover else cover(_there(TESTS), sources, kept)
     sources = [path for path in sources if not asked.only or any(part in str(path) for part in asked.only)]
-    mutants, totals = drawn(sources, asked.share, asked.seed)
-    results = WORK / "results.json"
-    known: dict[str, str] = {}
+    mutants, totals = drawn(sources, asked.share, asked.at_least, asked.seed)
+    results = WORK / "fates.jsonl"
+    if asked.anew:
+        results.unlink(missing_ok=True)
+    known = kept_fates(results)
     if asked.again:
-        fates_known = json.loads(results.read_text())["fates"]
-        known = {name: fate for name, fate in fates_known if fate in ("killed", "timeout")}
+        known = {key: fate for key, fate in known.items() if fate in NOTICED}
     warm_up()
     start = time.monotonic()
-    found = [(mutant, known[mutant.name]) for mutant in mutants if mutant.name in known]
-    rest = [mutant for mutant in mutants if mutant.name not in known]
-    for mutant, fate in fates(trials(rest, covering, asked.seed, asked.minutes), asked.jobs, MOST_S, WORK):
-        found.append((mutant, fate))
-        mark = "" if fate in ("killed", "timeout") else f"  {fate}: {mutant.name}"
-        print(f"{len(found)}/{len(mutants)} {time.monotonic() - start:.0f} s{mark}", flush=True)
-    order = {mutant.name: at for at, mutant in enumerate(mutants)}
-    found.sort(key=lambda one: order[one[0].name])
-    kept_fates = [(mutant.name, fate) for mutant, fate in found]
-    results.write_text(json.dumps({"totals": totals, "fates": kept_fates, "asked": vars(asked)}, indent=1))
-    write(found, totals, asked.share, asked.seed, into_docs=asked.write)
+    rest = in_turn([mutant for mutant in mutants if mutant.key not in known], asked.seed)
+    tried = len(mutants) - len(rest)
+    with results.open("a") as keep:
+        for mutant, fate in fates(trials(rest, covering, asked.minutes), asked.jobs, MOST_S, WORK):
+            known[mutant.key] = fate
+            tried += 1
+            keep.write(json.dumps([mutant.key, fate]) + "\n")
+            keep.flush()
+            mark = "" if fate in NOTICED else f"  {fate}: {mutant.name}"
+            print(f"{tried}/{len(mutants)} {time.monotonic() - start:.0f} s{mark}", flush=True)
+    found = [(mutant, known[mutant.key]) for mutant in mutants if mutant.key in known]
+    write(found, totals, asked.share, asked.at_least, asked.seed, into_docs=asked.write)
 
 
 if __name__ == "__main__":

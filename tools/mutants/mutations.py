@@ -6,6 +6,7 @@ sentences for people (strings with a space in them) are not: no test compares th
 
 from __future__ import annotations
 
+import hashlib
 import random
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -37,6 +38,11 @@ class Mutant:
     def name(self) -> str:
         """As a survivor is named."""
         return f"{self.path}:{self.line} {self.where}: {self.was} → {self.now}"
+
+    @property
+    def key(self) -> str:
+        """The same as long as the file is."""
+        return f"{self.path} {hashlib.sha256(self.source.encode()).hexdigest()}"
 
 
 def one_side(node: cst.BooleanOperation) -> Iterator[cst.BaseExpression]:
@@ -127,14 +133,16 @@ def _tried(mutated: Iterable[cst.CSTNode], node: cst.CSTNode) -> Iterator[cst.CS
         yield from mutated
 
 
-def mutants_of(path: Path, share: float, seed: int) -> tuple[list[Mutant], int]:
-    """So large a share of the file's mutants, drawn with the seed and the file's name, in their order; and
-    how many there are."""
+def mutants_of(path: Path, share: float, at_least: int, seed: int) -> tuple[list[Mutant], int]:
+    """So large a share of the file's mutants, and so many at least, drawn with the seed and the file's name,
+    in their order; and how many there are."""
     wrapper = MetadataWrapper(cst.parse_module(path.read_text()), unsafe_skip_copy=True)
     visitor = _Visitor()
     wrapper.visit(visitor)
     total = len(visitor.found)
-    drawn = random.Random(f"{seed} {path}").sample(range(total), round(share * total + 0.499))
+    drawn = random.Random(f"{seed} {path}").sample(
+        range(total), min(total, max(at_least, round(share * total + 0.499)))
+    )
     found = []
     for number in sorted(drawn):
         node, mutated, where, line, lines = visitor.found[number]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import yaml
 from mutations import Mutant
+from scipy.stats import binomtest
 
 DOCS = Path("docs/mutants.md")
 REASONS = Path("tools/mutants/reasons.yaml")
@@ -20,11 +21,17 @@ NOTICED = ("killed", "timeout")
 
 
 def write(
-    found: Sequence[tuple[Mutant, str]], totals: dict[str, int], share: float, seed: int, *, into_docs: bool
+    found: Sequence[tuple[Mutant, str]],
+    totals: dict[str, int],
+    share: float,
+    at_least: int,
+    seed: int,
+    *,
+    into_docs: bool,
 ) -> None:
     """The tables; ``totals``: how many mutants each file has."""
     reasons = yaml.safe_load(REASONS.read_text()) or {}
-    lines = [_said(found, totals, share, seed), ""]
+    lines = [_said(found, totals, share, at_least, seed), ""]
     lines += ["| file | mutants | tried | noticed | share |", "|---|---|---|---|---|"]
     for path, group in groupby(found, key=lambda one: str(one[0].path)):
         fates = Counter(fate for _, fate in group)
@@ -46,14 +53,22 @@ def write(
         DOCS.write_text(before + BEGIN + text + END + after)
 
 
-def _said(found: Sequence[tuple[Mutant, str]], totals: dict[str, int], share: float, seed: int) -> str:
+def _said(
+    found: Sequence[tuple[Mutant, str]], totals: dict[str, int], share: float, at_least: int, seed: int
+) -> str:
     tried, noticed = len(found), sum(fate in NOTICED for _, fate in found)
     late = sum(fate == "timeout" for _, fate in found)
-    drawn = "all" if share >= 1 else f"{100 * share:g} % of each file's, drawn with seed {seed}"
+    sure = binomtest(noticed, tried).proportion_ci(0.95, "exact")
+    files = Counter(str(mutant.path) for mutant, _ in found)
+    hits = Counter(str(mutant.path) for mutant, fate in found if fate in NOTICED)
+    mutants = sum(totals[path] for path in files)
+    by_size = sum(totals[path] * hits[path] / files[path] for path in files) / max(mutants, 1)
+    drawn = "all" if share >= 1 else f"{at_least} of each file's at least, drawn with seed {seed}"
     return (
         f"{datetime.now(UTC):%Y-%m-%d}: {noticed:,} of {tried:,} mutants noticed "
-        f"({_percent(noticed, tried)}; "
-        f"{late:,} by running without an end), of {sum(totals.values()):,} ({drawn})."
+        f"({_percent(noticed, tried)}, of so few {100 * sure.low:.0f} to {100 * sure.high:.0f} % with 95 % "
+        f"confidence; {100 * by_size:.1f} % if each file counts by its mutants; {late:,} by running without "
+        f"an end), of {sum(totals.values()):,} ({drawn})."
     )
 
 
