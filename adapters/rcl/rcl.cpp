@@ -63,7 +63,7 @@ class Rcl final : public rtmeter::Adapter {
     for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.timer", drive);
     for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
     sink.put("components", "one_thread");
-    for (const char* way : {"spin_once", "poll"}) sink.put("receives.roundtrip", way);
+    for (const char* way : {"spin", "spin_once", "poll"}) sink.put("receives.roundtrip", way);
     for (const char* place : {"same_node", "same_process"}) sink.put("second_topic", place);
     sink.put("background", "roundtrip");
     rtmeter_ros::describe_options(sink);

@@ -85,7 +85,7 @@ class Rclpy final : public rtmeter::Adapter {
     for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.timer", drive);
     for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
     sink.put("components", "one_thread");
-    for (const char* way : {"spin_once", "poll"}) sink.put("receives.roundtrip", way);
+    for (const char* way : {"spin", "spin_once", "poll"}) sink.put("receives.roundtrip", way);
     for (const char* what : {"roundtrip", "timer executor=multi", "cycle executor=multi"})
       sink.put("background", what);
     sink.put("option.executor",
@@ -190,7 +190,9 @@ class Rclpy final : public rtmeter::Adapter {
 
   int spin(std::int64_t /*timeout_ns*/) noexcept override {
     int result = 0;
-    while (result == 0 && !interrupted_.exchange(false)) result = guarded([&] { call("spin"); });
+    bool is_over = false;
+    while (result == 0 && !is_over && !interrupted_.exchange(false))
+      result = guarded([&] { is_over = call("spin").cast<bool>(); });
     return result;
   }
   int wait(std::int64_t timeout_ns) noexcept override {

@@ -76,9 +76,9 @@ class Adapter:
         self._executor = EXECUTORS[executor](context=self._context)
         self._calls_on_other_threads = executor == "multi"
         self._clock = Clock(clock_type=ClockType.STEADY_TIME) if steady else None
-        # Without a limit the EventsExecutor of rclpy 9.1.2 polls and calls nothing.
+        # Without a limit the EventsExecutor of rclpy 9.1.2 polls and calls nothing; nor does its spin() end.
         self._limit_s = 3600.0 if executor == "events" else None
-        self._spins = False
+        self._spins = self._interrupted = False
         self._nodes: list[Node] = []
         self._ends: list[End] = []
         self._wake = Future()
@@ -155,12 +155,16 @@ class Adapter:
         self._ends.append(end)
         return end.handle
 
-    def spin(self) -> None:
-        """Until interrupt(), or a limit."""
+    def spin(self) -> bool:
+        """The executor's own spin(), on any thread, until interrupt() or a limit; True if it is over."""
         self._spins = True
-        self._executor.spin_until_future_complete(self._wake, self._limit_s)
-        self._spins = False
-        self._wake = Future()
+        if self._interrupted:
+            return True
+        if self._limit_s is None:
+            self._executor.spin()
+        else:
+            self._executor.spin_until_future_complete(self._wake, self._limit_s)
+        return self._interrupted
 
     def wait(self, timeout_ns: int) -> None:
         """Until a callback ran, interrupt(), or the time is over; callbacks of other threads interrupt."""
@@ -175,8 +179,13 @@ class Adapter:
         self._executor.spin_once(0)
 
     def interrupt(self) -> None:
-        """From any thread: ends the call under way, or the next one."""
+        """From any thread: ends the call under way, or the next one. A spin() ends as a node's does, by the
+        end of its executor, and none follows: the run is over."""
+        self._interrupted = True
         self._wake.set_result(None)
+        if self._spins and self._limit_s is None:
+            threads = {"wait_for_threads": False} if self._calls_on_other_threads else {}
+            self._executor.shutdown(0, **threads)
 
     def _called(self) -> None:
         if self._calls_on_other_threads and not self._spins:

@@ -37,11 +37,19 @@ int guarded(Call&& call) noexcept {
 struct Spinning {
   explicit Spinning(const rtm_run& run)
       : executor(rtmeter::option_or(run, "executor", "single_threaded")),
-        threads(executor_threads(run, executor)),
-        call(run.drive == RTM_SPIN
-                 ? rtmeter_dds::choose(run, "spin", {"spin", "spin_once"}, "spin")
-                 : rtmeter_dds::choose(run, "spin", {"spin_some", "spin_all", "spin_once"}, "spin_some")),
+        threads(executor_threads(run, executor)), call(call_of(run)),
         own_group(rtmeter_dds::choose(run, "callback_group", {"node", "own"}, "node") == "own") {}
+
+  // The option is asked for where more than one call can be: otherwise the core refuses it.
+  static std::string call_of(const rtm_run& run) {
+    const bool is_timer = run.measurement == RTM_TIMER;
+    if (is_timer && run.drive == RTM_SPIN)
+      return run.timer_mode == RTM_ONE_SHOT ? "spin_once"
+                                            : rtmeter_dds::choose(run, "spin", {"spin", "spin_once"}, "spin");
+    if (is_timer || run.receive == RTM_RECEIVE_POLL)
+      return rtmeter_dds::choose(run, "spin", {"spin_some", "spin_all", "spin_once"}, "spin_some");
+    return run.receive == RTM_RECEIVE_SPIN ? "spin" : "spin_once";
+  }
 
   std::string executor;
   std::size_t threads;
@@ -89,13 +97,14 @@ class Ros2 final : public rtmeter::Adapter {
     for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.timer", drive);
     for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
     for (const char* components : {"one_thread", "two_threads"}) sink.put("components", components);
-    for (const char* way : {"spin_once", "poll"}) sink.put("receives.roundtrip", way);
+    for (const char* way : {"spin", "spin_once", "poll"}) sink.put("receives.roundtrip", way);
     sink.put("option.executor", executor_names() + ": the executor that the measured thread spins");
     sink.put("option.executor_threads", "of an executor that has several; by default as many as it takes");
     sink.put(
         "option.spin",
-        "spin|spin_once|spin_some|spin_all: the executor's call; the first two with drive spin, the last "
-        "three, spin_some by default, with the other drives");
+        "spin|spin_once|spin_some|spin_all: the executor's call; of periodic timers the first two with drive "
+        "spin; of timers with other drives and where messages are polled spin_some (default), "
+        "spin_all and spin_once. Of messages that are not polled receive says it");
     sink.put(
         "option.callback_group",
         "node|own: the measured callbacks in the node's group, or in one of their own with an executor "

@@ -7,6 +7,7 @@ import signal
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from probe_runs import LONG, SAMPLES, Config, client_and_server, counts, measure, only, probe, read
@@ -90,3 +91,8 @@ def losses_of_a_silent_server(folder: Path, config: Config, how: signal.Signals)
     found = counts(read(client.log)[1])
     assert found["lost"] > 0
     assert found["released"] == found["served"] + found["lost"] + found["skipped"] + found["in_flight"]
+
+
+def stamps(log: Path) -> list[dict[str, Any]]:
+    """The threads that stamped what is judged, as an end's log tells them."""
+    return [thread for thread in read(log)[0].meta["threads"] if thread.get("stamps")]

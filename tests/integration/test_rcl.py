@@ -68,7 +68,13 @@ def test_ticks_that_rcl_passes_over_are_counted(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("receive", "in_flight", "reliability"),
-    [("spin_once", "one", "best_effort"), ("poll", "one", "reliable"), ("spin_once", "open", "reliable")],
+    [
+        ("spin", "one", "best_effort"),
+        ("spin_once", "one", "best_effort"),
+        ("poll", "one", "reliable"),
+        ("spin", "open", "reliable"),
+        ("spin_once", "open", "reliable"),
+    ],
 )
 def test_round_trip_accounts_for_every_release(
     tmp_path: Path, receive: str, in_flight: str, reliability: str
@@ -82,11 +88,21 @@ def test_round_trip_accounts_for_every_release(
     config |= {"loss_timeout_ns": 1_000 * MS}  # more than the history holds may be under way
     with client_and_server(tmp_path, config) as (client, server):
         assert settled(client, server)["released"] == SAMPLES
+    apart = receive == "spin" or in_flight == "open"  # else the sender receives
+    [stamps] = ros_runs.stamps(client.log)
+    assert (stamps["name"] == "rtm-receiver") == apart
     described = read(client.log)[0].meta["adapter"]
     assert described["rmw"].startswith("rmw_")
     assert ".so." in described["rmw_library"]
     wanted = {"reliability": reliability, "history": "keep_last", "depth": "5", "durability": "volatile"}
     assert {policy: described["qos"][policy] for policy in wanted} == wanted
+
+
+def test_replies_are_received_by_spin_where_nothing_is_said(tmp_path: Path) -> None:
+    with client_and_server(tmp_path, RCL) as both:
+        settled(*both)
+    assert [end["name"] for end in ros_runs.stamps(both[0].log)] == ["rtm-receiver"]
+    assert {read(end.log)[0].meta["effective"]["receive"] for end in both} == {"spin"}
 
 
 @pytest.mark.parametrize("payload_bytes", [8, 131_072])

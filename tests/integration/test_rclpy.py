@@ -59,10 +59,22 @@ def test_a_nodes_own_clock_is_the_time_of_day(tmp_path: Path) -> None:
 
 
 @each_executor
-def test_round_trip_accounts_for_every_release(tmp_path: Path, executor: str) -> None:
+@pytest.mark.parametrize("receive", ["spin", "spin_once"])
+def test_round_trip_accounts_for_every_release(tmp_path: Path, executor: str, receive: str) -> None:
+    """The callbacks of spin() are on its thread, or on those of an executor that has several."""
     config = ros_runs.of("rclpy", 4 * MS, executor=executor) | {"samples": 100}
+    if receive != "spin":  # the default
+        config |= {"receive": receive}
     with client_and_server(tmp_path, config) as (client, server):
         assert settled(client, server)["released"] == 100
+    assert {read(end.log)[0].meta["effective"]["receive"] for end in (client, server)} == {receive}
+    names = {thread["name"] for thread in ros_runs.stamps(client.log)}
+    roles = {thread["role"] for thread in ros_runs.stamps(client.log)}
+    if executor == "multi":
+        assert roles == {"middleware"}
+    else:
+        assert roles == {"measured"}
+        assert (names == {"rtm-receiver"}) == (receive == "spin")
     described = read(client.log)[0].meta["adapter"]
     assert described["executor"] == CLASSES[executor]
     assert described["python"].startswith(f"{sys.version_info.major}.{sys.version_info.minor}.")

@@ -24,7 +24,7 @@ from probe_runs import (
     read,
 )
 from ros2_runs import CYCLE, EXECUTORS, HAS_TLSF, PERIOD, RMWS, ROS2, needs_ros2, with_options, with_rmw
-from ros_runs import losses_of_a_silent_server
+from ros_runs import losses_of_a_silent_server, stamps
 
 from rtmeter.model import ABSENT, SERVED
 
@@ -148,6 +148,26 @@ def test_round_trip_between_processes(tmp_path: Path, rmw: str, executor: str) -
         assert facts["qos"]["reliability"] == "reliable"
         assert facts["qos"]["history"] == "keep_last"
         assert facts["qos"]["depth"] == "1"
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("receive", ["spin", "spin_once"])
+def test_requests_are_received_by_the_executors_own_call(tmp_path: Path, executor: str, receive: str) -> None:
+    """spin(), by default, on a thread of its own, and on several where the executor has several."""
+    threads = {"executor_threads": "3"} if executor == "multi_threaded" else {}
+    config = ROUND_TRIP | with_options(executor=executor, **threads) | {"reliability": "reliable"}
+    if receive != "spin":
+        config |= {"receive": receive}
+    with client_and_server(tmp_path, config) as both:
+        assert settled(*both)["lost"] == 0
+    for end in both:
+        assert read(end.log)[0].meta["adapter"]["spin"] == receive
+    stamping = stamps(both[0].log)
+    if executor == "multi_threaded" and receive == "spin":
+        assert len(stamping) > 1
+    elif not executor.startswith("events_cbg"):
+        [one] = stamping
+        assert (one["name"] == "rtm-receiver") == (receive == "spin")
 
 
 @pytest.mark.parametrize("receive", ["spin_once", "poll"])
