@@ -112,7 +112,9 @@ class Rclpy final : public rtmeter::Adapter {
       for (const auto& known : python_.module.attr("EXECUTORS"))
         executors.push_back(known.cast<std::string>());
       rtmeter_dds::choose(run, "executor", executors, "single");
-      python_.adapter = python_.module.attr("Adapter")(executor, collects, domain_, steady_);
+      // The last cycles are answered after the timer's last tick.
+      python_.adapter =
+          python_.module.attr("Adapter")(executor, collects, domain_, steady_, run.measurement == RTM_CYCLE);
     } catch (const py::error_already_set& error) {
       throw rtmeter::SetupError("rclpy", RTMETER_RCLPY_VERSION, error.what(),
                                 "install the packages of requirements.lock (make venv)");
@@ -191,7 +193,7 @@ class Rclpy final : public rtmeter::Adapter {
   int spin(std::int64_t /*timeout_ns*/) noexcept override {
     int result = 0;
     bool is_over = false;
-    while (result == 0 && !is_over && !interrupted_.exchange(false))
+    while (result == 0 && !interrupted_.exchange(false) && !is_over)
       result = guarded([&] { is_over = call("spin").cast<bool>(); });
     return result;
   }

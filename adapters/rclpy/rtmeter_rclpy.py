@@ -68,7 +68,9 @@ class End:
 class Adapter:
     """A context, an executor, and what is made in them."""
 
-    def __init__(self, executor: str, collects_garbage: bool, domain: int, steady: bool) -> None:
+    def __init__(
+        self, executor: str, collects_garbage: bool, domain: int, steady: bool, waits_after_spin: bool
+    ) -> None:
         if not collects_garbage:
             gc.disable()
         self._context = Context()
@@ -78,6 +80,7 @@ class Adapter:
         self._clock = Clock(clock_type=ClockType.STEADY_TIME) if steady else None
         # Without a limit the EventsExecutor of rclpy 9.1.2 polls and calls nothing; nor does its spin() end.
         self._limit_s = 3600.0 if executor == "events" else None
+        self._ends_with_executor = self._limit_s is None and not waits_after_spin
         self._spins = self._interrupted = False
         self._nodes: list[Node] = []
         self._ends: list[End] = []
@@ -156,15 +159,18 @@ class Adapter:
         return end.handle
 
     def spin(self) -> bool:
-        """The executor's own spin(), on any thread, until interrupt() or a limit; True if it is over."""
+        """The executor's own spin(), on any thread, until interrupt() or a limit; True if it was interrupted.
+        Where the executor is still needed it ends with a future, not with the executor."""
         self._spins = True
-        if self._interrupted:
-            return True
-        if self._limit_s is None:
-            self._executor.spin()
-        else:
-            self._executor.spin_until_future_complete(self._wake, self._limit_s)
-        return self._interrupted
+        if self._ends_with_executor:
+            if not self._interrupted:
+                self._executor.spin()
+            return self._interrupted
+        self._executor.spin_until_future_complete(self._wake, self._limit_s)
+        self._spins = False
+        is_interrupted = self._wake.done()
+        self._wake = Future()
+        return is_interrupted
 
     def wait(self, timeout_ns: int) -> None:
         """Until a callback ran, interrupt(), or the time is over; callbacks of other threads interrupt."""
@@ -179,11 +185,11 @@ class Adapter:
         self._executor.spin_once(0)
 
     def interrupt(self) -> None:
-        """From any thread: ends the call under way, or the next one. A spin() ends as a node's does, by the
-        end of its executor, and none follows: the run is over."""
+        """From any thread: ends the call under way, or the next one. Where nothing is waited for afterwards a
+        spin() ends as a node's does, by the end of its executor."""
         self._interrupted = True
         self._wake.set_result(None)
-        if self._spins and self._limit_s is None:
+        if self._spins and self._ends_with_executor:
             threads = {"wait_for_threads": False} if self._calls_on_other_threads else {}
             self._executor.shutdown(0, **threads)
 
