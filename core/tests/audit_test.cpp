@@ -89,13 +89,13 @@ TEST(Audit, ReadsAffinityAndTimerSlackOfAnotherThread) {
 }
 
 TEST(Audit, IsWrittenAsTheSpecificationSays) {
-  ThreadFacts fifo{7, "a", "measured", {.policy = Policy::fifo, .priority = 80}, {0, 1}, 50'000};
-  ThreadFacts deadline{8, "b", "middleware", {}, {1}, std::nullopt};
+  ThreadFacts fifo{7, "a", "measured", true, {.policy = Policy::fifo, .priority = 80}, {0, 1}, 50'000};
+  ThreadFacts deadline{8, "b", "middleware", false, {}, {1}, std::nullopt};
   deadline.scheduling = {.policy = Policy::deadline, .runtime_ns = 1, .deadline_ns = 2, .period_ns = 3};
   EXPECT_EQ(
       to_json(std::vector<ThreadFacts>{fifo, deadline}).dump(),
-      R"([{"tid":7,"name":"a","role":"measured","policy":"fifo","priority":80,"affinity":[0,1],)"
-      R"("timer_slack_ns":50000},{"tid":8,"name":"b","role":"middleware","policy":"deadline","priority":0,)"
+      R"([{"tid":7,"name":"a","role":"measured","stamps":true,"policy":"fifo","priority":80,"affinity":[0,1],)"
+      R"("timer_slack_ns":50000},{"tid":8,"name":"b","role":"middleware","stamps":false,"policy":"deadline","priority":0,)"
       R"("runtime_ns":1,"deadline_ns":2,"period_ns":3,"affinity":[1],"timer_slack_ns":null}])");
 }
 

@@ -7,6 +7,7 @@
 #include "mapping.hpp"
 #include "ring.hpp"
 #include "rtmeter/bell.hpp"
+#include "system.hpp"
 
 namespace rtmeter_posix {
 namespace {
