@@ -31,18 +31,21 @@ TEST(Config, AnOptionThatIsNoTextIsNamed) {
   EXPECT_CONTAINS(outcome(R"("options": "timer")"), "options = \"timer\": is not a JSON object");
 }
 
-TEST(Config, TheDeadlinePolicyHasOneThread) {
-  const std::string policy =
-      R"("scheduling": {"policy": "deadline", "runtime_ns": 1, "deadline_ns": 2, "period_ns": 3}, )";
-  EXPECT_EQ(outcome(policy + R"("apply": "after_init")"), "ok");
-  EXPECT_CONTAINS(outcome(policy + R"("apply": "after_init", "in_flight": "open")"),
-                  "in_flight = open: needs");
-}
-
 std::string outcome(const std::string& measurement, const std::string& entry) {
   const std::string text = R"({"version": 1, "log": "x", "period_ns": 1000, "samples": 1, "measurement": )" +
                            measurement + ", " + entry + "}";
   return outcome_of([&] { config_from_json(Json::parse(text, "config")); });
+}
+
+TEST(Config, TheDeadlinePolicyHasOneThread) {
+  const std::string policy =
+      R"("apply": "after_init", )"
+      R"("scheduling": {"policy": "deadline", "runtime_ns": 1, "deadline_ns": 2, "period_ns": 3})";
+  const std::string client = policy + R"(, "loss_timeout_ns": 1, "role": "client", )";
+  EXPECT_EQ(outcome(policy), "ok");
+  EXPECT_EQ(outcome(R"("roundtrip")", client + R"("receive": "spin_once")"), "ok");
+  EXPECT_CONTAINS(outcome(R"("roundtrip")", client + R"("receive": "spin")"), "receive = spin: needs");
+  EXPECT_CONTAINS(outcome(R"("roundtrip")", client + R"("in_flight": "open")"), "in_flight = open: needs");
 }
 
 TEST(Config, ASleepLiesLessThanAPeriodBehindATimer) {
