@@ -49,10 +49,9 @@ function(rtmeter_try ADAPTER RESULT)
       list(APPEND same "-D${variable}=${value}")
     endif()
   endforeach()
-  string(REPLACE ";" "\\;" packages "${try_UNPARSED_ARGUMENTS}")
   execute_process(
     COMMAND ${CMAKE_COMMAND} -G ${CMAKE_GENERATOR} -S ${RTMETER_TRY_FOLDER} -B ${folder} ${same}
-            "-DPACKAGES=${packages}" -DROS=${try_ROS}
+            "-DPACKAGES=${try_UNPARSED_ARGUMENTS}" -DROS=${try_ROS}
     RESULT_VARIABLE code
     OUTPUT_VARIABLE text
     ERROR_VARIABLE text)

@@ -123,3 +123,26 @@ def test_a_python_that_lacks_what_ros_needs_costs_the_ros_2_adapters_alone(
     for adapter in ("rcl", "rclpy", "ros2"):
         assert rows[adapter] == ("not built", "apt install ros-planted-rmw")
     assert configure(build, {}) == without
+
+
+def test_several_packages_are_tried_together(tmp_path: Path) -> None:
+    """As those of an adapter are, each by its name; one that is not there is no error."""
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.22)\nproject(several LANGUAGES C CXX)\n"
+        f"include({ROOT}/cmake/RtmeterTry.cmake)\n"
+        'rtmeter_try(both why_not planted absent last)\nmessage(STATUS "why not: <${why_not}>")\n'
+    )
+    plant_package(tmp_path / "prefix", "planted", 'message(STATUS "planted is read")')
+    plant_package(tmp_path / "prefix", "last", 'message(FATAL_ERROR "the last is broken")')
+    done = subprocess.run(
+        ["cmake", "-S", project, "-B", tmp_path / "build", "-G", "Ninja"],
+        env=os.environ | {"CMAKE_PREFIX_PATH": str(tmp_path / "prefix")},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=True,
+    )
+    assert "the last is broken" in done.stdout
+    assert "planted is read" in (tmp_path / "build" / "try" / "both.log").read_text()
