@@ -192,7 +192,7 @@ class Run {
   }
 
   // A setting that did not take, or that the middleware took back, is an error. A thread of the middleware's
-  // that stamps is judged by the same, unless it was asked to run otherwise.
+  // that stamps is judged by the same, unless it was asked to run otherwise: after_init leaves it normal.
   void check_measured(const std::vector<ThreadFacts>& threads) const {
     for (const ThreadFacts& t : threads) {
       if (t.scheduling == config_.scheduling) continue;
@@ -200,8 +200,9 @@ class Run {
         throw Failure("scheduling", to_string(config_.scheduling),
                       "thread " + t.name + " runs as " + to_string(t.scheduling),
                       "the middleware changes its caller's policy: use \"apply\": \"after_init\"");
-      const bool asked =
-          config_.child_threads ? t.scheduling == *config_.child_threads : has_option("threads");
+      const bool stays_normal = !config_.apply_before_init && t.scheduling == Scheduling{};
+      const bool asked = config_.child_threads ? t.scheduling == *config_.child_threads
+                                               : stays_normal || has_option("threads");
       if (t.stamps && t.role == "middleware" && !asked)
         throw Failure(
             "scheduling", to_string(config_.scheduling),

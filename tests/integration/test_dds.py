@@ -81,6 +81,37 @@ def test_quality_of_service_is_read_back(tmp_path: Path, adapter: str) -> None:
     assert {policy: qos[policy] for policy in wanted} == wanted
 
 
+@needs_fifo
+@pytest.mark.parametrize(("apply", "policy"), [("before_init", "fifo"), ("after_init", "other")])
+@each_adapter
+def test_a_listener_runs_as_its_threads_were_asked_to(
+    tmp_path: Path, adapter: str, apply: str, policy: str
+) -> None:
+    """After init it stays normal, which is what was asked: it is told and not refused."""
+    config = {"adapter": adapter, "receive": "listener", "period_ns": 2 * MS, "loss_timeout_ns": SECOND}
+    config |= {"scheduling": {"policy": "fifo", "priority": 20}, "apply": apply}
+    with client_and_server(tmp_path, config) as (client, server):
+        assert settled(client, server)["released"] == SAMPLES
+    [stamping] = (thread for thread in read(client.log)[0].meta["threads"] if thread["stamps"])
+    assert (stamping["role"], stamping["policy"]) == ("middleware", policy)
+
+
+@needs_fifo
+def test_a_listener_that_its_vendors_file_sets_otherwise_is_refused(tmp_path: Path) -> None:
+    """Nothing in the configuration asked for it: its figures would be of another policy."""
+    scheduling = "<Scheduling><Class>realtime</Class><Priority>18</Priority></Scheduling>"
+    one_receiver = "<Internal><MultipleReceiveThreads>false</MultipleReceiveThreads></Internal>"
+    threads = f'<Threads><Thread Name="recv">{scheduling}</Thread></Threads>'
+    uri = f"<CycloneDDS><Domain>{one_receiver}{threads}</Domain></CycloneDDS>"
+    config = {"adapter": "cyclonedds", "receive": "listener", "environment": {"CYCLONEDDS_URI": uri}}
+    config |= {"scheduling": {"policy": "fifo", "priority": 20}}
+    with client_and_server(tmp_path, config) as (client, _):
+        assert client.end() == 1
+    error = next(event for event in client.events if event["event"] == "error")
+    assert (error["field"], error["value"]) == ("scheduling", "fifo:20")
+    assert "which stamps, runs as fifo:18" in error["message"]
+
+
 @each_adapter
 @pytest.mark.parametrize("receive", ["spin_once", "poll", "listener"])
 def test_cycle_of_two_components(tmp_path: Path, adapter: str, receive: str) -> None:
