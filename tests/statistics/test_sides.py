@@ -10,10 +10,13 @@ from rtmeter.statistics.blocks import blocks_of
 from rtmeter.statistics.clock_offset import Exchanges
 from rtmeter.statistics.compare import Estimates, compare
 from rtmeter.statistics.counted import estimates_counted
+from rtmeter.statistics.drift import Drift
 from rtmeter.statistics.gate import judge_gate, parse_gate
+from rtmeter.statistics.gates import growth
 from rtmeter.statistics.histogram import Histogram
 from rtmeter.statistics.pooling import pooling
 from rtmeter.statistics.quantiles import Estimate
+from rtmeter.statistics.trend import Trend
 
 S = 10**9
 
@@ -133,3 +136,20 @@ def test_the_size_of_a_change_of_maxima() -> None:
     assert effect(np.repeat([5_000.0, 5_001.0], 100), [100]) == np.inf
     _, ratio = even.series()[1]
     assert ratio(np.repeat([1.0, 2.0], 100), [100]) == pytest.approx(200.5 / 100.5)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize(
+    ("came_to_ns", "consequence"), [(405.4, "info"), (405.5, "refuse"), (2_000.0, "refuse")]
+)
+def test_a_drift_of_a_short_run_is_refused_from_ln_1_5_of_its_jitter_on(
+    sign: int, came_to_ns: float, consequence: str
+) -> None:
+    trend = Trend(sign * 10.0, sign * 9.0, sign * 11.0, sign * came_to_ns, 1_000.0)
+    (finding,) = growth(Drift("drifting", trend, 0, 0, ()), np.zeros(500, dtype=np.int64), None)
+    assert (finding.type, finding.consequence, finding.value) == ("drift", consequence, sign * 10.0)
+    (finding,) = growth(Drift("bounded", trend, 0, 0, (), rises=True), np.zeros(500, dtype=np.int64), None)
+    assert (finding.type, finding.consequence) == ("stationarity", consequence)
+    assert ("rises" if sign > 0 else "falls") in finding.message
+    (finding,) = growth(Drift("overloaded", trend, 0, 0, ()), np.zeros(500, dtype=np.int64), None)
+    assert (finding.type, finding.consequence) == ("overload", "refuse")

@@ -275,3 +275,21 @@ def test_an_hours_stall_is_corrected_without_making_its_billions_of_values() -> 
         assert view[name] == interval * (quantile_index(n, share) + 1)
     assert view["mean_ns"] == pytest.approx(interval * (n + 1) / 2, rel=1e-12)
     assert view["stddev_ns"] == pytest.approx(interval * sqrt(n * (n + 1) / 12), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("second", "problems"),
+    [([2, 3], []), ([3], ["row k = 2 is missing"]), ([1], ["row k = 1 comes after row k = 1"])],
+)
+def test_rows_are_followed_from_chunk_to_chunk(second: list[int], problems: list[str]) -> None:
+    parts = [
+        {
+            "k": np.array(k, dtype=np.int64),
+            "release_ns": 10 * np.array(k, dtype=np.int64),
+            "wake_ns": 10 * np.array(k, dtype=np.int64) + 1,
+            "free_ns": np.full(len(k), A),
+            "status": np.full(len(k), SERVED),
+        }
+        for k in ([0, 1], [], second)
+    ]
+    assert summarise(WAKEUP | {"warm_up": 0}, lambda: parts)["problems"] == problems

@@ -33,7 +33,15 @@ TESTS = (
         f"tests/unit/test_{name}.py"
         for name in (
             *("statistics", "statistics_examples", "verdict", "planning", "environment", "config", "store"),
-            *("cli_verdict", "cli_plan", "cli_compare", "cli_gates", "report_bounds", "plots"),
+            *(
+                "verdict_counted",
+                "cli_verdict",
+                "cli_plan",
+                "cli_compare",
+                "cli_gates",
+                "report_bounds",
+                "plots",
+            ),
         )
     ),
 )

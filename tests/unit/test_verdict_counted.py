@@ -1,0 +1,83 @@
+"""Verdicts of histograms and intervals: by the misses that are sure, and by those that are possible."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rtmeter.model import Requirement, Verdict
+from rtmeter.statistics.bounds import miss_ratio_bounds
+from rtmeter.statistics.histogram import Histogram, Intervals, Unordered
+from rtmeter.verdict_counted import judge_counted
+
+META = {"measurement": "imported", "config": {"quantity": "latency"}, "period_ns": 1_000_000}
+DATA = Histogram(np.array([0, 1_000, 2_000]), 1_000, np.array([9_000, 990, 10]))
+"""Bins of 1 us."""
+
+
+def judged(deadline_ns: int, miss_ratio: float | None = None, data: Unordered = DATA) -> Verdict:
+    return judge_counted(META, data, Requirement(deadline_ns, miss_ratio))
+
+
+def test_at_a_bins_edge_all_is_told() -> None:
+    found = judged(2_999, 1e-3)
+    assert (found.outcome, found.n, found.misses, found.misses_between) == ("pass", 10_000, 0, None)
+    assert found.upper == miss_ratio_bounds(0, 10_000, 0.95)[1] and found.lower == 0
+    assert "0 of 10,000 releases missed" in found.reason and "at most 0 of" not in found.reason
+    assert found.support is not None and found.support.findings[0].message in found.reason
+    one = judged(1_999, 1e-2)
+    assert (one.outcome, one.misses, one.late, one.misses_between) == ("pass", 10, 10, None)
+
+
+def test_a_deadline_within_a_bin_passes_by_what_is_possible() -> None:
+    found = judged(2_500, 1e-2)
+    assert (found.outcome, found.misses, found.misses_between) == ("pass", 10, (0, 10))
+    assert found.reason.startswith("at most 10 of 10,000 releases missed")
+    assert (found.lower, found.upper) == (0, miss_ratio_bounds(10, 10_000, 0.95)[1])
+
+
+def test_it_fails_by_what_is_sure() -> None:
+    found = judged(1_500, 1e-4)
+    assert (found.outcome, found.misses, found.misses_between) == ("fail", 10, (10, 1_000))
+    assert found.reason.startswith("at least 10 of 10,000 releases missed")
+    assert found.upper == miss_ratio_bounds(1_000, 10_000, 0.95)[1]
+    assert judged(1_999, 1e-4).reason.startswith("10 of 10,000 releases missed")
+
+
+@pytest.mark.parametrize("miss_ratio", [None, 1e-4])
+def test_between_them_nothing_is_said(miss_ratio: float | None) -> None:
+    found = judged(2_500, miss_ratio)
+    assert (found.outcome, found.misses_between) == ("inconclusive", (0, 10))
+    assert "between 0 and 10 of 10,000 releases missed" in found.reason
+    assert "values are known to 1 us" in found.reason
+
+
+def test_what_lies_beyond_the_bins_is_known_by_its_number() -> None:
+    found = judged(5_000, 1e-4, replace(DATA, over=7, over_from_ns=3_000))
+    assert (found.outcome, found.misses_between) == ("inconclusive", (0, 7))
+    assert "those beyond 3 us only by their number" in found.reason
+
+
+def test_a_tool_that_drops_values_leaves_no_bound() -> None:
+    found = judged(2_999, 1e-3, replace(DATA, dropped=True))
+    assert found.outcome == "inconclusive" and "no bound of the miss ratio is stated" in found.reason
+    assert judged(999, 1e-3, replace(DATA, dropped=True)).outcome == "fail"
+
+
+def test_of_an_interval_the_latest_message_is_known() -> None:
+    data = Intervals(np.array([100, 100]), np.array([0, 2]), np.array([5_000, 900]))
+    found = judged(1_000, 0.1, data)
+    assert (found.outcome, found.n, found.misses_between) == ("inconclusive", 202, (3, 102))
+    assert (found.misses, found.lost, found.late) == (102, 2, 100)
+    assert "whether more than the latest message of an interval was late is not known" in found.reason
+
+
+@pytest.mark.parametrize(
+    "data", [replace(DATA, counts=np.array([0, 0, 0])), Intervals(*np.zeros((3, 1), int))]
+)
+def test_nothing_measured_is_inconclusive(data: Unordered) -> None:
+    found = judged(1_000, 1e-3, data)
+    assert (found.outcome, found.n, found.support, found.misses_between) == ("inconclusive", 0, None, None)
+    assert "nothing was measured" in found.reason
