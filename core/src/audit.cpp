@@ -64,6 +64,14 @@ std::vector<ThreadFacts> audit_threads(const std::vector<int>& measured, const s
   return threads;
 }
 
+std::vector<ThreadFacts> with_ended(const std::vector<ThreadFacts>& before, std::vector<ThreadFacts> after) {
+  for (const ThreadFacts& t : before)
+    if (std::none_of(after.begin(), after.end(), [&](const ThreadFacts& a) { return a.tid == t.tid; }))
+      after.push_back(t);
+  std::sort(after.begin(), after.end(), [](const auto& a, const auto& b) { return a.tid < b.tid; });
+  return after;
+}
+
 Json to_json(const std::vector<ThreadFacts>& threads) {
   Json list = Json::array();
   for (const ThreadFacts& facts : threads) {

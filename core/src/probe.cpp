@@ -297,7 +297,7 @@ class Run {
         if (key != "overrun") e[key] = value;
       const std::vector<ThreadFacts> after = audit();
       e["effective"] = effective(after);
-      e["threads"] = to_json(with_ended(after));
+      e["threads"] = to_json(with_ended(before_, after));
     }
     e["warnings"] = warnings();
     return e;
@@ -309,15 +309,6 @@ class Run {
     if (!is_cycle && config_.measurement != RTM_ROUNDTRIP) return {};
     const std::uint64_t rows = recorder_.recorded(), skipped = std::min(rows, progress_.skipped());
     return {(rows - skipped) * (is_cycle ? 2 : 1), config_.payload_bytes, is_cycle || inline_server_};
-  }
-
-  // Threads seen at the end, and those seen before that have ended since.
-  std::vector<ThreadFacts> with_ended(std::vector<ThreadFacts> after) const {
-    for (const ThreadFacts& t : before_)
-      if (std::none_of(after.begin(), after.end(), [&](const ThreadFacts& a) { return a.tid == t.tid; }))
-        after.push_back(t);
-    std::sort(after.begin(), after.end(), [](const auto& a, const auto& b) { return a.tid < b.tid; });
-    return after;
   }
 
   Json counters() const {
@@ -340,8 +331,7 @@ class Run {
           {"type", "no_child_threads"},
           {"message", "child_threads or child_affinity is given, and the middleware has no threads"},
           {"hint", "leave it out; beside a wake-up threads may come with before init_and_node"}}));
-    if (ran_)
-      if (const auto doubt = usage_doubt()) list.push(*doubt);
+    if (const auto doubt = usage_.doubt(); ran_ && doubt) list.push(*doubt);
     if (session_.refused_calls() > 0)
       list.push(Json(Json::Object{
           {"type", "middleware_refused_calls"},
@@ -349,21 +339,6 @@ class Run {
                           " calls on the measured path were refused by the middleware"},
           {"hint", "look at the middleware's own messages; check payload size and queue depths"}}));
     return list;
-  }
-
-  // Counters of the measured thread that nobody could read.
-  std::optional<Json> usage_doubt() const {
-    std::string unknown;
-    const Json usage = usage_.to_json();
-    for (const auto& [name, count] : usage.as_object())
-      if (count.is_null()) unknown += (unknown.empty() ? "" : ", ") + name;
-    if (unknown.empty()) return std::nullopt;
-    return Json(Json::Object{
-        {"type", "usage_unknown"},
-        {"message", "not known of the measured thread: " + unknown},
-        {"hint",
-         "they are counted where one thread stamps, known before the first measured release, and migrations "
-         "where /proc/PID/sched or perf events can be read"}});
   }
 
   const Config& config_;

@@ -69,6 +69,9 @@ struct ThreadFacts {
 std::vector<ThreadFacts> audit_threads(const std::vector<int>& measured, const std::vector<int>& service);
 Json to_json(const std::vector<ThreadFacts>& threads);
 
+// Those that were seen after, and those seen before that have ended since, by tid.
+std::vector<ThreadFacts> with_ended(const std::vector<ThreadFacts>& before, std::vector<ThreadFacts> after);
+
 // Counters of one thread over a window: of the one that calls open() and close(), just outside the window,
 // or of another that it follows. Neither call allocates or faults, and where prepare() or follow() was called
 // neither opens anything. Construct it beforehand: that prepares the calling thread.
@@ -89,6 +92,7 @@ class UsageWindow {
   // Whose they are, once opened.
   int tid() const noexcept { return before_.tid; }
   Json to_json() const;  // null for what could not be read or if open and close ran on two threads
+  std::optional<Json> doubt() const;  // the warning of counters that nobody could read
 
  private:
   struct Reading {

@@ -169,4 +169,18 @@ Json UsageWindow::to_json() const {
   return j;
 }
 
+std::optional<Json> UsageWindow::doubt() const {
+  std::string unknown;
+  const Json usage = to_json();
+  for (const auto& [name, count] : usage.as_object())
+    if (count.is_null()) unknown += (unknown.empty() ? "" : ", ") + name;
+  if (unknown.empty()) return std::nullopt;
+  return Json(Json::Object{
+      {"type", "usage_unknown"},
+      {"message", "not known of the measured thread: " + unknown},
+      {"hint",
+       "they are counted where one thread stamps, known before the first measured release, and migrations "
+       "where /proc/PID/sched or perf events can be read"}});
+}
+
 }  // namespace rtmeter

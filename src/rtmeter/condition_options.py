@@ -137,3 +137,8 @@ GROUPS: dict[str, type[BaseModel]] = {
     "server_load": Load,
 }
 """The options of a cell that are mappings with keys of their own, each of which may be a list."""
+
+
+def asked(**parts: BaseModel | None) -> dict[str, Any]:
+    """Those that were given, JSON-ready."""
+    return {key: p.model_dump(mode="json", exclude_none=True) for key, p in parts.items() if p is not None}

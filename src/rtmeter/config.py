@@ -8,32 +8,21 @@ serialization is what the probe reads, its description is the help text.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_serializer
 
 from rtmeter import values
-from rtmeter.condition_options import GROUPS, Hosts, SystemSettings
+from rtmeter.condition_options import GROUPS, Hosts, SystemSettings, asked
 from rtmeter.config_rules import MOST_RELEASES, as_rtmeter_error, check, fill_in, inapplicable
 from rtmeter.model import WATCH_NS, Criticality, Measurement, Requirement
-from rtmeter.option_types import Cpus, Duration, DurationOrZero, OptionText, Policy, Ratio, Size
+from rtmeter.option_types import Cpus, Duration, DurationOrZero, For, OptionText, Policy, Ratio, Receive, Size
 from rtmeter.second_topic import SECOND_TOPIC, SecondTopicOption
 from rtmeter.strain_options import LoadOption, TrafficOption
 
-
-@dataclass(frozen=True, slots=True)
-class OnlyFor:
-    """The measurements an option means something for; without this mark: all."""
-
-    measurements: tuple[Measurement, ...]
-
-
-Receive = Literal["spin", "spin_once", "listener", "poll"]
-
-_ROUNDTRIP = OnlyFor(("roundtrip",))
-_MESSAGES = OnlyFor(("roundtrip", "cycle"))
-_TIMER = OnlyFor(("timer",))
+_ROUNDTRIP = For(("roundtrip",))
+_MESSAGES = For(("roundtrip", "cycle"))
+_TIMER = For(("timer",))
 
 
 class CellOptions(BaseModel):
@@ -182,7 +171,7 @@ class CellOptions(BaseModel):
     ] = None
     drive: Annotated[
         Literal["spin", "sleep_then_spin_some", "poll"] | None,
-        OnlyFor(("timer", "cycle")),
+        For(("timer", "cycle")),
         Field(description="How the callback is reached (default: the adapter's first)."),
     ] = None
     sleep_offset: Annotated[
@@ -197,7 +186,7 @@ class CellOptions(BaseModel):
     ] = None
     components: Annotated[
         Literal["one_thread", "two_threads"] | None,
-        OnlyFor(("cycle",)),
+        For(("cycle",)),
         Field(description="The threads of a cycle's components (default: the adapter's first)."),
     ] = None
     receive: Annotated[
@@ -215,7 +204,7 @@ class CellOptions(BaseModel):
     ] = None
     before: Annotated[
         Literal["none", "init", "init_and_node"],
-        OnlyFor(("wakeup",)),
+        For(("wakeup",)),
         Field(description="What the middleware does to the process beforehand."),
     ] = "none"
     loss_timeout: Annotated[
@@ -349,7 +338,7 @@ class CellOptions(BaseModel):
     @classmethod
     def meant_for(cls, name: str) -> tuple[str, ...]:
         """The measurements the option means something for; empty: all."""
-        marks = [m for m in OPTIONS[name].metadata if isinstance(m, OnlyFor)]
+        marks = [m for m in OPTIONS[name].metadata if isinstance(m, For)]
         return marks[0].measurements if marks else ()
 
     @classmethod
@@ -384,11 +373,11 @@ class CellOptions(BaseModel):
     @property
     def conditions_asked(self) -> dict[str, Any]:
         """What the machine is to endure (Cell.conditions), JSON-ready; empty if nothing is asked."""
-        asked = _asked(settings=self.conditions, load=self.load, traffic=self.traffic)
-        if server := _asked(settings=self.server_conditions, load=self.server_load):
-            asked["server"] = server
+        found = asked(settings=self.conditions, load=self.load, traffic=self.traffic)
+        if server := asked(settings=self.server_conditions, load=self.server_load):
+            found["server"] = server
         watch = {"watch_ns": self.watch} if self.watch != WATCH_NS else {}
-        return asked | watch | ({"strict": True} if self.strict else {})
+        return found | watch | ({"strict": True} if self.strict else {})
 
     @field_serializer("warm_up")
     def _warm_up_releases(self, warm_up_ns: int) -> Annotated[int, Field(ge=0)]:
@@ -401,10 +390,6 @@ class CellOptions(BaseModel):
         return config if self.missed_after_ns is None else config | {"deadline_ns": self.missed_after_ns}
 
 
-def _asked(**parts: BaseModel | None) -> dict[str, Any]:
-    return {key: p.model_dump(mode="json", exclude_none=True) for key, p in parts.items() if p is not None}
-
-
 OPTIONS = {info.alias or name: info for name, info in CellOptions.model_fields.items()}
 """Every option by the name that people write."""
 
@@ -412,17 +397,3 @@ KNOWN = OPTIONS | {
     f"{group}.{key}": info for group, model in GROUPS.items() for key, info in model.model_fields.items()
 }
 """And the keys of the options that are mappings: ``conditions.governor``."""
-
-
-class ProbeConfig(CellOptions):
-    """The whole probe config: a cell's options and what the front adds when it starts a probe."""
-
-    version: Annotated[Literal[1], Field(description="Version of this format.")]
-    log: Annotated[str, Field(description="Path of the sample log to write; must not exist.")]
-    role: Annotated[
-        Literal["single", "client", "server"], Field(description="Part in a round trip; else single.")
-    ] = "single"
-    session: Annotated[
-        str, Field(description="Unique to the run: topics, sockets and ports derive from it.")
-    ] = "rtmeter"
-    watch_stdin: Annotated[bool, Field(description="Stop when standard input closes.")] = False

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
 from rtmeter import values
+from rtmeter.model import Measurement
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    """The measurements an option means something for; without this mark: all."""
+
+    measurements: tuple[Measurement, ...]
+
+
+Receive = Literal["spin", "spin_once", "listener", "poll"]
 
 
 def text(pattern: str, *, bare_number: bool = False) -> WithJsonSchema:

@@ -5,16 +5,32 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from rtmeter.campaign import BLOCK_KEYS, CAMPAIGN_KEYS
-from rtmeter.config import CellOptions, ProbeConfig
+from rtmeter.config import CellOptions
 from rtmeter.matrix import REQUIREMENT
 from rtmeter.published import Published
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _Schema = dict[str, Any]
 _SCALAR: _Schema = {"type": ["string", "number", "boolean"]}
+
+
+class ProbeConfig(CellOptions):
+    """The whole probe config: a cell's options and what the front adds when it starts a probe."""
+
+    version: Annotated[Literal[1], Field(description="Version of this format.")]
+    log: Annotated[str, Field(description="Path of the sample log to write; must not exist.")]
+    role: Annotated[
+        Literal["single", "client", "server"], Field(description="Part in a round trip; else single.")
+    ] = "single"
+    session: Annotated[
+        str, Field(description="Unique to the run: topics, sockets and ports derive from it.")
+    ] = "rtmeter"
+    watch_stdin: Annotated[bool, Field(description="Stop when standard input closes.")] = False
 
 
 def probe_config_schema() -> _Schema:
