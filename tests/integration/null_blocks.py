@@ -27,6 +27,7 @@ def repeating_run(kind: str, seed: str, releases: int, block_rows: int) -> tuple
     config |= {"warm_up": 0}
     if kind == "periodic":
         config |= {"drive": "spin", "options": {}}
+        config.pop("sleep_offset_ns", None)
     return config, script
 
 
