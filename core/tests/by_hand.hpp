@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -19,19 +20,23 @@ namespace rtmeter::testing_help {
 // Time goes on by sleeping, or as the test says.
 class HandClock final : public Clock {
  public:
+  explicit HandClock(bool is_scripted = false) : is_scripted_(is_scripted) {}
   std::int64_t now_ns() noexcept override { return at_ns; }
   void sleep_until_ns(std::int64_t until_ns) noexcept override {
     sleeps.push_back(until_ns);
     at_ns = std::max(at_ns, until_ns) + (late_ns.count(until_ns) != 0 ? late_ns[until_ns] : 0);
     if (on_sleep) on_sleep();
   }
-  bool scripted() const noexcept override { return false; }
+  bool scripted() const noexcept override { return is_scripted_; }
   std::int64_t first_release_ns(std::int64_t period_ns) noexcept override { return at_ns + period_ns; }
 
   std::int64_t at_ns = 0;
   std::vector<std::int64_t> sleeps;              // until when
   std::map<std::int64_t, std::int64_t> late_ns;  // by how much the sleep until then ends late
   std::function<void()> on_sleep;                // as each ends
+
+ private:
+  const bool is_scripted_;
 };
 
 struct Sent {
@@ -50,7 +55,7 @@ struct Played {
   rtm_timer_spec timer{};
   std::map<std::string, std::pair<rtm_on_message, void*>> subscribers;
   std::vector<std::string> nodes;
-  int interrupts = 0;
+  std::atomic<int> interrupts{0};
 
   void fire(std::int64_t expected_ns = RTM_ABSENT, std::int64_t actual_ns = RTM_ABSENT) const {
     const rtm_fire fire{expected_ns, actual_ns};
@@ -130,14 +135,15 @@ inline Config config_by_hand(rtm_measurement measurement, std::int64_t warm_up, 
 // One measurement's bench. The measurement's own set_up(), run() and facts() do the rest.
 class ByHand {
  public:
-  explicit ByHand(Config given, rtm_drive drive = RTM_SPIN, rtm_receive receive = RTM_RECEIVE_SPIN_ONCE)
-      : config([&] {
+  explicit ByHand(Config given, rtm_drive drive = RTM_SPIN, rtm_receive receive = RTM_RECEIVE_SPIN_ONCE,
+                  bool is_scripted = false)
+      : clock(is_scripted), config([&] {
           given.log = directory_ / "test.rtlog";
           return given;
         }()),
         session(*adapter_table<PlayedAdapter>(), config, drive, receive),
         log_(config.log, header_of_columns(columns_of(config))),
-        recorder_(log_, columns_of(config).size(), 4096, WhenFull::count,
+        recorder_(log_, columns_of(config).size(), 1 << 16, WhenFull::count,
                   [this](const std::int64_t* rows, std::size_t count) {
                     const std::size_t width = columns_of(config).size();
                     for (std::size_t i = 0; i < count; ++i, rows += width)

@@ -17,8 +17,9 @@ constexpr std::int64_t kNever = -1;
 // Releases at 100, 200, …; every message takes 30, or what delay_ns says of its sequence number.
 class Wire : public ByHand {
  public:
-  explicit Wire(const Config& given, rtm_drive drive = RTM_SPIN, rtm_receive receive = RTM_RECEIVE_SPIN_ONCE)
-      : ByHand(given, drive, receive) {
+  explicit Wire(const Config& given, rtm_drive drive = RTM_SPIN, rtm_receive receive = RTM_RECEIVE_SPIN_ONCE,
+                bool is_scripted = false)
+      : ByHand(given, drive, receive, is_scripted) {
     middleware.publish = [this](const Sent& sent) { publish(sent); };
     middleware.wait = [this](std::int64_t timeout_ns) { wait(timeout_ns); };
     clock.on_sleep = [this] {
@@ -216,6 +217,98 @@ TEST(RoundTrip, ASleepThatWasEndedSendsNothing) {
   wire.clock.late_ns = {{300, -50}};
   wire.stop_at_ns = 250;
   EXPECT_EQ(wire.run().size(), 2u);
+}
+
+TEST(RoundTrip, AReleaseMetAsTheRunIsStoppedIsSent) {
+  Wire wire(round_trips(InFlight::one, 20));
+  wire.stop_at_ns = 300;
+  EXPECT_EQ(wire.run(),
+            (Rows{{100, 100, 130, A, kWarm}, {200, 200, 230, A, kServed}, {300, 300, A, A, kInFlight}}));
+}
+
+// Real time: a receiver may have stamped and not stored yet. On a scripted clock none is in between.
+TEST(RoundTrip, WhatNeverComesIsGivenUpAtItsTimeOnAScriptedClock) {
+  for (const auto& [is_scripted, grace_ns] : {std::pair{true, 0}, std::pair{false, 100'000'000}}) {
+    Wire wire(round_trips(InFlight::open, 1), RTM_SPIN, RTM_RECEIVE_SPIN_ONCE, is_scripted);
+    wire.delay_ns = {{1, kNever}};
+    EXPECT_EQ(wire.run().back(), (Row{200, 200, A, A, kLost}));
+    EXPECT_EQ(wire.clock.at_ns, 1'200 + grace_ns);
+  }
+}
+
+// 40,000 releases of one moment, and room for 32,768 until the replies come.
+TEST(RoundTrip, ABurstWaitsForRoomOrOnAScriptedClockHasIt) {
+  constexpr std::int64_t kBurst = 40'000, kRoom = 32'768;
+  for (const bool is_scripted : {true, false}) {
+    Wire wire(round_trips(InFlight::open, kBurst), RTM_SPIN, RTM_RECEIVE_SPIN_ONCE, is_scripted);
+    wire.clock.late_ns = {{200, 100 * kBurst}};
+    const Rows rows = wire.run();
+    ASSERT_EQ(rows.size(), kBurst + 1u);
+    const std::int64_t burst_ns = 200 + 100 * kBurst;
+    EXPECT_EQ(rows[kRoom], (Row{100 * (kRoom + 1), burst_ns, burst_ns + 30, A, kServed}));
+    const std::int64_t then_ns = is_scripted ? burst_ns : burst_ns + 30;
+    EXPECT_EQ(rows[kRoom + 1], (Row{100 * (kRoom + 2), then_ns, then_ns + 30, A, kServed}));
+    EXPECT_EQ(rows.back()[1], then_ns);
+  }
+}
+
+// Which call receives: nothing is in parallel on a scripted clock, and between two polls no time passes.
+TEST(RoundTrip, ReceivesByTheCallThatItsWayNames) {
+  struct Case {
+    rtm_receive receive;
+    bool is_scripted;
+    const char* calls;
+  };
+  for (const Case& c : {Case{RTM_RECEIVE_SPIN_ONCE, false, "wait"}, Case{RTM_RECEIVE_SPIN_ONCE, true, "wait"},
+                        Case{RTM_RECEIVE_POLL, false, "spin_some"}, Case{RTM_RECEIVE_POLL, true, "wait"},
+                        Case{RTM_RECEIVE_SPIN, true, "spin"}}) {
+    Wire wire(round_trips(InFlight::one, 2), RTM_SPIN, c.receive, c.is_scripted);
+    const auto wait = wire.middleware.wait;
+    std::map<std::string, int> calls;
+    wire.middleware.wait = [&](std::int64_t ns) { ++calls["wait"], wait(ns); };
+    wire.middleware.spin = [&](std::int64_t ns) { ++calls["spin"], wait(ns); };
+    wire.middleware.spin_some = [&] { ++calls["spin_some"], wait(30); };
+    wire.measurement->set_up();
+    calls.clear();
+    wire.clock.at_ns = 0;
+    wire.measurement->run();
+    EXPECT_EQ(wire.rows(),
+              (Rows{{100, 100, 130, A, kWarm}, {200, 200, 230, A, kServed}, {300, 300, 330, A, kServed}}));
+    EXPECT_EQ(calls, (std::map<std::string, int>{{c.calls, 3}}));
+    EXPECT_EQ(wire.middleware.interrupts, c.receive == RTM_RECEIVE_SPIN ? 3 : 0)
+        << "a spin ends by the reply";
+  }
+}
+
+// Spun by a thread of its own, which stamps and is known before the run.
+TEST(RoundTrip, HasAReceiverThatIsKnownBeforeTheRun) {
+  struct Case {
+    InFlight in_flight;
+    rtm_receive receive;
+    std::size_t receivers;
+  };
+  for (const Case& c :
+       {Case{InFlight::one, RTM_RECEIVE_SPIN, 1}, Case{InFlight::open, RTM_RECEIVE_SPIN, 1},
+        Case{InFlight::open, RTM_RECEIVE_SPIN_ONCE, 1}, Case{InFlight::open, RTM_RECEIVE_POLL, 1},
+        Case{InFlight::one, RTM_RECEIVE_SPIN_ONCE, 0}, Case{InFlight::one, RTM_RECEIVE_POLL, 0}}) {
+    Wire wire(round_trips(c.in_flight, 2), RTM_SPIN, c.receive);
+    wire.measurement->set_up();
+    std::atomic<bool> asked{false};
+    const auto publish = wire.middleware.publish;
+    Sent hello;
+    wire.middleware.publish = [&](const Sent& sent) { hello = sent, asked = true; };
+    const auto receive = [&](auto&&...) {
+      if (asked.exchange(false)) wire.middleware.deliver("pong", hello);
+    };
+    wire.middleware.spin = wire.middleware.wait = receive;
+    wire.middleware.spin_some = receive;
+    wire.measurement->begin();
+    const std::vector<int> tids = wire.measurement->measured_tids();
+    ASSERT_EQ(tids.size(), c.receivers);
+    EXPECT_EQ(wire.measurement->stamping_tids(), c.receivers == 0 ? std::vector<int>{gettid()} : tids);
+    wire.measurement->end();
+    EXPECT_EQ(wire.middleware.interrupts > 0, c.receivers > 0);
+  }
 }
 
 TEST(RoundTrip, AServerThatDoesNotAnswerIsAnError) {

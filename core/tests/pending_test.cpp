@@ -134,6 +134,15 @@ TEST(Pending, GrowsWithWhatItHolds) {
     ASSERT_TRUE(Ring::unsettled(ring.slot(k)));
   }
   EXPECT_EQ(ring.find(kSize), nullptr);
+  for (std::int64_t k = kSize; k < 2 * kSize; ++k) {
+    ASSERT_FALSE(ring.full()) << k;
+    send(ring).set(1, 1'000 + k);
+  }
+  EXPECT_TRUE(ring.full());
+  for (std::int64_t k = 0; k < 2 * kSize; ++k) {
+    ASSERT_NE(ring.find(k), nullptr) << k << " has no slot of its own";
+    ASSERT_EQ(ring.slot(k).at(1), 1'000 + k);
+  }
 }
 
 }  // namespace
