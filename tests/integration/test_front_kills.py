@@ -34,25 +34,25 @@ cells:
 def test_the_probe_is_killed_at_random_moments(tmp_path: Path, sized: Callable[..., int]) -> None:
     """What the probe had said a second before its death that it had recorded must be readable."""
     rng = random.Random(20261121)
-    written = at_risk = 0
+    written = owed_in_all = 0
     for number in range(sized("kills", reduced=4, full=100)):
         path = tmp_path / f"cell-{number}"
         # At 1 kHz frames are not full within the test: what is on the disk then is there by time alone.
         period, first_s = (("1ms", 1.5), ("100us", 0.2))[number % 2]
         record, said, killed_ns = measure_until_killed(path, rng.uniform(first_s, 3), period)
         written += record["missing"][0][0]
-        at_risk += max(rows for _, rows in said) - record["missing"][0][0]
         assert (record["status"], record["valid"]) == ("failed", False)
         assert "killed by SIGKILL" in record["error"]["message"]
         (missing,) = record["missing"]
         owed = max((rows for at_ns, rows in said if at_ns < killed_ns - S), default=0)
+        owed_in_all += owed
         assert missing[1] is None
         assert missing[0] >= owed
         if record["summary"]:
             rows = pq.read_metadata(path / store.SAMPLES).num_rows
             assert rows == missing[0] == record["summary"]["counts"]["released"]
         assert rows_of(path / store.CLIENT_LOG) == missing[0]
-    assert written > 0 and at_risk > 0  # no frame holds what was recorded last
+    assert written >= owed_in_all > 0
 
 
 def measure_until_killed(
