@@ -322,9 +322,7 @@ class Run {
   }
 
   Json warnings() const {
-    Json list = Json::array();
-    if (measurement_ && ran_)
-      for (const Json& w : measurement_->warnings()) list.push(w);
+    Json list = measurement_ && ran_ ? Json(measurement_->warnings()) : Json::array();
     if (second_topic_ && ran_ && second_topic_->silent()) list.push(second_topic_->doubt());
     if (ran_ && is_childless())
       list.push(Json(Json::Object{

@@ -244,9 +244,9 @@ def test_a_master_that_does_not_start_is_told_in_its_words(tmp_path: Path) -> No
     assert "no interpreter" in error["message"]
 
 
-@pytest.mark.parametrize("spinner", ["single", "async"])
-def test_a_master_that_dies_ends_the_run_with_an_error(tmp_path: Path, spinner: str) -> None:
-    with client_and_server(tmp_path, ROS1 | ENDLESS | {"options": {"spinner": spinner}}) as both:
+@pytest.mark.parametrize("receive", ["spin_once", "listener"])
+def test_a_master_that_dies_ends_the_run_with_an_error(tmp_path: Path, receive: str) -> None:
+    with client_and_server(tmp_path, ROS1 | ENDLESS | {"receive": receive}) as both:
         client, server = both
         _, pid = master_of(client.until("ready"))
         client.until("progress")
@@ -262,11 +262,23 @@ def test_a_master_that_dies_ends_the_run_with_an_error(tmp_path: Path, spinner: 
 
 
 def test_no_message_wakes_a_server_whose_spinner_calls_back(tmp_path: Path, master: tuple[str, int]) -> None:
-    config = ROS1 | at(master[0])
-    with client_and_server(tmp_path, config, {"options": {"spinner": "async"}}) as (client, server):
-        settled(client, server)
-    reader, columns = read(server.log)
-    assert reader.meta["usage"]["voluntary_switches"] < len(columns["sequence"]) / 2
+    """Its main thread sleeps on while the spinner's serves."""
+    config = ROS1 | ENDLESS | at(master[0])
+    with client_and_server(tmp_path, config, {"receive": "listener"}) as (client, server):
+        first = client.until("progress")["released"]
+        before = sleeps(server.process.pid)
+        while (released := client.until("progress")["released"]) < first + 200:
+            pass
+        woken = sleeps(server.process.pid) - before
+        interrupted(client)
+        assert server.end() == 0, server.events
+    assert woken < (released - first) / 2
+
+
+def sleeps(pid: int) -> int:
+    """How often the main thread of the process has gone to sleep."""
+    status = Path(f"/proc/{pid}/task/{pid}/status").read_text()
+    return int(status.partition("\nvoluntary_ctxt_switches:")[2].split()[0])
 
 
 def interrupted(one: Probe) -> None:
@@ -331,8 +343,9 @@ def test_a_client_without_a_master_says_so(tmp_path: Path, endpoint: str) -> Non
 def test_its_threads_inherit_as_asked_and_the_audit_is_whole(
     tmp_path: Path, apply: str, expected: str
 ) -> None:
-    config = CYCLE | {"scheduling": {"policy": "fifo", "priority": 20}, "apply": apply}
-    with probe(tmp_path, config | {"samples": 1_000_000, "receive": "listener"}) as one:
+    fifo = {"scheduling": {"policy": "fifo", "priority": 20}, "apply": apply}
+    config = CYCLE | fifo | {"drive": "sleep_then_spin_some", "receive": "listener"}  # roscpp's timers: none
+    with probe(tmp_path, config | {"samples": 1_000_000}) as one:
         ready = one.until("ready")
         assert audited(ready) == threads_in_proc(ready["pid"])
         middleware = [t["policy"] for t in ready["threads"] if t["role"] == "middleware"]
