@@ -42,4 +42,5 @@ def stray(program: str) -> list[tuple[int, str]]:
             pid = living[pid][0]
         return pid == os.getpid()
 
-    return [(pid, args) for pid, (_, args) in living.items() if program in args and is_ours(pid)]
+    others = living.keys() - {os.getpid()}  # a worker of pytest's is named after the test that it runs
+    return [(pid, living[pid][1]) for pid in sorted(others) if program in living[pid][1] and is_ours(pid)]
