@@ -208,7 +208,7 @@ def test_a_second_run_waits_for_the_end_of_the_first(before: dict[str, str], tmp
     assert first.stdout is not None and first.stdout.readline() == "held\n"
     with running("run", campaign, "--out", tmp_path / "results", "--wait") as second:
         assert second.stderr is not None
-        assert "waiting for rtmeter run other.yaml" in second.stderr.readline()
+        assert any("waiting for rtmeter run other.yaml" in line for line in second.stderr)
         assert second.poll() is None and not (tmp_path / "results").exists()
         first.kill()
         first.communicate()
