@@ -205,14 +205,17 @@ def test_a_second_run_waits_for_the_end_of_the_first(before: dict[str, str], tmp
     campaign = tmp_path / "short.yaml"
     campaign.write_text(CAMPAIGN.replace("LENGTH", "100ms"))
     first = subprocess.Popen([sys.executable, "-c", HOLD], stdout=subprocess.PIPE, text=True)
-    assert first.stdout is not None and first.stdout.readline() == "held\n"
-    with running("run", campaign, "--out", tmp_path / "results", "--wait") as second:
-        assert second.stderr is not None
-        assert any("waiting for rtmeter run other.yaml" in line for line in second.stderr)
-        assert second.poll() is None and not (tmp_path / "results").exists()
+    try:
+        assert first.stdout is not None and first.stdout.readline() == "held\n"
+        with running("run", campaign, "--out", tmp_path / "results", "--wait") as second:
+            assert second.stderr is not None
+            assert any("waiting for rtmeter run other.yaml" in line for line in second.stderr)
+            assert second.poll() is None and not (tmp_path / "results").exists()
+            first.kill()
+            assert ended(second).code == 0
+    finally:
         first.kill()
         first.communicate()
-        assert ended(second).code == 0
     assert len(list((tmp_path / "results").rglob("cell.json"))) == 1
 
 
