@@ -15,6 +15,7 @@
 #include "measurement.hpp"
 #include "oversight.hpp"
 #include "path.hpp"
+#include "polling.hpp"
 #include "progress.hpp"
 #include "second_topic.hpp"
 #include "status.hpp"
@@ -120,6 +121,7 @@ class Run {
   void set_up() {
     SecondTopic::check(description_, config_);
     check_components(description_, config_);
+    if (!clock_.scripted()) check_polling(description_, config_, drive_, receive_, cpu_share());
     if (!config_.affinity.empty()) set_affinity(0, config_.affinity);
     if (config_.lock_memory) lock_memory();
     if (config_.prefault_heap_bytes > 0) prefault_heap(config_.prefault_heap_bytes);

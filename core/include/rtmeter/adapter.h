@@ -155,7 +155,7 @@ typedef struct rtm_timer_traits {
  * poll.<option> (repeated): its values with which messages are received by polling only (receive poll);
  * background (repeated): measurements in which threads of the middleware's must run beside the measured one,
  * "cycle" or, with these components or a value of an option only, "cycle components=two_threads": a measured
- * thread of real-time priority that polls leaves them no time on its CPU, and the front refuses that. After
+ * thread of real-time priority that polls leaves them no time on its CPU, and that is refused. After
  * start also endpoint (what a client in another process needs), qos.<policy>, and whatever is in effect.
  * Where ends find each other by discovery: discovery (what was looked for, where, and who was found) and
  * incompatible_qos (the policy by which found ends do not match); a client that gets no answer is asked once
