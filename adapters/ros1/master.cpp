@@ -21,7 +21,7 @@ namespace {
 
 using rtmeter_daemon::File;
 
-constexpr int kStartTimeoutMs = 30000, kEndTimeoutMs = 5000, kLookMs = 20;
+constexpr int kStartTimeoutMs = 30000, kEndTimeoutMs = 5000, kLookMs = 20, kPorts = 3;
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
@@ -49,6 +49,11 @@ std::vector<std::string> masters_environment(const std::string& ip) {
         std::strncmp(*one, "ROS_LOG_DIR=", 12) != 0)
       all.emplace_back(*one);
   return all;
+}
+
+// Said by a rosmaster that runs on without its port.
+bool port_was_taken(const File& output) {
+  return rtmeter_daemon::text_of(output.fd).find(std::strerror(EADDRINUSE)) != std::string::npos;
 }
 
 void wait_a_little() { usleep(kLookMs * 1000); }
@@ -109,7 +114,22 @@ void Master::start(const std::string& address) {
         "rosmaster", environment("ROS_MASTER_URI"),
         "no master answers at ROS_MASTER_URI, and there is no program rosmaster to start",
         "apt install python3-rosmaster, or set ROS_MASTER_URI to a master that runs");
-  const File output(memfd_create("rosmaster.log", MFD_CLOEXEC));
+  std::string said;
+  for (int left = kPorts; left > 0; --left) {  // a port that was free may be another's by now
+    const File output(memfd_create("rosmaster.log", MFD_CLOEXEC));
+    if (starts(program, address, output)) return;
+    said = (child_ == 0 ? "it ended at once: " : "it does not answer: ") + rtmeter_daemon::text_of(output.fd);
+    if (child_ > 0) {
+      kill(child_, SIGKILL);
+      waitpid(child_, nullptr, 0);
+      child_ = 0;
+    }
+    if (!port_was_taken(output)) break;
+  }
+  throw rtmeter::SetupError("rosmaster", program, said, "start it yourself to see why");
+}
+
+bool Master::starts(const std::string& program, const std::string& address, const File& output) {
   const std::string port = free_port(address), uri = "http://" + address + ":" + port + "/";
   const std::vector<std::string> variables = masters_environment(address);
   std::vector<const char*> pointers;
@@ -132,22 +152,15 @@ void Master::start(const std::string& address) {
     _exit(127);
   }
   for (int waited_ms = 0; waited_ms < kStartTimeoutMs; waited_ms += kLookMs) {
-    if (answers(uri)) return;
-    if (waitpid(child_, nullptr, WNOHANG) != 0) {
+    if (waitpid(child_, nullptr, WNOHANG) != 0) {  // looked at first: another's may answer at the port it lost
       child_ = 0;
-      break;
+      return false;
     }
+    if (port_was_taken(output)) return false;
+    if (answers(uri)) return true;
     wait_a_little();
   }
-  const rtmeter::SetupError error(
-      "rosmaster", program,
-      (child_ == 0 ? "it ended at once: " : "it does not answer: ") + rtmeter_daemon::text_of(output.fd),
-      "start it yourself to see why");
-  if (child_ > 0) {
-    kill(child_, SIGKILL);
-    waitpid(child_, nullptr, 0);
-  }
-  throw error;
+  return false;
 }
 
 }  // namespace rtmeter_ros1

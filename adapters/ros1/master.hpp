@@ -31,6 +31,8 @@ class Master {
  private:
   bool answers(const std::string& uri);
   void start(const std::string& address);
+  // Whether a master started on a free port answers; what it says goes to the output.
+  bool starts(const std::string& program, const std::string& address, const rtmeter_daemon::File& output);
 
   std::string uri_;
   pid_t child_ = 0, pid_ = 0;

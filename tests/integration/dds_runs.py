@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from probe_runs import SERVED, Columns, Config, Probe, counts, read
+from probe_runs import SERVED, Columns, Config, Probe, counts, only, read
 
 from rtmeter.probes import find_probes
 
@@ -42,7 +42,7 @@ def settled(client: Probe, server: Probe) -> dict[str, int]:
     reader, columns = read(client.log)
     found = counts(columns)
     assert found["released"] == found["served"] + found["lost"] + found["skipped"]
-    assert found["served"] > 0
+    assert len(only(columns, SERVED))  # warm-up counts: a stall after it may skip all the rest
     counters = reader.meta["counters"]
     assert counters["corrupted"] == counters["duplicate"] == counters["refused_calls"] == 0
     _, heard = read(server.log)

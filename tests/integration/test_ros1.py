@@ -220,6 +220,21 @@ def test_its_master_ends_also_if_the_run_is_killed(tmp_path: Path) -> None:
     until(lambda: not alive(pid))
 
 
+def test_its_master_gets_another_port_if_its_own_was_taken_meanwhile(tmp_path: Path) -> None:
+    real, ports = shutil.which("rosmaster"), tmp_path / "ports"
+    program = tmp_path / "rosmaster"
+    program.write_text(  # as the real one, which runs on without its port
+        f'#!/bin/sh\necho "$3" >> {ports}\n'
+        f'[ "$(wc -l < {ports})" = 3 ] && exec {real} "$@"\n'
+        'echo "OSError: [Errno 98] Address already in use"; exec sleep 300\n'
+    )
+    program.chmod(0o755)
+    environment = ENVIRONMENT | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    with probe(tmp_path, CYCLE | {"samples": 1_000_000, "environment": environment}) as one:
+        assert master_of(one.until("ready"))[0] == "started"
+    assert len(set(ports.read_text().split())) == 3
+
+
 def test_a_master_that_runs_already_is_used_and_left_alone(tmp_path: Path, master: tuple[str, int]) -> None:
     with client_and_server(tmp_path, ROS1 | at(master[0]) | {"samples": 20}) as (client, server):
         settled(client, server)
