@@ -18,7 +18,7 @@ from day import DAY, RTMETER, make_cell, print_steps, run
 SUMMARISE = """
 import sys
 from pathlib import Path
-from rtmeter import store
+from rtmeter.results import store
 from rtmeter.statistics.summary import summarise
 folder = Path(sys.argv[1])
 summarise(store.statistics_meta(store.load_cell(folder)), store.chunks(folder))

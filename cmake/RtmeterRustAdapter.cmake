@@ -40,13 +40,13 @@ endfunction()
 
 # rtmeter_add_rust_adapter(NAME [SOURCES file...] [LIBRARIES library...] [TESTS file...])
 #
-# The crate beside the calling CMakeLists.txt is a static library on top of the crate in adapters/rust.
+# The crate beside the calling CMakeLists.txt is a static library on top of the crate in adapters/common/rust.
 # SOURCES are in C or C++, for what the adapter takes from there; LIBRARIES and TESTS as in
 # rtmeter_add_adapter(). Where Rust cannot be built the adapter is left out.
 function(rtmeter_add_rust_adapter NAME)
   cmake_parse_arguments(PARSE_ARGV 1 adapter "" "" "SOURCES;LIBRARIES;TESTS")
   set(crate_dir ${CMAKE_CURRENT_SOURCE_DIR})
-  get_filename_component(shared_crate ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../adapters/rust ABSOLUTE)
+  get_filename_component(shared_crate ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../adapters/common/rust ABSOLUTE)
   rtmeter_rust_lacks(${crate_dir} lacks)
   if(lacks)
     rtmeter_adapter_missing(${NAME} "${lacks}")

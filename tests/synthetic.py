@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rtmeter.judge.verdict import judge, refuse
 from rtmeter.model import ABSENT, SERVED, STATUS_NAMES, WARM_UP_FLAG, Requirement
 from rtmeter.statistics.summary import summarise
-from rtmeter.verdict import judge, refuse
 
 T0_NS = 1_000_000_000_000
 IN_FLIGHT, _, SKIPPED, LOST = range(4)

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from rtmeter.judge.verdict import judge
 from rtmeter.model import ABSENT, LOST, SERVED, SKIPPED, Requirement
 from rtmeter.statistics.summary import summarise
-from rtmeter.verdict import judge
 from synthetic import T0_NS, Made, cell_json, meta_of, write_samples
 
 MS = 1_000_000

@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "../dds/options.hpp"
-#include "../dds/threads.hpp"
+#include "../common/dds/options.hpp"
+#include "../common/dds/threads.hpp"
 #include "dds/version.h"
 #include "domain.hpp"
 #include "entities.hpp"

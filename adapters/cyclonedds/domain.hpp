@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "../dds/options.hpp"
-#include "../dds/threads.hpp"
+#include "../common/dds/options.hpp"
+#include "../common/dds/threads.hpp"
 #include "dds/dds.h"
 
 namespace rtmeter_cyclonedds {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <map>
 
-#include "../dds/describe.hpp"
+#include "../common/dds/describe.hpp"
 
 namespace rtmeter_cyclonedds {
 namespace {

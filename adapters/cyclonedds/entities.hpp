@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "../dds/options.hpp"
+#include "../common/dds/options.hpp"
 #include "dds/dds.h"
 #include "dds/ddsc/dds_loan_api.h"
 #include "domain.hpp"

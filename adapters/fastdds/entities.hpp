@@ -9,8 +9,8 @@
 #include <fastdds/dds/topic/TypeSupport.hpp>
 #include <string>
 
-#include "../dds/describe.hpp"
-#include "../dds/options.hpp"
+#include "../common/dds/describe.hpp"
+#include "../common/dds/options.hpp"
 #include "message.h"
 #include "participant.hpp"
 

@@ -8,8 +8,8 @@
 #include <fastdds/dds/subscriber/qos/SubscriberQos.hpp>
 #include <memory>
 
-#include "../dds/options.hpp"
-#include "../dds/threads.hpp"
+#include "../common/dds/options.hpp"
+#include "../common/dds/threads.hpp"
 #include "entities.hpp"
 #include "participant.hpp"
 #include "rtmeter/adapter.hpp"

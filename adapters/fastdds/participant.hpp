@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "../dds/options.hpp"
+#include "../common/dds/options.hpp"
 
 namespace rtmeter_fastdds {
 

@@ -22,7 +22,7 @@
 #include <sstream>
 #include <string>
 
-#include "../daemon/process.hpp"
+#include "../common/daemon/process.hpp"
 #include "rtmeter/adapter.hpp"
 
 namespace rtmeter_iceoryx {

@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "../daemon/process.hpp"
+#include "../common/daemon/process.hpp"
 
 namespace rtmeter_iceoryx {
 

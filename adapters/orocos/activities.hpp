@@ -9,7 +9,7 @@
 #include <set>
 #include <string>
 
-#include "../dds/threads.hpp"
+#include "../common/dds/threads.hpp"
 #include "rtmeter/adapter.hpp"
 #include "rtmeter/bell.hpp"
 

@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "../ros_common/rmw.hpp"
+#include "../common/ros/rmw.hpp"
 #include "rtmeter/adapter.hpp"
 
 namespace rtmeter_rcl {

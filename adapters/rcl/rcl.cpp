@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
-#include "../dds/threads.hpp"
-#include "../ros_common/installation.hpp"
+#include "../common/dds/threads.hpp"
+#include "../common/ros/installation.hpp"
 #include "entities.hpp"
 
 namespace rtmeter_rcl {

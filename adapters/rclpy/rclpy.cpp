@@ -14,8 +14,8 @@
 #include <tuple>
 #include <vector>
 
-#include "../dds/threads.hpp"
-#include "../ros_common/rmw.hpp"
+#include "../common/dds/threads.hpp"
+#include "../common/ros/rmw.hpp"
 #include "rtmeter/adapter.hpp"
 
 namespace py = pybind11;

@@ -152,7 +152,8 @@ bool Master::starts(const std::string& program, const std::string& address, cons
     _exit(127);
   }
   for (int waited_ms = 0; waited_ms < kStartTimeoutMs; waited_ms += kLookMs) {
-    if (waitpid(child_, nullptr, WNOHANG) != 0) {  // looked at first: another's may answer at the port it lost
+    if (waitpid(child_, nullptr, WNOHANG) !=
+        0) {  // looked at first: another's may answer at the port it lost
       child_ = 0;
       return false;
     }

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "../daemon/process.hpp"
+#include "../common/daemon/process.hpp"
 #include "rtmeter/adapter.hpp"
 
 namespace rtmeter_ros1 {

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "../dds/options.hpp"
+#include "../common/dds/options.hpp"
 #include "master.hpp"
 #include "message.hpp"
 #include "rtmeter/adapter.hpp"

@@ -16,7 +16,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "../dds/options.hpp"
+#include "../common/dds/options.hpp"
 
 namespace rtmeter_ros2 {
 namespace {

@@ -7,7 +7,7 @@
 #include <rclcpp/rclcpp.hpp>
 #include <string>
 
-#include "../ros_common/rmw.hpp"
+#include "../common/ros/rmw.hpp"
 #include "rtmeter/adapter.hpp"
 
 namespace rtmeter_ros2 {

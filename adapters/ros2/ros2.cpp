@@ -8,9 +8,9 @@
 #include <thread>
 #include <vector>
 
-#include "../dds/threads.hpp"
-#include "../ros_common/installation.hpp"
-#include "../ros_common/rmw.hpp"
+#include "../common/dds/threads.hpp"
+#include "../common/ros/installation.hpp"
+#include "../common/ros/rmw.hpp"
 #include "executors.hpp"
 #include "ports.hpp"
 #include "rest.hpp"

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "errors.hpp"
-#include "json.hpp"
-#include "log_writer.hpp"
-#include "recorder.hpp"
+#include "json/json.hpp"
+#include "log/log_writer.hpp"
+#include "log/recorder.hpp"
 
 namespace {
 

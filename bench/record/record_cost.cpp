@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "json.hpp"
-#include "log_writer.hpp"
-#include "recorder.hpp"
+#include "json/json.hpp"
+#include "log/log_writer.hpp"
+#include "log/recorder.hpp"
 #include "rtmeter/clock.hpp"
 
 namespace {

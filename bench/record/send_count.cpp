@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstdio>
 
-#include "json.hpp"
+#include "json/json.hpp"
 #include "rtmeter/clock.hpp"
 
 int main() {

@@ -1,6 +1,7 @@
 // The core's one error: what the user sees. Thrown during setup only.
 #pragma once
 
+#include <exception>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -19,5 +20,11 @@ class Failure : public std::runtime_error {
  private:
   std::string field_, value_, remedy_;
 };
+
+// Any exception as what the user sees: a middleware's says no more than a text.
+inline Failure as_failure(const std::exception& error) {
+  if (const auto* failure = dynamic_cast<const Failure*>(&error)) return *failure;
+  return {"probe", "", error.what(), "see the middleware's own messages on standard error"};
+}
 
 }  // namespace rtmeter

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "measurement.hpp"
+#include "measure/measurement.hpp"
 #include "rtmeter/adapter.hpp"
 #include "sample_log_file.hpp"
 

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "errors.hpp"
-#include "limits.hpp"
+#include "system/limits.hpp"
 
 #define EXPECT_CONTAINS(text, part) EXPECT_PRED_FORMAT2(testing::IsSubstring, part, text)
 

@@ -1,4 +1,4 @@
-#include "config.hpp"
+#include "probe/config.hpp"
 
 #include <gtest/gtest.h>
 

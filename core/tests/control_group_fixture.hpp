@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string>
 
-#include "limits.hpp"
+#include "system/limits.hpp"
 
 namespace rtmeter::testing_help {
 

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "child.hpp"
-#include "rt_settings.hpp"
+#include "system/rt_settings.hpp"
 
 namespace rtmeter {
 namespace {

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "json.hpp"
-#include "log_writer.hpp"
-#include "recorder.hpp"
+#include "json/json.hpp"
+#include "log/log_writer.hpp"
+#include "log/recorder.hpp"
 #include "sample_log_file.hpp"
 
 namespace rtmeter::golden {

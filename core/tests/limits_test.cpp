@@ -1,4 +1,4 @@
-#include "limits.hpp"
+#include "system/limits.hpp"
 
 #include <linux/capability.h>
 

@@ -1,4 +1,4 @@
-#include "log_writer.hpp"
+#include "log/log_writer.hpp"
 
 #include <gtest/gtest.h>
 #include <malloc.h>

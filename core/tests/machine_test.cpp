@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "child.hpp"
-#include "rt_settings.hpp"
+#include "system/rt_settings.hpp"
 
 namespace rtmeter {
 namespace {

@@ -1,5 +1,5 @@
 // The way that messages took, told by what went through sockets.
-#include "path.hpp"
+#include "system/path.hpp"
 
 #include <gtest/gtest.h>
 #include <netinet/in.h>

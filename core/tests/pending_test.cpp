@@ -1,4 +1,4 @@
-#include "pending.hpp"
+#include "measure/pending.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // A periodic timer whose middleware calls back on a thread of its own, and goes on when the run has ended.
-#include "periodic_timer.hpp"
+#include "measure/periodic_timer.hpp"
 
 #include <gtest/gtest.h>
 

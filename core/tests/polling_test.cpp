@@ -1,5 +1,5 @@
 // What polls at real-time priority is given a CPU of its own, or refused.
-#include "polling.hpp"
+#include "probe/polling.hpp"
 
 #include <gtest/gtest.h>
 

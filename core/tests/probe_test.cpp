@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "child.hpp"
-#include "json.hpp"
+#include "json/json.hpp"
 #include "rtmeter/adapter.hpp"
 #include "sample_log_file.hpp"
 

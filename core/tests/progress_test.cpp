@@ -1,4 +1,4 @@
-#include "progress.hpp"
+#include "probe/progress.hpp"
 
 #include <gtest/gtest.h>
 

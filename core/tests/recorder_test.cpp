@@ -1,4 +1,4 @@
-#include "recorder.hpp"
+#include "log/recorder.hpp"
 
 #include <gtest/gtest.h>
 #include <linux/seccomp.h>
@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "errors.hpp"
-#include "hold.hpp"
+#include "log/hold.hpp"
 #include "sample_log_file.hpp"
 
 namespace rtmeter {

@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "crc32c.hpp"
-#include "json.hpp"
+#include "json/json.hpp"
+#include "log/crc32c.hpp"
 
 namespace rtmeter::testing_help {
 

@@ -13,7 +13,7 @@
 
 #include "child.hpp"
 #include "control_group_fixture.hpp"
-#include "rt_settings.hpp"
+#include "system/rt_settings.hpp"
 
 namespace rtmeter {
 namespace {

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "child.hpp"
-#include "rt_settings.hpp"
+#include "system/rt_settings.hpp"
 
 namespace rtmeter {
 namespace {

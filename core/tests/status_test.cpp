@@ -1,4 +1,4 @@
-#include "status.hpp"
+#include "probe/status.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "ticks.hpp"
+#include "measure/ticks.hpp"
 
 #include <gtest/gtest.h>
 

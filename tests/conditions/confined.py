@@ -16,8 +16,8 @@ import pytest
 
 from real_settings import one_at_a_time
 from rtmeter.conditions.restore import restore
-from rtmeter.root import Root
-from rtmeter.tasks import Task, allowed_cpus, read_tasks
+from rtmeter.host.root import Root
+from rtmeter.host.threads import Task, allowed_cpus, read_tasks
 
 CPUSETS, CPUS = Path("/sys/fs/cgroup/cpuset"), Path("/sys/fs/cgroup/cpu")
 _LINKS = (

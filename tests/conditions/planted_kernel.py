@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rtmeter.root import Root
-from rtmeter.tasks import cpu_set
+from rtmeter.host.root import Root
+from rtmeter.host.threads import cpu_set
 from rtmeter.values import format_cpus
 
 CPUSET, CPU, V2 = "/sys/fs/cgroup/cpuset", "/sys/fs/cgroup/cpu", "/sys/fs/cgroup"

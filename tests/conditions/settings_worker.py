@@ -12,10 +12,10 @@ from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any
 
-from rtmeter.condition_options import SystemSettings
+from rtmeter.campaign.condition_options import SystemSettings
 from rtmeter.conditions.restore import restore, restore_before_a_run
 from rtmeter.conditions.settings import Settings
-from rtmeter.root import Root
+from rtmeter.host.root import Root
 
 STARTING, APPLYING, STANDING, UNDOING = range(4)
 

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from rtmeter import cli, state
+from rtmeter import cli
 from rtmeter.conditions.journal import FILE, Journal
 from rtmeter.conditions.resources import File
 from rtmeter.conditions.restore import restore_before_a_run
 from rtmeter.errors import RtmeterError
-from rtmeter.root import Root
+from rtmeter.host import state
+from rtmeter.host.root import Root
 
 
 @pytest.fixture

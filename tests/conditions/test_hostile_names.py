@@ -13,17 +13,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from planted_kernel import planted
 
-from rtmeter.condition_options import SystemSettings
+from rtmeter.campaign.condition_options import SystemSettings
 from rtmeter.conditions import journal
 from rtmeter.conditions.resources import from_json
 from rtmeter.conditions.restore import restore
 from rtmeter.conditions.settings import Settings
 from rtmeter.errors import RtmeterError
-from rtmeter.places import There
-from rtmeter.probes import Probe
-from rtmeter.remote_root import RemoteRoot
-from rtmeter.remote_shell import Shell
-from rtmeter.ssh import PROGRAM, Ssh
+from rtmeter.host.remote_root import RemoteRoot
+from rtmeter.host.remote_shell import Shell
+from rtmeter.host.ssh import PROGRAM, Ssh
+from rtmeter.measure.places import There
+from rtmeter.measure.probes import Probe
 
 CANARY = "canary"
 RUNS = [

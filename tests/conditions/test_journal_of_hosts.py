@@ -8,7 +8,7 @@ import pytest
 
 from rtmeter import cli
 from rtmeter.conditions import journal
-from rtmeter.ssh import PROGRAM
+from rtmeter.host.ssh import PROGRAM
 
 HOSTS = ["ssh://[fe80::1]:22", "ssh://robot", "ssh://user@10.0.0.2:2222"]
 

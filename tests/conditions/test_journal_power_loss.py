@@ -19,7 +19,7 @@ PREPARE = """
 import sys
 from pathlib import Path
 from planted_kernel import PlantedKernel
-from rtmeter.condition_options import SystemSettings
+from rtmeter.campaign.condition_options import SystemSettings
 from rtmeter.conditions import journal
 from rtmeter.conditions import journal
 from rtmeter.conditions.restore import restore

@@ -13,10 +13,10 @@ from rtmeter.conditions import stress_ng
 from rtmeter.conditions.companion import Companion
 from rtmeter.conditions.processes import children, members
 from rtmeter.conditions.stress_ng import StressNg
-from rtmeter.remote_root import RemoteRoot
-from rtmeter.remote_shell import Shell
-from rtmeter.root import Root
-from rtmeter.ssh import PROGRAM, Ssh
+from rtmeter.host.remote_root import RemoteRoot
+from rtmeter.host.remote_shell import Shell
+from rtmeter.host.root import Root
+from rtmeter.host.ssh import PROGRAM, Ssh
 from waiting import until
 
 pytestmark = pytest.mark.skipif(shutil.which("stress-ng") is None, reason="stress-ng is not installed")

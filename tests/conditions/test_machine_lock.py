@@ -17,14 +17,14 @@ from pathlib import Path
 
 import pytest
 
-from rtmeter import machine_lock as module
-from rtmeter import state
 from rtmeter.errors import RtmeterError
-from rtmeter.machine_lock import machine_lock
+from rtmeter.host import lock as module
+from rtmeter.host import state
+from rtmeter.host.lock import machine_lock
 
 HOLD = """
 import sys, time
-from rtmeter.machine_lock import machine_lock
+from rtmeter.host.lock import machine_lock
 with machine_lock("rtmeter run long.yaml"):
     print("held", flush=True)
     time.sleep(600)

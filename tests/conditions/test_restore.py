@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from planted_kernel import PlantedKernel, planted
 
-from rtmeter.condition_options import SystemSettings
+from rtmeter.campaign.condition_options import SystemSettings
 from rtmeter.conditions import journal, settings
 from rtmeter.conditions.restore import Restored, restore, restore_before_a_run
 from rtmeter.errors import RtmeterError
-from rtmeter.state import state_folder as folder_of_state
+from rtmeter.host.state import state_folder as folder_of_state
 
 MIGRATION = "/proc/sys/kernel/timer_migration"
 RT_RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"

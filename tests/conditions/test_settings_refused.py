@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from planted_kernel import CPU, CPUSET, V2, PlantedKernel, planted
 
-from rtmeter.condition_options import SystemSettings
+from rtmeter.campaign.condition_options import SystemSettings
 from rtmeter.conditions import journal
 from rtmeter.conditions.settings import Settings
 from rtmeter.errors import RtmeterError

@@ -10,14 +10,16 @@ from types import SimpleNamespace
 import pytest
 from planted_kernel import PlantedKernel, planted
 
-from rtmeter import cli, probes, trust
-from rtmeter.condition_options import SystemSettings
+from rtmeter import cli
+from rtmeter.campaign.condition_options import SystemSettings
 from rtmeter.conditions.companion import find_program
 from rtmeter.conditions.journal import path_of
 from rtmeter.conditions.restore import restore
 from rtmeter.conditions.settings import Settings
 from rtmeter.errors import RtmeterError
-from rtmeter.root import Root
+from rtmeter.host import trust
+from rtmeter.host.root import Root
+from rtmeter.measure import probes
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, who may give files away")
 

@@ -16,7 +16,7 @@ from planted_kernel import planted
 from settings_worker import APPLYING, STANDING, UNDOING
 from test_settings import EVERYTHING
 
-from rtmeter.condition_options import SystemSettings
+from rtmeter.campaign.condition_options import SystemSettings
 from rtmeter.conditions.restore import restore
 from rtmeter.conditions.settings import Settings
 

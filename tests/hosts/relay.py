@@ -1,6 +1,6 @@
 """A cable between two hosts that does to round-trip messages what a script says: a relay in this process
-between two TAP devices. It knows a message by the fixed pattern of its body (core/src/payload.hpp), and its
-number by where the middleware puts it."""
+between two TAP devices. It knows a message by the fixed pattern of its body
+(core/src/measure/payload.hpp), and its number by where the middleware puts it."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import Any
 from two_hosts import Hosts
 
 from front import rows_of, rtmeter
-from rtmeter import store
+from rtmeter.results import store
 from waiting import until
 
 MEASURE = ["measure", "roundtrip", "--adapter", "posix", "--period", "2ms", "--warm-up", "0"]

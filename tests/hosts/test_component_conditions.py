@@ -10,7 +10,7 @@ from runs import MEASURE, measured, restore, wait_for_samples
 from two_hosts import ADDRESS, DEVICE, Hosts
 
 from front import ended, rtmeter, running
-from rtmeter import store
+from rtmeter.results import store
 
 LONG = [*MEASURE, "--samples", "100000", "--loss-timeout", "50ms"]
 QDISC = ["--condition", f"qdisc.{DEVICE}=pfifo limit 77"]

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
+from rtmeter.campaign.matrix import cell_from
+from rtmeter.campaign.rules import settle
 from rtmeter.conditions import applied
-from rtmeter.config import CellOptions
 from rtmeter.errors import RtmeterError
-from rtmeter.matrix import cell_from
-from rtmeter.places import There
-from rtmeter.probes import PREFIX, Probe, require
-from rtmeter.root import Root
-from rtmeter.runner import run_cell
-from rtmeter.ssh import PROGRAM, Ssh
-from rtmeter.supervise import Stop
+from rtmeter.host.root import Root
+from rtmeter.host.ssh import PROGRAM, Ssh
+from rtmeter.measure.cell import run_cell
+from rtmeter.measure.places import There
+from rtmeter.measure.probes import PREFIX, Probe, require
+from rtmeter.measure.supervise import Stop
 
 CONFIG = {"role": "server", "version": 1}
 
@@ -90,7 +90,7 @@ def test_nothing_is_changed_here_where_the_host_is_out_of_reach(
     migration.parent.mkdir(parents=True)
     migration.write_text("1")
     given = {"measurement": "roundtrip", "adapter": "posix", "conditions": {"timer_migration": "off"}}
-    cell = cell_from(CellOptions.from_given(given | {"hosts": {"component": "ssh://there"}}), "cell", {})
+    cell = cell_from(settle(given | {"hosts": {"component": "ssh://there"}}), "cell", {})
     monkeypatch.setenv(PROGRAM, "false")
     with pytest.raises(RtmeterError) as caught, applied(cell, tmp_path, Untouched(tmp_path / "root")):
         pass
@@ -116,7 +116,7 @@ def test_it_is_looked_at_before_anything_is_changed_there(machine: Machine, tmp_
         machine.has(name, f"touch {tmp_path}/changed")
     machine.has("uname", "echo armv7l")
     given = {"measurement": "roundtrip", "adapter": "posix", "hosts": {"component": "ssh://there"}}
-    cell = cell_from(CellOptions.from_given(given | {"load": "cpu=1"}), "cell", {})
+    cell = cell_from(settle(given | {"load": "cpu=1"}), "cell", {})
     record = run_cell(cell, tmp_path / "cell", Stop(), lambda event: None, keep_empty=False)
     assert "is a machine of another architecture (armv7l" in record["error"]["message"]
     assert not (tmp_path / "changed").exists()

@@ -15,10 +15,10 @@ from two_hosts import DEVICE, Hosts
 
 from front import running
 from real_settings import one_at_a_time
-from rtmeter import store
 from rtmeter.conditions import journal
-from rtmeter.root import Root
-from rtmeter.tasks import read_tasks
+from rtmeter.host.root import Root
+from rtmeter.host.threads import read_tasks
+from rtmeter.results import store
 from waiting import until
 
 HERE = {f"qdisc.{DEVICE}": "pfifo limit 77", "timer_migration": "off"}

@@ -13,8 +13,8 @@ from relay import CORRUPT, DROP, PING, PONG, TWICE, Hold, Relay, Script
 from runs import measured
 from two_hosts import Hosts
 
-from rtmeter import store
-from rtmeter.probes import find_probes
+from rtmeter.measure.probes import find_probes
+from rtmeter.results import store
 
 PINGS = 400
 PERIOD_MS, LOSS_S = 10, 2

@@ -8,8 +8,9 @@ import pytest
 from two_hosts import ADDRESS, Hosts
 
 from front import rtmeter
-from rtmeter import published, store
-from rtmeter.probes import find_probes
+from rtmeter.judge import published
+from rtmeter.measure.probes import find_probes
+from rtmeter.results import store
 
 CAMPAIGN = Path(__file__).parents[2] / "campaigns" / "ros2-roundtrip-2018.yaml"
 

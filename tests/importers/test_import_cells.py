@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from imported import DATA
 
-from rtmeter import store
 from rtmeter.cli import invoke
+from rtmeter.results import store
 from rtmeter.statistics.order import QUANTILES
 from rtmeter.statistics.ranks import quantile_index
 from tool_files import cyclictest, hist2020, rttest

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from imported import refused
 
-from rtmeter import store
 from rtmeter.cli import invoke
 from rtmeter.importers import read
+from rtmeter.results import store
 from rtmeter.statistics.histogram import Histogram
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from probe_runs import SERVED, Columns, Config, Probe, counts, only, read
 
-from rtmeter.probes import find_probes
+from rtmeter.measure.probes import find_probes
 
 MS = 1_000_000
 SECOND = 1_000 * MS

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from null_simulator import Script, ticks_of
 
-from rtmeter.probes import find_probes
+from rtmeter.measure.probes import find_probes
 from rtmeter.samples import LogReader
 
 KINDS = ("wakeup", "periodic", "one_shot", "roundtrip_one", "roundtrip_open", "cycle")

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from rtmeter.measure.probes import find_probes
 from rtmeter.model import IN_FLIGHT, LOST, SERVED, SKIPPED, WARM_UP_FLAG
-from rtmeter.probes import find_probes
 from rtmeter.samples import LogReader
 
 MS = 1_000_000

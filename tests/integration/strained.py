@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rtmeter.conditions.strain import Strain
-from rtmeter.root import Root
+from rtmeter.host.root import Root
 
 WATCH_NS = 200_000_000
 

@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 
 from front import rtmeter
-from rtmeter import published, report, store
-from rtmeter.campaign import read_campaign
+from rtmeter import report
+from rtmeter.campaign.file import read_campaign
 from rtmeter.cli import invoke
-from rtmeter.probes import find_probes
-from rtmeter.tool_cells import CYCLICTEST
+from rtmeter.measure.cyclictest import CYCLICTEST
+from rtmeter.measure.probes import find_probes
+from rtmeter.results import store
 
 CAMPAIGNS = Path(__file__).parents[2] / "campaigns"
 SHORT = "not duration >= 1h and not block == day"
@@ -133,7 +134,7 @@ def test_it_stands_beside_its_source_with_the_conditions_that_did_not_hold(
     page = report.write(out, out / "report.html").read_text(encoding="utf-8")
     assert "Beside published values" in page
     for table in tables:
-        assert published.table(table["table"]).source.split(",")[0] in page
+        assert tables.table(table["table"]).source.split(",")[0] in page
 
 
 @pytest.mark.timeout(1800)

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from front import rtmeter
-from rtmeter import cgroups, store
-from rtmeter.root import Root
+from rtmeter.host import cgroups
+from rtmeter.host.root import Root
+from rtmeter.results import store
 
 ONLY_V2 = 'umount -R /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup && exec "$@"'
 INSIDE = ["unshare", "--mount", "--cgroup", "sh", "-ec", ONLY_V2, "sh"]

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from pages import ROOT, run_page
 
-from rtmeter import cgroups
+from rtmeter.host import cgroups
+from rtmeter.host.root import Root
 from rtmeter.machine import Finding, Intent, findings
-from rtmeter.root import Root
 
 CPU = max(os.sched_getaffinity(0))
 

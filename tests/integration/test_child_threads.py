@@ -13,8 +13,8 @@ from dds_runs import threads_of
 from probe_runs import Config, measure, needs_fifo, refusal
 
 from front import rtmeter
-from rtmeter import store
-from rtmeter.probes import find_probes
+from rtmeter.measure.probes import find_probes
+from rtmeter.results import store
 
 needs_rcl = pytest.mark.skipif("rcl" not in find_probes(), reason="the adapter rcl is not built here")
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from front import ended, rtmeter, running
-from rtmeter import store
 from rtmeter.cli import exit_codes, invoke
+from rtmeter.results import store
 from waiting import until
 
 MEASURE = ["measure", "wakeup", "--adapter", "cyclictest", "--scheduling", "other"]

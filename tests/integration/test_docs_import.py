@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pages import ROOT, run_page
 
-from rtmeter import store
+from rtmeter.results import store
 from tool_files import CSV, TIMERLAT, jitterdebugger, log2014, rttest
 
 FILES = {

@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 from front import ended, probes_of, rows_of, rtmeter, running, stopped
-from rtmeter import store
-from rtmeter.config import CellOptions
+from rtmeter.campaign.matrix import cell_from
+from rtmeter.campaign.rules import settle
 from rtmeter.errors import RtmeterError
-from rtmeter.matrix import cell_from
-from rtmeter.probes import find_probes
-from rtmeter.runner import probes_for
+from rtmeter.measure.cell import probes_for
+from rtmeter.measure.probes import find_probes
+from rtmeter.results import store
 from waiting import until
 
 NOBODY = 65534
@@ -138,10 +138,10 @@ def test_a_transport_within_one_host_is_not_taken_for_two(adapter: str, transpor
     if adapter not in find_probes():
         pytest.skip(f"the adapter {adapter} is not built here")
     given = {"measurement": "roundtrip", "adapter": adapter, option: {"transport": transport}}
-    probes_for(cell_from(CellOptions.from_given(given), "cell", {}))  # on one host it is taken
+    probes_for(cell_from(settle(given), "cell", {}))  # on one host it is taken
     given["hosts"] = {"component": "ssh://robot"}
     with pytest.raises(RtmeterError, match="does not reach another host") as raised:
-        probes_for(cell_from(CellOptions.from_given(given), "cell", {}))
+        probes_for(cell_from(settle(given), "cell", {}))
     assert (raised.value.field, raised.value.value) == (f"{option}.transport", transport)
     assert str(raised.value.remedy).startswith("choose udp")
 

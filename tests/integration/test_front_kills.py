@@ -15,10 +15,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from front import ended, probes_of, rows_of, running
-from rtmeter import runner, store
-from rtmeter.config import CellOptions
-from rtmeter.matrix import cell_from
-from rtmeter.supervise import Stop
+from rtmeter.campaign.matrix import cell_from
+from rtmeter.campaign.rules import settle
+from rtmeter.measure import cell as runner
+from rtmeter.measure.supervise import Stop
+from rtmeter.results import store
 from waiting import until
 
 S = 1_000_000_000
@@ -60,7 +61,7 @@ def measure_until_killed(
 ) -> tuple[dict[str, Any], list[tuple[int, int]], int]:
     """The cell's record, what the probe said when (time, rows), and when it was killed."""
     given = {"measurement": "wakeup", "adapter": "posix", "duration": "10min", "warm_up": "0s"}
-    cell = cell_from(CellOptions.from_given(given | {"period": period}), path.name, {})
+    cell = cell_from(settle(given | {"period": period}), path.name, {})
     said: list[tuple[int, int]] = []
     killed_ns: list[int] = []
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from front import rtmeter
-from rtmeter import store
+from rtmeter.results import store
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="not root")
 MEASURE = ["measure", "wakeup", "--adapter", "posix", "--samples", "20", "--warm-up", "0s"]

@@ -13,11 +13,11 @@ import pytest
 from strained import strain, stray
 
 from front import ended, rows_of, rtmeter, running
-from rtmeter import store
 from rtmeter.conditions.processes import members
 from rtmeter.conditions.watch import FILE
 from rtmeter.errors import RtmeterError
-from rtmeter.root import Root
+from rtmeter.host.root import Root
+from rtmeter.results import store
 from waiting import until
 
 SMALL = {"cpu": 1, "cpu_percent": 10, "vm": 1, "vm_bytes": 1 << 24, "io": 1, "hdd": 1, "hdd_bytes": 1 << 20}

@@ -12,12 +12,12 @@ import pytest
 from namespaces import Pair, two_namespaces
 
 from front import rtmeter, running
-from rtmeter import store
-from rtmeter.condition_options import SystemSettings
+from rtmeter.campaign.condition_options import SystemSettings
 from rtmeter.conditions.settings import Settings
 from rtmeter.errors import RtmeterError
-from rtmeter.root import Root
-from rtmeter.state import VARIABLE
+from rtmeter.host.root import Root
+from rtmeter.host.state import VARIABLE
+from rtmeter.results import store
 from waiting import until
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="not root")

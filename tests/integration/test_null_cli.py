@@ -12,8 +12,8 @@ from null_simulator import report, simulate
 
 import definitions
 from front import ended, rtmeter, running
-from rtmeter import store
-from rtmeter.machine_lock import machine_lock
+from rtmeter.host.lock import machine_lock
+from rtmeter.results import store
 
 EXIT_CODES = {"pass": 0, "error": 1, "fail": 2, "inconclusive": 3}
 

@@ -15,10 +15,10 @@ from null_runs import KINDS, MS, anchor_of, assert_same_summary, chunks_of, rand
 from null_simulator import Row, Script, report, simulate
 
 import definitions
+from rtmeter.judge.verdict import judge
 from rtmeter.model import ABSENT, STATUS_NAMES, WARM_UP_FLAG, Requirement
 from rtmeter.samples import LogReader
 from rtmeter.statistics.summary import summarise
-from rtmeter.verdict import judge
 
 
 def assert_same_rows(reader: LogReader, wanted: list[Row]) -> None:

@@ -29,8 +29,8 @@ from probe_runs import (
 )
 
 from front import rtmeter
+from rtmeter.measure.probes import find_probes
 from rtmeter.model import ABSENT, SERVED
-from rtmeter.probes import find_probes
 
 pytestmark = pytest.mark.skipif("orocos" not in find_probes(), reason="the adapter orocos is not built here")
 

@@ -13,7 +13,7 @@ from dds_runs import settled, threads_of
 from probe_runs import LONG, SAMPLES, Config, client_and_server, counts, measure, probe, read, refusal
 from ros_runs import MS, cycle, timer, with_environment
 
-from rtmeter.probes import find_probes
+from rtmeter.measure.probes import find_probes
 
 pytestmark = pytest.mark.skipif("rclpy" not in find_probes(), reason="the adapter rclpy is not built here")
 

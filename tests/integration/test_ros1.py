@@ -32,8 +32,8 @@ from probe_runs import (
     refusal,
 )
 
+from rtmeter.measure.probes import find_probes
 from rtmeter.model import ABSENT, SERVED
-from rtmeter.probes import find_probes
 from waiting import until
 
 pytestmark = pytest.mark.skipif("ros1" not in find_probes(), reason="the adapter ros1 is not built here")

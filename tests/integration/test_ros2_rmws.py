@@ -14,7 +14,7 @@ from probe_runs import MS, Config, client_and_server, measure, needs_fifo, probe
 from ros2_runs import RMWS, ROS2, library, needs_ros2, with_options, with_rmw
 
 from front import rtmeter
-from rtmeter import store
+from rtmeter.results import store
 
 pytestmark = needs_ros2
 

@@ -14,8 +14,8 @@ from dds_runs import built, settled
 from probe_runs import MS, Config, client_and_server, needs_fifo, read, refusal
 
 from front import rtmeter
+from rtmeter.measure.probes import find_probes
 from rtmeter.model import LOCAL
-from rtmeter.probes import find_probes
 
 PLACES = ("same_node", "same_process")
 HAVE_IT: dict[str, tuple[Config, pytest.MarkDecorator]] = {

@@ -15,8 +15,8 @@ from front import rtmeter, running
 from rtmeter import cli, selftest
 from rtmeter.cli import exit_codes
 from rtmeter.errors import RtmeterError
+from rtmeter.host.lock import machine_lock
 from rtmeter.machine import Intent, Root, findings
-from rtmeter.machine_lock import machine_lock
 from rtmeter.selftest import plants
 from rtmeter.selftest.disturbance import Disturbance
 from rtmeter.values import Scheduling

@@ -180,7 +180,7 @@ def test_a_campaign_tells_the_setting_the_value_and_the_remedy(
 CAMPAIGN = "cells: [{measurement: wakeup, adapter: posix, duration: LENGTH, warm_up: 0s}]"
 HOLD = """
 import time
-from rtmeter.machine_lock import machine_lock
+from rtmeter.host.lock import machine_lock
 with machine_lock("rtmeter run other.yaml"):
     print("held", flush=True)
     time.sleep(600)
@@ -241,9 +241,9 @@ def test_without_permission_it_says_for_what_and_what_it_takes(
 ) -> None:
     program = (
         "import os\n"
-        "from rtmeter.condition_options import SystemSettings\n"
+        "from rtmeter.campaign.condition_options import SystemSettings\n"
         "from rtmeter.conditions.settings import Settings\n"
-        "from rtmeter.root import Root\n"
+        "from rtmeter.host.root import Root\n"
         "asked = [{'timer_migration': False}, {'ksoftirqd_priority': 2}, {'isolate': '1'}]\n"
         "os.setegid(65534); os.seteuid(65534)\n"
         "for one in asked:\n"

@@ -9,7 +9,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from test_report_browser import HOSTILE, PHONE, Open, browser, opened  # noqa: F401 (fixtures)
 
-from rtmeter import site, store
+from rtmeter.report import site
+from rtmeter.results import store
 from synthetic import Made, usual, write_cell
 
 

@@ -14,12 +14,12 @@ import pytest
 from namespaces import two_namespaces
 from strained import strain, stray, written
 
-from rtmeter import ssh
 from rtmeter.conditions.strain import strain_of
 from rtmeter.conditions.watch import FILE
 from rtmeter.errors import RtmeterError
+from rtmeter.host import ssh
+from rtmeter.host.root import Root
 from rtmeter.model import Cell
-from rtmeter.root import Root
 from waiting import until
 
 MBIT = 1_000_000

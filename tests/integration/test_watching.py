@@ -6,7 +6,7 @@ import signal
 from pathlib import Path
 
 from front import ended, running
-from rtmeter import store
+from rtmeter.results import store
 from waiting import until
 
 CAMPAIGN = """

@@ -17,11 +17,12 @@ from typing import Any
 
 import pytest
 
-from rtmeter import cli, store
-from rtmeter.condition_options import SystemSettings
+from rtmeter import cli
+from rtmeter.campaign.condition_options import SystemSettings
 from rtmeter.conditions.settings import Settings
 from rtmeter.errors import RtmeterError
-from rtmeter.root import Root
+from rtmeter.host.root import Root
+from rtmeter.results import store
 
 OUT = Path("/out")
 RT = Path("/sys/kernel/realtime").exists()

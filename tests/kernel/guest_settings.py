@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from rtmeter.condition_options import SystemSettings
+from rtmeter.campaign.condition_options import SystemSettings
 from rtmeter.conditions.restore import restore
 from rtmeter.conditions.settings import Settings
-from rtmeter.root import Root
-from rtmeter.tasks import allowed_cpus, read_tasks
+from rtmeter.host.root import Root
+from rtmeter.host.threads import allowed_cpus, read_tasks
 
 ROOT = Root()
 PARTITION = "/sys/fs/cgroup/rtmeter/cpuset.cpus.partition"

@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from rtmeter import cli, store
+from rtmeter import cli
+from rtmeter.results import store
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 KERNELS = ("rt", "ordinary")

@@ -4,8 +4,8 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include "limits.hpp"
 #include "probe_process.hpp"
+#include "system/limits.hpp"
 
 namespace rtmeter {
 namespace {

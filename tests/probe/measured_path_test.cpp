@@ -9,8 +9,8 @@
 #include <set>
 #include <sstream>
 
-#include "limits.hpp"
 #include "probe_process.hpp"
+#include "system/limits.hpp"
 
 namespace rtmeter {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "json.hpp"
+#include "json/json.hpp"
 
 namespace rtmeter::testing_help {
 

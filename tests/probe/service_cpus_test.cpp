@@ -6,9 +6,9 @@
 #include <fstream>
 #include <map>
 
-#include "limits.hpp"
 #include "probe_process.hpp"
-#include "service_thread.hpp"
+#include "system/limits.hpp"
+#include "system/service_thread.hpp"
 
 namespace rtmeter {
 namespace {

@@ -15,9 +15,9 @@
 #include <deque>
 #include <iostream>
 
-#include "json.hpp"
-#include "rt_settings.hpp"
+#include "json/json.hpp"
 #include "rtmeter/adapter.h"
+#include "system/rt_settings.hpp"
 #include "traps.hpp"
 
 namespace {

@@ -21,7 +21,7 @@ JUDGE = f"""
 import json, sys
 import numpy as np
 from rtmeter.model import ABSENT, SERVED, SKIPPED, Requirement
-from rtmeter.verdict import judge
+from rtmeter.judge.verdict import judge
 {PEAK_KIB}
 n, chunk = int(sys.argv[1]), 1 << 20
 between = "request_sent_ns", "request_received_ns", "response_sent_ns"

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from rtmeter.report import bins
+from rtmeter.statistics import bins
 from rtmeter.statistics.corrected import describe_corrected
 from rtmeter.statistics.counted import estimates_counted, summarise_counted
 from rtmeter.statistics.histogram import Histogram

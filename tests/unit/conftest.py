@@ -18,6 +18,6 @@ def fake_probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     script = folder / "rtmeter-probe-fake"
     script.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{FAKE}" "$@"\n')
     script.chmod(0o755)
-    monkeypatch.setattr("rtmeter.probes.search_path", lambda: iter([folder]))
+    monkeypatch.setattr("rtmeter.measure.probes.search_path", lambda: iter([folder]))
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     return script

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from rtmeter.host.root import Root
 from rtmeter.machine import Finding, Intent, findings
-from rtmeter.root import Root
 
 CPU = "/sys/devices/system/cpu"
 CLOCK = "/sys/devices/system/clocksource/clocksource0"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rtmeter.campaign import read_campaign
+from rtmeter.campaign.file import read_campaign
 from rtmeter.errors import RtmeterError
 from rtmeter.model import Campaign, Requirement
 

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from front import ended, running
-from rtmeter import cli, store
+from rtmeter import cli
 from rtmeter.cli import exit_codes
 from rtmeter.conditions import Standing
 from rtmeter.model import Doubt
+from rtmeter.results import store
 from synthetic import Made, write_cell, write_failed_cell
 from waiting import until
 

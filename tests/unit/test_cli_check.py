@@ -20,7 +20,7 @@ DOCS = Path(__file__).resolve().parent.parent.parent / "docs"
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PlantedMachine:
     """The machine that the command looks at."""
     planted = PlantedMachine(tmp_path)
-    monkeypatch.setattr("rtmeter.root.Root", lambda: planted.root)
+    monkeypatch.setattr("rtmeter.host.root.Root", lambda: planted.root)
     return planted
 
 

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from sample_logs import header, joined, json_frame, row_frame
 
-from rtmeter.clocks import compare
+from rtmeter.measure.clocks import compare
 from rtmeter.model import ABSENT
 
 Ints = NDArray[np.int64]

@@ -8,13 +8,13 @@ from typing import Any
 import jsonschema
 import pytest
 
-from rtmeter.campaign import read_campaign
+from rtmeter.campaign.condition_options import SystemSettings
+from rtmeter.campaign.file import read_campaign
+from rtmeter.campaign.rules import settle
+from rtmeter.campaign.schemas import campaign_schema
 from rtmeter.cli.given import as_flag, collect
-from rtmeter.condition_options import SystemSettings
-from rtmeter.config import CellOptions
 from rtmeter.errors import RtmeterError
 from rtmeter.model import Cell
-from rtmeter.schemas import campaign_schema
 
 WAKEUP = {"measurement": "wakeup", "adapter": "posix"}
 
@@ -26,7 +26,7 @@ def cells(tmp_path: Path, text: str, only: str | None = None) -> list[Cell]:
 
 
 def asked(**conditions: Any) -> dict[str, Any]:
-    return CellOptions.from_given(WAKEUP | {"conditions": conditions}).conditions_asked["settings"]
+    return settle(WAKEUP | {"conditions": conditions}).conditions_asked["settings"]
 
 
 def test_values_are_stored_as_they_are_written_and_read_again() -> None:
@@ -52,8 +52,8 @@ def test_values_are_stored_as_they_are_written_and_read_again() -> None:
     }
     again = SystemSettings.model_validate(settings)
     assert again.model_dump(mode="json", exclude_none=True) == settings
-    assert CellOptions.from_given(WAKEUP).conditions_asked == {}
-    assert CellOptions.from_given(WAKEUP | {"strict": "true"}).conditions_asked == {"strict": True}
+    assert settle(WAKEUP).conditions_asked == {}
+    assert settle(WAKEUP | {"strict": "true"}).conditions_asked == {"strict": True}
 
 
 @pytest.mark.parametrize(
@@ -74,16 +74,16 @@ def test_values_are_stored_as_they_are_written_and_read_again() -> None:
 )
 def test_what_is_wrong_is_named(conditions: dict[str, Any], field: str, message: str) -> None:
     with pytest.raises(RtmeterError) as caught:
-        CellOptions.from_given(WAKEUP | {"conditions": conditions})
+        settle(WAKEUP | {"conditions": conditions})
     assert caught.value.field == field
     assert message in str(caught.value)
 
 
 def test_the_affinity_lies_in_the_isolation() -> None:
     given = WAKEUP | {"conditions": {"isolate": "2-3"}}
-    assert CellOptions.from_given(given | {"affinity": "3"}).affinity == (3,)
+    assert settle(given | {"affinity": "3"}).affinity == (3,)
     with pytest.raises(RtmeterError, match=r"outside of conditions\.isolate"):
-        CellOptions.from_given(given | {"affinity": "1"})
+        settle(given | {"affinity": "1"})
 
 
 def test_lists_in_conditions_are_axes_and_defaults_fill_in(tmp_path: Path) -> None:
@@ -163,18 +163,18 @@ ROUNDTRIP = {"measurement": "roundtrip", "adapter": "posix", "hosts": {"componen
 
 def test_the_servers_host_may_have_conditions_of_its_own() -> None:
     both = ROUNDTRIP | {"load": "cpu80", "conditions": {"governor": "performance"}}
-    assert "server" not in CellOptions.from_given(both).conditions_asked
+    assert "server" not in settle(both).conditions_asked
     own = both | {"server_load": "idle", "server_conditions": {"isolate": "1"}}
-    asked = CellOptions.from_given(own).conditions_asked
+    asked = settle(own).conditions_asked
     assert asked["server"] == {"settings": {"isolate": "1"}, "load": {"preset": "idle"}}
     assert asked["load"]["preset"] == "cpu80"
-    none = CellOptions.from_given(both | {"server_conditions": {}}).conditions_asked
+    none = settle(both | {"server_conditions": {}}).conditions_asked
     assert none["server"] == {"settings": {}}
 
 
 def test_tasks_leave_no_cpus_of_the_server_that_are_not_named() -> None:
     with pytest.raises(RtmeterError, match=r"give server_conditions\.isolate") as caught:
-        CellOptions.from_given(ROUNDTRIP | {"server_conditions": {"stray_tasks": "move"}})
+        settle(ROUNDTRIP | {"server_conditions": {"stray_tasks": "move"}})
     assert caught.value.field == "server_conditions.stray_tasks"
 
 
@@ -182,7 +182,7 @@ def test_tasks_leave_no_cpus_of_the_server_that_are_not_named() -> None:
 @pytest.mark.parametrize("hosts", [None, {"component": "local"}])
 def test_a_server_that_shares_the_host_has_none(given: dict[str, Any], hosts: dict[str, str] | None) -> None:
     with pytest.raises(RtmeterError, match="means nothing where client and server share a host") as caught:
-        CellOptions.from_given(ROUNDTRIP | {"hosts": hosts} | given)
+        settle(ROUNDTRIP | {"hosts": hosts} | given)
     assert caught.value.field == next(iter(given))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rtmeter.condition_words import beside_the_network, carried, in_words, uncertainty
+from rtmeter.results.condition_words import beside_the_network, carried, in_words, uncertainty
 
 CONDITIONS = {
     "asked": {

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from rtmeter.config import CellOptions
+from rtmeter.campaign.options import CellOptions
+from rtmeter.campaign.rules import settle
 from rtmeter.errors import RtmeterError
 from rtmeter.model import Requirement
 
@@ -14,7 +15,7 @@ MS = 1_000_000
 
 
 def options(measurement: str = "wakeup", **given: Any) -> CellOptions:
-    return CellOptions.from_given({"measurement": measurement, "adapter": "posix"} | given)
+    return settle({"measurement": measurement, "adapter": "posix"} | given)
 
 
 def probe(measurement: str, **given: Any) -> dict[str, Any]:
@@ -74,9 +75,9 @@ def test_the_loss_timeout_may_be_the_deadline(measurement: str, given: dict[str,
 
 def test_scale_multiplies_the_measured_releases_only() -> None:
     given = {"measurement": "wakeup", "adapter": "posix", "samples": "1000"}
-    config = CellOptions.from_given(given, scale=0.0015).probe_config()
+    config = settle(given, scale=0.0015).probe_config()
     assert (config["samples"], config["warm_up"]) == (2, 1000)
-    assert CellOptions.from_given(given, scale=1e-9).probe_config()["samples"] == 1
+    assert settle(given, scale=1e-9).probe_config()["samples"] == 1
 
 
 def test_a_deadline_is_a_requirement() -> None:
@@ -192,7 +193,7 @@ def check_refused(measurement: str, given: dict[str, Any], field: str, message: 
 
 def test_the_adapter_must_be_named() -> None:
     with pytest.raises(RtmeterError, match="is missing") as caught:
-        CellOptions.from_given({"measurement": "wakeup"})
+        settle({"measurement": "wakeup"})
     assert caught.value.field == "adapter"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rtmeter.comparison.environment import REFUSING, differences
+from rtmeter.judge.environment import REFUSING, differences
 
 RECORD: dict[str, Any] = {
     "measurement": "timer",

@@ -12,11 +12,12 @@ import pytest
 from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 
-from rtmeter import store, unordered
 from rtmeter.cli import invoke
 from rtmeter.errors import RtmeterError
 from rtmeter.exports import FORMATS, export
 from rtmeter.importers import read
+from rtmeter.results import counted as unordered
+from rtmeter.results import store
 from rtmeter.statistics.histogram import Histogram, Intervals
 from rtmeter.statistics.judged import judged_run
 from rtmeter.statistics.order import QUANTILES

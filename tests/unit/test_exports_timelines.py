@@ -15,10 +15,10 @@ from mcap.reader import make_reader
 from mcap_ros2.decoder import DecoderFactory
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 
-from rtmeter import store
 from rtmeter.cli import invoke
 from rtmeter.exports import export, perfetto
 from rtmeter.model import LOST, SERVED, SKIPPED, STATUS_NAMES, WARM_UP_FLAG
+from rtmeter.results import store
 from rtmeter.statistics.quantities import Columns, judged_quantity, quantities
 from rtmeter.statistics.views import OUTCOME_BITS
 from synthetic import Made, usual, write_cell

@@ -12,7 +12,7 @@ from rtmeter.cli import invoke
 from rtmeter.errors import RtmeterError
 from rtmeter.exports import OF_QUANTITY, export
 from rtmeter.importers import read
-from rtmeter.store import load_cell
+from rtmeter.results.store import load_cell
 from synthetic import Made, write_cell
 
 SHOTS = [5_000, 5_999, 42_000, 900, -750, 123_456, 0, 7_100] * 25

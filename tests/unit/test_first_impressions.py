@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from report_page import page_of
 
-from rtmeter import store
 from rtmeter.cli.tables import show_cells
-from rtmeter.published.beside import _published_line
-from rtmeter.report.answer import answer
-from rtmeter.report.cells import find_cells
+from rtmeter.judge.answer import answer
+from rtmeter.judge.published.beside import _published_line
 from rtmeter.report.matrix import matrices
+from rtmeter.results import store
+from rtmeter.results.cells import find_cells
 from rtmeter.statistics.order import shown
 from rtmeter.statistics.ranks import fewest, quantile_index, share_of
 from synthetic import Made, write_cell

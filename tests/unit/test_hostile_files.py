@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from rtmeter import cli, store
-from rtmeter.campaign import read_campaign
+from rtmeter import cli
+from rtmeter.campaign.file import read_campaign
 from rtmeter.errors import RtmeterError
+from rtmeter.results import store
 from rtmeter.samples.header import parse_object
 from synthetic import Made, write_cell
 

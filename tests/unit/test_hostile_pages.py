@@ -12,7 +12,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from report_page import HOSTILE
 
-from rtmeter import cli, report, store
+from rtmeter import cli, report
+from rtmeter.results import store
 from synthetic import Made, write_cell
 
 PIECES = [

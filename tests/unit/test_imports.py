@@ -19,4 +19,4 @@ def test_help_imports_nothing_heavy() -> None:
 
 def test_a_measurement_imports_nothing_that_it_does_not_need() -> None:
     needless = "duckdb jinja2 pyarrow.dataset scipy.optimize scipy.stats vl_convert"
-    assert imported_of("import rtmeter.runner", needless) == "[]\n"
+    assert imported_of("import rtmeter.measure.cell", needless) == "[]\n"

@@ -13,7 +13,7 @@ import pytest
 WAITING = """
 import subprocess, sys, time
 from rtmeter.cli import interrupt
-from rtmeter.ending import STARTED, Killed
+from rtmeter.host.ending import STARTED, Killed
 interrupt.PATIENCE_S = {patience_s}
 with interrupt.stopping([]) as stop:
     stop.keeping = {keeping}

@@ -15,7 +15,7 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from rich.console import Console
 
-from rtmeter import cli, store
+from rtmeter import cli
 from rtmeter.cli.screen import histogram, line, screen
 from rtmeter.conditions.watch import NOW
 from rtmeter.errors import RtmeterError
@@ -23,9 +23,10 @@ from rtmeter.live import metrics
 from rtmeter.live.run import FollowedRun, State
 from rtmeter.live.seen import Running, Seen
 from rtmeter.model import SERVED, WARM_UP_FLAG
-from rtmeter.report import bins
+from rtmeter.results import store
 from rtmeter.samples import read_log
 from rtmeter.samples.follow import Follower
+from rtmeter.statistics import bins
 from rtmeter.statistics.quantities import judged_quantity
 from wakeups import draw, write_wakeups
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rtmeter.config import CellOptions
+from rtmeter.campaign.filters import compile_only
+from rtmeter.campaign.matrix import facts, parse_fact
+from rtmeter.campaign.rules import settle
 from rtmeter.errors import RtmeterError
-from rtmeter.matrix import facts, parse_fact
-from rtmeter.only import compile_only
 
 GIVEN = {
     "measurement": "roundtrip",
@@ -23,7 +23,7 @@ GIVEN = {
 
 
 def holds(expression: str, **changes: Any) -> bool:
-    known = facts(CellOptions.from_given(GIVEN | changes), id="a-b", block=None, variant="A", repeat=2)
+    known = facts(settle(GIVEN | changes), id="a-b", block=None, variant="A", repeat=2)
     return compile_only(expression, parse_fact)(known)
 
 

@@ -9,9 +9,9 @@ import pytest
 from pretended_ssh import no_ssh
 
 from rtmeter.errors import RtmeterError
-from rtmeter.places import There
-from rtmeter.probes import Probe
-from rtmeter.ssh import PROGRAM, Ssh
+from rtmeter.host.ssh import PROGRAM, Ssh
+from rtmeter.measure.places import There
+from rtmeter.measure.probes import Probe
 
 LOG = "server.rtlog"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from rtmeter.campaign.plan import Assumed, plan_cell, plan_run
 from rtmeter.model import Cell, Requirement
-from rtmeter.planning import Assumed, plan_cell, plan_run
 from rtmeter.statistics.bounds import miss_ratio_bounds, releases_needed
 from rtmeter.statistics.extremes import FEWEST_RELEASES
 

@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from rtmeter.model import Requirement
-from rtmeter.report.cells import find_cells
-from rtmeter.report.picture import write_picture
-from rtmeter.report.plots import Asked, draw
+from rtmeter.plots.picture import write_picture
+from rtmeter.plots.plots import Asked, draw
+from rtmeter.results.cells import find_cells
 from synthetic import T0_NS
 from wakeups import MS, write_wakeups
 from wakeups import draw as exponential

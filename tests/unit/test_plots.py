@@ -15,12 +15,13 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from rtmeter import cli, store
+from rtmeter import cli
 from rtmeter.model import Requirement
-from rtmeter.report.cells import find_cells
-from rtmeter.report.chart_compare import Layer, waterfall
-from rtmeter.report.picture import write_picture
-from rtmeter.report.plots import Asked, draw
+from rtmeter.plots.chart_compare import Layer, waterfall
+from rtmeter.plots.picture import write_picture
+from rtmeter.plots.plots import Asked, draw
+from rtmeter.results import store
+from rtmeter.results.cells import find_cells
 from synthetic import Made, usual, write_cell, write_failed_cell
 from wakeups import MS, write_wakeups
 from wakeups import draw as exponential
@@ -261,7 +262,7 @@ def test_layers_and_shifts_are_those_of_the_comparison(root, tmp_path, monkeypat
     assert cli.invoke(["compare", "layers/posix", "layers/executor", "--force", "--json"]) in (0, 2)
     shifts = {one["quantity"]: one for one in json.loads(capsys.readouterr().out)["cells"][0]["shifts"]}
     drawn: list[dict[str, Any]] = []
-    monkeypatch.setattr("rtmeter.report.picture.write_picture", lambda spec, out: drawn.append(spec))
+    monkeypatch.setattr("rtmeter.plots.picture.write_picture", lambda spec, out: drawn.append(spec))
     cli.invoke(shlex.split("plot layers/posix layers/executor --kind shift -o x.svg"))
     cli.invoke(shlex.split("plot layers/posix layers/dds layers/executor --kind waterfall --at p90 -o x.svg"))
     (rows,), (layers,) = datasets(drawn[0], "shifts"), datasets(drawn[1], "layers")

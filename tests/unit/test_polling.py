@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from rtmeter import polling
-from rtmeter.config import CellOptions
+from rtmeter.campaign.matrix import cell_from
+from rtmeter.campaign.rules import settle
 from rtmeter.errors import RtmeterError
-from rtmeter.matrix import cell_from
+from rtmeter.host.root import Root
+from rtmeter.measure import polling
+from rtmeter.measure.probes import Probe
 from rtmeter.model import Cell
-from rtmeter.probes import Probe
-from rtmeter.root import Root
 
 DRIVES = {"timer": ["spin", "poll"], "cycle": ["sleep_then_spin_some", "poll"]}
 RECEIVES = {"roundtrip": ["spin", "poll"]}
@@ -43,7 +43,7 @@ def machine(cpus: int, runtime_us: str = "950000") -> Root:
 
 def cell(measurement: str, **given: Any) -> Cell:
     given = {"measurement": measurement, "adapter": "x", "scheduling": "fifo:80"} | given
-    return cell_from(CellOptions.from_given(given), "cell", {})
+    return cell_from(settle(given), "cell", {})
 
 
 def check(asked: Cell, facts: dict[str, Any], root: Root) -> None:

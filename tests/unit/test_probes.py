@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from rtmeter import probes
 from rtmeter.errors import RtmeterError
-from rtmeter.known_adapters import KNOWN_ADAPTERS
+from rtmeter.measure import probes
+from rtmeter.measure.known_adapters import KNOWN_ADAPTERS
 
 
 def make_probe(folder: Path, name: str, script: str = "echo '{}'") -> Path:

@@ -16,17 +16,17 @@ from typing import Any
 import pytest
 
 from rtmeter import cli
+from rtmeter.campaign.matrix import cell_from
+from rtmeter.campaign.rules import settle
 from rtmeter.cli import exit_codes
 from rtmeter.cli.progress import Progress, progress_for
-from rtmeter.config import CellOptions
-from rtmeter.matrix import cell_from
 from rtmeter.model import Cell
 from wakeups import draw, write_wakeups
 
 
 def cell(name: str, duration: str) -> Cell:
     given = {"measurement": "wakeup", "adapter": "posix", "duration": duration, "warm_up": "1s"}
-    return cell_from(CellOptions.from_given(given), name, {})
+    return cell_from(settle(given), name, {})
 
 
 CELLS = [cell("a", "9s"), cell("b", "59s"), cell("c", "1h")]

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from rtmeter import published
-from rtmeter.campaign import read_campaign
+from rtmeter.campaign.file import read_campaign
+from rtmeter.campaign.published import tables
 from rtmeter.cli import invoke
 from rtmeter.errors import RtmeterError
+from rtmeter.judge import published
 from synthetic import Made, write_cell, write_failed_cell
 
 CAMPAIGNS = Path(__file__).parents[2] / "campaigns"
@@ -55,17 +56,17 @@ def refused(tmp_path: Path, old: str, new: str) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize("name", published.names())
+@pytest.mark.parametrize("name", tables.names())
 def test_a_table_ships_with_its_source(name: str) -> None:
-    table = published.table(name)
+    table = tables.table(name)
     assert table.about and len(table.source) > 20 and len(table.rows) > 5
     assert all(set(row) == set(table.columns) and None not in row.values() for row in table.rows)
 
 
 def test_the_published_values_are_those_of_the_sources() -> None:
-    rows = published.table("ros1_timer_2014").rows
+    rows = tables.table("ros1_timer_2014").rows
     assert len(rows) == 24 and sum(int(row["max_us"]) for row in rows) == 67_960
-    trips = published.table("ros2_roundtrip_2018").rows
+    trips = tables.table("ros2_roundtrip_2018").rows
     assert len(trips) == 45 and sum(int(row["lost"]) for row in trips) == 4_536
 
 
@@ -188,14 +189,14 @@ def test_cells_without_published_values_are_refused(
 
 
 def test_a_table_is_plain_csv_below_its_comments() -> None:
-    for name in published.names():
-        path = Path(published.__file__).parent / "data" / f"{name}.csv"
+    for name in tables.names():
+        path = Path(tables.__file__).parent / "data" / f"{name}.csv"
         lines = [line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
-        assert {len(row) for row in csv.reader(lines)} == {len(published.table(name).columns)}
+        assert {len(row) for row in csv.reader(lines)} == {len(tables.table(name).columns)}
 
 
 def test_the_cells_of_2018_are_set_up_as_the_rows_that_they_stand_beside() -> None:
-    rows = published.table("ros2_roundtrip_2018").rows
+    rows = tables.table("ros2_roundtrip_2018").rows
     beside: set[str] = set()
     for cell in read_campaign(CAMPAIGNS / "ros2-roundtrip-2018.yaml").cells:
         for match in cell.published or ():
@@ -227,7 +228,7 @@ def test_every_published_row_has_a_cell_of_its_campaign() -> None:
     """Measured on one kernel or the other."""
     for path in sorted(CAMPAIGNS.glob("*-20[0-9][0-9].yaml")):
         matches = [match for cell in read_campaign(path).cells for match in cell.published or ()]
-        table = published.table(matches[0]["table"])
+        table = tables.table(matches[0]["table"])
         left = [
             row
             for row in table.rows

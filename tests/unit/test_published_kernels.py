@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rtmeter.campaign import read_campaign
+from rtmeter.campaign.file import read_campaign
 from rtmeter.cli import invoke
 from synthetic import Made, write_cell
 

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from rtmeter import machine_lock, remote_lock
 from rtmeter.errors import RtmeterError
-from rtmeter.remote_shell import Shell
-from rtmeter.ssh import PROGRAM, Ssh
+from rtmeter.host import lock as machine_lock
+from rtmeter.host import remote_lock
+from rtmeter.host.remote_shell import Shell
+from rtmeter.host.ssh import PROGRAM, Ssh
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for a namespace of its own")
 

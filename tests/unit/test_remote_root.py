@@ -12,11 +12,11 @@ import pytest
 from pretended_ssh import no_ssh
 
 from rtmeter.errors import RtmeterError
+from rtmeter.host.remote_root import RemoteRoot
+from rtmeter.host.remote_shell import ConnectionLostError, Shell
+from rtmeter.host.root import Root
+from rtmeter.host.ssh import PROGRAM, Ssh
 from rtmeter.machine import Intent, findings
-from rtmeter.remote_root import RemoteRoot
-from rtmeter.remote_shell import ConnectionLostError, Shell
-from rtmeter.root import Root
-from rtmeter.ssh import PROGRAM, Ssh
 
 HERE = Root()
 SHELLS = ["sh", *(["busybox sh"] if shutil.which("busybox") else [])]

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 from report_page import HOSTILE, page_of
 
-from rtmeter import store
-from rtmeter.report import words
-from rtmeter.report.answer import answer
-from rtmeter.report.cells import find_cells
+from rtmeter.judge.answer import answer
+from rtmeter.results import store, words
+from rtmeter.results.cells import find_cells
 from synthetic import Made, usual, write_cell
 
 

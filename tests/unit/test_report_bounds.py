@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from rtmeter import report
+from rtmeter.judge.answer import answer
 from rtmeter.model import Requirement
-from rtmeter.report.answer import answer
-from rtmeter.report.cells import find_cells
+from rtmeter.results.cells import find_cells
 from rtmeter.statistics.bounds import miss_ratio_bounds, releases_needed
 from wakeups import MS, draw, write_wakeups
 

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtmeter.errors import RtmeterError
-from rtmeter.report import bins
-from rtmeter.report.data import LARGEST, Detail, Series, gather
-from rtmeter.rows import Samples
+from rtmeter.plots.data import LARGEST, Detail, Series, gather
+from rtmeter.samples.rows import Samples
+from rtmeter.statistics import bins
 from rtmeter.statistics.quantities import quantities
 from synthetic import Made, columns_of, meta_of, rows_of, usual, write_samples
 

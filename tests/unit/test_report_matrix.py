@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rtmeter.report.cells import find_cells
-from rtmeter.report.envelope import Stretches
-from rtmeter.report.grammar import DASHES, LINE_COLOURS
+from rtmeter.plots.envelope import Stretches
+from rtmeter.plots.grammar import DASHES, LINE_COLOURS
+from rtmeter.plots.picture import _colours
 from rtmeter.report.matrix import choices, filtered_by, matrices, searched
-from rtmeter.report.picture import _colours
+from rtmeter.results.cells import find_cells
 from rtmeter.statistics.views import Block
 from synthetic import Made, write_cell, write_failed_cell
 

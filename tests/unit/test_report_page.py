@@ -13,7 +13,7 @@ from report_page import HOSTILE, page_of
 
 from rtmeter import report
 from rtmeter.errors import RtmeterError
-from rtmeter.report.cells import find_cells
+from rtmeter.results.cells import find_cells
 from synthetic import Made, usual, write_cell, write_failed_cell
 
 RTPRIO = {

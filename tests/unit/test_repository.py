@@ -73,7 +73,7 @@ def test_the_lock_covers_what_the_package_asks_for() -> None:
     assert wanted <= locked
 
 
-@pytest.mark.parametrize("package", ["package.xml", "adapters/rtmeter_msgs/package.xml"])
+@pytest.mark.parametrize("package", ["package.xml", "adapters/common/rtmeter_msgs/package.xml"])
 def test_the_ros_packages_have_the_version_of_the_project(package: str) -> None:
     declared = re.search(r"project\(rtmeter VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text())
     assert declared
@@ -89,7 +89,7 @@ def test_links_between_pages_resolve(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_files_that_pages_name_exist(page: Path) -> None:
-    """Paths of this repository in backquotes, such as `docs/decisions/` or `core/src/json.cpp`."""
+    """Paths of this repository in backquotes, such as `docs/decisions/` or `core/src/json/json.cpp`."""
     folders = {path.relative_to(ROOT).parts[0] for path in FILES if len(path.relative_to(ROOT).parts) > 1}
     prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
     named = re.findall(r"`([\w.-]+/[\w./-]*)`", prose)

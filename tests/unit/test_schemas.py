@@ -9,8 +9,8 @@ import jsonschema
 import pytest
 import yaml
 
-from rtmeter.campaign import read_campaign
-from rtmeter.schemas import FILES, campaign_schema, probe_config_schema, text_of
+from rtmeter.campaign.file import read_campaign
+from rtmeter.campaign.schemas import FILES, campaign_schema, probe_config_schema, text_of
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 CAMPAIGNS = sorted((ROOT / "campaigns").glob("*.yaml"))
@@ -23,7 +23,7 @@ def validator(schema: dict[str, Any]) -> jsonschema.Draft202012Validator:
 
 @pytest.mark.parametrize("name", FILES)
 def test_the_files_are_in_step_with_the_declaration(name: str) -> None:
-    assert (ROOT / "spec" / name).read_text() == text_of(name), "run: python -m rtmeter.schemas spec"
+    assert (ROOT / "spec" / name).read_text() == text_of(name), "run: python -m rtmeter.campaign.schemas spec"
 
 
 @pytest.mark.parametrize("path", CAMPAIGNS, ids=lambda path: path.stem)

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from rtmeter.campaign import read_campaign
+from rtmeter.campaign.file import read_campaign
+from rtmeter.campaign.rules import settle
 from rtmeter.cli.given import as_flag
-from rtmeter.config import CellOptions
 from rtmeter.errors import RtmeterError
-from rtmeter.report.cellfile import read_cell_file
-from rtmeter.report.conditions import facts as facts_of
-from rtmeter.report.conditions import settings
+from rtmeter.judge.conditions import facts as facts_of
+from rtmeter.judge.conditions import settings
+from rtmeter.results.cell_file import read_cell_file
 from synthetic import Made, write_cell
 
 MS = 1_000_000
@@ -21,7 +21,7 @@ TRIP = {"measurement": "roundtrip", "adapter": "cyclonedds", "payload": "1KiB", 
 
 
 def asked(written: Any) -> Any:
-    return CellOptions.from_given(TRIP | {"second_topic": written}).probe_config()["second_topic"]
+    return settle(TRIP | {"second_topic": written}).probe_config()["second_topic"]
 
 
 @pytest.mark.parametrize("written", ["same_node", "place=same_node", {"place": "same_node"}])
@@ -36,7 +36,7 @@ def test_payload_and_period_may_be_others() -> None:
 
 
 def test_without_it_there_is_none() -> None:
-    assert "second_topic" not in CellOptions.from_given(TRIP).probe_config()
+    assert "second_topic" not in settle(TRIP).probe_config()
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_what_cannot_be_is_refused_by_name(written: str, field: str, words: str)
 
 def test_it_means_nothing_but_for_round_trips() -> None:
     with pytest.raises(RtmeterError, match="means nothing for cycle"):
-        CellOptions.from_given(TRIP | {"measurement": "cycle", "second_topic": "same_node"})
+        settle(TRIP | {"measurement": "cycle", "second_topic": "same_node"})
 
 
 def test_its_keys_are_axes_of_a_campaign(tmp_path: Path) -> None:

@@ -10,14 +10,15 @@ from typing import Any
 
 import pytest
 
-from rtmeter import cli, published
+from rtmeter import cli
 from rtmeter.cli import exit_codes
-from rtmeter.pooled import _by
-from rtmeter.published.held import told
-from rtmeter.report import words
-from rtmeter.report.cellfile import read_cell_file
-from rtmeter.report.conditions import in_one_line
-from rtmeter.report.floors import X
+from rtmeter.judge import published
+from rtmeter.judge.conditions import in_one_line
+from rtmeter.judge.pooled import _by
+from rtmeter.judge.published.held import told
+from rtmeter.plots.floors import X
+from rtmeter.results import words
+from rtmeter.results.cell_file import read_cell_file
 from rtmeter.statistics.quantities import KNOWN_QUANTITIES
 from wakeups import draw, write_wakeups
 

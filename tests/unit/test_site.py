@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from rtmeter import cli, store
-from rtmeter.site.history import FEWEST_RUNS, histories
+from rtmeter import cli
+from rtmeter.report.site.history import FEWEST_RUNS, histories
+from rtmeter.results import store
 from synthetic import Made, write_cell
 
 HOSTILE = "</script><script>window.hacked = 1</script>"

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import definitions
+from rtmeter.judge.verdict import misses
 from rtmeter.model import ABSENT, STATUS_NAMES, WARM_UP_FLAG
 from rtmeter.statistics.judged import judged_run
 from rtmeter.statistics.summary import summarise
-from rtmeter.verdict import misses
 
 KINDS = ("wakeup", "one_shot", "periodic", "roundtrip", "cycle")
 OUTCOMES = {

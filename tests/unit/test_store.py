@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from rtmeter import store
 from rtmeter.errors import RtmeterError
 from rtmeter.model import ABSENT, SERVED, WARM_UP_FLAG
+from rtmeter.results import store
 from synthetic import Made, write_cell
 
 

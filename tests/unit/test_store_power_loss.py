@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from power_loss import Disk, calls_of, every_moment, lay
-from rtmeter import store
+from rtmeter.results import store
 
 CELL = """
 import sys
 from pathlib import Path
-from rtmeter import store
+from rtmeter.results import store
 for n in (1, 2):
     new = store.NewCell(Path(sys.argv[1]) / "machine" / "campaign" / "cell")
     (new.folder / "samples.parquet").write_bytes(b"%d" % n * 1000)
@@ -26,7 +26,7 @@ for n in (1, 2):
 RUN = """
 import sys
 from pathlib import Path
-from rtmeter import store
+from rtmeter.results import store
 folder = Path(sys.argv[1]) / "machine" / "campaign"
 store.write_run(folder, {"cells": [], "n": 1}, "name: campaign" + 100 * "#")
 print(1, end="", flush=True)

@@ -7,20 +7,20 @@ from typing import Any
 
 import pytest
 
-from rtmeter.campaign import read_campaign
+from rtmeter.campaign.file import read_campaign
+from rtmeter.campaign.rules import settle
 from rtmeter.cli.given import as_flag
 from rtmeter.conditions.iperf import Flow
 from rtmeter.conditions.iperf_report import Carried
 from rtmeter.conditions.load import Load, arguments, level_doubts, workers
 from rtmeter.conditions.traffic import Traffic, flows, stream_doubts
-from rtmeter.config import CellOptions
 from rtmeter.errors import RtmeterError
 
 CELL = {"measurement": "wakeup", "adapter": "posix"}
 
 
 def asked(**given: Any) -> dict[str, Any]:
-    return CellOptions.from_given(CELL | given).conditions_asked
+    return settle(CELL | given).conditions_asked
 
 
 @pytest.mark.parametrize(

@@ -16,14 +16,16 @@ import pyarrow.parquet as pq
 import pytest
 
 import front
-from rtmeter import runner, store, supervise
+from rtmeter.campaign.matrix import cell_from
+from rtmeter.campaign.rules import settle
 from rtmeter.conditions import Standing
-from rtmeter.config import CellOptions
 from rtmeter.errors import RtmeterError
-from rtmeter.matrix import cell_from
+from rtmeter.measure import cell as runner
+from rtmeter.measure import supervise
+from rtmeter.measure.supervise import Stop
 from rtmeter.model import Doubt
+from rtmeter.results import store
 from rtmeter.samples import LogReader
-from rtmeter.supervise import Stop
 from waiting import until
 
 pytestmark = pytest.mark.usefixtures("fake_probe")
@@ -35,7 +37,7 @@ def run(
 ) -> dict[str, Any]:
     options = {"measurement": "wakeup", "adapter": "fake", "samples": 97, "warm_up": "3ms"}
     options |= {"options": {"behave": behave}}
-    cell = cell_from(CellOptions.from_given(options | given), "cell", {})
+    cell = cell_from(settle(options | given), "cell", {})
     return runner.run_cell(cell, tmp_path / "cell", stop or Stop(), watch or (lambda event: None))
 
 
@@ -253,7 +255,7 @@ def test_ends_that_keep_each_other_from_running_are_killed_together(
 
 FRONT = """
 import sys
-from rtmeter import supervise
+from rtmeter.measure import supervise
 from rtmeter.cli import main
 supervise._GRACE_S = {grace_s}
 main()
@@ -275,11 +277,11 @@ def test_the_front_ends_beside_a_deaf_probe(
         text=True,
     )
     log = tmp_path / "cell.partial" / store.CLIENT_LOG
-    until(lambda: log.is_file() and log.stat().st_size > 3000)
+    until(lambda: log.is_file() and log.stat().st_size > 3000, of=process)
     process.send_signal(number)
     assert process.stderr is not None
-    while "ending" not in process.stderr.readline():
-        pass
+    while "ending" not in (line := process.stderr.readline()):
+        assert line, "it ended without a word of it"
     if number == signal.SIGINT:
         process.send_signal(number)
     _, said = process.communicate()
@@ -319,9 +321,9 @@ def test_the_clients_endpoint_is_the_servers(tmp_path: Path) -> None:
 
 def test_a_server_of_another_adapter_gets_its_own_options(tmp_path: Path) -> None:
     given = {"measurement": "roundtrip", "adapter": "fake", "server_adapter": "other", "options": {"a": "1"}}
-    cell = cell_from(CellOptions.from_given(given), "cell", {})
+    cell = cell_from(settle(given), "cell", {})
     assert supervise._server_config(cell, cell.config, tmp_path)["options"] == {}
-    cell = cell_from(CellOptions.from_given(given | {"server_options": {"b": "2"}}), "cell", {})
+    cell = cell_from(settle(given | {"server_options": {"b": "2"}}), "cell", {})
     assert supervise._server_config(cell, cell.config, tmp_path)["options"] == {"b": "2"}
 
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
 
+from rtmeter.judge.verdict import Misses, judge, judge_misses
 from rtmeter.model import ABSENT, LOST, SERVED, SKIPPED, Requirement, Verdict
-from rtmeter.verdict import Misses, judge, judge_misses
 
 MS = 1_000_000
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from rtmeter.judge.counted import judge_counted
 from rtmeter.model import Requirement, Verdict
 from rtmeter.statistics.bounds import miss_ratio_bounds
 from rtmeter.statistics.histogram import Histogram, Intervals, Unordered
-from rtmeter.verdict_counted import judge_counted
 
 META = {"measurement": "imported", "config": {"quantity": "latency"}, "period_ns": 1_000_000}
 DATA = Histogram(np.array([0, 1_000, 2_000]), 1_000, np.array([9_000, 990, 10]))

@@ -14,13 +14,13 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from rtmeter.campaign.matrix import cell_from
+from rtmeter.campaign.rules import settle
 from rtmeter.conditions import strain, throttling, watch
 from rtmeter.conditions.counters import Counters, look
 from rtmeter.conditions.watch import FILE, Watch, shares
-from rtmeter.config import CellOptions
-from rtmeter.matrix import cell_from
-from rtmeter.remote_shell import ConnectionLostError
-from rtmeter.root import Root
+from rtmeter.host.remote_shell import ConnectionLostError
+from rtmeter.host.root import Root
 
 STAT = """cpu  300 0 100 9000 50 0 0 20 0 0
 cpu0 100 10 50 4500 25 3 7 10 0 0
@@ -147,7 +147,7 @@ def test_throttling_by_quotas_and_heat_is_counted(tmp_path: Path, kind: str) -> 
 def test_a_cell_is_watched_for_throttling(tmp_path: Path) -> None:
     mount = "29 23 0:26 / /sys/fs/cgroup rw - cgroup2 none rw"
     root = planted_quota(tmp_path, {"pod/robot": "nr_throttled 4"}, mount)
-    cell = cell_from(CellOptions.from_given({"measurement": "wakeup", "adapter": "posix"}), "cell", {})
+    cell = cell_from(settle({"measurement": "wakeup", "adapter": "posix"}), "cell", {})
     with strain.strain_of(cell, tmp_path, root) as watching:
         planted_quota(tmp_path, {"pod/robot": "nr_throttled 6"}, mount)
     assert watching.facts()["achieved"]["machine"]["quota_throttles"] == 2
@@ -214,7 +214,7 @@ def test_all_cpus_of_the_probes_count_as_measured(
 ) -> None:
     seen: list[set[int]] = []
     monkeypatch.setattr(strain, "Watch", lambda folder, read, interval, cpus, *_: seen.append(cpus))
-    cell = cell_from(CellOptions.from_given(given | {"adapter": "posix"}), "cell", {})
+    cell = cell_from(settle(given | {"adapter": "posix"}), "cell", {})
     strain.strain_of(cell, tmp_path, Root())
     assert seen == [{1, 3}]
 

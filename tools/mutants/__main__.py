@@ -23,8 +23,8 @@ from report import NOTICED, write
 from trial import ROOT, Fate, fates, warm_up
 
 SOURCES = (
-    *("src/rtmeter/statistics/*.py", "src/rtmeter/verdict*.py", "src/rtmeter/planning.py"),
-    *("src/rtmeter/conditions/journal.py", "src/rtmeter/store.py", "src/rtmeter/config_rules.py"),
+    *("src/rtmeter/statistics/*.py", "src/rtmeter/judge/*.py", "src/rtmeter/campaign/plan.py"),
+    *("src/rtmeter/conditions/journal.py", "src/rtmeter/results/store.py", "src/rtmeter/campaign/rules.py"),
 )
 TESTS = (
     *("tests/statistics", "tests/conditions/test_restore.py", "tests/conditions/test_journal_of_hosts.py"),

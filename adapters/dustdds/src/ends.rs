@@ -23,7 +23,7 @@ use rtmeter_adapter::{OnMessage, Publisher, Refused, Reliability, Run};
 use crate::shared::{EndFacts, Shared};
 use crate::waiting::{block_on, refused};
 
-/// The first type of adapters/dds/message.idl.
+/// The first type of adapters/common/dds/message.idl.
 #[derive(Clone, DdsType)]
 #[dust_dds(extensibility = "final")]
 pub struct Message {

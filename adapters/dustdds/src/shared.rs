@@ -1,4 +1,4 @@
-//! adapters/dds/shared.h: what the DDS adapters have in common.
+//! adapters/common/dds/shared.h: what the DDS adapters have in common.
 
 use core::ffi::{CStr, c_char, c_int};
 use std::ffi::CString;

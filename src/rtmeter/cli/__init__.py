@@ -11,8 +11,8 @@ import typer
 
 from rtmeter.cli import exit_codes
 from rtmeter.cli.output import print_error
-from rtmeter.ending import Killed
 from rtmeter.errors import RtmeterError
+from rtmeter.host.ending import Killed
 
 COMMANDS = {
     "measure": "Measure one cell, given by options.",
@@ -34,7 +34,8 @@ COMMANDS = {
     "restore": "Put back what a run that was killed had changed of the machine.",
     "recover": "Make a cell of a sample log that was left alone or damaged.",
 }
-"""Command → one line of help; rtmeter.cli.<command> (import_ for import) has the function and an example."""
+"""Command → one line of help; rtmeter.cli.commands.<command> (import_ for import) has the function and an
+example."""
 
 _EPILOG = (
     "Exit codes: 0 pass (or nothing to judge), 1 error, 2 requirement not met, 3 inconclusive. "
@@ -50,7 +51,7 @@ def application(chosen: str | None) -> typer.Typer:
     app.callback(epilog=_EPILOG)(_top)
     for name, line in COMMANDS.items():
         if name == chosen:
-            module = import_module(f"rtmeter.cli.{name}{'_' * iskeyword(name)}")
+            module = import_module(f"rtmeter.cli.commands.{name}{'_' * iskeyword(name)}")
             text = f"{line}\n\n{module.DETAILS}\n\n[bold]Example:[/bold] [cyan]{module.EXAMPLE}[/cyan]"
             app.command(name, help=text)(module.command)
         else:

@@ -21,10 +21,10 @@ def alone(cells: Sequence[Cell], *, wait: bool) -> Iterator[None]:
 
     Cells that all are on a scripted clock need no machine: they are not held up, and hold up nobody.
     """
-    from rtmeter import runner
     from rtmeter.conditions.restore import restore_before_a_run
-    from rtmeter.machine_lock import machine_lock
-    from rtmeter.root import Root
+    from rtmeter.host.lock import machine_lock
+    from rtmeter.host.root import Root
+    from rtmeter.measure import cell as runner
 
     if not runner.need_the_machine(cells):
         yield

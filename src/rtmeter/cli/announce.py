@@ -6,9 +6,9 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from rtmeter.condition_words import in_words
+from rtmeter.measure.cyclictest import CYCLICTEST, is_of_tool
 from rtmeter.model import LOCAL
-from rtmeter.tool_cells import CYCLICTEST, is_of_tool
+from rtmeter.results.condition_words import in_words
 from rtmeter.values import Scheduling, format_cpus, visible
 
 if TYPE_CHECKING:

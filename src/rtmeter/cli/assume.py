@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rtmeter import store
+from rtmeter.campaign.plan import Assumed
 from rtmeter.errors import RtmeterError
 from rtmeter.model import Cell, Requirement
-from rtmeter.planning import Assumed
-from rtmeter.repeats import Stored, by_name, find_stored
+from rtmeter.results import store
+from rtmeter.results.repeats import Stored, by_name, find_stored
 from rtmeter.statistics.judged import JudgedRun, judged_run
 from rtmeter.values import without_repeat
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from rtmeter.cli import exit_codes
 from rtmeter.cli.columns import print_table
 from rtmeter.cli.output import console
-from rtmeter.comparison.compared import Compared
-from rtmeter.report import words
+from rtmeter.judge.compared import Compared
+from rtmeter.results import words
 from rtmeter.statistics.compare import Shift
 from rtmeter.statistics.gate import GateResult
 from rtmeter.statistics.ranks import fewest, share_of

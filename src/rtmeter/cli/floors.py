@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from rtmeter import store
-from rtmeter.comparison.compared import Asked, Compared
-from rtmeter.comparison.layers import floors, transport
-from rtmeter.report.floors import QUANTILES, Floor, Layer, X
+from rtmeter.judge.compared import Asked, Compared
+from rtmeter.judge.layers import floors, transport
+from rtmeter.plots.floors import QUANTILES, Floor, Layer, X
+from rtmeter.results import store
 
 
 def floor_of(paths: Iterable[Path], read: store.Read) -> Floor:

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import typer
 from pydantic.fields import FieldInfo
 
-from rtmeter.config import OPTIONS, CellOptions
-from rtmeter.config_rules import unknown_key
+from rtmeter.campaign.options import OPTIONS, CellOptions
+from rtmeter.campaign.wrong import unknown_key
 from rtmeter.errors import RtmeterError
 
 _PAIRS = {"options": "--option", "server_options": "--server-option", "conditions": "--condition"}

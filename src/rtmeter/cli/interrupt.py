@@ -10,11 +10,11 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from rtmeter.ending import STARTED, Killed
+from rtmeter.host.ending import STARTED, Killed
 
 if TYPE_CHECKING:
+    from rtmeter.measure.supervise import Stop
     from rtmeter.model import Cell
-    from rtmeter.supervise import Stop
 
 PATIENCE_S = 120
 """From the first signal until a run that has not ended is killed; besides, a cell's loss timeout."""
@@ -34,7 +34,7 @@ def stopping(cells: Sequence[Cell]) -> Iterator[Stop]:
     The second one kills: who looks at the Stop all the time does it and ends cleanly; whatever else is being
     waited for, or ``PATIENCE_S`` after the first, ends by force.
     """
-    from rtmeter.supervise import Stop
+    from rtmeter.measure.supervise import Stop
 
     stop = Stop()
     loss_timeout_s = max((cell.config.get("loss_timeout_ns", 0) for cell in cells), default=0) / 1e9

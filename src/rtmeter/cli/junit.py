@@ -7,8 +7,8 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
 from rtmeter.cli.comparisons import WORDS, gate_words
-from rtmeter.comparison.compared import Compared
 from rtmeter.errors import RtmeterError
+from rtmeter.judge.compared import Compared
 
 _GATE = {"fail": "failure", "inconclusive": "error"}
 _OUTCOME = {"worse": "failure", "not enough data": "error", "error": "error"}

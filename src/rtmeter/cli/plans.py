@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from rtmeter.campaign.plan import Assumed, CellPlan, Planned, assumptions
 from rtmeter.cli.columns import print_table
 from rtmeter.cli.output import console
-from rtmeter.planning import Assumed, CellPlan, Planned, assumptions
 from rtmeter.statistics.bounds import NS_PER_HOUR
 from rtmeter.statistics.extremes import FEWEST_RELEASES
 from rtmeter.statistics.words import about

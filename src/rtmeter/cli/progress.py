@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from rtmeter.cli.output import console, microseconds
 from rtmeter.errors import RtmeterError
 from rtmeter.model import Cell
-from rtmeter.store import PARTIAL
+from rtmeter.results.store import PARTIAL
 
 if TYPE_CHECKING:
     from rich.console import Console

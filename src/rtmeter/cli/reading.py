@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rtmeter import store
 from rtmeter.cli.progress import Show, showing
+from rtmeter.results import store
 from rtmeter.statistics.quantities import Columns
 
 _SILENT_S = 2.0

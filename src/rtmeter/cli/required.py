@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from rtmeter.comparison.compared import Asked
+    from rtmeter.judge.compared import Asked
     from rtmeter.model import Requirement
 
 MissRatio = Annotated[
@@ -33,7 +33,7 @@ def required(
     deadline: str | None, miss_ratio: str | None, confidence: str | None, criticality: str | None
 ) -> Requirement | None:
     """The requirement that the options state; None without any. Raises RtmeterError naming the option."""
-    from rtmeter import matrix
+    from rtmeter.campaign import matrix
     from rtmeter.cli.given import as_flag
     from rtmeter.errors import RtmeterError
     from rtmeter.model import Requirement
@@ -53,7 +53,7 @@ def required(
 
 def share(option: str, text: str) -> float:
     """A share above 0 and below 1, like ``10%``. Raises RtmeterError naming the option."""
-    from rtmeter import matrix
+    from rtmeter.campaign import matrix
     from rtmeter.errors import RtmeterError
 
     try:
@@ -66,7 +66,7 @@ def share(option: str, text: str) -> float:
 
 def once_in_hours(text: str) -> float:
     """How long ``--once-in`` says, in hours. Raises RtmeterError naming the option."""
-    from rtmeter import matrix
+    from rtmeter.campaign import matrix
     from rtmeter.errors import RtmeterError
     from rtmeter.statistics.bounds import NS_PER_HOUR
 
@@ -79,10 +79,10 @@ def once_in_hours(text: str) -> float:
 
 def asked_of(gates: Sequence[str], deadline: str | None, confidence: str | None, force: bool) -> Asked:
     """What a comparison is asked for. Raises RtmeterError naming the option."""
-    from rtmeter import matrix
+    from rtmeter.campaign import matrix
     from rtmeter.cli.given import as_flag
-    from rtmeter.comparison.compared import Asked
     from rtmeter.errors import RtmeterError
+    from rtmeter.judge.compared import Asked
     from rtmeter.statistics.gate import parse_gate
 
     try:

@@ -13,7 +13,7 @@ import numpy as np
 from rtmeter.cli.output import microseconds
 from rtmeter.live.run import State
 from rtmeter.live.seen import Seen
-from rtmeter.report import bins
+from rtmeter.statistics import bins
 from rtmeter.statistics.quantities import Ints
 
 if TYPE_CHECKING:

@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rtmeter import condition_words
 from rtmeter.cli.columns import print_table
 from rtmeter.cli.evidence import evidence_lines, missed
 from rtmeter.cli.output import console, doubt_words, microseconds
-from rtmeter.condition_words import which_cells
 from rtmeter.errors import RtmeterError
+from rtmeter.results import condition_words
+from rtmeter.results.condition_words import which_cells
+from rtmeter.results.store import statistics_meta
 from rtmeter.statistics.order import shown
 from rtmeter.statistics.quantities import judged_quantity
-from rtmeter.store import statistics_meta
 from rtmeter.values import Scheduling, format_duration
 
 if TYPE_CHECKING:

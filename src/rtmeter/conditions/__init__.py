@@ -1,4 +1,4 @@
-"""What the machine is made to endure while a cell is measured: made, watched, recorded, taken back."""
+"""What is asked of a machine → a machine that endures it, watched and recorded, and put back afterwards."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from rtmeter.condition_options import SystemSettings
+from rtmeter.campaign.condition_options import SystemSettings
 from rtmeter.conditions.component import Component
 from rtmeter.conditions.settings import NOT_JOINED, Launchers, Settings
 from rtmeter.conditions.strain import strain_of
 from rtmeter.errors import RtmeterError
+from rtmeter.host.root import Root
 from rtmeter.model import LOCAL, Cell, Doubt
-from rtmeter.root import Root
 
 __all__ = ["NOT_JOINED", "Launchers", "Part", "Standing", "applied"]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from rtmeter.conditions.resources import Resource
 from rtmeter.errors import RtmeterError
+from rtmeter.host.root import Root
 from rtmeter.model import LOCAL
-from rtmeter.root import Root
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import IO
 
 from rtmeter.conditions.processes import members
-from rtmeter.ending import STARTED, kill_group, reap
 from rtmeter.errors import RtmeterError
+from rtmeter.host.ending import STARTED, kill_group, reap
+from rtmeter.host.root import Root
+from rtmeter.host.trust import require_trusted
 from rtmeter.model import LOCAL
-from rtmeter.root import Root
-from rtmeter.trust import require_trusted
 
 _PACKAGES = {"ip": "iproute2", "tc": "iproute2"} | dict.fromkeys(("setpriv", "chrt", "taskset"), "util-linux")
 _GONE_S = 5

@@ -8,20 +8,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
-from rtmeter import remote_lock
-from rtmeter.condition_options import SystemSettings
+from rtmeter.campaign.condition_options import SystemSettings
 from rtmeter.conditions import journal
 from rtmeter.conditions.restore import Restored, restore, restore_before_a_run
 from rtmeter.conditions.settings import Launcher, Settings, no_launcher
 from rtmeter.conditions.strain import Strain
 from rtmeter.conditions.watch import SERVER_FILE
 from rtmeter.errors import RtmeterError
+from rtmeter.host import remote_lock
+from rtmeter.host.remote_root import RemoteRoot
+from rtmeter.host.remote_shell import Shell
+from rtmeter.host.root import Root
+from rtmeter.host.ssh import Ssh
+from rtmeter.host.threads import cpu_set
 from rtmeter.model import Cell, Doubt
-from rtmeter.remote_root import RemoteRoot
-from rtmeter.remote_shell import Shell
-from rtmeter.root import Root
-from rtmeter.ssh import Ssh
-from rtmeter.tasks import cpu_set
 
 _FIELD = "hosts.component"
 

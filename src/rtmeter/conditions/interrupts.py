@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from rtmeter.conditions.change import Change, refuse
 from rtmeter.conditions.resources import File, Policy
 from rtmeter.errors import RtmeterError
-from rtmeter.root import Root
-from rtmeter.tasks import Task, read_tasks
+from rtmeter.host.root import Root
+from rtmeter.host.threads import Task, read_tasks
 from rtmeter.values import format_cpus
 
 _IRQ = "/proc/irq"

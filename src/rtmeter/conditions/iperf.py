@@ -12,7 +12,7 @@ from pathlib import Path
 from rtmeter.conditions.companion import Companion, find_program
 from rtmeter.conditions.iperf_report import Carried, Report, carried, parse
 from rtmeter.errors import RtmeterError
-from rtmeter.ssh import look_up
+from rtmeter.host.ssh import look_up
 
 Through = Callable[[list[str]], list[str]]
 _CONNECT_S = 20

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import ClassVar
 
-from rtmeter.cgroups import HOUSEKEEPING, Hierarchy
 from rtmeter.conditions.change import Change, refuse
 from rtmeter.conditions.resources import MADE, Affinity, Controller, File, Group, Plain, members
-from rtmeter.root import Root
-from rtmeter.tasks import Task, allowed_cpus, cpu_set, read_task, read_tasks
+from rtmeter.host.cgroups import HOUSEKEEPING, Hierarchy
+from rtmeter.host.root import Root
+from rtmeter.host.threads import Task, allowed_cpus, cpu_set, read_task, read_tasks
 from rtmeter.values import format_cpus
 
 _NO_CPUSET = "mount the cpuset controller (see cgroups(7)); in a container run it with --privileged"

@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
-from rtmeter import state
 from rtmeter.conditions import resources
 from rtmeter.conditions.resources import Resource
-from rtmeter.durable import make_folders, sync
 from rtmeter.errors import RtmeterError
+from rtmeter.host import state
+from rtmeter.host.durable import make_folders, sync
+from rtmeter.host.root import Root
+from rtmeter.host.trust import require_trusted
 from rtmeter.model import LOCAL
-from rtmeter.root import Root
-from rtmeter.trust import require_trusted
 
 FILE = "journal"
 _ELSEWHERE = "journal-on-"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from rtmeter.conditions.change import Change, refuse
 from rtmeter.conditions.resources import File
-from rtmeter.root import Root
+from rtmeter.host.root import Root
 from rtmeter.values import format_duration, parse_duration_ns
 
 _GOVERNORS = (

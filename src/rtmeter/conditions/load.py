@@ -10,12 +10,12 @@ from typing import Any
 
 import yaml
 
-from rtmeter.conditions.online import require_online
 from rtmeter.conditions.stress_ng import StressNg
 from rtmeter.errors import RtmeterError
+from rtmeter.host.online import require_online
+from rtmeter.host.remote_shell import ConnectionLostError
+from rtmeter.host.root import Root
 from rtmeter.model import Doubt
-from rtmeter.remote_shell import ConnectionLostError
-from rtmeter.root import Root
 
 _SETTLE_S = 10
 _ENOUGH = 0.9  # of the level: the rest is within what stress-ng and /proc/stat promise

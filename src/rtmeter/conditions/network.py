@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rtmeter.cgroups import find
 from rtmeter.conditions.change import Change, refuse
 from rtmeter.conditions.companion import require_program
 from rtmeter.conditions.resources import MADE, Group, Plain, register
-from rtmeter.root import Root
+from rtmeter.host.cgroups import find
+from rtmeter.host.root import Root
 
 _DEFAULT = "0:"  # the handle of a qdisc that nobody chose
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rtmeter.root import Root
+from rtmeter.host.root import Root
 
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 

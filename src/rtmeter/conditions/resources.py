@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import Field, asdict, dataclass, fields
 from typing import Any, ClassVar, Literal, Protocol
 
-from rtmeter.root import Root
-from rtmeter.tasks import Task, allowed_cpus, cpu_set, read_task
+from rtmeter.host.root import Root
+from rtmeter.host.threads import Task, allowed_cpus, cpu_set, read_task
 from rtmeter.values import format_cpus
 
 MADE = "made"

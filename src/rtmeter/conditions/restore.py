@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rtmeter import state
 from rtmeter.conditions import journal
 from rtmeter.conditions.undo import Undone, undo
 from rtmeter.errors import RtmeterError
-from rtmeter.root import Root
+from rtmeter.host import state
+from rtmeter.host.root import Root
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,11 @@ import itertools
 from collections.abc import Iterator
 from fractions import Fraction
 
-from rtmeter.cgroups import Hierarchy
 from rtmeter.conditions.change import Change, refuse
 from rtmeter.conditions.isolation import new_group
 from rtmeter.conditions.resources import File
-from rtmeter.root import Root
+from rtmeter.host.cgroups import Hierarchy
+from rtmeter.host.root import Root
 
 _RUNTIME, _PERIOD = "cpu.rt_runtime_us", "cpu.rt_period_us"
 _REMEDY = (

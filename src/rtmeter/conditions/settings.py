@@ -8,17 +8,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
-from rtmeter.cgroups import find
-from rtmeter.condition_options import SystemSettings
+from rtmeter.campaign.condition_options import SystemSettings
 from rtmeter.conditions import interrupts, isolation, kernel_settings, network, rt_groups
 from rtmeter.conditions.change import Change, refuse
 from rtmeter.conditions.journal import Entry, Journal
-from rtmeter.conditions.online import require_online
 from rtmeter.conditions.resources import Affinity, Group, Thread
 from rtmeter.conditions.undo import Undone, undo
 from rtmeter.errors import RtmeterError
+from rtmeter.host.cgroups import find
+from rtmeter.host.online import require_online
+from rtmeter.host.root import Root
 from rtmeter.model import Doubt
-from rtmeter.root import Root
 
 Launcher = Callable[[tuple[int, ...] | None], list[str]]
 """What a probe's command is put behind, by the CPUs that a server was given (None: none, or no server)."""

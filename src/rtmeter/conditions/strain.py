@@ -13,10 +13,10 @@ from rtmeter.conditions.load import Load, workers
 from rtmeter.conditions.traffic import Elsewhere, Traffic, is_any
 from rtmeter.conditions.watch import FILE, Gauge, Watch
 from rtmeter.errors import RtmeterError
+from rtmeter.host.root import Root
+from rtmeter.host.ssh import Ssh
+from rtmeter.host.threads import cpu_set
 from rtmeter.model import LOCAL, WATCH_NS, Cell, Doubt
-from rtmeter.root import Root
-from rtmeter.ssh import Ssh
-from rtmeter.tasks import cpu_set
 
 NOT_REACHED = ("load_died", "load_not_reached", "traffic_died", "traffic_not_reached")
 """Types of doubts that are errors where the campaign is strict."""

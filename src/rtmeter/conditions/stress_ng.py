@@ -10,8 +10,8 @@ from shlex import join
 
 from rtmeter.conditions.companion import Companion, require_program
 from rtmeter.conditions.processes import children, processor_s
-from rtmeter.remote_root import RemoteRoot
-from rtmeter.root import Root
+from rtmeter.host.remote_root import RemoteRoot
+from rtmeter.host.root import Root
 
 _FIELD = "load"
 _REPORT = "report.yaml"

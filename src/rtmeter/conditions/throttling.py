@@ -6,8 +6,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from rtmeter import cgroups
-from rtmeter.root import Root
+from rtmeter.host import cgroups
+from rtmeter.host.root import Root
 
 QUOTA, THERMAL = "quota_throttles", "thermal_throttles"
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from rtmeter.conditions.iperf import Flow, Stream, Through, is_local
 from rtmeter.conditions.iperf_report import Carried
-from rtmeter.conditions.online import require_online
+from rtmeter.host.online import require_online
+from rtmeter.host.root import Root
 from rtmeter.model import Doubt
-from rtmeter.root import Root
 
 _LOOPBACK = "127.0.0.1"
 _PORT = 5201  # iperf3's own, of a server that is not ours to start; the next one for the other direction

@@ -10,7 +10,7 @@ from typing import Literal
 
 from rtmeter.conditions.journal import Entry
 from rtmeter.errors import RtmeterError
-from rtmeter.root import Root
+from rtmeter.host.root import Root
 
 PATIENCE_S = 15
 """How long the kernel is asked again if it is not ready. A group that was removed counts for those above it

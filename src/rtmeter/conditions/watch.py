@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 
 from rtmeter.conditions.counters import Counters, Read, look
 from rtmeter.conditions.throttling import QUOTA, THERMAL
+from rtmeter.host.remote_shell import ConnectionLostError
 from rtmeter.model import Doubt
-from rtmeter.remote_shell import ConnectionLostError
 
 FILE, SERVER_FILE = "watch.parquet", "server_watch.parquet"
 NOW = "now.json"

@@ -1,4 +1,4 @@
-"""Measured cells for other programs: one module a kind of file."""
+"""Measured cells → files for other programs: one module a kind of file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 from rtmeter.errors import RtmeterError
-from rtmeter.store import PARTIAL
+from rtmeter.results.store import PARTIAL
 
 __all__ = ["FORMATS", "OF_QUANTITY", "export"]
 

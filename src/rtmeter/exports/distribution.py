@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from rtmeter import store
 from rtmeter.errors import RtmeterError
-from rtmeter.report import words
+from rtmeter.results import store, words
 from rtmeter.statistics.histogram import Intervals, Unordered
 from rtmeter.statistics.quantities import Ints, judged_quantity
 from rtmeter.statistics.views import LATER, per_release

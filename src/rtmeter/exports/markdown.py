@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rtmeter.report import answer, words
-from rtmeter.report.cells import Cell, find_cells
+from rtmeter.judge import answer
+from rtmeter.results import words
+from rtmeter.results.cells import Cell, find_cells
 
 _ICONS = {
     "error": "❗",

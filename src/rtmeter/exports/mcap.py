@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from mcap.writer import CompressionType, Writer
 
-from rtmeter import store, version
+from rtmeter import version
 from rtmeter.exports.distribution import name_of
 from rtmeter.exports.phases import begins, has_releases, misses
 from rtmeter.model import ABSENT
+from rtmeter.results import store
 from rtmeter.statistics.quantities import Columns, quantities, timeout_ns
 from rtmeter.statistics.views import OUTCOME_BITS
 

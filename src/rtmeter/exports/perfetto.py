@@ -10,18 +10,10 @@ import numpy as np
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import CounterDescriptor, TrackEvent
 from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
 
-from rtmeter import store
 from rtmeter.exports.distribution import name_of
-from rtmeter.exports.phases import (
-    MEASURED,
-    Phase,
-    begins,
-    has_releases,
-    misses,
-    phases,
-    with_expected,
-)
+from rtmeter.exports.phases import MEASURED, Phase, begins, has_releases, misses, phases, with_expected
 from rtmeter.model import ABSENT
+from rtmeter.results import store
 from rtmeter.statistics.quantities import Columns, Ints, Quantity, judged_quantity, timeout_ns
 
 MOST = 2_000_000

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from rtmeter import store
 from rtmeter.model import ABSENT, LOST, SKIPPED, WARM_UP_FLAG
+from rtmeter.results import store
 from rtmeter.statistics.quantities import Columns, Ints, kind, timeout_ns
 from rtmeter.statistics.views import OUTCOME_BITS
 

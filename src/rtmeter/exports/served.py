@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from rtmeter import store
 from rtmeter.errors import RtmeterError
+from rtmeter.results import store
 from rtmeter.statistics.quantities import Ints, quantities
 from rtmeter.statistics.views import as_served
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rtmeter import store
 from rtmeter.errors import RtmeterError
+from rtmeter.results import store
 
 
 def csv(path: Path, out: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""Other tools' files: one module a tool, each from a file to series with their provenance."""
+"""Other tools' files → series with their provenance → cells: one module a tool."""
 
 from __future__ import annotations
 
@@ -6,15 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rtmeter.errors import RtmeterError
-from rtmeter.importers import (
-    jitterdebugger,
-    performance_test,
-    rt_tests,
-    rtla,
-    rttest,
-    timer2014,
-    timer2020,
-)
+from rtmeter.importers import jitterdebugger, performance_test, rt_tests, rtla, rttest, timer2014, timer2020
 from rtmeter.importers.base import Imported, Series, Source
 
 __all__ = ["FORMATS", "Imported", "Series", "read"]

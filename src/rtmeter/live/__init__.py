@@ -1,1 +1,1 @@
-"""A run while it goes on: what its files have shown so far."""
+"""A run while it goes on → what its files have shown so far."""

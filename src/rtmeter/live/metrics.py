@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
+from rtmeter.host.files import replace_file
 from rtmeter.live.run import State
 from rtmeter.live.seen import Seen
-from rtmeter.report.files import replace_file
 
 _NS = 1e9
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rtmeter import store
-from rtmeter.campaign import read_campaign
+from rtmeter.campaign.file import read_campaign
 from rtmeter.errors import RtmeterError
 from rtmeter.live.seen import Running, Seen
 from rtmeter.model import Cell
+from rtmeter.results import store
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from rtmeter import store
 from rtmeter.conditions.throttling import QUOTA, THERMAL
 from rtmeter.conditions.watch import NOW
-from rtmeter.log_meta import LogMeta
 from rtmeter.model import LOST, SERVED, SKIPPED, WARM_UP_FLAG
-from rtmeter.report import bins
+from rtmeter.results import store
 from rtmeter.samples.follow import Follower
+from rtmeter.samples.meta import LogMeta
+from rtmeter.statistics import bins
 from rtmeter.statistics.quantities import Columns, Ints, Quantity, judged_quantity
 from rtmeter.statistics.ranks import fewest, share_of
 from rtmeter.statistics.views import OUTCOME_BITS, as_served

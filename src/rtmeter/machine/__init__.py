@@ -1,5 +1,7 @@
-"""What on this machine hurts punctuality: a family of checks a file, each a pure function of the files
-under a root and of what is intended to be measured."""
+"""A machine and what is intended on it → findings: what hurts punctuality, and what mends it.
+
+A family of checks a file, each a pure function of the files under a root and of what is intended.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from rtmeter.host.root import Root
 from rtmeter.machine import (
     cpus,
     cpusets,
@@ -22,7 +25,6 @@ from rtmeter.machine import (
 from rtmeter.machine.finding import WORST_FIRST, Finding, Grade, Kind
 from rtmeter.machine.reading import Intent, Machine, Workload, parse_workload
 from rtmeter.model import Cell, Measurement
-from rtmeter.root import Root
 from rtmeter.values import Scheduling
 
 _FAMILIES = (kernel, scheduler, tasks, cpus, cpusets, interrupts, memory, tracing, surroundings)

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rtmeter.machine.finding import (
-    KERNEL_CONFIGURATION,
-    KERNEL_HARDWARE,
-    Finding,
-    Grade,
-    Kind,
-)
+from rtmeter.host.threads import cpu_set
+from rtmeter.machine.finding import KERNEL_CONFIGURATION, KERNEL_HARDWARE, Finding, Grade, Kind
 from rtmeter.machine.reading import Machine
-from rtmeter.tasks import cpu_set
 
 NOT_USABLE = Kind(
     "cpu_not_usable",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from rtmeter.cgroups import GROUP, HOUSEKEEPING, Hierarchy, find
+from rtmeter.host.cgroups import GROUP, HOUSEKEEPING, Hierarchy, find
+from rtmeter.host.threads import cpu_set
 from rtmeter.machine.finding import KERNEL_PARAMETERS, Finding, Grade, Kind
 from rtmeter.machine.reading import Machine
-from rtmeter.tasks import cpu_set
 
 OVERLAP = Kind(
     "cpuset_overlap",

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from rtmeter.host.threads import cpu_set
 from rtmeter.machine.finding import PER_CPU_KTHREADS, Finding, Kind
 from rtmeter.machine.reading import Machine
-from rtmeter.tasks import cpu_set
 
 IRQ = Kind(
     "irq_on_cpu",

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+from rtmeter.host.root import Root
+from rtmeter.host.threads import Task, cpu_set, read_tasks
 from rtmeter.machine.finding import Finding, Kind
-from rtmeter.root import Root
-from rtmeter.tasks import Task, cpu_set, read_tasks
 from rtmeter.values import Scheduling
 
 Workload = Literal["cyclic", "roundtrip"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rtmeter.cgroups import Hierarchy, find
+from rtmeter.host.cgroups import Hierarchy, find
 from rtmeter.machine.finding import KERNEL_SYSCTL, TUNED_REALTIME, Finding, Grade, Kind
 from rtmeter.machine.reading import Machine, switch
 

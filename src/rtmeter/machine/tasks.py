@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from rtmeter.host.threads import Task, allowed_cpus
 from rtmeter.machine.finding import PER_CPU_KTHREADS, Finding, Kind
 from rtmeter.machine.reading import Machine
-from rtmeter.tasks import Task, allowed_cpus
 
 TASKS_ABOVE = Kind(
     "task_at_or_above",

@@ -1,16 +1,16 @@
-"""Reports: one self-contained HTML file from results."""
+"""Cells → one self-contained HTML file; all results → a static site."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from rtmeter import store
 from rtmeter.errors import RtmeterError
-from rtmeter.report.cells import find_all
-from rtmeter.report.files import replace_file
-from rtmeter.report.floors import Floor
+from rtmeter.host.files import replace_file
+from rtmeter.plots.floors import Floor
 from rtmeter.report.page import render
+from rtmeter.results import store
+from rtmeter.results.cells import find_all
 
 _UNASKED = Floor()
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from rtmeter.report import words
-from rtmeter.report.cells import WORST_FIRST, Cell, Outcome
+from rtmeter.results import words
+from rtmeter.results.cells import WORST_FIRST, Cell, Outcome
 from rtmeter.values import parse_duration_ns, parse_rate, parse_size_bytes
 
 _MOST_COLUMNS = 8

@@ -17,16 +17,18 @@ import vl_convert
 from markupsafe import Markup
 
 from rtmeter import version
-from rtmeter.condition_words import uncertainty, which_cells
 from rtmeter.errors import RtmeterError
-from rtmeter.published import label
-from rtmeter.report import answer, conditions, matrix, published, words
-from rtmeter.report.cellfile import Statistics
-from rtmeter.report.cells import WORST_FIRST, Cell
-from rtmeter.report.data import Detail
-from rtmeter.report.figures import Figure, Panel, detail_for, panels
-from rtmeter.report.floors import QUANTILES, Floor
-from rtmeter.report.grammar import Spec
+from rtmeter.judge import answer, conditions
+from rtmeter.judge.published import label
+from rtmeter.plots.data import Detail
+from rtmeter.plots.figures import Figure, Panel, detail_for, panels
+from rtmeter.plots.floors import QUANTILES, Floor
+from rtmeter.plots.grammar import Spec
+from rtmeter.report import matrix, published
+from rtmeter.results import words
+from rtmeter.results.cell_file import Statistics
+from rtmeter.results.cells import WORST_FIRST, Cell
+from rtmeter.results.condition_words import uncertainty, which_cells
 
 _FEW_CELLS = 4
 """In reports of so many cells, conditions are not folded away."""

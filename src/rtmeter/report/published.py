@@ -6,11 +6,10 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Protocol
 
-from rtmeter import store
 from rtmeter.errors import RtmeterError
-from rtmeter.published import Beside, Line, Time, Value, beside, has_unit
-from rtmeter.report import words
-from rtmeter.report.cells import Cell
+from rtmeter.judge.published import Beside, Line, Time, Value, beside, has_unit
+from rtmeter.results import store, words
+from rtmeter.results.cells import Cell
 
 
 class Placed(Protocol):

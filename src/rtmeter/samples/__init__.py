@@ -1,4 +1,4 @@
-"""Sample logs: read them, repair them, convert them to samples.parquet."""
+"""Sample logs → columns → samples.parquet, whole or as far as they are whole."""
 
 from rtmeter.samples.parquet import Recovery, exchanges, write_parquet, write_values
 from rtmeter.samples.reader import Log, LogReader, read_log

@@ -1,6 +1,7 @@
-"""Plants known disturbances while a short wake-up measurement runs: does it see each, and does a check of
-the machine name what did it? Nothing is changed that would have to be put back: what disturbs are processes
-that end by themselves."""
+"""Planted disturbances → whether a measurement saw each, and whether a check of the machine names it.
+
+Nothing is changed that would have to be put back: what disturbs are processes that end by themselves.
+"""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import Self
 
-from rtmeter.ending import kill_group, reap
 from rtmeter.errors import RtmeterError
+from rtmeter.host.ending import kill_group, reap
 
 _PROGRAM = Path(__file__).with_name("disturber.py")
 _PATIENCE_S = 30  # besides the length: a busy machine may let a program start late

@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from rtmeter import probes
 from rtmeter.errors import RtmeterError
 from rtmeter.machine import Intent
-from rtmeter.places import Here
-from rtmeter.probe_process import ProbeProcess
+from rtmeter.measure import probes
+from rtmeter.measure.places import Here
+from rtmeter.measure.probe_process import ProbeProcess
 
 PERIOD_NS = 1_000_000
 

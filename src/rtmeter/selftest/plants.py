@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rtmeter.errors import RtmeterError
+from rtmeter.host.root import Root
 from rtmeter.machine import Finding, findings
-from rtmeter.root import Root
 from rtmeter.selftest.disturbance import Disturbance
 from rtmeter.selftest.measuring import Running
 from rtmeter.selftest.sight import Planted

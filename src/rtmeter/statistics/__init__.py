@@ -1,1 +1,1 @@
-"""Pure functions of samples: no files, no screens."""
+"""Arrays of nanoseconds → numbers, and how far they can be trusted: pure functions, no files, no screens."""

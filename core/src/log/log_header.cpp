@@ -1,0 +1,38 @@
+#include "log/log_header.hpp"
+
+#include "measure/measurement.hpp"
+#include "system/rt_settings.hpp"
+
+namespace rtmeter {
+
+Json log_header(const Config& config, const Json& adapter, bool scripted) {
+  Json columns = Json::array();
+  for (const std::string& name : columns_of(config)) {
+    const char* unit = name == "status" ? "code" : name == "sequence" ? "1" : "ns";
+    columns.push(Json(Json::Object{{"name", name}, {"unit", unit}}));
+  }
+  Json clock = Json::object();
+  clock["id"] = scripted ? "scripted" : "CLOCK_MONOTONIC";
+  clock["anchors"] = clock_anchors();
+  return Json(Json::Object{{"format", "rtmeter-sample-log"},
+                           {"version", 1},
+                           {"measurement", name_of(config.measurement)},
+                           {"mode", config.measurement == RTM_TIMER ? Json(name_of(config.mode)) : Json()},
+                           {"role", name_of(config.role)},
+                           {"columns", columns},
+                           {"absent", kAbsent},
+                           {"statuses", Json(Json::Object{{"in_flight", kInFlight},
+                                                          {"served", kServed},
+                                                          {"skipped", kSkipped},
+                                                          {"lost", kLost},
+                                                          {"warm_up_flag", kWarmUpFlag}})},
+                           {"warm_up", config.role == RTM_ROLE_SERVER ? 0 : config.warm_up},
+                           {"samples", config.samples},
+                           {"period_ns", config.period_ns},
+                           {"config", config.as_read},
+                           {"adapter", adapter},
+                           {"machine", machine_facts()},
+                           {"clock", clock}});
+}
+
+}  // namespace rtmeter

@@ -1,0 +1,56 @@
+#include "measure/measurement.hpp"
+
+namespace rtmeter {
+
+std::vector<std::string> columns_of(const Config& config) {
+  switch (config.measurement) {
+    case RTM_WAKEUP:
+      return {"release_ns", "wake_ns", "free_ns", "status"};
+    case RTM_TIMER:
+      if (config.mode == RTM_ONE_SHOT)
+        return {"armed_before_ns",      "armed_after_ns",     "callback_ns",
+                "reported_expected_ns", "reported_actual_ns", "status"};
+      return {"release_ns", "callback_ns", "reported_expected_ns", "reported_actual_ns", "free_ns", "status"};
+    case RTM_ROUNDTRIP:
+      if (config.role == RTM_ROLE_SERVER)
+        return {"sequence", "server_received_ns", "server_sent_ns", "status"};
+      return {"release_ns", "sent_ns", "received_ns", "free_ns", "status"};
+    case RTM_CYCLE:
+      return {
+          "release_ns",           "start_ns", "request_sent_ns", "request_received_ns", "response_sent_ns",
+          "response_received_ns", "free_ns",  "status"};
+  }
+  return {};
+}
+
+Judged judged_of(const Config& config) {
+  switch (config.measurement) {
+    case RTM_WAKEUP:
+      return {1, 0, 0};  // latency
+    case RTM_TIMER:
+      return config.mode == RTM_ONE_SHOT ? Judged{2, 0, config.period_ns}  // measured
+                                         : Judged{1, 0, 0};                // latency
+    case RTM_ROUNDTRIP:
+      return config.role == RTM_ROLE_SERVER ? Judged{2, 1, 0} : Judged{2, 0, 0};  // turn-around; response
+    case RTM_CYCLE:
+      return {5, 0, 0};  // completion
+  }
+  return {0, 0, 0};
+}
+
+std::unique_ptr<Measurement> make_measurement(Bench& bench) {
+  const Config& c = bench.config;
+  switch (c.measurement) {
+    case RTM_WAKEUP:
+      return make_wakeup(bench);
+    case RTM_TIMER:
+      return c.mode == RTM_ONE_SHOT ? make_one_shot(bench) : make_periodic(bench);
+    case RTM_ROUNDTRIP:
+      return c.role == RTM_ROLE_SERVER ? make_roundtrip_server(bench) : make_roundtrip_client(bench);
+    case RTM_CYCLE:
+      return make_cycle(bench);
+  }
+  return nullptr;
+}
+
+}  // namespace rtmeter

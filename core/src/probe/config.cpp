@@ -1,0 +1,260 @@
+#include "probe/config.hpp"
+
+#include <algorithm>
+#include <set>
+#include <sstream>
+
+#include "errors.hpp"
+#include "system/limits.hpp"
+
+namespace rtmeter {
+namespace {
+
+template <typename T>
+struct Name {
+  T value;
+  const char* name;
+};
+
+constexpr Name<rtm_measurement> kMeasurements[] = {
+    {RTM_WAKEUP, "wakeup"}, {RTM_TIMER, "timer"}, {RTM_ROUNDTRIP, "roundtrip"}, {RTM_CYCLE, "cycle"}};
+constexpr Name<rtm_role> kRoles[] = {
+    {RTM_ROLE_SINGLE, "single"}, {RTM_ROLE_CLIENT, "client"}, {RTM_ROLE_SERVER, "server"}};
+constexpr Name<rtm_overrun> kOverruns[] = {{RTM_CATCH_UP, "catch_up"}, {RTM_SKIP, "skip"}};
+constexpr Name<rtm_drive> kDrives[] = {
+    {RTM_SPIN, "spin"}, {RTM_SLEEP_THEN_SPIN_SOME, "sleep_then_spin_some"}, {RTM_POLL, "poll"}};
+constexpr Name<rtm_components> kComponents[] = {{RTM_ONE_THREAD, "one_thread"},
+                                                {RTM_TWO_THREADS, "two_threads"}};
+constexpr Name<rtm_receive> kReceives[] = {{RTM_RECEIVE_SPIN, "spin"},
+                                           {RTM_RECEIVE_SPIN_ONCE, "spin_once"},
+                                           {RTM_RECEIVE_LISTENER, "listener"},
+                                           {RTM_RECEIVE_POLL, "poll"}};
+constexpr Name<rtm_timer_mode> kModes[] = {{RTM_ONE_SHOT, "one_shot"}, {RTM_PERIODIC, "periodic"}};
+constexpr Name<rtm_reliability> kReliabilities[] = {{RTM_BEST_EFFORT, "best_effort"},
+                                                    {RTM_RELIABLE, "reliable"}};
+constexpr Name<Before> kBefores[] = {
+    {Before::none, "none"}, {Before::init, "init"}, {Before::init_and_node, "init_and_node"}};
+constexpr Name<InFlight> kInFlights[] = {{InFlight::one, "one"}, {InFlight::open, "open"}};
+constexpr Name<SecondPlace> kSecondPlaces[] = {{SecondPlace::same_node, "same_node"},
+                                               {SecondPlace::same_process, "same_process"}};
+constexpr Name<bool> kApplies[] = {{true, "before_init"}, {false, "after_init"}};
+
+template <typename T, std::size_t N>
+const char* name_in(const Name<T> (&names)[N], T value) {
+  for (const auto& n : names)
+    if (n.value == value) return n.name;
+  return "?";
+}
+
+// Reads keys of one object and remembers which were asked for, so that unknown ones are errors.
+class Reader {
+ public:
+  // path: what the keys are below, such as "second_topic."
+  explicit Reader(const Json& json, std::string path = "") : json_(json), path_(std::move(path)) {
+    if (!json.is_object())
+      throw Failure(path_.empty() ? "config" : path_, json.dump(), "is not a JSON object",
+                    "see spec/probe.md");
+  }
+
+  const Json* get(const std::string& key) {
+    known_.insert(key);
+    const Json* value = json_.find(key);
+    return value == nullptr || value->is_null() ? nullptr : value;
+  }
+
+  std::optional<std::int64_t> integer(const std::string& key, std::int64_t least, std::int64_t most) {
+    const Json* value = get(key);
+    if (value == nullptr) return std::nullopt;
+    if (!value->is_int() || value->as_int() < least || value->as_int() > most)
+      throw Failure(path_ + key, value->dump(),
+                    "must be an integer from " + std::to_string(least) + " to " + std::to_string(most),
+                    "give it as an integer; times are nanoseconds");
+    return value->as_int();
+  }
+
+  template <typename T, std::size_t N>
+  std::optional<T> choice(const std::string& key, const Name<T> (&names)[N]) {
+    const Json* value = get(key);
+    if (value == nullptr) return std::nullopt;
+    std::string all;
+    for (const auto& n : names) {
+      if (value->is_string() && value->as_string() == n.name) return n.value;
+      all += std::string(all.empty() ? "" : ", ") + n.name;
+    }
+    throw Failure(path_ + key, value->dump(), "is not one of " + all, "choose one of " + all);
+  }
+
+  std::optional<std::string> text(const std::string& key) {
+    const Json* value = get(key);
+    if (value == nullptr) return std::nullopt;
+    if (!value->is_string())
+      throw Failure(path_ + key, value->dump(), "must be a string", "put it in quotes");
+    return value->as_string();
+  }
+
+  bool flag(const std::string& key) {
+    const Json* value = get(key);
+    if (value == nullptr) return false;
+    if (!value->is_bool())
+      throw Failure(path_ + key, value->dump(), "must be true or false", "give true or false");
+    return value->as_bool();
+  }
+
+  // Empty if the key is absent.
+  std::vector<int> cpus(const std::string& key) {
+    constexpr std::int64_t kMost = 8191;  // of Linux
+    const Json* value = get(key);
+    if (value == nullptr) return {};
+    const auto is_cpu = [](const Json& cpu) {
+      return cpu.is_int() && cpu.as_int() >= 0 && cpu.as_int() <= kMost;
+    };
+    if (!value->is_array() || !std::all_of(value->as_array().begin(), value->as_array().end(), is_cpu))
+      throw Failure(path_ + key, value->dump(), "must be a list of CPU numbers", "give e.g. [0, 2]");
+    if (value->as_array().empty())
+      throw Failure(path_ + key, "[]", "names no CPU", "name at least one CPU, or leave it out");
+    std::vector<int> cpus;
+    for (const Json& cpu : value->as_array()) cpus.push_back(static_cast<int>(cpu.as_int()));
+    return cpus;
+  }
+
+  std::vector<std::pair<std::string, std::string>> texts(const std::string& key) {
+    const Json* value = get(key);
+    std::vector<std::pair<std::string, std::string>> texts;
+    if (value == nullptr) return texts;
+    if (!value->is_object())
+      throw Failure(path_ + key, value->dump(), "is not a JSON object", "see spec/probe.md");
+    for (const auto& [name, text] : value->as_object()) {
+      if (!text.is_string())
+        throw Failure(path_ + key + "." + name, text.dump(), "must be a string", "put it in quotes");
+      texts.emplace_back(name, text.as_string());
+    }
+    return texts;
+  }
+
+  void refuse_unknown() const {
+    for (const auto& [key, value] : json_.as_object())
+      if (known_.count(key) == 0)
+        throw Failure(path_ + key, value.dump(), "is not a key of the probe config", "see spec/probe.md");
+  }
+
+ private:
+  const Json& json_;
+  const std::string path_;
+  std::set<std::string> known_;
+};
+
+template <typename T>
+T required(std::optional<T> value, const std::string& key, const std::string& why) {
+  if (!value) throw Failure(key, "", "is missing: " + why, "add it to the config");
+  return *std::move(value);
+}
+
+}  // namespace
+
+const char* name_of(rtm_measurement m) { return name_in(kMeasurements, m); }
+const char* name_of(rtm_role r) { return name_in(kRoles, r); }
+const char* name_of(rtm_overrun o) { return name_in(kOverruns, o); }
+const char* name_of(rtm_drive d) { return name_in(kDrives, d); }
+const char* name_of(rtm_components c) { return name_in(kComponents, c); }
+const char* name_of(rtm_receive r) { return name_in(kReceives, r); }
+const char* name_of(rtm_timer_mode m) { return name_in(kModes, m); }
+const char* name_of(SecondPlace p) { return name_in(kSecondPlaces, p); }
+
+Config config_from_json(const Json& json) {
+  constexpr std::int64_t kMaxTime = 366LL * 86'400 * 1'000'000'000;  // a year
+  constexpr std::int64_t kMaxCount = std::int64_t{1} << 48;
+  Reader r(json);
+  Config c;
+  c.as_read = json;
+
+  if (required(r.integer("version", 0, INT32_MAX), "version", "the config's version") != 1)
+    throw Failure("version", json.find("version")->dump(), "this probe reads version 1",
+                  "use the rtmeter that came with this probe");
+  c.measurement = required(r.choice("measurement", kMeasurements), "measurement", "what to measure");
+  c.role = r.choice("role", kRoles).value_or(RTM_ROLE_SINGLE);
+  if ((c.measurement == RTM_ROUNDTRIP) == (c.role == RTM_ROLE_SINGLE))
+    throw Failure("role", name_of(c.role), std::string("does not fit ") + name_of(c.measurement),
+                  "roundtrip runs as client or server, everything else as single");
+  c.log = required(r.text("log"), "log", "where to write the sample log");
+  c.mode = r.choice("mode", kModes).value_or(RTM_PERIODIC);
+  const bool one_shot = c.measurement == RTM_TIMER && c.mode == RTM_ONE_SHOT;
+  const auto period = r.integer("period_ns", 1, kMaxTime);
+  const auto timeout = r.integer("timeout_ns", 1, kMaxTime);
+  c.period_ns = one_shot ? required(timeout, "timeout_ns", "a one-shot timer needs it")
+                         : required(period, "period_ns", "the period of the releases");
+  const auto samples = r.integer("samples", 1, kMaxCount);
+  c.samples = c.role == RTM_ROLE_SERVER ? 0 : required(samples, "samples", "how many releases to measure");
+  c.warm_up = r.integer("warm_up", 0, kMaxCount).value_or(0);
+  if (c.total() > kMaxTime / c.period_ns)
+    throw Failure("samples", std::to_string(c.samples), "takes longer than a year at this period",
+                  "measure fewer releases");
+  c.overrun = r.choice("overrun", kOverruns);
+  c.deadline_ns = r.integer("deadline_ns", 1, kMaxTime);
+  const auto loss = r.integer("loss_timeout_ns", 1, kMaxTime);
+  if ((c.measurement == RTM_ROUNDTRIP && c.role == RTM_ROLE_CLIENT) || c.measurement == RTM_CYCLE) {
+    c.loss_timeout_ns = required(loss, "loss_timeout_ns", "when a message counts as lost");
+    if (c.deadline_ns && c.loss_timeout_ns < *c.deadline_ns)
+      throw Failure("loss_timeout_ns", std::to_string(c.loss_timeout_ns), "is shorter than the deadline",
+                    "give a loss timeout of at least deadline_ns");
+  }
+  c.drive = r.choice("drive", kDrives);
+  c.sleep_offset_ns = r.integer("sleep_offset_ns", 0, c.period_ns - 1);
+  if (c.sleep_offset_ns && (c.measurement != RTM_TIMER || c.drive != RTM_SLEEP_THEN_SPIN_SOME))
+    throw Failure("sleep_offset_ns", std::to_string(*c.sleep_offset_ns),
+                  "means nothing: no sleep follows a timer's tick here",
+                  "leave it out, or measure a timer with drive sleep_then_spin_some");
+  c.components = r.choice("components", kComponents);
+  if (c.components && c.measurement != RTM_CYCLE)
+    throw Failure("components", name_of(*c.components),
+                  std::string("means nothing for ") + name_of(c.measurement),
+                  "leave it out; it is for cycle");
+  c.receive = r.choice("receive", kReceives);
+  c.before = r.choice("before", kBefores).value_or(Before::none);
+  c.in_flight = r.choice("in_flight", kInFlights).value_or(InFlight::one);
+  c.payload_bytes = static_cast<std::uint32_t>(r.integer("payload_bytes", 8, 1 << 30).value_or(500));
+  c.reliability = r.choice("reliability", kReliabilities).value_or(RTM_BEST_EFFORT);
+  c.history_depth = static_cast<std::uint32_t>(r.integer("history_depth", 1, 1 << 20).value_or(1));
+  if (const Json* second = r.get("second_topic")) {
+    Reader of(*second, "second_topic.");
+    const auto place = required(of.choice("place", kSecondPlaces), "second_topic.place", "where it runs");
+    const auto bytes = of.integer("payload_bytes", 8, 1 << 30).value_or(c.payload_bytes);
+    c.second_topic = {place, static_cast<std::uint32_t>(bytes),
+                      of.integer("period_ns", 1, kMaxTime).value_or(c.period_ns)};
+    of.refuse_unknown();
+  }
+  if (const Json* s = r.get("scheduling")) c.scheduling = scheduling_from_json(*s, "scheduling");
+  c.apply_before_init = r.choice("apply", kApplies).value_or(true);
+  if (const Json* s = r.get("child_threads")) c.child_threads = scheduling_from_json(*s, "child_threads");
+  c.affinity = r.cpus("affinity");
+  c.child_affinity = r.cpus("child_affinity");
+  c.lock_memory = r.flag("lock_memory");
+  c.prefault_stack_bytes = r.integer("prefault_stack_bytes", 0, std::int64_t{1} << 40).value_or(0);
+  c.prefault_heap_bytes = r.integer("prefault_heap_bytes", 0, std::int64_t{1} << 40).value_or(0);
+  c.cpu_dma_latency = r.flag("cpu_dma_latency");
+  c.script = r.text("script").value_or("");
+  c.options = r.texts("options");
+  c.session = r.text("session").value_or(c.session);
+  c.connect_timeout_ns = r.integer("connect_timeout_ns", 1, kMaxTime).value_or(c.connect_timeout_ns);
+  c.watch_stdin = r.flag("watch_stdin");
+  r.refuse_unknown();
+
+  if (c.scheduling.policy == Scheduling::Policy::deadline && c.apply_before_init)
+    throw Failure("scheduling", to_string(c.scheduling), "SCHED_DEADLINE is not inherited by new threads",
+                  "use \"apply\": \"after_init\"");
+  const bool spins = c.measurement == RTM_ROUNDTRIP && c.receive == RTM_RECEIVE_SPIN;
+  if (c.scheduling.policy == Scheduling::Policy::deadline && c.role == RTM_ROLE_CLIENT &&
+      (c.in_flight == InFlight::open || spins))
+    throw Failure(spins ? "receive" : "in_flight", spins ? "spin" : "open",
+                  "needs a second thread, which SCHED_DEADLINE is not inherited by",
+                  spins ? "use spin_once, or another policy" : "use one, or another policy");
+  return c;
+}
+
+Config read_config(const std::string& path) {
+  const auto text = read_text(path);
+  if (!text)
+    throw Failure("--config", path, "cannot be read", "give the path of a JSON file (spec/probe.md)");
+  return config_from_json(Json::parse(*text, path));
+}
+
+}  // namespace rtmeter

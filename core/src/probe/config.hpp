@@ -1,0 +1,82 @@
+// The probe config (spec/probe.md), parsed and checked.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "json/json.hpp"
+#include "rtmeter/adapter.h"
+#include "system/rt_settings.hpp"
+
+namespace rtmeter {
+
+enum class Before { none, init, init_and_node };
+enum class InFlight { one, open };
+enum class SecondPlace { same_node, same_process };
+
+// Traffic beside a round trip (spec/probe.md).
+struct SecondTopicConfig {
+  SecondPlace place = SecondPlace::same_node;
+  std::uint32_t payload_bytes = 0;
+  std::int64_t period_ns = 0;
+};
+
+struct Config {
+  rtm_measurement measurement = RTM_WAKEUP;
+  rtm_role role = RTM_ROLE_SINGLE;
+  std::string log;
+  std::int64_t period_ns = 0;  // one_shot: the timeout
+  std::int64_t samples = 0;
+  std::int64_t warm_up = 0;
+  std::optional<rtm_overrun> overrun;
+  std::optional<std::int64_t> deadline_ns;
+  std::int64_t loss_timeout_ns = 0;
+  rtm_timer_mode mode = RTM_PERIODIC;
+  std::optional<rtm_drive> drive;
+  std::optional<std::int64_t> sleep_offset_ns;  // sleep_then_spin_some beside a timer
+  std::optional<rtm_components> components;     // cycle
+  std::optional<rtm_receive> receive;
+  Before before = Before::none;
+  InFlight in_flight = InFlight::one;
+  std::uint32_t payload_bytes = 500;
+  rtm_reliability reliability = RTM_BEST_EFFORT;
+  std::uint32_t history_depth = 1;
+  std::optional<SecondTopicConfig> second_topic;
+  Scheduling scheduling;
+  bool apply_before_init = true;
+  std::optional<Scheduling> child_threads;
+  std::vector<int> affinity, child_affinity;  // empty: leave
+  bool lock_memory = false;
+  std::int64_t prefault_stack_bytes = 0, prefault_heap_bytes = 0;
+  bool cpu_dma_latency = false;
+  std::string script;
+  std::vector<std::pair<std::string, std::string>> options;
+  std::string session = "rtmeter";
+  std::int64_t connect_timeout_ns = 10'000'000'000;
+  bool watch_stdin = false;
+
+  Json as_read;  // the object itself, for the log's header
+
+  std::int64_t total() const { return warm_up + samples; }
+  // How far the sleeps lie behind the timer's ticks: half a period, so that they find them ready.
+  std::int64_t sleep_offset() const { return sleep_offset_ns.value_or(period_ns / 2); }
+};
+
+// Throws Failure naming the key.
+Config config_from_json(const Json& json);
+Config read_config(const std::string& path);
+
+// Names used in configs, logs and descriptions alike.
+const char* name_of(rtm_measurement m);
+const char* name_of(rtm_role r);
+const char* name_of(rtm_overrun o);
+const char* name_of(rtm_drive d);
+const char* name_of(rtm_components c);
+const char* name_of(rtm_receive r);
+const char* name_of(rtm_timer_mode m);
+const char* name_of(SecondPlace p);
+
+}  // namespace rtmeter

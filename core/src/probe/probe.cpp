@@ -1,0 +1,395 @@
+// The probe: config in, sample log and status lines out (spec/probe.md).
+#include "rtmeter/probe.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <iostream>
+#include <optional>
+
+#include "errors.hpp"
+#include "log/log_header.hpp"
+#include "measure/measurement.hpp"
+#include "measure/second_topic.hpp"
+#include "probe/instrument.hpp"
+#include "probe/oversight.hpp"
+#include "probe/polling.hpp"
+#include "probe/progress.hpp"
+#include "probe/status.hpp"
+#include "system/path.hpp"
+
+namespace rtmeter {
+namespace {
+
+constexpr int kComplete = 0, kError = 1, kInterrupted = 4;
+
+// Set when the run shall end; the clock's sleeps look at it too. One run a process.
+std::atomic<bool>& stop_requested() {
+  static std::atomic<bool> stop{false};
+  return stop;
+}
+
+// One run, from config to end frame. Everything it makes is undone when it goes.
+class Run {
+ public:
+  Run(const Config& config, const rtm_adapter& adapter, Clock& clock, std::atomic<bool>& stop, StatusOut& out)
+      : config_(config), clock_(clock), stop_(stop), out_(out), description_(describe(adapter, nullptr)),
+        drive_(choose_drive(description_, config)), receive_(choose_receive(description_, config, drive_)),
+        columns_(columns_of(config)), progress_(judged_of(config), columns_.size(), config.total()),
+        session_(adapter, config, drive_, receive_),
+        log_(config.log, log_header(config, description_, clock.scripted())),
+        instrument_(measure_instrument(log_, columns_.size())),
+        recorder_(log_, columns_.size(), ring_rows_for(config.period_ns, columns_.size()),
+                  clock.scripted() ? WhenFull::wait : WhenFull::count,
+                  [this](const std::int64_t* rows, std::size_t n) { progress_.see(rows, n); }),
+        bench_{config_, drive_, receive_, clock_, session_, recorder_, usage_, counters_, stop_, watchdog_},
+        oversight_({config_, clock_, stop_, out_, session_, progress_, [this] { return recorder_.failed(); },
+                    [this](const Failure& failure) {
+                      error_ = failure;
+                      return conclude();
+                    }},
+                   description_.find("name")->as_string()) {}
+
+  // The middleware's threads call back into the measurement: they end first.
+  ~Run() {
+    if (second_topic_) second_topic_->stop();
+    if (measurement_) measurement_->end();
+    session_.stop();
+    oversight_.end();  // last: any of these may hang
+  }
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  int operator()() {
+    try {
+      measure();
+    } catch (const std::exception& error) {
+      const Failure failure = as_failure(error);
+      oversight_.move_on(Phase::ending);
+      error_ = failure;
+    }
+    return oversight_.leave_with(conclude());
+  }
+
+ private:
+  using Phase = Oversight::Phase;
+
+  void measure() {
+    if (config_.prefault_heap_bytes > 0) share_one_heap();
+    recorder_.start(config_.affinity);
+    oversight_.start(watchdog_, recorder_.writer_tid());
+    set_up();
+    announce();
+    path_.begin();
+    ran_ = true;
+    oversight_.move_on(Phase::measuring);
+    measurement_->run();
+    oversight_.move_on(Phase::ending);
+    if (second_topic_) second_topic_->stop();
+    recorder_.finish();
+    if (const auto objection = oversight_.objection()) throw Failure(*objection);
+    if (session_.broken()) throw broken();
+    check_components_seen();
+  }
+
+  // A shape that did not take is an error.
+  void check_components_seen() const {
+    const char* seen = measurement_->components();
+    if (!config_.components || seen == nullptr || name_of(*config_.components) == std::string(seen)) return;
+    throw Failure("components", name_of(*config_.components), std::string("they were seen on ") + seen,
+                  "leave it out, or choose the adapter's options accordingly (`rtmeter adapters`)");
+  }
+
+  Failure broken() const {
+    const Json known = session_.describe();
+    const Json* why = known.find("broken");
+    return {"middleware", description_.find("name")->as_string(),
+            why == nullptr ? "it ended while the run was measured" : why->as_string(),
+            "see the middleware's own messages; then measure again"};
+  }
+
+  // The order decides what the middleware's threads inherit: affinity and memory always, the measured
+  // policy only with before_init.
+  void set_up() {
+    SecondTopic::check(description_, config_);
+    check_components(description_, config_);
+    if (!clock_.scripted()) check_polling(description_, config_, drive_, receive_, cpu_share());
+    if (!config_.affinity.empty()) set_affinity(0, config_.affinity);
+    if (config_.lock_memory) lock_memory();
+    if (config_.prefault_heap_bytes > 0) prefault_heap(config_.prefault_heap_bytes);
+    if (config_.prefault_stack_bytes > 0) prefault_stack(config_.prefault_stack_bytes);
+    if (config_.cpu_dma_latency) cpu_dma_latency_.emplace();
+    if (config_.apply_before_init) set_scheduling(0, config_.scheduling, "scheduling");
+    // On a scripted clock it is the adapter that lets time pass.
+    if (config_.measurement != RTM_WAKEUP || config_.before != Before::none || clock_.scripted())
+      session_.start();
+    measurement_ = make_measurement(bench_);
+    measurement_->set_up();
+    if (config_.second_topic) {
+      second_topic_.emplace(bench_, measurement_->node());
+      if (config_.role == RTM_ROLE_CLIENT) second_topic_->connect();
+    }
+    session_.refuse_unknown_options();
+    if (!config_.apply_before_init) set_scheduling(0, config_.scheduling, "scheduling");
+    measurement_->begin();
+    if (second_topic_) second_topic_->start();
+    set_children();
+  }
+
+  bool asks_of_children() const { return config_.child_threads || !config_.child_affinity.empty(); }
+  bool is_childless() const {
+    return asks_of_children() && std::none_of(before_.begin(), before_.end(),
+                                              [](const ThreadFacts& t) { return t.role == "middleware"; });
+  }
+
+  void set_children() const {
+    if (!asks_of_children()) return;
+    for (const ThreadFacts& t : audit()) {
+      if (t.role != "middleware") continue;
+      if (config_.child_threads) set_scheduling(t.tid, *config_.child_threads, "child_threads");
+      if (!config_.child_affinity.empty()) set_affinity(t.tid, config_.child_affinity, "child_affinity");
+    }
+  }
+
+  std::vector<ThreadFacts> audit() const {
+    std::vector<int> measured{static_cast<int>(getpid())};
+    if (measurement_)
+      for (const int tid : measurement_->measured_tids()) measured.push_back(tid);
+    std::vector<int> service = oversight_.tids();
+    service.push_back(recorder_.writer_tid());
+    if (second_topic_) service.push_back(second_topic_->tid());
+    std::vector<ThreadFacts> threads = audit_threads(measured, service);
+    if (measurement_)
+      for (const int tid : measurement_->stamping_tids())
+        for (ThreadFacts& t : threads)
+          if (t.tid == tid) t.stamps = true;
+    return threads;
+  }
+
+  // Settings read back, threads, and what the middleware says of itself: into log and status.
+  void announce() {
+    before_ = audit();
+    check_measured(before_);
+    Json facts = Json::object();
+    facts["adapter"] = session_.started() ? session_.describe() : description_;
+    facts["effective"] = effective(before_);
+    facts["threads"] = to_json(before_);
+    log_.update(facts);
+    const Json* server = facts.find("adapter")->find("server");
+    inline_server_ = server != nullptr && server->is_string() && server->as_string() == "inline";
+    const Json* endpoint = facts.find("adapter")->find("endpoint");
+    facts["event"] = "ready";
+    facts["pid"] = static_cast<std::int64_t>(getpid());
+    facts["role"] = name_of(config_.role);
+    facts["endpoint"] = endpoint != nullptr ? *endpoint : Json();
+    out_.write(facts);
+  }
+
+  // A setting that did not take, or that the middleware took back, is an error. A thread of the middleware's
+  // that stamps is judged by the same, unless it was asked to run otherwise: after_init leaves it normal.
+  void check_measured(const std::vector<ThreadFacts>& threads) const {
+    for (const ThreadFacts& t : threads) {
+      if (t.scheduling == config_.scheduling) continue;
+      if (t.role == "measured")
+        throw Failure("scheduling", to_string(config_.scheduling),
+                      "thread " + t.name + " runs as " + to_string(t.scheduling),
+                      "the middleware changes its caller's policy: use \"apply\": \"after_init\"");
+      const bool stays_normal = !config_.apply_before_init && t.scheduling == Scheduling{};
+      const bool asked = config_.child_threads ? t.scheduling == *config_.child_threads
+                                               : stays_normal || has_option("threads");
+      if (t.stamps && t.role == "middleware" && !asked)
+        throw Failure(
+            "scheduling", to_string(config_.scheduling),
+            "thread " + t.name + " of the middleware's, which stamps, runs as " + to_string(t.scheduling),
+            "use \"apply\": \"before_init\", give child_threads, or choose another receive");
+    }
+  }
+
+  bool has_option(const char* name) const {
+    return std::any_of(config_.options.begin(), config_.options.end(),
+                       [&](const auto& option) { return option.first == name; });
+  }
+
+  Json effective(const std::vector<ThreadFacts>& threads) const {
+    Json e = Json::object();
+    for (const ThreadFacts& t : threads) {
+      if (t.tid != static_cast<int>(getpid())) continue;
+      e["scheduling"] = to_json(t.scheduling);
+      Json cpus = Json::array();
+      for (const int cpu : t.affinity) cpus.push(cpu);
+      e["affinity"] = cpus;
+      e["timer_slack_ns"] = t.timer_slack_ns ? Json(*t.timer_slack_ns) : Json();
+    }
+    e["apply"] = config_.apply_before_init ? "before_init" : "after_init";
+    e["memory_locked"] = config_.lock_memory;
+    e["prefault_stack_bytes"] = config_.prefault_stack_bytes;
+    e["prefault_heap_bytes"] = config_.prefault_heap_bytes;
+    e["malloc_arenas"] = config_.prefault_heap_bytes > 0 ? Json(1) : Json();
+    e["cpu_dma_latency"] = cpu_dma_latency_ ? Json(0) : Json();
+    const bool has_messages = config_.measurement == RTM_ROUNDTRIP || config_.measurement == RTM_CYCLE;
+    e["drive"] = config_.measurement == RTM_ROUNDTRIP ? Json() : Json(name_of(drive_));
+    e["receive"] = has_messages ? Json(name_of(receive_)) : Json();
+    e["deadline_ns"] = config_.deadline_ns ? Json(*config_.deadline_ns) : Json();
+    e["loss_timeout_ns"] = config_.loss_timeout_ns > 0 ? Json(config_.loss_timeout_ns) : Json();
+    if (config_.measurement == RTM_TIMER && drive_ == RTM_SLEEP_THEN_SPIN_SOME)
+      e["sleep_offset_ns"] = config_.sleep_offset();
+    if (measurement_) {
+      e["overrun"] = *measurement_->facts().find("overrun");
+      e["grid"] = named(measurement_->grid_from());
+      if (config_.measurement == RTM_CYCLE) e["components"] = named(measurement_->components());
+    }
+    return e;
+  }
+
+  static Json named(const char* name) { return name == nullptr ? Json() : Json(name); }
+
+  // Ends log and status; the exit code. Measured thread, or the supervisor's once the run is given up.
+  int conclude() {
+    try {
+      recorder_.finish();
+    } catch (const Failure& failure) {
+      if (!error_) error_ = failure;
+    }
+    try {
+      if (!error_ && ran_) check_measured(audit());
+    } catch (const Failure& failure) {
+      error_ = failure;
+    }
+    if (!error_ && recorder_.failed())
+      error_ = Failure("log", config_.log, recorder_.failure(), "free space, then measure again");
+    const bool interrupted = !error_ && config_.role != RTM_ROLE_SERVER && stop_.load();
+    Json end = end_frame(error_ ? "failed" : interrupted ? "interrupted" : "complete");
+    try {
+      log_.finish(end);
+    } catch (const Failure& failure) {
+      if (!error_) error_ = failure;
+      end["outcome"] = "failed";
+    }
+    if (error_) out_.error(*error_);
+    end["event"] = "end";
+    out_.write(end);
+    return error_ ? kError : interrupted ? kInterrupted : kComplete;
+  }
+
+  Json end_frame(const char* outcome) const {
+    Json e = Json::object();
+    e["outcome"] = outcome;
+    e["error"] = error_ ? to_json(*error_) : Json();
+    e["rows"] = recorder_.recorded();
+    e["counters"] = counters();
+    e["usage"] = ran_ ? usage_.to_json() : Json();
+    Json instrument = instrument_;
+    instrument["ring_rows"] = recorder_.ring_rows();
+    instrument["ring_holds_ns"] = static_cast<std::int64_t>(recorder_.ring_rows()) * config_.period_ns;
+    instrument["ring_high_water"] = recorder_.high_water();
+    e["instrument"] = instrument;
+    if (second_topic_ && ran_) e["second_topic"] = second_topic_->to_json();
+    if (ran_) e["path"] = path_.to_json(published());
+    if (measurement_ && ran_) {
+      const Json facts = measurement_->facts();
+      for (const auto& [key, value] : facts.as_object())
+        if (key != "overrun") e[key] = value;
+      const std::vector<ThreadFacts> after = audit();
+      e["effective"] = effective(after);
+      e["threads"] = to_json(with_ended(before_, after));
+    }
+    e["warnings"] = warnings();
+    return e;
+  }
+
+  // One message a row; in a cycle a request and its answer.
+  Published published() const {
+    const bool is_cycle = config_.measurement == RTM_CYCLE;
+    if (!is_cycle && config_.measurement != RTM_ROUNDTRIP) return {};
+    const std::uint64_t rows = recorder_.recorded(), skipped = std::min(rows, progress_.skipped());
+    return {(rows - skipped) * (is_cycle ? 2 : 1), config_.payload_bytes, is_cycle || inline_server_};
+  }
+
+  Json counters() const {
+    return Json(Json::Object{{"overflow", recorder_.overflow()},
+                             {"late_after_lost", counters_.late_after_lost.load()},
+                             {"duplicate", counters_.duplicate.load()},
+                             {"out_of_order", counters_.out_of_order.load()},
+                             {"corrupted", counters_.corrupted.load()},
+                             {"extra_callbacks", counters_.extra_callbacks.load()},
+                             {"refused_calls", session_.refused_calls()}});
+  }
+
+  Json warnings() const {
+    Json list = measurement_ && ran_ ? Json(measurement_->warnings()) : Json::array();
+    if (second_topic_ && ran_ && second_topic_->silent()) list.push(second_topic_->doubt());
+    if (ran_ && is_childless())
+      list.push(Json(Json::Object{
+          {"type", "no_child_threads"},
+          {"message", "child_threads or child_affinity is given, and the middleware has no threads"},
+          {"hint", "leave it out; beside a wake-up threads may come with before init_and_node"}}));
+    if (const auto doubt = usage_.doubt(); ran_ && doubt) list.push(*doubt);
+    if (session_.refused_calls() > 0)
+      list.push(Json(Json::Object{
+          {"type", "middleware_refused_calls"},
+          {"message", std::to_string(session_.refused_calls()) +
+                          " calls on the measured path were refused by the middleware"},
+          {"hint", "look at the middleware's own messages; check payload size and queue depths"}}));
+    return list;
+  }
+
+  const Config& config_;
+  Clock& clock_;
+  std::atomic<bool>& stop_;
+  StatusOut& out_;
+  const Json description_;
+  const rtm_drive drive_;
+  const rtm_receive receive_;
+  const std::vector<std::string> columns_;
+  Progress progress_;
+  Session session_;
+  LogWriter log_;
+  const Json instrument_;
+  Recorder recorder_;
+  UsageWindow usage_;
+  Counters counters_;
+  Watchdog watchdog_{INT64_MAX};
+  Bench bench_;
+  std::optional<CpuDmaLatency> cpu_dma_latency_;
+  std::unique_ptr<Measurement> measurement_;
+  std::optional<SecondTopic> second_topic_;
+  std::vector<ThreadFacts> before_;
+  std::optional<Failure> error_;
+  Path path_;
+  bool inline_server_ = false;
+  std::atomic<bool> ran_{false};  // the measurement is set up, and no longer touched but by its run
+  Oversight oversight_;
+};
+
+int usage_error(const char* program) {
+  std::cerr << "usage: " << program << " --describe | --config FILE.json   (spec/probe.md)\n";
+  return kError;
+}
+
+}  // namespace
+
+int probe_main(int argc, char** argv, const rtm_adapter& adapter, Clock& clock) {
+  if (argc == 2 && std::strcmp(argv[1], "--describe") == 0) {
+    std::cout << describe(adapter, nullptr).dump() << std::endl;
+    return kComplete;
+  }
+  if (argc != 3 || std::strcmp(argv[1], "--config") != 0) return usage_error(argv[0]);
+  StatusOut out;
+  Supervisor::block_signals();
+  try {
+    const Config config = read_config(argv[2]);
+    return Run(config, adapter, clock, stop_requested(), out)();
+  } catch (const std::exception& error) {
+    out.error(as_failure(error));
+    return kError;
+  }
+}
+
+}  // namespace rtmeter
+
+int rtm_probe_main(int argc, char** argv, const rtm_adapter* adapter) {
+  static rtmeter::MonotonicClock clock(rtmeter::stop_requested());
+  return rtmeter::probe_main(argc, argv, *adapter, clock);
+}

@@ -1,0 +1,290 @@
+#include "probe/session.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <utility>
+
+#include "errors.hpp"
+
+namespace rtmeter {
+namespace {
+
+// Options that an adapter asked for; one adapter runs in a process.
+std::set<std::string>& asked_options() {
+  static std::set<std::string> asked;
+  return asked;
+}
+
+void put_path(Json& object, const std::string& path, const std::string& value, bool list) {
+  const auto dot = path.find('.');
+  if (dot != std::string::npos) {
+    Json& inner = object[path.substr(0, dot)];
+    if (!inner.is_object()) inner = Json::object();
+    put_path(inner, path.substr(dot + 1), value, list);
+    return;
+  }
+  Json& slot = object[path];
+  if (slot.is_null() && list) {
+    slot = Json::array().push(value);
+  } else if (slot.is_null()) {
+    slot = value;
+  } else if (slot.is_array()) {
+    slot.push(value);
+  } else {
+    slot = Json::array().push(slot).push(value);
+  }
+}
+
+// `measures`, `second_topic` and what these begin are lists even with one entry.
+bool is_list(const std::string& key) {
+  const auto begins = [&](const char* start) { return key.rfind(start, 0) == 0; };
+  return key == "measures" || key == "second_topic" || key == "background" || key == "components" ||
+         begins("drives.") || begins("receives.") || begins("same_host.") || begins("inline.") ||
+         begins("poll.");
+}
+
+struct JsonSink : rtm_sink {
+  Json json = Json::object();
+  static void put_into(rtm_sink* sink, const char* key, const char* value) {
+    put_path(static_cast<JsonSink*>(sink)->json, key, value, is_list(key));
+  }
+};
+
+std::string measure_name(const Config& c) {
+  std::string name = name_of(c.measurement);
+  if (c.measurement == RTM_TIMER) name += std::string(".") + name_of(c.mode);
+  return name;
+}
+
+std::string joined(const Json* list) {
+  std::string text;
+  if (list != nullptr && list->is_array())
+    for (const Json& item : list->as_array()) text += (text.empty() ? "" : ", ") + item.as_string();
+  return text.empty() ? "nothing" : text;
+}
+
+bool contains(const Json* list, const std::string& wanted) {
+  if (list == nullptr || !list->is_array()) return false;
+  const auto& items = list->as_array();
+  return std::any_of(items.begin(), items.end(), [&](const Json& i) { return i.as_string() == wanted; });
+}
+
+}  // namespace
+
+Json describe(const rtm_adapter& adapter, const void* self) {
+  JsonSink sink;
+  sink.json["rtmeter"] = RTMETER_VERSION;
+  sink.put = &JsonSink::put_into;
+  adapter.describe(self, &sink);
+  return sink.json;
+}
+
+rtm_drive choose_drive(const Json& description, const Config& config) {
+  const std::string measure = measure_name(config);
+  if (config.measurement == RTM_ROUNDTRIP && config.drive)
+    throw Failure("drive", name_of(*config.drive),
+                  "has no meaning in a roundtrip: its releases are slept for",
+                  "leave it out; receive says how replies are received (spin, spin_once, listener, poll)");
+  const Json* measures = description.find("measures");
+  if (!contains(measures, measure))
+    throw Failure("measurement", measure, "this adapter does not measure it; it measures " + joined(measures),
+                  "choose another adapter or measurement (`rtmeter adapters`)");
+  const Json* drives = description.find("drives");
+  const Json* list = drives == nullptr ? nullptr : drives->find(name_of(config.measurement));
+  if (list == nullptr) {
+    if (config.drive)
+      throw Failure("drive", name_of(*config.drive), std::string("has no meaning in ") + measure,
+                    "leave it out");
+    return config.measurement == RTM_CYCLE ? RTM_SLEEP_THEN_SPIN_SOME : RTM_SPIN;
+  }
+  const auto known = {RTM_SPIN, RTM_SLEEP_THEN_SPIN_SOME, RTM_POLL};
+  for (const rtm_drive drive : known)
+    if (config.drive ? drive == *config.drive && contains(list, name_of(drive))
+                     : list->as_array().front().as_string() == name_of(drive))
+      return drive;
+  throw Failure("drive", config.drive ? name_of(*config.drive) : "",
+                "this adapter drives " + measure + " by " + joined(list), "choose one of these");
+}
+
+void check_components(const Json& description, const Config& config) {
+  if (!config.components) return;
+  const Json* list = description.find("components");
+  if (contains(list, name_of(*config.components))) return;
+  throw Failure("components", name_of(*config.components),
+                "this adapter runs the components of a cycle by " + joined(list),
+                list == nullptr ? "leave it out: the adapter decides" : "choose one of these");
+}
+
+namespace {
+
+// What can be, whatever the adapter: a sleeping thread does not spin, and one that spins does nothing else.
+bool fits(rtm_receive receive, const Config& config, rtm_drive drive) {
+  if (config.measurement == RTM_ROUNDTRIP) {
+    const bool deadline = config.scheduling.policy == Scheduling::Policy::deadline;
+    return receive != RTM_RECEIVE_SPIN || !deadline || config.role == RTM_ROLE_SERVER;
+  }
+  switch (drive) {
+    case RTM_SPIN:
+      return receive == RTM_RECEIVE_SPIN || receive == RTM_RECEIVE_LISTENER;
+    case RTM_SLEEP_THEN_SPIN_SOME:
+      return receive != RTM_RECEIVE_SPIN;
+    case RTM_POLL:
+      return receive == RTM_RECEIVE_POLL;
+  }
+  return false;
+}
+
+constexpr rtm_receive kReceives[] = {RTM_RECEIVE_SPIN, RTM_RECEIVE_SPIN_ONCE, RTM_RECEIVE_LISTENER,
+                                     RTM_RECEIVE_POLL};
+
+// True if an option was given a value with which nothing but polling is possible.
+bool must_poll(const Json& description, const Config& config) {
+  const Json* options = description.find("poll");
+  return options != nullptr &&
+         std::any_of(config.options.begin(), config.options.end(), [&](const auto& option) {
+           return contains(options->find(option.first), option.second);
+         });
+}
+
+// The adapter's ways, its default first. One that says nothing can spin, wait and poll, as the contract has
+// it.
+std::vector<rtm_receive> receives_of(const Json& description, const Config& config) {
+  const Json* all = description.find("receives");
+  const Json* list = all == nullptr ? nullptr : all->find(name_of(config.measurement));
+  if (must_poll(description, config)) return {RTM_RECEIVE_POLL};
+  if (list == nullptr) return {RTM_RECEIVE_SPIN, RTM_RECEIVE_SPIN_ONCE, RTM_RECEIVE_POLL};
+  std::vector<rtm_receive> ways;
+  for (const Json& item : list->as_array())
+    for (const rtm_receive way : kReceives)
+      if (item.as_string() == name_of(way)) ways.push_back(way);
+  return ways;
+}
+
+}  // namespace
+
+rtm_receive choose_receive(const Json& description, const Config& config, rtm_drive drive) {
+  const std::string measure = measure_name(config);
+  const bool has_messages = config.measurement == RTM_ROUNDTRIP || config.measurement == RTM_CYCLE;
+  if (!has_messages) {
+    if (config.receive)
+      throw Failure("receive", name_of(*config.receive), "has no meaning in " + measure, "leave it out");
+    return RTM_RECEIVE_SPIN;
+  }
+  std::string possible;
+  for (const rtm_receive way : receives_of(description, config)) {
+    if (!fits(way, config, drive)) continue;
+    if (!config.receive || *config.receive == way) return way;
+    possible += (possible.empty() ? "" : ", ") + std::string(name_of(way));
+  }
+  const std::string driven =
+      config.measurement == RTM_CYCLE ? std::string(" driven by ") + name_of(drive) : "";
+  throw Failure(
+      "receive", config.receive ? name_of(*config.receive) : "",
+      "this adapter receives the messages of a " + measure + driven + " by " +
+          (possible.empty() ? "nothing" : possible),
+      config.measurement == RTM_CYCLE ? "choose one of these, or another drive" : "choose one of these");
+}
+
+Session::Session(const rtm_adapter& adapter, const Config& config, rtm_drive drive, rtm_receive receive)
+    : adapter_(adapter), session_(config.session), script_(config.script) {
+  if (adapter.abi != RTM_ADAPTER_ABI)
+    throw Failure("adapter", std::to_string(adapter.abi), "was built for another version of the contract",
+                  "rebuild the adapter against this core");
+  for (const auto& [key, value] : config.options) options_.push_back({key.c_str(), value.c_str()});
+  run_.measurement = config.measurement;
+  run_.role = config.role;
+  run_.drive = drive;
+  run_.receive = receive;
+  run_.timer_mode = config.mode;
+  run_.period_ns = config.period_ns;
+  run_.payload_bytes = config.payload_bytes;
+  if (config.second_topic && config.second_topic->place == SecondPlace::same_node)
+    run_.payload_bytes = std::max(run_.payload_bytes, config.second_topic->payload_bytes);
+  run_.reliability = config.reliability;
+  run_.history_depth = config.history_depth;
+  run_.session = session_.c_str();
+  run_.script = script_.empty() ? nullptr : script_.c_str();
+  run_.components_asked = config.components ? static_cast<std::int32_t>(*config.components) : -1;
+  run_.overrun_asked = config.overrun ? static_cast<std::int32_t>(*config.overrun) : -1;
+  run_.options = options_.data();
+  run_.option_count = options_.size();
+}
+
+Session::~Session() { stop(); }
+
+void Session::stop() noexcept {
+  if (self_ != nullptr) adapter_.stop(std::exchange(self_, nullptr));
+}
+
+template <typename Call>
+void Session::checked(Call&& call) {
+  rtm_error error{};
+  if (call(&error) == 0) return;
+  throw Failure(error.field, error.value, error.message[0] != '\0' ? error.message : "failed without a word",
+                error.remedy);
+}
+
+void Session::start() {
+  checked([&](rtm_error* e) { return adapter_.start(&run_, &self_, e); });
+}
+
+void* Session::create_node(const std::string& name) {
+  void* node = nullptr;
+  checked([&](rtm_error* e) { return adapter_.create_node(self_, name.c_str(), &node, e); });
+  return node;
+}
+
+void* Session::create_timer(void* node, const rtm_timer_spec& spec, rtm_timer_traits& traits) {
+  void* timer = nullptr;
+  checked([&](rtm_error* e) { return adapter_.create_timer(node, &spec, &timer, &traits, e); });
+  return timer;
+}
+
+void* Session::create_publisher(void* node, const std::string& topic) {
+  void* publisher = nullptr;
+  checked([&](rtm_error* e) { return adapter_.create_publisher(node, topic.c_str(), &publisher, e); });
+  return publisher;
+}
+
+void* Session::create_subscriber(void* node, const std::string& topic, rtm_on_message on_message,
+                                 void* user) {
+  void* subscriber = nullptr;
+  checked([&](rtm_error* e) {
+    return adapter_.create_subscriber(node, topic.c_str(), on_message, user, &subscriber, e);
+  });
+  return subscriber;
+}
+
+void Session::refuse_unknown_options() const {
+  for (const auto& option : options_)
+    if (asked_options().count(option.key) == 0)
+      throw Failure(std::string("option ") + option.key, option.value, "this adapter has no such option",
+                    "`rtmeter adapters` lists an adapter's options");
+}
+
+}  // namespace rtmeter
+
+extern "C" {
+
+const char* rtm_option_or(const rtm_run* run, const char* key, const char* otherwise) {
+  rtmeter::asked_options().insert(key);
+  for (std::size_t i = 0; i < run->option_count; ++i)
+    if (std::strcmp(run->options[i].key, key) == 0) return run->options[i].value;
+  return otherwise;
+}
+
+int rtm_fail(rtm_error* error, const char* field, const char* value, const char* message,
+             const char* remedy) {
+  const auto put = [](char* into, std::size_t size, const char* text) {
+    std::strncpy(into, text == nullptr ? "" : text, size - 1);
+    into[size - 1] = '\0';
+  };
+  put(error->field, sizeof error->field, field);
+  put(error->value, sizeof error->value, value);
+  put(error->message, sizeof error->message, message);
+  put(error->remedy, sizeof error->remedy, remedy);
+  return -1;
+}
+
+}  // extern "C"

@@ -1,0 +1,89 @@
+// An adapter at work: the C table with errors as exceptions, handles kept, options accounted for.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "json/json.hpp"
+#include "probe/config.hpp"
+#include "rtmeter/adapter.h"
+
+namespace rtmeter {
+
+// What describe() puts, as JSON: dotted keys nest, repeated keys and list keys become arrays.
+Json describe(const rtm_adapter& adapter, const void* self);
+
+// The drive to use: the one asked for, or the adapter's first for this measurement; Failure if the
+// adapter does not measure this, or not with that drive.
+rtm_drive choose_drive(const Json& description, const Config& config);
+
+// Failure if components were asked for that the adapter cannot have.
+void check_components(const Json& description, const Config& config);
+
+// How messages are received: as asked, or the first way of the adapter's that the drive allows; Failure if
+// it cannot, or if there are none to receive.
+rtm_receive choose_receive(const Json& description, const Config& config, rtm_drive drive);
+
+class Session {
+ public:
+  // Prepares the run for the adapter; nothing is started yet.
+  Session(const rtm_adapter& adapter, const Config& config, rtm_drive drive, rtm_receive receive);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  // Setup; all throw Failure with the adapter's own words.
+  void start();
+  void* create_node(const std::string& name);
+  void* create_timer(void* node, const rtm_timer_spec& spec, rtm_timer_traits& traits);
+  void* create_publisher(void* node, const std::string& topic);
+  void* create_subscriber(void* node, const std::string& topic, rtm_on_message on_message, void* user);
+  // Failure if an option was given that the adapter never asked for.
+  void refuse_unknown_options() const;
+  Json describe() const { return rtmeter::describe(adapter_, self_); }
+  // Undoes start(): from now on nothing calls back. Also done by the destructor.
+  void stop() noexcept;
+  bool started() const { return self_ != nullptr; }
+  const rtm_adapter& adapter() const { return adapter_; }
+
+  // Measured path. Negative results are counted; the measurement goes on, the result says so.
+  void arm(void* timer, std::int64_t now_ns) noexcept { count(adapter_.arm(timer, now_ns)); }
+  void publish(void* publisher, const rtm_message& message) noexcept {
+    count(adapter_.publish(publisher, &message));
+  }
+  // For what is not measured: not counted. True if the middleware took it.
+  bool offer(void* publisher, const rtm_message& message) noexcept {
+    return adapter_.publish(publisher, &message) == 0;
+  }
+  void spin(std::int64_t timeout_ns) noexcept { count(adapter_.spin(self_, timeout_ns)); }
+  void wait(std::int64_t timeout_ns) noexcept { count(adapter_.wait(self_, timeout_ns)); }
+  void spin_some() noexcept { count(adapter_.spin_some(self_)); }
+  // Nothing to interrupt where the middleware was not started (wakeup, before: none).
+  void interrupt() noexcept {
+    if (self_ != nullptr) adapter_.interrupt(self_);
+  }
+  std::uint64_t refused_calls() const noexcept { return refused_.load(std::memory_order_relaxed); }
+  // The middleware is gone: nothing more will come.
+  bool broken() const noexcept { return broken_.load(std::memory_order_relaxed); }
+
+ private:
+  void count(int result) noexcept {
+    if (result == 0) return;
+    refused_.fetch_add(1, std::memory_order_relaxed);
+    if (result == RTM_BROKEN) broken_.store(true, std::memory_order_relaxed);
+  }
+  template <typename Call>
+  void checked(Call&& call);
+
+  const rtm_adapter& adapter_;
+  rtm_run run_{};
+  std::string session_, script_;
+  std::vector<rtm_option> options_;
+  void* self_ = nullptr;
+  std::atomic<std::uint64_t> refused_{0};
+  std::atomic<bool> broken_{false};
+};
+
+}  // namespace rtmeter

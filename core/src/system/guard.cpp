@@ -1,0 +1,96 @@
+#include "system/guard.hpp"
+
+#include <poll.h>
+#include <sched.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "system/limits.hpp"
+
+namespace rtmeter {
+namespace {
+
+sigset_t ending_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int s : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, s);
+  return set;
+}
+
+int signal_file() {
+  const sigset_t set = ending_signals();
+  return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+bool standard_input_closed() {
+  char ignored[64];
+  return read(STDIN_FILENO, ignored, sizeof ignored) <= 0;
+}
+
+}  // namespace
+
+bool put_first(int tid) noexcept {
+  const int most = sched_get_priority_max(SCHED_FIFO);
+  const auto limit =
+      static_cast<int>(std::min(resource_limit(RLIMIT_RTPRIO).value_or(0), static_cast<std::uint64_t>(most)));
+  for (const int priority : {most, limit}) {
+    const sched_param asked{.sched_priority = priority};
+    if (priority > 0 && sched_setscheduler(tid, SCHED_FIFO, &asked) == 0) return true;
+  }
+  return false;
+}
+
+Guard::Guard(bool watch_stdin, const std::vector<int>& avoid_cpus, std::vector<int> helpers,
+             std::function<void()> on_request)
+    : watch_stdin_(watch_stdin), helpers_(std::move(helpers)), on_request_(std::move(on_request)),
+      signals_(signal_file()), starved_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)),
+      done_(eventfd(0, EFD_CLOEXEC)) {
+  alive();
+  thread_ = std::make_unique<ServiceThread>("rtm-guard", avoid_cpus, [this] { run(); });
+  put_first(thread_->tid());  // where no priority is permitted it is as urgent as anyone
+}
+
+Guard::~Guard() {
+  eventfd_write(done_, 1);
+  thread_.reset();
+  for (const int file : {signals_, starved_, done_}) close(file);
+}
+
+void Guard::alive() noexcept {
+  const itimerspec then{{}, {kStarvedNs / 1'000'000'000, 0}};
+  timerfd_settime(starved_, 0, &then, nullptr);
+}
+
+void Guard::put_helpers_first() const noexcept {
+  for (const int tid : helpers_) put_first(tid);
+}
+
+void Guard::run() {
+  pollfd files[] = {{done_, POLLIN, 0},
+                    {signals_, POLLIN, 0},
+                    {starved_, POLLIN, 0},
+                    {watch_stdin_ ? STDIN_FILENO : -1, POLLIN, 0}};
+  for (;;) {
+    if (poll(files, std::size(files), -1) < 0) continue;  // interrupted: a debugger
+    if (files[0].revents != 0) return;
+    bool asked = false;
+    signalfd_siginfo info{};
+    if (files[1].revents != 0) asked = read(signals_, &info, sizeof info) == sizeof info;
+    if (files[3].revents != 0 && standard_input_closed()) {
+      files[3].fd = -1;
+      asked = true;
+    }
+    std::uint64_t times = 0;
+    const bool starved = files[2].revents != 0 && read(starved_, &times, sizeof times) == sizeof times;
+    if (asked || starved) put_helpers_first();
+    if (asked) on_request_();
+  }
+}
+
+}  // namespace rtmeter

@@ -1,0 +1,45 @@
+// Hears what ends a run, whoever hogs the CPUs: a service thread that sleeps until then, at the highest
+// priority that is permitted, and lends that priority to the threads that must end the run.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "system/service_thread.hpp"
+
+namespace rtmeter {
+
+// Gives a thread the highest real-time priority that is permitted; false if none is.
+bool put_first(int tid) noexcept;
+
+class Guard {
+ public:
+  static constexpr std::int64_t kStarvedNs = 10'000'000'000;
+
+  // on_request: a signal, or standard input closing (watch_stdin), asks for the end; called on the guard's
+  // thread, once `helpers` have been put first. Signals must be blocked in every thread.
+  Guard(bool watch_stdin, const std::vector<int>& avoid_cpus, std::vector<int> helpers,
+        std::function<void()> on_request);
+  ~Guard();  // joins
+  Guard(const Guard&) = delete;
+  Guard& operator=(const Guard&) = delete;
+
+  // The helpers are alive; without it for kStarvedNs they have no CPU, and are put first.
+  void alive() noexcept;
+  int tid() const noexcept { return thread_->tid(); }
+
+ private:
+  void run();
+  void put_helpers_first() const noexcept;
+
+  const bool watch_stdin_;
+  const std::vector<int> helpers_;
+  const std::function<void()> on_request_;
+  int signals_, starved_, done_;  // signalfd, timerfd, eventfd
+  std::unique_ptr<ServiceThread> thread_;
+};
+
+}  // namespace rtmeter

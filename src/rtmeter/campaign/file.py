@@ -1,0 +1,233 @@
+"""A campaign file (spec/campaign.md) → the cells of its matrix, in running order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rtmeter.campaign import matrix, yaml_lines
+from rtmeter.campaign.filters import Predicate, compile_only
+from rtmeter.campaign.options import OPTIONS, CellOptions
+from rtmeter.campaign.published import Published
+from rtmeter.campaign.rules import settle
+from rtmeter.campaign.wrong import unknown_key
+from rtmeter.campaign.yaml_lines import Document, KeyPath
+from rtmeter.errors import RtmeterError
+from rtmeter.model import Campaign, Cell
+from rtmeter.values import slug
+
+CAMPAIGN_KEYS = ("name", "description", "defaults", "repeat", "interleave", "published", "cells")
+BLOCK_KEYS = ("name", "repeat", "only", "variants")
+_OPTIONS = (*OPTIONS, "requirement")
+_MOST_CELLS = 100_000
+
+
+def read_campaign(
+    path: Path, *, scale: float = 1.0, only: str | None = None, host: str | None = None
+) -> Campaign:
+    """All cells of the file, or those that ``only`` chooses.
+
+    ``scale`` multiplies the measured releases of every cell; ``host``: that of the servers of round trips,
+    where the file names none. Raises RtmeterError naming file, line, field, value and remedy.
+    """
+    if not (math.isfinite(scale) and scale > 0):
+        raise RtmeterError("is not above zero", field="scale", value=scale, remedy="give e.g. 0.01")
+    reader = _Reader(yaml_lines.read(path), scale, host)
+    planned = reader.cells()
+    if only is not None:
+        chosen = compile_only(only, matrix.parse_fact)
+        planned = [p for p in planned if chosen(p.facts)]
+        if not planned:
+            raise RtmeterError("chooses no cell", field="only", value=only, remedy=f"see the cells of {path}")
+    cells = tuple(p.cell for p in planned)
+    return Campaign(reader.name, cells, reader.description, reader.doc.text, host)
+
+
+def resolve_script(given: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """The options with the script's absolute path, a relative one being taken from ``folder``.
+
+    Raises RtmeterError if there is no such file.
+    """
+    if not isinstance(given.get("script"), str):
+        return given
+    path = (folder / given["script"]).resolve()
+    if not path.is_file():
+        raise RtmeterError("is no file", field="script", value=given["script"], remedy=f"put it at {path}")
+    return given | {"script": str(path)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    cell: Cell
+    facts: dict[str, Any]
+    repeat: int
+
+
+class _Reader:
+    """Checks the file's shape top-down and knows the line of everything it refuses."""
+
+    def __init__(self, doc: Document, scale: float, host: str | None) -> None:
+        self.doc, self._scale = doc, scale
+        top = self._mapping((), doc.data, CAMPAIGN_KEYS)
+        self.name = self._name(("name",), top.get("name", doc.path.stem))
+        self.description = str(top.get("description") or "").strip()
+        self._interleave = top.get("interleave", True)
+        if not isinstance(self._interleave, bool):
+            raise self._error(("interleave",), self._interleave, "is neither true nor false", "give one")
+        self._repeat = self._count(("repeat",), top.get("repeat", 1))
+        with self._placing():
+            self._published = Published.from_given(top["published"]) if "published" in top else None
+        self._defaults = self._given(("defaults",), top.get("defaults") or {})
+        if host is not None:
+            self._defaults["hosts.component"] = host
+        blocks = top.get("cells")
+        if not isinstance(blocks, list) or not blocks:
+            raise self._error(("cells",), blocks, "is no list of blocks", "see spec/campaign.md")
+        self._blocks = blocks
+
+    def cells(self) -> list[_Planned]:
+        """The cells in running order."""
+        planned: list[_Planned] = []
+        origin: dict[str, str] = {}
+        for index in range(len(self._blocks)):
+            here = self.doc.where("cells", index)
+            count = len(planned)
+            for cell in self._block(index):
+                if cell.cell.id in origin:
+                    raise RtmeterError(
+                        f"is also the id of a cell of {origin[cell.cell.id]}",
+                        field=f"cells.{index}",
+                        value=cell.cell.id,
+                        where=here,
+                        remedy="give the blocks different names",
+                    )
+                origin[cell.cell.id] = here
+                planned.append(cell)
+                if len(planned) > _MOST_CELLS:
+                    raise self._error(("cells", index), None, "makes too many cells", "split the campaign")
+            if len(planned) == count:
+                raise self._error(("cells", index, "only"), self._blocks[index]["only"], "leaves no cell",
+                                  "correct it, or remove the block")  # fmt: skip
+        if self._interleave:
+            planned.sort(key=lambda p: p.repeat)  # stable: every cell once, then every cell again
+        return planned
+
+    def _block(self, index: int) -> Iterator[_Planned]:
+        at: KeyPath = ("cells", index)
+        block = self._mapping(at, self._blocks[index], (*BLOCK_KEYS, *_OPTIONS))
+        name = self._name((*at, "name"), block["name"]) if "name" in block else None
+        repeats = self._count((*at, "repeat"), block.get("repeat", self._repeat))
+        only = self._only((*at, "only"), block.get("only"))
+        for variant, choice in self._choices(at, block):
+            options = self._options(at, variant, choice)
+            label = {} if variant is None else {"variant": variant}
+            for repeat in range(1, repeats + 1):
+                axes = label | choice.axes | ({"repeat": repeat} if repeats > 1 else {})
+                cell = matrix.cell_from(options, matrix.cell_id(options, name, axes), axes)
+                facts = matrix.facts(options, id=cell.id, block=name, variant=variant, repeat=repeat)
+                if only(facts):
+                    yield _Planned(self._beside(cell, facts), facts, repeat)
+
+    def _beside(self, cell: Cell, facts: dict[str, Any]) -> Cell:
+        """The cell, with the published values that it is to be set beside."""
+        if self._published is None:
+            return cell
+        with self._placing():
+            return replace(cell, published=self._published.for_cell(facts, matrix.parse_fact))
+
+    def _choices(self, at: KeyPath, block: dict[str, Any]) -> Iterator[tuple[str | None, matrix.Choice]]:
+        given = self._given(at, {k: v for k, v in block.items() if k not in BLOCK_KEYS})
+        if not block.get("variants"):
+            yield from ((None, choice) for choice in matrix.choices(given, self._defaults))
+            return
+        for variant, changes in self._mapping((*at, "variants"), block["variants"], None).items():
+            place: KeyPath = (*at, "variants", variant)
+            self._name(place, variant)
+            changed = matrix.overriding(given, self._given(place, changes or {}))
+            yield from ((variant, choice) for choice in matrix.choices(changed, self._defaults))
+
+    def _given(self, at: KeyPath, mapping: Any) -> dict[str, Any]:
+        """Options and lists of them, checked as far as can be told before the combinations are made."""
+        self._mapping(at, mapping, _OPTIONS)
+        if mapping.get("requirement") is not None:
+            self._requirement((*at, "requirement"), mapping)
+        if mapping.get("options"):
+            self._mapping((*at, "options"), mapping["options"], None)
+        for key, value in matrix.flat(mapping).items():
+            if value == []:
+                raise self._error(self._place(key, at), value, "is an empty list", "give it a value")
+            if key in ("adapter", "server_adapter") and None in (
+                value if isinstance(value, list) else [value]
+            ):
+                remedy = 'put the null adapter in quotes: "null"'
+                raise self._error((*at, key), None, "is YAML's null, which is no name", remedy)
+        return matrix.flat(mapping)
+
+    def _requirement(self, at: KeyPath, mapping: Any) -> None:
+        required = self._mapping(at, mapping["requirement"], matrix.REQUIREMENT)
+        for key in required:
+            if key in mapping:
+                remedy = f"leave out the {key} beside it: requirement only groups these keys"
+                raise self._error((*at, key), required[key], "is given twice", remedy)
+
+    def _options(self, at: KeyPath, variant: str | None, choice: matrix.Choice) -> CellOptions:
+        try:
+            given = resolve_script(choice.options(), self.doc.path.parent)
+            return settle(given, self._scale)
+        except RtmeterError as error:
+            around: tuple[KeyPath, ...] = ((*at, "variants", str(variant)), at, ("defaults",))
+            error.where = self.doc.where(*self._place(error.field or "", *around) or at)
+            raise
+
+    def _place(self, option: str, *mappings: KeyPath) -> KeyPath:
+        """The first place where one of the mappings gives the option; empty if none does."""
+        keys = tuple(option.split("."))
+        places = ((*at, *group, *keys) for at in mappings for group in ((), ("requirement",)))
+        return next((place for place in places if place in self.doc.lines), ())
+
+    def _mapping(self, at: KeyPath, value: Any, known: tuple[str, ...] | None) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise self._error(at, value, "is no mapping of keys to values", "see spec/campaign.md")
+        for key in value:
+            if known is not None and key not in known:
+                error = unknown_key(".".join(map(str, at)) or "campaign", key, known)
+                error.where = self.doc.where(*at, key)
+                raise error
+        return value
+
+    @contextmanager
+    def _placing(self) -> Iterator[None]:
+        """Adds the line to an error whose field is a path of keys."""
+        try:
+            yield
+        except RtmeterError as error:
+            keys = (int(key) if key.isdecimal() else key for key in (error.field or "").split("."))
+            error.where = self.doc.where(*keys)
+            raise
+
+    def _name(self, at: KeyPath, value: Any) -> str:
+        if isinstance(value, bool) or not isinstance(value, str | int) or not slug(str(value)):
+            raise self._error(at, value, "is no name", "write a word of letters, digits, - or _")
+        return str(value)
+
+    def _count(self, at: KeyPath, value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 10_000:
+            raise self._error(at, value, "is no number from 1 to 10000", "say how often each cell runs")
+        return value
+
+    def _only(self, at: KeyPath, text: Any) -> Predicate:
+        if text is None:
+            return lambda facts: True
+        try:
+            return compile_only(str(text), matrix.parse_fact)
+        except RtmeterError as error:
+            error.where = self.doc.where(*at)
+            raise
+
+    def _error(self, at: KeyPath, value: Any, message: str, remedy: str) -> RtmeterError:
+        field = ".".join(map(str, at)) or "campaign"
+        return RtmeterError(message, field=field, value=value, remedy=remedy, where=self.doc.where(*at))

@@ -1,0 +1,395 @@
+"""Everything a cell can be configured with, declared once.
+
+The options of ``rtmeter measure``, the keys of a campaign (spec/campaign.md) and the probe config
+(spec/probe.md) all derive from :class:`CellOptions`: a field's type parses what people write, its
+serialization is what the probe reads, its description is the help text.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_serializer
+
+from rtmeter import values
+from rtmeter.campaign.condition_options import GROUPS, Hosts, SystemSettings, asked
+from rtmeter.campaign.option_types import (
+    Cpus,
+    Duration,
+    DurationOrZero,
+    For,
+    OptionText,
+    Policy,
+    Ratio,
+    Receive,
+    Size,
+)
+from rtmeter.campaign.second_topic import SECOND_TOPIC, SecondTopicOption
+from rtmeter.campaign.strain_options import LoadOption, TrafficOption
+from rtmeter.model import WATCH_NS, Criticality, Measurement, Requirement
+
+MOST_RELEASES = 2**48
+"""That can be counted: less than any counter of ours holds."""
+
+
+_ROUNDTRIP = For(("roundtrip",))
+_MESSAGES = For(("roundtrip", "cycle"))
+_TIMER = For(("timer",))
+
+
+class CellOptions(BaseModel):
+    """What a cell is configured with. Times are held in nanoseconds, sizes in bytes.
+
+    ``serialization_alias`` is the probe config's key where it differs; ``exclude`` marks what the
+    front alone needs.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    measurement: Annotated[Measurement, Field(description="What to measure.")]
+    adapter: Annotated[
+        str,
+        Field(
+            description="The middleware's adapter (see: rtmeter adapters).", examples=["posix"], exclude=True
+        ),
+    ]
+    server_adapter: Annotated[
+        str | None,
+        _ROUNDTRIP,
+        Field(description="Adapter of the server process (default: the client's).", exclude=True),
+    ] = None
+    period: Annotated[
+        Duration | None,
+        Field(
+            description="Period of the releases (default 1ms, roundtrip 10ms).",
+            examples=["1ms"],
+            serialization_alias="period_ns",
+        ),
+    ] = None
+    duration: Annotated[
+        Duration | None,
+        Field(
+            description="How long to measure (default 10s, roundtrip 10min).", examples=["10s"], exclude=True
+        ),
+    ] = None
+    samples: Annotated[
+        int | None,
+        Field(
+            description="How many releases to measure, instead of a duration.",
+            examples=["10000"],
+            ge=1,
+            le=MOST_RELEASES,
+        ),
+    ] = None
+    warm_up: Annotated[
+        DurationOrZero, Field(description="Time before measuring, recorded but not counted.", examples=["1s"])
+    ] = 1_000_000_000
+    scheduling: Annotated[
+        Policy,
+        Field(
+            description="Policy of the measured thread: other, fifo:P, rr:P or "
+            "deadline:RUNTIME/DEADLINE/PERIOD.",
+            examples=["fifo:80"],
+        ),
+    ] = values.Scheduling("other")
+    apply: Annotated[
+        Literal["before_init", "after_init"],
+        Field(description="Set the policy before the middleware starts (its threads inherit it) or after."),
+    ] = "before_init"
+    child_threads: Annotated[
+        Policy | None,
+        Field(
+            description="Policy of the middleware's threads, set after it started: other, fifo:P or rr:P.",
+            examples=["rr:70"],
+        ),
+    ] = None
+    affinity: Annotated[Cpus | None, Field(description="CPUs of the measured process.", examples=["1"])] = (
+        None
+    )
+    child_affinity: Annotated[
+        Cpus | None,
+        Field(description="CPUs of the middleware's threads, set after it started.", examples=["0"]),
+    ] = None
+    server_affinity: Annotated[
+        Cpus | None,
+        _ROUNDTRIP,
+        Field(
+            description="CPUs of the server process (default: the client's).", examples=["0"], exclude=True
+        ),
+    ] = None
+    lock_memory: Annotated[bool, Field(description="Lock all memory (mlockall).")] = False
+    prefault_stack: Annotated[
+        Size,
+        Field(
+            description="Stack to touch beforehand.",
+            examples=["512KiB"],
+            serialization_alias="prefault_stack_bytes",
+        ),
+    ] = 0
+    prefault_heap: Annotated[
+        Size,
+        Field(
+            description="Heap to touch beforehand and keep.",
+            examples=["8MiB"],
+            serialization_alias="prefault_heap_bytes",
+        ),
+    ] = 0
+    cpu_dma_latency: Annotated[
+        bool, Field(description="Hold /dev/cpu_dma_latency at 0: no deep idle states.")
+    ] = False
+    overrun: Annotated[
+        Literal["catch_up", "skip"] | None,
+        Field(
+            description="Serve releases that have passed at once, or skip them (default: the measurement's)."
+        ),
+    ] = None
+    deadline: Annotated[
+        Duration | None,
+        Field(
+            description="Deadline of the judged quantity: makes the run a requirement with a verdict.",
+            examples=["1ms"],
+            serialization_alias="deadline_ns",
+        ),
+    ] = None
+    miss_ratio: Annotated[
+        Ratio | None,
+        Field(
+            description="Share of releases allowed to miss the deadline (default: none).",
+            examples=["1e-6"],
+            gt=0,
+            lt=1,
+            exclude=True,
+        ),
+    ] = None
+    confidence: Annotated[
+        Ratio,
+        Field(
+            description="Confidence of the verdict's bounds.", examples=["95%"], ge=0.5, lt=1, exclude=True
+        ),
+    ] = 0.95
+    criticality: Annotated[
+        Criticality,
+        Field(
+            alias="class",
+            description="What a miss means: hard (failure), firm (a worthless result) or soft (worth less).",
+            exclude=True,
+        ),
+    ] = "firm"
+    mode: Annotated[Literal["one_shot", "periodic"], _TIMER, Field(description="Kind of timer.")] = "periodic"
+    timeout: Annotated[
+        Duration | None,
+        _TIMER,
+        Field(description="Timeout of a one-shot timer.", examples=["1ms"], serialization_alias="timeout_ns"),
+    ] = None
+    drive: Annotated[
+        Literal["spin", "sleep_then_spin_some", "poll"] | None,
+        For(("timer", "cycle")),
+        Field(description="How the callback is reached (default: the adapter's first)."),
+    ] = None
+    sleep_offset: Annotated[
+        DurationOrZero | None,
+        _TIMER,
+        Field(
+            description="How far the sleeps of sleep_then_spin_some lie behind the timer's ticks (default: "
+            "half a period).",
+            examples=["100us"],
+            serialization_alias="sleep_offset_ns",
+        ),
+    ] = None
+    components: Annotated[
+        Literal["one_thread", "two_threads"] | None,
+        For(("cycle",)),
+        Field(description="The threads of a cycle's components (default: the adapter's first)."),
+    ] = None
+    receive: Annotated[
+        Receive | None,
+        _MESSAGES,
+        Field(description="How replies are received (default: the adapter's first)."),
+    ] = None
+    server_receive: Annotated[
+        Receive | None,
+        _ROUNDTRIP,
+        Field(
+            description="How the server receives (default: as the client, if the adapter is the same).",
+            exclude=True,
+        ),
+    ] = None
+    before: Annotated[
+        Literal["none", "init", "init_and_node"],
+        For(("wakeup",)),
+        Field(description="What the middleware does to the process beforehand."),
+    ] = "none"
+    loss_timeout: Annotated[
+        Duration | None,
+        _MESSAGES,
+        Field(
+            description="When a message counts as lost (default: 500ms, or the deadline if longer).",
+            examples=["500ms"],
+            serialization_alias="loss_timeout_ns",
+        ),
+    ] = None
+    in_flight: Annotated[
+        Literal["one", "open"],
+        _ROUNDTRIP,
+        Field(description="Wait for each reply, or send at every release."),
+    ] = "one"
+    payload: Annotated[
+        Size,
+        _MESSAGES,
+        Field(
+            description="Payload of a message.",
+            examples=["500", "128KiB"],
+            ge=8,
+            le=2**30,
+            serialization_alias="payload_bytes",
+        ),
+    ] = 500
+    reliability: Annotated[
+        Literal["best_effort", "reliable"], _MESSAGES, Field(description="Quality of service: reliability.")
+    ] = "best_effort"
+    history_depth: Annotated[
+        int, _MESSAGES, Field(description="Quality of service: keep last N.", examples=["1"], ge=1, le=2**20)
+    ] = 1
+    second_topic: Annotated[SecondTopicOption | None, _ROUNDTRIP, SECOND_TOPIC] = None
+    connect_timeout: Annotated[
+        Duration,
+        _ROUNDTRIP,
+        Field(
+            description="How long the client looks for its server.",
+            examples=["10s"],
+            serialization_alias="connect_timeout_ns",
+        ),
+    ] = 10_000_000_000
+    script: Annotated[
+        str | None, Field(description="Delays for the null adapter, a CSV file.", examples=["delays.csv"])
+    ] = None
+    options: Annotated[
+        dict[str, OptionText],
+        Field(
+            description="The adapter's own options (see: rtmeter adapters).", examples=[{"transport": "udp"}]
+        ),
+    ] = {}
+    server_options: Annotated[
+        dict[str, OptionText] | None,
+        _ROUNDTRIP,
+        Field(
+            description="The server adapter's options (default: the client's, if the adapter is the same).",
+            examples=[{"transport": "udp"}],
+            exclude=True,
+        ),
+    ] = None
+    conditions: Annotated[
+        SystemSettings | None,
+        Field(description="System settings while the cell is measured (docs/conditions.md).", exclude=True),
+    ] = None
+    load: Annotated[
+        LoadOption | None,
+        Field(
+            description="Load by stress-ng: idle, cpu80, erle_pc, erle_device, stress10, or workers "
+            "(cpu=8,vm=8,vm_bytes=64MiB).",
+            examples=["cpu80"],
+            exclude=True,
+        ),
+    ] = None
+    traffic: Annotated[
+        TrafficOption | None,
+        Field(
+            description="Traffic by iperf3, both directions: a rate, or rate=40Mbit/s,to=IP,protocol=tcp.",
+            examples=["40Mbit/s"],
+            exclude=True,
+        ),
+    ] = None
+    hosts: Annotated[
+        Hosts | None,
+        _ROUNDTRIP,
+        Field(
+            description="Where the server runs: component=ssh://user@host (docs/two-hosts.md).", exclude=True
+        ),
+    ] = None
+    server_conditions: Annotated[
+        SystemSettings | None,
+        _ROUNDTRIP,
+        Field(description="System settings of the server's host (default: conditions).", exclude=True),
+    ] = None
+    server_load: Annotated[
+        LoadOption | None,
+        _ROUNDTRIP,
+        Field(description="Load of the server's host (default: load).", examples=["idle"], exclude=True),
+    ] = None
+    watch: Annotated[
+        DurationOrZero,
+        Field(
+            description="How often the machine is sampled meanwhile; 0: only before and after.",
+            examples=["1s"],
+            exclude=True,
+        ),
+    ] = WATCH_NS
+    strict: Annotated[
+        bool, Field(description="Fail where a condition was not reached, instead of warning.", exclude=True)
+    ] = False
+    keep_log: Annotated[
+        bool, Field(description="Keep the sample logs beside samples.parquet.", exclude=True)
+    ] = False
+
+    @classmethod
+    def meant_for(cls, name: str) -> tuple[str, ...]:
+        """The measurements the option means something for; empty: all."""
+        marks = [m for m in OPTIONS[name].metadata if isinstance(m, For)]
+        return marks[0].measurements if marks else ()
+
+    @classmethod
+    def applies(cls, name: str, measurement: str) -> bool:
+        """Whether the option means something for the measurement."""
+        return not cls.meant_for(name) or measurement in cls.meant_for(name)
+
+    @property
+    def one_shot(self) -> bool:
+        """Whether shots follow each other instead of a grid of releases."""
+        return self.measurement == "timer" and self.mode == "one_shot"
+
+    @property
+    def tick_ns(self) -> int:
+        """T: the period, or the timeout of one-shot timers. Only after settle()."""
+        tick = self.timeout if self.one_shot else self.period
+        assert tick is not None, "settle() fills it in"
+        return tick
+
+    @property
+    def requirement(self) -> Requirement | None:
+        """What the cell is judged by: there if a deadline was given."""
+        if self.deadline is None:
+            return None
+        return Requirement(self.deadline, self.miss_ratio, self.confidence, self.criticality)
+
+    @property
+    def missed_after_ns(self) -> int | None:
+        """What the count ``missed`` goes by: the deadline, for round trips by default one period."""
+        return self.tick_ns if self.deadline is None and self.measurement == "roundtrip" else self.deadline
+
+    @property
+    def conditions_asked(self) -> dict[str, Any]:
+        """What the machine is to endure (Cell.conditions), JSON-ready; empty if nothing is asked."""
+        found = asked(settings=self.conditions, load=self.load, traffic=self.traffic)
+        if server := asked(settings=self.server_conditions, load=self.server_load):
+            found["server"] = server
+        watch = {"watch_ns": self.watch} if self.watch != WATCH_NS else {}
+        return found | watch | ({"strict": True} if self.strict else {})
+
+    @field_serializer("warm_up")
+    def _warm_up_releases(self, warm_up_ns: int) -> Annotated[int, Field(ge=0)]:
+        return -(-warm_up_ns // self.tick_ns)
+
+    def probe_config(self) -> dict[str, Any]:
+        """The probe config without paths and session (spec/probe.md), as JSON-ready values."""
+        inapplicable = {n for n in OPTIONS if not self.applies(n, self.measurement)}
+        config = self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=inapplicable)
+        return config if self.missed_after_ns is None else config | {"deadline_ns": self.missed_after_ns}
+
+
+OPTIONS = {info.alias or name: info for name, info in CellOptions.model_fields.items()}
+"""Every option by the name that people write."""
+
+KNOWN = OPTIONS | {
+    f"{group}.{key}": info for group, model in GROUPS.items() for key, info in model.model_fields.items()
+}
+"""And the keys of the options that are mappings: ``conditions.governor``."""

@@ -1,0 +1,232 @@
+"""What the options of a cell rule out together, and the defaults that depend on other options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from pydantic import ValidationError
+
+from rtmeter.campaign.options import KNOWN, MOST_RELEASES, OPTIONS, CellOptions
+from rtmeter.campaign.wrong import as_rtmeter_error, inapplicable
+from rtmeter.errors import RtmeterError
+from rtmeter.model import LOCAL
+from rtmeter.values import format_duration
+
+_MS = 1_000_000
+_S = 1_000 * _MS
+
+
+def settle(given: Mapping[str, object], scale: float = 1.0) -> CellOptions:
+    """The options given, checked for contradictions, with every default filled in.
+
+    ``scale`` multiplies the number of measured releases. Raises RtmeterError naming the field.
+    """
+    try:
+        options = CellOptions.model_validate(dict(given))
+    except ValidationError as error:
+        raise as_rtmeter_error(error, KNOWN) from None
+    for name in OPTIONS:
+        if name in given and not CellOptions.applies(name, options.measurement):
+            raise inapplicable(name, given[name], options.measurement, CellOptions.meant_for(name))
+    check(options)
+    return options.model_copy(update=fill_in(options, scale))
+
+
+def check(o: CellOptions) -> None:
+    """Raises RtmeterError for the first contradiction."""
+    _check_length(o)
+    _check_sleep(o)
+    _check_deadlines(o)
+    _check_scheduling(o)
+    _check_conditions(o)
+    _check_server(o)
+    _check_receive(o)
+    if o.script is not None and o.adapter != "null":
+        _refuse(o, "script", f"is only for the null adapter, not for {o.adapter}", "leave it out")
+
+
+def _refuse(o: CellOptions, field: str, message: str, remedy: str, value: object = None) -> None:
+    raise RtmeterError(
+        message, field=field, value=getattr(o, field) if value is None else value, remedy=remedy
+    )
+
+
+def _check_length(o: CellOptions) -> None:
+    if o.samples is not None and o.duration is not None:
+        _refuse(o, "samples", "contradicts duration: both say how long to measure", "give one of the two")
+    if o.one_shot:
+        if o.timeout is None:
+            _refuse(o, "mode", "needs a timeout", "give a timeout, e.g. 1ms")
+        if o.period not in (None, o.timeout):
+            _refuse(
+                o,
+                "period",
+                "contradicts mode one_shot: a shot is armed when the one before has fired",
+                "leave the period out; the timeout sets the pace",
+                format_duration(o.period or 0),
+            )
+        if o.overrun is not None:
+            _refuse(o, "overrun", "means nothing for one_shot timers", "leave it out")
+        if o.drive == "sleep_then_spin_some":
+            _refuse(
+                o,
+                "drive",
+                "needs releases to sleep until, which one_shot timers have not",
+                "choose spin or poll",
+            )
+    elif o.timeout is not None:
+        _refuse(
+            o,
+            "timeout",
+            "means nothing for periodic timers",
+            "give mode one_shot, or a period instead",
+            format_duration(o.timeout),
+        )
+
+
+def _check_sleep(o: CellOptions) -> None:
+    if o.sleep_offset is None:
+        return
+    asked = format_duration(o.sleep_offset)
+    if o.drive != "sleep_then_spin_some":
+        remedy = "leave it out, or choose drive sleep_then_spin_some"
+        _refuse(o, "sleep_offset", "means nothing: nobody sleeps until a release", remedy, asked)
+    if o.sleep_offset >= _period_ns(o):
+        remedy = "give less than that"
+        message = f"is no less than the period ({format_duration(_period_ns(o))})"
+        _refuse(o, "sleep_offset", message, remedy, asked)
+
+
+def _check_deadlines(o: CellOptions) -> None:
+    if o.deadline is None:
+        for field, option in (
+            ("miss_ratio", "miss_ratio"),
+            ("confidence", "confidence"),
+            ("criticality", "class"),
+        ):
+            if field in o.model_fields_set:
+                remedy = "give a deadline, or leave it out"
+                _refuse(o, option, "says nothing without a deadline", remedy, getattr(o, field))
+    if o.loss_timeout is not None and o.loss_timeout < _missed_after_ns(o):
+        origin = "the deadline" if o.deadline else "one period, the deadline by default,"
+        _refuse(
+            o,
+            "loss_timeout",
+            f"is shorter than {origin} ({format_duration(_missed_after_ns(o))})",
+            "give a longer loss timeout or a shorter deadline",
+            format_duration(o.loss_timeout),
+        )
+
+
+def _check_scheduling(o: CellOptions) -> None:
+    if o.child_threads is not None and o.child_threads.policy == "deadline":
+        _refuse(
+            o,
+            "child_threads",
+            "cannot have the deadline policy",
+            "choose other, fifo:P or rr:P",
+            str(o.child_threads),
+        )
+    if o.scheduling.policy != "deadline":
+        return
+    for field in ("affinity", "server_affinity"):
+        if getattr(o, field) is not None:
+            _refuse(
+                o,
+                field,
+                f"contradicts scheduling {o.scheduling}: Linux lets such a thread run anywhere",
+                "leave the affinity out, or use a cpuset",
+                ",".join(map(str, getattr(o, field))),
+            )
+    if o.apply == "before_init" and "apply" in o.model_fields_set:
+        _refuse(
+            o,
+            "apply",
+            f"contradicts scheduling {o.scheduling}: such a thread cannot start others",
+            "choose after_init",
+        )
+
+
+_RECEIVED_IN_CYCLES = {
+    "spin": ("spin", "listener"),
+    "sleep_then_spin_some": ("spin_once", "listener", "poll"),
+    "poll": ("poll",),
+}
+"""By drive: a thread that sleeps to the release does not spin, one that spins does nothing else."""
+
+
+def _check_receive(o: CellOptions) -> None:
+    """What cannot receive, whatever the adapter."""
+    if o.measurement == "roundtrip" and o.receive == "spin" and o.scheduling.policy == "deadline":
+        message = f"contradicts scheduling {o.scheduling}: such a thread cannot start one that spins"
+        _refuse(o, "receive", message, "choose spin_once, or another policy")
+    if o.measurement == "cycle" and o.drive is not None and o.receive is not None:
+        ways = _RECEIVED_IN_CYCLES[o.drive]
+        if o.receive not in ways:
+            message = f"cannot apply to a cycle driven by {o.drive}"
+            _refuse(o, "receive", message, f"choose {' or '.join(ways)}, or leave it out")
+
+
+def _check_server(o: CellOptions) -> None:
+    """What is asked of the server's host alone, where that is no other one."""
+    if o.hosts is not None and o.hosts.component != LOCAL:
+        return
+    for field in ("server_conditions", "server_load"):
+        if getattr(o, field) is not None:
+            message, remedy = "means nothing where client and server share a host", f"give {field[7:]}"
+            _refuse(o, field, message, f"{remedy}, or hosts with a component", "")
+
+
+def _check_conditions(o: CellOptions) -> None:
+    for field, asked in (("conditions", o.conditions), ("server_conditions", o.server_conditions)):
+        if asked is not None and asked.stray_tasks == "move" and not asked.isolate:
+            remedy = f"give {field}.isolate, the CPUs that they are to leave"
+            _refuse(o, f"{field}.stray_tasks", "does not say away from where", remedy, "move")
+    isolated = set((o.conditions and o.conditions.isolate) or ())
+    for field, cpus in (("affinity", o.affinity), ("child_affinity", o.child_affinity)):
+        if isolated and cpus is not None and not isolated.issuperset(cpus):
+            _refuse(
+                o,
+                field,
+                f"has CPUs outside of conditions.isolate ({','.join(map(str, sorted(isolated)))})",
+                "choose among the isolated CPUs, or isolate these too",
+                ",".join(map(str, cpus)),
+            )
+
+
+def _period_ns(o: CellOptions) -> int:
+    if o.one_shot:
+        assert o.timeout is not None, "checked before"
+        return o.timeout
+    return o.period or (10 * _MS if o.measurement == "roundtrip" else _MS)
+
+
+def _missed_after_ns(o: CellOptions) -> int:
+    """The deadline, for round trips one period by default; 0 if there is none."""
+    return o.deadline or (_period_ns(o) if o.measurement == "roundtrip" else 0)
+
+
+def fill_in(o: CellOptions, scale: float) -> dict[str, Any]:
+    """The defaults that depend on other options; ``scale`` multiplies the measured releases."""
+    period_ns = _period_ns(o)
+    duration_ns = o.duration or (600 * _S if o.measurement == "roundtrip" else 10 * _S)
+    samples = o.samples or -(-duration_ns // period_ns)
+    scaled = -(-(samples * Fraction(str(scale))) // 1)
+    if scaled > MOST_RELEASES:
+        _refuse(
+            o,
+            "duration",
+            "is more releases than rtmeter can count",
+            "measure for a shorter time",
+            format_duration(duration_ns),
+        )
+    filled: dict[str, Any] = {"period": period_ns, "samples": max(1, int(scaled))}
+    if o.measurement in ("roundtrip", "cycle") and o.loss_timeout is None:
+        filled["loss_timeout"] = max(500 * _MS, _missed_after_ns(o))
+    if o.second_topic is not None:
+        filled["second_topic"] = o.second_topic.beside(o.payload, period_ns)
+    if o.scheduling.policy == "deadline":
+        filled["apply"] = "after_init"
+    return filled

@@ -1,0 +1,1 @@
+"""One file a command: its options, its example, and what it calls."""

@@ -1,0 +1,78 @@
+"""rtmeter adapters: what can be measured here, and what the others need."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from rtmeter.cli import exit_codes
+
+EXAMPLE = "rtmeter adapters"
+DETAILS = (
+    "Probes are looked for in RTMETER_PROBE_PATH, the installed package, this checkout's builds, colcon "
+    "workspaces (AMENT_PREFIX_PATH, CMAKE_PREFIX_PATH) and PATH; the first one of a name wins."
+)
+
+
+def command(
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> int:
+    """Lists the probes found and the known adapters that are missing."""
+    from rtmeter.cli.output import print_json
+    from rtmeter.errors import RtmeterError
+    from rtmeter.measure import probes
+    from rtmeter.measure.known_adapters import KNOWN_ADAPTERS
+
+    found: list[dict[str, Any]] = []
+    for name, path in probes.find_probes().items():
+        entry: dict[str, Any] = {"name": name, "path": str(path)}
+        try:
+            found.append(entry | probes.describe(name, path).facts)
+        except RtmeterError as error:
+            found.append(entry | {"error": error.to_json()})
+    names = {entry["name"] for entry in found}
+    missing = [
+        {"name": name, "middleware": known.middleware, "remedy": probes.remedy_for(name)}
+        for name, known in KNOWN_ADAPTERS.items()
+        if name not in names
+    ]
+    if as_json:
+        print_json({"adapters": found, "missing": missing})
+    else:
+        _show(found, missing)
+    return exit_codes.ERROR if any("error" in entry for entry in found) else exit_codes.PASS
+
+
+def _show(found: list[dict[str, Any]], missing: list[dict[str, Any]]) -> None:
+    from rich import box
+    from rich.table import Table
+
+    from rtmeter.cli.output import console
+
+    out = console()
+    table = Table("adapter", "middleware", "version", "measures", box=box.SIMPLE_HEAD, pad_edge=False)
+    for entry in found:
+        if "error" in entry:
+            table.add_row(entry["name"], "[red]broken[/red]", "", entry["error"]["message"])
+        else:
+            measures = ", ".join(entry.get("measures", ()))
+            version = entry.get("middleware_version", "")
+            table.add_row(entry["name"], entry.get("middleware", ""), version, measures)
+    out.print(table)
+    for entry in found:
+        drives, options = entry.get("drives", {}), entry.get("option", {})
+        words = [f"--drive {'|'.join(names)} ({measurement})" for measurement, names in drives.items()]
+        words += [f"--receive {'|'.join(names)} ({of})" for of, names in entry.get("receives", {}).items()]
+        if places := entry.get("second_topic"):
+            words.append(f"--second-topic {'|'.join(places)} (roundtrip)")
+        words += [f"--option {key}={meaning}" for key, meaning in options.items()]
+        if words:
+            out.print(f"{entry['name']}:", *(f"  {line}" for line in words), sep="\n", markup=False)
+    if not found:
+        out.print("no probe was found: build rtmeter with `make`, or set RTMETER_PROBE_PATH")
+    lacking = Table("not here", "middleware", "to have it", box=box.SIMPLE_HEAD, pad_edge=False)
+    for entry in missing:
+        lacking.add_row(entry["name"], entry["middleware"], entry["remedy"])
+    if missing:
+        out.print(lacking)

@@ -1,0 +1,75 @@
+"""rtmeter measure: one cell from options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rtmeter.cli import exit_codes
+from rtmeter.cli.alone import Wait, alone
+from rtmeter.cli.given import as_flag, collect, with_cell_options
+from rtmeter.errors import RtmeterError
+
+EXAMPLE = (
+    "rtmeter measure wakeup --adapter posix --period 1ms --duration 10s --scheduling fifo:80 --deadline 1ms"
+)
+DETAILS = (
+    "Times and sizes are written with their unit: 400us, 10ms, 128KiB. With --deadline the exit code is the "
+    "verdict. Ctrl-C ends the run and keeps what was measured."
+)
+
+
+@with_cell_options
+def command(
+    *,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for the cell (default: one under results/).")
+    ] = None,
+    wait: Annotated[bool, Wait] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    **given: Any,
+) -> int:
+    """Measures, stores and shows the cell."""
+    from rtmeter.campaign import matrix
+    from rtmeter.campaign.file import resolve_script
+    from rtmeter.campaign.rules import settle
+    from rtmeter.cli.commands.summary import cell_summary
+    from rtmeter.cli.interrupt import stopping
+    from rtmeter.cli.output import print_doubts, print_json
+    from rtmeter.cli.progress import progress_for
+    from rtmeter.cli.tables import show_cell
+    from rtmeter.measure import cell as runner
+    from rtmeter.results import store
+
+    try:
+        options = settle(resolve_script(collect(given), Path.cwd()))
+        cell = matrix.cell_from(options, matrix.cell_id(options, None, {}), {})
+        runner.check(cell)
+    except RtmeterError as error:
+        raise as_flag(error) from None
+    with ExitStack() as stack:
+        stack.enter_context(alone([cell], wait=wait))
+        path = out or stack.enter_context(store.own_run_folder(Path("results"), "measure")) / cell.id
+        stop, progress = stack.enter_context(stopping([cell])), stack.enter_context(progress_for([cell]))
+        store.check_free(path, "--out")
+        progress.follow(path.name, lambda _: path)
+        record = runner.run_cell(cell, path, stop, progress.watch(0, cell), keep_empty=False)
+    if record["error"]:
+        print_doubts(record["warnings"])
+        raise as_flag(error_of(record, path))
+    if as_json:
+        print_json(cell_summary(record, path))
+    else:
+        show_cell(record, path)
+    return exit_codes.of_cell(record)
+
+
+def error_of(record: Mapping[str, Any], path: Path) -> RtmeterError:
+    """Why the cell failed; ``where`` is its folder if there is something in it to look at."""
+    error = RtmeterError.from_json(record["error"])
+    error.where = str(path) if path.exists() else None
+    return error

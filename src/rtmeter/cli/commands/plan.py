@@ -1,0 +1,118 @@
+"""rtmeter plan: how long must a run be?"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rtmeter.cli import exit_codes
+from rtmeter.cli.required import Class, Confidence, MissRatio
+
+if TYPE_CHECKING:
+    from rtmeter.errors import RtmeterError
+    from rtmeter.model import Cell
+
+EXAMPLE = "rtmeter plan --deadline 1ms --miss-ratio 1e-6 --confidence 95% --period 1ms"
+DETAILS = (
+    "Says how many releases, and hours, a run needs to pass a requirement, before anything is run; with "
+    "CAMPAIGN for each of its cells whether its planned length can pass at all. Exit codes: 0, 1 error, 3 if "
+    "a cell can never pass, or what a run like it was refused for has to be mended first."
+)
+
+
+def command(
+    campaign: Annotated[
+        Path | None, typer.Argument(help="Campaign file with requirements.", show_default=False)
+    ] = None,
+    deadline: Annotated[
+        str | None,
+        typer.Option(metavar="1ms", help="Deadline of the judged quantity.", show_default=False),
+    ] = None,
+    miss_ratio: MissRatio = None,
+    confidence: Confidence = None,
+    criticality: Class = None,
+    period: Annotated[
+        str | None,
+        typer.Option(metavar="1ms", help="Period of the releases (--like: that one's).", show_default=False),
+    ] = None,
+    extremal_index: Annotated[
+        float | None,
+        typer.Option(metavar="T", help="Misses come in clusters of 1/T on average.", show_default=False),
+    ] = None,
+    like: Annotated[
+        Path | None,
+        typer.Option(help="Cells whose dependence is assumed: a run like it.", show_default=False),
+    ] = None,
+    scale: Annotated[float, typer.Option(help="Multiplies the campaign's releases.")] = 1.0,
+    only: Annotated[
+        str | None, typer.Option(metavar="EXPR", help="Cells of the campaign.", show_default=False)
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> int:
+    """Plans one run, or checks the plan that a campaign is."""
+    from rtmeter.campaign.file import read_campaign
+    from rtmeter.campaign.plan import assumptions, plan_cell, plan_run
+    from rtmeter.cli.assume import Assume
+    from rtmeter.cli.output import print_json
+    from rtmeter.cli.plans import show_cells, show_plan
+    from rtmeter.cli.required import required
+    from rtmeter.errors import RtmeterError
+
+    assume = Assume(extremal_index, like)
+    asked = required(deadline, miss_ratio, confidence, criticality)
+    if campaign is not None:
+        if asked or period:
+            field = "--deadline" if asked else "--period"
+            remedy = "leave it out: the campaign says what its cells need"
+            raise RtmeterError("contradicts CAMPAIGN", field=field, value=deadline or period, remedy=remedy)
+        planned_cells = read_campaign(campaign, scale=scale, only=only).cells
+        cannot_run = _cannot_run(planned_cells)
+        cells = [plan_cell(cell, assume(cell.requirement, cell)) for cell in planned_cells]
+        print_json({"cells": [asdict(cell) for cell in cells]}) if as_json else show_cells(cells)
+        for id_, error in cannot_run.items():
+            print(f"{id_} cannot run here: {error}", file=sys.stderr)
+        if cannot_run:
+            return exit_codes.ERROR
+        never = any(cell.outcome == "never" for cell in cells)
+        return exit_codes.INCONCLUSIVE if never else exit_codes.PASS
+    assumed = assume(asked, None)
+    period_ns = assumed.period_ns if period is None else _period_ns(period)
+    for field, value in (("--deadline", asked), ("--period", period_ns)):
+        if value is None:
+            raise RtmeterError("is missing", field=field, remedy=f"give it, e.g. {field} 1ms, or a CAMPAIGN")
+    assert asked is not None and period_ns is not None, "checked above"
+    planned = plan_run(asked, period_ns, assumed)
+    said = assumptions(asked, planned.assumed)
+    print_json(asdict(planned) | {"assumes": said}) if as_json else show_plan(planned, said)
+    return exit_codes.INCONCLUSIVE if planned.never else exit_codes.PASS
+
+
+def _cannot_run(cells: Sequence[Cell]) -> dict[str, RtmeterError]:
+    """The cells of real-time priority that the machine has not enough CPUs for, as far as their adapters are
+    here."""
+    from rtmeter.errors import RtmeterError
+    from rtmeter.measure import cell as runner
+
+    found: dict[str, RtmeterError] = {}
+    for cell in cells:
+        try:
+            runner.check_polling(cell)
+        except RtmeterError as error:
+            found[cell.id] = error
+    return found
+
+
+def _period_ns(text: str) -> int:
+    from rtmeter.campaign import matrix
+    from rtmeter.cli.given import as_flag
+    from rtmeter.errors import RtmeterError
+
+    try:
+        return int(matrix.parse_fact("period", text))
+    except RtmeterError as error:
+        raise as_flag(error) from None

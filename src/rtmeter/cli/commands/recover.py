@@ -1,0 +1,52 @@
+"""rtmeter recover: what is whole of a sample log becomes a cell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rtmeter.cli import exit_codes
+
+EXAMPLE = "rtmeter recover results/cell.partial/probe.rtlog -o rescued"
+DETAILS = (
+    "For a log whose probe or front was killed, or that was damaged. Every whole frame is kept and what is "
+    "missing is said; the cell is marked failed and invalid if anything is. The log itself is not changed. "
+    "The exit code says only whether something could be read."
+)
+
+
+def command(
+    log: Annotated[Path, typer.Argument(metavar="FILE", help="A sample log (*.rtlog).", show_default=False)],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="Folder of the cell (default: FILE without its suffix).", show_default=False
+        ),
+    ] = None,
+    server_log: Annotated[
+        Path | None,
+        typer.Option(
+            help="The server's log of a round trip (default: server.rtlog beside FILE).", show_default=False
+        ),
+    ] = None,
+) -> int:
+    """Writes a cell and shows it."""
+    from rtmeter.cli.tables import show_cell
+    from rtmeter.errors import RtmeterError
+    from rtmeter.measure.recovered import recovered
+    from rtmeter.results import store
+
+    if log.is_dir():
+        remedy = f"give a sample log in it, e.g. {next(log.rglob('*.rtlog'), log / store.CLIENT_LOG)}"
+        raise RtmeterError("is a folder", field="FILE", value=str(log), remedy=remedy)
+    path = out or log.with_suffix("")
+    store.check_free(path, "--out")
+    with store.NewCell(path) as new:
+        record = recovered(log, server_log, new.folder)
+        new.finish(record)
+    for first, last in record["missing"]:
+        print(f"missing: releases {first} to {'the end, unknown' if last is None else last}")
+    show_cell(record, path)
+    return exit_codes.PASS

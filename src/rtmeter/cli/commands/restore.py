@@ -1,0 +1,53 @@
+"""rtmeter restore: puts back what a run that was killed had changed of the machine."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from rtmeter.cli import exit_codes
+from rtmeter.cli.alone import Wait
+
+EXAMPLE = "sudo rtmeter restore"
+DETAILS = (
+    "A run undoes its settings when it ends, also at Ctrl-C or SIGTERM; after kill -9 the next run does it, "
+    "or this. A value that someone else has changed since is left as it is. It may be repeated. Other hosts "
+    "that a run had changed are put back over SSH."
+)
+
+
+def command(
+    set_aside: Annotated[
+        bool,
+        typer.Option(
+            "--set-aside", help="Keep a journal that cannot be undone under another name: runs go on then."
+        ),
+    ] = False,
+    wait: Annotated[bool, Wait] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print what became of each change as JSON.")
+    ] = False,
+) -> int:
+    """Exit code 0: the machines are known to be as they were found, but for what others changed."""
+    from rtmeter.cli.alone import called, tell
+    from rtmeter.cli.output import print_json
+    from rtmeter.conditions.component import restore_there
+    from rtmeter.conditions.journal import hosts
+    from rtmeter.conditions.restore import restore
+    from rtmeter.host.lock import machine_lock
+    from rtmeter.host.root import Root
+
+    root = Root()
+    with machine_lock(called(), wait=wait, say=tell):
+        here = restore(root, set_aside=set_aside)
+        there = {host: restore_there(host, root, set_aside=set_aside) for host in hosts()}
+    if as_json:
+        print_json(here.to_json() | {"hosts": {host: done.to_json() for host, done in there.items()}})
+    else:
+        for line in here.lines():
+            print(line)
+        for host, done in there.items():
+            for line in done.lines():
+                print(f"{host}: {line}")
+    return exit_codes.PASS if all(done.whole for done in (here, *there.values())) else exit_codes.ERROR

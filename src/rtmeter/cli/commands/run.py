@@ -1,0 +1,85 @@
+"""rtmeter run: every cell of a campaign."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rtmeter.cli import exit_codes
+from rtmeter.cli.alone import Wait, alone
+
+EXAMPLE = "rtmeter run campaigns/demo.yaml --only 'measurement==wakeup' --scale 0.1"
+DETAILS = (
+    "What the campaign will start and change is said first. "
+    "Each cell is stored when it ends, under OUT/machine/campaign/run/. Ctrl-C and SIGTERM end cleanly and "
+    "keep what was measured; --resume goes on with what is missing, failed or interrupted."
+)
+
+
+def command(
+    campaign: Annotated[Path, typer.Argument(help="Campaign file (spec/campaign.md).", show_default=False)],
+    scale: Annotated[float, typer.Option(help="Multiplies the measured releases of every cell.")] = 1.0,
+    only: Annotated[
+        str | None, typer.Option(metavar="EXPR", help="Run the cells that EXPR chooses.", show_default=False)
+    ] = None,
+    hosts: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--host",
+            metavar="component=ssh://USER@HOST",
+            help="Where round trips' servers run.",
+            show_default=False,
+        ),
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the campaign's last run.")] = False,
+    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results"),
+    metrics: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Keep OpenMetrics text in FILE meanwhile, for node_exporter's textfile collector.",
+            show_default=False,
+        ),
+    ] = None,
+    wait: Annotated[bool, Wait] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summaries as JSON.")] = False,
+) -> int:
+    """Runs the campaign; the exit code is its worst cell's."""
+    from rtmeter.campaign.file import read_campaign
+    from rtmeter.cli.announce import announce
+    from rtmeter.cli.commands.summary import cell_summary
+    from rtmeter.cli.given import component
+    from rtmeter.cli.interrupt import stopping
+    from rtmeter.cli.output import print_json
+    from rtmeter.cli.progress import progress_for
+    from rtmeter.cli.tables import show_cells
+    from rtmeter.live import metrics as openmetrics
+    from rtmeter.live.run import State
+    from rtmeter.measure.run import Run
+
+    planned = read_campaign(campaign, scale=scale, only=only, host=component(hosts))
+    if metrics is not None:  # what cannot be written is said before hours are spent
+        openmetrics.write(metrics, State(planned.name, {}, None, None, tuple(c.id for c in planned.cells), 0))
+    announce(planned)
+    with (
+        alone(planned.cells, wait=wait),
+        stopping(planned.cells) as stop,
+        progress_for(planned.cells, metrics) as progress,
+    ):
+        run = Run.resume(out, planned, scale) if resume else Run.start(out, planned, scale)
+        progress.follow(planned.name, lambda cell: run.folder / cell.id)
+        records = run.measure(stop, progress)
+    if not records:
+        return exit_codes.ERROR
+    names = list(records)
+    if as_json:
+        summaries = [cell_summary(record, run.folder / name) for name, record in records.items()]
+        print_json({"run": str(run.folder), "cells": summaries})
+    else:
+        show_cells(list(records.values()), names)
+        print(f"stored in {run.folder}")
+    unfinished = len(records) < len(planned.cells)
+    codes = [exit_codes.of_cell(record) for record in records.values()]
+    return exit_codes.worst([*codes, exit_codes.ERROR] if unfinished else codes)

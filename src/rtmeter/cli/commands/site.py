@@ -1,0 +1,37 @@
+"""rtmeter site: a static site over all results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rtmeter.cli import exit_codes
+
+EXAMPLE = "rtmeter site results -o site"
+DETAILS = (
+    "A first page with the latest verdict of every cell on every machine, a page of history a cell, any two "
+    "cells side by side, and the report of each campaign's latest run. Plain files: open index.html, or copy "
+    "the folder to any web server. Called again, it makes anew what changed."
+)
+
+
+def command(
+    results: Annotated[Path, typer.Argument(help="A folder of results.")] = Path("results"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="The folder of the site.")] = Path("site"),
+    reports: Annotated[
+        bool, typer.Option("--reports/--no-reports", help="Make the reports of the latest runs too.")
+    ] = True,
+) -> int:
+    """Writes the site and prints where its first page is."""
+    from rtmeter.cli.floors import floor_of
+    from rtmeter.cli.progress import showing
+    from rtmeter.report import site
+    from rtmeter.results import store
+
+    floors = (lambda path: floor_of([path], store.chunks)) if reports else None
+    with showing() as show:
+        first = site.write(results, out, floors, lambda words: show(words, 0.0, "during"))
+    print(first)
+    return exit_codes.PASS

@@ -1,0 +1,43 @@
+"""The lock of another machine (machine_lock), held there by a shell."""
+
+from __future__ import annotations
+
+import socket
+from shlex import quote
+
+from rtmeter.host import lock as machine_lock
+from rtmeter.host.remote_shell import Shell
+
+_HELD, _PLANTED = 75, 76
+_TAKE = """
+lock=/tmp/{file}
+case "$(ls -ldL /run/lock 2>/dev/null)" in d???????w*) lock=/run/lock/{file};; esac
+test -e "$lock" || test -L "$lock" || ( set -C; umask 0; : >"$lock" ) 2>/dev/null
+set -- $(ls -ld "$lock")
+if test -L "$lock" || ! test -f "$lock" || test "$2" != 1
+then echo "$lock"; ( exit {planted} )
+else
+  if test -O "$lock"; then exec 9>>"$lock"; else exec 9<"$lock"; fi
+  if flock -n 9
+  then test ! -O "$lock" || printf %s {about} >"$lock"
+  else cat "$lock"; command -v flock >/dev/null && ( exit {held} )
+  fi
+fi
+"""
+"""What others may have put in its place is looked at, and nothing is written but to a file of one's own,
+which nobody else can replace in a sticky folder."""
+
+
+def take(shell: Shell) -> None:
+    """Holds the lock until the shell ends. Raises RtmeterError, also if somebody else holds it."""
+    about = quote(machine_lock.about(f"rtmeter on {socket.gethostname()}"))
+    script = _TAKE.format(file=machine_lock.FILE, about=about, held=_HELD, planted=_PLANTED)
+    code, said = shell.run(script)
+    if code == _HELD:
+        message = f"is measured already, by {machine_lock.told(said)}"
+        raise shell.ssh.error(message, "wait until that has ended, or end it")
+    if code == _PLANTED:
+        message = f"has no file of its own at {said.decode(errors='replace').strip()} to be locked"
+        raise shell.ssh.error(message, "see who put there what is there, and remove it")
+    if code != 0:
+        raise shell.ssh.error("lacks the program flock", "install util-linux there")

@@ -1,0 +1,261 @@
+"""What a report opens with: what was asked, the answer, what limits it, what to do next."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from rtmeter.judge.asked import asked, terms
+from rtmeter.results import condition_words, words
+from rtmeter.results.cell_file import Asked, CellFile, Doubt, Judged
+from rtmeter.results.cells import WORST_FIRST, Cell, Outcome
+from rtmeter.results.condition_words import which_cells
+from rtmeter.statistics.bounds import releases_needed
+
+NAMES: dict[Outcome, str] = {
+    "error": "Error",
+    "fail": "Fail",
+    "inconclusive": "Inconclusive",
+    "unfinished": "Not finished",
+    "unjudged": "Not judged",
+    "pass": "Pass",
+}
+
+_OF_MANY: dict[Outcome, str] = {
+    "error": "failed or gave invalid data",
+    "fail": "missed the requirement",
+    "inconclusive": "need more evidence",
+    "unfinished": "not finished",
+    "unjudged": "not judged",
+    "pass": "passed",
+}
+
+_WHERE_TO_LOOK = {
+    ("", "late"): "look at when the late ones came: clusters point at throttling or another task, single "
+    "ones at interrupts, idle states or page faults.",
+    ("", "skipped"): "see what kept the thread from being free at its releases, or lengthen the period.",
+    ("", "lost"): "find where messages are dropped, or ask for reliable delivery.",
+    ("timer", "lost"): "find out why shots never fired: see what the middleware printed.",
+}
+
+_INVALIDATING = {"ring_overflow", "damaged_log", "samples_do_not_add_up"}
+"""Warnings that make a cell's data invalid."""
+
+_MOST_SENTENCES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The opening of a report; sentences, the most important first."""
+
+    outcome: Outcome
+    headline: str
+    asked: list[str]
+    terms: list[str]
+    limits: list[str]
+    next: list[str]
+
+
+def answer(cells: Sequence[Cell]) -> Answer:
+    """The answer over cells sorted the worst first, of which there is at least one."""
+    return Answer(
+        outcome=cells[0].outcome,
+        headline=_headline(cells[0]) if len(cells) == 1 else _headline_of_many(cells),
+        asked=list(asked(cells)),
+        terms=list(terms(cells)),
+        limits=list(islice(dict.fromkeys(_limits(cells)), _MOST_SENTENCES)),
+        next=[*islice(dict.fromkeys(_next(cells)), _MOST_SENTENCES - 1), *_type_this(cells)],
+    )
+
+
+def reason(cell: Cell) -> str:
+    """Why the cell has its outcome, in a sentence."""
+    if cell.state == "damaged":
+        return f"The result cannot be read: {_sentence(_and_remedy(cell)[0])}"
+    if cell.file and cell.file.error and cell.state == "failed":
+        error = cell.file.error
+        what = " = ".join(part for part in (error.field, error.value) if part)
+        return _sentence(f"{what}: {error.message}" if what else error.message)
+    if cell.problem:
+        return _sentence(cell.problem)
+    assert cell.file is not None
+    if not cell.file.valid:
+        return f"The data are invalid: {_why_invalid(cell.file)}."
+    if cell.file.verdict:
+        return _sentence(cell.file.verdict.reason)
+    return "No deadline was asked: this cell is described, not judged."
+
+
+def in_short(reason: str) -> str:
+    """What a reason begins with: the misses, without what else the gates saw."""
+    return _sentence(reason.partition("; ")[0])
+
+
+def _sentence(text: str) -> str:
+    """With a full stop, and a capital, unless it begins with the name of something: cell.json, adapter =."""
+    first = text.partition(" ")[0].rstrip(".,:")
+    head, colon, _ = text.partition(": ")
+    named = not {".", "_", "/"}.isdisjoint(first) or (bool(colon) and " = " in head)
+    begun = text if named else f"{text[:1].upper()}{text[1:]}"
+    return begun + ("" if text.endswith((".", "?", "!")) else ".")
+
+
+def _and_remedy(cell: Cell) -> tuple[str, str]:
+    """What is wrong with a damaged cell, and what to do about it."""
+    what, _, remedy = (cell.problem or "").rpartition("; ")
+    return (what, remedy) if what else (remedy, "measure the cell again")
+
+
+def _why_invalid(file: CellFile) -> str:
+    for doubt in file.warnings:
+        if doubt.type in _INVALIDATING:
+            return doubt.message
+    if overflow := file.counters.get("overflow"):
+        return f"{overflow} rows were lost to a full ring"
+    return "rows are missing from a damaged log" if file.missing else "see its warnings"
+
+
+def _headline(cell: Cell) -> str:
+    if cell.file is None or cell.outcome in ("error", "unfinished"):
+        return reason(cell)
+    verdict, deadline_ns = cell.file.verdict, cell.file.deadline_ns
+    n = cell.judged.n if cell.judged else 0
+    if verdict is None or deadline_ns is None:
+        return f"{n:,} releases measured; no deadline was asked."
+    if verdict.n == 0:
+        return "Nothing was measured."
+    deadline = f"the deadline of {words.round_us(deadline_ns)} µs"
+    enough = ": not enough evidence." if verdict.outcome == "inconclusive" else "."
+    if verdict.misses == 0 and verdict.n == 1:
+        return f"The one release met {deadline}{enough}"
+    if verdict.misses == 0:
+        return f"All {verdict.n:,} releases met {deadline}{enough}"
+    return f"{verdict.missed} of {verdict.n:,} releases missed {deadline}{enough}"
+
+
+def _headline_of_many(cells: Sequence[Cell]) -> str:
+    tally = Counter(cell.outcome for cell in cells)
+    worst = [outcome for outcome in WORST_FIRST if tally[outcome]]
+    if len(worst) == 1:
+        return f"All {len(cells)} cells {_OF_MANY[worst[0]]}."
+    named = [f"{tally[outcome]} {_OF_MANY[outcome]}" for outcome in worst[:2] if outcome != "pass"]
+    return f"Of {len(cells)} cells {', '.join(named)}."
+
+
+def _limits(cells: Sequence[Cell]) -> Iterator[str]:
+    yield from _maximum(cells[0], len(cells))
+    for cell in cells:
+        if cell.state == "interrupted":
+            yield "The run was interrupted: what it measured until then is judged."
+        if cell.file and (why := unfit(cell.file)):
+            yield _sentence(why)
+    for doubt, names in shared(cells):
+        yield _of_cells(doubt.message, names, cells)
+
+
+def shared(cells: Sequence[Cell]) -> list[tuple[Doubt, list[str]]]:
+    """Each warning once, in the order of the cells, with those that have it."""
+    found: dict[Doubt, list[str]] = {}
+    for cell in cells:
+        for doubt in dict.fromkeys(cell.file.warnings if cell.file else ()):
+            found.setdefault(doubt, []).append(cell.id)
+    return list(found.items())
+
+
+def _of_cells(text: str, names: Sequence[str], cells: Sequence[Cell]) -> str:
+    """A sentence about some cells of several."""
+    if len(cells) == 1:
+        return _sentence(text)
+    whole = len(names) == len(cells)
+    which = which_cells(names, len(cells))
+    return f"{which.capitalize() if whole else which}: {text}" + (
+        "" if text.endswith((".", "?", "!")) else "."
+    )
+
+
+def _maximum(cell: Cell, cells: int) -> Iterator[str]:
+    """The maximum of a cell beside its deadline."""
+    judged = cell.judged
+    if judged is None or judged.n == 0:
+        return
+    if judged.max_ns == "lost":
+        text = "the maximum is a release that was lost"
+    else:
+        deadline_ns = cell.file.deadline_ns if cell.file else None
+        of = f" of {words.round_us(deadline_ns)} µs allowed" if deadline_ns else ""
+        text = f"the maximum is {words.us(judged.max_ns)} µs{of}, at k = {words.count(judged.max_at_k)}"
+    if cells == 1:
+        yield _sentence(text)
+    elif cell.outcome == "pass":
+        yield f"{cell.id} comes nearest to its deadline: {text}."
+
+
+def unfit(file: CellFile) -> str | None:
+    """Why a cell's numbers are unfit for absolute claims; None if they are not."""
+    if _scripted(file):
+        return "scripted clock: the delays are made up, they test rtmeter itself"
+    return condition_words.unfit(file.machine.get("virtual_machine"))
+
+
+def _scripted(file: CellFile) -> bool:
+    return file.clock.get("id") == "scripted"
+
+
+def _next(cells: Sequence[Cell]) -> Iterator[str]:
+    steps: dict[str, list[str]] = {}
+    for cell in cells:
+        for step in _steps(cell) if cell.outcome != "pass" or cells[0].outcome == "pass" else ():
+            steps.setdefault(step, []).append(cell.id)
+    for step, names in steps.items():
+        yield _sentence(step) if len(names) == len(cells) else f"{which_cells(names, len(cells))}: {step}"
+    for doubt, names in shared(cells):
+        if doubt.hint:
+            yield _of_cells(f"{doubt.message.rstrip('.')}: {doubt.hint}", names, cells)
+    if any(cell.judged and cell.file and unfit(cell.file) and not _scripted(cell.file) for cell in cells):
+        yield "Repeat it on the target itself before claiming absolute numbers."
+
+
+def _type_this(cells: Sequence[Cell]) -> Iterator[str]:
+    """What to type next, where a machine was measured that may be this one."""
+    if any(
+        cell.judged and cell.file and not _scripted(cell.file) and not cell.file.imported for cell in cells
+    ):
+        yield "Type rtmeter check on the machine: it lists what there hurts punctuality, and what mends it."
+
+
+def _steps(cell: Cell) -> Iterator[str]:
+    if cell.state == "skipped" and cell.file and cell.file.error:
+        yield f"{cell.file.error.remedy}; then run the campaign with --resume."
+    elif cell.outcome == "unfinished":
+        yield "let the run end, or continue it with --resume."
+    elif cell.outcome == "error":
+        remedy = cell.file.error.remedy if cell.file and cell.file.error else None
+        if cell.state == "damaged":
+            remedy = _and_remedy(cell)[1]
+        yield _sentence(remedy or "measure the cell again")
+    elif cell.outcome == "unjudged":
+        yield "give a deadline (--deadline) to have it judged."
+    elif cell.file and cell.file.verdict and cell.file.requirement:
+        yield from _after_verdict(cell.file, cell.file.verdict, cell.file.requirement)
+
+
+def _after_verdict(file: CellFile, verdict: Judged, asked: Asked) -> Iterator[str]:
+    if verdict.outcome == "inconclusive" and verdict.more_samples:
+        time = _time(file, verdict.more_samples)
+        yield f"measure {verdict.more_samples:,} more releases{time}: if all are in time, it passes."
+    elif verdict.outcome == "fail":
+        most = max((verdict.late, "late"), (verdict.skipped, "skipped"), (verdict.lost, "lost"))[1]
+        yield _WHERE_TO_LOOK.get((file.measurement, most)) or _WHERE_TO_LOOK["", most]
+    elif verdict.outcome == "pass" and verdict.misses == 0 and verdict.bound:
+        rarer = 10.0 ** -len(str(int(1 / verdict.bound)))
+        needed = releases_needed(0, rarer, asked.confidence, verdict.design_effect)
+        yield (
+            f"nothing for this requirement. To show that fewer than {words.one_in(rarer)} miss, "
+            f"measure {needed:,} releases without a miss{_time(file, needed)}."
+        )
+
+
+def _time(file: CellFile, releases: int) -> str:
+    return f" ({words.span(releases * file.tick_ns / 1e9)})" if file.tick_ns else ""

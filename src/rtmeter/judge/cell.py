@@ -1,0 +1,40 @@
+"""The verdict of one cell as it lies on the disk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rtmeter.judge.counted import judge_counted
+from rtmeter.judge.verdict import judge, refuse
+from rtmeter.model import Requirement, Verdict
+from rtmeter.results import store
+
+
+def judge_cell(
+    record: Mapping[str, Any],
+    folder: Path,
+    requirement: Requirement,
+    read: store.Read = store.chunks,
+    horizon_hours: float | None = None,
+) -> Verdict:
+    """The verdict of a cell in ``folder`` by its samples; an error if they must not be judged.
+
+    ``horizon_hours`` as in ``judge``.
+    """
+    meta = store.statistics_meta(record)
+    if record["status"] == "skipped":
+        reason = f"not measured: the adapter {record['error']['value']} {record['error']['message']}"
+        return replace(refuse(meta, requirement, reason), outcome="inconclusive")
+    if record["error"]:
+        return refuse(meta, requirement, f"the run failed: {record['error']['message']}")
+    if not record["valid"]:
+        return refuse(meta, requirement, "the result is invalid: see its warnings")
+    if record["summary"] is None:
+        return refuse(meta, requirement, "nothing was measured")
+    counted = store.load_counted(folder)
+    if counted is not None:
+        return judge_counted(meta, counted, requirement, horizon_hours)
+    return judge(meta, read(folder), requirement, horizon_hours=horizon_hours)

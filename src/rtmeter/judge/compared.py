@@ -1,0 +1,171 @@
+"""A cell of A against one of B: what shifted, by how much, how sure that is, and what else differs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from rtmeter.errors import RtmeterError
+from rtmeter.judge.environment import Difference, differences, grid_of, other_findings
+from rtmeter.judge.pairs import Pairing
+from rtmeter.model import Doubt, Finding
+from rtmeter.results import store
+from rtmeter.results.repeats import Stored
+from rtmeter.statistics import compare
+from rtmeter.statistics.counted import estimates_counted, refusals_counted
+from rtmeter.statistics.gate import Gate, GateResult, judge_gate
+from rtmeter.statistics.judged import judged_run
+from rtmeter.statistics.quantiles import COMPARED
+from rtmeter.statistics.quantities import judged_quantity
+from rtmeter.statistics.views import LATER
+
+ENOUGH_PAIRS = 5
+"""Pairs below which Student's interval is twice that of many."""
+
+Outcome = Literal["improved", "worse", "no evidence", "not enough data", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is compared: gates that B must pass, the miss ratio at which deadline (None: that of the cells
+    if they have one), with which confidence, and whether despite conditions that make it meaningless."""
+
+    gates: tuple[Gate, ...] = ()
+    deadline_ns: int | None = None
+    confidence: float = 0.95
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What came of it; ``refusal`` says why there is no comparison, where there is none."""
+
+    pairing: Pairing
+    quantity: str
+    deadline_ns: int | None
+    found: compare.Comparison | None
+    gates: tuple[GateResult, ...]
+    differs: tuple[Difference, ...]
+    doubts: tuple[Doubt, ...]
+    refusal: str | None = None
+
+    @property
+    def outcome(self) -> Outcome:
+        """Of all quantities together; gates do not change it."""
+        return "error" if self.found is None else self.found.outcome
+
+
+def compare_cells(pairing: Pairing, asked: Asked, read: store.Read = store.chunks) -> Compared:
+    """Compares the pairs of two cells. Raises RtmeterError if a gate asks for what they have not."""
+    differs = _differences(pairing)
+    doubts = list(_doubts(pairing, differs))
+    refusal = _refusal(pairing, differs)
+    if refusal is not None and not (asked.force and pairing.pairs):
+        return Compared(pairing, "", None, None, (), differs, tuple(doubts), refusal)
+    if refusal is not None:
+        doubts.insert(0, Doubt("forced", f"compared although A and B are of {refusal}", ""))
+    deadline = asked.deadline_ns or _common_deadline(pairing)
+    if deadline is None:
+        if any(gate.percent is None for gate in asked.gates):
+            message = f"needs a deadline, and the cells of {pairing.name} have none in common"
+            raise RtmeterError(message, field="--gate", value="miss_ratio", remedy="give --deadline")
+        doubts.append(
+            Doubt("no_deadline", "no deadline in common: miss ratios are not compared", "give --deadline")
+        )
+    percents = list(dict.fromkeys((*COMPARED, *(gate.percent for gate in asked.gates if gate.percent))))
+    pairs = []
+    for a, b in pairing.pairs:
+        first, second = (_estimates(cell, deadline, asked.confidence, percents, read) for cell in (a, b))
+        pairs.append((first[0], second[0]))
+        for cell, (_, refusals) in ((a, first), (b, second)):
+            doubts += (_doubt_by(cell, finding.type, finding.message) for finding in refusals)
+    quantity = judged_quantity(store.statistics_meta(pairing.pairs[0][0].record)).name
+    found = compare.compare(pairs)
+    gates = tuple(judge_gate(gate, pairs) for gate in asked.gates)
+    return Compared(pairing, quantity, deadline, found, gates, differs, tuple(doubts))
+
+
+def _estimates(
+    cell: Stored, deadline_ns: int | None, confidence: float, percents: Sequence[str], read: store.Read
+) -> tuple[compare.Estimates, tuple[Finding, ...]]:
+    """The estimates of a cell's judged quantity, from its samples or from what it has in their place; and
+    what refuses bounds of it, where no verdict has looked for that."""
+    counted = store.load_counted(cell.folder)
+    if counted is not None:
+        refusals = refusals_counted(counted) if deadline_ns is not None else ()
+        return estimates_counted(counted, deadline_ns, confidence, percents), refusals
+    run = judged_run(store.statistics_meta(cell.record), read(cell.folder))
+    missed = run.skipped if run.skips_miss else None
+    estimates = compare.estimates(run.values, deadline_ns, confidence, percents, missed)
+    judged = cell.record["verdict"] is not None
+    return estimates, () if judged else run.examine(deadline_ns or LATER - 1).refusals
+
+
+def _differences(pairing: Pairing) -> tuple[Difference, ...]:
+    """Those of any pair, the first of each name."""
+    found: dict[str, Difference] = {}
+    for a, b in pairing.pairs:
+        findings = other_findings(a.record, b.record)
+        for difference in [*differences(a.record, b.record), *([findings] if findings else [])]:
+            found.setdefault(difference.name, difference)
+    return tuple(found.values())
+
+
+def _refusal(pairing: Pairing, differs: Sequence[Difference]) -> str | None:
+    if not pairing.pairs:
+        return "; ".join(pairing.left_out) or "there is nothing to compare"
+    refusing = [f"{d.refusal} ({d.name}: {d.a}, {d.b})" for d in differs if d.refusal]
+    return "; ".join(refusing) or None
+
+
+def _common_deadline(pairing: Pairing) -> int | None:
+    """The deadline that all cells are judged by, or else count misses by."""
+    records = [cell.record for pair in pairing.pairs for cell in pair]
+    deadlines = {
+        record["requirement"]["deadline_ns"] if record["requirement"] else record["config"].get("deadline_ns")
+        for record in records
+    }
+    return next(iter(deadlines)) if len(deadlines) == 1 else None
+
+
+def _doubts(pairing: Pairing, differs: Sequence[Difference]) -> Iterator[Doubt]:
+    for words in pairing.left_out if pairing.pairs else ():
+        yield Doubt("left_out", words)
+    if len(pairing.pairs) == 1:
+        hint = "repeat and interleave both in one campaign"
+        yield Doubt("one_run_each", "one run each: how runs differ anyway is not seen", hint)
+    elif pairing.pairs and not pairing.interleaved:
+        message = (
+            "A and B were not measured in turn: what changed between them in the machine is in the shift"
+        )
+        yield Doubt("not_interleaved", message, "measure both in one campaign with repeat")
+    if 1 < len(pairing.pairs) < ENOUGH_PAIRS:
+        message = f"{len(pairing.pairs)} pairs: the intervals of so few are wide"
+        yield Doubt("few_pairs", message, f"repeat {ENOUGH_PAIRS} times or more")
+    if pairing.pairs and all(grid_of(cell.record) == "inferred" for pair in pairing.pairs for cell in pair):
+        message = "both grids are inferred from callbacks: what delays all of them alike is in no shift"
+        yield Doubt("inferred_grids", message)
+    for difference in differs:
+        if difference.unknown:
+            message = f"{difference.name} of A or B is not known: it may be {difference.unknown}"
+            yield Doubt("unknown_condition", message)
+        if difference.known and difference.name == "machine.hostname":
+            yield Doubt("other_host", f"hosts differ: {difference.a}, {difference.b}", "")
+    for pair in pairing.pairs:
+        for cell in pair:
+            yield from _doubts_of(cell)
+
+
+def _doubts_of(cell: Stored) -> Iterator[Doubt]:
+    record = cell.record
+    if record["status"] == "interrupted":
+        yield Doubt("interrupted", f"{cell.folder} was interrupted", "")
+    support = (record["verdict"] or {}).get("support") or {"findings": ()}
+    for finding in support["findings"]:
+        if finding["consequence"] == "refuse":
+            yield _doubt_by(cell, finding["type"], finding["message"])
+
+
+def _doubt_by(cell: Stored, kind: str, message: str) -> Doubt:
+    return Doubt(kind, f"{cell.folder}: {message}", "")

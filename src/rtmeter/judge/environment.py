@@ -1,0 +1,161 @@
+"""What differs between the conditions of two cells, and what makes comparing them meaningless."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rtmeter.results import words
+from rtmeter.statistics.quantities import grid_inferred
+
+_SECTIONS = ("config", "effective", "server_config", "hosts", "adapter_facts", "machine", "server_machine")
+_OF_THE_CELL = ("measurement", "mode", "adapter", "server_adapter", "rtmeter")
+
+_UNTOLD = {
+    *(
+        f"adapter_facts.{it_could}"
+        for it_could in (
+            "measures",
+            "drives",
+            "receives",
+            "components",
+            "option",
+            "second_topic",
+            "poll",
+            "background",
+        )
+    ),
+    *("config.measurement", "config.mode"),
+}
+
+_PASSING = {"boot_id", "time_namespace"}
+"""Facts of a machine that are others after the next boot."""
+
+_GRAVE = ("fatal", "high")
+
+_VIRTUAL = "machine.virtual_machine"
+"""None in a machine that is none."""
+
+REFUSING = {
+    "measurement": "another measurement",
+    "mode": "another kind of timer",
+    "config.quantity": "another quantity",
+    "config.period_ns": "another period",
+    "config.timeout_ns": "another timeout",
+    "machine.architecture": "another machine",
+    "machine.cpu_model": "another machine",
+    "machine.cpus_online": "another machine",
+    _VIRTUAL: "a virtual machine against another or none",
+}
+"""Differences that leave nothing to be said of the rest (docs/compare.md)."""
+
+
+SHAPE = {
+    "effective.drive": "another drive",
+    "effective.components": "other threads of the components",
+    "effective.cpu_dma_latency": "another limit of idle states",
+}
+"""Differences that refuse two middlewares: they would be taken for what a middleware adds. Of one
+middleware they may be what is compared."""
+
+GRID = "effective.grid"
+"""Whose grid the releases are on: core, reported, inferred."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A condition that differs: its name (``config.scheduling``), and A's and B's as people write them;
+    ``known``: of both it is known, which of imported data it often is not; ``meaningless``: what it makes
+    a comparison, None if it does not."""
+
+    name: str
+    a: str
+    b: str
+    known: bool = True
+    meaningless: str | None = None
+
+    @property
+    def refusal(self) -> str | None:
+        """Why it makes a comparison meaningless; None if it does not."""
+        return self.meaningless if self.known else None
+
+    @property
+    def unknown(self) -> str | None:
+        """What would make a comparison meaningless, if it were known; None if nothing."""
+        return None if self.known else self.meaningless
+
+
+def differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[Difference]:
+    """The conditions in which two cells (their cell.json) differ.
+
+    A setting in effect is told only where what was asked is the same; of drive, threads and idle states
+    only what is in effect, where that is known.
+    """
+    first, second = dict(_conditions(a)), dict(_conditions(b))
+    for name in SHAPE:
+        if first.get(name) is not None and second.get(name) is not None:
+            for conditions in (first, second):
+                conditions.pop(name.replace("effective", "config"), None)
+    machines_known = bool(a.get("machine") and b.get("machine"))
+    refusing = REFUSING | (SHAPE if _middleware(a) != _middleware(b) else {})
+    inferred = [record.get(GRID) == "inferred" for record in (first, second)]
+    if inferred[0] != inferred[1]:
+        refusing |= {GRID: "a grid inferred from callbacks against a known one"}
+    found = []
+    for name in [*first, *(name for name in second if name not in first)]:
+        mine, other = first.get(name), second.get(name)
+        key = name.rpartition(".")[2]
+        asked = f"config.{key}"
+        told = name.startswith("effective.") and first.get(asked) != second.get(asked)
+        if mine != other and not told:
+            known = (mine is not None and other is not None) or (name == _VIRTUAL and machines_known)
+            told_as = words.setting(key, mine), words.setting(key, other)
+            found.append(Difference(name, *told_as, known, refusing.get(name)))
+    return found
+
+
+def _middleware(record: Mapping[str, Any]) -> tuple[Any, ...]:
+    return record.get("adapter"), (record.get("adapter_facts") or {}).get("rmw")
+
+
+def grid_of(record: Mapping[str, Any]) -> str | None:
+    """Whose grid a cell's releases are on; None where there is none, or it is not known."""
+    told = (record.get("grid") or {}).get("t0_from")
+    return "inferred" if grid_inferred({"t0_from": told}) else told
+
+
+def other_findings(a: Mapping[str, Any], b: Mapping[str, Any]) -> Difference | None:
+    """What only the machine of A, and only that of B, had gravely wrong just before it was measured; None
+    if nothing, or if it was not looked at."""
+    found = [record.get("findings") for record in (a, b)]
+    if None in found:
+        return None
+    first, second = (
+        {finding["id"] for finding in findings or () if finding["grade"] in _GRAVE} for findings in found
+    )
+    if first == second:
+        return None
+    of_a, of_b = (
+        words.setting("findings", sorted(ids)) or words.NONE for ids in (first - second, second - first)
+    )
+    return Difference("findings", of_a, of_b)
+
+
+def _conditions(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name in _OF_THE_CELL:
+        yield name, record.get(name)
+    for end, told in (record.get("path") or {}).items():
+        yield f"path.{end}", told["carried_by"]
+    conditions = record.get("conditions") or {}
+    sections = {name: record.get(name) for name in _SECTIONS}
+    effective = sections["effective"] = dict(sections["effective"] or {})
+    if grid := grid_of(record):
+        effective["grid"] = grid
+    if "cpu_dma_latency" in effective:  # null: nobody holds it, which is known
+        effective["cpu_dma_latency"] = "not held" if effective["cpu_dma_latency"] is None else "held at 0"
+    sections |= {f"conditions.{name}": conditions.get(name) for name in ("asked", "effective")}
+    for section, facts in sections.items():
+        for key, value in (facts or {}).items():
+            if f"{section}.{key}" not in _UNTOLD and key not in _PASSING:
+                yield f"{section}.{key}", value

@@ -1,0 +1,173 @@
+"""Cells that cyclictest measures: a baseline by the tool that everybody knows, under the same conditions.
+
+A wake-up cell with ``adapter: cyclictest``. What it writes becomes the cell as ``rtmeter import`` has it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from rtmeter.conditions.companion import find_program
+from rtmeter.errors import RtmeterError
+from rtmeter.host.ending import STARTED, kill_group, reap
+from rtmeter.importers import cells as imported
+from rtmeter.judge.verdict import refuse
+from rtmeter.measure.probes import NotBuiltError
+from rtmeter.model import Cell, Doubt, Outcome
+from rtmeter.results import store
+from rtmeter.values import format_cpus, format_duration
+
+CYCLICTEST = "cyclictest"
+FILE = "cyclictest.json"
+HISTOGRAM_US = 100_000
+"""As far as its histogram reaches; of values beyond it only the number and the largest are known."""
+
+_LOOK_EVERY_S = 0.25
+_GRACE_S = 10
+_SLOWEST, _SILENCE_S = 10, 60
+"""It is given ten times as long as planned, and a minute: cycles that are late make it slower."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """How it went: what conditions and findings were, as record_cell takes them."""
+
+    started: datetime
+    ended: datetime
+    conditions: Mapping[str, Any] | None
+    found: Mapping[str, Any]
+
+
+def is_of_tool(cell: Cell) -> bool:
+    """Whether a tool measures the cell, and no probe."""
+    return cell.adapter == CYCLICTEST
+
+
+def check(cell: Cell) -> None:
+    """Raises RtmeterError for what cyclictest does not do, NotBuiltError if it is not there."""
+    if cell.config["measurement"] != "wakeup":
+        message = f"does not measure {cell.config['measurement']}"
+        raise RtmeterError(message, field="adapter", value=CYCLICTEST, remedy="it measures wakeup")
+    config = cell.config
+    scheduling, period_ns = config["scheduling"], config["period_ns"]
+    for field, value, refused in (
+        ("before", config.get("before"), config.get("before") != "none"),
+        ("apply", config.get("apply"), config.get("apply") != "before_init"),
+        ("child_threads", config.get("child_threads"), "child_threads" in config),
+        ("child_affinity", config.get("child_affinity"), "child_affinity" in config),
+        ("prefault_stack", config.get("prefault_stack_bytes"), config.get("prefault_stack_bytes")),
+        ("prefault_heap", config.get("prefault_heap_bytes"), config.get("prefault_heap_bytes")),
+        ("overrun", "catch_up", config.get("overrun") == "catch_up"),
+        ("options", config.get("options"), config.get("options")),
+        ("period", format_duration(period_ns), period_ns % 1000),
+        ("scheduling", "deadline", scheduling["policy"] == "deadline"),
+    ):
+        if refused:
+            remedy = "leave it out: it has whole microseconds, other, fifo and rr, and skips overruns"
+            raise RtmeterError(f"is not for {CYCLICTEST}", field=field, value=value, remedy=remedy)
+    if shutil.which(CYCLICTEST) is None:
+        remedy = "install it: apt-get install rt-tests"
+        raise NotBuiltError("is not installed here", field="adapter", value=CYCLICTEST, remedy=remedy)
+
+
+def command(config: Mapping[str, Any], file: Path) -> list[str]:
+    """cyclictest for a probe config (spec/probe.md): one thread, absolute sleeps, a histogram as JSON."""
+    scheduling = config["scheduling"]
+    arguments = [
+        find_program(CYCLICTEST, "adapter"),
+        "--quiet",
+        "--threads=1",
+        f"--interval={config['period_ns'] // 1000}",
+    ]
+    arguments += [f"--loops={config['samples']}", f"--histogram={HISTOGRAM_US}", f"--json={file}"]
+    arguments += [f"--policy={scheduling['policy']}"]
+    if scheduling["policy"] != "other":
+        arguments += [f"--priority={scheduling['priority']}"]
+    if not config.get("cpu_dma_latency"):
+        arguments += ["--laptop"]  # else it holds /dev/cpu_dma_latency at 0, which no other cell does unasked
+    if config.get("lock_memory"):
+        arguments += ["--mlockall"]
+    if config.get("affinity"):
+        arguments += [f"--affinity={format_cpus(config['affinity'])}"]
+    return arguments
+
+
+def run(
+    cell: Cell, folder: Path, asked: Callable[[], bool], heed: Callable[[], None], through: list[str]
+) -> Outcome:
+    """Runs it to its end, or until ``asked`` to stop; ``heed`` raises where a condition fails the cell;
+    ``through``: what its command is put behind. What it wrote is then in ``folder``. It ends with this
+    process, however that ends."""
+    with (folder / store.STDERR).open("wb") as errors:
+        process = subprocess.Popen(
+            [
+                find_program("setpriv", "adapter"),
+                "--pdeathsig",
+                "KILL",
+                *through,
+                *command(cell.config, folder / FILE),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            start_new_session=True,  # Ctrl-C on the terminal is for rtmeter alone
+        )
+        STARTED.add(process.pid)
+        interrupted, late = False, False
+        limit_s = _SLOWEST * cell.planned_ns / 1e9 + _SILENCE_S  # it does not say how far it is
+        limit = time.monotonic() + limit_s
+        try:
+            while process.poll() is None:
+                heed()
+                late = late or time.monotonic() > limit
+                interrupted = interrupted or asked()
+                if interrupted or late:
+                    process.send_signal(signal.SIGINT)  # it ends, and writes what it has
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(_GRACE_S if interrupted or late else _LOOK_EVERY_S)
+                if interrupted or late:
+                    break
+        finally:
+            kill_group(process.pid)
+            reap(process)
+            STARTED.remove(process.pid)
+    if late:
+        message = f"did not end within {limit_s:.0f} s, and was ended"
+        remedy = "see whether it gets a CPU: what has a higher priority, and how long do its cycles take?"
+        return Outcome("failed", RtmeterError(message, field="adapter", value=CYCLICTEST, remedy=remedy))
+    if process.returncode != 0 or not (folder / FILE).is_file():
+        said = (folder / store.STDERR).read_text(errors="replace").strip().splitlines()[-1:]
+        message = f"ended with exit code {process.returncode}: {said[0] if said else 'it said nothing'}"
+        remedy = "see what it printed in the cell's probe.stderr"
+        return Outcome("failed", RtmeterError(message, field="adapter", value=CYCLICTEST, remedy=remedy))
+    return Outcome("interrupted" if interrupted else "complete")
+
+
+def record(cell: Cell, outcome: Outcome, folder: Path, ran: Ran) -> dict[str, Any]:
+    """The cell.json of what is in ``folder`` after a run that did not fail; writes its data there.
+
+    Raises RtmeterError if cyclictest's file cannot be read.
+    """
+    [one] = imported.read_files([folder / FILE], None, None)
+    found = imported.content_of(one, folder, cell.requirement)
+    doubts: list[Doubt] = list(outcome.warnings)
+    found |= {"id": cell.id, "status": outcome.status, "axes": cell.axes, "published": cell.published}
+    found["effective"] = {"cpu_dma_latency": 0 if cell.config.get("cpu_dma_latency") else None}
+    found |= {"conditions": ran.conditions, "server_findings": None, "findings": ran.found.get("findings")}
+    found["warnings"] = [*found["warnings"], *(asdict(doubt) for doubt in doubts)]
+    found |= {"started": store.stamp(ran.started), "ended": store.stamp(ran.ended)}
+    if outcome.error is not None:
+        found |= {"status": "failed", "error": outcome.error.to_json()}
+        if cell.requirement is not None:
+            why = f"the run failed: {outcome.error.message}"
+            found["verdict"] = asdict(refuse(store.statistics_meta(found), cell.requirement, why))
+    return found

@@ -1,0 +1,85 @@
+"""The program beside a run of real-time probes: it gives the front a CPU where the probes leave it none, and
+ends the probes if the front has died and they do not end by themselves.
+
+On standard input the front says ``.`` while it lives and ``+N`` for each process group N that it starts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import time
+
+from rtmeter.host.ending import kill_group, put_first
+
+
+def main(front: int, priority: int, avoid: str, look_every_s: float, patience_s: float) -> None:
+    """Until it is killed, or the front and what it had started are gone.
+
+    ``priority``: its own (fifo), above the probes'; 0: normal. ``avoid``: CPUs to keep off, as ``0,1``.
+    ``patience_s``: how long the front may be silent, and probes without a front may take to end.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    every = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, every - {int(cpu) for cpu in avoid.split(",") if cpu} or every)
+    if priority:
+        with contextlib.suppress(PermissionError):
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
+    os.set_blocking(0, False)
+    groups: set[int] = set()
+    heard_at, cpus = time.monotonic(), None
+    rest = b""
+    while True:
+        time.sleep(look_every_s)
+        try:
+            said = os.read(0, 1 << 16)
+        except BlockingIOError:
+            if cpus is None and time.monotonic() - heard_at > patience_s:
+                with contextlib.suppress(ProcessLookupError):
+                    cpus = os.sched_getaffinity(front)
+                    put_first(front, priority or 1)
+            continue
+        if not said:
+            break
+        *lines, rest = (rest + said).split(b"\n")
+        groups |= {int(line[1:]) for line in lines if line.startswith(b"+")}
+        heard_at = time.monotonic()
+        if cpus is not None:
+            put_back(front, cpus)
+            cpus = None
+    end(groups, patience_s)
+
+
+def put_back(pid: int, cpus: set[int]) -> None:
+    """The process's threads as the front has them: at normal priority, on its CPUs."""
+    for tid in map(int, os.listdir(f"/proc/{pid}/task")):  # noqa: PTH208
+        with contextlib.suppress(OSError):
+            os.sched_setscheduler(tid, os.SCHED_OTHER, os.sched_param(0))
+            os.sched_setaffinity(tid, cpus)
+
+
+def end(groups: set[int], patience_s: float) -> None:
+    """Kills what is left of the groups once they have had time to end by themselves."""
+    limit = time.monotonic() + patience_s
+    while any(map(lives, groups)) and time.monotonic() < limit:
+        time.sleep(0.1)
+    for group in filter(lives, groups):
+        kill_group(group)
+
+
+def lives(group: int) -> bool:
+    """Whether a process of the group is there."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], float(sys.argv[4]), float(sys.argv[5]))

@@ -1,0 +1,188 @@
+"""Where a probe runs: here, or on another host that has nothing but a shell and sshd."""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+import signal
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from rtmeter.errors import RtmeterError
+from rtmeter.host.ssh import Ssh
+from rtmeter.measure.probes import PREFIX, Probe
+
+
+class Place(Protocol):
+    """Where one probe runs, from before its start until its log is here."""
+
+    def command(self, probe: Probe, config: dict[str, Any], folder: Path) -> list[str]:
+        """What starts the probe with that config, which names its log in ``folder``. Raises RtmeterError."""
+
+    def ask_to_end(self, process: subprocess.Popen[bytes]) -> None:
+        """Lets it end and keep what it measured."""
+
+    def collect(self) -> None:
+        """Brings its log and leaves nothing behind; it has ended. Raises RtmeterError, and what could not be
+        brought is still where it was."""
+
+
+class Here:
+    """This machine; ``through`` is a command that becomes the probe."""
+
+    def __init__(self, through: Sequence[str] = ()) -> None:
+        self._through = through
+        self._config: Path | None = None
+
+    def command(self, probe: Probe, config: dict[str, Any], folder: Path) -> list[str]:
+        self._config = folder / f"{config['role']}.config.json"
+        self._config.write_text(json.dumps(config, indent=1), encoding="utf-8")
+        return [*self._through, str(probe.path), "--config", str(self._config)]
+
+    def ask_to_end(self, process: subprocess.Popen[bytes]) -> None:
+        process.send_signal(signal.SIGTERM)
+
+    def collect(self) -> None:
+        if self._config is not None:
+            self._config.unlink(missing_ok=True)
+
+
+_MACHINES = {3: ("i386", "i686", "x86_64"), 40: ("armv6l", "armv7l", "armv8l"), 62: ("x86_64",)}
+_MACHINES |= {183: ("aarch64",), 243: ("riscv64",)}
+"""What a kernel calls itself that runs an executable of ELF machine N (elf.h, EM_*)."""
+
+_LOOK = """
+uname -m
+command -v {name} || echo
+"""
+_MAKE_FOLDER = """
+folder=$(mktemp -d "${TMPDIR:-/tmp}/rtmeter-XXXXXX") && echo "$folder"
+"""
+
+_GRACE_S = 15  # besides the loss timeout; longer than the front waits
+_WATCHED = """
+exec 3<&0
+setsid {command} <&3 3<&- &
+probe=$!
+{{
+  while read -r _; do :; done
+  n=0
+  while kill -0 "$probe" && test "$n" -lt {grace_s}; do sleep 1; n=$((n + 1)); done
+  kill -KILL "-$probe"
+}} <&3 3<&- >/dev/null 2>&1 &
+watcher=$!
+chrt -f -p 99 "$watcher" >/dev/null 2>&1
+exec 3<&-
+wait "$probe"
+code=$?
+kill "$watcher"
+exit "$code"
+"""
+"""The probe ends when standard input does, and with it the connection; one that does not is killed. Who sees
+to that sleeps, and is above what may keep the CPUs to itself."""
+
+
+def _machines_of(image: bytes, otherwise: str) -> tuple[str, ...]:
+    """What kernels call themselves that run this ELF file."""
+    return _MACHINES.get(int.from_bytes(image[18:20], "little"), (otherwise,))
+
+
+class There:
+    """Another host; ``through`` is a command there that becomes the probe.
+
+    The probe is carried over if that host can run it; else the one in its PATH is used, which must say the
+    same of itself.
+    """
+
+    def __init__(self, ssh: Ssh, through: Sequence[str] = ()) -> None:
+        self._ssh, self._through = ssh, through
+        self._folder = ""  # there
+        self._log: Path | None = None  # here
+
+    def look(self, probe: Probe) -> None:
+        """Changes nothing there. Raises RtmeterError if the host cannot be reached, or is of an architecture
+        for which it has no probe, or none of the same version."""
+        said = (
+            self._ssh.run(_LOOK.format(name=shlex.quote(PREFIX + probe.name)))
+            .decode(errors="replace")
+            .splitlines()
+        )
+        machine, installed = (*said[-2:], "", "")[:2]
+        if machine not in _machines_of(probe.path.read_bytes(), machine):
+            self._check(probe, self._executable(probe, machine, installed))
+
+    def command(self, probe: Probe, config: dict[str, Any], folder: Path) -> list[str]:
+        name = PREFIX + probe.name
+        said = (
+            self._ssh.run(_LOOK.format(name=shlex.quote(name)) + _MAKE_FOLDER)
+            .decode(errors="replace")
+            .splitlines()
+        )
+        machine, installed, self._folder = (*said[-3:], "", "", "")[:3]
+        self._log = Path(config["log"])
+        path = self._executable(probe, machine, installed)
+        self._check(probe, path)
+        carried = config | {"log": f"{self._folder}/{self._log.name}"}
+        self._ssh.run(f"cat >{self._in('config.json')}", json.dumps(carried).encode())
+        command = [*self._through, path, "--config", f"{self._folder}/config.json"]
+        grace_s = _GRACE_S + math.ceil(config.get("loss_timeout_ns", 0) / 1e9)
+        return self._ssh.command(_WATCHED.format(command=shlex.join(command), grace_s=grace_s))
+
+    def ask_to_end(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdin is not None
+        process.stdin.close()  # what a signal to ssh would not say there
+
+    def collect(self) -> None:
+        if not self._folder:
+            return
+        folder, self._folder = self._folder, ""
+        if self._log is None:
+            self._ssh.run(f"rm -rf {shlex.quote(folder)}")
+            return
+        theirs = shlex.quote(f"{folder}/{self._log.name}")
+        try:
+            with self._log.open("wb") as file:
+                self._ssh.run(f"test ! -e {theirs} || cat {theirs}", limit_s=600, into=file)
+        except RtmeterError as error:
+            error.remedy = f"its log stays there, in {folder}; {error.remedy}"
+            raise
+        self._ssh.run(f"rm -rf {shlex.quote(folder)}")
+        if not self._log.stat().st_size:  # it never came to that
+            self._log.unlink()
+
+    def _in(self, name: str) -> str:
+        return shlex.quote(f"{self._folder}/{name}")
+
+    def _executable(self, probe: Probe, machine: str, installed: str) -> str:
+        """The probe's path there, carried over if need be."""
+        image = probe.path.read_bytes()
+        runs_on = _machines_of(image, machine)
+        if machine in runs_on:
+            path = f"{self._folder}/{PREFIX}{probe.name}"
+            self._ssh.run(f"cat >{shlex.quote(path)} && chmod 700 {shlex.quote(path)}", image, limit_s=600)
+            return path
+        if installed:
+            return installed
+        raise self._ssh.error(
+            f"is a machine of another architecture ({machine}; the probe of {probe.name} here is for "
+            f"{runs_on[-1]})",
+            f"put {PREFIX}{probe.name}, built for {machine}, into the PATH there (docs/two-hosts.md)",
+        )
+
+    def _check(self, probe: Probe, path: str) -> None:
+        """That it runs there, and is of the same version."""
+        try:
+            facts = json.loads(self._ssh.run(f"{shlex.quote(path)} --describe"))
+        except ValueError:
+            raise self._ssh.error(
+                f"has a {path} that does not describe itself", "put the same probe there"
+            ) from None
+        for key in ("rtmeter", "version"):
+            if facts.get(key) != probe.facts.get(key):
+                message = (
+                    f"has a {path} of another version: {facts.get(key)}, and here is {probe.facts.get(key)}"
+                )
+                raise self._ssh.error(message, "put the same probe there")

@@ -1,0 +1,157 @@
+"""One running probe: its config in, its status lines out, and how it is ended."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+from rtmeter.errors import RtmeterError
+from rtmeter.host.ending import REAP_S, STARTED, kill_group, reap
+from rtmeter.measure.places import Place
+from rtmeter.measure.probes import Probe
+
+_LONGEST_LINE = 4 * 1024 * 1024
+_MOST_AT_ONCE = 8 * 1024 * 1024
+"""Bytes that are read before anything else is seen to: a flood has no end."""
+_MOST_EVENTS = 1000  # kept, besides progress
+
+
+class ProbeProcess:
+    """A probe in a session of its own, so that a terminal's Ctrl-C reaches the front alone.
+
+    It ends by itself when the front dies: it watches the pipe that is its standard input.
+    """
+
+    def __init__(self, probe: Probe, config: dict[str, Any], folder: Path, place: Place) -> None:
+        """Starts it at ``place``. ``config`` is whole (spec/probe.md)."""
+        self.probe, self.role = probe, str(config["role"])
+        self.events: list[dict[str, Any]] = []
+        self.malformed = 0
+        self.heard_at = self.advanced_at = time.monotonic()
+        self._at: object = None  # the last release settled, or the last event before there was one
+        self.silent = False  # once its standard output is closed
+        self._rest, self._asked = b"", False
+        self._place = place
+        try:
+            command = place.command(probe, config, folder)
+        except RtmeterError:
+            with contextlib.suppress(RtmeterError):
+                place.collect()
+            raise
+        with (folder / "probe.stderr").open("ab") as stderr:
+            try:
+                self._popen = subprocess.Popen(
+                    command,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=stderr,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise RtmeterError(
+                    f"its probe {probe.path} cannot be started: {error.strerror}",
+                    field="adapter",
+                    value=probe.name,
+                    remedy="build it again",
+                ) from None
+        STARTED.add(self._popen.pid)
+        assert self._popen.stdout is not None
+        os.set_blocking(self._popen.stdout.fileno(), False)
+        self.exited_fd = os.pidfd_open(self._popen.pid)  # readable once the process has ended
+
+    @property
+    def pid(self) -> int:
+        """Also the number of its process group; of a probe on another host, that of the connection."""
+        return self._popen.pid
+
+    @property
+    def status_fd(self) -> int:
+        """Readable when a status line has come, and at its end."""
+        assert self._popen.stdout is not None
+        return self._popen.stdout.fileno()
+
+    @property
+    def exit_code(self) -> int | None:
+        """None while it runs; negative: the signal that ended it."""
+        return self._popen.poll()
+
+    @property
+    def ended_well(self) -> bool:
+        """Complete (0) or interrupted (4); or SIGTERM came before the probe could heed it."""
+        return self.exit_code in (0, 4) or (self._asked and self.exit_code == -signal.SIGTERM)
+
+    def read_events(self) -> list[dict[str, Any]]:
+        """The status lines that have come since, in order; they are kept in ``events`` too."""
+        got = bytearray(self._rest)
+        while len(got) < _MOST_AT_ONCE:
+            try:
+                data = os.read(self.status_fd, 1 << 16)
+            except BlockingIOError:
+                break
+            if not data:
+                self.silent = True
+                break
+            self.heard_at = time.monotonic()
+            got += data
+        self._rest = bytes(got)
+        *lines, self._rest = self._rest.split(b"\n")
+        if len(self._rest) > _LONGEST_LINE:
+            lines, self._rest = [*lines, self._rest], b""
+        fresh = [event for line in lines if line.strip() and (event := self._parse(line)) is not None]
+        self.events = ([e for e in self.events if e["event"] != "progress"] + fresh)[:_MOST_EVENTS]
+        if fresh and (at := fresh[-1].get("released", fresh[-1]["event"])) != self._at:
+            self._at, self.advanced_at = at, self.heard_at
+        return fresh
+
+    def _parse(self, line: bytes) -> dict[str, Any] | None:
+        try:
+            event = json.loads(line)
+        except ValueError:
+            event = None
+        if isinstance(event, dict) and isinstance(event.get("event"), str):
+            return event
+        self.malformed += 1
+        return None
+
+    def event(self, kind: str) -> dict[str, Any] | None:
+        """The first event of that kind, if it came."""
+        return next((e for e in self.events if e["event"] == kind), None)
+
+    def ask_to_end(self) -> None:
+        """It keeps what it measured."""
+        if self.exit_code is None:
+            self._asked = True
+            self._place.ask_to_end(self._popen)
+
+    def kill(self) -> None:
+        """SIGKILL to it and to all that it has started in its session, also if it has ended itself."""
+        kill_group(self._popen.pid)
+
+    def close(self) -> None:
+        """Kills what is left of it, reaps it, and brings its log.
+
+        Raises RtmeterError if that fails, or if the kernel does not let it go.
+        """
+        self.kill()
+        gone = reap(self._popen)
+        self.read_events()
+        for pipe in (self._popen.stdin, self._popen.stdout):
+            if pipe is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    pipe.close()
+        os.close(self.exited_fd)
+        STARTED.remove(self._popen.pid)
+        if not gone:
+            raise RtmeterError(
+                f"was killed and is still there after {REAP_S} s (process {self._popen.pid})",
+                field="probe",
+                value=self.probe.name,
+                remedy="see what it waits for in /proc/PID/stack; the machine may have to be booted anew",
+            )
+        self._place.collect()

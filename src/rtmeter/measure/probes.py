@@ -1,0 +1,202 @@
+"""Finds the probes of this machine and asks them what they can do."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import json
+import os
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rtmeter.errors import RtmeterError
+from rtmeter.host.trust import require_trusted
+from rtmeter.measure import known_adapters
+from rtmeter.measure.known_adapters import KNOWN_ADAPTERS
+
+PREFIX = "rtmeter-probe-"
+_DESCRIBE_TIMEOUT_S = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """An executable that measures one middleware, and its own words about itself (spec/probe.md)."""
+
+    name: str
+    path: Path
+    facts: dict[str, Any]
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """Of wakeup, timer.one_shot, timer.periodic, roundtrip, cycle."""
+        return tuple(self.facts.get("measures", ()))
+
+    @property
+    def scripted(self) -> bool:
+        """Whether its clock is a script's: no time passes, so nothing disturbs it and it disturbs nobody."""
+        return self.facts.get("clock") == "scripted"
+
+    def serves_inline(self, options: Mapping[str, str]) -> bool:
+        """Whether its round trips with these options need no server process."""
+        inline: dict[str, list[str]] = self.facts.get("inline", {})
+        chosen = any(options.get(name) in values for name, values in inline.items())
+        return chosen or self.facts.get("server") == "inline"
+
+    @property
+    def same_host(self) -> bool:
+        """Whether its client and server must be on one host."""
+        return self.facts.get("server") == "same_host"
+
+    @property
+    def same_host_options(self) -> dict[str, list[str]]:
+        """The values of its options with which they must be, although not with others."""
+        return dict(self.facts.get("same_host", {}))
+
+
+def search_path() -> Iterator[Path]:
+    """The folders that are looked through, the first one that has a probe wins.
+
+    RTMETER_PROBE_PATH, the package's own, a checkout's builds, colcon workspaces, PATH.
+    """
+    yield from _split("RTMETER_PROBE_PATH")
+    package = Path(__file__).parent
+    yield package / "probes"
+    for build in _builds(package.parent.parent):
+        yield from sorted((build / "adapters").glob("*"))
+    for workspaces in ("AMENT_PREFIX_PATH", "CMAKE_PREFIX_PATH"):  # colcon sets the latter for plain CMake
+        yield from (prefix / "lib" / "rtmeter" for prefix in _split(workspaces))
+    yield from _split("PATH")
+
+
+def _split(variable: str) -> list[Path]:
+    return [Path(part) for part in os.environ.get(variable, "").split(os.pathsep) if part]
+
+
+def _builds(checkout: Path) -> Iterator[Path]:
+    """The checkout's builds, newest first."""
+    if not (checkout / "spec" / "probe.md").is_file():
+        return
+    caches = [c for c in (checkout / "build").glob("*/CMakeCache.txt") if _fit_to_measure(c)]
+    for cache in sorted(caches, key=lambda c: c.stat().st_mtime, reverse=True):
+        yield cache.parent
+
+
+def _fit_to_measure(cache: Path) -> bool:
+    """Whether the build is optimised, for this machine, and not slowed by sanitizers."""
+    entries = (line.partition("=") for line in cache.read_text(errors="replace").splitlines())
+    value = {key.partition(":")[0]: text for key, _, text in entries}
+    optimised = value.get("CMAKE_BUILD_TYPE", "").startswith("Rel")
+    return optimised and not value.get("RTMETER_SANITIZE") and not value.get("CMAKE_TOOLCHAIN_FILE")
+
+
+def find_probes() -> dict[str, Path]:
+    """Adapter name → executable, sorted by name."""
+    found: dict[str, Path] = {}
+    for folder in search_path():
+        for path in _executables(folder):
+            found.setdefault(path.name.removeprefix(PREFIX), path)
+    return dict(sorted(found.items()))
+
+
+def _executables(folder: Path) -> list[Path]:
+    try:
+        paths = sorted(folder.glob(f"{PREFIX}*"))
+    except OSError:
+        return []
+    return [p for p in paths if p.is_file() and os.access(p, os.X_OK)]
+
+
+def describe(name: str, path: Path) -> Probe:
+    """Asks the probe what it is, once. Raises RtmeterError if it does not answer, or root must not run it."""
+    try:
+        require_trusted(path, field="adapter", value=name, verb="run")
+        return _described(name, path, path.stat().st_mtime_ns)
+    except OSError as error:
+        raise _broken(name, path, str(error)) from None
+
+
+@functools.cache
+def _described(name: str, path: Path, _changed_ns: int) -> Probe:
+    try:
+        done = subprocess.run(
+            [path, "--describe"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_DESCRIBE_TIMEOUT_S,
+            start_new_session=True,  # Ctrl-C on the terminal is for rtmeter alone
+            check=False,
+        )
+        facts = json.loads(done.stdout) if done.returncode == 0 else None
+    except (OSError, subprocess.TimeoutExpired, ValueError) as error:
+        raise _broken(name, path, str(error)) from None
+    if not isinstance(facts, dict):
+        last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
+        raise _broken(name, path, last[0] if last else f"it ended with exit code {done.returncode}")
+    return Probe(name, path, facts)
+
+
+def _broken(name: str, path: Path, why: str) -> RtmeterError:
+    return RtmeterError(
+        f"its probe {path} does not describe itself: {why}",
+        field="adapter",
+        value=name,
+        remedy=_remedy_for_libraries(why),
+    )
+
+
+def _remedy_for_libraries(why: str) -> str:
+    """What helps against the loader's words: libraries of another version, or none."""
+    if "undefined symbol" not in why:
+        return "build it again where its middleware's libraries are found (source its setup.bash)"
+    found = os.environ.get("LD_LIBRARY_PATH", "")
+    where = f" (LD_LIBRARY_PATH = {found})" if found else ""
+    return (
+        f"its middleware is found in another version than it was built with{where}: "
+        "source the setup.bash that it was built with, or build it again in this shell"
+    )
+
+
+def remedy_for(name: str) -> str:
+    """What to do to have an adapter that is not here: what the configure of this checkout's newest build
+    lacked, or else what such adapters need."""
+    for build in _builds(Path(__file__).parents[2]):
+        try:
+            rows = (build / "rtmeter-adapters.txt").read_text(encoding="utf-8").splitlines()
+        except OSError:
+            continue
+        for row in rows:
+            adapter, state, needs = [*row.split("|", 2), "", ""][:3]
+            if adapter == name and state == "not built":
+                return f"{needs}, then make"
+        break
+    return known_adapters.remedy_for(name)
+
+
+class NotBuiltError(RtmeterError):
+    """An adapter that rtmeter has and that is not on this machine."""
+
+
+def require(name: str, measurement: str) -> Probe:
+    """The probe of the adapter, able to do the measurement (e.g. ``timer.one_shot``).
+
+    Raises RtmeterError saying what to install (NotBuiltError), or what it can measure.
+    """
+    found = find_probes()
+    if name not in found:
+        if name in KNOWN_ADAPTERS:
+            raise NotBuiltError("is not built here", field="adapter", value=name, remedy=remedy_for(name))
+        near = difflib.get_close_matches(name, {*found, *KNOWN_ADAPTERS}, n=1)
+        remedy = f"did you mean {near[0]}?" if near else remedy_for(name)
+        raise RtmeterError("is not built here", field="adapter", value=name, remedy=remedy)
+    probe = describe(name, found[name])
+    if measurement not in probe.measures:
+        raise RtmeterError(
+            f"does not measure {measurement}",
+            field="adapter",
+            value=name,
+            remedy=f"it measures {', '.join(probe.measures)}",
+        )
+    return probe

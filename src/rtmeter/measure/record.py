@@ -1,0 +1,200 @@
+"""From sample logs to a cell.json: converts, summarises and judges what a run left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from rtmeter import machine, version
+from rtmeter.errors import RtmeterError
+from rtmeter.judge.cell import judge_cell
+from rtmeter.measure.clocks import Clocks, compare
+from rtmeter.model import Cell, Doubt, Outcome
+from rtmeter.results import store
+from rtmeter.samples import LogReader, Recovery, write_parquet
+from rtmeter.samples.meta import LogMeta
+from rtmeter.statistics.quantities import judged_quantity
+from rtmeter.statistics.summary import summarise
+from rtmeter.values import as_json
+
+_WORDS = ("effective", "usage", "instrument", "counters", "grid", "ticks", "machine", "clock")
+
+
+@dataclass(frozen=True, slots=True)
+class Logs:
+    """The sample logs of a cell; they need not exist."""
+
+    client: Path
+    server: Path
+
+
+def record_cell(
+    cell: Cell,
+    outcome: Outcome,
+    logs: Logs,
+    folder: Path,
+    started: datetime,
+    ended: datetime | None,
+    *,
+    conditions: Mapping[str, Any] | None = None,
+    findings: Sequence[Mapping[str, Any]] | None = None,
+    server_findings: Sequence[Mapping[str, Any]] | None = None,
+) -> dict[str, Any]:
+    """The cell.json (spec/results.md) of a run; writes samples.parquet into ``folder``.
+
+    ``conditions``: what was asked of the machine and what became of it; ``findings``: what it had wrong
+    before, to which the audit of the threads is added; ``server_findings``: what the server's had, if that
+    is another one; None where that is not known.
+    Raises RtmeterError if samples.parquet cannot be written.
+    """
+    doubts = list(outcome.warnings)
+    error = outcome.error
+    try:
+        client, meta, clocks = _read(cell, logs, folder / store.SAMPLES, doubts)
+    except RtmeterError as unreadable:
+        if unreadable.where != str(logs.client):
+            raise
+        client, meta, clocks = None, LogMeta(), None
+        if outcome.status == "complete":
+            error = unreadable
+        elif logs.client.exists():
+            doubts.append(Doubt("damaged_log", str(unreadable), "nothing of it was kept"))
+    if findings is not None:
+        findings = machine.with_threads(findings, meta.measurement, meta.threads)
+    server = _server_meta(logs.server)
+    record: dict[str, Any] = {
+        "id": cell.id,
+        "status": "failed" if error and outcome.status != "skipped" else outcome.status,
+        "valid": True,
+        "error": error.to_json() if error else None,
+        "measurement": cell.config["measurement"],
+        "mode": cell.config.get("mode"),
+        "adapter": cell.adapter,
+        "server_adapter": cell.server_adapter,
+        "axes": cell.axes,
+        "config": cell.config,
+        "server_config": server.cell_config if server else None,
+        "hosts": cell.hosts,
+        "server_machine": server.machine if server else None,
+        "requirement": asdict(cell.requirement) if cell.requirement else None,
+        "published": cell.published,
+        "threads": {"client": meta.threads, "server": server.threads if server else []},
+        "second_topic": _second_topic(meta, server),
+        "path": _path(meta, server),
+        "adapter_facts": meta.adapter,
+        "clock_offset": clocks.facts() if clocks else None,
+        "missing": client.missing if client else [],
+        "conditions": conditions,
+        "findings": findings,
+        "server_findings": server_findings,
+    }
+    record |= {word: getattr(meta, word) for word in _WORDS}
+    doubts += _log_doubts(client, server)
+    record |= _findings(cell, record, folder, bool(client and client.rows), doubts)
+    doubts = [*meta.warnings, *(server.warnings if server else ()), *doubts]
+    record["warnings"] = [asdict(doubt) for doubt in doubts]
+    times = {"started": store.stamp(started), "ended": store.stamp(ended) if ended else None}
+    return record | times | {"rtmeter": version()}
+
+
+def tidy(folder: Path, *, keep_logs: bool) -> None:
+    """Removes what a cell that is whole does not need: its logs, and an empty probe.stderr."""
+    stderr = folder / store.STDERR
+    if stderr.is_file() and stderr.stat().st_size == 0:
+        stderr.unlink()
+    if not keep_logs and (folder / store.SAMPLES).is_file():
+        for log in (store.CLIENT_LOG, store.SERVER_LOG):
+            (folder / log).unlink(missing_ok=True)
+
+
+def _read(cell: Cell, logs: Logs, out: Path, doubts: list[Doubt]) -> tuple[Recovery, LogMeta, Clocks | None]:
+    """Converts the logs to samples.parquet.
+
+    Raises RtmeterError, with the client's log as ``where`` if that is at fault.
+    """
+    recovery, clocks = _convert(logs, out, doubts)
+    meta = LogMeta.of(recovery.meta, logs.client)
+    about = {"measurement": cell.config["measurement"], "mode": cell.config.get("mode")}
+    lacking = set(judged_quantity(about).columns) - {column["name"] for column in recovery.meta["columns"]}
+    if lacking:
+        raise RtmeterError(
+            f"lacks columns of a {about['measurement']} log",
+            field="columns",
+            value=", ".join(sorted(lacking)),
+            where=str(logs.client),
+            remedy="the probe that wrote it does not follow spec/sample-log.md",
+        )
+    return recovery, meta, clocks
+
+
+def _convert(logs: Logs, out: Path, doubts: list[Doubt]) -> tuple[Recovery, Clocks | None]:
+    """The client's log as samples.parquet, joined with the server's if that can be read; and the clocks of
+    both, if there are two."""
+    if logs.server.is_file():
+        try:
+            clocks = compare(logs.client, logs.server)
+            recovery = write_parquet(logs.client, out, logs.server, clocks.to_client)
+            doubts += clocks.doubts()
+            return recovery, clocks
+        except RtmeterError as error:
+            if error.where != str(logs.server):
+                raise
+            doubts.append(Doubt("server_log_unreadable", str(error), "one-way legs are not known"))
+    return write_parquet(logs.client, out), None
+
+
+def _server_meta(log: Path) -> LogMeta | None:
+    try:
+        return LogMeta.of(LogReader(log).meta, log) if log.is_file() else None
+    except RtmeterError:
+        return None  # said by _convert()
+
+
+def _second_topic(client: LogMeta, server: LogMeta | None) -> dict[str, Any] | None:
+    """What became of it at both ends; None without one."""
+    if client.second_topic is None:
+        return None
+    return {"client": client.second_topic, "server": server.second_topic if server else None}
+
+
+def _path(client: LogMeta, server: LogMeta | None) -> dict[str, Any] | None:
+    """Which way the messages of each end went; None where none were sent."""
+    ends = {"client": client.path, "server": server.path if server else {}}
+    return {end: told for end, told in ends.items() if told} or None
+
+
+def _log_doubts(client: Recovery | None, server: LogMeta | None) -> list[Doubt]:
+    hint = "what is whole was kept"
+    doubts = [Doubt("damaged_log", problem, hint) for problem in (client.problems if client else [])]
+    lost = server.counters.get("overflow", 0) if server else 0
+    if lost:
+        doubts.append(Doubt("server_overflow", f"{lost} rows of the server were lost to a full ring", ""))
+    return doubts
+
+
+def _findings(
+    cell: Cell, record: Mapping[str, Any], folder: Path, has_rows: bool, doubts: list[Doubt]
+) -> dict[str, Any]:
+    """Summary, validity and verdict; what makes the cell invalid is added to the doubts."""
+    found: dict[str, Any] = {"summary": None, "verdict": None}
+    invalid = bool(record["error"] or record["missing"])
+    if overflow := record["counters"].get("overflow", 0):
+        invalid = True
+        message = f"{overflow:,} rows were lost to a full ring: the writer could not keep up"
+        doubts.append(Doubt("ring_overflow", message, "leave the writer a CPU of its own"))
+    if has_rows:
+        summary = summarise(store.statistics_meta(record), store.chunks(folder))
+        for problem in summary.pop("problems"):
+            invalid = True
+            doubts.append(Doubt("samples_do_not_add_up", problem, "report this as a defect"))
+        found["summary"] = summary
+    else:
+        (folder / store.SAMPLES).unlink(missing_ok=True)
+    found["valid"] = has_rows and not invalid
+    if cell.requirement is not None:
+        verdict = judge_cell({**record, **found}, folder, cell.requirement)
+        found["verdict"] = as_json(asdict(verdict))
+    return found

@@ -1,0 +1,116 @@
+"""One execution of a campaign: which cells are to be measured still, in a folder of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol, Self
+
+from rtmeter import version
+from rtmeter.errors import RtmeterError
+from rtmeter.measure import cell as runner
+from rtmeter.measure.supervise import Stop
+from rtmeter.model import Campaign, Cell
+from rtmeter.results import store
+
+
+class Watcher(Protocol):
+    """Who is told how the run goes."""
+
+    def watch(self, index: int, cell: Cell) -> Callable[[Mapping[str, Any]], None]:
+        """The cell starts; what is returned hears its progress."""
+
+    def ended(self, index: int, record: Mapping[str, Any]) -> None:
+        """The cell is stored."""
+
+    def kept(self, index: int) -> None:
+        """The cell is there already."""
+
+
+class Run:
+    """A campaign's cells in ``folder``."""
+
+    def __init__(self, folder: Path, campaign: Campaign) -> None:
+        self.folder, self._campaign = folder, campaign
+
+    @classmethod
+    def start(cls, out: Path, campaign: Campaign, scale: float) -> Self:
+        """A new run under ``out``."""
+        started = store.stamp(datetime.now(UTC))
+        about = {"campaign": campaign.name, "started": started, "scale": scale, "host": campaign.host}
+        about |= {"description": campaign.description, "rtmeter": version()}
+        with store.own_run_folder(out, campaign.name) as folder:
+            cells = [cell.id for cell in campaign.cells]
+            store.write_run(folder, about | {"cells": cells}, campaign.source)
+        return cls(folder, campaign)
+
+    @classmethod
+    def resume(cls, out: Path, campaign: Campaign, scale: float) -> Self:
+        """The last run of the campaign under ``out``, which must be of the same text and scale."""
+        folder = store.latest_run(out, campaign.name)
+        if folder is None:
+            raise RtmeterError(
+                f"finds no run of {campaign.name} on this machine",
+                field="--resume",
+                value=str(out),
+                remedy="run it without --resume, or name its results with --out",
+            )
+        about = store.read_json(folder / store.RUN, store.RUN_FORMAT)
+        source = (folder / store.CAMPAIGN).read_text(encoding="utf-8")
+        host = about.get("host")
+        for what, changed in (
+            ("campaign", source != campaign.source),
+            ("scale", about["scale"] != scale),
+            ("host", host != campaign.host),
+        ):
+            if changed:
+                given = f"--scale {about['scale']:g}" + (f" --host component={host}" if host else "")
+                remedy = f"resume with {folder / store.CAMPAIGN} and {given}, or run anew"
+                message = f"finds a run with another {what}"
+                raise RtmeterError(message, field="--resume", value=str(folder), remedy=remedy)
+        known = about["cells"]
+        added = [cell.id for cell in campaign.cells if cell.id not in known]
+        store.write_run(folder, about | {"cells": [*known, *added]}, source)
+        return cls(folder, campaign)
+
+    def measure(self, stop: Stop, watcher: Watcher) -> dict[str, dict[str, Any]]:
+        """Measures what is not there yet, in order, until all is done or ``stop`` is asked.
+
+        Returns the cell.json of every cell that is there then, by id. Raises RtmeterError if a result
+        cannot be written.
+        """
+        self._note(ended=None)
+        try:
+            return self._measure(stop, watcher)
+        finally:
+            self._note(ended=store.stamp(datetime.now(UTC)))
+
+    def _note(self, **facts: Any) -> None:
+        """Puts facts into run.json: whoever looks on sees by ``ended`` that nothing more will come."""
+        with suppress(RtmeterError):  # nothing that was measured hangs on it
+            about = store.read_json(self.folder / store.RUN, store.RUN_FORMAT)
+            store.write_run(self.folder, about | facts, None)
+
+    def _measure(self, stop: Stop, watcher: Watcher) -> dict[str, dict[str, Any]]:
+        records: dict[str, dict[str, Any]] = {}
+        for index, cell in enumerate(self._campaign.cells):
+            path = self.folder / cell.id
+            if (record := _done(path)) is not None:
+                watcher.kept(index)
+            elif stop.asked:
+                continue
+            else:
+                record = runner.run_cell(cell, path, stop, watcher.watch(index, cell))
+                watcher.ended(index, record)
+            records[cell.id] = record
+        return records
+
+
+def _done(path: Path) -> dict[str, Any] | None:
+    """The record of a cell that need not be measured again."""
+    if not store.is_cell(path):
+        return None
+    record = store.load_cell(path)
+    return record if record["status"] == "complete" and record["valid"] else None

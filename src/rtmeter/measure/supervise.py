@@ -1,0 +1,324 @@
+"""Runs the probes of one cell: starts them in order, watches them, ends them."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import selectors
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rtmeter.conditions import NOT_JOINED, Launchers
+from rtmeter.errors import RtmeterError
+from rtmeter.host.ssh import Ssh
+from rtmeter.measure.addresses import meeting, own_address
+from rtmeter.measure.guard import Guard
+from rtmeter.measure.places import Here, Place, There
+from rtmeter.measure.probe_process import ProbeProcess
+from rtmeter.measure.probes import Probe
+from rtmeter.model import LOCAL, Cell, Doubt, Outcome
+from rtmeter.results.store import CLIENT_LOG, SERVER_LOG
+
+_START_S = 60  # besides the connect timeout: from start to `ready`
+_SILENCE_S = 60  # between status lines of a probe that measures; it sends four a second
+_GRACE_S = 10  # besides the loss timeout: from SIGTERM to the end
+_MOST_SHOWN = 100  # progress at once; a probe sends four a second
+_STDERR_REMEDY = "see what it printed in the cell's probe.stderr"
+
+OnProgress = Callable[[dict[str, Any]], None]
+"""Called with every `progress` status line of the probe that measures."""
+
+
+class Stop:
+    """Asked once, a run ends cleanly and keeps what was measured; asked again, it is killed."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.heeded = 0  # who looks at it often, so that nothing else need be done
+        self.keeping = False  # nothing runs any more, and what was measured is being stored
+        self.fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+
+    def ask(self) -> None:
+        """May be called from a signal handler."""
+        self.asked += 1
+        os.eventfd_write(self.fd, 1)
+
+    @contextmanager
+    def being_heeded(self) -> Iterator[None]:
+        """While the block runs, it is looked at several times a second."""
+        self.heeded += 1
+        try:
+            yield
+        finally:
+            self.heeded -= 1
+
+
+def run_probes(
+    cell: Cell,
+    probe: Probe,
+    server: Probe | None,
+    folder: Path,
+    stop: Stop,
+    on_progress: OnProgress,
+    launchers: Launchers = Launchers(),  # noqa: B008
+) -> Outcome:
+    """Measures the cell; the sample logs are then in ``folder``.
+
+    ``server`` is the probe of the round trip's server process, if it has one; the launchers say what the
+    probe and its server are started through. Nothing is left running.
+    """
+    with Guard(cell.config) as guard:
+        run = _Run(cell, folder, stop, on_progress, launchers, guard)
+        try:
+            with stop.being_heeded():
+                run.measure(probe, server)
+        except RtmeterError as error:
+            run.failure = run.failure or error
+        finally:
+            run.close()
+    return run.outcome()
+
+
+class _Run:
+    """The client, or the only probe there is, and the server if there is one."""
+
+    def __init__(
+        self,
+        cell: Cell,
+        folder: Path,
+        stop: Stop,
+        on_progress: OnProgress,
+        launchers: Launchers,
+        guard: Guard,
+    ) -> None:
+        self.failure: RtmeterError | None = None
+        self._launchers, self._guard = launchers, guard
+        self._cell, self._folder, self._stop, self._on_progress = cell, folder, stop, on_progress
+        host = cell.hosts.get("component", LOCAL)
+        self._component = None if host == LOCAL else Ssh(host, "hosts.component")
+        self._client: ProbeProcess | None = None
+        self._server: ProbeProcess | None = None
+        self._server_wanted = True
+        self._kill_at: float | None = None  # once it was asked to end
+        self._start_s = _START_S + cell.config.get("connect_timeout_ns", 0) / 1e9
+        self._grace_s = _GRACE_S + cell.config.get("loss_timeout_ns", 0) / 1e9
+        tick_ns = cell.config.get("timeout_ns") or cell.config.get("period_ns", 0)
+        self._stall_s = _SILENCE_S + self._grace_s + 11 * tick_ns / 1e9  # a shot is lost after ten timeouts
+
+    def measure(self, probe: Probe, server: Probe | None) -> None:
+        """Raises RtmeterError for what fails, unless it is noted as the failure already."""
+        config = _client_config(self._cell, self._folder)
+        if server is not None:
+            server_config = _server_config(self._cell, config, self._folder)
+            place = self._server_place()
+            self._introduce(probe, config, server, server_config)
+            self._server = ProbeProcess(server, server_config, self._folder, place)
+            self._guard.watch(self._server.pid)
+            self._until_ready(self._server)
+            endpoint = (self._server.event("ready") or {}).get("endpoint")
+            if endpoint is not None:
+                config["options"] = {"endpoint": str(endpoint)} | config["options"]
+        if self.failure is not None or self._kill_at is not None:
+            return
+        self._client = ProbeProcess(probe, config, self._folder, Here(self._launchers.client(None)))
+        self._guard.watch(self._client.pid)
+        with _out_of_the_way(config.get("affinity")):
+            self._until_ready(self._client)
+            self._until_ended(self._client)
+            if self._server is not None:
+                self._server_wanted = False
+                self._ask_to_end(self._server, _GRACE_S)
+                self._until_ended(self._server)
+
+    def _server_place(self) -> Place:
+        through = self._launchers.server(self._cell.server_affinity)
+        return Here(through) if self._component is None else There(self._component, through)
+
+    def _introduce(
+        self, probe: Probe, config: dict[str, Any], server: Probe, server_config: dict[str, Any]
+    ) -> None:
+        """Tells the ends on two hosts where they are, unless the cell does."""
+        if self._component is None:
+            return
+        theirs = self._component.address()
+        ours = own_address(theirs)
+        told = meeting(_options_of(probe), ours, theirs, listens=False)
+        config["options"] = told | config["options"]
+        told = meeting(_options_of(server), theirs, ours, listens=True)
+        server_config["options"] = told | server_config["options"]
+
+    def outcome(self) -> Outcome:
+        """How it ended; only once it is closed."""
+        processes = [p for p in (self._client, self._server) if p is not None]
+        warnings = tuple(_malformed(p) for p in processes if p.malformed)
+        failure = self.failure or next((e for p in processes if (e := _exit_error(p))), None)
+        if failure is not None:
+            return Outcome("failed", failure, warnings)
+        complete = self._client is not None and self._client.exit_code == 0  # not 4: interrupted
+        return Outcome("complete" if complete else "interrupted", None, warnings)
+
+    def close(self) -> None:
+        """Leaves nothing running. All are killed before one is waited for: it may need the other's CPU to
+        end on."""
+        processes = [process for process in (self._client, self._server) if process is not None]
+        for process in processes:
+            process.kill()
+        for process in processes:
+            try:
+                process.close()
+            except RtmeterError as error:  # its log could not be brought
+                self.failure = self.failure or error
+
+    def _until_ready(self, process: ProbeProcess) -> None:
+        limit = time.monotonic() + self._start_s
+        while process.event("ready") is None and process.exit_code is None:
+            self._listen()
+            if time.monotonic() > limit:
+                raise _probe_error(process, f"did not get ready within {self._start_s:.0f} s")
+
+    def _until_ended(self, process: ProbeProcess) -> None:
+        while process.exit_code is None:
+            self._listen()
+            if time.monotonic() - process.heard_at > _SILENCE_S + self._grace_s:
+                raise _probe_error(process, f"has not been heard of for {_SILENCE_S + self._grace_s:.0f} s")
+            if process is self._client and time.monotonic() - process.advanced_at > self._stall_s:
+                raise _probe_error(process, f"has settled no release for {self._stall_s:.0f} s")
+
+    def _listen(self) -> None:
+        """Waits a little for what happens next, and sees to it."""
+        processes = [p for p in (self._client, self._server) if p is not None and p.exit_code is None]
+        with selectors.DefaultSelector() as selector:
+            for process in processes:
+                if not process.silent:
+                    selector.register(process.status_fd, selectors.EVENT_READ)
+                selector.register(process.exited_fd, selectors.EVENT_READ)
+            if not self._stop.asked:
+                selector.register(self._stop.fd, selectors.EVENT_READ)
+            selector.select(timeout=0.25)
+        self._guard.beat()
+        for process in processes:
+            progress = [event for event in process.read_events() if event["event"] == "progress"]
+            if process is self._client:
+                for event in progress[-_MOST_SHOWN:]:
+                    self._on_progress(event)
+                    self._check_progress(process, event)
+        self._heed_server()
+        self._heed_stop()
+
+    def _check_progress(self, process: ProbeProcess, event: dict[str, Any]) -> None:
+        """A probe that goes on beyond its end would be listened to for ever."""
+        released, planned = event.get("released", 0), event.get("of", 0)
+        if isinstance(released, int) and isinstance(planned, int) and released > planned:
+            raise _probe_error(process, f"says that it has settled {released} of {planned} releases")
+
+    def _heed_server(self) -> None:
+        server = self._server
+        if server is None or server.exit_code is None or not self._server_wanted or self._kill_at is not None:
+            return
+        self.failure = _reported_error(server) or _probe_error(
+            server, f"died in mid-run ({_how(server)})", "server"
+        )
+        if self._client is not None:
+            self._ask_to_end(self._client, self._grace_s)
+
+    def _heed_stop(self) -> None:
+        process = self._client or self._server
+        assert process is not None
+        if self._stop.asked and self._kill_at is None:
+            self._ask_to_end(process, self._grace_s)
+        late = self._kill_at is not None and time.monotonic() > self._kill_at
+        if late or self._stop.asked > 1:
+            why = "did not end when it was asked to" if late else "was killed at the second interruption"
+            raise _probe_error(process, why)
+
+    def _ask_to_end(self, process: ProbeProcess, grace_s: float) -> None:
+        process.ask_to_end()
+        self._kill_at = time.monotonic() + grace_s
+
+
+def _client_config(cell: Cell, folder: Path) -> dict[str, Any]:
+    return cell.config | {
+        "version": 1,
+        "role": "client" if cell.config["measurement"] == "roundtrip" else "single",
+        "log": str(folder / CLIENT_LOG),
+        "session": f"rtm{os.getpid():x}{secrets.token_hex(3)}",
+        "watch_stdin": True,
+    }
+
+
+def _server_config(cell: Cell, client: dict[str, Any], folder: Path) -> dict[str, Any]:
+    config = {key: value for key, value in client.items() if key != "samples"}
+    config |= {"role": "server", "log": str(folder / SERVER_LOG)}
+    if cell.server_affinity is not None:
+        config["affinity"] = list(cell.server_affinity)
+    if cell.server_options is not None:
+        config["options"] = cell.server_options
+    elif cell.server_adapter not in (None, cell.adapter):
+        config["options"] = {}
+    if cell.server_receive is not None:
+        config["receive"] = cell.server_receive
+    elif cell.server_adapter not in (None, cell.adapter):
+        config.pop("receive", None)
+    return config
+
+
+def _options_of(probe: Probe) -> dict[str, str]:
+    return dict(probe.facts.get("option", {}))
+
+
+def _how(process: ProbeProcess) -> str:
+    code = process.exit_code or 0
+    return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+
+
+def _malformed(process: ProbeProcess) -> Doubt:
+    return Doubt(
+        "malformed_status",
+        f"{process.malformed} status lines of the {process.role} probe could not be read",
+        "see probe.stderr; does something else write to the probe's standard output?",
+    )
+
+
+def _reported_error(process: ProbeProcess) -> RtmeterError | None:
+    """The error in the probe's own words, if it said any."""
+    event = process.event("error")
+    if event is None:
+        return None
+    value = event.get("value")
+    return RtmeterError(
+        str(event.get("message")),
+        field=event.get("field") or None,
+        value=None if value in (None, "") else value,
+        remedy=event.get("remedy") or None,
+    )
+
+
+def _probe_error(process: ProbeProcess, message: str, field: str = "probe") -> RtmeterError:
+    """What the front saw a probe do wrong."""
+    return RtmeterError(message, field=field, value=process.probe.name, remedy=_STDERR_REMEDY)
+
+
+def _exit_error(process: ProbeProcess) -> RtmeterError | None:
+    """None if the probe ended as it should."""
+    if process.ended_well:
+        return None
+    if process.exit_code == NOT_JOINED:
+        return _probe_error(process, "could not be put into its cgroup", "conditions")
+    return _reported_error(process) or _probe_error(process, f"died in mid-run ({_how(process)})")
+
+
+@contextmanager
+def _out_of_the_way(measured_cpus: list[int] | None) -> Iterator[None]:
+    """The front at normal priority, and on other CPUs than the measured ones where there are any."""
+    if os.sched_getscheduler(0) != os.SCHED_OTHER:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, before - set(measured_cpus or ()) or before)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)

@@ -1,0 +1,1 @@
+"""The samples of cells → plots, as specifications and as pictures."""

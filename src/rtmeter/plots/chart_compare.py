@@ -1,0 +1,187 @@
+"""Cells beside each other: shifts of quantiles, layers, latency against a factor; ns in, µs shown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rtmeter.plots import grammar
+from rtmeter.plots.grammar import INK, LINE_COLOURS, Columns, Spec
+from rtmeter.results import words
+from rtmeter.statistics.compare import Shift
+
+_SAYS = {
+    "improved": ("earlier", "var(--pass)"),
+    "worse": ("later", "var(--fail)"),
+    "no evidence": ("no evidence of a difference", "var(--muted)"),
+    "not enough data": ("too short a run", "var(--skipped)"),
+}
+
+_SYMLOG_FROM = 30
+"""Where the largest shift is so many times the smallest, both are seen on a logarithmic axis only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A layer of a waterfall: its name, the quantile with it, and what it adds to the one before, with the
+    ends of that one's interval (the first layer has none: it is the floor)."""
+
+    name: str
+    total_ns: float
+    added_ns: float
+    ends_ns: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Quantiles (by name, ns; None: lost or not known) at one value of a factor."""
+
+    at: float | str
+    quantiles_ns: Mapping[str, float | None]
+
+
+def shifts(found: Sequence[Shift], height: int) -> Spec:
+    """How far B's quantiles lie above A's, with intervals that hold together."""
+    known = [one for one in found if one.quantity != "miss_ratio" and math.isfinite(one.difference)]
+    columns: Columns = {
+        "quantile": [one.quantity for one in known],
+        "shift": [one.difference / 1e3 for one in known],
+        "low": [_end(one.lower) for one in known],
+        "high": [_end(one.upper) for one in known],
+        "a": [one.a / 1e3 for one in known],
+        "b": [one.b / 1e3 for one in known],
+        "says": [_SAYS[one.outcome][0] for one in known],
+    }
+    x: Spec = {"field": "quantile", "type": "ordinal", "sort": None, "title": "Quantile"}
+    x |= {"axis": {"labelAngle": 0, "grid": False}}
+    y: Spec = {"field": "shift", "type": "quantitative", "title": "B less A, µs; above 0: B is later"}
+    sizes = [abs(value) for name in ("shift", "low", "high") for value in columns[name] if value]
+    if sizes and max(sizes) > _SYMLOG_FROM * min(sizes):
+        y["scale"] = {"type": "symlog", "constant": max(min(sizes), 0.1)}
+    seen = [_SAYS[name] for name in _SAYS if _SAYS[name][0] in columns["says"]]
+    colour: Spec = {"field": "says", "type": "nominal"}
+    colour["scale"] = {"domain": [name for name, _ in seen], "range": [shade for _, shade in seen]}
+    ends = {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}, "color": colour}
+    shown = [("quantile", "quantile"), ("a", "A, µs"), ("b", "B, µs"), ("shift", "B less A, µs")]
+    shown += [("low", "from, µs"), ("high", "to, µs"), ("says", "says")]
+    known_ends = {"transform": [{"filter": "datum.low != null && datum.high != null"}]}
+    point = {"type": "point", "filled": True, "size": 70, "opacity": 1}
+    tick = {"type": "tick", "orient": "horizontal", "size": 12, "thickness": 2}
+    return grammar.frame(
+        {"shifts": columns},
+        height,
+        [
+            grammar.once({"type": "rule", "color": INK}, y={"datum": 0}),
+            known_ends | {"mark": {"type": "rule", "strokeWidth": 2}, "encoding": ends},
+            *(
+                known_ends | {"mark": tick, "encoding": {"x": x, "y": y | {"field": end}, "color": colour}}
+                for end in ("low", "high")
+            ),
+            {"mark": point, "encoding": {"x": x, "y": y, "color": colour}},
+            grammar.hover({"type": "point", "filled": True, "size": 300}, {"x": x, "y": y}, shown),
+        ],
+    )
+
+
+def _end(ns: float) -> float | None:
+    return ns / 1e3 if math.isfinite(ns) else None
+
+
+def waterfall(layers: Sequence[Layer], height: int) -> Spec:
+    """A floor and what each layer adds to it, each beginning where the one before ended. Below zero goes as
+    much of an interval as lies above it; where it ends, its text says."""
+    begins = [0.0, *(layer.total_ns - layer.added_ns for layer in layers[1:])]
+    columns: Columns = {
+        "layer": [layer.name for layer in layers],
+        "begin": [begin / 1e3 for begin in begins],
+        "end": [layer.total_ns / 1e3 for layer in layers],
+        "text": [_added(layer) for layer in layers],
+        "kind": ["floor", *("adds" if layer.added_ns >= 0 else "saves" for layer in layers[1:])],
+        "low": [None if one.ends_ns is None else _end(_from(one, one.ends_ns[0])) for one in layers],
+        "high": [None if one.ends_ns is None else _end(_from(one, one.ends_ns[1])) for one in layers],
+    }
+    x: Spec = {"field": "layer", "type": "ordinal", "sort": None, "title": None}
+    x |= {"axis": {"labelAngle": 0, "grid": False, "labelLimit": 160}, "scale": {"paddingInner": 0.25}}
+    y: Spec = {"field": "begin", "type": "quantitative", "title": "µs"}
+    colour: Spec = {"field": "kind", "type": "nominal"}
+    shades = {"floor": "var(--muted)", "adds": LINE_COLOURS[0], "saves": LINE_COLOURS[2]}
+    shades = {kind: shade for kind, shade in shades.items() if kind in columns["kind"]}
+    colour["scale"] = {"domain": list(shades), "range": list(shades.values())}
+    bar = {"x": x, "y": y, "y2": {"field": "end"}, "color": colour}
+    high = [value for name in ("begin", "end", "high") for value in columns[name] if value is not None]
+    low = [value for name in ("begin", "end", "low") for value in columns[name] if value is not None]
+    y["scale"] = {"domain": [min(0, max(min(low), -max(high))), 1.15 * max(high)]}
+    top = {"x": x, "y": y | {"field": "top"}, "text": {"field": "text"}}
+    ends = {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}}
+    above = [{"calculate": "max(datum.begin, datum.end, datum.high)", "as": "top"}]
+    return grammar.frame(
+        {"layers": columns},
+        height,
+        [
+            {"mark": {"type": "bar"}, "encoding": bar},
+            {
+                "transform": [{"filter": "datum.low != null && datum.high != null"}],
+                "mark": {"type": "rule", "color": INK, "strokeWidth": 1.5, "clip": True},
+                "encoding": ends,
+            },
+            {"transform": above, "mark": {"type": "text", "dy": -8, "align": "center"}, "encoding": top},
+        ],
+    )
+
+
+def _from(layer: Layer, end_ns: float) -> float:
+    """Where an end of the interval of what a layer adds lies on the axis."""
+    return layer.total_ns - layer.added_ns + end_ns
+
+
+def _added(layer: Layer) -> str:
+    if layer.ends_ns is None:
+        return f"{words.us(layer.total_ns)} µs"
+    sign = "+" if layer.added_ns >= 0 else ""
+    if not all(math.isfinite(end) for end in layer.ends_ns):
+        return f"{sign}{words.us(layer.added_ns)} µs (too short a run for its interval)"
+    low, high = (words.us(end) for end in layer.ends_ns)
+    return f"{sign}{words.us(layer.added_ns)} µs [{low}, {high}]"
+
+
+def against(points: Sequence[Point], factor: str, deadline_ns: int | None, height: int) -> Spec:
+    """Quantiles against a factor: on a logarithmic axis where it is a number, else side by side."""
+    names = list(points[0].quantiles_ns)
+    rows = [(point, name) for name in names for point in points if point.quantiles_ns[name] is not None]
+    columns: Columns = {
+        "at": [point.at for point, _ in rows],
+        "us": [(point.quantiles_ns[name] or 0) / 1e3 for point, name in rows],
+        "line": [name for _, name in rows],
+    }
+    numeric = all(isinstance(point.at, float) and point.at > 0 for point in points)
+    x: Spec = {"field": "at", "title": factor}
+    values = list(dict.fromkeys(point.at for point in points))
+    if numeric:
+        x |= {"type": "quantitative", "axis": {"values": values, "format": ",~r"}}
+        x |= {"scale": {"type": "log", "nice": False}}
+    else:
+        x |= {"type": "ordinal", "sort": None, "axis": {"labelAngle": 0}, "scale": {"type": "point"}}
+    y = grammar.latency_axis("us", min(columns["us"], default=0))
+    greatest = max([*columns["us"], 1e-3])
+    in_sight = deadline_ns is not None and deadline_ns / 1e3 <= 3 * greatest
+    reach = max(greatest, (deadline_ns or 0) / 1e3) if in_sight else greatest
+    y |= grammar.latency_scale(
+        0.8 * min(columns["us"], default=0), 1.2 * reach, columns["us"][0] if rows else 1
+    )
+    colour: Spec = {"field": "line", "type": "nominal"}
+    colour["scale"] = {"domain": names, "range": [*LINE_COLOURS[: len(names)]]}
+    colour["legend"] = {"symbolType": "stroke"}
+    dash = colour | {"scale": {"domain": names, "range": [*grammar.DASHES[: len(names)]]}}
+    both = {"x": x, "y": y, "color": colour}
+    shown = [("line", "quantile"), ("at", factor), ("us", "µs")]
+    return grammar.frame(
+        {"points": columns},
+        height,
+        [
+            {"mark": {"type": "line", "strokeWidth": 1.6}, "encoding": both | {"strokeDash": dash}},
+            {"mark": {"type": "point", "filled": True, "size": 45, "opacity": 1}, "encoding": both},
+            *grammar.deadline("y", deadline_ns, 0 if in_sight else None),
+            grammar.hover({"type": "point", "filled": True, "size": 200}, {"x": x, "y": y}, shown),
+        ],
+    )

@@ -1,0 +1,91 @@
+"""What happened in the course of a run, to be marked on its plots over time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rtmeter.conditions.throttling import QUOTA, THERMAL
+from rtmeter.plots.subject import Event, Time
+from rtmeter.results.cells import Cell
+
+Seconds = npt.NDArray[np.float64]
+
+_WATCH = "watch.parquet"
+
+_STRAIN = {"load_workers": "load", "traffic_streams": "traffic"}
+
+_THROTTLED = {QUOTA: "quota", THERMAL: "heat"}
+
+_SPANS = 500
+"""Spans of a run that are told apart: those nearer to each other are one."""
+
+_STOLEN = 0.05
+"""A share of a CPU's time that the hypervisor took in one interval, to be told."""
+
+
+def events_of(cell: Cell, time: Time) -> tuple[Event, ...]:
+    """Changes of the tail that its gates found, load and traffic that came or went, throttling, and time
+    that the hypervisor took; in their order."""
+    found = [*_changes(cell, time), *_watched(cell, time)]
+    there = (event for event in found if event.end_s >= 0 and event.at_s <= time.end_s)
+    return tuple(sorted(there, key=lambda event: event.at_s))
+
+
+def _changes(cell: Cell, time: Time) -> Iterator[Event]:
+    """Where a gate found that the tail changes."""
+    support = cell.file.verdict.support if cell.file and cell.file.verdict else None
+    for finding in support.findings if support else ():
+        for release in finding.at:
+            yield Event(time.of(int(time.first_k[0]) + release), "tail changes")
+
+
+def _watched(cell: Cell, time: Time) -> Iterator[Event]:
+    """What watch.parquet has; nothing, if there is none that can be read."""
+    origin_ns = _origin_ns(cell)
+    try:
+        rows = pq.read_table(cell.folder / _WATCH)
+    except (OSError, pa.ArrowException):
+        return
+    if origin_ns is None or "at_ns" not in rows.column_names:
+        return
+    at_s = (rows.column("at_ns").to_numpy() - origin_ns) / 1e9
+    for column, what in _STRAIN.items():
+        if column in rows.column_names:
+            workers = rows.column(column).to_numpy()
+            for place in np.flatnonzero(np.diff(workers)) + 1:
+                yield Event(float(at_s[place]), f"{what}: {workers[place - 1]} to {workers[place]}")
+    for column, what in _THROTTLED.items():
+        if {column, "interval_ns"} <= set(rows.column_names):
+            begins_s = at_s - rows.column("interval_ns").to_numpy() / 1e9
+            times = rows.column(column).to_numpy()
+            yield from _spans(what, np.maximum(begins_s, 0), at_s, times, time.end_s / _SPANS)
+    for column in rows.column_names:
+        if column.endswith("_steal"):
+            stolen = rows.column(column).to_numpy()
+            worst = int(stolen.argmax()) if len(stolen) else 0
+            if len(stolen) and stolen[worst] > _STOLEN:
+                yield Event(
+                    float(at_s[worst]), f"{column.removesuffix('_steal')}: {stolen[worst]:.0%} stolen"
+                )
+
+
+def _spans(what: str, begins_s: Seconds, ends_s: Seconds, times: Seconds, nearer_s: float) -> Iterator[Event]:
+    """When it happened at all, by samples; spans nearer than that are joined."""
+    there = np.flatnonzero((times > 0) & (ends_s > 0))
+    if not len(there):
+        return
+    apart = np.flatnonzero(begins_s[there[1:]] - ends_s[there[:-1]] > nearer_s) + 1
+    for span in np.split(there, apart):
+        yield Event(float(begins_s[span[0]]), what, float(ends_s[span[-1]]), int(times[span].sum()))
+
+
+def _origin_ns(cell: Cell) -> int | None:
+    """When the first measured release was, on the clock of watch.parquet."""
+    if cell.file is None or not isinstance(cell.file.grid.get("t0_ns"), int):
+        return None
+    return int(cell.file.grid["t0_ns"] + cell.file.config.warm_up * (cell.file.tick_ns or 0))

@@ -1,0 +1,196 @@
+"""The figures of a cell: its samples gathered and drawn, quantity by quantity."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rtmeter.model import ABSENT
+from rtmeter.plots import chart_distribution, chart_time
+from rtmeter.plots.counted import of_counted
+from rtmeter.plots.data import Detail, Series, gather
+from rtmeter.plots.events import events_of
+from rtmeter.plots.grammar import Spec
+from rtmeter.plots.subject import Subject, Time
+from rtmeter.results import store, words
+from rtmeter.results.cell_file import CellFile
+from rtmeter.results.cells import Cell
+from rtmeter.results.condition_words import uncertainty
+from rtmeter.samples.rows import Samples
+from rtmeter.statistics.quantities import Ints, Quantity, judged_quantity, kind, quantities
+
+_PLOTTED = {
+    "wakeup": ("latency",),
+    "timer/periodic": ("latency", "dispatch"),
+    "timer/one_shot": ("measured", "reported", "difference"),
+    "roundtrip": ("response", "round_trip", "ping", "pong"),
+    "cycle": ("completion", "cycle_delay", "request", "respond"),
+    "imported": ("latency",),
+}
+"""The quantities that are plotted, the judged one first; the table shows all."""
+
+_WITH_DEADLINE = {"latency", "measured", "response", "round_trip", "completion"}
+
+_SHARED_POINTS = 100_000
+"""Stretches that the figures of a report share: what keeps it below 10 MB."""
+
+_MOST_STRETCHES = 6000
+"""Ten to a pixel of a phone: what zooming in shows."""
+
+_THREADS = 2
+
+_TALL, _LOW = 250, 150
+
+_SHARE = "Share of the releases that were that late or later; logarithmic"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A plot: its title, what it shows, and its specification."""
+
+    title: str
+    about: str
+    spec: Spec
+
+
+@dataclass(frozen=True, slots=True)
+class Largest:
+    """One of the largest values: release, seconds after the first one, nanoseconds."""
+
+    k: int
+    at_s: float
+    value_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """The figures of one quantity; ``view`` and ``n`` say of what they are."""
+
+    quantity: str
+    judged: bool
+    view: str
+    n: int
+    figures: list[Figure]
+    largest: list[Largest]
+
+
+def detail_for(cells: int) -> Detail:
+    """How much detail each plot of a report of so many cells gets."""
+    share = _SHARED_POINTS // max(1, cells)
+    stretches = min(_MOST_STRETCHES, max(60, share // 4))
+    if share >= 2400:
+        return Detail(stretches)
+    return Detail(stretches, steps=max(60, share // 10), points_a_decade=12)
+
+
+def panels(cell: Cell, detail: Detail, all_quantities: bool) -> list[Panel]:
+    """The panels of a cell with a file; none if it has no samples. Unreadable ones raise RtmeterError."""
+    file, path = cell.file, cell.folder / store.SAMPLES
+    assert file is not None
+    counted = store.load_counted(cell.folder)
+    if counted is not None:
+        series = of_counted(counted, judged_quantity(file.meta), detail)
+        return [_panel(file, series, None, detail)] if series else []
+    if file.summary is None and not path.exists():
+        return []
+    samples = Samples(path)
+    judged, *others = _plotted(file)
+    others = [other for other in others if all_quantities and samples.columns.issuperset(other.columns)]
+
+    def gathered(quantity: Quantity) -> Series | None:
+        return gather(Samples(path), file.meta, quantity, deadline_ns(file, quantity), detail)
+
+    with ThreadPoolExecutor(_THREADS) as pool:
+        found = [series for series in pool.map(gathered, [judged, *others]) if series is not None]
+    if not found:
+        return []
+    assert found[0].envelope is not None
+    time = time_of(samples, file, found[0].envelope.first_k)
+    time = replace(time, events=events_of(cell, time))
+    return [_panel(file, series, time, detail) for series in found]
+
+
+def _plotted(file: CellFile) -> list[Quantity]:
+    by_name = {quantity.name: quantity for quantity in quantities(file.meta)}
+    return [by_name[name] for name in _PLOTTED[kind(file.meta)] if name in by_name]
+
+
+def deadline_ns(file: CellFile, quantity: Quantity) -> int | None:
+    """The deadline that a plot of the quantity shows."""
+    return file.deadline_ns if quantity.name in _WITH_DEADLINE else None
+
+
+def design_effect(file: CellFile) -> float | None:
+    """How many releases count as one in bounds of shares, by the verdict; None without one that looked."""
+    return file.verdict.support.design_effect if file.verdict and file.verdict.support else None
+
+
+def _panel(file: CellFile, series: Series, time: Time | None, detail: Detail) -> Panel:
+    """The panel of a quantity; without ``time`` there is no order: nothing is drawn over time."""
+    quantity = series.quantity
+    judged = quantity == judged_quantity(file.meta)
+    subject = Subject(series, deadline_ns(file, quantity), design_effect(file) if judged else None)
+    height = _TALL if judged else _LOW
+    name, view = next(iter(subject.views.items()))
+    return Panel(
+        quantity=words.quantity(file.meta, quantity.name) + uncertainty(quantity.name, file.clock_offset),
+        judged=judged,
+        view=words.VIEWS[name],
+        n=view.n,
+        figures=[
+            *([_over_time(subject, time, height)] if time else []),
+            Figure(
+                "Histogram",
+                "How many releases had which value; counts on a logarithmic axis",
+                chart_distribution.histogram(subject.distributions, height),
+            ),
+            Figure(
+                "Complementary CDF",
+                _SHARE + (f"; band: {100 * chart_distribution.BAND:g} % at each point" if judged else ""),
+                chart_distribution.complementary_cdf(subject.distributions, height, detail.points_a_decade),
+            ),
+        ],
+        largest=[
+            Largest(k, float(time.of(k)), value_ns)
+            for k, value_ns in zip(view.largest_k.tolist(), view.largest_ns.tolist(), strict=True)
+        ]
+        if time
+        else [],
+    )
+
+
+def _over_time(subject: Subject, time: Time, height: int) -> Figure:
+    return Figure(
+        "Over time",
+        "Least to greatest value of each stretch of time, their mean, and when releases missed",
+        chart_time.over_time(subject, time, height, zoomable=True),
+    )
+
+
+def time_of(
+    samples: Samples, file: CellFile, first_k: Ints, zero_k: int | None = None, end_k: int | None = None
+) -> Time:
+    """When each stretch began, counted from the first measured release, ``zero_k`` (default: where the first
+    one begins); they end before ``end_k`` (default: with the file)."""
+    assert file.tick_ns is not None
+    zero_k = int(first_k[0]) if zero_k is None else zero_k
+    end_k = max(samples.k_range()[1] + 1, int(first_k[-1]) + 1) if end_k is None else end_k
+    if file.mode == "one_shot":
+        begins_ns, end_ns = _armed(samples, first_k, zero_k, end_k, file.tick_ns)
+    else:
+        begins_ns, end_ns = (first_k - zero_k) * file.tick_ns, (end_k - zero_k) * file.tick_ns
+    at = Time(first_k, begins_ns / 1e9, end_k, end_ns / 1e9)
+    gaps = [(first, end_k - 1 if last is None else last) for first, last in file.missing]
+    spans = [(at.of(first), at.of(last + 1)) for first, last in gaps if last >= first_k[0] and first < end_k]
+    return replace(at, gaps_s=tuple(spans))
+
+
+def _armed(samples: Samples, first_k: Ints, zero_k: int, end_k: int, timeout_ns: int) -> tuple[Ints, int]:
+    """When the first shot of each stretch was armed, and when the last shot was due."""
+    k = np.unique(np.r_[zero_k, first_k, end_k - 1])
+    armed = samples.at(k, "armed_before_ns")
+    known = armed != ABSENT
+    armed = np.interp(k, k[known], armed[known] - armed[known][0]).astype(np.int64)
+    return armed[np.searchsorted(k, first_k)], int(armed[-1]) + timeout_ns

@@ -1,0 +1,190 @@
+"""A cell read for one plot of one of its quantities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rtmeter.errors import RtmeterError
+from rtmeter.plots.counted import of_counted
+from rtmeter.plots.data import Detail, Series, envelope_of, gather, length_of, recount
+from rtmeter.plots.events import events_of
+from rtmeter.plots.figures import deadline_ns, design_effect, time_of
+from rtmeter.plots.subject import Line, Subject, Time
+from rtmeter.results import store, words
+from rtmeter.results.cell_file import CellFile
+from rtmeter.results.cells import Cell
+from rtmeter.results.condition_words import uncertainty
+from rtmeter.samples.rows import Samples
+from rtmeter.statistics.bins import Grid
+from rtmeter.statistics.quantities import Quantity, judged_quantity, quantities
+
+_DETAIL = Detail()
+
+_INTERVALS = 100
+"""Into about so many intervals a run is cut if their length is not asked for, unless that is longer than
+OSADL's."""
+
+_OSADL_NS = 300 * 10**9
+"""The intervals of OSADL's latency plots (osadl.org): five minutes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A quantity of a cell: what the plot shows of it and, where that is a part of the run, the whole."""
+
+    cell: Cell
+    file: CellFile
+    quantity: str
+    subject: Subject
+    time: Time | None
+    whole: Subject | None = None
+    whole_time: Time | None = None
+
+    @property
+    def greatest(self) -> str:
+        """The largest value in words."""
+        view = next(iter(self.subject.views.values()))
+        if view.lost or not len(view.largest_ns):
+            return "lost"
+        return f"{words.us(int(view.largest_ns[0]))} µs"
+
+    def line(self, label: str, colour: str) -> Line:
+        """Its first view as a line of a plot, its largest value in the legend."""
+        view = next(iter(self.subject.views.values()))
+        note = f"   Max: {self.greatest}"
+        return Line(label, view, colour, self.subject.design_effect, note)
+
+    @property
+    def title(self) -> str:
+        """The quantity and the view that is drawn."""
+        return f"{self.quantity}, {words.VIEWS[next(iter(self.subject.views))]}"
+
+    def on(self, grid: Grid) -> Loaded:
+        """The same, its steps counted on another grid."""
+        series = self.subject.series
+        counted = store.load_counted(self.cell.folder)
+        if counted is None:
+            moved = recount(Samples(self.cell.folder / store.SAMPLES), self.file.meta, series, grid)
+        else:
+            found = of_counted(counted, series.quantity, _DETAIL, grid)
+            assert found is not None
+            moved = found
+        return replace(self, subject=replace(self.subject, series=moved))
+
+
+def load(
+    cell: Cell,
+    quantity: str | None,
+    zoom_s: tuple[float, float] | None = None,
+    pixels: int = 900,
+    *,
+    binned: bool = True,
+) -> Loaded:
+    """Reads a cell with a summary, of which ``zoom_s``, seconds after its first measured release, are shown
+    over so many pixels; ``binned``: also for distributions.
+
+    Raises RtmeterError if it has no such quantity, or nothing of it there.
+    """
+    assert cell.file is not None
+    file, wanted = cell.file, _quantity(cell.file, quantity)
+    name = words.quantity(file.meta, wanted.name) + uncertainty(wanted.name, file.clock_offset)
+    counted = store.load_counted(cell.folder)
+    if counted is not None:
+        series = of_counted(counted, wanted, _DETAIL)
+        if series is None:
+            raise _nothing(cell, "has maxima of intervals only: their distribution is not known")
+        return Loaded(cell, file, name, _subject(file, series), None)
+    samples = Samples(cell.folder / store.SAMPLES)
+    detail = replace(_DETAIL, stretches=pixels, steps=_DETAIL.steps if binned else 0)
+    series = gather(samples, file.meta, wanted, deadline_ns(file, wanted), detail)
+    if series is None or series.envelope is None:
+        raise _nothing(cell, f"has no {name}")
+    time = time_of(samples, file, series.envelope.first_k)
+    time = replace(time, events=events_of(cell, time))
+    whole = Loaded(cell, file, name, _subject(file, series), time)
+    return whole if zoom_s is None else _zoomed(whole, samples, wanted, zoom_s, pixels)
+
+
+def in_order(loaded: Loaded) -> tuple[Subject, Time]:
+    """What is plotted over time. Raises RtmeterError of a cell whose values have no order."""
+    if loaded.time is None:
+        raise _nothing(loaded.cell, "is a histogram: nothing is known of the order of its values")
+    return loaded.subject, loaded.time
+
+
+def in_intervals(loaded: Loaded, interval_ns: int | None) -> tuple[Subject, Time]:
+    """The same in intervals of a length, by default OSADL's, or shorter ones of a short run."""
+    subject, time = in_order(loaded)
+    tick_ns = loaded.file.tick_ns
+    assert tick_ns is not None
+    first_k, last_k = int(time.first_k[0]), time.end_k - 1
+    wanted_ns = interval_ns or min(_OSADL_NS, _round_ns((last_k + 1 - first_k) * tick_ns / _INTERVALS))
+    length = max(1, round(wanted_ns / tick_ns))
+    samples = Samples(loaded.cell.folder / store.SAMPLES)
+    quantity = subject.series.quantity
+    envelope = envelope_of(
+        samples, loaded.file.meta, quantity, subject.deadline_ns, (first_k, last_k), length
+    )
+    at = time_of(samples, loaded.file, envelope.first_k)
+    return replace(subject, series=replace(subject.series, envelope=envelope)), replace(
+        at, events=time.events
+    )
+
+
+def _round_ns(ns: float) -> int:
+    """The first of 1, 2, 5, 10, 20, 30, 60 and 120 s or their thousandth parts that is not less."""
+    steps = [factor * 10**exponent for exponent in range(3, 9) for factor in (1, 2, 5)]
+    steps += [seconds * 10**9 for seconds in (1, 2, 5, 10, 20, 30, 60, 120, 300)]
+    return next((step for step in steps if step >= ns), _OSADL_NS)
+
+
+def _zoomed(
+    whole: Loaded, samples: Samples, quantity: Quantity, zoom_s: tuple[float, float], pixels: int
+) -> Loaded:
+    _, time = in_order(whole)
+    zero_k = int(time.first_k[0])
+    ks, seconds = np.r_[time.first_k, time.end_k], np.r_[time.begins_s, time.end_s]
+    from_k, to_k = (round(float(np.interp(second, seconds, ks))) for second in zoom_s)
+    if to_k <= from_k:
+        raise RtmeterError(
+            f"holds no release of {whole.cell.id}, which lasts {time.end_s:g} s",
+            field="--zoom",
+            value=f"{zoom_s[0]:g}s..{zoom_s[1]:g}s",
+            remedy="name a part of the run",
+        )
+    within = (from_k, to_k - 1)
+    length = length_of(to_k - from_k, pixels)
+    envelope = envelope_of(samples, whole.file.meta, quantity, whole.subject.deadline_ns, within, length)
+    part = replace(whole.subject, series=replace(whole.subject.series, envelope=envelope))
+    at = time_of(samples, whole.file, envelope.first_k, zero_k, to_k)
+    return replace(
+        whole,
+        subject=part,
+        time=replace(at, events=time.events),
+        whole=whole.subject,
+        whole_time=time,
+    )
+
+
+def _subject(file: CellFile, series: Series) -> Subject:
+    return Subject(series, deadline_ns(file, series.quantity), design_effect(file))
+
+
+def _quantity(file: CellFile, name: str | None) -> Quantity:
+    if name is None:
+        return judged_quantity(file.meta)
+    by_name = {quantity.name: quantity for quantity in quantities(file.meta)}
+    if name not in by_name:
+        raise RtmeterError(
+            f"is no quantity of {file.id}",
+            field="--quantity",
+            value=name,
+            remedy=f"name {' or '.join(by_name)}",
+        )
+    return by_name[name]
+
+
+def _nothing(cell: Cell, message: str) -> RtmeterError:
+    return RtmeterError(message, field="cell", value=str(cell.folder), remedy="name another cell or kind")

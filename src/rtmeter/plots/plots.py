@@ -1,0 +1,279 @@
+"""Plots of cells as pictures, kind by kind (docs/plots.md says how to read each)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from rtmeter.errors import RtmeterError
+from rtmeter.plots import chart_compare, chart_distribution, chart_levels, chart_time, factors
+from rtmeter.plots.grammar import LINE_COLOURS, Spec
+from rtmeter.plots.heading import heading, notes
+from rtmeter.plots.loaded import Loaded, in_intervals, in_order, load
+from rtmeter.plots.picture import grid, panel_width
+from rtmeter.plots.subject import Distributions, Extent
+from rtmeter.results import store, words
+from rtmeter.results.cell_file import CellFile
+from rtmeter.results.cells import Cell
+from rtmeter.statistics.bins import grid_over
+from rtmeter.statistics.judged import judged_run
+from rtmeter.statistics.levels import levels
+from rtmeter.statistics.views import LATER
+
+KINDS = {
+    "time": "latency over time, a panel a cell",
+    "maxima": "the maximum of each interval",
+    "histogram": "how often each latency was seen; several cells overlaid",
+    "ccdf": "which share was that late or later; several cells overlaid",
+    "triptych": "cycle delay, request and respond (of round trips: response, ping, pong), a row a cell",
+    "against": "quantiles against a factor of the cells",
+    "return-level": "which level is passed once in which time",
+}
+
+_TRIPTYCHS = {
+    "cycle": ("cycle_delay", "request", "respond"),
+    "roundtrip": ("response", "ping", "pong"),
+}
+
+_AGAINST = {"p50": "p50_ns", "p99": "p99_ns", "p99.9": "p99_9_ns", "max": "max_ns"}
+
+_POINTS_A_DECADE = 60
+
+_STEPS = 240
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How a plot is wanted: of which quantity (None: the judged one), in a panel for each value of up to two
+    factors, over which factor, of which seconds, in intervals how long, how large a panel row is."""
+
+    quantity: str | None = None
+    by: tuple[str, ...] = ()
+    over: str | None = None
+    zoom_s: tuple[float, float] | None = None
+    interval_ns: int | None = None
+    width: int = 900
+    height: int = 320
+
+
+def draw(kind: str, cells: Sequence[Cell], asked: Asked) -> Spec:
+    """The picture of at least one cell. Raises RtmeterError if they have nothing such to show."""
+    for cell in cells:
+        if cell.file is None or cell.file.summary is None:
+            raise RtmeterError(
+                cell.problem or "nothing was measured",
+                field="cell",
+                value=str(cell.folder),
+                remedy="name cells that were measured",
+            )
+    return _DRAWN[kind](cells, asked)
+
+
+def _files(cells: Sequence[Cell]) -> list[CellFile]:
+    return [cell.file for cell in cells if cell.file is not None]
+
+
+def _time(cells: Sequence[Cell], asked: Asked) -> Spec:
+    layout = factors.laid_out(_files(cells), asked.by)
+    if asked.by:
+        _one_each(layout)
+    else:
+        layout = [[(name, [place])] for place, name in enumerate(_names(cells))]
+    pixels = panel_width(asked.width, max(len(row) for row in layout))
+    loaded = [load(cell, asked.quantity, asked.zoom_s, pixels, binned=False) for cell in cells]
+    extent = Extent.of([in_order(one)[0] for one in loaded])
+    panels = [
+        [(title, _over_time(loaded[places[0]], asked, extent, len(row))) for title, places in row]
+        for row in layout
+    ]
+    return grid(panels, heading(_files(cells), loaded[0].title), notes(_files(cells)), asked.width)
+
+
+def _names(cells: Sequence[Cell]) -> list[str]:
+    return factors.labels(_files(cells)) if len(cells) > 1 else [""]
+
+
+def _one_each(layout: list[list[tuple[str, list[int]]]]) -> None:
+    crowded = next((title for row in layout for title, places in row if len(places) > 1), None)
+    if crowded is not None:
+        remedy = "name the factor in which they differ too, or fewer cells"
+        raise RtmeterError("leaves several cells in one panel", field="--by", value=crowded, remedy=remedy)
+
+
+def _over_time(one: Loaded, asked: Asked, extent: Extent, across: int) -> Spec:
+    """One of so many panels of a row; if it shows a part of the run, with the whole as a picture in it."""
+    subject, time = in_order(one)
+    if one.whole is None or one.whole_time is None:
+        return chart_time.over_time(subject, time, asked.height, extent)
+    size = panel_width(asked.width, across), asked.height
+    return chart_time.with_picture(subject, time, one.whole, one.whole_time, size, extent)
+
+
+def _triptych(cells: Sequence[Cell], asked: Asked) -> Spec:
+    files = _files(cells)
+    kinds = {file.measurement for file in files}
+    if len(kinds) > 1 or not kinds & _TRIPTYCHS.keys():
+        raise RtmeterError(
+            "has no triptych",
+            field="measurement",
+            value=" and ".join(sorted(kinds)),
+            remedy=f"name cells of {' or '.join(_TRIPTYCHS)}",
+        )
+    names = _TRIPTYCHS[kinds.pop()]
+    pixels = panel_width(asked.width, len(names))
+    loaded = [[load(cell, name, asked.zoom_s, pixels, binned=False) for name in names] for cell in cells]
+    extent = Extent.of([in_order(one)[0] for row in loaded for one in row])
+    rows = [
+        [
+            (
+                ", ".join(part for part in (label, one.quantity) if part),
+                _over_time(one, asked, extent, len(row)),
+            )
+            for one in row
+        ]
+        for label, row in zip(_names(cells), loaded, strict=True)
+    ]
+    return grid(rows, words.measurement(files[0].meta).capitalize(), notes(files), asked.width)
+
+
+def _maxima(cells: Sequence[Cell], asked: Asked) -> Spec:
+    loaded = [load(cell, asked.quantity, binned=False) for cell in cells]
+    found = [in_intervals(one, asked.interval_ns) for one in loaded]
+    lengths = {chart_time.interval_words(time) for _, time in found}
+    title = f"{heading(_files(cells), loaded[0].title)}, maxima of {' or '.join(sorted(lengths))}"
+    extent = Extent.of([subject for subject, _ in found])
+    panels = [
+        [(name, chart_time.maxima(subject, time, asked.height, extent))]
+        for name, (subject, time) in zip(_names(cells), found, strict=True)
+    ]
+    return grid(panels, title, notes(_files(cells)), asked.width)
+
+
+Chart = Callable[[Distributions, int], Spec]
+
+
+def _histogram(cells: Sequence[Cell], asked: Asked) -> Spec:
+    return _distributions(cells, asked, chart_distribution.histogram)
+
+
+def _ccdf(cells: Sequence[Cell], asked: Asked) -> Spec:
+    def chart(found: Distributions, height: int) -> Spec:
+        return chart_distribution.complementary_cdf(found, height, _POINTS_A_DECADE)
+
+    return _distributions(cells, asked, chart)
+
+
+def _distributions(cells: Sequence[Cell], asked: Asked, chart: Chart) -> Spec:
+    """Panels of overlaid cells that share their axes."""
+    loaded = _on_one_grid([load(cell, asked.quantity) for cell in cells])
+    files = _files(cells)
+    layout = factors.laid_out(files, asked.by)
+    panels = []
+    for row in layout:
+        for _, places in row:
+            if len(places) > len(LINE_COLOURS):
+                remedy = f"at most {len(LINE_COLOURS)} are told apart in one: spread them with --by"
+                raise RtmeterError("too many in one panel", field="cell", value=len(places), remedy=remedy)
+        panels.append(
+            [
+                (title, chart(_together(loaded, files, places, asked.by), asked.height))
+                for title, places in row
+            ]
+        )
+    return grid(panels, heading(files, loaded[0].title), notes(files), asked.width)
+
+
+def _on_one_grid(loaded: list[Loaded]) -> list[Loaded]:
+    """The same, their steps counted on a grid that all share."""
+    grids = [one.subject.series.grid for one in loaded]
+    if len(set(grids)) == 1:
+        return loaded
+    first = min(grid.first_ns for grid in grids)
+    last = max(grid.first_ns + grid.width_ns * grid.size - 1 for grid in grids)
+    return [one.on(grid_over(first, last, _STEPS)) for one in loaded]
+
+
+def _together(
+    loaded: Sequence[Loaded], files: Sequence[CellFile], places: list[int], by: tuple[str, ...]
+) -> Distributions:
+    deadlines = {loaded[place].subject.deadline_ns for place in places}
+    deadline_ns = deadlines.pop() if len(deadlines) == 1 else None
+    others = [loaded[place].line("", "") for place in range(len(loaded)) if place not in places]
+    if len(places) == 1:
+        return replace(loaded[places[0]].subject.distributions, beside=tuple(others))
+    names = factors.labels([files[place] for place in places], by)
+    lines = [
+        loaded[place].line(name, colour)
+        for place, name, colour in zip(places, names, LINE_COLOURS, strict=False)
+    ]
+    return Distributions(tuple(lines), loaded[0].subject.series.grid, deadline_ns, tuple(others))
+
+
+def _against(cells: Sequence[Cell], asked: Asked) -> Spec:
+    files = _files(cells)
+    if asked.over is None:
+        raise RtmeterError("is missing", field="--over", remedy="name a factor, e.g. --over payload")
+    layout = factors.laid_out(files, asked.by)
+    panels = []
+    for row in layout:
+        charts = []
+        for title, places in row:
+            some = [(cells[place], files[place]) for place in places]
+            charts.append((title, _over_factor(some, asked.over, asked.height)))
+        panels.append(charts)
+    name = f"{words.judged(files[0].meta)}, per release,"
+    return grid(panels, f"{heading(files, name)} against {asked.over}", notes(files), asked.width)
+
+
+def _over_factor(cells: Sequence[tuple[Cell, CellFile]], over: str, height: int) -> Spec:
+    points = []
+    for cell, file in cells:
+        value = factors.value_of(file, over)
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        at = float(value) if number else factors.name_of(file, over)
+        found = {name: getattr(cell.judged, field, None) for name, field in _AGAINST.items()}
+        known = {name: ns if isinstance(ns, int | float) else None for name, ns in found.items()}
+        points.append(chart_compare.Point(at, known))
+    places = [point.at for point in points]
+    if twice := [place for place in places if places.count(place) > 1]:
+        remedy = "spread the cells with --by, or name fewer"
+        raise RtmeterError("several cells have the same", field=over, value=str(twice[0]), remedy=remedy)
+    if all(isinstance(place, float) for place in places):
+        points.sort(key=lambda point: point.at)
+    deadlines = {file.deadline_ns for _, file in cells}
+    deadline_ns = deadlines.pop() if len(deadlines) == 1 else None
+    return chart_compare.against(points, factors.titled(cells[0][1], over), deadline_ns, height)
+
+
+def _return_level(cells: Sequence[Cell], asked: Asked) -> Spec:
+    panels, refused = [], []
+    for name, cell in zip(_names(cells), cells, strict=True):
+        record = store.load_cell(cell.folder)
+        if store.load_counted(cell.folder) is not None:
+            message = "has no single samples: nothing is known of the order of releases"
+            raise RtmeterError(message, field="cell", value=str(cell.folder), remedy="name a measured cell")
+        run = judged_run(store.statistics_meta(record), store.chunks(cell.folder))
+        assert cell.file is not None
+        deadline_ns = cell.file.deadline_ns
+        confidence = cell.file.requirement.confidence if cell.file.requirement else 0.95
+        evidence = run.examine(deadline_ns or LATER - 1)
+        found = levels(run.values, run.period_ns, evidence, confidence)
+        if not len(found.peaks_ns):
+            message = "has no late releases apart from the others: all are alike or lost, or too few"
+            raise RtmeterError(message, field="cell", value=str(cell.folder), remedy="measure longer")
+        panels.append([(name, chart_levels.return_levels(found, deadline_ns, asked.height))])
+        refused += [f"{cell.id}: no level may be stated: {finding.message}" for finding in found.refusals]
+    files = _files(cells)
+    title = heading(files, f"return levels of {words.judged(files[0].meta)}, per release")
+    return grid(panels, title, [*refused, *notes(files)], asked.width)
+
+
+_DRAWN: dict[str, Callable[[Sequence[Cell], Asked], Spec]] = {
+    "time": _time,
+    "maxima": _maxima,
+    "histogram": _histogram,
+    "ccdf": _ccdf,
+    "triptych": _triptych,
+    "against": _against,
+    "return-level": _return_level,
+}

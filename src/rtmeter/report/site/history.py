@@ -1,0 +1,118 @@
+"""The same cell in one run after the other: what was measured when, and where it changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from rtmeter.errors import RtmeterError
+from rtmeter.results import store
+from rtmeter.results.cells import Cell, find_cells
+from rtmeter.statistics.changes import change_points
+from rtmeter.values import slug
+
+FEWEST_RUNS = 20
+"""Of a series in which changes are looked for: how often they are found wrongly is known from there on
+(rtmeter.statistics.changes)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The cell in one run: when the run began, and what is said of the cell."""
+
+    run: Path
+    started: str
+    cell: Cell
+
+    @property
+    def reported(self) -> Path:
+        """What its report is of: its run, or itself if it is in none."""
+        return self.run if (self.run / store.RUN).is_file() else self.cell.folder
+
+    @property
+    def p99_9_ns(self) -> float | None:
+        """Of the judged quantity per release; infinite if lost, None where nothing was measured."""
+        return _number(self.cell.judged.p99_9_ns) if self.cell.judged else None
+
+    @property
+    def max_ns(self) -> float | None:
+        return _number(self.cell.judged.max_ns) if self.cell.judged else None
+
+    @property
+    def tail_ns(self) -> float | None:
+        """p99.9; of a run with too few releases for it, the maximum, which it would be."""
+        judged = self.cell.judged
+        return self.p99_9_ns if judged is None or self.p99_9_ns is not None else _number(judged.max_ns)
+
+    @property
+    def p50_ns(self) -> float | None:
+        return _number(self.cell.judged.p50_ns) if self.cell.judged else None
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """A cell of a campaign on a machine, in the order of its runs, of which there is at least one; ``page``:
+    the file of its page."""
+
+    machine: str
+    campaign: str
+    cell: str
+    page: str
+    entries: tuple[Entry, ...]
+
+    @property
+    def latest(self) -> Entry:
+        return self.entries[-1]
+
+    @property
+    def changes(self) -> list[Entry]:
+        """The runs from which on the tail is another; none are looked for in fewer than FEWEST_RUNS."""
+        told = [(entry, value) for entry in self.entries if (value := entry.tail_ns) is not None]
+        if len(told) < FEWEST_RUNS:
+            return []
+        return [told[at][0] for at in change_points(np.array([value for _, value in told]))]
+
+
+def file_name(*parts: str) -> str:
+    """The name of a page of these parts; no part has the sign that joins them."""
+    return f"{'~'.join(slug(part) for part in parts)}.html"
+
+
+def histories(results: Path) -> list[History]:
+    """Every cell under the folder, the worst of their latest first. Raises RtmeterError if there is none."""
+    groups: dict[tuple[str, str, str], list[Entry]] = {}
+    for cell in find_cells(results):
+        run = cell.folder.parent
+        machine, campaign, started = _place(run, cell)
+        name = cell.file.id if cell.file else cell.folder.name.removesuffix(store.PARTIAL)
+        groups.setdefault((machine, campaign, name), []).append(Entry(run, started, cell))
+    found, pages = [], set[str]()
+    for key in sorted(groups):
+        page = name = file_name(*key)
+        number = 1
+        while page in pages:  # names may differ in what a file's name cannot hold
+            number += 1
+            page = f"{name.removesuffix('.html')}~{number}.html"
+        pages.add(page)
+        entries = sorted(groups[key], key=lambda e: (e.started, str(e.run)))
+        found.append(History(*key, page, tuple(entries)))
+    return sorted(found, key=lambda h: (h.latest.cell.badness, h.machine, h.campaign, h.cell))
+
+
+def _place(run: Path, cell: Cell) -> tuple[str, str, str]:
+    """Machine, campaign and start of a run; of a cell that is in none, what the cell says."""
+    machine = str(cell.file.machine.get("hostname", "")) if cell.file else ""
+    started = (cell.file.started if cell.file else None) or ""
+    try:
+        about = store.read_json(run / store.RUN, store.RUN_FORMAT)
+    except RtmeterError:
+        return machine or "machine", "measure", started
+    return run.parent.parent.name or machine, str(about["campaign"]), str(about.get("started") or started)
+
+
+def _number(value: int | float | str | None) -> float | None:
+    if value is None:
+        return None
+    return float("inf") if isinstance(value, str) else float(value)

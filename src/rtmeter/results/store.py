@@ -1,0 +1,342 @@
+"""Results on disk (spec/results.md): cells being written, cells to be read, queries over them."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import shutil
+import socket
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from rtmeter.errors import RtmeterError
+from rtmeter.host.durable import exchange, make_folders, sync
+from rtmeter.results import counted as unordered
+from rtmeter.samples.rows import Samples
+from rtmeter.statistics.histogram import Unordered
+from rtmeter.statistics.quantities import Columns
+from rtmeter.values import harmless, slug
+
+if TYPE_CHECKING:
+    import duckdb
+
+CELL, SAMPLES, RUN, CAMPAIGN = "cell.json", "samples.parquet", "run.json", "campaign.yaml"
+CLIENT_LOG, SERVER_LOG, STDERR = "probe.rtlog", "server.rtlog", "probe.stderr"
+DATA = (SAMPLES, unordered.HISTOGRAM, unordered.INTERVALS)
+"""What holds a cell's data: one of these."""
+
+PARTIAL = ".partial"
+CELL_FORMAT, RUN_FORMAT, VERSION = "rtmeter-cell", "rtmeter-run", 1
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turns what the file system refuses into an RtmeterError that names the path and what to do."""
+    try:
+        yield
+    except OSError as error:
+        remedies = {
+            errno.ENOSPC: "free space there, then measure again",
+            errno.EDQUOT: "free space there, then measure again",
+            errno.EACCES: "choose a folder you may write to",
+            errno.EROFS: "choose a folder you may write to",
+        }
+        raise RtmeterError(
+            f"cannot be written: {(error.strerror or str(error)).lower()}",
+            field="results",
+            value=str(error.filename or path),
+            remedy=remedies.get(error.errno or 0, "choose another folder with --out"),
+        ) from None
+
+
+class NewCell:
+    """A cell being written: into ``<path>.partial``, which becomes ``path`` when it is whole.
+
+    A cell that is there already stays until then. As a context manager it leaves nothing behind unless
+    it was finished. Nobody else writes it meanwhile: the folder is locked (flock(2)).
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Raises RtmeterError if the cell cannot be written, or is being written by another process."""
+        self.path = path
+        self.folder = path.with_name(path.name + PARTIAL)
+        with writing(path):
+            self._lock, self._made = _own(self.folder)
+            for file in self.folder.iterdir():
+                shutil.rmtree(file) if file.is_dir() and not file.is_symlink() else file.unlink()
+
+    def finish(self, record: Mapping[str, Any]) -> None:
+        """Writes cell.json and gives the folder its name; the data are on the disk before that, and the name
+        when this returns. A cell that was there is there until then (but for file systems that exchange no
+        names)."""
+        with writing(self.folder):
+            text = json.dumps({"format": CELL_FORMAT, "version": VERSION} | dict(record), indent=1)
+            (self.folder / CELL).write_text(text + "\n", encoding="utf-8")
+            for file in self.folder.iterdir():
+                sync(file)
+            sync(self.folder)
+            replaced = self.path.exists() and exchange(self.folder, self.path)
+            if not replaced:
+                shutil.rmtree(self.path, ignore_errors=True)
+                self.folder.rename(self.path)
+            sync(self.path.parent)
+            if replaced:
+                shutil.rmtree(self.folder)
+        self._release()
+
+    def discard(self) -> None:
+        """Leaves nothing behind, not even the folders that were made for it."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        _remove_empty(self._made)
+        self._release()
+
+    def _release(self) -> None:
+        if self._lock >= 0:
+            os.close(self._lock)
+        self._lock = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.folder.exists():
+            self.discard()
+
+
+def _own(folder: Path) -> tuple[int, list[Path]]:
+    """The folder, made if need be, as a descriptor that locks it; and which above it were made."""
+    above: list[Path] = []
+    while True:
+        above += [made for made in make_folders(folder) if made != folder]
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            message, remedy = "is being measured by another process", "wait for it, or choose another folder"
+            raise RtmeterError(message, field="results", value=str(folder), remedy=remedy) from None
+        except OSError:  # a file system without locks
+            return descriptor, above
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(folder.stat(), os.fstat(descriptor)):
+                return descriptor, above
+        os.close(descriptor)  # who had it before has just finished it
+
+
+def _remove_empty(folders: Iterable[Path]) -> None:
+    for folder in folders:
+        with contextlib.suppress(OSError):  # it holds something
+            folder.rmdir()
+
+
+def check_free(path: Path, field: str) -> None:
+    """Raises RtmeterError if a cell at the path would take the place of something.
+
+    A cell that failed before it measured anything is nothing.
+    """
+    partial = path.with_name(path.name + PARTIAL)
+    if partial.exists():
+        log = partial / CLIENT_LOG
+        has_log = log.is_file() and log.stat().st_size > 0
+        rest = (
+            f"rtmeter recover {log}, and remove {partial}"
+            if has_log
+            else f"remove {partial}: no log is in it"
+        )
+        remedy = f"wait for it; or {rest}"
+        message = "is being measured, or was when rtmeter was killed"
+        raise RtmeterError(message, field=field, value=str(path), remedy=remedy)
+    taken = path.exists() and (not path.is_dir() or any(path.iterdir()))
+    if taken and is_cell(path):
+        taken = load_cell(path)["summary"] is not None
+    if taken:
+        remedy = "choose another folder, or remove it"
+        raise RtmeterError("holds something already", field=field, value=str(path), remedy=remedy)
+
+
+def machine_name() -> str:
+    """The host's name as a folder's."""
+    return slug(socket.gethostname()) or "machine"
+
+
+def new_run_folder(out: Path, campaign: str, machine: str | None = None) -> Path:
+    """``<out>/<machine>/<campaign>/<run>``, not yet there; runs are named by the time they start (UTC).
+    The machine is by default this one."""
+    parent = out / (machine or machine_name()) / slug(campaign)
+    name = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    taken = (parent / name, *(parent / f"{name}-{n}" for n in range(2, 1000)))
+    return next(folder for folder in taken if not folder.exists())
+
+
+@contextlib.contextmanager
+def own_run_folder(out: Path, campaign: str) -> Iterator[Path]:
+    """new_run_folder(), made so that no other run has it; what of it is empty at the end goes again."""
+    while True:
+        folder = new_run_folder(out, campaign)
+        made = [folder, *(parent for parent in folder.parents if not parent.exists())]
+        with writing(folder), contextlib.suppress(FileExistsError):  # another's, since it was looked for
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            folder.mkdir()
+            break
+    try:
+        yield folder
+    finally:
+        _remove_empty(made)
+
+
+def latest_run(out: Path, campaign: str) -> Path | None:
+    """The folder of the campaign's last run on this machine, if there is one."""
+    runs = (out / machine_name() / slug(campaign)).glob(f"*/{RUN}")
+    return max(
+        (run.parent for run in runs),
+        key=lambda run: read_json(run / RUN, RUN_FORMAT)["started"],
+        default=None,
+    )
+
+
+def stamp(time: datetime) -> str:
+    """A moment as cell.json and run.json have it: UTC, to the second."""
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def write_run(folder: Path, run: Mapping[str, Any], campaign: str | None) -> None:
+    """Writes run.json, and campaign.yaml of a campaign's run that starts; they are on the disk then."""
+    with writing(folder):
+        make_folders(folder)
+        if campaign is not None:
+            (folder / CAMPAIGN).write_text(campaign, encoding="utf-8")
+            sync(folder / CAMPAIGN)
+        text = json.dumps({"format": RUN_FORMAT, "version": VERSION} | dict(run), indent=1)
+        new = folder / f"{RUN}.new"
+        new.write_text(text + "\n", encoding="utf-8")
+        sync(new)
+        new.replace(folder / RUN)
+        sync(folder)
+
+
+def read_json(path: Path, form: str) -> dict[str, Any]:
+    """A cell.json or run.json. Raises RtmeterError if it is none, or of another version."""
+    try:
+        content = harmless(json.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise RtmeterError(
+            f"cannot be read: {(error.strerror or '').lower()}", where=str(path), remedy="check the path"
+        ) from None
+    except (ValueError, RecursionError):
+        content = None
+    if not isinstance(content, dict) or content.get("format") != form:
+        raise RtmeterError(f"is no {form}", where=str(path), remedy="measure again")
+    if content.get("version") != VERSION:
+        raise RtmeterError(
+            f"has version {content.get('version')}, this rtmeter reads version {VERSION}",
+            where=str(path),
+            remedy="read it with the rtmeter that wrote it, or a newer one",
+        )
+    return content
+
+
+def is_cell(folder: Path) -> bool:
+    """Whether the folder holds a cell that is whole."""
+    return (folder / CELL).is_file() and not folder.name.endswith(PARTIAL)
+
+
+def distinct(ids: Mapping[Path, str], below: Path) -> dict[Path, str]:
+    """A name for each cell's folder: its id, or, where others have that too, the folder below ``below``."""
+    times = Counter(ids.values())
+    return {
+        folder: cell_id if times[cell_id] == 1 else str(folder.relative_to(below))
+        for folder, cell_id in ids.items()
+    }
+
+
+def find_cells(path: Path) -> list[Path]:
+    """The cell at the path, or all cells under it: runs by name, each in its running order.
+
+    Raises RtmeterError if there is none.
+    """
+    if is_cell(path):
+        return [path]
+    found = (file.parent for file in path.rglob(CELL) if is_cell(file.parent))
+    cells = [cell for cell in found if not is_cell(cell.parent)]  # one recovered in its cell counts once
+    if not cells:
+        raise RtmeterError(
+            "holds no cell" if path.exists() else "is not there",
+            field="path",
+            value=str(path),
+            remedy="give a folder that `rtmeter measure` or `rtmeter run` wrote",
+        )
+    order: dict[Path, dict[str, int]] = {}
+    for run in {cell.parent for cell in cells if (cell.parent / RUN).is_file()}:
+        order[run] = {cell: n for n, cell in enumerate(read_json(run / RUN, RUN_FORMAT)["cells"])}
+    return sorted(cells, key=lambda c: (c.parent, order.get(c.parent, {}).get(c.name, -1), c.name))
+
+
+def load_cell(folder: Path) -> dict[str, Any]:
+    """The content of the cell's cell.json."""
+    return read_json(folder / CELL, CELL_FORMAT)
+
+
+def statistics_meta(cell: Mapping[str, Any]) -> dict[str, Any]:
+    """What the statistics need to know of a cell, from its cell.json."""
+    config = cell["config"]
+    keys = ("period_ns", "timeout_ns", "deadline_ns", "loss_timeout_ns", "in_flight")
+    return {
+        "measurement": cell["measurement"],
+        "mode": cell["mode"],
+        "warm_up": config.get("warm_up", 0),
+        "counters": cell["counters"],
+        "ticks": cell.get("ticks"),
+        "t0_from": (cell.get("grid") or {}).get("t0_from"),
+        "reported_clock": (cell.get("adapter_facts") or {}).get("reported_clock", "monotonic"),
+        "virtual_machine": cell["machine"].get("virtual_machine") not in (None, False, "", "none"),
+    } | {key: config.get(key) for key in keys}
+
+
+def load_counted(folder: Path) -> Unordered | None:
+    """What the cell has in the place of samples: a histogram, or intervals; None if it has samples."""
+    return unordered.read(folder)
+
+
+def chunks(folder: Path) -> Callable[[], Iterator[Columns]]:
+    """A function that starts anew over the cell's samples: all columns, in the order of k."""
+    samples = Samples(folder / SAMPLES)
+    columns = sorted(samples.columns - {"k", "status", "warm_up"})
+    return lambda: samples.chunks(*columns)
+
+
+Read = Callable[[Path], Callable[[], Iterator[Columns]]]
+"""``chunks``, or one that tells how far it is."""
+
+
+def connect(path: Path, data: str = SAMPLES) -> duckdb.DuckDBPyConnection:
+    """A DuckDB connection with the view ``samples``: every sample under the path, read where it lies.
+
+    Its columns are ``cell``, the cell's folder relative to the path, and those of samples.parquet, or of
+    another file of DATA.
+    """
+    import duckdb
+
+    root = path.resolve()
+    files = [str(cell / data) for cell in find_cells(root) if (cell / data).is_file()]
+    if not files:
+        raise RtmeterError("holds no samples", field="path", value=str(path), remedy="measure again")
+    connection = duckdb.connect()
+    around = len(f"{root}/"), len(f"/{data}")
+    connection.execute(
+        f"CREATE VIEW samples AS SELECT substr(filename, {around[0]} + 1, "
+        f"greatest(0, length(filename) - {sum(around)})) AS cell, * EXCLUDE (filename) "
+        f"FROM read_parquet([{', '.join(map(quoted, files))}], union_by_name=true, filename=true, "
+        "hive_partitioning=false)"
+    )
+    return connection
+
+
+def quoted(text: str) -> str:
+    """The text as SQL writes it."""
+    return "'" + text.replace("'", "''") + "'"
