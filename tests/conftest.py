@@ -104,7 +104,7 @@ def sized(request: pytest.FixtureRequest) -> Callable[..., int]:
 def pytest_testnodedown(node: Any) -> None:
     """A worker of pytest-xdist has ended: what it reduced."""
     reduced = node.config.stash[reduced_key]
-    reduced += [line for line in node.workeroutput.get("reduced", []) if line not in reduced]
+    reduced += [line for line in getattr(node, "workeroutput", {}).get("reduced", []) if line not in reduced]
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
