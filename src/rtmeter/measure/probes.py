@@ -55,6 +55,10 @@ class Probe:
         """The values of its options with which they must be, although not with others."""
         return dict(self.facts.get("same_host", {}))
 
+_PACKAGE = Path(__file__).parents[1]
+_CHECKOUT = _PACKAGE.parents[1]
+"""Where this is run from, if that is one."""
+
 
 def search_path() -> Iterator[Path]:
     """The folders that are looked through, the first one that has a probe wins.
@@ -62,9 +66,8 @@ def search_path() -> Iterator[Path]:
     RTMETER_PROBE_PATH, the package's own, a checkout's builds, colcon workspaces, PATH.
     """
     yield from _split("RTMETER_PROBE_PATH")
-    package = Path(__file__).parent
-    yield package / "probes"
-    for build in _builds(package.parent.parent):
+    yield _PACKAGE / "probes"
+    for build in _builds(_CHECKOUT):
         yield from sorted((build / "adapters").glob("*"))
     for workspaces in ("AMENT_PREFIX_PATH", "CMAKE_PREFIX_PATH"):  # colcon sets the latter for plain CMake
         yield from (prefix / "lib" / "rtmeter" for prefix in _split(workspaces))
@@ -162,7 +165,7 @@ def _remedy_for_libraries(why: str) -> str:
 def remedy_for(name: str) -> str:
     """What to do to have an adapter that is not here: what the configure of this checkout's newest build
     lacked, or else what such adapters need."""
-    for build in _builds(Path(__file__).parents[2]):
+    for build in _builds(_CHECKOUT):
         try:
             rows = (build / "rtmeter-adapters.txt").read_text(encoding="utf-8").splitlines()
         except OSError:
