@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import zlib
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,14 @@ from typing import Any
 import jsonschema
 import numpy as np
 import pytest
+from mcap.data_stream import ReadDataStream
 from mcap.reader import make_reader
+from mcap.records import MessageIndex
 from mcap_ros2.decoder import DecoderFactory
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 
 from rtmeter.cli import invoke
-from rtmeter.exports import export, perfetto
+from rtmeter.exports import export, mcap_file, perfetto
 from rtmeter.model import LOST, SERVED, SKIPPED, STATUS_NAMES, WARM_UP_FLAG
 from rtmeter.results import store
 from rtmeter.statistics.quantities import Columns, judged_quantity, quantities
@@ -186,3 +189,43 @@ def test_json_is_as_its_schema_says(cell: Path, tmp_path: Path) -> None:
     }
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(document | {"version": 2}, schema)
+
+
+def test_mcap_takes_rows_by_the_chunk_and_finds_them_by_their_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mcap_file, "CHUNK_BYTES", 10_000)
+    taken: list[int] = []
+    chunk = mcap_file.McapFile._chunk
+    monkeypatch.setattr(
+        mcap_file.McapFile, "_chunk", lambda self, *a: (taken.append(len(a[2])), chunk(self, *a))[1]
+    )
+    write_cell(tmp_path / "cell", CELLS["wakeup"])
+    out = tmp_path / "cell.mcap"
+    export(tmp_path / "cell", out, "mcap")
+    k = rows_of(tmp_path / "cell")["k"]
+    assert len(taken) > 2 and len(set(taken[:-1])) == 1 and sum(taken) == len(k)
+    with out.open("rb") as file:
+        reader = make_reader(file, validate_crcs=True)
+        summary = reader.get_summary()
+        assert summary is not None and summary.statistics is not None
+        assert summary.statistics.message_count == len(k) and summary.statistics.chunk_count == len(taken)
+        every = [message for _, _, message in reader.iter_messages()]
+        assert [message.sequence for message in every] == list(range(len(k)))
+        first = every[taken[0] + 1].log_time
+        later = [message.sequence for _, _, message in reader.iter_messages(starting_at=first)]
+        assert later == list(range(taken[0] + 1, len(k)))
+        for index in summary.chunk_indexes:
+            (offset,) = index.message_index_offsets.values()
+            file.seek(offset + 9)
+            found = MessageIndex.read(ReadDataStream(file))
+            times = [m.log_time for m in every if index.message_start_time <= m.log_time]
+            assert [time for time, _ in found.records] == times[: len(found.records)]
+            assert [place for _, place in found.records[:2]] == [0, 31 + len(every[0].data)]
+    crc = zlib.crc32(out.read_bytes()[summary_start(out) : -8 - 4])
+    assert crc == int.from_bytes(out.read_bytes()[-12:-8], "little")
+
+
+def summary_start(file: Path) -> int:
+    """Where the footer says that the summary begins."""
+    return int.from_bytes(file.read_bytes()[-28:-20], "little")

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from mcap.writer import CompressionType, Writer
+import numpy.typing as npt
 
 from rtmeter import version
 from rtmeter.exports.distribution import name_of
+from rtmeter.exports.mcap_file import McapFile
 from rtmeter.exports.phases import begins, has_releases, misses
 from rtmeter.model import ABSENT
 from rtmeter.results import store
-from rtmeter.statistics.quantities import Columns, quantities, timeout_ns
+from rtmeter.statistics.quantities import Columns, Ints, quantities, timeout_ns
 from rtmeter.statistics.views import OUTCOME_BITS
 
 _LITTLE_ENDIAN_CDR = b"\x00\x01\x00\x00"
@@ -26,8 +26,7 @@ def write(path: Path, out: Path) -> list[str]:
     clock, where the cell knows it, else the monotonic one's. Returns what was left out."""
     notes: list[str] = []
     with out.open("wb") as file:
-        writer = Writer(file, compression=CompressionType.ZSTD)
-        writer.start(profile="ros2", library=f"rtmeter {version()}")
+        writer = McapFile(file, "ros2", f"rtmeter {version()}")
         for folder in store.find_cells(path):
             record = store.load_cell(folder)
             name = name_of(folder, path, record)
@@ -35,44 +34,46 @@ def write(path: Path, out: Path) -> list[str]:
                 _write_cell(writer, folder, record, name)
             else:
                 notes.append(f"{name}: has no single releases with their times, and is left out")
-        writer.finish()  # type: ignore[no-untyped-call]
+        writer.finish()
     return notes
 
 
-def _write_cell(writer: Writer, folder: Path, record: Mapping[str, Any], name: str) -> None:
+def _write_cell(writer: McapFile, folder: Path, record: Mapping[str, Any], name: str) -> None:
     meta = store.statistics_meta(record)
-    chunks = store.chunks(folder)
     columns: list[str] | None = None
-    channel = sequence = 0
+    channel = 0
     to_wall_ns = _to_wall_ns(record)
-    for rows in chunks():
+    for rows in store.chunks(folder)():
         if columns is None:
             columns = sorted(c for c in rows if c.endswith("_ns"))
             known = [q for q in quantities(meta) if set(q.columns) <= rows.keys()]
             schema = _schema(record, columns, [q.name for q in known])
             type_name = f"rtmeter_export/msg/{_camel(record)}"
-            about = writer.register_schema(type_name, "ros2msg", schema.encode())
             metadata = {"cell": str(record["id"]), "adapter": str(record["adapter"])}
-            channel = writer.register_channel(f"/{name}", "cdr", about, metadata)
-            layout = struct.Struct(f"<4s{len(columns) + 1}q{len(known)}d2B")
-        late = misses(rows, known[0].of(rows, timeout_ns(meta)), record["config"].get("deadline_ns"))
-        table = _table(rows, columns, [q.of(rows, timeout_ns(meta)) for q in known], late)
+            channel = writer.channel(f"/{name}", type_name, schema, metadata)
+        of = {q.name: q.of(rows, timeout_ns(meta)) for q in known}
+        late = misses(rows, of[known[0].name], record["config"].get("deadline_ns"))
         begin = begins(meta, rows)
-        for at, values in zip(begin.tolist(), table, strict=True):
-            when = max(at + to_wall_ns, 0) if at != ABSENT else 0
-            data = layout.pack(_LITTLE_ENDIAN_CDR, *values)
-            writer.add_message(channel, when, data, when, sequence)
-            sequence += 1
+        times = np.where(begin == ABSENT, 0, np.maximum(begin + to_wall_ns, 0))
+        writer.messages(channel, times, _messages(rows, columns, of, late))
 
 
-def _table(rows: Columns, columns: list[str], of: list[Any], late: Mapping[str, Any]) -> Any:
-    """A tuple a row, in the order of the schema."""
-    missed = np.zeros(len(rows["k"]), dtype=np.int64)
+def _messages(
+    rows: Columns, columns: list[str], of: Mapping[str, Ints], late: Mapping[str, Any]
+) -> npt.NDArray[Any]:
+    """The bytes of a message a row, in the order of the schema."""
+    layout = [("cdr", "S4"), *((name, "<i8") for name in ("k", *columns))]
+    layout += [*((f"{name}_us", "<f8") for name in of), ("status", "u1"), ("missed", "u1")]
+    found = np.zeros(len(rows["k"]), layout)
+    found["cdr"] = _LITTLE_ENDIAN_CDR
+    for name in ("k", *columns):
+        found[name] = rows[name]
+    for name, value in of.items():
+        found[f"{name}_us"] = np.where(value == ABSENT, np.nan, value / 1000)
+    found["status"] = rows["status"] & OUTCOME_BITS
     for which in late.values():
-        missed[which] = 1
-    micros = [np.where(value == ABSENT, np.nan, value / 1000).tolist() for value in of]
-    integers = [rows[name].tolist() for name in ("k", *columns)]
-    return zip(*integers, *micros, (rows["status"] & OUTCOME_BITS).tolist(), missed.tolist(), strict=True)
+        found["missed"][which] = 1
+    return found
 
 
 def _schema(record: Mapping[str, Any], columns: list[str], known: list[str]) -> str:
