@@ -18,7 +18,7 @@ from front import ended, probes_of, rows_of, rtmeter, running, stopped
 from rtmeter.campaign.matrix import cell_from
 from rtmeter.campaign.rules import settle
 from rtmeter.errors import RtmeterError
-from rtmeter.measure.cell import probes_for
+from rtmeter.measure.by_probes import probes_for
 from rtmeter.measure.probes import find_probes
 from rtmeter.results import store
 from waiting import until

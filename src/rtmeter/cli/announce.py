@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from rtmeter.measure.cyclictest import CYCLICTEST, is_of_tool
+from rtmeter.measure.cell import source_of
 from rtmeter.model import LOCAL
 from rtmeter.results.condition_words import in_words
 from rtmeter.values import Scheduling, format_cpus, visible
@@ -41,9 +41,7 @@ def lines(campaign: Campaign) -> Iterator[str]:
 
 
 def _programs(cell: Cell) -> Iterator[str]:
-    for adapter in (cell.adapter, cell.server_adapter):
-        if adapter is not None:
-            yield CYCLICTEST if is_of_tool(cell) else f"the probe of {adapter}"
+    yield from source_of(cell).programs
     for conditions in (cell.conditions, cell.conditions.get("server", {})):
         yield from (
             name for key, name in (("load", "stress-ng"), ("traffic", "iperf3")) if conditions.get(key)

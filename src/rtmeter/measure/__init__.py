@@ -1,1 +1,1 @@
-"""A cell → its data, stored: by a probe, or by a tool that everybody knows."""
+"""A cell → its data, stored. Sources of a cell have one interface (source.py): probes, and cyclictest."""

@@ -11,17 +11,20 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
-from datetime import datetime
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from rtmeter.conditions import Standing
 from rtmeter.conditions.companion import find_program
 from rtmeter.errors import RtmeterError
 from rtmeter.host.ending import STARTED, kill_group, reap
 from rtmeter.importers import cells as imported
 from rtmeter.judge.verdict import refuse
 from rtmeter.measure.probes import NotBuiltError
+from rtmeter.measure.record import Logs, record_cell
+from rtmeter.measure.source import Ran
+from rtmeter.measure.supervise import OnProgress, Stop
 from rtmeter.model import Cell, Doubt, Outcome
 from rtmeter.results import store
 from rtmeter.values import format_cpus, format_duration
@@ -37,19 +40,32 @@ _SLOWEST, _SILENCE_S = 10, 60
 """It is given ten times as long as planned, and a minute: cycles that are late make it slower."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ran:
-    """How it went: what conditions and findings were, as record_cell takes them."""
+class ByCyclictest:
+    """The source (source.py) of a cell with ``adapter: cyclictest``."""
 
-    started: datetime
-    ended: datetime
-    conditions: Mapping[str, Any] | None
-    found: Mapping[str, Any]
+    programs, real_time = [CYCLICTEST], True
 
+    def __init__(self, cell: Cell) -> None:
+        self._cell = cell
 
-def is_of_tool(cell: Cell) -> bool:
-    """Whether a tool measures the cell, and no probe."""
-    return cell.adapter == CYCLICTEST
+    def check(self) -> None:
+        check(self._cell)
+
+    prepare = check
+
+    def run(self, folder: Path, stop: Stop, on_progress: OnProgress, standing: Standing) -> Outcome:
+        del on_progress  # it does not say how far it is
+        return run(
+            self._cell, folder, lambda: stop.asked > 0, standing.check, standing.launchers.client(None)
+        )
+
+    def record(self, outcome: Outcome, folder: Path, ran: Ran) -> dict[str, Any]:
+        if (folder / FILE).is_file():
+            try:
+                return record(self._cell, outcome, folder, ran)
+            except RtmeterError as error:  # it wrote no whole file
+                outcome = Outcome("failed", outcome.error or error)
+        return record_cell(self._cell, outcome, Logs.of(folder), folder, ran)
 
 
 def check(cell: Cell) -> None:
@@ -162,9 +178,9 @@ def record(cell: Cell, outcome: Outcome, folder: Path, ran: Ran) -> dict[str, An
     doubts: list[Doubt] = list(outcome.warnings)
     found |= {"id": cell.id, "status": outcome.status, "axes": cell.axes, "published": cell.published}
     found["effective"] = {"cpu_dma_latency": 0 if cell.config.get("cpu_dma_latency") else None}
-    found |= {"conditions": ran.conditions, "server_findings": None, "findings": ran.found.get("findings")}
+    found |= {"conditions": ran.conditions, "server_findings": None, "findings": ran.findings}
     found["warnings"] = [*found["warnings"], *(asdict(doubt) for doubt in doubts)]
-    found |= {"started": store.stamp(ran.started), "ended": store.stamp(ran.ended)}
+    found |= {"started": store.stamp(ran.started), "ended": store.stamp(ran.ended) if ran.ended else None}
     if outcome.error is not None:
         found |= {"status": "failed", "error": outcome.error.to_json()}
         if cell.requirement is not None:

@@ -55,6 +55,7 @@ class Probe:
         """The values of its options with which they must be, although not with others."""
         return dict(self.facts.get("same_host", {}))
 
+
 _PACKAGE = Path(__file__).parents[1]
 _CHECKOUT = _PACKAGE.parents[1]
 """Where this is run from, if that is one."""

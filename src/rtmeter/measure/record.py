@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from rtmeter import machine, version
 from rtmeter.errors import RtmeterError
 from rtmeter.judge.cell import judge_cell
 from rtmeter.measure.clocks import Clocks, compare
+from rtmeter.measure.source import Ran
 from rtmeter.model import Cell, Doubt, Outcome
 from rtmeter.results import store
 from rtmeter.samples import LogReader, Recovery, write_parquet
@@ -30,25 +30,17 @@ class Logs:
     client: Path
     server: Path
 
+    @classmethod
+    def of(cls, folder: Path) -> Self:
+        """Where those of a cell that is being measured are."""
+        return cls(folder / store.CLIENT_LOG, folder / store.SERVER_LOG)
 
-def record_cell(
-    cell: Cell,
-    outcome: Outcome,
-    logs: Logs,
-    folder: Path,
-    started: datetime,
-    ended: datetime | None,
-    *,
-    conditions: Mapping[str, Any] | None = None,
-    findings: Sequence[Mapping[str, Any]] | None = None,
-    server_findings: Sequence[Mapping[str, Any]] | None = None,
-) -> dict[str, Any]:
+
+def record_cell(cell: Cell, outcome: Outcome, logs: Logs, folder: Path, ran: Ran) -> dict[str, Any]:
     """The cell.json (spec/results.md) of a run; writes samples.parquet into ``folder``.
 
-    ``conditions``: what was asked of the machine and what became of it; ``findings``: what it had wrong
-    before, to which the audit of the threads is added; ``server_findings``: what the server's had, if that
-    is another one; None where that is not known.
-    Raises RtmeterError if samples.parquet cannot be written.
+    The audit of the threads is added to the findings of the run. Raises RtmeterError if samples.parquet
+    cannot be written.
     """
     doubts = list(outcome.warnings)
     error = outcome.error
@@ -62,8 +54,9 @@ def record_cell(
             error = unreadable
         elif logs.client.exists():
             doubts.append(Doubt("damaged_log", str(unreadable), "nothing of it was kept"))
-    if findings is not None:
-        findings = machine.with_threads(findings, meta.measurement, meta.threads)
+    findings = None
+    if ran.findings is not None:
+        findings = machine.with_threads(ran.findings, meta.measurement, meta.threads)
     server = _server_meta(logs.server)
     record: dict[str, Any] = {
         "id": cell.id,
@@ -87,16 +80,16 @@ def record_cell(
         "adapter_facts": meta.adapter,
         "clock_offset": clocks.facts() if clocks else None,
         "missing": client.missing if client else [],
-        "conditions": conditions,
+        "conditions": ran.conditions,
         "findings": findings,
-        "server_findings": server_findings,
+        "server_findings": ran.server_findings,
     }
     record |= {word: getattr(meta, word) for word in _WORDS}
     doubts += _log_doubts(client, server)
     record |= _findings(cell, record, folder, bool(client and client.rows), doubts)
     doubts = [*meta.warnings, *(server.warnings if server else ()), *doubts]
     record["warnings"] = [asdict(doubt) for doubt in doubts]
-    times = {"started": store.stamp(started), "ended": store.stamp(ended) if ended else None}
+    times = {"started": store.stamp(ran.started), "ended": store.stamp(ran.ended) if ran.ended else None}
     return record | times | {"rtmeter": version()}
 
 

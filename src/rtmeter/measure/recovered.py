@@ -8,6 +8,7 @@ from typing import Any
 
 from rtmeter.errors import RtmeterError
 from rtmeter.measure.record import Logs, record_cell
+from rtmeter.measure.source import Ran
 from rtmeter.model import Cell, Outcome
 from rtmeter.results import store
 from rtmeter.samples import LogReader
@@ -40,7 +41,7 @@ def recovered(log: Path, server_log: Path | None, folder: Path) -> dict[str, Any
     )
     started = datetime.fromtimestamp(meta.clock.get("anchors", {}).get("realtime_ns", 0) / 1e9, UTC)
     logs = Logs(log, server_log or log.with_name(store.SERVER_LOG))
-    return record_cell(cell, _outcome(meta, reader.ended), logs, folder, started, None)
+    return record_cell(cell, _outcome(meta, reader.ended), logs, folder, Ran(started, None))
 
 
 def _outcome(meta: LogMeta, ended: bool) -> Outcome:

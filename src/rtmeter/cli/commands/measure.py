@@ -48,7 +48,7 @@ def command(
     try:
         options = settle(resolve_script(collect(given), Path.cwd()))
         cell = matrix.cell_from(options, matrix.cell_id(options, None, {}), {})
-        runner.check(cell)
+        runner.source_of(cell).check()
     except RtmeterError as error:
         raise as_flag(error) from None
     with ExitStack() as stack:

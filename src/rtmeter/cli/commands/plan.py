@@ -93,15 +93,18 @@ def command(
 
 
 def _cannot_run(cells: Sequence[Cell]) -> dict[str, RtmeterError]:
-    """The cells of real-time priority that the machine has not enough CPUs for, as far as their adapters are
-    here."""
+    """The cells that would be refused here, such as for polling threads without a CPU each; not those whose
+    adapter is elsewhere."""
     from rtmeter.errors import RtmeterError
     from rtmeter.measure import cell as runner
+    from rtmeter.measure.probes import NotBuiltError
 
     found: dict[str, RtmeterError] = {}
     for cell in cells:
         try:
-            runner.check_polling(cell)
+            runner.source_of(cell).check()
+        except NotBuiltError:
+            continue
         except RtmeterError as error:
             found[cell.id] = error
     return found

@@ -1,0 +1,103 @@
+"""Cells that probes measure: one of the adapter, and for most round trips one more, the server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rtmeter.conditions import Standing
+from rtmeter.errors import RtmeterError
+from rtmeter.host.ssh import Ssh
+from rtmeter.measure import polling, probes
+from rtmeter.measure.places import There
+from rtmeter.measure.record import Logs, record_cell
+from rtmeter.measure.source import Ran
+from rtmeter.measure.supervise import OnProgress, Stop, run_probes
+from rtmeter.model import LOCAL, Cell, Outcome
+
+
+class ByProbes:
+    """The source (source.py) of a cell with an adapter."""
+
+    def __init__(self, cell: Cell) -> None:
+        self._cell = cell
+
+    @property
+    def programs(self) -> list[str]:
+        names = (self._cell.adapter, self._cell.server_adapter)
+        return [f"the probe of {name}" for name in names if name is not None]
+
+    @property
+    def real_time(self) -> bool:
+        found = probes.find_probes()
+        names = [name for name in (self._cell.adapter, self._cell.server_adapter) if name is not None]
+        return any(name not in found or not probes.describe(name, found[name]).scripted for name in names)
+
+    def check(self) -> None:
+        polling.check(self._cell, *probes_for(self._cell))
+
+    def prepare(self) -> None:
+        self.check()
+        host = self._cell.hosts.get("component", LOCAL)
+        server = None if host == LOCAL else probes_for(self._cell)[1]
+        if server is not None:
+            There(Ssh(host, "hosts.component")).look(server)
+
+    def run(self, folder: Path, stop: Stop, on_progress: OnProgress, standing: Standing) -> Outcome:
+        def heed(event: dict[str, Any]) -> None:
+            standing.check()
+            on_progress(event)
+
+        found = probes_for(self._cell)
+        return run_probes(self._cell, *found, folder, stop, heed, standing.launchers)
+
+    def record(self, outcome: Outcome, folder: Path, ran: Ran) -> dict[str, Any]:
+        return record_cell(self._cell, outcome, Logs.of(folder), folder, ran)
+
+
+def probes_for(cell: Cell) -> tuple[probes.Probe, probes.Probe | None]:
+    """The probe that measures the cell, and the one of its server process if it needs one.
+
+    Raises RtmeterError if one is not there, or cannot do it.
+    """
+    measurement = cell.config["measurement"]
+    probe = probes.require(
+        cell.adapter, f"timer.{cell.config['mode']}" if measurement == "timer" else measurement
+    )
+    if measurement != "roundtrip":
+        return probe, None
+    host = cell.hosts.get("component", LOCAL)
+    if not probe.serves_inline(cell.config.get("options", {})):
+        if host != LOCAL and probe.same_host:
+            message = f"is out of reach of the adapter {cell.adapter}, which shares memory with its server"
+            remedy = "leave it out, or choose an adapter that uses the network"
+            raise RtmeterError(message, field="hosts.component", value=host, remedy=remedy)
+        other = cell.server_adapter not in (None, cell.adapter)
+        server = probes.require(str(cell.server_adapter), measurement) if other else probe
+        if host != LOCAL:
+            _check_reach("options", cell.config.get("options", {}), probe)
+            _check_reach("server_options", cell.server_options or {}, server)
+        return probe, server
+    for field in ("server_adapter", "server_affinity", "server_options", "server_receive"):
+        if getattr(cell, field) is not None:
+            message = f"means nothing for the adapter {cell.adapter}: it has no server process"
+            raise RtmeterError(message, field=field, value=getattr(cell, field), remedy="leave it out")
+    if (second := cell.config.get("second_topic")) is not None:
+        message = f"needs a server process, which the adapter {cell.adapter} has none of with these options"
+        raise RtmeterError(message, field="second_topic", value=second["place"], remedy="leave it out")
+    if host != LOCAL:
+        message = f"means nothing for the adapter {cell.adapter}: its server is a part of the client"
+        raise RtmeterError(message, field="hosts.component", value=host, remedy="leave it out")
+    return probe, None
+
+
+def _check_reach(field: str, given: Mapping[str, str], probe: probes.Probe) -> None:
+    """Raises RtmeterError for an option with which the probe reaches its own host only."""
+    for option, values in probe.same_host_options.items():
+        if given.get(option) in values:
+            about = probe.facts.get("option", {}).get(option, "")
+            others = [value for value in about.partition(":")[0].split("|") if value not in values]
+            remedy = f"choose {' or '.join(others)}" if others else "leave it out"
+            message = "does not reach another host"
+            raise RtmeterError(message, field=f"{field}.{option}", value=given[option], remedy=remedy)
