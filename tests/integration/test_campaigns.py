@@ -15,6 +15,7 @@ import pytest
 
 from front import rtmeter
 from rtmeter import report
+from rtmeter.campaign import published
 from rtmeter.campaign.file import read_campaign
 from rtmeter.cli import invoke
 from rtmeter.measure.cyclictest import CYCLICTEST
@@ -134,7 +135,7 @@ def test_it_stands_beside_its_source_with_the_conditions_that_did_not_hold(
     page = report.write(out, out / "report.html").read_text(encoding="utf-8")
     assert "Beside published values" in page
     for table in tables:
-        assert tables.table(table["table"]).source.split(",")[0] in page
+        assert published.table(table["table"]).source.split(",")[0] in page
 
 
 @pytest.mark.timeout(1800)
