@@ -30,7 +30,7 @@ void rtm_dds_describe_static(rtm_sink* sink, const char* lacks) {
 
 int rtm_dds_open(const rtm_run* run, const char* transports, const char* networkless, const char* lacks,
                  rtm_dds** dds, rtm_error* error) {
-  return rtmeter::detail::guarded(error, [&] {
+  return rtmeter::set_up(error, "adapter", "options", [&] {
     const Implementation implementation{split(transports, ','), split(networkless, ','), "", "",
                                         split(lacks, ',')};
     auto made = std::make_unique<rtm_dds>(*run, implementation);
@@ -55,7 +55,7 @@ const char* rtm_dds_topic_name(rtm_dds* dds, const char* topic) {
 }
 
 int rtm_dds_enforce_threads(rtm_dds* dds, rtm_error* error) {
-  return rtmeter::detail::guarded(error, [&] {
+  return rtmeter::set_up(error, "adapter", "threads", [&] {
     dds->threads.await_names(0);
     dds->threads.enforce();
   });

@@ -23,16 +23,13 @@ tiny::Clock::time_point after(std::int64_t timeout_ns) {
   return tiny::Clock::now() + std::min(nanoseconds(timeout_ns), kDay);
 }
 
-// Nothing may throw on the measured path: there, failure is a value.
-template <typename Call>
-int guarded(Call&& call) noexcept {
-  try {
-    call();
-    return 0;
-  } catch (...) {
-    return -1;
-  }
-}
+// One declaration of each option: what `rtmeter adapters` lists, what is read, and what is refused.
+struct Options : rtmeter::OptionSet {
+  rtmeter::ChoiceOf<bool> timers_first{*this,
+                                       "first",
+                                       {{"timers", true}, {"messages", false}},
+                                       "what is dispatched first when both are ready"};
+};
 
 class Template final : public rtmeter::Adapter {
  public:
@@ -47,12 +44,15 @@ class Template final : public rtmeter::Adapter {
     for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.timer", drive);
     for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
     sink.put("components", "one_thread");
-    sink.put("option.first", "timers|messages: what is dispatched first when both are ready");
+    Options().describe(sink);
   }
 
   // The middleware's init. `run` says what will be measured; its strings stay valid until the
-  // destructor, which is the middleware's shutdown.
-  explicit Template(const rtm_run& run) : depth_(run.history_depth), context_(depth_, timers_first(run)) {}
+  // destructor, which is the middleware's shutdown. An option is read where it means something; one that the
+  // user gave and nothing read is refused. What setup cannot do it throws: a rtmeter::SetupError says which
+  // field has which value, what is wrong with it and what to do about it.
+  explicit Template(const rtm_run& run)
+      : depth_(run.history_depth), context_(depth_, Options().timers_first.of(run)) {}
 
   // What is in effect, quality of service above all. It goes into every result.
   void describe(rtmeter::Sink& sink) const override {
@@ -79,8 +79,10 @@ class Template final : public rtmeter::Adapter {
   }
 
   // Starts the timer, or arms a one-shot again. now_ns is the core's stamp: count from it if you can.
-  int arm(void* timer, std::int64_t /*now_ns*/) noexcept override {
-    return guarded([&] { context_.start(*static_cast<tiny::Timer*>(timer)); });
+  // On the measured path, from here on, what the middleware throws is a refused call: nothing needs catching.
+  int arm(void* timer, std::int64_t /*now_ns*/) override {
+    context_.start(*static_cast<tiny::Timer*>(timer));
+    return 0;
   }
 
   void* create_publisher(void* /*node*/, const std::string& name) override { return &topic(name); }
@@ -96,46 +98,33 @@ class Template final : public rtmeter::Adapter {
   }
 
   // The data are the core's, and valid during the call only.
-  int publish(void* publisher, const rtm_message& m) noexcept override {
-    return guarded([&] {
-      context_.publish(*static_cast<tiny::Topic*>(publisher), {m.sequence, {m.data, m.data + m.bytes}});
-    });
+  int publish(void* publisher, const rtm_message& m) override {
+    context_.publish(*static_cast<tiny::Topic*>(publisher), {m.sequence, {m.data, m.data + m.bytes}});
+    return 0;
   }
 
   // Dispatches until interrupt(), or until the timeout has passed: the middleware's own spin.
-  int spin(std::int64_t timeout_ns) noexcept override {
-    return guarded([&] {
-      const auto until = after(timeout_ns);
-      while (context_.spin_once(until)) {
-      }
-    });
+  int spin(std::int64_t timeout_ns) override {
+    const auto until = after(timeout_ns);
+    while (context_.spin_once(until)) {
+    }
+    return 0;
   }
   // Returns after one callback at least.
-  int wait(std::int64_t timeout_ns) noexcept override {
-    return guarded([&] { context_.spin_once(after(timeout_ns)); });
+  int wait(std::int64_t timeout_ns) override {
+    context_.spin_once(after(timeout_ns));
+    return 0;
   }
   // Dispatches what is ready; never blocks.
-  int spin_some() noexcept override {
-    return guarded([&] {
-      while (context_.spin_once(tiny::Clock::time_point::min())) {
-      }
-    });
+  int spin_some() override {
+    int calls = 0;
+    while (calls < rtmeter::kBurst && context_.spin_once(tiny::Clock::time_point::min())) ++calls;
+    return 0;
   }
   // From any thread, and from within a callback.
-  void interrupt() noexcept override {
-    guarded([&] { context_.interrupt(); });
-  }
+  void interrupt() override { context_.interrupt(); }
 
  private:
-  // An option is asked for by its name; one that the user gave and nobody asks for is refused. An error
-  // says which field has which value, what is wrong with it and what to do about it.
-  static bool timers_first(const rtm_run& run) {
-    const std::string first = rtmeter::option_or(run, "first", "timers");
-    if (first != "timers" && first != "messages")
-      throw rtmeter::SetupError("option first", first, "no such choice", "choose timers or messages");
-    return first == "timers";
-  }
-
   tiny::Topic& topic(const std::string& name) {
     const auto [place, is_new] = topics_.try_emplace(name);
     if (is_new) context_.add(place->second);

@@ -1,46 +1,25 @@
 // The adapter contract for C++14 and later, header-only: derive from rtmeter::Adapter, then
 // RTMETER_ADAPTER_MAIN(YourAdapter). Methods are those of rtm_adapter (adapter.h says what each does).
-// Setup methods throw rtmeter::SetupError; measured-path methods are noexcept.
-// SPDX-License-Identifier: Apache-2.0
+// Setup methods throw rtmeter::SetupError. What the middleware throws is caught here: in setup it is an
+// error, on the measured path a refused call, which is counted and told. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <cstdio>
 #include <deque>
 #include <exception>
-#include <stdexcept>
 #include <string>
-#include <utility>
 
 #include "rtmeter/adapter.h"
+#include "rtmeter/option.hpp"
+#include "rtmeter/setup.hpp"
 
 namespace rtmeter {
 
-// Why setup failed: which field, its value, what is wrong, and what to do about it.
-class SetupError : public std::runtime_error {
- public:
-  SetupError(std::string field, std::string value, const std::string& message, std::string remedy)
-      : std::runtime_error(message), field_(std::move(field)), value_(std::move(value)),
-        remedy_(std::move(remedy)) {}
-  const std::string& field() const { return field_; }
-  const std::string& value() const { return value_; }
-  const std::string& remedy() const { return remedy_; }
-
- private:
-  std::string field_, value_, remedy_;
-};
-
-// Puts text into an rtm_sink.
-class Sink {
- public:
-  explicit Sink(rtm_sink* sink) : sink_(sink) {}
-  Sink& put(const std::string& key, const std::string& value) {
-    sink_->put(sink_, key.c_str(), value.c_str());
-    return *this;
-  }
-
- private:
-  rtm_sink* sink_;
-};
+// The most messages or ticks that one spin_some() serves: it returns also where more comes than can be
+// served.
+constexpr int kBurst = 1024;
 
 inline std::string option_or(const rtm_run& run, const char* key, const char* otherwise) {
   return rtm_option_or(&run, key, otherwise);
@@ -77,12 +56,31 @@ class Adapter {
     throw cannot("subscriber");
   }
 
-  virtual int arm(void* /*timer*/, std::int64_t /*now_ns*/) noexcept { return -1; }
-  virtual int publish(void* /*publisher*/, const rtm_message& /*message*/) noexcept { return -1; }
-  virtual int spin(std::int64_t /*timeout_ns*/) noexcept { return -1; }
-  virtual int wait(std::int64_t /*timeout_ns*/) noexcept { return -1; }
-  virtual int spin_some() noexcept { return -1; }
-  virtual void interrupt() noexcept {}
+  // Measured path. One that throws has refused the call.
+  virtual int arm(void* /*timer*/, std::int64_t /*now_ns*/) { return -1; }
+  virtual int publish(void* /*publisher*/, const rtm_message& /*message*/) { return -1; }
+  virtual int spin(std::int64_t /*timeout_ns*/) { return -1; }
+  virtual int wait(std::int64_t /*timeout_ns*/) { return -1; }
+  virtual int spin_some() { return -1; }
+  virtual void interrupt() {}
+
+  // The call's result; -1 if it threw, and describe_exception() then tells what. For the wrapper itself, and
+  // for what an adapter calls on threads of its own. Measured path, any thread.
+  template <typename Call>
+  int attempt(const char* what, Call&& call) noexcept {
+    try {
+      return call();
+    } catch (const std::exception& e) {
+      keep_first(what, e.what());
+    } catch (...) {
+      keep_first(what, "something that is not an exception");
+    }
+    return -1;
+  }
+  // Puts `exception`: the first call that threw, and what.
+  void describe_exception(Sink& sink) const {
+    if (threw_.load(std::memory_order_acquire)) sink.put("exception", exception_);
+  }
 
   // What crosses the C border for an object that a create_ method returned; lives until stop(). [setup]
   void* handle_of(void* inner) {
@@ -96,25 +94,19 @@ class Adapter {
                       "choose a measurement that `rtmeter adapters` lists for it");
   }
 
+  void keep_first(const char* what, const char* why) noexcept {
+    if (keeps_.test_and_set()) return;
+    std::snprintf(exception_, sizeof exception_, "%s threw: %s", what, why);
+    threw_.store(true, std::memory_order_release);
+  }
+
   std::deque<detail::Handle> handles_;  // growing moves none
+  std::atomic_flag keeps_ = ATOMIC_FLAG_INIT;
+  std::atomic<bool> threw_{false};
+  char exception_[256] = "";  // written before threw_ is set
 };
 
 namespace detail {
-
-template <typename F>
-int guarded(rtm_error* error, F&& body) {
-  try {
-    body();
-    return 0;
-  } catch (const SetupError& e) {
-    return rtm_fail(error, e.field().c_str(), e.value().c_str(), e.what(), e.remedy().c_str());
-  } catch (const std::exception& e) {
-    return rtm_fail(error, "adapter", "", e.what(), "see the middleware's own messages above");
-  } catch (...) {
-    return rtm_fail(error, "adapter", "", "the middleware threw something that is not an exception",
-                    "see the middleware's own messages above");
-  }
-}
 
 inline Handle* handle(void* h) { return static_cast<Handle*>(h); }
 inline Adapter* adapter(void* self) { return static_cast<Adapter*>(self); }
@@ -124,55 +116,72 @@ inline Adapter* adapter(void* self) { return static_cast<Adapter*>(self); }
 // The C table of an Adapter class.
 template <typename A>
 const rtm_adapter* adapter_table() {
+  using namespace detail;
   static const rtm_adapter table = {
       RTM_ADAPTER_ABI,
       [](const void* self, rtm_sink* raw) {
         Sink sink(raw);
-        A::describe_static(sink);
-        if (self != nullptr) static_cast<const Adapter*>(self)->describe(sink);
+        rtm_error error{};
+        const auto* a = static_cast<const Adapter*>(self);
+        const auto put = [&] {
+          A::describe_static(sink);
+          if (a != nullptr) a->describe(sink);
+        };
+        if (set_up(&error, "adapter", "describe", put) != 0) sink.put("describe_failed", error.message);
+        if (a != nullptr) a->describe_exception(sink);
       },
       [](const rtm_run* run, void** self, rtm_error* error) {
-        return detail::guarded(error, [&] { *self = static_cast<Adapter*>(new A(*run)); });
+        return set_up(error, "adapter", "start", [&] { *self = static_cast<Adapter*>(new A(*run)); });
       },
-      [](void* self) { delete detail::adapter(self); },
+      [](void* self) { delete adapter(self); },
       [](void* self, const char* name, void** node, rtm_error* error) {
-        return detail::guarded(error, [&] {
-          auto* a = detail::adapter(self);
+        return set_up(error, "node", name, [&] {
+          auto* a = adapter(self);
           *node = a->handle_of(a->create_node(name));
         });
       },
       [](void* node, const rtm_timer_spec* spec, void** timer, rtm_timer_traits* traits, rtm_error* error) {
-        return detail::guarded(error, [&] {
-          auto* a = detail::handle(node)->adapter;
-          *timer = a->handle_of(a->create_timer(detail::handle(node)->inner, *spec, *traits));
+        return set_up(error, "timer", std::to_string(spec->period_ns) + " ns", [&] {
+          auto* a = handle(node)->adapter;
+          *timer = a->handle_of(a->create_timer(handle(node)->inner, *spec, *traits));
         });
       },
       [](void* timer, int64_t now_ns) {
-        auto* h = detail::handle(timer);
-        return h->adapter->arm(h->inner, now_ns);
+        auto* h = handle(timer);
+        return h->adapter->attempt("arm", [&] { return h->adapter->arm(h->inner, now_ns); });
       },
       [](void* node, const char* topic, void** publisher, rtm_error* error) {
-        return detail::guarded(error, [&] {
-          auto* a = detail::handle(node)->adapter;
-          *publisher = a->handle_of(a->create_publisher(detail::handle(node)->inner, topic));
+        return set_up(error, "topic", topic, [&] {
+          auto* a = handle(node)->adapter;
+          *publisher = a->handle_of(a->create_publisher(handle(node)->inner, topic));
         });
       },
       [](void* node, const char* topic, rtm_on_message on_message, void* user, void** subscriber,
          rtm_error* error) {
-        return detail::guarded(error, [&] {
-          auto* a = detail::handle(node)->adapter;
-          *subscriber =
-              a->handle_of(a->create_subscriber(detail::handle(node)->inner, topic, on_message, user));
+        return set_up(error, "topic", topic, [&] {
+          auto* a = handle(node)->adapter;
+          *subscriber = a->handle_of(a->create_subscriber(handle(node)->inner, topic, on_message, user));
         });
       },
       [](void* publisher, const rtm_message* message) {
-        auto* h = detail::handle(publisher);
-        return h->adapter->publish(h->inner, *message);
+        auto* h = handle(publisher);
+        return h->adapter->attempt("publish", [&] { return h->adapter->publish(h->inner, *message); });
       },
-      [](void* self, int64_t timeout_ns) { return detail::adapter(self)->spin(timeout_ns); },
-      [](void* self, int64_t timeout_ns) { return detail::adapter(self)->wait(timeout_ns); },
-      [](void* self) { return detail::adapter(self)->spin_some(); },
-      [](void* self) { detail::adapter(self)->interrupt(); },
+      [](void* self, int64_t timeout_ns) {
+        return adapter(self)->attempt("spin", [&] { return adapter(self)->spin(timeout_ns); });
+      },
+      [](void* self, int64_t timeout_ns) {
+        return adapter(self)->attempt("wait", [&] { return adapter(self)->wait(timeout_ns); });
+      },
+      [](void* self) {
+        return adapter(self)->attempt("spin_some", [&] { return adapter(self)->spin_some(); });
+      },
+      [](void* self) {
+        adapter(self)->attempt("interrupt", [&] {
+          adapter(self)->interrupt();
+          return 0;
+        });
+      },
   };
   return &table;
 }

@@ -131,7 +131,7 @@ class Run {
       second_topic_.emplace(bench_, measurement_->node());
       if (config_.role == RTM_ROLE_CLIENT) second_topic_->connect();
     }
-    session_.refuse_unknown_options();
+    session_.refuse_unread_options(description_);
     if (!config_.apply_before_init) set_scheduling(0, config_.scheduling, "scheduling");
     measurement_->begin();
     if (second_topic_) second_topic_->start();
@@ -330,7 +330,8 @@ class Run {
       list.push(Json(Json::Object{
           {"type", "middleware_refused_calls"},
           {"message", std::to_string(session_.refused_calls()) +
-                          " calls on the measured path were refused by the middleware"},
+                          " calls on the measured path were refused by the middleware" +
+                          session_.exception()},
           {"hint", "look at the middleware's own messages; check payload size and queue depths"}}));
     return list;
   }

@@ -256,11 +256,26 @@ void* Session::create_subscriber(void* node, const std::string& topic, rtm_on_me
   return subscriber;
 }
 
-void Session::refuse_unknown_options() const {
-  for (const auto& option : options_)
-    if (asked_options().count(option.key) == 0)
-      throw Failure(std::string("option ") + option.key, option.value, "this adapter has no such option",
-                    "`rtmeter adapters` lists an adapter's options");
+std::string Session::exception() const {
+  const Json known = describe();
+  const Json* first = known.find("exception");
+  return first == nullptr ? "" : " (the first that threw: " + first->as_string() + ")";
+}
+
+void Session::refuse_unread_options(const Json& description) const {
+  const Json* known = description.find("option");
+  std::string all;
+  if (known != nullptr)
+    for (const auto& [key, about] : known->as_object()) all += (all.empty() ? "" : ", ") + key;
+  for (const auto& option : options_) {
+    if (asked_options().count(option.key) != 0) continue;
+    const std::string field = std::string("option ") + option.key;
+    if (known != nullptr && known->find(option.key) != nullptr)
+      throw Failure(field, option.value, "means nothing in this run",
+                    "leave it out; it is " + known->find(option.key)->as_string());
+    throw Failure(field, option.value, "this adapter has no such option",
+                  all.empty() ? "leave it out: it has none" : "choose one of " + all);
+  }
 }
 
 }  // namespace rtmeter

@@ -40,8 +40,8 @@ class Session {
   void* create_timer(void* node, const rtm_timer_spec& spec, rtm_timer_traits& traits);
   void* create_publisher(void* node, const std::string& topic);
   void* create_subscriber(void* node, const std::string& topic, rtm_on_message on_message, void* user);
-  // Failure if an option was given that the adapter never asked for.
-  void refuse_unknown_options() const;
+  // Failure if an option was given that the adapter never read: it has none such, or not in this run.
+  void refuse_unread_options(const Json& description) const;
   Json describe() const { return rtmeter::describe(adapter_, self_); }
   // Undoes start(): from now on nothing calls back. Also done by the destructor.
   void stop() noexcept;
@@ -65,6 +65,8 @@ class Session {
     if (self_ != nullptr) adapter_.interrupt(self_);
   }
   std::uint64_t refused_calls() const noexcept { return refused_.load(std::memory_order_relaxed); }
+  // What the first of those that threw did, in brackets; empty if none threw.
+  std::string exception() const;
   // The middleware is gone: nothing more will come.
   bool broken() const noexcept { return broken_.load(std::memory_order_relaxed); }
 
