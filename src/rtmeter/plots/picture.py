@@ -126,8 +126,8 @@ def _renamed(part: Any, prefix: str) -> Any:
 
 @cache
 def _colours() -> Mapping[str, str]:
-    """The colours of the light theme, as report.css has them."""
-    css = files("rtmeter.report").joinpath("templates/report.css").read_text(encoding="utf-8")
+    """The colours of the light theme, as theme.css has them."""
+    css = files("rtmeter.plots").joinpath("templates/theme.css").read_text(encoding="utf-8")
     light = css[: css.index("}")]
     return dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", light))
 

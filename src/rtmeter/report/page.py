@@ -131,10 +131,11 @@ def _script() -> str:
     return f"\n{libraries}\n{own}\n".replace("</script", "<\\/script").replace("\r", "")
 
 
-def environment() -> jinja2.Environment:
-    """Templates, and what they call."""
+def environment(*rooms: str) -> jinja2.Environment:
+    """Templates, those of ``rooms`` first, and what they call."""
+    loaders = [jinja2.PackageLoader(room) for room in (*rooms, "rtmeter.report", "rtmeter.plots")]
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("rtmeter.report"),
+        loader=jinja2.ChoiceLoader(loaders),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

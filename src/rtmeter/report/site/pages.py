@@ -105,9 +105,6 @@ def _render(template: str, **what: Any) -> str:
 
 
 def _environment() -> jinja2.Environment:
-    environment = report_page.environment()
-    environment.loader = jinja2.ChoiceLoader(
-        [jinja2.PackageLoader("rtmeter.report.site"), jinja2.PackageLoader("rtmeter.report")]
-    )
+    environment = report_page.environment("rtmeter.report.site")
     environment.globals |= {"no_plots": report_page.Plots().packed()}
     return environment
