@@ -1,8 +1,12 @@
 // A probe whose middleware is a queue in this process: what is published comes back on the topic that the
 // other end would answer on. Options plant what tests look for: hang=publish never returns from publishing
 // once ten replies came, hang=spin neither and keeps its CPU busy, hang=start and hang=stop never get ready
-// or end; deaf=yes loses what is not the round trip's. On standard error it says when it hangs ("hangs") and
-// when three messages of a second topic have come ("second topic"). RTMETER_TEST_FAST=yes: time flies.
+// or end; deaf=yes loses what is not the round trip's. executor=two: spinning dispatches on two threads in
+// turn, which end with it; executor=strays: these take the normal policy. On standard error it says when it
+// hangs ("hangs") and when three messages of a second topic have come ("second topic"). RTMETER_TEST_FAST=yes:
+// time flies.
+#include <pthread.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +18,7 @@
 #include <deque>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "rtmeter/adapter.hpp"
@@ -47,12 +52,14 @@ class Loopback final : public rtmeter::Adapter {
   static void describe_static(rtmeter::Sink& sink) {
     sink.put("name", "loopback").put("version", "1").put("middleware", "a queue");
     sink.put("middleware_version", "1").put("measures", "roundtrip").put("receives.roundtrip", "spin_once");
+    sink.put("receives.roundtrip", "spin");
     for (const char* place : {"same_node", "same_process"}) sink.put("second_topic", place);
   }
 
   explicit Loopback(const rtm_run& run)
       : hang_(rtmeter::option_or(run, "hang", "no")), hangs_(hang_ == "publish" || hang_ == "spin"),
-        deaf_(rtmeter::option_or(run, "deaf", "no") == "yes"), room_(run.payload_bytes) {
+        deaf_(rtmeter::option_or(run, "deaf", "no") == "yes"),
+        executor_(rtmeter::option_or(run, "executor", "one")), room_(run.payload_bytes) {
     ++instances();
     if (hang_ == "start") hang();
   }
@@ -86,7 +93,14 @@ class Loopback final : public rtmeter::Adapter {
     return 0;
   }
 
-  int spin(std::int64_t timeout_ns) noexcept override { return wait(std::min(timeout_ns, kHour)); }
+  int spin(std::int64_t timeout_ns) noexcept override {
+    if (executor_ == "one") return wait(std::min(timeout_ns, kHour));
+    std::thread both[] = {std::thread([this] { dispatch(0); }), std::thread([this] { dispatch(1); })};
+    for (std::thread& thread : both) thread.join();
+    const std::lock_guard<std::mutex> lock(mutex_);
+    interrupted_ = false;
+    return 0;
+  }
   int wait(std::int64_t timeout_ns) noexcept override {
     std::deque<Message> taken;
     {
@@ -96,14 +110,7 @@ class Loopback final : public rtmeter::Adapter {
       interrupted_ = false;
       taken.swap(queue_);
     }
-    for (const Message& message : taken)
-      for (const Subscriber& subscriber : subscribers_) {
-        if (subscriber.topic != message.topic) continue;
-        const rtm_message view{message.sequence, message.payload.data(),
-                               static_cast<std::uint32_t>(message.payload.size())};
-        subscriber.on_message(subscriber.user, &view);
-        tell(message);
-      }
+    for (const Message& message : taken) deliver(message);
     return 0;
   }
   void interrupt() noexcept override {
@@ -114,6 +121,32 @@ class Loopback final : public rtmeter::Adapter {
 
  private:
   static constexpr std::int64_t kHour = 3600000000000;
+
+  // One of the executor's two threads: every second message, until the spin is interrupted.
+  void dispatch(int own) noexcept {
+    pthread_setname_np(pthread_self(), own == 0 ? "loop-0" : "loop-1");
+    const sched_param normal{};
+    if (executor_ == "strays") pthread_setschedparam(pthread_self(), SCHED_OTHER, &normal);
+    for (std::unique_lock<std::mutex> lock(mutex_);; turn_ = 1 - own, changed_.notify_all()) {
+      changed_.wait(lock, [&] { return interrupted_ || (!queue_.empty() && turn_ == own); });
+      if (interrupted_) return changed_.notify_all();
+      const Message message = std::move(queue_.front());
+      queue_.pop_front();
+      lock.unlock();
+      deliver(message);
+      lock.lock();
+    }
+  }
+
+  void deliver(const Message& message) noexcept {
+    for (const Subscriber& subscriber : subscribers_) {
+      if (subscriber.topic != message.topic) continue;
+      const rtm_message view{message.sequence, message.payload.data(),
+                             static_cast<std::uint32_t>(message.payload.size())};
+      subscriber.on_message(subscriber.user, &view);
+      tell(message);
+    }
+  }
 
   // Ignores everything, for good.
   [[noreturn]] void hang() const noexcept {
@@ -134,6 +167,7 @@ class Loopback final : public rtmeter::Adapter {
 
   const std::string hang_;
   const bool hangs_, deaf_;
+  const std::string executor_;
   const std::uint32_t room_;
   std::deque<std::string> topics_;
   std::vector<Subscriber> subscribers_;
@@ -142,6 +176,7 @@ class Loopback final : public rtmeter::Adapter {
   std::condition_variable changed_;
   std::deque<Message> queue_;
   bool interrupted_ = false;
+  int turn_ = 0;  // whose the next message is
 };
 
 // A hundred times as fast as the machine's.

@@ -81,6 +81,8 @@ class Measurement {
   virtual std::vector<int> measured_tids() const { return {}; }
   // Threads that stamped messages so far: those, the caller of run(), or the middleware's.
   std::vector<int> stamping_tids() const { return stampers_.tids(); }
+  // The same as they were when they stamped first, if that was seen: they may have ended since.
+  std::vector<ThreadFacts> stampers() const { return stampers_.as_they_began(); }
   // The measured node of a round trip, once set up.
   void* node() const { return node_; }
   // Doubts that this measurement saw in its own run.

@@ -161,11 +161,8 @@ class Run {
     service.push_back(recorder_.writer_tid());
     if (second_topic_) service.push_back(second_topic_->tid());
     std::vector<ThreadFacts> threads = audit_threads(measured, service);
-    if (measurement_)
-      for (const int tid : measurement_->stamping_tids())
-        for (ThreadFacts& t : threads)
-          if (t.tid == tid) t.stamps = true;
-    return threads;
+    if (!measurement_) return threads;
+    return with_stampers(std::move(threads), measurement_->stamping_tids(), measurement_->stampers(), measured);
   }
 
   // Settings read back, threads, and what the middleware says of itself: into log and status.

@@ -95,6 +95,10 @@ std::vector<int> get_affinity(int tid) {
   if (sched_getaffinity(tid, sizeof mask, mask.data()) != 0) {
     throw system_failure("affinity", "thread " + std::to_string(tid), "sched_getaffinity", errno);
   }
+  return cpus_in(mask);
+}
+
+std::vector<int> cpus_in(const CpuMask& mask) {
   std::vector<int> cpus;
   for (int cpu = 0; cpu < kMaxCpus; ++cpu) {
     if (CPU_ISSET_S(static_cast<std::size_t>(cpu), sizeof mask, mask.data())) cpus.push_back(cpu);

@@ -72,6 +72,29 @@ std::vector<ThreadFacts> with_ended(const std::vector<ThreadFacts>& before, std:
   return after;
 }
 
+std::vector<ThreadFacts> with_stampers(std::vector<ThreadFacts> threads, const std::vector<int>& stamping,
+                                       std::vector<ThreadFacts> stampers, const std::vector<int>& measured) {
+  for (ThreadFacts& t : threads) t.stamps = contains(stamping, t.tid);
+  for (ThreadFacts& t : stampers)
+    if (contains(measured, t.tid)) t.role = "measured";
+  return with_ended(stampers, std::move(threads));
+}
+
+bool SelfPortrait::take() noexcept {
+  tid_ = gettid();
+  const int slack_ns = prctl(PR_GET_TIMERSLACK);
+  timer_slack_ns_ = slack_ns < 0 ? -1 : slack_ns;
+  return prctl(PR_GET_NAME, name_) == 0 && read_scheduling(0, scheduling_) &&
+         sched_getaffinity(0, sizeof affinity_, affinity_.data()) == 0;
+}
+
+ThreadFacts SelfPortrait::facts() const {
+  ThreadFacts facts{.tid = tid_, .name = name_, .role = "middleware", .scheduling = scheduling_};
+  facts.affinity = cpus_in(affinity_);
+  if (timer_slack_ns_ >= 0) facts.timer_slack_ns = timer_slack_ns_;
+  return facts;
+}
+
 Json to_json(const std::vector<ThreadFacts>& threads) {
   Json list = Json::array();
   for (const ThreadFacts& facts : threads) {

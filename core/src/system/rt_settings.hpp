@@ -27,12 +27,14 @@ Scheduling scheduling_from_json(const Json& j, const std::string& field);  // th
 
 void set_scheduling(int tid, const Scheduling& wanted, const std::string& field);  // tid 0: caller
 Scheduling get_scheduling(int tid);
+bool read_scheduling(int tid, Scheduling& into) noexcept;  // false: errno
 // CPU that does not exist: Failure
 void set_affinity(int tid, const std::vector<int>& cpus, const std::string& field = "affinity");
 std::vector<int> get_affinity(int tid);
 // Room for 8192 CPUs: the kernel refuses to fill a mask shorter than its own.
 using CpuMask = std::array<cpu_set_t, 8>;
 CpuMask mask_of(const std::vector<int>& cpus);
+std::vector<int> cpus_in(const CpuMask& mask);
 std::optional<std::int64_t> get_timer_slack_ns(int tid);   // nullopt if it cannot be read
 
 void lock_memory();  // mlockall(MCL_CURRENT | MCL_FUTURE), verified by VmLck
@@ -71,6 +73,26 @@ Json to_json(const std::vector<ThreadFacts>& threads);
 
 // Those that were seen after, and those seen before that have ended since, by tid.
 std::vector<ThreadFacts> with_ended(const std::vector<ThreadFacts>& before, std::vector<ThreadFacts> after);
+
+// The threads with those marked that stamp, and with those stampers that have ended since: an executor's end
+// with its spin.
+std::vector<ThreadFacts> with_stampers(std::vector<ThreadFacts> threads, const std::vector<int>& stamping,
+                                       std::vector<ThreadFacts> stampers, const std::vector<int>& measured);
+
+// What a thread reads of itself while it is there, without memory of its own: three system calls, and one for
+// the slack.
+class SelfPortrait {
+ public:
+  bool take() noexcept;  // of the calling thread; false if the kernel refuses
+  ThreadFacts facts() const;  // role: middleware
+
+ private:
+  int tid_ = 0;
+  char name_[16] = {};
+  Scheduling scheduling_;
+  CpuMask affinity_ = {};
+  std::int64_t timer_slack_ns_ = -1;
+};
 
 // Counters of one thread over a window: of the one that calls open() and close(), just outside the window,
 // or of another that it follows. Neither call allocates or faults, and where prepare() or follow() was called

@@ -51,7 +51,7 @@ unsigned number_of(Policy policy) {
   return SCHED_OTHER;
 }
 
-Policy policy_of(unsigned number) {
+Policy policy_of(unsigned number) noexcept {
   for (const auto& [known, policy] : kNumbers) {
     if (known == number) return policy;
   }
@@ -178,19 +178,22 @@ void set_scheduling(int tid, const Scheduling& wanted, const std::string& field)
   }
 }
 
-Scheduling get_scheduling(int tid) {
+bool read_scheduling(int tid, Scheduling& into) noexcept {
   SchedAttr attr{};
-  if (syscall(SYS_sched_getattr, tid, &attr, static_cast<unsigned>(sizeof attr), 0U) != 0) {
-    throw system_failure("scheduling", "thread " + std::to_string(tid), "sched_getattr", errno);
+  if (syscall(SYS_sched_getattr, tid, &attr, static_cast<unsigned>(sizeof attr), 0U) != 0) return false;
+  into = Scheduling{.policy = policy_of(attr.policy), .priority = static_cast<int>(attr.priority)};
+  if (into.policy == Policy::deadline) {
+    into.runtime_ns = static_cast<std::int64_t>(attr.runtime_ns);
+    into.deadline_ns = static_cast<std::int64_t>(attr.deadline_ns);
+    into.period_ns = static_cast<std::int64_t>(attr.period_ns);
   }
+  return true;
+}
+
+Scheduling get_scheduling(int tid) {
   Scheduling s;
-  s.policy = policy_of(attr.policy);
-  s.priority = static_cast<int>(attr.priority);
-  if (s.policy == Policy::deadline) {
-    s.runtime_ns = static_cast<std::int64_t>(attr.runtime_ns);
-    s.deadline_ns = static_cast<std::int64_t>(attr.deadline_ns);
-    s.period_ns = static_cast<std::int64_t>(attr.period_ns);
-  }
+  if (!read_scheduling(tid, s))
+    throw system_failure("scheduling", "thread " + std::to_string(tid), "sched_getattr", errno);
   return s;
 }
 
