@@ -3,8 +3,8 @@
 // once ten replies came, hang=spin neither and keeps its CPU busy, hang=start and hang=stop never get ready
 // or end; deaf=yes loses what is not the round trip's. executor=two: spinning dispatches on two threads in
 // turn, which end with it; executor=strays: these take the normal policy. On standard error it says when it
-// hangs ("hangs") and when three messages of a second topic have come ("second topic"). RTMETER_TEST_FAST=yes:
-// time flies.
+// hangs ("hangs") and when three messages of a second topic have come ("second topic").
+// RTMETER_TEST_FAST=yes: time flies.
 #include <pthread.h>
 #include <sched.h>
 #include <unistd.h>

@@ -1,12 +1,16 @@
 #include "log/log_writer.hpp"
 
 #include <unistd.h>
-#include <zstd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <optional>
 #include <vector>
+
+#define ZSTD_STATIC_LINKING_ONLY  // for ZSTD_createCCtx_advanced(), which shared libraries have, too
+#include <zstd.h>
 
 #include "errors.hpp"
 #include "log/frame_file.hpp"
@@ -17,6 +21,15 @@ namespace {
 constexpr std::size_t kMaxColumns = 64;
 constexpr std::size_t kFrameRows = 8192;  // the format allows 65,536; fewer keep the buffers small
 constexpr int kZstdLevel = 3;             // chosen by measurement: docs/benchmarks.md
+
+// Memory for zstd that is touched at once: which pages it would touch later depends on the data, and a
+// process that goes on for hours would grow meanwhile. Not zeros: the compiler would make that a calloc(),
+// which touches nothing.
+void* touched(void* /*opaque*/, std::size_t bytes) {
+  void* memory = std::malloc(bytes);
+  return memory == nullptr ? nullptr : std::memset(memory, 1, bytes);
+}
+void release(void* /*opaque*/, void* memory) { std::free(memory); }
 
 std::size_t column_count(const Json& header, const std::string& path) {
   const Json* columns = header.find("columns");
@@ -34,7 +47,7 @@ struct LogWriter::Impl {
   Impl(const std::string& path, const Json& header)
       : columns_(column_count(header, path)), held_(kFrameRows * columns_), deltas_(kFrameRows),
         planes_(held_.size() * 8), frame_(FrameFile::kHeadBytes + ZSTD_compressBound(planes_.size())),
-        zstd_(ZSTD_createCCtx(), ZSTD_freeCCtx), file_(path) {
+        zstd_(ZSTD_createCCtx_advanced({touched, release, nullptr}), ZSTD_freeCCtx), file_(path) {
     ZSTD_CCtx_setParameter(zstd_.get(), ZSTD_c_compressionLevel, kZstdLevel);
     compress(planes_.size());  // a frame of full size makes zstd take its memory now
     try {

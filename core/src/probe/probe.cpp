@@ -162,7 +162,8 @@ class Run {
     if (second_topic_) service.push_back(second_topic_->tid());
     std::vector<ThreadFacts> threads = audit_threads(measured, service);
     if (!measurement_) return threads;
-    return with_stampers(std::move(threads), measurement_->stamping_tids(), measurement_->stampers(), measured);
+    return with_stampers(std::move(threads), measurement_->stamping_tids(), measurement_->stampers(),
+                         measured);
   }
 
   // Settings read back, threads, and what the middleware says of itself: into log and status.

@@ -11,11 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from rtmeter.conditions.counters import Counters, Read, look
 from rtmeter.conditions.throttling import QUOTA, THERMAL
+from rtmeter.conditions.watch_table import Row, Table
 from rtmeter.host.remote_shell import ConnectionLostError
 from rtmeter.model import Doubt
 
@@ -23,12 +21,10 @@ FILE, SERVER_FILE = "watch.parquet", "server_watch.parquet"
 NOW = "now.json"
 """The last row, while the cell is measured, for who looks on; removed at its end."""
 
-_ROWS_A_GROUP = 1000
 _LAST_ROW_S = 40  # for the last look: longer than another machine is given to answer
 _RATES = ("context_switches", "interrupts", "faults", "major_faults", "disk_read_bytes", "disk_written_bytes")
 _TIMES = (QUOTA, THERMAL)
 
-Row = dict[str, float | None]
 Gauge = Callable[[], float | None]
 """Something else to note with every sample, called in the sampling thread."""
 
@@ -50,7 +46,7 @@ class Watch:
         throttling_files: Sequence[str] = (),
     ) -> None:
         self._look = partial(look, read, throttling_files)
-        self._interval_s, self._table = interval_ns / 1e9, _Table(folder / file)
+        self._interval_s, self._table = interval_ns / 1e9, Table(folder / file)
         self._now = folder / NOW if interval_ns and file == FILE else None
         self._avoid, self._gauges = measured_cpus, dict(gauges or {})
         self._first = self._last = self._look()
@@ -163,41 +159,3 @@ def shares(before: Counters, after: Counters) -> dict[int, tuple[float, float]]:
         for cpu in after.busy_s
         if cpu in before.busy_s
     }
-
-
-class _Table:
-    """Rows on their way to a Parquet file, whose columns are those of the first row.
-
-    What cannot be written (a full disk) is given up: ``broken`` then says why.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.broken: str | None = None
-        self.name, self._path = path.name, path
-        self._rows: list[Row] = []
-        self._writer: pq.ParquetWriter | None = None
-
-    def add(self, row: Row) -> None:
-        self._rows.append(row)
-        if len(self._rows) >= _ROWS_A_GROUP:
-            self._flush()
-
-    def close(self) -> None:
-        self._flush()
-        try:
-            if self._writer is not None:
-                self._writer.close()
-        except OSError as error:
-            self.broken = str(error)
-
-    def _flush(self) -> None:
-        rows, self._rows = self._rows, []
-        if not rows or self.broken is not None:
-            return
-        try:
-            if self._writer is None:
-                columns = [(n, pa.int64() if n.endswith("_ns") else pa.float64()) for n in rows[0]]
-                self._writer = pq.ParquetWriter(self._path, pa.schema(columns), compression="zstd")
-            self._writer.write_table(pa.Table.from_pylist(rows, schema=self._writer.schema))
-        except OSError as error:
-            self.broken = str(error)
