@@ -95,7 +95,7 @@ def wakeup_quantiles(args: argparse.Namespace, names: Iterable[str], **more: str
             "samples": str(args.samples),
             "warm-up": "0",
             "scheduling": f"fifo:{args.priority}",
-            "affinity": str(args.cpu),
+            "cpus": str(args.cpu),
             "out": str(Path(folder) / "cell"),
         }
         command = [str(Path(sys.executable).parent / "rtmeter"), "measure", "wakeup"]

@@ -64,7 +64,7 @@ def of_rtmeter(
         command += ["--adapter", adapter, "--period", f"{1e6 / args.rate_hz:.0f}us", "--warm-up", "0"]
         command += ["--duration", f"{args.seconds}s", "--payload", f"{PAYLOAD_BYTES}B", "--out", str(cell)]
         command += ["--scheduling", f"fifo:{args.priority}", *more]
-        command += ["--affinity", str(args.cpu), "--server-affinity", str(args.server_cpu)]
+        command += ["--cpus", str(args.cpu), "--server-cpus", str(args.server_cpu)]
         command += [part for key, value in options.items() for part in ("--option", f"{key}={value}")]
         subprocess.run(command, env=environment, check=True, capture_output=True)
         rows = pq.read_table(cell / "samples.parquet", columns=["release_ns", "sent_ns", "received_ns"])

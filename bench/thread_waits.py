@@ -37,13 +37,13 @@ Config = dict[str, Any]
 
 def variants(policy: str, cpu: int, other: int) -> dict[str, Config]:
     """What the middleware's threads run as; the measured thread is the same in all, on CPU ``cpu``."""
-    measured: Config = {"scheduling": {"policy": policy, "priority": PRIORITY}, "affinity": [cpu]}
+    measured: Config = {"scheduling": {"policy": policy, "priority": PRIORITY}, "cpus": [cpu]}
     inherited = measured | {"apply": "before_init"}
     return {
         f"{policy}:{PRIORITY}, as it": inherited,
         f"{policy}:{BELOW}": inherited | {"child_threads": {"policy": policy, "priority": BELOW}},
         "other": measured | {"apply": "after_init"},
-        f"{policy}:{PRIORITY}, another CPU": inherited | {"child_affinity": [other]},
+        f"{policy}:{PRIORITY}, another CPU": inherited | {"child_cpus": [other]},
     }
 
 
@@ -82,7 +82,7 @@ def count(adapter: str, variant: Config, other: int, nodes: int) -> tuple[Waits,
     probe = find_probes()[adapter]
     with_node = {"measurement": "wakeup", "before": "init_and_node", "session": f"waits-{uuid.uuid4()}"}
     measured = with_node | variant | {"period_ns": PERIOD_NS, "samples": 10**8}
-    passing = with_node | {"period_ns": STAY_NS, "samples": 1, "affinity": [other]}
+    passing = with_node | {"period_ns": STAY_NS, "samples": 1, "cpus": [other]}
     with tempfile.TemporaryDirectory() as name, Trace() as trace:
         folder = Path(name)
         with measuring(probe, measured, folder / "measured") as ready:
@@ -95,7 +95,7 @@ def count(adapter: str, variant: Config, other: int, nodes: int) -> tuple[Waits,
                     node.communicate()
                 if node.returncode != 0:
                     raise RuntimeError(f"a node ended with {node.returncode}")
-                waits += waits_in(trace.events(), ready["pid"], tids, variant["affinity"][0])
+                waits += waits_in(trace.events(), ready["pid"], tids, variant["cpus"][0])
     return waits, threads
 
 

@@ -201,9 +201,9 @@ def cell_json(
     """cell.json of a whole cell."""
     fifo = {"policy": "fifo", "priority": 80}
     config = {"version": 1, "samples": made.samples, "scheduling": fifo, "apply": "before_init"} | meta
-    config |= {"overrun": "skip" if made.skip else "catch_up", "affinity": [1], "lock_memory": True}
+    config |= {"overrun": "skip" if made.skip else "catch_up", "cpus": [1], "lock_memory": True}
     config |= {"prefault_stack_bytes": 524288, "prefault_heap_bytes": 8388608, "cpu_dma_latency": True}
-    effective = {key: config[key] for key in ("scheduling", "apply", "affinity", "overrun", "deadline_ns")}
+    effective = {key: config[key] for key in ("scheduling", "apply", "cpus", "overrun", "deadline_ns")}
     effective |= {"memory_locked": True, "cpu_dma_latency": True, "timer_slack_ns": 50000}
     effective |= {"prefault_stack_bytes": 524288, "prefault_heap_bytes": 8388608, "drive": None}
     threads = [
@@ -249,4 +249,4 @@ def cell_json(
 
 def _thread(tid: int, name: str, role: str, policy: str, priority: int, cpus: list[int]) -> dict[str, Any]:
     thread = {"tid": tid, "name": name, "role": role, "policy": policy, "priority": priority}
-    return thread | {"affinity": cpus, "timer_slack_ns": 50000}
+    return thread | {"cpus": cpus, "timer_slack_ns": 50000}

@@ -61,7 +61,7 @@ TEST(Affinity, ADeadlineThreadCannotBeConfined) {
                    "scheduling");
     return outcome({online.front()}) + " [" + cpu_list_text(get_affinity(0)) + "]";
   });
-  EXPECT_CONTAINS(said, "affinity = " + std::to_string(online.front()) + ": a SCHED_DEADLINE thread may not");
+  EXPECT_CONTAINS(said, "cpus = " + std::to_string(online.front()) + ": a SCHED_DEADLINE thread may not");
   EXPECT_CONTAINS(said, "[" + cpu_list_text(online) + "]");
 }
 

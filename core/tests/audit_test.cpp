@@ -84,7 +84,7 @@ TEST(Audit, ReadsAffinityAndTimerSlackOfAnotherThread) {
     prctl(PR_SET_TIMERSLACK, 7000);
   });
   for (const ThreadFacts& facts : audit_threads({}, {})) {
-    EXPECT_EQ(facts.affinity == last && facts.timer_slack_ns == 7000, facts.tid == other.tid) << facts.tid;
+    EXPECT_EQ(facts.cpus == last && facts.timer_slack_ns == 7000, facts.tid == other.tid) << facts.tid;
   }
 }
 
@@ -94,9 +94,9 @@ TEST(Audit, IsWrittenAsTheSpecificationSays) {
   deadline.scheduling = {.policy = Policy::deadline, .runtime_ns = 1, .deadline_ns = 2, .period_ns = 3};
   EXPECT_EQ(
       to_json(std::vector<ThreadFacts>{fifo, deadline}).dump(),
-      R"([{"tid":7,"name":"a","role":"measured","stamps":true,"policy":"fifo","priority":80,"affinity":[0,1],)"
+      R"([{"tid":7,"name":"a","role":"measured","stamps":true,"policy":"fifo","priority":80,"cpus":[0,1],)"
       R"("timer_slack_ns":50000},{"tid":8,"name":"b","role":"middleware","stamps":false,"policy":"deadline","priority":0,)"
-      R"("runtime_ns":1,"deadline_ns":2,"period_ns":3,"affinity":[1],"timer_slack_ns":null}])");
+      R"("runtime_ns":1,"deadline_ns":2,"period_ns":3,"cpus":[1],"timer_slack_ns":null}])");
 }
 
 TEST(Audit, ThreadsThatEndMeanwhileAreLeftOut) {

@@ -20,10 +20,10 @@ std::string outcome(const std::string& entry) {
 }
 
 TEST(Config, CpusAreNumbersThatACpuCanHave) {
-  EXPECT_EQ(outcome(R"("affinity": [0, 8191])"), "ok");
+  EXPECT_EQ(outcome(R"("cpus": [0, 8191])"), "ok");
   for (const char* value : {"[4294967296]", "[-1]", "[8192]", "[0.5]", "[\"1\"]", "1"})
-    EXPECT_CONTAINS(outcome(std::string("\"affinity\": ") + value), "must be a list of CPU numbers") << value;
-  EXPECT_CONTAINS(outcome(R"("affinity": [])"), "affinity = []: names no CPU");
+    EXPECT_CONTAINS(outcome(std::string("\"cpus\": ") + value), "must be a list of CPU numbers") << value;
+  EXPECT_CONTAINS(outcome(R"("cpus": [])"), "cpus = []: names no CPU");
 }
 
 TEST(Config, AnOptionThatIsNoTextIsNamed) {

@@ -46,7 +46,7 @@ TEST(Polling, AReceiverThatPollsIsNotOnItsSendersOnlyCpu) {
   EXPECT_TRUE(runs(client(InFlight::one), kOne)) << "it sends itself";
   EXPECT_TRUE(runs(client(InFlight::open), kOne, described(), RTM_RECEIVE_SPIN));
   Config pinned = client(InFlight::open);
-  pinned.affinity = {1};
+  pinned.cpus = {1};
   EXPECT_FALSE(runs(pinned, kTwo));
 }
 
@@ -54,7 +54,7 @@ TEST(Polling, WithoutThrottlingRtmeterNeedsACpuToo) {
   EXPECT_FALSE(runs(client(InFlight::one), kOneUnthrottled));
   EXPECT_TRUE(runs(client(InFlight::one), kTwoUnthrottled));
   Config pinned = client(InFlight::one);
-  pinned.affinity = {1};
+  pinned.cpus = {1};
   EXPECT_TRUE(runs(pinned, kTwoUnthrottled)) << "rtmeter's own threads keep off the measured CPU";
 }
 
@@ -72,7 +72,7 @@ TEST(Polling, ThreadsOfTheMiddlewareNeedACpuUnlessTheyComeFirst) {
   EXPECT_TRUE(runs(config, kOne, described("cycle")));
   EXPECT_TRUE(runs(config, kTwo, described("roundtrip")));
   Config elsewhere = config;
-  elsewhere.affinity = {1}, elsewhere.child_affinity = {0};
+  elsewhere.cpus = {1}, elsewhere.child_cpus = {0};
   EXPECT_TRUE(runs(elsewhere, kTwo, described("roundtrip")));
   for (const auto& [priority, is_above] : {std::pair{81, true}, std::pair{80, false}}) {
     Config above = config;
@@ -116,8 +116,8 @@ TEST(Polling, SaysWhatIsRefusedAndWhy) {
   config.receive.reset();
   config.options = {{"transport", "shm_poll"}};
   EXPECT_EQ(refused(config).substr(0, 27), "options: transport=shm_poll");
-  config.affinity = {1};
-  EXPECT_EQ(refused(config).substr(0, 12), "affinity: 1 ");
+  config.cpus = {1};
+  EXPECT_EQ(refused(config).substr(0, 8), "cpus: 1 ");
 }
 
 }  // namespace

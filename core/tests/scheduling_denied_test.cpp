@@ -86,7 +86,7 @@ TEST(SchedulingDenied, DeadlineOnSomeCpusNamesTheAffinity) {
     return outcome(kDeadline);
   });
   EXPECT_CONTAINS(said, "it is on " + std::to_string(online.front()) + " of " + cpu_list_text(online));
-  EXPECT_CONTAINS(said, "leave `affinity` out");
+  EXPECT_CONTAINS(said, "leave `cpus` out");
   EXPECT_CONTAINS(said, "sched_rt_runtime_us=-1");
   EXPECT_CONTAINS(said, "[still other]");
 }

@@ -160,7 +160,7 @@ class Cell:
     """One point of a campaign's matrix: an id unique in the campaign, the factors that vary, and the
     probe config (spec/probe.md) without paths.
 
-    ``server_affinity``, ``server_options`` and ``server_receive`` replace the config's in the server
+    ``server_cpus``, ``server_options`` and ``server_receive`` replace the config's in the server
     process, unless None.
     ``published``: the published values that it is to be set beside (spec/results.md); None: its campaign
     names none. ``conditions``: what was asked of the machine, of ``load``, ``traffic``, ``settings``,
@@ -173,7 +173,7 @@ class Cell:
     axes: dict[str, Any]
     config: dict[str, Any]
     requirement: Requirement | None = None
-    server_affinity: tuple[int, ...] | None = None
+    server_cpus: tuple[int, ...] | None = None
     server_options: dict[str, str] | None = None
     server_receive: str | None = None
     keep_log: bool = False

@@ -22,7 +22,7 @@ EVERYTHING: dict[str, Any] = {
     "rt_throttling": "off",
     "timer_migration": "off",
     "workqueue_cpus": "0",
-    "irq_affinity": {"eth0": "2-3", "*": "0"},
+    "irq_cpus": {"eth0": "2-3", "*": "0"},
     "irq_priority": {"eth0": 90},
     "ksoftirqd_priority": 60,
     "isolate": "1",
@@ -86,12 +86,12 @@ def test_a_setting_is_made_and_undone(
 
 def test_interrupts_follow_their_device(tmp_path: Path) -> None:
     found = effective(
-        planted(tmp_path / "root"), irq_affinity={"*": "0", "eth0": "2-3"}, irq_priority={"eth0": 90}
+        planted(tmp_path / "root"), irq_cpus={"*": "0", "eth0": "2-3"}, irq_priority={"eth0": 90}
     )
     affinity = {name: f"/proc/irq/{name}/smp_affinity_list" for name in (24, 30, 31, 40)}
     assert found == {
-        "irq_affinity.*": {affinity[24]: "0", affinity[40]: "0"},
-        "irq_affinity.eth0": {affinity[30]: "2-3", affinity[31]: "2-3"},
+        "irq_cpus.*": {affinity[24]: "0", affinity[40]: "0"},
+        "irq_cpus.eth0": {affinity[30]: "2-3", affinity[31]: "2-3"},
         "irq_priority.eth0": {"irq/30-eth0 (thread 50)": "fifo:90"},
     }
 

@@ -73,8 +73,8 @@ def test_what_is_accepted_and_not_in_effect_is_an_error(tmp_path: Path, state_fo
         (MIGRATION, {"timer_migration": "off"}, "timer_migration", "there is no", "NO_HZ"),
         (
             "/proc/irq",
-            {"irq_affinity": {"eth0": 1}},
-            "irq_affinity.eth0",
+            {"irq_cpus": {"eth0": 1}},
+            "irq_cpus.eth0",
             "no interrupts in /proc/irq",
             "container",
         ),
@@ -86,7 +86,7 @@ def test_what_is_accepted_and_not_in_effect_is_an_error(tmp_path: Path, state_fo
             "container",
         ),
         ("/proc/50", {"irq_priority": {"eth0": 9}}, "irq_priority.eth0", "without threads", "PREEMPT_RT"),
-        ("/proc/1", {"irq_affinity": {"eth1": 1}}, "irq_affinity.eth1", "has no interrupts", "eth0-rx-0"),
+        ("/proc/1", {"irq_cpus": {"eth1": 1}}, "irq_cpus.eth1", "has no interrupts", "eth0-rx-0"),
         (
             "/sys/devices/system/cpu/cpufreq",
             {"governor": "performance"},
@@ -121,7 +121,7 @@ def test_what_a_machine_lacks_is_named(
 def test_what_cannot_be_had_is_left_out_where_that_is_asked_for(tmp_path: Path, state_folder: Path) -> None:
     kernel = planted(tmp_path / "root", refused={"policy 15": errno.EPERM})
     before = kernel.snapshot()
-    asked = {"irq_affinity": {"eth1": 1}, "ksoftirqd_priority": 60, "timer_migration": "off"}
+    asked = {"irq_cpus": {"eth1": 1}, "ksoftirqd_priority": 60, "timer_migration": "off"}
     settings = SystemSettings.model_validate(asked | {"unavailable": "leave_out"})
     with Settings(settings, kernel) as standing:
         facts = standing.facts()
@@ -129,8 +129,8 @@ def test_what_cannot_be_had_is_left_out_where_that_is_asked_for(tmp_path: Path, 
         assert kernel.snapshot() | {MIGRATION: before[MIGRATION]} == before, "nothing of the others stays"
     assert kernel.snapshot() == before
     assert list(facts["effective"]["settings"]) == ["timer_migration"]
-    assert list(facts["left_out"]) == ["irq_affinity", "ksoftirqd_priority"]
-    assert "eth1 has no interrupts here" in facts["left_out"]["irq_affinity"]
+    assert list(facts["left_out"]) == ["irq_cpus", "ksoftirqd_priority"]
+    assert "eth1 has no interrupts here" in facts["left_out"]["irq_cpus"]
     assert "no permission to change ksoftirqd/1" in facts["left_out"]["ksoftirqd_priority"]
     assert [doubt.type for doubt in standing.doubts()] == ["setting_left_out", "setting_left_out"]
     assert standing.failure() is None
@@ -150,17 +150,17 @@ def test_settings_that_build_on_each_other_are_left_out_together(tmp_path: Path)
 
 
 def test_a_strict_cell_fails_where_a_setting_was_left_out(tmp_path: Path) -> None:
-    settings = SystemSettings.model_validate({"irq_affinity": {"eth1": 1}, "unavailable": "leave_out"})
+    settings = SystemSettings.model_validate({"irq_cpus": {"eth1": 1}, "unavailable": "leave_out"})
     with Settings(settings, planted(tmp_path / "root"), strict=True) as standing:
         pass
     failure = standing.failure()
-    assert failure is not None and failure.field == "conditions.irq_affinity.eth1"
+    assert failure is not None and failure.field == "conditions.irq_cpus.eth1"
 
 
 @pytest.mark.parametrize(
     ("asked", "field", "value", "message", "remedy"),
     [
-        ({"irq_affinity": {"eth0": "1,9"}}, "irq_affinity.eth0", "1,9", "CPU 9 does not exist", "0-3"),
+        ({"irq_cpus": {"eth0": "1,9"}}, "irq_cpus.eth0", "1,9", "CPU 9 does not exist", "0-3"),
         ({"workqueue_cpus": "5"}, "workqueue_cpus", "5", "CPU 5 does not exist", "choose among 0-3"),
         ({"isolate": "3-4"}, "isolate", "3-4", "CPU 4 does not exist", "choose among 0-3"),
         (
@@ -201,8 +201,8 @@ def test_a_refusal_shows_what_was_asked_and_what_was_written(
 
 def test_a_container_shows_interrupts_read_only(tmp_path: Path) -> None:
     file = "/proc/irq/30/smp_affinity_list"
-    error = refused(planted(tmp_path / "root", refused={file: errno.EROFS}), irq_affinity={"eth0": 1})
-    assert (error.field, error.message) == ("conditions.irq_affinity.eth0", f"{file} is read-only here")
+    error = refused(planted(tmp_path / "root", refused={file: errno.EROFS}), irq_cpus={"eth0": 1})
+    assert (error.field, error.message) == ("conditions.irq_cpus.eth0", f"{file} is read-only here")
 
 
 def test_root_hears_that_the_kernel_may_manage_an_interrupt(
@@ -210,14 +210,14 @@ def test_root_hears_that_the_kernel_may_manage_an_interrupt(
 ) -> None:
     monkeypatch.setattr(PlantedKernel, "is_superuser", lambda self: True)
     file = "/proc/irq/30/smp_affinity_list"
-    error = refused(planted(tmp_path / "root", refused={file: errno.EPERM}), irq_affinity={"eth0": 1})
+    error = refused(planted(tmp_path / "root", refused={file: errno.EPERM}), irq_cpus={"eth0": 1})
     assert "--privileged" in str(error.remedy) and "manage this interrupt" in str(error.remedy)
 
 
 def test_of_all_interrupts_those_that_refuse_are_doubted(tmp_path: Path) -> None:
     managed = {f"/proc/irq/{irq}/smp_affinity_list": errno.EIO for irq in (31, 40)}
     kernel = planted(tmp_path / "root", refused=managed)
-    asked = SystemSettings.model_validate({"irq_affinity": {"*": 0}})
+    asked = SystemSettings.model_validate({"irq_cpus": {"*": 0}})
     with Settings(asked, kernel) as standing:
         assert kernel.read("/proc/irq/24/smp_affinity_list") == "0"
     (doubt,) = standing.doubts()
@@ -225,15 +225,15 @@ def test_of_all_interrupts_those_that_refuse_are_doubted(tmp_path: Path) -> None
     assert "/proc/irq/31" in doubt.message and doubt.message.endswith("(and 1 more)")
     with Settings(asked, kernel, strict=True) as strict:
         failure = strict.failure()
-    assert failure is not None and failure.field == "conditions.irq_affinity.*"
+    assert failure is not None and failure.field == "conditions.irq_cpus.*"
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS])
 def test_what_one_may_not_do_at_all_is_no_doubt_about_one_of_many(tmp_path: Path, number: int) -> None:
     """The kernel may keep one interrupt where it is; who may move none is told so, and the cell fails."""
     forbidden = {"/proc/irq/31/smp_affinity_list": number}
-    error = refused(planted(tmp_path / "root", refused=forbidden), irq_affinity={"*": 0})
-    assert (error.field, error.value) == ("conditions.irq_affinity.*", "0")
+    error = refused(planted(tmp_path / "root", refused=forbidden), irq_cpus={"*": 0})
+    assert (error.field, error.value) == ("conditions.irq_cpus.*", "0")
     assert "/proc/irq/31/smp_affinity_list" in error.message
 
 

@@ -81,7 +81,7 @@ def test_killed_at_random_on_this_machine(state_folder: Path, sized: Callable[..
         "stray_tasks": "move",
         "rt_runtime": "100ms",
     }
-    asked |= {"irq_affinity": {irq_device(): "0"}} if irq_device() else {}
+    asked |= {"irq_cpus": {irq_device(): "0"}} if irq_device() else {}
     asked |= {"irq_priority": {irq_thread_device(): 60}} if irq_thread_device() else {}
     kills = sized("kills", reduced=20, full=200)
     chance = random.Random(SEED)

@@ -20,16 +20,14 @@ from rtmeter.values import format_duration
 
 
 def test_a_server_on_another_host(hosts: Hosts, tmp_path: Path) -> None:
-    cell = measured(hosts, tmp_path / "cell", "--samples", "500", "--server-affinity", "0")
+    cell = measured(hosts, tmp_path / "cell", "--samples", "500", "--server-cpus", "0")
     counts = cell["summary"]["counts"]
     assert counts["released"] == 500
     assert counts["replied_in_time"] > 0
     assert cell["hosts"] == {"controller": "local", "component": hosts.url}
     assert cell["server_config"]["options"]["address"] == ADDRESS
-    assert cell["server_config"]["affinity"] == [0]
-    assert [thread["affinity"] for thread in cell["threads"]["server"] if thread["role"] == "measured"] == [
-        [0]
-    ]
+    assert cell["server_config"]["cpus"] == [0]
+    assert [thread["cpus"] for thread in cell["threads"]["server"] if thread["role"] == "measured"] == [[0]]
     assert cell["server_machine"]["time_namespace"] != cell["machine"]["time_namespace"]
     assert list(hosts.temporary.iterdir()) == []
 

@@ -31,7 +31,7 @@ NODE: Config = ros_runs.of("rcl", ros_runs.MS) | {
     "measurement": "wakeup",
     "before": "init_and_node",
     "scheduling": {"policy": "rr", "priority": 20},
-    "affinity": [MEASURED],
+    "cpus": [MEASURED],
 }
 LOWER = [{"policy": "rr", "priority": 10}, {"policy": "fifo", "priority": 10}]
 SAME = [{"policy": "rr", "priority": 20}, {"policy": "fifo", "priority": 20}]
@@ -41,10 +41,10 @@ def run_as(config: Config, folder: Path) -> set[tuple[str, int, tuple[int, ...]]
     """Policy, priority and CPUs of the middleware's threads; the measured thread's are as they were asked."""
     meta = measure(folder, config)[0].meta
     [measured] = threads_of(meta, "measured").values()
-    assert (measured["policy"], measured["priority"], measured["affinity"]) == ("rr", 20, [MEASURED])
+    assert (measured["policy"], measured["priority"], measured["cpus"]) == ("rr", 20, [MEASURED])
     threads = threads_of(meta).values()
     assert len(threads) >= int(meta["adapter"]["threads"]["count"]) > 0
-    return {(t["policy"], t["priority"], tuple(t["affinity"])) for t in threads}
+    return {(t["policy"], t["priority"], tuple(t["cpus"])) for t in threads}
 
 
 @needs_rcl
@@ -55,7 +55,7 @@ def run_as(config: Config, folder: Path) -> set[tuple[str, int, tuple[int, ...]]
 def test_every_combination_is_read_back(
     tmp_path: Path, apply: str, child_threads: dict[str, Any], cpus: list[int]
 ) -> None:
-    config = NODE | {"apply": apply, "child_threads": child_threads, "child_affinity": cpus}
+    config = NODE | {"apply": apply, "child_threads": child_threads, "child_cpus": cpus}
     expected = (child_threads["policy"], child_threads.get("priority", 0), tuple(cpus))
     assert run_as(config | {"samples": 20, "warm_up": 0}, tmp_path) == {expected}
 
@@ -66,7 +66,7 @@ def test_every_combination_is_read_back(
 def test_what_a_node_brings_inherits_what_it_meets(tmp_path: Path, apply: str, policy: str) -> None:
     """Threads that a tracer started when the libraries were loaded inherit nothing."""
     meta = measure(tmp_path, NODE | {"apply": apply})[0].meta
-    found = [t for t in threads_of(meta).values() if t["policy"] == policy and t["affinity"] == [MEASURED]]
+    found = [t for t in threads_of(meta).values() if t["policy"] == policy and t["cpus"] == [MEASURED]]
     assert len(found) == int(meta["adapter"]["threads"]["count"]) > 0
 
 
@@ -74,8 +74,8 @@ def test_what_a_node_brings_inherits_what_it_meets(tmp_path: Path, apply: str, p
 @pytest.mark.parametrize(
     ("changes", "field"),
     [
-        ({"child_affinity": [9999]}, "child_affinity"),
-        ({"child_affinity": []}, "child_affinity"),
+        ({"child_cpus": [9999]}, "child_cpus"),
+        ({"child_cpus": []}, "child_cpus"),
         ({"child_threads": {"policy": "rr", "priority": 100}}, "child_threads"),
         ({"child_threads": {"policy": "batch"}}, "child_threads"),
     ],
@@ -86,7 +86,7 @@ def test_what_cannot_be_is_refused_by_name(tmp_path: Path, changes: Config, fiel
     assert error["message"] and error["remedy"]
 
 
-@pytest.mark.parametrize("asked", [{"child_threads": {"policy": "other"}}, {"child_affinity": [OTHER]}])
+@pytest.mark.parametrize("asked", [{"child_threads": {"policy": "other"}}, {"child_cpus": [OTHER]}])
 def test_threads_that_are_not_there_are_told(tmp_path: Path, asked: Config) -> None:
     reader, _ = measure(tmp_path, {"measurement": "wakeup"} | asked)
     assert [warning["type"] for warning in reader.meta["warnings"]] == ["no_child_threads"]
@@ -101,13 +101,13 @@ def test_threads_that_are_not_there_are_told(tmp_path: Path, asked: Config) -> N
         (["--child-threads", "fifo:20"], True),
         (["--child-threads", "rr:19"], False),
         (["--apply", "after_init"], False),
-        elsewhere(["--child-affinity", str(OTHER)], False),
+        elsewhere(["--child-cpus", str(OTHER)], False),
     ],
 )
 def test_the_result_says_where_the_measured_thread_comes_second(
     tmp_path: Path, options: list[str], is_found: bool
 ) -> None:
-    how = ["--adapter", "rcl", "--before", "init_and_node", "--scheduling", "rr:20", "--affinity", MEASURED]
+    how = ["--adapter", "rcl", "--before", "init_and_node", "--scheduling", "rr:20", "--cpus", MEASURED]
     how += ["--samples", 50, "--warm-up", 0, "--out", tmp_path / "cell", "--wait"]
     done = rtmeter("measure", "wakeup", *how, *options)
     assert done.code == 0, done.err

@@ -83,7 +83,7 @@ def test_an_ordinary_user_can_measure(out: Path, unprivileged: dict[str, str]) -
 @pytest.mark.parametrize(
     ("options", "field"),
     [
-        (["--affinity", "4095"], "--affinity"),
+        (["--cpus", "4095"], "--cpus"),
         (["--option", "colour=blue"], "option colour"),
         (["--drive", "spin"], "--drive"),
     ],

@@ -39,11 +39,11 @@ def test_the_policy_is_that_of_the_measured_thread(
 
 def test_memory_cpu_and_idle_states(tmp_path: Path) -> None:
     cpu = max(os.sched_getaffinity(0))
-    asked = ["--lock-memory", "--prefault-stack", "512KiB", "--prefault-heap", "8MiB", "--affinity", cpu]
+    asked = ["--lock-memory", "--prefault-stack", "512KiB", "--prefault-heap", "8MiB", "--cpus", cpu]
     done = rtmeter(*MEASURE, *asked, "--cpu-dma-latency", "--out", tmp_path / "cell")
     assert done.code == 0, done.err
     effective = store.load_cell(tmp_path / "cell")["effective"]
     assert effective["memory_locked"] is True
-    assert (effective["cpu_dma_latency"], effective["affinity"]) == (0, [cpu])
+    assert (effective["cpu_dma_latency"], effective["cpus"]) == (0, [cpu])
     assert (effective["prefault_stack_bytes"], effective["prefault_heap_bytes"]) == (512 << 10, 8 << 20)
     assert f"CPUs {cpu}, memory locked, idle states held off" in done.out

@@ -167,7 +167,7 @@ def test_its_roudi_ends_also_if_the_run_is_killed(tmp_path: Path, no_roudi: None
 
 @needs_fifo
 def test_its_roudi_inherits_nothing_of_the_measured_thread(tmp_path: Path, no_roudi: None) -> None:
-    config = CYCLE | {"scheduling": {"policy": "fifo", "priority": 20}, "affinity": [0], "samples": 1_000_000}
+    config = CYCLE | {"scheduling": {"policy": "fifo", "priority": 20}, "cpus": [0], "samples": 1_000_000}
     with probe(tmp_path, config) as one:
         _, pid = roudi_of(one.until("ready"))
         assert {policy for _, policy, _ in threads_in_proc(pid).values()} == {"other"}

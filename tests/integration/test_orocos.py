@@ -149,7 +149,7 @@ def test_a_periodic_activity_is_not_triggered(tmp_path: Path) -> None:
 
 def roles(ready: dict[str, Any]) -> dict[str, tuple[str, int, list[int]]]:
     return {
-        t["name"]: (t["policy"], t["priority"], t["affinity"])
+        t["name"]: (t["policy"], t["priority"], t["cpus"])
         for t in ready["threads"]
         if t["role"] == "middleware"
     }

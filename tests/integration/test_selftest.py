@@ -62,7 +62,7 @@ def test_it_does_not_disturb_another_measurement(capsys: pytest.CaptureFixture[s
 
 @needs_priority
 def test_every_disturbance_is_seen_and_named() -> None:
-    done = rtmeter("check", "--self-test", "--cpu", CPU, "--json")
+    done = rtmeter("check", "--self-test", "--cpus", CPU, "--json")
     seen = {sight["planted"]["name"]: sight for sight in done.json["self_test"]}
     found = {finding.id: finding.grade for finding in findings(Root(), Intent(cpus=(CPU,)))}
     throttles = found.get("rt_throttling") == "high" or "fair_server" in found
@@ -80,7 +80,7 @@ def test_every_disturbance_is_seen_and_named() -> None:
 def test_killed_while_the_measured_process_is_stopped_it_leaves_nothing(tmp_path: Path) -> None:
     mark = f"RTMETER_SELFTEST_MARK={uuid.uuid4()}"
     environment = dict([mark.split("=")]) | {"TMPDIR": str(tmp_path)}
-    with running("check", "--self-test", "--cpu", CPU, **environment) as front:
+    with running("check", "--self-test", "--cpus", CPU, **environment) as front:
         until(lambda: "T" in _states(mark).values(), of=front)
         front.kill()
         front.wait()

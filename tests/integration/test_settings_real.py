@@ -28,7 +28,7 @@ CELL = (
     "posix",
     "--warm-up",
     "0",
-    "--affinity",
+    "--cpus",
     "1",
     "--scheduling",
     "fifo:50",
@@ -36,7 +36,7 @@ CELL = (
 ASKED = {
     "timer_migration": "off",
     "workqueue_cpus": "0",
-    "irq_affinity.*": "0",
+    "irq_cpus.*": "0",
     "ksoftirqd_priority": "2",
     "isolate": "1",
     "rt_runtime": "100ms",
@@ -100,7 +100,7 @@ def test_what_is_asked_is_in_effect_while_it_runs_and_stored(before: dict[str, s
 
 
 def test_a_server_with_other_cpus_stays_out_of_the_isolation(before: dict[str, str], tmp_path: Path) -> None:
-    command = ["measure", "roundtrip", "--adapter", "posix", "--affinity", "1", "--server-affinity", "0"]
+    command = ["measure", "roundtrip", "--adapter", "posix", "--cpus", "1", "--server-cpus", "0"]
     with measuring(*command, "--condition", "isolate=1", "--out", tmp_path / "cell") as front:
         places = [
             Path(f"/proc/{probes_of(front.pid, role)[0]}/cpuset").read_text() for role in ("client", "server")
@@ -121,9 +121,9 @@ def test_an_error_undoes(before: dict[str, str], tmp_path: Path) -> None:
     done = rtmeter(*CELL, *CONDITIONS, "--condition", "governor=nonsense", "--out", tmp_path / "a")
     assert (done.code, snapshot()) == (1, before)
     assert "--condition governor = 'nonsense'" in done.err
-    done = rtmeter(*CELL, *CONDITIONS, "--condition", "irq_affinity.eth9=0", "--out", tmp_path / "b")
+    done = rtmeter(*CELL, *CONDITIONS, "--condition", "irq_cpus.eth9=0", "--out", tmp_path / "b")
     assert (done.code, snapshot()) == (1, before)
-    assert "--condition irq_affinity.eth9 = '0': eth9 has no interrupts here" in done.err
+    assert "--condition irq_cpus.eth9 = '0': eth9 has no interrupts here" in done.err
 
 
 @pytest.mark.timeout(3600)  # of a busy machine
@@ -166,7 +166,7 @@ def test_a_campaign_tells_the_setting_the_value_and_the_remedy(
     campaign = tmp_path / "wrong.yaml"
     cells = CAMPAIGN.replace("LENGTH", "100ms").replace("cells: [{", "cells: [{conditions: ASKED, ")
     for asked, said in (
-        ("{irq_affinity: {'*': 999}}", "conditions.irq_affinity.* = '999': CPU 999 does not exist here"),
+        ("{irq_cpus: {'*': 999}}", "conditions.irq_cpus.* = '999': CPU 999 does not exist here"),
         ("{qdisc: {lo: nosuch}}", "conditions.qdisc.lo = 'nosuch': the kernel refuses to change"),
     ):
         campaign.write_text(cells.replace("ASKED", asked))
@@ -232,7 +232,7 @@ def test_a_container_that_hides_or_protects_interrupts(
     inside = ["unshare", "--mount", "sh", "-c", f'{prepare} && exec "$0" "$@"']
     done = rtmeter(*CELL, *CONDITIONS, "--out", tmp_path / "cell", inside=inside)
     assert done.code == 1
-    assert "--condition irq_affinity.*" in done.err and message in done.err
+    assert "--condition irq_cpus.*" in done.err and message in done.err
     assert "container" in done.err
 
 

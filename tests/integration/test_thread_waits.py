@@ -32,7 +32,7 @@ def counted(adapter: str, policy: str, which: int, nodes: int) -> tuple[Waits, s
         waits, threads = count(adapter, variant, other, nodes)
     except UnavailableError as missing:
         pytest.skip(str(missing))
-    seen = [f"{t['name']} {t['policy']}:{t['priority']} on {t['affinity']}" for t in threads]
+    seen = [f"{t['name']} {t['policy']}:{t['priority']} on {t['cpus']}" for t in threads]
     return waits, f"middleware's threads {name}: {waits}; the threads: {', '.join(seen)}"
 
 

@@ -54,7 +54,7 @@ def asked() -> SystemSettings:
         "rt_throttling": "off",
         "timer_migration": "off",
         "workqueue_cpus": "0",
-        "irq_affinity": {"*": "0"},
+        "irq_cpus": {"*": "0"},
         "ksoftirqd_priority": 60,
         "isolate": "1",
         "stray_tasks": "move",

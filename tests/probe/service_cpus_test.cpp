@@ -46,7 +46,7 @@ std::map<std::string, std::string> cpus_of_threads(const Cpus& given, const Cpus
                     {"second_topic", Json(Json::Object{{"place", "same_node"}})}};
   Json list = Json::array();
   for (const int cpu : measured) list.push(cpu);
-  if (!measured.empty()) more.emplace_back("affinity", list);
+  if (!measured.empty()) more.emplace_back("cpus", list);
   const Cpus before = own_cpus();
   const Folder folder;
   take_cpus(given);

@@ -104,9 +104,7 @@ class Probe:
 
     def __call__(self) -> int:
         if self.behave == "refuse":
-            self.say(
-                "error", field="affinity", value="9", message="CPU 9 does not exist", remedy="choose 0-1"
-            )
+            self.say("error", field="cpus", value="9", message="CPU 9 does not exist", remedy="choose 0-1")
             self.end("failed")
             return 1
         if self.behave == "never_ready":
@@ -135,7 +133,7 @@ class Probe:
             if self.config["role"] != "client":
                 self.begin()
             self.deafen()
-            os.sched_setaffinity(0, self.config["affinity"])
+            os.sched_setaffinity(0, self.config["cpus"])
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))
             while True:
                 pass

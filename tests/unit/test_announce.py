@@ -18,10 +18,10 @@ cells:
 - name: plain
 - name: real_time
   scheduling: fifo:80
-  affinity: 1
+  cpus: 1
   lock_memory: yes
   options: {transport: udp}
-  conditions: {governor: performance, irq_affinity: {eth0: 0}}
+  conditions: {governor: performance, irq_cpus: {eth0: 0}}
   load: {stressors: {sysinfo: 3}}
   traffic: {rate: 1Mbit/s}
 - name: two_hosts
@@ -34,7 +34,7 @@ SAID = """\
 harmless: 4 cells
   starts: the probe of posix, stress-ng, iperf3, cyclictest
   logs in: ssh://root@robot
-  asks of this machine: governor performance, irq_affinity eth0 0, load stressors=sysinfo 3, \
+  asks of this machine: governor performance, irq_cpus eth0 0, load stressors=sysinfo 3, \
 traffic 1 Mbit/s udp forward, traffic 1 Mbit/s udp reverse
   asks of the server's machine: rt_throttling off, load cpu80
   real-time: fifo:80 on CPUs 1, locked memory, rr:5

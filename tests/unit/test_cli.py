@@ -46,7 +46,7 @@ def cells() -> Path:
     write_cell(
         root / "late", Made(id="late", samples=100, delays=lambda k: [2_000_000 if k == 150 else 1000])
     )
-    error = {"field": "affinity", "value": "9", "message": "CPU 9 does not exist", "remedy": "choose 0-1"}
+    error = {"field": "cpus", "value": "9", "message": "CPU 9 does not exist", "remedy": "choose 0-1"}
     write_failed_cell(root / "failed", Made(id="failed"), error)
     return root
 
@@ -221,7 +221,7 @@ class TestMeasure:
     def test_a_refusal_leaves_nothing_and_names_the_option(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert cli.invoke([*MEASURE, "--option", "behave=refuse", "--out", "a"]) == exit_codes.ERROR
         said = capsys.readouterr()
-        assert "rtmeter: --affinity = '9': CPU 9 does not exist; choose 0-1\n" in said.err
+        assert "rtmeter: --cpus = '9': CPU 9 does not exist; choose 0-1\n" in said.err
         assert said.out == ""
         assert list(Path().iterdir()) == []
 

@@ -25,18 +25,18 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PlantedMachine:
 
 
 def test_a_tuned_machine_passes(machine: PlantedMachine, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.invoke(["check", "--cpu", "1"]) == exit_codes.PASS
+    assert cli.invoke(["check", "--cpus", "1"]) == exit_codes.PASS
     assert "cyclic workload at fifo:80 on CPU 1: 1 info" in capsys.readouterr().out
 
 
 def test_what_is_medium_passes(machine: PlantedMachine) -> None:
     machine.plant({"/proc/sys/kernel/timer_migration": "1"})
-    assert cli.invoke(["check", "--cpu", "1"]) == exit_codes.PASS
+    assert cli.invoke(["check", "--cpus", "1"]) == exit_codes.PASS
 
 
 def test_what_is_high_fails(machine: PlantedMachine, capsys: pytest.CaptureFixture[str]) -> None:
     machine.plant(task(700, "rogue", "fifo", 99))
-    assert cli.invoke(["check", "--cpu", "1"]) == exit_codes.FAIL
+    assert cli.invoke(["check", "--cpus", "1"]) == exit_codes.FAIL
     out = capsys.readouterr().out
     assert "high  task_at_or_above" in out
     assert "rogue (700, fifo:99)" in out
@@ -47,17 +47,17 @@ def test_what_may_be_high_is_inconclusive(
     machine: PlantedMachine, capsys: pytest.CaptureFixture[str]
 ) -> None:
     machine.plant({CONFIG: None})
-    assert cli.invoke(["check", "--cpu", "1"]) == exit_codes.INCONCLUSIVE
+    assert cli.invoke(["check", "--cpus", "1"]) == exit_codes.INCONCLUSIVE
     assert "unknown  kernel_config" in capsys.readouterr().out
     machine.plant({CONFIG: TUNED[CONFIG], "/proc/pressure/cpu": None})
-    assert cli.invoke(["check", "--cpu", "1"]) == exit_codes.PASS
+    assert cli.invoke(["check", "--cpus", "1"]) == exit_codes.PASS
 
 
 def test_json_tells_intent_counts_and_findings(
     machine: PlantedMachine, capsys: pytest.CaptureFixture[str]
 ) -> None:
     machine.plant({"/proc/irq/36/effective_affinity_list": "1"})
-    options = ["--cpu", "0-1", "--scheduling", "rr:40", "--workload", "roundtrip"]
+    options = ["--cpus", "0-1", "--scheduling", "rr:40", "--workload", "roundtrip"]
     assert cli.invoke(["check", *options, "--json"]) == exit_codes.PASS
     said = json.loads(capsys.readouterr().out)
     assert (said["workload"], said["cpus"], said["scheduling"]) == ("roundtrip", [0, 1], "rr:40")
@@ -84,7 +84,7 @@ def test_a_measured_cell_keeps_the_findings(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--cpu", "x"], "--cpu = 'x': is not a list of CPU numbers; write CPU numbers like 1 or 0,2-3"),
+        (["--cpus", "x"], "--cpus = 'x': is not a list of CPU numbers; write CPU numbers like 1 or 0,2-3"),
         (["--scheduling", "fifo"], "--scheduling = 'fifo': lacks a priority; write fifo:80"),
         (["--workload", "idle"], "--workload = 'idle': is no workload; choose cyclic or roundtrip"),
     ],
@@ -102,7 +102,7 @@ def test_lines_fit_a_terminal_of_80_columns(
     monkeypatch.setattr("rtmeter.cli.output._NARROWEST", 80)
     monkeypatch.setenv("COLUMNS", "80")
     machine.plant({name: None for name in TUNED if name.startswith(("/proc/sys", "/sys/fs", "/boot"))})
-    cli.invoke(["check", "--cpu", "1"])
+    cli.invoke(["check", "--cpus", "1"])
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) > 20
     assert max(map(len, lines)) <= 80

@@ -34,7 +34,7 @@ def test_values_are_stored_as_they_are_written_and_read_again() -> None:
         rt_throttling=False,
         timer_migration="off",
         workqueue_cpus="0,2-3",
-        irq_affinity={"eth0": 1},
+        irq_cpus={"eth0": 1},
         irq_priority={"eth0": "90"},
         isolate="1",
         stray_tasks="move",
@@ -44,7 +44,7 @@ def test_values_are_stored_as_they_are_written_and_read_again() -> None:
         "rt_throttling": "off",
         "timer_migration": False,
         "workqueue_cpus": "0,2-3",
-        "irq_affinity": {"eth0": "1"},
+        "irq_cpus": {"eth0": "1"},
         "irq_priority": {"eth0": 90},
         "isolate": "1",
         "stray_tasks": "move",
@@ -66,7 +66,7 @@ def test_values_are_stored_as_they_are_written_and_read_again() -> None:
         ({"isolate": "one"}, "conditions.isolate", "is not a list of CPU numbers"),
         ({"ksoftirqd_priority": 100}, "conditions.ksoftirqd_priority", "less than or equal to 99"),
         ({"irq_priority": {"eth0": 0}}, "conditions.irq_priority.eth0", "greater than or equal to 1"),
-        ({"irq_affinity": "0"}, "conditions.irq_affinity", "write it like {'eth0': '0'}"),
+        ({"irq_cpus": "0"}, "conditions.irq_cpus", "write it like {'eth0': '0'}"),
         ({"stray_tasks": "move"}, "conditions.stray_tasks", "give conditions.isolate"),
         ({"stray_tasks": "flee"}, "conditions.stray_tasks", "choose 'stay' or 'move'"),
         ({"cpu_dma_latency": True}, "conditions", "write cpu_dma_latency: true beside conditions"),
@@ -79,11 +79,11 @@ def test_what_is_wrong_is_named(conditions: dict[str, Any], field: str, message:
     assert message in str(caught.value)
 
 
-def test_the_affinity_lies_in_the_isolation() -> None:
+def test_the_cpus_lie_in_the_isolation() -> None:
     given = WAKEUP | {"conditions": {"isolate": "2-3"}}
-    assert settle(given | {"affinity": "3"}).affinity == (3,)
+    assert settle(given | {"cpus": "3"}).cpus == (3,)
     with pytest.raises(RtmeterError, match=r"outside of conditions\.isolate"):
-        settle(given | {"affinity": "1"})
+        settle(given | {"cpus": "1"})
 
 
 def test_lists_in_conditions_are_axes_and_defaults_fill_in(tmp_path: Path) -> None:
@@ -128,25 +128,23 @@ def test_errors_name_the_line(tmp_path: Path) -> None:
 
 
 def test_the_command_line_writes_a_key_and_a_device_with_a_dot() -> None:
-    given = {
-        "conditions": ["isolate=1", "irq_affinity.eth0=0-1", "irq_affinity.eth0.100=2", "irq_priority.*=5"]
-    }
+    given = {"conditions": ["isolate=1", "irq_cpus.eth0=0-1", "irq_cpus.eth0.100=2", "irq_priority.*=5"]}
     assert collect(given) == {
         "conditions": {
             "isolate": "1",
-            "irq_affinity": {"eth0": "0-1", "eth0.100": "2"},
+            "irq_cpus": {"eth0": "0-1", "eth0.100": "2"},
             "irq_priority": {"*": "5"},
         }
     }
-    error = as_flag(RtmeterError("x", field="conditions.irq_affinity.eth0"))
-    assert error.field == "--condition irq_affinity.eth0"
+    error = as_flag(RtmeterError("x", field="conditions.irq_cpus.eth0"))
+    assert error.field == "--condition irq_cpus.eth0"
 
 
 @pytest.mark.parametrize(
     ("conditions", "valid"),
     [
         ({"governor": ["performance", "powersave"], "isolate": 1}, True),
-        ([{"rt_throttling": False}, {"irq_affinity": {"eth0": "0-1"}}], True),
+        ([{"rt_throttling": False}, {"irq_cpus": {"eth0": "0-1"}}], True),
         (None, True),
         ({"governer": "performance"}, False),
         ({"irq_priority": {"eth0": 100}}, False),
@@ -206,9 +204,9 @@ cells:
 
 
 def test_the_servers_conditions_on_the_command_line() -> None:
-    given = collect({"server_conditions": ["irq_affinity.eth0=1", "isolate=1"], "server_load": "cpu=2"})
+    given = collect({"server_conditions": ["irq_cpus.eth0=1", "isolate=1"], "server_load": "cpu=2"})
     assert given == {
-        "server_conditions": {"irq_affinity": {"eth0": "1"}, "isolate": "1"},
+        "server_conditions": {"irq_cpus": {"eth0": "1"}, "isolate": "1"},
         "server_load": "cpu=2",
     }
     error = RtmeterError("no", field="server_conditions.isolate")

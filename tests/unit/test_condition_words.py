@@ -8,7 +8,7 @@ from rtmeter.results.condition_words import beside_the_network, carried, in_word
 
 CONDITIONS = {
     "asked": {
-        "settings": {"rt_throttling": "off", "timer_migration": False, "irq_affinity": {"eth0": "0"}},
+        "settings": {"rt_throttling": "off", "timer_migration": False, "irq_cpus": {"eth0": "0"}},
         "load": {"preset": "cpu80", "cpu": 0, "cpu_percent": 80},
         "traffic": {"rate": 40_000_000, "reverse_rate": 500_000, "protocol": "udp", "to": "10.0.0.2"},
         "strict": True,
@@ -28,7 +28,7 @@ def test_what_was_asked_stands_beside_what_came_of_it() -> None:
     assert in_words(CONDITIONS) == [
         "rt_throttling off",
         "timer_migration off",
-        "irq_affinity eth0 0",
+        "irq_cpus eth0 0",
         "load cpu80 (CPUs 81% busy)",
         "traffic 40 Mbit/s udp forward (39.9 arrived, 1.23% lost)",
         "traffic 0.5 Mbit/s udp reverse (0.499 arrived)",

@@ -143,9 +143,9 @@ def test_a_task_at_priority_99_of_this_machine_is_listed() -> None:
 
 
 def test_the_intent_of_a_cell() -> None:
-    config = {"measurement": "roundtrip", "affinity": [1], "scheduling": {"policy": "rr", "priority": 7}}
+    config = {"measurement": "roundtrip", "cpus": [1], "scheduling": {"policy": "rr", "priority": 7}}
     assert intent_of(Cell("c", "posix", None, {}, config)) == Intent((1,), Scheduling("rr", 7), "roundtrip")
-    config = {"measurement": "wakeup", "affinity": None, "scheduling": {"policy": "other"}}
+    config = {"measurement": "wakeup", "cpus": None, "scheduling": {"policy": "other"}}
     assert intent_of(Cell("c", "posix", None, {}, config)) == Intent(None, Scheduling("other"), "cyclic")
 
 

@@ -16,7 +16,7 @@ GIVEN = {
     "adapter": "posix",
     "period": "1ms",
     "payload": "1KiB",
-    "affinity": "1,0",
+    "cpus": "1,0",
     "scheduling": "fifo:80",
     "options": {"transport": "udp"},
 }
@@ -40,7 +40,7 @@ def holds(expression: str, **changes: Any) -> bool:
         "not (adapter==posix and period>1ms)",
         "period >= 1ms and period <= 1ms and period < 2ms",
         "payload==1024",
-        "affinity==0-1",
+        "cpus==0-1",
         "scheduling in (other, fifo:80)",
         "options.transport==udp",
         "options.nothing!=udp",

@@ -61,7 +61,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lost = Made(id="lost", measurement="roundtrip", skip=True, delays=lambda k: (0, None, None), samples=50)
     write_cell(root / "lost", lost)
     write_cell(root / "one", Made(id="one", samples=1))
-    error = {"field": "affinity", "value": "9", "message": "CPU 9 does not exist", "remedy": "choose 0-1"}
+    error = {"field": "cpus", "value": "9", "message": "CPU 9 does not exist", "remedy": "choose 0-1"}
     write_failed_cell(root / "failed", Made(id="failed"), error)
     return root
 

@@ -57,27 +57,27 @@ POLLED = {"receive": "poll"}
 SHM = {"options": {"transport": "shm_poll"}}
 RUNS: list[tuple[str, dict[str, Any], dict[str, Any], int]] = [
     ("roundtrip", POLLED, BARE, 2),
-    ("roundtrip", POLLED | {"affinity": "1", "server_affinity": "0"}, BARE, 2),
-    ("roundtrip", POLLED | {"affinity": "0-1"}, BARE, 2),
-    ("roundtrip", POLLED | {"affinity": "1", "scheduling": "other"}, BARE, 2),
+    ("roundtrip", POLLED | {"cpus": "1", "server_cpus": "0"}, BARE, 2),
+    ("roundtrip", POLLED | {"cpus": "0-1"}, BARE, 2),
+    ("roundtrip", POLLED | {"cpus": "1", "scheduling": "other"}, BARE, 2),
     ("roundtrip", POLLED | {"in_flight": "open"}, BARE, 3),
-    ("roundtrip", {"affinity": "1"}, BARE, 2),
-    ("roundtrip", {"affinity": "1", "options": {"transport": "udp"}}, BARE, 2),
+    ("roundtrip", {"cpus": "1"}, BARE, 2),
+    ("roundtrip", {"cpus": "1", "options": {"transport": "udp"}}, BARE, 2),
     ("roundtrip", SHM, BARE, 2),
-    ("roundtrip", POLLED | {"server_receive": "spin", "affinity": "1", "server_affinity": "0"}, BARE, 2),
-    ("roundtrip", SHM | {"affinity": "0", "server_affinity": "1"}, BARE, 2),
+    ("roundtrip", POLLED | {"server_receive": "spin", "cpus": "1", "server_cpus": "0"}, BARE, 2),
+    ("roundtrip", SHM | {"cpus": "0", "server_cpus": "1"}, BARE, 2),
     ("roundtrip", POLLED, DDS, 3),
     ("roundtrip", POLLED | {"child_threads": "fifo:81"}, DDS, 2),
     ("roundtrip", POLLED | {"options": {"threads": "fifo:81"}}, DDS, 2),
     ("roundtrip", POLLED | {"options": {"threads": "recv=fifo:90"}}, DDS, 2),
-    ("timer", POLL | {"affinity": "1"}, BARE, 2),
+    ("timer", POLL | {"cpus": "1"}, BARE, 2),
     ("timer", POLL, BARE, 1),
-    ("timer", POLL | {"affinity": "1", "child_affinity": "0"}, DDS, 2),
-    ("timer", {"affinity": "1"}, DDS, 2),
+    ("timer", POLL | {"cpus": "1", "child_cpus": "0"}, DDS, 2),
+    ("timer", {"cpus": "1"}, DDS, 2),
     ("cycle", POLL, BARE, 2),
-    ("cycle", POLL | {"affinity": "1", "components": "one_thread"}, BARE, 2),
-    ("cycle", {"affinity": "1"}, BARE, 2),
-    ("wakeup", {"affinity": "1"}, DDS, 1),
+    ("cycle", POLL | {"cpus": "1", "components": "one_thread"}, BARE, 2),
+    ("cycle", {"cpus": "1"}, BARE, 2),
+    ("wakeup", {"cpus": "1"}, DDS, 1),
 ]
 
 
@@ -89,24 +89,24 @@ def test_what_can_run_is_let_run(
 
 
 REFUSED: list[tuple[str, dict[str, Any], dict[str, Any], int, str]] = [
-    ("roundtrip", POLLED | {"in_flight": "open", "affinity": "1"}, BARE, 2, "affinity"),
-    ("roundtrip", POLLED | {"affinity": "1"}, BARE, 2, "affinity"),
-    ("roundtrip", POLLED | {"affinity": "1", "scheduling": "rr:1"}, BARE, 8, "affinity"),
-    ("roundtrip", POLLED | {"affinity": "0-1", "in_flight": "open"}, BARE, 8, "affinity"),
-    ("roundtrip", POLLED | {"affinity": "1", "server_affinity": "1"}, BARE, 2, "server_affinity"),
+    ("roundtrip", POLLED | {"in_flight": "open", "cpus": "1"}, BARE, 2, "cpus"),
+    ("roundtrip", POLLED | {"cpus": "1"}, BARE, 2, "cpus"),
+    ("roundtrip", POLLED | {"cpus": "1", "scheduling": "rr:1"}, BARE, 8, "cpus"),
+    ("roundtrip", POLLED | {"cpus": "0-1", "in_flight": "open"}, BARE, 8, "cpus"),
+    ("roundtrip", POLLED | {"cpus": "1", "server_cpus": "1"}, BARE, 2, "server_cpus"),
     ("roundtrip", POLLED, BARE, 1, "receive"),
     ("roundtrip", POLLED | {"in_flight": "open"}, BARE, 2, "receive"),
     ("roundtrip", SHM, BARE, 1, "options"),
-    ("roundtrip", {"server_receive": "poll", "affinity": "1"}, BARE, 2, "affinity"),
-    ("roundtrip", SHM | {"affinity": "0"}, BARE, 2, "affinity"),
+    ("roundtrip", {"server_receive": "poll", "cpus": "1"}, BARE, 2, "cpus"),
+    ("roundtrip", SHM | {"cpus": "0"}, BARE, 2, "cpus"),
     ("roundtrip", POLLED, DDS, 2, "receive"),
     ("roundtrip", POLLED | {"child_threads": "fifo:80"}, DDS, 2, "receive"),
     ("roundtrip", POLLED | {"options": {"threads": "rr:79"}}, DDS, 2, "receive"),
     ("roundtrip", POLLED | {"conditions": {"isolate": "1-2"}}, DDS, 8, "receive"),
-    ("timer", POLL | {"affinity": "1"}, DDS, 2, "affinity"),
-    ("timer", POLL | {"affinity": "1", "child_affinity": "1"}, DDS, 2, "affinity"),
-    ("cycle", POLL | {"affinity": "1"}, BARE, 2, "affinity"),
-    ("cycle", POLL | {"affinity": "1", "components": "two_threads"}, BARE, 2, "affinity"),
+    ("timer", POLL | {"cpus": "1"}, DDS, 2, "cpus"),
+    ("timer", POLL | {"cpus": "1", "child_cpus": "1"}, DDS, 2, "cpus"),
+    ("cycle", POLL | {"cpus": "1"}, BARE, 2, "cpus"),
+    ("cycle", POLL | {"cpus": "1", "components": "two_threads"}, BARE, 2, "cpus"),
 ]
 
 
@@ -121,7 +121,7 @@ def test_what_cannot_run_is_refused(
 
 
 def test_the_error_says_which_threads_and_how_many_cpus() -> None:
-    asked = cell("roundtrip", affinity="1", in_flight="open", receive="poll")
+    asked = cell("roundtrip", cpus="1", in_flight="open", receive="poll")
     with pytest.raises(RtmeterError) as caught:
         check(asked, BARE, machine(2))
     said = caught.value
@@ -142,11 +142,9 @@ def test_rtmeter_needs_a_cpu_where_nothing_is_left_to_it() -> None:
 
 def test_each_host_has_cpus_of_its_own() -> None:
     there = {"hosts": {"component": "ssh://there"}}
-    check(cell("roundtrip", receive="poll", affinity="1", **there), BARE, machine(2))
+    check(cell("roundtrip", receive="poll", cpus="1", **there), BARE, machine(2))
     with pytest.raises(RtmeterError):
-        check(
-            cell("roundtrip", receive="poll", affinity="0-1", server_affinity="1", **there), DDS, machine(2)
-        )
+        check(cell("roundtrip", receive="poll", cpus="0-1", server_cpus="1", **there), DDS, machine(2))
 
 
 def test_no_time_passes_on_a_scripted_clock() -> None:

@@ -211,7 +211,7 @@ def test_cells_of_one_name_are_told_apart_by_their_folders(folder):
 
 def test_text_from_results_stays_text(folder):
     doubts = [{"type": HOSTILE, "message": HOSTILE, "hint": HOSTILE}]
-    thread = {"tid": HOSTILE, "name": HOSTILE, "role": HOSTILE, "policy": HOSTILE, "affinity": [HOSTILE]}
+    thread = {"tid": HOSTILE, "name": HOSTILE, "role": HOSTILE, "policy": HOSTILE, "cpus": [HOSTILE]}
     changes = {
         "warnings": doubts,
         "threads": {HOSTILE: [thread]},

@@ -87,7 +87,7 @@ def test_a_probe_that_refuses_is_quoted(tmp_path: Path) -> None:
     assert record["status"] == "failed"
     words = {key: record["error"][key] for key in ("field", "value", "message", "remedy")}
     assert words == {
-        "field": "affinity",
+        "field": "cpus",
         "value": "9",
         "message": "CPU 9 does not exist",
         "remedy": "choose 0-1",
@@ -205,7 +205,7 @@ def test_no_probe_outlives_an_interruption(
 
     asking = threading.Thread(target=ask_once_it_is_deaf)
     asking.start()
-    record = run(tmp_path, behave, samples=10**6, stop=stop, affinity=CPU)
+    record = run(tmp_path, behave, samples=10**6, stop=stop, cpus=CPU)
     asking.join()
     assert record["status"] == "failed"
     assert "did not end when it was asked to" in record["error"]["message"]
@@ -221,7 +221,7 @@ def test_no_probe_hangs_for_ever_without_one(
     monkeypatch.setattr(supervise, "_START_S", 3)
     monkeypatch.setattr(supervise, "_SILENCE_S", 1)
     monkeypatch.setattr(supervise, "_GRACE_S", 0)
-    record = run(tmp_path, behave, samples=10**6, affinity=CPU)
+    record = run(tmp_path, behave, samples=10**6, cpus=CPU)
     assert record["status"] == "failed"
     said = ("did not get ready within 3 s", "has settled no release for 1 s", "has not been heard of for 1 s")
     assert any(words in record["error"]["message"] for words in said)
@@ -248,7 +248,7 @@ def test_ends_that_keep_each_other_from_running_are_killed_together(
 ) -> None:
     """The client waits for the CPU that its server keeps: killed, it needs that CPU to end on."""
     monkeypatch.setattr(supervise, "_START_S", 5)
-    record = roundtrip(tmp_path, "burn", connect_timeout="1ms", affinity=CPU)
+    record = roundtrip(tmp_path, "burn", connect_timeout="1ms", cpus=CPU)
     assert "did not get ready within 5 s" in record["error"]["message"]
     assert running(tmp_path) == []
 
@@ -308,15 +308,15 @@ def test_a_server_that_dies_ends_the_run(tmp_path: Path) -> None:
 
 
 def test_the_clients_endpoint_is_the_servers(tmp_path: Path) -> None:
-    record = roundtrip(tmp_path, "complete", keep_log=True, affinity="0", server_affinity="1")
+    record = roundtrip(tmp_path, "complete", keep_log=True, cpus="0", server_cpus="1")
     client = LogReader(tmp_path / "cell" / store.CLIENT_LOG).meta["config"]
     server = LogReader(tmp_path / "cell" / store.SERVER_LOG).meta["config"]
     assert client["options"] == {"behave": "complete", "endpoint": "there"}
     assert server["options"] == {"behave": "complete"}
     assert (client["role"], server["role"]) == ("client", "server")
     assert client["session"] == server["session"]
-    assert (client["affinity"], server["affinity"]) == ([0], [1])
-    assert record["server_config"]["affinity"] == [1]
+    assert (client["cpus"], server["cpus"]) == ([0], [1])
+    assert record["server_config"]["cpus"] == [1]
 
 
 def test_a_server_of_another_adapter_gets_its_own_options(tmp_path: Path) -> None:
@@ -335,7 +335,7 @@ def test_the_front_stands_aside_while_it_measures(tmp_path: Path) -> None:
     run(
         tmp_path,
         "complete",
-        affinity=str(measured),
+        cpus=str(measured),
         watch=lambda e: seen.add(frozenset(os.sched_getaffinity(0))),
     )
     assert frozenset(before - {measured}) in seen

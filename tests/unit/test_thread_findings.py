@@ -15,7 +15,7 @@ Thread = dict[str, Any]
 
 def _thread(role: str, scheduling: str, *cpus: int, tid: int = 1, name: str = "dds.ev") -> Thread:
     policy, _, priority = scheduling.partition(":")
-    facts = {"policy": policy, "priority": int(priority or 0), "affinity": list(cpus)}
+    facts = {"policy": policy, "priority": int(priority or 0), "cpus": list(cpus)}
     return {"tid": tid, "name": name, "role": role, "timer_slack_ns": 50_000} | facts
 
 

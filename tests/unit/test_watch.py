@@ -204,8 +204,8 @@ def test_it_samples_off_the_measured_cpus(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "given",
     [
-        {"measurement": "wakeup", "affinity": "1,3"},
-        {"measurement": "roundtrip", "affinity": "1", "server_affinity": "3"},
+        {"measurement": "wakeup", "cpus": "1,3"},
+        {"measurement": "roundtrip", "cpus": "1", "server_cpus": "3"},
         {"measurement": "wakeup", "conditions": {"isolate": "1,3"}},
     ],
 )

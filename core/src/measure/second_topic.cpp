@@ -44,7 +44,7 @@ SecondTopic::SecondTopic(Bench& bench, void* node)
   // While it opens, threads of the middleware may come that have its name: it is not yet ours then.
   const std::string unnamed = std::string(program_invocation_short_name).substr(0, 15);
   thread_.emplace(
-      unnamed, b_.config.affinity, [this] { live(); }, same_node ? ServiceThread::kSmallStack : kStackBytes);
+      unnamed, b_.config.cpus, [this] { live(); }, same_node ? ServiceThread::kSmallStack : kStackBytes);
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return phase_ != Phase::opening; });
   if (failure_) std::rethrow_exception(failure_);

@@ -225,8 +225,8 @@ Config config_from_json(const Json& json) {
   if (const Json* s = r.get("scheduling")) c.scheduling = scheduling_from_json(*s, "scheduling");
   c.apply_before_init = r.choice("apply", kApplies).value_or(true);
   if (const Json* s = r.get("child_threads")) c.child_threads = scheduling_from_json(*s, "child_threads");
-  c.affinity = r.cpus("affinity");
-  c.child_affinity = r.cpus("child_affinity");
+  c.cpus = r.cpus("cpus");
+  c.child_cpus = r.cpus("child_cpus");
   c.lock_memory = r.flag("lock_memory");
   c.prefault_stack_bytes = r.integer("prefault_stack_bytes", 0, std::int64_t{1} << 40).value_or(0);
   c.prefault_heap_bytes = r.integer("prefault_heap_bytes", 0, std::int64_t{1} << 40).value_or(0);

@@ -48,7 +48,7 @@ struct Config {
   Scheduling scheduling;
   bool apply_before_init = true;
   std::optional<Scheduling> child_threads;
-  std::vector<int> affinity, child_affinity;  // empty: leave
+  std::vector<int> cpus, child_cpus;  // empty: leave
   bool lock_memory = false;
   std::int64_t prefault_stack_bytes = 0, prefault_heap_bytes = 0;
   bool cpu_dma_latency = false;

@@ -17,7 +17,7 @@ void Oversight::start(const Watchdog& watchdog, int writer_tid) {
                                            if (phase_.load() == Phase::measuring) run_.session.interrupt();
                                          },
                                          [this] { look(); }, [this] { give_up(); }},
-                      run_.config.affinity);
+                      run_.config.cpus);
 }
 
 void Oversight::move_on(Phase to) noexcept {

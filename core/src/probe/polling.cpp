@@ -66,7 +66,7 @@ bool is_background_above(const Config& config) {
 
 // The setting that makes it poll.
 std::pair<std::string, std::string> cause_of(const Config& config) {
-  if (!config.affinity.empty()) return {"affinity", cpu_list_text(config.affinity)};
+  if (!config.cpus.empty()) return {"cpus", cpu_list_text(config.cpus)};
   if (config.drive == RTM_POLL) return {"drive", name_of(RTM_POLL)};
   if (config.receive == RTM_RECEIVE_POLL) return {"receive", name_of(RTM_RECEIVE_POLL)};
   std::string all;
@@ -88,13 +88,12 @@ void check_polling(const Json& description, const Config& config, rtm_drive driv
   const auto policy = config.scheduling.policy;
   if (policy != Scheduling::Policy::fifo && policy != Scheduling::Policy::rr) return;
   if (drive != RTM_POLL && receive != RTM_RECEIVE_POLL) return;
-  const std::vector<int>& cpus = config.affinity.empty() ? share.allowed : config.affinity;
+  const std::vector<int>& cpus = config.cpus.empty() ? share.allowed : config.cpus;
   std::vector<Waiting> others;
   if (config.role == RTM_ROLE_CLIENT && config.in_flight == InFlight::open)
     others.push_back({"client's sender", cpus});
   if (needs_background(description, config) && !is_background_above(config))
-    others.push_back(
-        {"threads of the middleware", config.child_affinity.empty() ? cpus : config.child_affinity});
+    others.push_back({"threads of the middleware", config.child_cpus.empty() ? cpus : config.child_cpus});
   if (!share.throttled) others.push_back({"rtmeter", share.allowed});
   const auto leaves_one = [&](int kept) {
     return std::all_of(others.begin(), others.end(), [&](const Waiting& other) {
@@ -109,7 +108,7 @@ void check_polling(const Json& description, const Config& config, rtm_drive driv
                 "has no CPU for the thread that polls at " + to_string(config.scheduling) +
                     " and one for what else must run (" + names + "): it may run on CPU " +
                     cpu_list_text(cpus) + " only, and one that polls leaves it to nobody",
-                "give them 2 CPUs (affinity, child_affinity), or let it wait instead of poll, or choose "
+                "give them 2 CPUs (cpus, child_cpus), or let it wait instead of poll, or choose "
                 "scheduling other");
 }
 

@@ -78,7 +78,7 @@ class Run {
 
   void measure() {
     if (config_.prefault_heap_bytes > 0) share_one_heap();
-    recorder_.start(config_.affinity);
+    recorder_.start(config_.cpus);
     oversight_.start(watchdog_, recorder_.writer_tid());
     set_up();
     announce();
@@ -116,7 +116,7 @@ class Run {
     SecondTopic::check(description_, config_);
     check_components(description_, config_);
     if (!clock_.scripted()) check_polling(description_, config_, drive_, receive_, cpu_share());
-    if (!config_.affinity.empty()) set_affinity(0, config_.affinity);
+    if (!config_.cpus.empty()) set_affinity(0, config_.cpus);
     if (config_.lock_memory) lock_memory();
     if (config_.prefault_heap_bytes > 0) prefault_heap(config_.prefault_heap_bytes);
     if (config_.prefault_stack_bytes > 0) prefault_stack(config_.prefault_stack_bytes);
@@ -138,7 +138,7 @@ class Run {
     set_children();
   }
 
-  bool asks_of_children() const { return config_.child_threads || !config_.child_affinity.empty(); }
+  bool asks_of_children() const { return config_.child_threads || !config_.child_cpus.empty(); }
   bool is_childless() const {
     return asks_of_children() && std::none_of(before_.begin(), before_.end(),
                                               [](const ThreadFacts& t) { return t.role == "middleware"; });
@@ -149,7 +149,7 @@ class Run {
     for (const ThreadFacts& t : audit()) {
       if (t.role != "middleware") continue;
       if (config_.child_threads) set_scheduling(t.tid, *config_.child_threads, "child_threads");
-      if (!config_.child_affinity.empty()) set_affinity(t.tid, config_.child_affinity, "child_affinity");
+      if (!config_.child_cpus.empty()) set_affinity(t.tid, config_.child_cpus, "child_cpus");
     }
   }
 
@@ -216,8 +216,8 @@ class Run {
       if (t.tid != static_cast<int>(getpid())) continue;
       e["scheduling"] = to_json(t.scheduling);
       Json cpus = Json::array();
-      for (const int cpu : t.affinity) cpus.push(cpu);
-      e["affinity"] = cpus;
+      for (const int cpu : t.cpus) cpus.push(cpu);
+      e["cpus"] = cpus;
       e["timer_slack_ns"] = t.timer_slack_ns ? Json(*t.timer_slack_ns) : Json();
     }
     e["apply"] = config_.apply_before_init ? "before_init" : "after_init";
@@ -321,7 +321,7 @@ class Run {
     if (ran_ && is_childless())
       list.push(Json(Json::Object{
           {"type", "no_child_threads"},
-          {"message", "child_threads or child_affinity is given, and the middleware has no threads"},
+          {"message", "child_threads or child_cpus is given, and the middleware has no threads"},
           {"hint", "leave it out; beside a wake-up threads may come with before init_and_node"}}));
     if (const auto doubt = usage_.doubt(); ran_ && doubt) list.push(*doubt);
     if (session_.refused_calls() > 0)

@@ -93,7 +93,7 @@ CpuMask mask_of(const std::vector<int>& cpus) {
 std::vector<int> get_affinity(int tid) {
   CpuMask mask{};
   if (sched_getaffinity(tid, sizeof mask, mask.data()) != 0) {
-    throw system_failure("affinity", "thread " + std::to_string(tid), "sched_getaffinity", errno);
+    throw system_failure("cpus", "thread " + std::to_string(tid), "sched_getaffinity", errno);
   }
   return cpus_in(mask);
 }

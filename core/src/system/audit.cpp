@@ -54,7 +54,7 @@ std::vector<ThreadFacts> audit_threads(const std::vector<int>& measured, const s
       facts.name = read_text("/proc/self/task/" + std::to_string(tid) + "/comm").value_or("");
       facts.role = contains(measured, tid) ? "measured" : contains(service, tid) ? "service" : "middleware";
       facts.scheduling = get_scheduling(tid);
-      facts.affinity = get_affinity(tid);
+      facts.cpus = get_affinity(tid);
       facts.timer_slack_ns = get_timer_slack_ns(tid);
       threads.push_back(std::move(facts));
     } catch (const Failure&) {
@@ -90,7 +90,7 @@ bool SelfPortrait::take() noexcept {
 
 ThreadFacts SelfPortrait::facts() const {
   ThreadFacts facts{.tid = tid_, .name = name_, .role = "middleware", .scheduling = scheduling_};
-  facts.affinity = cpus_in(affinity_);
+  facts.cpus = cpus_in(affinity_);
   if (timer_slack_ns_ >= 0) facts.timer_slack_ns = timer_slack_ns_;
   return facts;
 }
@@ -108,8 +108,8 @@ Json to_json(const std::vector<ThreadFacts>& threads) {
     const Json scheduling = to_json(facts.scheduling);
     for (const auto& [key, value] : scheduling.as_object()) j[key] = value;
     Json cpus = Json::array();
-    for (const int cpu : facts.affinity) cpus.push(cpu);
-    j["affinity"] = cpus;
+    for (const int cpu : facts.cpus) cpus.push(cpu);
+    j["cpus"] = cpus;
     j["timer_slack_ns"] = facts.timer_slack_ns ? Json(*facts.timer_slack_ns) : Json();
     list.push(j);
   }

@@ -80,7 +80,7 @@ Failure explain_deadline(int tid, const Scheduling& wanted, const std::string& f
         field, to_string(wanted),
         "a SCHED_DEADLINE thread may not be confined to CPUs: it is on " + cpu_list_text(affinity) + " of " +
             cpu_list_text(online),
-        "leave `affinity` out, or confine it by an exclusive cpuset instead (cpuset.cpus.partition, "
+        "leave `cpus` out, or confine it by an exclusive cpuset instead (cpuset.cpus.partition, "
         "`man 7 cpuset`), or switch admission control off: `sudo sysctl kernel.sched_rt_runtime_us=-1`");
   }
   return system_failure(field, to_string(wanted), "sched_setattr", EPERM);

@@ -29,7 +29,7 @@ void set_scheduling(int tid, const Scheduling& wanted, const std::string& field)
 Scheduling get_scheduling(int tid);
 bool read_scheduling(int tid, Scheduling& into) noexcept;  // false: errno
 // CPU that does not exist: Failure
-void set_affinity(int tid, const std::vector<int>& cpus, const std::string& field = "affinity");
+void set_affinity(int tid, const std::vector<int>& cpus, const std::string& field = "cpus");
 std::vector<int> get_affinity(int tid);
 // Room for 8192 CPUs: the kernel refuses to fill a mask shorter than its own.
 using CpuMask = std::array<cpu_set_t, 8>;
@@ -62,7 +62,7 @@ struct ThreadFacts {
   std::string role;  // measured, service, middleware
   bool stamps = false;  // messages
   Scheduling scheduling;
-  std::vector<int> affinity;
+  std::vector<int> cpus;
   std::optional<std::int64_t> timer_slack_ns;
 };
 

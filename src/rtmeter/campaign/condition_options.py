@@ -73,7 +73,7 @@ class SystemSettings(BaseModel):
     workqueue_cpus: Annotated[
         Cpus | None, Field(description="CPUs of the kernel's unbound workqueues.", examples=["0"])
     ] = None
-    irq_affinity: Annotated[
+    irq_cpus: Annotated[
         dict[str, Cpus] | None,
         Field(description="Device (or *) → CPUs that take its interrupts.", examples=[{"eth0": "0"}]),
     ] = None

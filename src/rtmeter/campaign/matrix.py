@@ -87,7 +87,7 @@ def cell_from(options: CellOptions, cell_id: str, axes: dict[str, Any]) -> Cell:
         axes=axes,
         config=options.probe_config(),
         requirement=options.requirement,
-        server_affinity=options.server_affinity,
+        server_cpus=options.server_cpus,
         server_options=options.server_options,
         server_receive=options.server_receive,
         keep_log=options.keep_log,

@@ -103,14 +103,12 @@ class CellOptions(BaseModel):
             examples=["rr:70"],
         ),
     ] = None
-    affinity: Annotated[Cpus | None, Field(description="CPUs of the measured process.", examples=["1"])] = (
-        None
-    )
-    child_affinity: Annotated[
+    cpus: Annotated[Cpus | None, Field(description="CPUs of the measured process.", examples=["1"])] = None
+    child_cpus: Annotated[
         Cpus | None,
         Field(description="CPUs of the middleware's threads, set after it started.", examples=["0"]),
     ] = None
-    server_affinity: Annotated[
+    server_cpus: Annotated[
         Cpus | None,
         _ROUNDTRIP,
         Field(

@@ -131,13 +131,13 @@ def _check_scheduling(o: CellOptions) -> None:
         )
     if o.scheduling.policy != "deadline":
         return
-    for field in ("affinity", "server_affinity"):
+    for field in ("cpus", "server_cpus"):
         if getattr(o, field) is not None:
             _refuse(
                 o,
                 field,
                 f"contradicts scheduling {o.scheduling}: Linux lets such a thread run anywhere",
-                "leave the affinity out, or use a cpuset",
+                "leave it out, or use a cpuset",
                 ",".join(map(str, getattr(o, field))),
             )
     if o.apply == "before_init" and "apply" in o.model_fields_set:
@@ -185,7 +185,7 @@ def _check_conditions(o: CellOptions) -> None:
             remedy = f"give {field}.isolate, the CPUs that they are to leave"
             _refuse(o, f"{field}.stray_tasks", "does not say away from where", remedy, "move")
     isolated = set((o.conditions and o.conditions.isolate) or ())
-    for field, cpus in (("affinity", o.affinity), ("child_affinity", o.child_affinity)):
+    for field, cpus in (("cpus", o.cpus), ("child_cpus", o.child_cpus)):
         if isolated and cpus is not None and not isolated.issuperset(cpus):
             _refuse(
                 o,

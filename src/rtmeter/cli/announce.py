@@ -58,7 +58,7 @@ def _real_time(cell: Cell) -> Iterator[str]:
         if isinstance(given := config.get(key), Mapping):
             scheduling = Scheduling.from_probe(given)
             if scheduling.policy not in ("other", "None"):
-                cpus = f" on CPUs {format_cpus(config['affinity'])}" if config.get("affinity") else ""
+                cpus = f" on CPUs {format_cpus(config['cpus'])}" if config.get("cpus") else ""
                 level = f":{scheduling.priority}" if scheduling.priority else ""
                 yield f"{scheduling.policy}{level}{cpus}"
     if config.get("lock_memory"):

@@ -76,7 +76,7 @@ def _pairs(option: str, texts: list[str]) -> dict[str, str]:
 
 
 def _nested(pairs: Mapping[str, str]) -> dict[str, Any]:
-    """``irq_affinity.eth0=1`` as a mapping in a mapping; a device's name may have dots of its own."""
+    """``irq_cpus.eth0=1`` as a mapping in a mapping; a device's name may have dots of its own."""
     nested: dict[str, Any] = {}
     for key, value in pairs.items():
         head, dot, device = key.partition(".")

@@ -161,7 +161,7 @@ def _show_conditions(record: Mapping[str, Any], out: Console, *, machine_only: b
     if machine_only or not effective:
         return
     words = [f"policy {Scheduling.from_probe(effective.get('scheduling', {}))}"]
-    words += [f"set {effective.get('apply')}", f"CPUs {','.join(map(str, effective.get('affinity', '?')))}"]
+    words += [f"set {effective.get('apply')}", f"CPUs {','.join(map(str, effective.get('cpus', '?')))}"]
     words += ["memory locked"] if effective.get("memory_locked") else []
     words += ["idle states held off"] if effective.get("cpu_dma_latency") == 0 else []
     words += [f"overrun {effective['overrun']}"] if effective.get("overrun") else []

@@ -106,15 +106,15 @@ class Component:
     def _strain(self) -> Strain:
         conditions, config = self._cell.conditions, self._cell.config
         words = {word: conditions[word] for word in ("strict", "watch_ns") if word in conditions}
-        ours = set(config.get("affinity") or ())
+        ours = set(config.get("cpus") or ())
         return Strain(self._asked | words, self._folder, ours, 0, self.root, watch_file=SERVER_FILE)
 
     @property
     def _measured_cpus(self) -> frozenset[int]:
         """There."""
         cell = self._cell
-        affinity = cell.config.get("affinity") if cell.server_affinity is None else cell.server_affinity
-        return frozenset(affinity or ()) | cpu_set(self._asked.get("settings", {}).get("isolate"))
+        cpus = cell.config.get("cpus") if cell.server_cpus is None else cell.server_cpus
+        return frozenset(cpus or ()) | cpu_set(self._asked.get("settings", {}).get("isolate"))
 
     @contextmanager
     def _named(self) -> Iterator[None]:

@@ -21,14 +21,14 @@ _MANAGED = "the kernel may manage this interrupt's CPUs itself: name the devices
 EVERY = "*"
 
 
-def irq_affinity(wanted: Mapping[str, tuple[int, ...]], root: Root) -> Iterator[Change]:
+def irq_cpus(wanted: Mapping[str, tuple[int, ...]], root: Root) -> Iterator[Change]:
     """For each device; under ``*``, all that can be directed, a named device's own choice coming first."""
-    named = {irq for device in wanted if device != EVERY for irq in _irqs_of("irq_affinity", device, root)}
+    named = {irq for device in wanted if device != EVERY for irq in _irqs_of("irq_cpus", device, root)}
     for device, cpus in wanted.items():
-        for irq in _irqs_of("irq_affinity", device, root):
+        for irq in _irqs_of("irq_cpus", device, root):
             if device != EVERY or irq not in named:
                 file = File(f"{_IRQ}/{irq}/smp_affinity_list", "cpus")
-                setting = f"irq_affinity.{device}"
+                setting = f"irq_cpus.{device}"
                 yield Change(setting, file, format_cpus(cpus), _MANAGED, optional=device == EVERY)
 
 

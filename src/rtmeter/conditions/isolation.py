@@ -153,7 +153,7 @@ def _all_tasks(mount: str, root: Root) -> Iterator[tuple[Task, frozenset[int]]]:
 
 
 def _kernel_threads(isolated: frozenset[int], root: Root) -> Iterator[Change]:
-    """Those that the kernel lets go elsewhere; threads of interrupts follow irq_affinity instead."""
+    """Those that the kernel lets go elsewhere; threads of interrupts follow irq_cpus instead."""
     for task in read_tasks(root):
         if not task.is_kernel or task.is_bound or task.name == "kthreadd" or task.name.startswith("irq/"):
             continue

@@ -49,7 +49,7 @@ def changes(asked: SystemSettings, root: Root) -> Iterator[Change]:
 
     Raises RtmeterError for a setting that cannot be had here.
     """
-    of_devices = {f"irq_affinity.{device}": cpus for device, cpus in (asked.irq_affinity or {}).items()}
+    of_devices = {f"irq_cpus.{device}": cpus for device, cpus in (asked.irq_cpus or {}).items()}
     named = {"workqueue_cpus": asked.workqueue_cpus, "isolate": asked.isolate} | of_devices
     for setting, listed in named.items():
         require_online(listed or (), f"conditions.{setting}", root)
@@ -58,7 +58,7 @@ def changes(asked: SystemSettings, root: Root) -> Iterator[Change]:
         (kernel_settings.rt_throttling, asked.rt_throttling),
         (kernel_settings.timer_migration, asked.timer_migration),
         (kernel_settings.workqueue_cpus, asked.workqueue_cpus),
-        (interrupts.irq_affinity, asked.irq_affinity),
+        (interrupts.irq_cpus, asked.irq_cpus),
         (interrupts.irq_priority, asked.irq_priority),
         (interrupts.ksoftirqd_priority, asked.ksoftirqd_priority),
         (network.qdiscs, asked.qdisc),

@@ -114,7 +114,7 @@ def strain_of(cell: Cell, folder: Path, root: Root) -> Strain:
     tick_ns = config.get("timeout_ns") if config.get("mode") == "one_shot" else config.get("period_ns")
     expected_s = (config.get("samples", 0) + config.get("warm_up", 0)) * (tick_ns or 0) / 1e9
     isolated = cpu_set(cell.conditions.get("settings", {}).get("isolate"))
-    measured_cpus = {*(config.get("affinity") or ()), *(cell.server_affinity or ()), *isolated}
+    measured_cpus = {*(config.get("cpus") or ()), *(cell.server_cpus or ()), *isolated}
     target = cell.hosts.get("component", LOCAL)
     elsewhere = None
     if target != LOCAL and is_any(cell.conditions.get("traffic", {})):

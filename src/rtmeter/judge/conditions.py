@@ -46,7 +46,7 @@ def in_one_line(file: CellFile) -> list[str]:
     kernel = " ".join(str(machine[key]) for key in ("kernel", "kernel_version") if machine.get(key))
     cpus = machine.get("cpus_online")
     policy = words.setting("scheduling", file.effective.get("scheduling"))
-    affinity = file.effective.get("affinity")
+    pinned = file.effective.get("cpus")
     n = file.summary.counts.get("released", file.summary.counts.get("armed")) if file.summary else None
     parts = [
         f"{words.measurement(file.meta)} of {file.adapter}" + (f" ({adapter})" if adapter else ""),
@@ -55,7 +55,7 @@ def in_one_line(file: CellFile) -> list[str]:
         f"{'timeout' if file.mode == 'one_shot' else 'every'} {words.setting('_ns', file.tick_ns)}",
         f"{n:,} release{'' if n == 1 else 's'}" if n is not None else "",
         *words.shape(file.meta, file.effective),
-        policy + (f" on CPU {words.setting('', affinity)}" if affinity else ""),
+        policy + (f" on CPU {words.setting('', pinned)}" if pinned else ""),
         *carried(file.path),
         *in_words(file.conditions),
         f"kernel {kernel}" if kernel else "",

@@ -21,7 +21,7 @@ _NO_MIDDLEWARE = {BARE, "null", "template", "import"}
 
 _OWN = {
     *("options", "server_options", "drive", "receive", "components", "before", "script", "deadline_ns"),
-    *("apply", "child_threads", "child_affinity"),
+    *("apply", "child_threads", "child_cpus"),
 }
 """Settings in which a middleware may differ from its floor; drive and threads must be the same in effect."""
 

@@ -65,9 +65,9 @@ def with_threads(
 
 def intent_of(cell: Cell) -> Intent:
     """What a cell is to measure."""
-    affinity, scheduling = cell.config.get("affinity"), cell.config.get("scheduling")
+    cpus, scheduling = cell.config.get("cpus"), cell.config.get("scheduling")
     return Intent(
-        cpus=tuple(affinity) if affinity else None,
+        cpus=tuple(cpus) if cpus else None,
         scheduling=Scheduling(**scheduling) if scheduling else Scheduling("other"),
         workload="roundtrip" if cell.config["measurement"] == "roundtrip" else "cyclic",
     )
@@ -75,5 +75,5 @@ def intent_of(cell: Cell) -> Intent:
 
 def server_intent_of(cell: Cell) -> Intent:
     """What a round trip's server is to do on another machine."""
-    own = cell.server_affinity
+    own = cell.server_cpus
     return intent_of(cell) if own is None else replace(intent_of(cell), cpus=own or None)

@@ -19,7 +19,7 @@ NO_CPU = Kind(
     "info",
     "without a CPU of its own the measured thread may be moved, and who disturbs it there is not looked at",
     "sched_setaffinity(2)",
-    "rtmeter check --cpu 1, and measure with --affinity 1",
+    "rtmeter check --cpus 1, and measure with --cpus 1",
 )
 GOVERNOR = Kind(
     "governor",

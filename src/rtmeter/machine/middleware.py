@@ -15,13 +15,13 @@ BESIDE = Kind(
     "when a release comes while such a thread works, the measured thread waits: for one of its own priority "
     "until that sleeps, for one above it at any time",
     "sched(7); docs/middleware-threads.md",
-    "measure with --apply after_init, with --child-threads below --scheduling, or with --child-affinity",
+    "measure with --apply after_init, with --child-threads below --scheduling, or with --child-cpus",
 )
 
 KINDS = (BESIDE,)
 
 _FEW = 5
-_TOLD = ("tid", "name", "policy", "priority", "affinity")
+_TOLD = ("tid", "name", "policy", "priority", "cpus")
 
 
 def check(measurement: Measurement, threads: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
@@ -43,5 +43,5 @@ def check(measurement: Measurement, threads: Sequence[Mapping[str, Any]]) -> Ite
 
 def _comes_before(thread: Mapping[str, Any], measured: Mapping[str, Any]) -> bool:
     rank = max(1, Scheduling.from_probe(measured).rank)
-    meet = set(thread.get("affinity") or ()) & set(measured.get("affinity") or ())
+    meet = set(thread.get("cpus") or ()) & set(measured.get("cpus") or ())
     return Scheduling.from_probe(thread).rank >= rank and bool(meet)

@@ -79,7 +79,7 @@ def probes_for(cell: Cell) -> tuple[probes.Probe, probes.Probe | None]:
             _check_reach("options", cell.config.get("options", {}), probe)
             _check_reach("server_options", cell.server_options or {}, server)
         return probe, server
-    for field in ("server_adapter", "server_affinity", "server_options", "server_receive"):
+    for field in ("server_adapter", "server_cpus", "server_options", "server_receive"):
         if getattr(cell, field) is not None:
             message = f"means nothing for the adapter {cell.adapter}: it has no server process"
             raise RtmeterError(message, field=field, value=getattr(cell, field), remedy="leave it out")

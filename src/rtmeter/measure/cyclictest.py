@@ -79,7 +79,7 @@ def check(cell: Cell) -> None:
         ("before", config.get("before"), config.get("before") != "none"),
         ("apply", config.get("apply"), config.get("apply") != "before_init"),
         ("child_threads", config.get("child_threads"), "child_threads" in config),
-        ("child_affinity", config.get("child_affinity"), "child_affinity" in config),
+        ("child_cpus", config.get("child_cpus"), "child_cpus" in config),
         ("prefault_stack", config.get("prefault_stack_bytes"), config.get("prefault_stack_bytes")),
         ("prefault_heap", config.get("prefault_heap_bytes"), config.get("prefault_heap_bytes")),
         ("overrun", "catch_up", config.get("overrun") == "catch_up"),
@@ -112,8 +112,8 @@ def command(config: Mapping[str, Any], file: Path) -> list[str]:
         arguments += ["--laptop"]  # else it holds /dev/cpu_dma_latency at 0, which no other cell does unasked
     if config.get("lock_memory"):
         arguments += ["--mlockall"]
-    if config.get("affinity"):
-        arguments += [f"--affinity={format_cpus(config['affinity'])}"]
+    if config.get("cpus"):
+        arguments += [f"--affinity={format_cpus(config['cpus'])}"]
     return arguments
 
 

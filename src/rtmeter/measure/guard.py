@@ -28,7 +28,7 @@ class Guard:
         policies = [config[key] for key in ("scheduling", "child_threads") if config.get(key)]
         self._priority = max((int(policy.get("priority", 0)) for policy in policies), default=0)
         self._own = min(self._priority + 1, _HIGHEST) if root.read(_THROTTLING) == "-1" else 0
-        self._avoid = ",".join(map(str, config.get("affinity") or ()))
+        self._avoid = ",".join(map(str, config.get("cpus") or ()))
         self._popen: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:

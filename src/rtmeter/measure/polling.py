@@ -58,7 +58,7 @@ class _End:
         else:
             yield Thread("measured thread" if self.role == "single" else self.role, polls, self.cpus)
         if self._is_background_needed and not self._is_background_above:
-            cpus = config.get("child_affinity")
+            cpus = config.get("child_cpus")
             yield Thread("threads of the middleware", False, frozenset(cpus) if cpus else self.cpus)
 
     @property
@@ -115,7 +115,7 @@ def _ends(
     """The processes on this machine, and on another one, of which not more is known than what was asked."""
     config = cell.config
     isolated = cpu_set(cell.conditions.get("settings", {}).get("isolate"))
-    asked = frozenset(config.get("affinity") or ())
+    asked = frozenset(config.get("cpus") or ())
     options = config.get("options", {})
     role = "single" if config["measurement"] != "roundtrip" else "client"
     client = _End(probe, config, options, role, asked or isolated or allowed)
@@ -124,7 +124,7 @@ def _ends(
     own = cell.server_options
     if own is None:
         own = options if cell.server_adapter in (None, cell.adapter) else {}
-    theirs = frozenset(cell.server_affinity or ()) or asked
+    theirs = frozenset(cell.server_cpus or ()) or asked
     received = dict(config)
     if cell.server_receive is not None or cell.server_adapter not in (None, cell.adapter):
         received["receive"] = cell.server_receive
@@ -148,7 +148,7 @@ def _check(cell: Cell, threads: Sequence[Thread]) -> None:
     message += (
         f": they may run on CPU {format_cpus(sorted(cpus))} only, and one that polls leaves it to nobody"
     )
-    field = next((f for f in ("server_affinity", "affinity") if _given(cell, f) is not None), None)
+    field = next((f for f in ("server_cpus", "cpus") if _given(cell, f) is not None), None)
     given = _given(cell, field) if field else None
     if field is None or given is None:
         field, value = _cause(cell)
@@ -156,14 +156,14 @@ def _check(cell: Cell, threads: Sequence[Thread]) -> None:
         value = format_cpus(sorted(given))
     needed = len(polling) + bool(others)
     remedy = (
-        f"give them {needed} CPUs (affinity, server_affinity, child_affinity), or let them wait instead of "
+        f"give them {needed} CPUs (cpus, server_cpus, child_cpus), or let them wait instead of "
         "poll, or choose scheduling other"
     )
     raise RtmeterError(message, field=field, value=value, remedy=remedy)
 
 
 def _given(cell: Cell, field: str) -> Sequence[int] | None:
-    return cell.server_affinity if field == "server_affinity" else cell.config.get(field)
+    return cell.server_cpus if field == "server_cpus" else cell.config.get(field)
 
 
 def _cause(cell: Cell) -> tuple[str, str]:

@@ -126,7 +126,7 @@ class _Run:
             return
         self._client = ProbeProcess(probe, config, self._folder, Here(self._launchers.client(None)))
         self._guard.watch(self._client.pid)
-        with _out_of_the_way(config.get("affinity")):
+        with _out_of_the_way(config.get("cpus")):
             self._until_ready(self._client)
             self._until_ended(self._client)
             if self._server is not None:
@@ -135,7 +135,7 @@ class _Run:
                 self._until_ended(self._server)
 
     def _server_place(self) -> Place:
-        through = self._launchers.server(self._cell.server_affinity)
+        through = self._launchers.server(self._cell.server_cpus)
         return Here(through) if self._component is None else There(self._component, through)
 
     def _introduce(
@@ -253,8 +253,8 @@ def _client_config(cell: Cell, folder: Path) -> dict[str, Any]:
 def _server_config(cell: Cell, client: dict[str, Any], folder: Path) -> dict[str, Any]:
     config = {key: value for key, value in client.items() if key != "samples"}
     config |= {"role": "server", "log": str(folder / SERVER_LOG)}
-    if cell.server_affinity is not None:
-        config["affinity"] = list(cell.server_affinity)
+    if cell.server_cpus is not None:
+        config["cpus"] = list(cell.server_cpus)
     if cell.server_options is not None:
         config["options"] = cell.server_options
     elif cell.server_adapter not in (None, cell.adapter):

@@ -47,7 +47,7 @@ def measuring(intent: Intent, cpu: int, log: Path) -> Iterator[Running]:
         "period_ns": PERIOD_NS,
         "samples": _LONGEST_SAMPLES,
         "scheduling": intent.scheduling.to_probe(),
-        "affinity": [cpu],
+        "cpus": [cpu],
         "session": f"rtm{secrets.token_hex(4)}",
         "watch_stdin": True,
     }

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _Value = TypeVar("_Value")
 
-EXAMPLE = "rtmeter check --cpu 1 --scheduling fifo:80"
+EXAMPLE = "rtmeter check --cpus 1 --scheduling fifo:80"
 DETAILS = (
     "Reads settings, changes none. Grades are those of the kernel's real-time documentation. Exit codes: "
     "0 nothing above medium, 1 error, 2 something fatal or high, 3 something that may be fatal or high "
@@ -35,7 +35,7 @@ def command(
         str,
         typer.Option(metavar="cyclic|roundtrip", help="A loop, or round trips: then the network counts too."),
     ] = "cyclic",
-    cpu: Annotated[
+    cpus: Annotated[
         str | None,
         typer.Option(metavar="0,2-3", help="CPUs that are to be measured on.", show_default=False),
     ] = None,
@@ -56,7 +56,7 @@ def command(
     from rtmeter.values import parse_cpus, parse_scheduling
 
     intent = Intent(
-        cpus=None if cpu is None else _given("--cpu", cpu, parse_cpus),
+        cpus=None if cpus is None else _given("--cpus", cpus, parse_cpus),
         scheduling=_given("--scheduling", scheduling, parse_scheduling),
         workload=_given("--workload", workload, parse_workload),
     )

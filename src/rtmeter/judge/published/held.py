@@ -155,7 +155,7 @@ def _prefault(record: Record, asked: Mapping[str, Any]) -> Told:
 
 
 def _one_cpu(record: Record, asked: Mapping[str, Any]) -> Told:
-    cpus = _mapping(record, "effective").get("affinity")
+    cpus = _mapping(record, "effective").get("cpus")
     if not cpus:
         return _UNKNOWN, None
     return f"CPUs {format_cpus(cpus)}", len(cpus) == 1
