@@ -89,7 +89,11 @@ bool SelfPortrait::take() noexcept {
 }
 
 ThreadFacts SelfPortrait::facts() const {
-  ThreadFacts facts{.tid = tid_, .name = name_, .role = "middleware", .scheduling = scheduling_};
+  ThreadFacts facts;
+  facts.tid = tid_;
+  facts.name = name_;
+  facts.role = "middleware";
+  facts.scheduling = scheduling_;
   facts.cpus = cpus_in(affinity_);
   if (timer_slack_ns_ >= 0) facts.timer_slack_ns = timer_slack_ns_;
   return facts;

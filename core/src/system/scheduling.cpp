@@ -181,7 +181,9 @@ void set_scheduling(int tid, const Scheduling& wanted, const std::string& field)
 bool read_scheduling(int tid, Scheduling& into) noexcept {
   SchedAttr attr{};
   if (syscall(SYS_sched_getattr, tid, &attr, static_cast<unsigned>(sizeof attr), 0U) != 0) return false;
-  into = Scheduling{.policy = policy_of(attr.policy), .priority = static_cast<int>(attr.priority)};
+  into = Scheduling{};
+  into.policy = policy_of(attr.policy);
+  into.priority = static_cast<int>(attr.priority);
   if (into.policy == Policy::deadline) {
     into.runtime_ns = static_cast<std::int64_t>(attr.runtime_ns);
     into.deadline_ns = static_cast<std::int64_t>(attr.deadline_ns);
