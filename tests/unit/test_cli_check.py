@@ -86,7 +86,7 @@ def test_a_measured_cell_keeps_the_findings(
     [
         (["--cpus", "x"], "--cpus = 'x': is not a list of CPU numbers; write CPU numbers like 1 or 0,2-3"),
         (["--scheduling", "fifo"], "--scheduling = 'fifo': lacks a priority; write fifo:80"),
-        (["--workload", "idle"], "--workload = 'idle': is no workload; choose cyclic or roundtrip"),
+        (["--workload", "idle"], "--workload = 'idle': is no choice; choose cyclic or roundtrip"),
     ],
 )
 def test_a_wrong_option_is_an_error(

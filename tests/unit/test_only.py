@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rtmeter.campaign.filters import compile_only
+from rtmeter.campaign.filters import compile_only, what_was_meant
 from rtmeter.campaign.matrix import facts, parse_fact
 from rtmeter.campaign.rules import settle
 from rtmeter.errors import RtmeterError
@@ -97,6 +97,29 @@ def test_it_does_not_hold(expression: str) -> None:
 def test_what_is_no_expression_says_why(expression: str, message: str) -> None:
     with pytest.raises(RtmeterError, match=message):
         holds(expression)
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        ("adapter==posxi", "no cell has adapter posxi; did you mean posix?"),
+        ("adapter in (null, posxi)", "no cell has adapter null; adapter is posix or ros2"),
+        ("lock_memory==false and period==10ms", "no cell has period 10ms; did you mean 1ms?"),
+        ("period==7h", "no cell has period 7h; period is 1ms"),
+        ("scheduling==fifo:81", "no cell has scheduling fifo:81; did you mean fifo:80?"),
+        ("cpus==2", "no cell has cpus 2; cpus is 0-1"),
+        ("options.transprot==udp", "no cell has options.transprot; did you mean options.transport?"),
+        ("block==x", "no cell has block"),
+        ("adapter==posix and adapter==ros2", None),
+        ("adapter!=nothing and period<1us", None),
+    ],
+)
+def test_what_chooses_nothing_says_what_is_near(expression: str, said: str | None) -> None:
+    cells = [
+        facts(settle(GIVEN | {"adapter": adapter}), id=adapter, block=None, variant="A", repeat=1)
+        for adapter in ("posix", "ros2")
+    ]
+    assert what_was_meant(expression, parse_fact, cells) == said
 
 
 @given(st.text(alphabet="adpter=!<>()'\", notrx:0", max_size=40))

@@ -291,7 +291,7 @@ def test_an_interval_of_a_layer_that_reaches_far_down_leaves_the_bars_in_sight(l
 
 
 WRONG = [
-    ("spiky --kind pie -o x.svg", "--kind = 'pie': is no kind; choose time or"),
+    ("spiky --kind pie -o x.svg", "--kind = 'pie': is no choice; choose time or"),
     ("spiky --kind time -o x.gif", "-o = 'x.gif': is no format of a picture; end it with .png"),
     ("spiky --kind time -o none/x.svg", "-o = 'none/x.svg': cannot be written"),
     ("spiky --kind ccdf --zoom 1s..2s -o x.svg", "--zoom = '1s..2s': means nothing for ccdf; it is for time"),

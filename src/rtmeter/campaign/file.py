@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rtmeter.campaign import matrix, yaml_lines
-from rtmeter.campaign.filters import Predicate, compile_only
+from rtmeter.campaign.filters import Predicate, compile_only, what_was_meant
 from rtmeter.campaign.options import OPTIONS, CellOptions
 from rtmeter.campaign.published import Published
 from rtmeter.campaign.rules import settle
@@ -40,9 +40,11 @@ def read_campaign(
     planned = reader.cells()
     if only is not None:
         chosen = compile_only(only, matrix.parse_fact)
-        planned = [p for p in planned if chosen(p.facts)]
+        every, planned = planned, [p for p in planned if chosen(p.facts)]
         if not planned:
-            raise RtmeterError("chooses no cell", field="only", value=only, remedy=f"see the cells of {path}")
+            meant = what_was_meant(only, matrix.parse_fact, [p.facts for p in every])
+            remedy = meant or f"no cell has all of that: see `rtmeter run {path} --dry-run`"
+            raise RtmeterError("chooses no cell", field="only", value=only, remedy=remedy)
     cells = tuple(p.cell for p in planned)
     return Campaign(reader.name, cells, reader.description, reader.doc.text, host)
 

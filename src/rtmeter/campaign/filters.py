@@ -6,13 +6,16 @@ Grammar: ``not``, ``and``, ``or``, parentheses, and comparisons ``NAME OP VALUE`
 
 from __future__ import annotations
 
+import difflib
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from rtmeter.errors import RtmeterError
+from rtmeter.values import format_cpus, format_duration
 
 Facts = Mapping[str, Any]
 """What is known of a cell, by name; a name that does not apply to it has the value None."""
@@ -35,6 +38,7 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 }
 _REMEDY = "write e.g. 'adapter==posix and scheduling in (other, fifo:80)'"
 _DEEPEST = 50
+_MOST_NAMED = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +59,44 @@ def compile_only(text: str, parse_value: ParseValue, *, field: str = "only") -> 
     return predicate
 
 
+def what_was_meant(text: str, parse_value: ParseValue, cells: Sequence[Facts]) -> str | None:
+    """Why an expression that can be read chooses none of the cells, and what is near: a name that none of
+    them has, or a value. None if each of its values is there, and only they together are not."""
+    parser = _Parser(text, parse_value, "only")
+    parser.alternatives(0)
+    for name, written, value in parser.asked:
+        there = [facts[name] for facts in cells if facts.get(name) is not None]
+        if not there:
+            names = sorted({key for facts in cells for key in facts if facts[key] is not None})
+            return f"no cell has {name}" + _near(name, names, "")
+        if value not in there:
+            values = dict.fromkeys(_written(name, one, parse_value) for one in there)
+            return f"no cell has {name} {written}" + _near(written, [*values], f"; {name} is ")
+    return None
+
+
+def _near(text: str, known: Sequence[str], otherwise: str) -> str:
+    near = difflib.get_close_matches(text, known, n=3)
+    if near:
+        return f"; did you mean {' or '.join(near)}?"
+    return otherwise and otherwise + " or ".join(known[:_MOST_NAMED]) + (" …" if known[_MOST_NAMED:] else "")
+
+
+def _written(name: str, value: Any, parse_value: ParseValue) -> str:
+    """A fact as the expression would have it: with its unit, if it takes one."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        with suppress(RtmeterError):
+            if parse_value(name, format_duration(value)) == value:
+                return format_duration(value)
+    return format_cpus(value) if isinstance(value, tuple) else str(value)
+
+
 class _Parser:
     def __init__(self, text: str, parse_value: ParseValue, field: str) -> None:
         self._text, self._parse_value, self._field = text, parse_value, field
         self._tokens = list(self._split())
         self._at = 0
+        self.asked: list[tuple[str, str, Any]] = []  # name, text and value of each == and in
 
     def _split(self) -> list[_Token]:
         tokens, at = [], 0
@@ -124,21 +161,26 @@ class _Parser:
             self.refuse(f"has {name.text!r} where a name was expected")
         if self._accept("word", "in"):
             self._expect("(")
-            wanted = [self._value(name.text)]
+            wanted = [self._asked_value(name.text)]
             while self._accept("op", ","):
-                wanted.append(self._value(name.text))
+                wanted.append(self._asked_value(name.text))
             self._expect(")")
             return lambda facts: facts.get(name.text) in wanted
         token = self._take()
         compare = _COMPARE.get(token.text) if token.kind == "op" else None
         if compare is None:
             self.refuse(f"has {token.text!r} where a comparison was expected")
-        value = self._value(name.text)
+        value = self._asked_value(name.text) if token.text == "==" else self._value(name.text)
         if token.text in ("==", "!="):
             return lambda facts: compare(facts.get(name.text), value)
         if isinstance(value, bool) or not isinstance(value, int | float):
             self.refuse(f"compares {name.text} by size, which has none")
         return lambda facts: facts.get(name.text) is not None and compare(facts[name.text], value)
+
+    def _asked_value(self, name: str) -> Any:
+        written, value = self.next.text, self._value(name)
+        self.asked.append((name, written, value))
+        return value
 
     def _value(self, name: str) -> Any:
         token = self._take()

@@ -45,9 +45,7 @@ _EPILOG = (
 
 def application(chosen: str | None) -> typer.Typer:
     """The whole command line; only the chosen command is imported, the others stand by name."""
-    app = typer.Typer(
-        add_completion=False, no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False
-    )
+    app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False)
     app.callback(epilog=_EPILOG)(_top)
     for name, line in COMMANDS.items():
         if name == chosen:
@@ -81,7 +79,8 @@ def invoke(argv: list[str]) -> int:
     """Runs the command line and returns its exit code; every error is printed once, none is raised."""
     as_json = "--json" in argv
     try:
-        chosen = next((a for a in argv if not a.startswith("-")), None)
+        words = _being_completed() or argv
+        chosen = next((word for word in words if not word.startswith("-")), None)
         command = typer.main.get_command(application(chosen))
         code = command.main(argv, prog_name="rtmeter", standalone_mode=False)
         return code if isinstance(code, int) else exit_codes.PASS
@@ -104,6 +103,14 @@ def invoke(argv: list[str]) -> int:
         if type(error).__name__ != "NoArgsIsHelpError":  # that one has printed the help
             print_error(_usage_error(error), as_json=as_json)
     return exit_codes.ERROR
+
+
+def _being_completed() -> list[str]:
+    """The command line that a shell asks to have completed; empty if none does."""
+    if "_RTMETER_COMPLETE" not in os.environ:
+        return []
+    line = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS") or ""
+    return line.split()[1:]
 
 
 def _usage_error(error: Exception) -> RtmeterError:

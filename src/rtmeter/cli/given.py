@@ -9,8 +9,11 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import typer
 from pydantic.fields import FieldInfo
 
+from rtmeter.campaign.condition_options import GROUPS
 from rtmeter.campaign.options import OPTIONS, CellOptions
+from rtmeter.campaign.strain_options import PRESETS
 from rtmeter.campaign.wrong import unknown_key
+from rtmeter.cli.choices import Complete, adapters, completing
 from rtmeter.errors import RtmeterError
 
 _PAIRS = {"options": "--option", "server_options": "--server-option", "conditions": "--condition"}
@@ -89,7 +92,9 @@ def _nested(pairs: Mapping[str, str]) -> dict[str, Any]:
 
 def _parameter(name: str, info: FieldInfo) -> inspect.Parameter:
     if name == "measurement":
-        kind: Any = Annotated[str, typer.Argument(help=info.description, metavar=_metavar(info))]
+        completion = _completion(name, info)
+        argument = typer.Argument(help=info.description, metavar=_metavar(info), autocompletion=completion)
+        kind: Any = Annotated[str, argument]
         return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind)
     option = info.alias or name
     meant_for = CellOptions.meant_for(option)
@@ -99,17 +104,35 @@ def _parameter(name: str, info: FieldInfo) -> inspect.Parameter:
     if info.annotation is bool:
         kind, default = Annotated[bool, typer.Option(flag(option), **settings)], False
     elif name in _PAIRS:
-        pairs = typer.Option(_PAIRS[name], metavar="KEY=VALUE", **settings)
+        keys = completing([f"{key}=" for key in GROUPS[name].model_fields]) if name in GROUPS else None
+        pairs = typer.Option(_PAIRS[name], metavar="KEY=VALUE", autocompletion=keys, **settings)
         kind, default = Annotated[list[str] | None, pairs], None
     else:
-        kind = Annotated[str | None, typer.Option(flag(option), metavar=_metavar(info), **settings)]
+        settings |= {"metavar": _metavar(info), "autocompletion": _completion(name, info)}
+        kind = Annotated[str | None, typer.Option(flag(option), **settings)]
         default = None
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
+def _choices(info: FieldInfo) -> tuple[str, ...]:
+    """Of a fixed set of values all, else none."""
+    kinds = (info.annotation, *get_args(info.annotation))
+    return next((get_args(kind) for kind in kinds if get_origin(kind) is Literal), ())
+
+
+def _completion(name: str, info: FieldInfo) -> Complete | None:
+    """What the shell is told of the option's values; None: nothing."""
+    if name in ("adapter", "server_adapter"):
+        return completing(adapters)
+    if name in ("load", "server_load"):
+        return completing(PRESETS)
+    if name in ("scheduling", "child_threads"):
+        return completing(("other", "fifo:", "rr:", "deadline:")[: 4 if name == "scheduling" else 3])
+    return completing(_choices(info)) if _choices(info) else None
+
+
 def _metavar(info: FieldInfo) -> str:
     """The choices, else the first example."""
-    for kind in (info.annotation, *get_args(info.annotation)):
-        if get_origin(kind) is Literal:
-            return "|".join(get_args(kind))
+    if choices := _choices(info):
+        return "|".join(choices)
     return str(info.examples[0]) if info.examples else "NAME"

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
+
+from rtmeter.cli.choices import one_of
+from rtmeter.model import Criticality
 
 if TYPE_CHECKING:
     from rtmeter.judge.compared import Asked
@@ -20,7 +23,10 @@ Confidence = Annotated[
 Class = Annotated[
     str | None,
     typer.Option(
-        "--class", metavar="hard|firm|soft", help="What a miss means (default firm).", show_default=False
+        "--class",
+        help="What a miss means (default firm).",
+        show_default=False,
+        **one_of("--class", get_args(Criticality)),
     ),
 ]
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 import typer
 
 from rtmeter.cli import exit_codes
 from rtmeter.cli.alone import Wait, called, tell
+from rtmeter.cli.choices import one_of
+from rtmeter.machine import Workload
 
 if TYPE_CHECKING:
     from rtmeter.machine import Finding, Intent
@@ -33,7 +35,10 @@ _SERIOUS = ("fatal", "high")
 def command(
     workload: Annotated[
         str,
-        typer.Option(metavar="cyclic|roundtrip", help="A loop, or round trips: then the network counts too."),
+        typer.Option(
+            help="A loop, or round trips: then the network counts too.",
+            **one_of("--workload", get_args(Workload)),
+        ),
     ] = "cyclic",
     cpus: Annotated[
         str | None,

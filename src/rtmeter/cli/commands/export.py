@@ -9,6 +9,8 @@ from typing import Annotated
 import typer
 
 from rtmeter.cli import exit_codes
+from rtmeter.cli.choices import one_of
+from rtmeter.exports import FORMATS, OF_QUANTITY
 
 EXAMPLE = "rtmeter export results/cell --format csv -o samples.csv"
 DETAILS = (
@@ -21,18 +23,17 @@ DETAILS = (
 
 
 def command(
-    path: Annotated[Path, typer.Argument(help="A cell, or a folder of cells.", show_default=False)],
     form: Annotated[
         str,
         typer.Option(
             "--format",
-            metavar="FORMAT",
-            help="csv, parquet, json, hdr, cyclictest-hist, perfetto, mcap, markdown, ros1-timer-log, "
-            "ros2-timer-series, ros2-timer-hist or ros2-timer-topn.",
+            help="The format of the file.",
             show_default=False,
+            **one_of("--format", [*FORMATS, *OF_QUANTITY]),
         ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.", show_default=False)],
+    path: Annotated[Path, typer.Argument(help="A cell, or a folder of cells.")] = Path("results"),
     quantity: Annotated[
         str | None,
         typer.Option(

@@ -8,7 +8,9 @@ from typing import Annotated
 import typer
 
 from rtmeter.cli import exit_codes
+from rtmeter.cli.choices import one_of
 from rtmeter.cli.required import Class, Confidence, MissRatio
+from rtmeter.importers import FORMATS
 
 EXAMPLE = "rtmeter import cyclictest.json --deadline 100us --miss-ratio 1e-4"
 DETAILS = (
@@ -23,9 +25,9 @@ def command(
         str | None,
         typer.Option(
             "--format",
-            metavar="F",
             help="The files' format (default: told by each file).",
             show_default=False,
+            **one_of("--format", FORMATS),
         ),
     ] = None,
     period: Annotated[
@@ -39,7 +41,7 @@ def command(
     confidence: Confidence = None,
     criticality: Class = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Folder for the cells (default: one under results/).")
+        Path | None, typer.Option("--out", "-o", help="Folder for the cells (default: one under results/).")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:

@@ -18,7 +18,7 @@ DETAILS = (
 
 
 def command(
-    path: Annotated[Path, typer.Argument(help="A folder of cells.", show_default=False)],
+    path: Annotated[Path, typer.Argument(help="A folder of cells.")] = Path("results"),
     floor: Annotated[str, typer.Option(metavar="ADAPTER|CELL", help="What lies below.")] = "posix",
     confidence: Annotated[
         str | None,

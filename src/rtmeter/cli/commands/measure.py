@@ -27,7 +27,7 @@ DETAILS = (
 def command(
     *,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Folder for the cell (default: one under results/).")
+        Path | None, typer.Option("--out", "-o", help="Folder for the cell (default: one under results/).")
     ] = None,
     wait: Annotated[bool, Wait] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,

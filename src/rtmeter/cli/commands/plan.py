@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rtmeter.cli import exit_codes
+from rtmeter.cli.choices import campaign_files
 from rtmeter.cli.required import Class, Confidence, MissRatio
 
 if TYPE_CHECKING:
@@ -27,7 +28,10 @@ DETAILS = (
 
 def command(
     campaign: Annotated[
-        Path | None, typer.Argument(help="Campaign file with requirements.", show_default=False)
+        Path | None,
+        typer.Argument(
+            help="Campaign file with requirements.", show_default=False, autocompletion=campaign_files
+        ),
     ] = None,
     deadline: Annotated[
         str | None,

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rtmeter.cli import exit_codes
+from rtmeter.cli.choices import one_of
+from rtmeter.plots.plots import KINDS
 
 if TYPE_CHECKING:
     from rtmeter.judge.compared import Compared
@@ -42,7 +44,9 @@ def command(
     cells: Annotated[
         list[Path], typer.Argument(metavar="CELL...", help="What is plotted.", show_default=False)
     ],
-    kind: Annotated[str, typer.Option(metavar="KIND", help="Which plot.", show_default=False)],
+    kind: Annotated[
+        str, typer.Option(help="Which plot.", show_default=False, **one_of("--kind", [*KINDS, *_COMPARING]))
+    ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.", show_default=False)],
     quantity: Annotated[
         str | None,
@@ -83,13 +87,9 @@ def command(
     height: Annotated[int, typer.Option(min=100, max=4000, help="Height of a panel, pixels.")] = 320,
 ) -> int:
     """Draws the picture and prints where it is."""
-    from rtmeter.errors import RtmeterError
     from rtmeter.plots.picture import check_format, write_picture
-    from rtmeter.plots.plots import KINDS, Asked, draw
+    from rtmeter.plots.plots import Asked, draw
 
-    known = (*KINDS, *_COMPARING)
-    if kind not in known:
-        raise RtmeterError("is no kind", field="--kind", value=kind, remedy=f"choose {' or '.join(known)}")
     given = {"quantity": quantity, "by": by, "over": over, "zoom": zoom, "interval": interval, "at": at}
     _check_meant(kind, given)
     check_format(out)

@@ -18,9 +18,11 @@ DETAILS = (
 
 def command(
     paths: Annotated[
-        list[Path],
-        typer.Argument(metavar="PATH...", help="A cell, or a folder of cells.", show_default=False),
-    ],
+        list[Path] | None,
+        typer.Argument(
+            metavar="PATH...", help="A cell, or a folder of cells (default: results).", show_default=False
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -34,6 +36,7 @@ def command(
     from rtmeter.cli.reading import reading
     from rtmeter.errors import RtmeterError
 
+    paths = paths or [Path("results")]
     if out is None and len(paths) > 1:
         raise RtmeterError("is missing: the report is of several paths", field="--out", remedy="add -o FILE")
     with reading() as read:

@@ -9,6 +9,7 @@ import typer
 
 from rtmeter.cli import exit_codes
 from rtmeter.cli.alone import Wait, alone
+from rtmeter.cli.choices import campaign_files
 
 EXAMPLE = "rtmeter run campaigns/demo.yaml --only 'measurement==wakeup' --scale 0.1"
 DETAILS = (
@@ -19,7 +20,12 @@ DETAILS = (
 
 
 def command(
-    campaign: Annotated[Path, typer.Argument(help="Campaign file (spec/campaign.md).", show_default=False)],
+    campaign: Annotated[
+        Path,
+        typer.Argument(
+            help="Campaign file (spec/campaign.md).", show_default=False, autocompletion=campaign_files
+        ),
+    ],
     scale: Annotated[float, typer.Option(help="Multiplies the measured releases of every cell.")] = 1.0,
     only: Annotated[
         str | None, typer.Option(metavar="EXPR", help="Run the cells that EXPR chooses.", show_default=False)
@@ -34,7 +40,7 @@ def command(
         ),
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the campaign's last run.")] = False,
-    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the results.")] = Path("results"),
     metrics: Annotated[
         Path | None,
         typer.Option(

@@ -18,7 +18,7 @@ DETAILS = (
 
 
 def command(
-    path: Annotated[Path, typer.Argument(help="A cell, or a folder of cells.", show_default=False)],
+    path: Annotated[Path, typer.Argument(help="A cell, or a folder of cells.")] = Path("results"),
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Shows what is stored; the exit code says only whether it could be read."""

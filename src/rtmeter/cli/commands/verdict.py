@@ -28,9 +28,9 @@ DETAILS = (
 
 
 def command(
-    path: Annotated[
-        Path, typer.Argument(help="A cell, its repeats, or a folder of cells.", show_default=False)
-    ],
+    path: Annotated[Path, typer.Argument(help="A cell, its repeats, or a folder of cells.")] = Path(
+        "results"
+    ),
     deadline: Annotated[
         str | None,
         typer.Option(

@@ -1,0 +1,63 @@
+"""Values that an option can take: its help lists them, the shell completes them, another one is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from rtmeter.errors import RtmeterError
+
+Complete = Callable[[str], list[str]]
+"""What was typed of a value → the values that begin with it."""
+
+
+def one_of(field: str, known: Iterable[str]) -> dict[str, Any]:
+    """Settings of a typer.Option or Argument that takes one of a fixed set.
+
+    Another value is an RtmeterError that names the option and lists the choices.
+    """
+    choices = tuple(known)
+
+    def parse(text: str) -> str:
+        if text not in choices:
+            remedy = f"choose {' or '.join(choices)}"
+            raise RtmeterError("is no choice", field=field, value=text, remedy=remedy)
+        return text
+
+    return {"parser": parse, "metavar": "|".join(choices), "autocompletion": completing(choices)}
+
+
+def completing(known: Iterable[str] | Callable[[], Iterable[str]]) -> Complete:
+    """Completes by these values; a function is asked for them only then."""
+
+    def complete(incomplete: str) -> list[str]:
+        found = known() if callable(known) else known
+        return [value for value in found if value.startswith(incomplete)]
+
+    return complete
+
+
+def adapters() -> list[str]:
+    """The adapters that are here, and cyclictest where that is."""
+    import shutil
+
+    from rtmeter.measure.cyclictest import CYCLICTEST
+    from rtmeter.measure.probes import find_probes
+
+    return [*find_probes(), *([CYCLICTEST] if shutil.which(CYCLICTEST) else [])]
+
+
+def campaign_files(incomplete: str) -> list[str]:
+    """YAML files and folders that begin so; at first also those of ``campaigns/``."""
+    from pathlib import Path
+
+    folder, _, start = incomplete.rpartition("/")
+    above = f"{folder}/" if folder or incomplete.startswith("/") else ""
+    found = []
+    for path in sorted(Path(above or ".").glob("*")):
+        if path.name.startswith(start) and not (path.name.startswith(".") and not start):
+            if path.is_dir():
+                found.append(f"{above}{path.name}/")
+            elif path.suffix in (".yaml", ".yml"):
+                found.append(above + path.name)
+    return found + ([] if incomplete else sorted(map(str, Path("campaigns").glob("*.yaml"))))

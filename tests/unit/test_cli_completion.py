@@ -1,0 +1,78 @@
+"""What a shell is told, by its own protocol: commands, options, and the values that options take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rtmeter import cli
+
+
+def completed(line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """What bash would offer for the last word of the line."""
+    words = line.split(" ")
+    monkeypatch.setenv("_RTMETER_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", f"rtmeter {line}")
+    monkeypatch.setenv("COMP_CWORD", str(len(words)))
+    with pytest.raises(SystemExit) as end:
+        cli.invoke([])
+    assert end.value.code == 0
+    return capsys.readouterr().out.split()
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("ver", ["verdict"]),
+        ("measure w", ["wakeup"]),
+        ("measure wakeup --child-c", ["--child-cpus"]),
+        ("measure timer --mode ", ["one_shot", "periodic"]),
+        ("measure wakeup --load c", ["cpu80"]),
+        ("measure wakeup --scheduling ", ["other", "fifo:", "rr:", "deadline:"]),
+        ("measure wakeup --child-threads ", ["other", "fifo:", "rr:"]),
+        ("measure wakeup --condition irq_", ["irq_cpus=", "irq_priority="]),
+        ("measure roundtrip --host ", ["controller=", "component="]),
+        ("export --format c", ["csv", "cyclictest-hist"]),
+        ("import --format jit", ["jitterdebugger"]),
+        ("plot --kind s", ["shift"]),
+        ("check --workload ", ["cyclic", "roundtrip"]),
+        ("verdict --class ", ["hard", "firm", "soft"]),
+    ],
+)
+def test_values(
+    line: str, offered: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert completed(line, monkeypatch, capsys) == offered
+
+
+@pytest.mark.usefixtures("fake_probe")
+def test_adapters_are_those_that_are_here(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert completed("measure wakeup --adapter f", monkeypatch, capsys) == ["fake"]
+
+
+@pytest.mark.parametrize("command", ["run", "plan"])
+def test_campaigns(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "campaigns").mkdir()
+    for name in ("campaigns/demo.yaml", "campaigns/text.md", "own.yml", ".hidden.yaml"):
+        (tmp_path / name).touch()
+    first = completed(f"{command} ", monkeypatch, capsys)
+    assert first == ["campaigns/", "own.yml", "campaigns/demo.yaml"]
+    assert completed(f"{command} o", monkeypatch, capsys) == ["own.yml"]
+    assert completed(f"{command} campaigns/", monkeypatch, capsys) == ["campaigns/demo.yaml"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_script_for_each_shell(
+    shell: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")  # what runs pytest is no shell
+    with pytest.raises(SystemExit) as end:
+        cli.invoke(["--show-completion", shell])
+    assert end.value.code == 0
+    assert f"_RTMETER_COMPLETE=complete_{shell}" in capsys.readouterr().out
