@@ -49,6 +49,16 @@ class Run:
     @classmethod
     def resume(cls, out: Path, campaign: Campaign, scale: float) -> Self:
         """The last run of the campaign under ``out``, which must be of the same text and scale."""
+        run = cls.last(out, campaign, scale)
+        about = store.read_json(run.folder / store.RUN, store.RUN_FORMAT)
+        known = about["cells"]
+        added = [cell.id for cell in campaign.cells if cell.id not in known]
+        store.write_run(run.folder, about | {"cells": [*known, *added]}, campaign.source)
+        return run
+
+    @classmethod
+    def last(cls, out: Path, campaign: Campaign, scale: float) -> Self:
+        """As resume(), to be looked at only."""
         folder = store.latest_run(out, campaign.name)
         if folder is None:
             raise RtmeterError(
@@ -70,10 +80,11 @@ class Run:
                 remedy = f"resume with {folder / store.CAMPAIGN} and {given}, or run anew"
                 message = f"finds a run with another {what}"
                 raise RtmeterError(message, field="--resume", value=str(folder), remedy=remedy)
-        known = about["cells"]
-        added = [cell.id for cell in campaign.cells if cell.id not in known]
-        store.write_run(folder, about | {"cells": [*known, *added]}, source)
         return cls(folder, campaign)
+
+    def remaining(self) -> list[Cell]:
+        """The cells that are to be measured still, in order."""
+        return [cell for cell in self._campaign.cells if _done(self.folder / cell.id) is None]
 
     def measure(self, stop: Stop, watcher: Watcher) -> dict[str, dict[str, Any]]:
         """Measures what is not there yet, in order, until all is done or ``stop`` is asked.

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from rtmeter.cli import exit_codes
 from rtmeter.cli.choices import campaign_files
 from rtmeter.cli.required import Class, Confidence, MissRatio
-
-if TYPE_CHECKING:
-    from rtmeter.errors import RtmeterError
-    from rtmeter.model import Cell
 
 EXAMPLE = "rtmeter plan --deadline 1ms --miss-ratio 1e-6 --confidence 95% --period 1ms"
 DETAILS = (
@@ -66,6 +61,7 @@ def command(
     from rtmeter.cli.plans import show_cells, show_plan
     from rtmeter.cli.required import required
     from rtmeter.errors import RtmeterError
+    from rtmeter.measure.can_run import refused
 
     assume = Assume(extremal_index, like)
     asked = required(deadline, miss_ratio, confidence, criticality)
@@ -75,7 +71,7 @@ def command(
             remedy = "leave it out: the campaign says what its cells need"
             raise RtmeterError("contradicts CAMPAIGN", field=field, value=deadline or period, remedy=remedy)
         planned_cells = read_campaign(campaign, scale=scale, only=only).cells
-        cannot_run = _cannot_run(planned_cells)
+        cannot_run = refused(planned_cells)
         cells = [plan_cell(cell, assume(cell.requirement, cell)) for cell in planned_cells]
         print_json({"cells": [asdict(cell) for cell in cells]}) if as_json else show_cells(cells)
         for id_, error in cannot_run.items():
@@ -94,24 +90,6 @@ def command(
     said = assumptions(asked, planned.assumed)
     print_json(asdict(planned) | {"assumes": said}) if as_json else show_plan(planned, said)
     return exit_codes.INCONCLUSIVE if planned.never else exit_codes.PASS
-
-
-def _cannot_run(cells: Sequence[Cell]) -> dict[str, RtmeterError]:
-    """The cells that would be refused here, such as for polling threads without a CPU each; not those whose
-    adapter is elsewhere."""
-    from rtmeter.errors import RtmeterError
-    from rtmeter.measure import cell as runner
-    from rtmeter.measure.probes import NotBuiltError
-
-    found: dict[str, RtmeterError] = {}
-    for cell in cells:
-        try:
-            runner.source_of(cell).check()
-        except NotBuiltError:
-            continue
-        except RtmeterError as error:
-            found[cell.id] = error
-    return found
 
 
 def _period_ns(text: str) -> int:

@@ -13,7 +13,8 @@ from rtmeter.cli.choices import campaign_files
 
 EXAMPLE = "rtmeter run campaigns/demo.yaml --only 'measurement==wakeup' --scale 0.1"
 DETAILS = (
-    "What the campaign will start and change is said first. "
+    "What the campaign will start and change is said first. --dry-run ends there, with the order, the time "
+    "and what is missing here (exit codes: 0 nothing, 1 cells would fail, 3 cells would be skipped). "
     "Each cell is stored when it ends, under OUT/machine/campaign/run/. Ctrl-C and SIGTERM end cleanly and "
     "keep what was measured; --resume goes on with what is missing, failed or interrupted."
 )
@@ -40,6 +41,12 @@ def command(
         ),
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the campaign's last run.")] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Say what would run, how long, and what is missing; change and measure nothing."
+        ),
+    ] = False,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the results.")] = Path("results"),
     metrics: Annotated[
         Path | None,
@@ -66,6 +73,14 @@ def command(
     from rtmeter.measure.run import Run
 
     planned = read_campaign(campaign, scale=scale, only=only, host=component(hosts))
+    if dry_run:
+        from rtmeter.cli.preview import Preview, show_preview
+
+        cells = Run.last(out, planned, scale).remaining() if resume else planned.cells
+        announce(planned)
+        preview = Preview.of(planned.name, cells)
+        print_json(preview.to_json()) if as_json else show_preview(preview)
+        return preview.exit_code
     if metrics is not None:  # what cannot be written is said before hours are spent
         openmetrics.write(metrics, State(planned.name, {}, None, None, tuple(c.id for c in planned.cells), 0))
     announce(planned)

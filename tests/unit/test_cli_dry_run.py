@@ -1,0 +1,107 @@
+"""`rtmeter run --dry-run`: what would run, in which order, how long, what is missing; nothing is changed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rtmeter import cli
+from rtmeter.cli import exit_codes
+
+CAMPAIGN = """
+name: small
+defaults: {measurement: wakeup, adapter: fake, samples: 2000, warm_up: 1s}
+cells:
+- {name: first, samples: 4000}
+- {name: second%s}
+- {name: third, period: 2ms, deadline: 1ms, miss_ratio: 1e-6}
+"""
+
+
+@pytest.fixture(autouse=True)
+def _in_an_empty_folder(tmp_path: Path, fake_probe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+
+
+def dry_run(capsys: pytest.CaptureFixture[str], change: str = "", *more: str) -> tuple[int, Any]:
+    Path("small.yaml").write_text(CAMPAIGN % change)
+    code = cli.invoke(["run", "small.yaml", "--dry-run", "--json", *more])
+    assert [path.name for path in Path().iterdir()] == ["small.yaml"]
+    return code, json.loads(capsys.readouterr().out)
+
+
+def test_the_order_and_the_time(capsys: pytest.CaptureFixture[str]) -> None:
+    code, found = dry_run(capsys)
+    assert code == exit_codes.PASS
+    assert [(c["id"], c["planned_ns"], c["lacks"]) for c in found["cells"]] == [
+        ("first", 5_000_000_000, []),
+        ("second", 3_000_000_000, []),
+        ("third", 5_000_000_000, []),
+    ]
+    assert found["planned_ns"] == 13_000_000_000
+    assert found["too_short"] == ["third"]
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "field", "remedy"),
+    [
+        (", adapter: ros2", exit_codes.INCONCLUSIVE, "adapter", ""),
+        (", adapter: fkae", exit_codes.ERROR, "adapter", "did you mean fake?"),
+        (", measurement: cycle", exit_codes.ERROR, "adapter", "it measures wakeup"),
+        (", load: cpu80", exit_codes.ERROR, "load", "apt-get install stress-ng"),
+        (", traffic: 1Mbit/s", exit_codes.ERROR, "traffic", "apt-get install iperf3"),
+        (", conditions: {irq_cpus: {nothing0: 0}}", exit_codes.ERROR, "conditions.irq_cpus.nothing0", ""),
+    ],
+)
+def test_what_is_missing_and_how_to_get_it(
+    change: str,
+    code: int,
+    field: str,
+    remedy: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("rtmeter.host.root.shutil.which", lambda _: None)
+    ended, found = dry_run(capsys, change)
+    (lack,) = found["cells"][1]["lacks"]
+    assert (lack["field"], ended) == (field, code)
+    assert remedy in lack["remedy"]
+    assert [cell["lacks"] for cell in found["cells"][::2]] == [[], []]
+
+
+def test_a_load_of_nothing_needs_no_program(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("rtmeter.host.root.shutil.which", lambda _: None)
+    assert dry_run(capsys, ", load: idle")[0] == exit_codes.PASS
+
+
+def test_settings_that_may_be_left_out_are_not_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    change = ", conditions: {irq_cpus: {nothing0: 0}, unavailable: leave_out}"
+    assert dry_run(capsys, change)[0] == exit_codes.PASS
+
+
+def test_in_words_each_thing_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("small.yaml").write_text(CAMPAIGN.replace("adapter: fake", "adapter: [fake, ros2]") % "")
+    assert cli.invoke(["run", "small.yaml", "--dry-run"]) == exit_codes.INCONCLUSIVE
+    said = capsys.readouterr()
+    assert said.out.count("is not built here") == 1
+    assert "missing for first-ros2, second-ros2, third-ros2: adapter = 'ros2'" in said.out
+    assert "small: 6 cells, 26 s of releases in all" in said.out
+    assert said.out.count("would be skipped") == 3
+    assert "rtmeter: small: 6 cells\n" in said.err
+
+
+def test_resumed_only_what_is_left(capsys: pytest.CaptureFixture[str]) -> None:
+    short = CAMPAIGN.replace("samples: 2000, warm_up: 1s", "samples: 97, warm_up: 3ms")
+    Path("small.yaml").write_text(short % "")
+    assert cli.invoke(["run", "small.yaml", "--only", "block==second"]) == exit_codes.PASS
+    run = next(Path("results").rglob("run.json"))
+    before, _ = run.read_bytes(), capsys.readouterr()
+    assert cli.invoke(["run", "small.yaml", "--resume", "--dry-run", "--json"]) == exit_codes.PASS
+    assert [c["id"] for c in json.loads(capsys.readouterr().out)["cells"]] == ["first", "third"]
+    assert run.read_bytes() == before
