@@ -93,5 +93,15 @@ TEST(Path, IsUnknownWhereNothingWasPublished) {
   EXPECT_TRUE(path.to_json({}).is_null());
 }
 
+TEST(Path, OfACycleTheTransportIsTheOneInEffect) {
+  const Json adapter(Json::Object{{"name", "a"}, {"transport", "udp"}, {"qos", "b"}});
+  EXPECT_EQ(within_process(adapter, Json()).dump(), R"({"name":"a","transport_asked":"udp","qos":"b"})");
+  const Json path(Json::Object{{"carried_by", "process"}});
+  EXPECT_EQ(within_process(adapter, path).dump(),
+            R"({"name":"a","transport_asked":"udp","transport":"process","qos":"b"})");
+  const Json silent(Json::Object{{"name", "a"}});
+  EXPECT_EQ(within_process(silent, path).dump(), R"({"name":"a"})");
+}
+
 }  // namespace
 }  // namespace rtmeter

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import os
+import signal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from probe_runs import SERVED, Columns, Config, Probe, counts, only, read
+from probe_runs import SERVED, Columns, Config, Probe, client_and_server, counts, only, read
 
 from rtmeter.measure.probes import find_probes
 
@@ -52,6 +53,23 @@ def settled(client: Probe, server: Probe) -> dict[str, int]:
     assert np.all(heard["server_received_ns"][where] >= columns["sent_ns"][answered])
     assert np.all(columns["received_ns"][answered] >= heard["server_sent_ns"][where])
     return found
+
+
+def refuses_a_listener_that_comes_to_run_otherwise(folder: Path, config: Config) -> None:
+    """Whatever the middleware, its listener's policy is read back at the end, too: here it was changed."""
+    config = config | {"receive": "listener", "samples": 1_000_000}
+    config |= {"scheduling": {"policy": "fifo", "priority": 20}, "apply": "before_init"}
+    with client_and_server(folder, config) as (client, _):
+        ready = client.until("ready")
+        assert ready["event"] == "ready", ready
+        [stamping] = (thread for thread in ready["threads"] if thread["stamps"])
+        assert (stamping["role"], stamping["policy"], stamping["priority"]) == ("middleware", "fifo", 20)
+        os.sched_setscheduler(stamping["tid"], os.SCHED_FIFO, os.sched_param(18))
+        client.process.send_signal(signal.SIGTERM)
+        assert client.end() == 1
+    error = next(event for event in client.events if event["event"] == "error")
+    assert (error["field"], error["value"]) == ("scheduling", "fifo:20")
+    assert f"thread {stamping['name']} of the middleware's, which stamps, runs as fifo:18" in error["message"]
 
 
 def threads_of(meta: dict[str, Any], role: str = "middleware") -> dict[int, dict[str, Any]]:

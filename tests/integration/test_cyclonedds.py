@@ -66,7 +66,7 @@ def test_the_users_settings_hold(tmp_path: Path, in_a_file: bool) -> None:
     assert counts(columns)["served"] == SAMPLES
     assert {t["name"] for t in threads_of(reader.meta).values()} == NAMES - {"recvMC", "recvUC"}
     assert reader.meta["adapter"]["CYCLONEDDS_URI"] == text
-    assert reader.meta["adapter"]["transport"] == "vendor"
+    assert reader.meta["adapter"]["transport_asked"] == "vendor"
 
 
 @pytest.mark.parametrize("reliability", ["best_effort", "reliable"])

@@ -21,6 +21,7 @@ from dds_runs import (
     each_adapter,
     in_order,
     pairs,
+    refuses_a_listener_that_comes_to_run_otherwise,
     settled,
     threads_in_proc,
     threads_of,
@@ -97,6 +98,12 @@ def test_a_listener_runs_as_its_threads_were_asked_to(
 
 
 @needs_fifo
+@each_adapter
+def test_a_listener_that_comes_to_run_otherwise_is_refused(tmp_path: Path, adapter: str) -> None:
+    refuses_a_listener_that_comes_to_run_otherwise(tmp_path, {"adapter": adapter, "period_ns": 2 * MS})
+
+
+@needs_fifo
 def test_a_listener_that_its_vendors_file_sets_otherwise_is_refused(tmp_path: Path) -> None:
     """Nothing in the configuration asked for it: its figures would be of another policy."""
     scheduling = "<Scheduling><Class>realtime</Class><Priority>18</Priority></Scheduling>"
@@ -118,6 +125,8 @@ def test_cycle_of_two_components(tmp_path: Path, adapter: str, receive: str) -> 
     reader, columns = measure(tmp_path, CYCLE | {"adapter": adapter, "receive": receive})
     assert reader.meta["effective"]["receive"] == receive
     assert reader.meta["path"]["carried_by"] == {"dustdds": "udp"}.get(adapter, "process")
+    assert reader.meta["adapter"]["transport"] == reader.meta["path"]["carried_by"]
+    assert reader.meta["adapter"]["transport_asked"] == "udp"
     assert counts(columns)["served"] == SAMPLES
     assert in_order(columns)
 

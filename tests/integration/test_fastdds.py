@@ -35,7 +35,7 @@ def test_the_users_profiles_hold(tmp_path: Path) -> None:
     assert counts(columns)["served"] == SAMPLES
     described = reader.meta["adapter"]
     assert described["qos"]["publish_mode"] == "asynchronous"
-    assert described["transport"] == "vendor"
+    assert described["transport_asked"] == "vendor"
     assert described["FASTRTPS_DEFAULT_PROFILES_FILE"] == str(tmp_path / "profiles.xml")
 
 
@@ -90,7 +90,7 @@ def test_profiles_in_the_folder_hold_and_their_errors_are_told(
         PROFILES.format("<participant profile_name='p'><rtps><name>n</name></rtps></participant>")
     )
     reader, _ = measure(tmp_path, CYCLE | FAST)
-    assert reader.meta["adapter"]["transport"] == "vendor"
+    assert reader.meta["adapter"]["transport_asked"] == "vendor"
     file.write_text(participant("<nosuch/>"))
     (tmp_path / "again").mkdir()
     error = refusal(tmp_path / "again", CYCLE | FAST)

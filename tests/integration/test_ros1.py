@@ -15,7 +15,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from daemons import alive
-from dds_runs import audited, in_order, settled, threads_in_proc, threads_of
+from dds_runs import (
+    audited,
+    in_order,
+    refuses_a_listener_that_comes_to_run_otherwise,
+    settled,
+    threads_in_proc,
+    threads_of,
+)
 from probe_runs import (
     LONG,
     MS,
@@ -274,6 +281,11 @@ def test_a_master_that_dies_ends_the_run_with_an_error(tmp_path: Path, receive: 
         assert f"(process {pid}) died" in error["message"]
     found = counts(read(client.log)[1])
     assert found["released"] == found["served"] + found["lost"] + found["skipped"] + found["in_flight"]
+
+
+@needs_fifo
+def test_a_listener_that_comes_to_run_otherwise_is_refused(tmp_path: Path) -> None:
+    refuses_a_listener_that_comes_to_run_otherwise(tmp_path, ROS1)
 
 
 def test_no_message_wakes_a_server_whose_spinner_calls_back(tmp_path: Path, master: tuple[str, int]) -> None:

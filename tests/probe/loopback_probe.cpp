@@ -2,11 +2,14 @@
 // other end would answer on. Options plant what tests look for: hang=publish never returns from publishing
 // once ten replies came, hang=spin neither and keeps its CPU busy, hang=start and hang=stop never get ready
 // or end; deaf=yes loses what is not the round trip's. executor=two: spinning dispatches on two threads in
-// turn, which end with it; executor=strays: these take the normal policy. On standard error it says when it
+// turn, which end with it; executor=strays: these take the normal policy. A listener is a thread of its own;
+// pings=N: a server is greeted and pinged N times there, a page of memory being touched with each, and it
+// says "pinged"; listeners=2: by two threads in turn. On standard error it says when it
 // hangs ("hangs") and when three messages of a second topic have come ("second topic").
 // RTMETER_TEST_FAST=yes: time flies.
 #include <pthread.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -47,24 +50,52 @@ struct Subscriber {
   void* user;
 };
 
+// Memory of which each touch() faults.
+class FreshPages {
+ public:
+  explicit FreshPages(std::size_t count)
+      : bytes_(count * kPage), next_(static_cast<char*>(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
+                                                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
+    madvise(next_, bytes_, MADV_NOHUGEPAGE);
+  }
+  void touch() noexcept {
+    *next_ = 1;
+    next_ += kPage;
+  }
+
+ private:
+  static constexpr std::size_t kPage = 65'536;  // as large as they come
+  std::size_t bytes_;
+  char* next_;
+};
+
 class Loopback final : public rtmeter::Adapter {
  public:
   static void describe_static(rtmeter::Sink& sink) {
     sink.put("name", "loopback").put("version", "1").put("middleware", "a queue");
     sink.put("middleware_version", "1").put("measures", "roundtrip").put("receives.roundtrip", "spin_once");
-    sink.put("receives.roundtrip", "spin");
+    for (const char* way : {"spin", "listener"}) sink.put("receives.roundtrip", way);
     for (const char* place : {"same_node", "same_process"}) sink.put("second_topic", place);
   }
 
   explicit Loopback(const rtm_run& run)
       : hang_(rtmeter::option_or(run, "hang", "no")), hangs_(hang_ == "publish" || hang_ == "spin"),
         deaf_(rtmeter::option_or(run, "deaf", "no") == "yes"),
-        executor_(rtmeter::option_or(run, "executor", "one")), room_(run.payload_bytes) {
+        executor_(rtmeter::option_or(run, "executor", "one")),
+        has_listener_(run.receive == RTM_RECEIVE_LISTENER), pings_(number(run, "pings", "0")),
+        listeners_(number(run, "listeners", "1")), fresh_(static_cast<std::size_t>(pings_) + 1),
+        room_(run.payload_bytes) {
     ++instances();
     if (hang_ == "start") hang();
   }
   ~Loopback() override {
     if (hang_ == "stop") hang();
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      ends_ = true;
+      changed_.notify_all();
+    }
+    for (std::thread& thread : threads_) thread.join();
     --instances();
   }
 
@@ -79,6 +110,8 @@ class Loopback final : public rtmeter::Adapter {
   void* create_subscriber(void* /*node*/, const std::string& topic, rtm_on_message on_message,
                           void* user) override {
     subscribers_.push_back({topic, on_message, user});
+    for (int own = static_cast<int>(threads_.size()); has_listener_ && own < listeners_; ++own)
+      threads_.emplace_back([this, own] { dispatch(own, listeners_, ends_); });
     return this;
   }
 
@@ -94,8 +127,10 @@ class Loopback final : public rtmeter::Adapter {
   }
 
   int spin(std::int64_t timeout_ns) noexcept override {
+    if (has_listener_) return be_pinged();
     if (executor_ == "one") return wait(std::min(timeout_ns, kHour));
-    std::thread both[] = {std::thread([this] { dispatch(0); }), std::thread([this] { dispatch(1); })};
+    const auto one_of_two = [this](int own) { dispatch(own, 2, interrupted_); };
+    std::thread both[] = {std::thread(one_of_two, 0), std::thread(one_of_two, 1)};
     for (std::thread& thread : both) thread.join();
     const std::lock_guard<std::mutex> lock(mutex_);
     interrupted_ = false;
@@ -122,14 +157,29 @@ class Loopback final : public rtmeter::Adapter {
  private:
   static constexpr std::int64_t kHour = 3600000000000;
 
-  // One of the executor's two threads: every second message, until the spin is interrupted.
-  void dispatch(int own) noexcept {
+  static int number(const rtm_run& run, const char* key, const char* otherwise) {
+    return std::stoi(rtmeter::option_or(run, key, otherwise));
+  }
+
+  // A listener's spin: others do the work, until it is interrupted.
+  int be_pinged() noexcept {
+    std::unique_lock<std::mutex> lock(mutex_);
+    for (int k = pings_ > 0 ? -1 : 0; k < pings_; ++k)
+      queue_.push_back({"ping", k < 0 ? RTM_SEQUENCE_HELLO : static_cast<std::uint64_t>(k), {}});
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return interrupted_; });
+    interrupted_ = false;
+    return 0;
+  }
+
+  // One of several threads: messages in turn, until it is to end.
+  void dispatch(int own, int of, const bool& ends) noexcept {
     pthread_setname_np(pthread_self(), own == 0 ? "loop-0" : "loop-1");
     const sched_param normal{};
     if (executor_ == "strays") pthread_setschedparam(pthread_self(), SCHED_OTHER, &normal);
-    for (std::unique_lock<std::mutex> lock(mutex_);; turn_ = 1 - own, changed_.notify_all()) {
-      changed_.wait(lock, [&] { return interrupted_ || (!queue_.empty() && turn_ == own); });
-      if (interrupted_) return changed_.notify_all();
+    for (std::unique_lock<std::mutex> lock(mutex_);; turn_ = (own + 1) % of, changed_.notify_all()) {
+      changed_.wait(lock, [&] { return ends || (!queue_.empty() && turn_ == own); });
+      if (ends) return changed_.notify_all();
       const Message message = std::move(queue_.front());
       queue_.pop_front();
       lock.unlock();
@@ -158,7 +208,10 @@ class Loopback final : public rtmeter::Adapter {
   }
 
   void tell(const Message& message) noexcept {
-    if (message.topic == "pong") {
+    if (message.topic == "ping" && pings_ > 0) {
+      fresh_.touch();
+      if (message.sequence + 1 == static_cast<std::uint64_t>(pings_)) std::fputs("pinged\n", stderr);
+    } else if (message.topic == "pong") {
       if (message.sequence != RTM_SEQUENCE_HELLO) ++replies_;
     } else if (message.topic != "ping" && ++second_ == 3) {
       std::fputs("second topic\n", stderr);
@@ -168,6 +221,9 @@ class Loopback final : public rtmeter::Adapter {
   const std::string hang_;
   const bool hangs_, deaf_;
   const std::string executor_;
+  const bool has_listener_;
+  const int pings_, listeners_;
+  FreshPages fresh_;
   const std::uint32_t room_;
   std::deque<std::string> topics_;
   std::vector<Subscriber> subscribers_;
@@ -175,7 +231,8 @@ class Loopback final : public rtmeter::Adapter {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Message> queue_;
-  bool interrupted_ = false;
+  std::vector<std::thread> threads_;  // a listener's
+  bool interrupted_ = false, ends_ = false;
   int turn_ = 0;  // whose the next message is
 };
 

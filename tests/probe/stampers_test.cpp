@@ -77,5 +77,37 @@ TEST(Stampers, OfAnExecutorThatHasEndedAreChecked) {
   }
 }
 
+// A server whose listener is greeted and pinged that often, each time with a fault that only the listener
+// has.
+constexpr std::int64_t kPings = 100;
+
+Json end_of_pinged_server(const char* listeners) {
+  const Folder folder;
+  Json config = probe_config("roundtrip", kSamples, {{"role", "server"}, {"receive", "listener"}});
+  config["options"] = option("pings", std::to_string(kPings).c_str());
+  config["options"]["listeners"] = listeners;
+  ProbeProcess server(RTMETER_PROBE, folder, "server", config);
+  EXPECT_TRUE(server.says("pinged")) << server.errors();
+  server.interrupt();
+  const Json end = server.next_event("end");
+  EXPECT_EQ(server.wait(), 0) << server.errors();
+  EXPECT_EQ(end.find("rows")->as_int(), kPings) << end.dump();
+  return end;
+}
+
+TEST(Stampers, TheUsageOfAServerIsItsListeners) {
+  const Json end = end_of_pinged_server("1");
+  EXPECT_EQ(stampers_in(end), Names{"loop-0 middleware other"}) << end.dump();
+  for (const auto& [name, count] : end.find("usage")->as_object()) EXPECT_FALSE(count.is_null()) << name;
+  EXPECT_GE(end.find("usage")->find("minor_faults")->as_int(), kPings) << end.dump();
+}
+
+TEST(Stampers, TheUsageOfAServerWithSeveralListenersIsNotKnown) {
+  const Json end = end_of_pinged_server("2");
+  EXPECT_EQ(stampers_in(end).size(), 2U) << end.dump();
+  for (const auto& [name, count] : end.find("usage")->as_object()) EXPECT_TRUE(count.is_null()) << name;
+  EXPECT_NE(end.find("warnings")->dump().find("usage_unknown"), std::string::npos) << end.dump();
+}
+
 }  // namespace
 }  // namespace rtmeter

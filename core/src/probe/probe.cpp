@@ -13,6 +13,7 @@
 #include "log/log_header.hpp"
 #include "measure/measurement.hpp"
 #include "measure/second_topic.hpp"
+#include "probe/check_threads.hpp"
 #include "probe/instrument.hpp"
 #include "probe/oversight.hpp"
 #include "probe/polling.hpp"
@@ -169,9 +170,10 @@ class Run {
   // Settings read back, threads, and what the middleware says of itself: into log and status.
   void announce() {
     before_ = audit();
-    check_measured(before_);
+    check_threads(before_, config_);
     Json facts = Json::object();
-    facts["adapter"] = session_.started() ? session_.describe() : description_;
+    adapter_ = session_.started() ? session_.describe() : description_;
+    facts["adapter"] = adapter_facts(Json());
     facts["effective"] = effective(before_);
     facts["threads"] = to_json(before_);
     log_.update(facts);
@@ -185,29 +187,8 @@ class Run {
     out_.write(facts);
   }
 
-  // A setting that did not take, or that the middleware took back, is an error. A thread of the middleware's
-  // that stamps is judged by the same, unless it was asked to run otherwise: after_init leaves it normal.
-  void check_measured(const std::vector<ThreadFacts>& threads) const {
-    for (const ThreadFacts& t : threads) {
-      if (t.scheduling == config_.scheduling) continue;
-      if (t.role == "measured")
-        throw Failure("scheduling", to_string(config_.scheduling),
-                      "thread " + t.name + " runs as " + to_string(t.scheduling),
-                      "the middleware changes its caller's policy: use \"apply\": \"after_init\"");
-      const bool stays_normal = !config_.apply_before_init && t.scheduling == Scheduling{};
-      const bool asked = config_.child_threads ? t.scheduling == *config_.child_threads
-                                               : stays_normal || has_option("threads");
-      if (t.stamps && t.role == "middleware" && !asked)
-        throw Failure(
-            "scheduling", to_string(config_.scheduling),
-            "thread " + t.name + " of the middleware's, which stamps, runs as " + to_string(t.scheduling),
-            "use \"apply\": \"before_init\", give child_threads, or choose another receive");
-    }
-  }
-
-  bool has_option(const char* name) const {
-    return std::any_of(config_.options.begin(), config_.options.end(),
-                       [&](const auto& option) { return option.first == name; });
+  Json adapter_facts(const Json& path) const {
+    return config_.measurement == RTM_CYCLE ? within_process(adapter_, path) : adapter_;
   }
 
   Json effective(const std::vector<ThreadFacts>& threads) const {
@@ -251,7 +232,7 @@ class Run {
       if (!error_) error_ = failure;
     }
     try {
-      if (!error_ && ran_) check_measured(audit());
+      if (!error_ && ran_) check_threads(audit(), config_);
     } catch (const Failure& failure) {
       error_ = failure;
     }
@@ -284,7 +265,11 @@ class Run {
     instrument["ring_high_water"] = recorder_.high_water();
     e["instrument"] = instrument;
     if (second_topic_ && ran_) e["second_topic"] = second_topic_->to_json();
-    if (ran_) e["path"] = path_.to_json(published());
+    if (ran_) {
+      const Json path = path_.to_json(published());
+      e["path"] = path;
+      e["adapter"] = adapter_facts(path);
+    }
     if (measurement_ && ran_) {
       const Json facts = measurement_->facts();
       for (const auto& [key, value] : facts.as_object())
@@ -357,6 +342,7 @@ class Run {
   std::vector<ThreadFacts> before_;
   std::optional<Failure> error_;
   Path path_;
+  Json adapter_;  // what the middleware said of itself when all was set up
   bool inline_server_ = false;
   std::atomic<bool> ran_{false};  // the measurement is set up, and no longer touched but by its run
   Oversight oversight_;

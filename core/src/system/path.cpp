@@ -34,6 +34,16 @@ Json shared_files(std::istream& maps) {
   return files;
 }
 
+Json within_process(const Json& adapter, const Json& path) {
+  const Json* carried = path.find("carried_by");
+  Json told = Json::object();
+  for (const auto& [key, value] : adapter.as_object()) {
+    told[key == "transport" ? "transport_asked" : key] = value;
+    if (key == "transport" && carried != nullptr) told["transport"] = *carried;
+  }
+  return told;
+}
+
 Json Path::to_json(const Published& published) const {
   if (published.messages == 0) return Json();
   SendsByWire sent = sends_so_far();

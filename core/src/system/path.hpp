@@ -28,6 +28,11 @@ class Path {
   SendsByWire before_{};
 };
 
+// What an adapter says of itself where both ends are in this process: its `transport` is what was asked for,
+// which a middleware need not use there. That becomes `transport_asked`, and `transport` what carried the
+// messages, once the path (as above) is known.
+Json within_process(const Json& adapter, const Json& path);
+
 // The kind of socket that carried at least half of the messages and of their bytes; without one
 // "shared_memory", or "process" where both ends are in one.
 std::string carried_by(const Published& published, const SendsByWire& sent);
