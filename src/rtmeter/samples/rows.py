@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +18,8 @@ from rtmeter.model import ABSENT, STATUS_NAMES, WARM_UP_FLAG
 from rtmeter.statistics.quantities import Columns, Ints
 
 _CHUNK_ROWS = 1 << 17
+_MOST_GROUP_ROWS = 1 << 22
+"""Row groups of more rows, which rtmeter does not write, are read in parts, with all their columns."""
 
 
 class Samples:
@@ -30,13 +34,30 @@ class Samples:
 
     def chunks(self, *columns: str) -> Iterator[Columns]:
         """All rows: ``k``, ``status`` (codes of the sample log, warm-up flag included) and those columns,
-        int64 arrays, ABSENT where there is no value."""
-        wanted = dict.fromkeys(("k", *columns))
-        with self._reading():
-            for batch in self._file.iter_batches(_CHUNK_ROWS, columns=[*wanted, "status", "warm_up"]):
-                chunk = {name: _int64s(batch.column(name)) for name in wanted}
-                chunk["status"] = _statuses(batch.column("status"), batch.column("warm_up"))
-                yield chunk
+        int64 arrays, ABSENT where there is no value. A column is decoded when it is first asked for."""
+        names = tuple(dict.fromkeys(("k", *columns, "status")))
+        with self._reading(), ThreadPoolExecutor(1) as ahead:
+            coming: Future[_Group] | None = None
+            for number in range(self._file.num_row_groups):
+                rows = self._file.metadata.row_group(number).num_rows
+                if rows > _MOST_GROUP_ROWS:
+                    yield from self._in_parts(number, names)
+                    continue
+                group = coming.result() if coming else _Group(self._file, number)
+                coming = None
+                for first in range(0, rows, _CHUNK_ROWS):
+                    yield _Chunk(group, names, slice(first, min(first + _CHUNK_ROWS, rows)))
+                    if coming is None and number + 1 < self._file.num_row_groups:
+                        coming = ahead.submit(_Group, self._file, number + 1, tuple(group.decoded))
+
+    def _in_parts(self, group: int, names: tuple[str, ...]) -> Iterator[Columns]:
+        stored = [name for name in names if name != "status"]
+        parts = self._file.iter_batches(
+            _CHUNK_ROWS, columns=[*stored, "status", "warm_up"], row_groups=[group]
+        )
+        for batch in parts:
+            chunk = {name: _int64s(batch.column(name)) for name in stored}
+            yield chunk | {"status": _statuses(batch.column("status"), batch.column("warm_up"))}
 
     def k_range(self) -> tuple[int, int]:
         """First and last k of the file, which has at least one row."""
@@ -62,6 +83,82 @@ class Samples:
             message = f"the samples cannot be read: {str(error).splitlines()[0]}"
             remedy = "convert the cell's probe.rtlog again (rtmeter recover), or measure the cell again"
             raise RtmeterError(message, where=str(self._path), remedy=remedy) from error
+
+
+class _Group:
+    """The columns of a row group, decoded when they are first asked for, and not at all where the file's
+    own statistics tell that all values are the same."""
+
+    def __init__(self, file: pq.ParquetFile, number: int, ahead: tuple[str, ...] = ()) -> None:
+        """``ahead``: what is decoded at once."""
+        self.decoded: dict[str, Ints] = {}
+        self._file, self._number = file, number
+        about = file.metadata.row_group(number)
+        self._rows = about.num_rows
+        self._ordered = b"rtmeter" in (file.schema_arrow.metadata or {})  # as rtmeter writes it
+        parts = (about.column(place) for place in range(about.num_columns))
+        self._facts: dict[str, Any] = {part.path_in_schema: part.statistics for part in parts}
+        if about.num_rows <= _MOST_GROUP_ROWS:
+            for name in ahead:
+                self.column(name)
+
+    def column(self, name: str) -> Ints:
+        """The column, shape (rows,), not to be written to."""
+        if name not in self.decoded:
+            self.decoded[name] = self._status() if name == "status" else self._times(name)
+        return self.decoded[name]
+
+    def _times(self, name: str) -> Ints:
+        facts: Any = self._facts.get(name)
+        if facts is not None and facts.null_count == self._rows:
+            return self._all(ABSENT)
+        told = name == "k" and self._ordered and facts is not None and facts.has_min_max
+        if told and facts.null_count == 0 and facts.max - facts.min + 1 == self._rows:
+            return np.arange(facts.min, facts.max + 1)  # ascending, and none is missing
+        return _int64s(self._read(name))
+
+    def _status(self) -> Ints:
+        names, flags = self._only("status"), self._only("warm_up")
+        if names in STATUS_NAMES and isinstance(flags, bool):
+            return self._all(STATUS_NAMES.index(names) | (WARM_UP_FLAG if flags else 0))
+        table = self._read("status", "warm_up").combine_chunks()
+        return _statuses(_whole(table.column("status")), _whole(table.column("warm_up")))
+
+    def _only(self, name: str) -> object:
+        """The one value that the column has; None if there are several, or it is not known."""
+        facts: Any = self._facts.get(name)
+        told = facts is not None and facts.has_min_max and facts.has_null_count and facts.null_count == 0
+        return facts.min if told and facts.min == facts.max else None
+
+    def _all(self, value: int) -> Ints:
+        same: Ints = np.broadcast_to(np.int64(value), self._rows)
+        return same
+
+    def _read(self, *names: str) -> pa.Table:
+        table = self._file.read_row_group(self._number, list(names), use_threads=False)
+        return table if len(names) > 1 else table.column(names[0])
+
+
+class _Chunk(Mapping[str, Ints]):
+    """Consecutive rows of a group."""
+
+    def __init__(self, group: _Group, names: tuple[str, ...], rows: slice) -> None:
+        self._group, self._names, self._slice = group, names, rows
+
+    def __getitem__(self, name: str) -> Ints:
+        if name not in self._names:
+            raise KeyError(name)
+        return self._group.column(name)[self._slice]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.unify_dictionaries().chunks)
 
 
 def _int64s(array: pa.Array | pa.ChunkedArray) -> Ints:

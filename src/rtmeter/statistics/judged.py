@@ -50,15 +50,19 @@ def judged_run(meta: Mapping[str, Any], chunks: Chunks) -> JudgedRun:
     """Reads the run's chunks; ``meta`` as in ``summarise``. In a round trip a skipped release is no miss
     by itself: it is served by the next ping."""
     quantity = judged_quantity(meta)
-    values, skipped = Values(), Values(np.bool_)
+    values, passed = Values(), list[Ints]()
     for block in per_release(meta, quantity, chunks()):
+        passed.append(np.flatnonzero(block.outcome == SKIPPED) + len(values))
         values.append(block.value)
-        skipped.append(block.outcome == SKIPPED)
-    found, passed = values.finish(), skipped.finish()
+    found = values.finish()
+    skipped = None
+    if any(map(len, passed)):
+        skipped = np.zeros(len(found), dtype=np.bool_)
+        skipped[np.concatenate(passed)] = True
     return JudgedRun(
         quantity=quantity.name,
         values=found,
-        skipped=passed if passed.any() else None,
+        skipped=skipped,
         delay_ns=_delays(meta, chunks, len(found)) if meta["measurement"] == "cycle" else None,
         period_ns=int(meta["period_ns"] or meta["timeout_ns"]),
         skips_miss=meta["measurement"] != "roundtrip",

@@ -46,7 +46,8 @@ def per_release(meta: Mapping[str, Any], quantity: Quantity, chunks: Iterable[Co
     A row without the stamps that its outcome needs is left out, which the summary reports.
     """
     if meta["measurement"] == "roundtrip":
-        for rows in _up_to_a_ping(_measured(chunks)):
+        names = {"k", "status", "release_ns", *quantity.columns}
+        for rows in _up_to_a_ping(_only(names, rows) for rows in _measured(chunks)):
             yield _present(_answered(quantity, rows))
     else:
         for rows in _measured(chunks):
@@ -56,20 +57,42 @@ def per_release(meta: Mapping[str, Any], quantity: Quantity, chunks: Iterable[Co
 def _measured(chunks: Iterable[Columns]) -> Iterator[Columns]:
     for chunk in chunks:
         warm_up = (chunk["status"] & WARM_UP_FLAG) != 0
-        rows = _select(chunk, ~warm_up) if warm_up.any() else chunk
+        rows = _Some(chunk, ~warm_up) if warm_up.any() else chunk
         if len(rows["k"]):
             yield rows
+
+
+class _Some(Mapping[str, Ints]):
+    """Some of the rows, of each column when it is asked for."""
+
+    def __init__(self, rows: Columns, which: Any) -> None:
+        self._rows, self._which = rows, which
+
+    def __getitem__(self, name: str) -> Ints:
+        some: Ints = self._rows[name][self._which]
+        return some
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
 
 
 def _select(rows: Columns, which: Any) -> Columns:
     return {name: column[which] for name, column in rows.items()}
 
 
+def _only(names: Iterable[str], rows: Columns) -> Columns:
+    return {name: rows[name] for name in names}
+
+
 def _served(meta: Mapping[str, Any], quantity: Quantity, rows: Columns) -> Block:
     outcome = rows["status"] & OUTCOME_BITS
     served = outcome == SERVED
     if not served.all():
-        rows, outcome = _select(rows, served), outcome[served]
+        rows = _select(_only({"k", *quantity.columns}, rows), served)
+        outcome = outcome[served]
     return Block(rows["k"], quantity.of(rows, timeout_ns(meta)), outcome)
 
 
