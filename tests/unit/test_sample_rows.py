@@ -85,6 +85,7 @@ def test_a_verdict_decodes_no_column_that_it_does_not_need(
     needed |= {"cycle": {"start_ns", "response_received_ns", "release_ns"}}
     passes = 2 if made.measurement == "cycle" else 1
     times = {name: count for name, count in read.items() if name.endswith("_ns") and name != "free_ns"}
+    assert read["k"] == 0
     assert set(times) == needed[made.measurement]
     assert max(times.values()) <= passes * groups
     assert read["free_ns"] <= sum(
@@ -102,20 +103,7 @@ def test_what_is_the_same_in_a_whole_row_group_is_not_decoded(tmp_path: Path, re
     )
     assert read["free_ns"] == 0
     assert read["status"] == 1  # of the row group in which the warm-up ends
-    assert read["wake_ns"] == read["release_ns"] == 5
-    assert read["k"] == 0  # the row groups say from where to where, and how many
-
-
-@pytest.mark.parametrize("k", [[0, 1, 3], [0, 2, 2], [0, None, 2], [0, 1, 2]])
-@pytest.mark.parametrize("marked", [True, False])
-def test_k_is_what_the_file_has(tmp_path: Path, k: list[int | None], marked: bool) -> None:
-    status, warm_up = pa.array(["served"] * 3).dictionary_encode(), pa.array([False] * 3)
-    table = pa.table([pa.array(k, pa.int64()), status, warm_up], names=["k", "status", "warm_up"])
-    table = table.replace_schema_metadata({"rtmeter": "{}"} if marked else None)
-    pq.write_table(table, tmp_path / "samples.parquet")
-    (chunk,) = Samples(tmp_path / "samples.parquet").chunks()
-    if k != [0, 2, 2] or not marked:  # a file of rtmeter's has each k once
-        assert chunk["k"].tolist() == [ABSENT if one is None else one for one in k]
+    assert read["wake_ns"] == read["release_ns"] == read["k"] == 5
 
 
 def test_the_statistics_of_a_file_are_not_taken_for_more_than_they_say(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ class Samples:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        with self._reading():
+        with _reading(self._path):
             self._file = pq.ParquetFile(path)
             self.rows: int = self._file.metadata.num_rows
             self.columns = frozenset(self._file.schema_arrow.names)
@@ -36,19 +36,24 @@ class Samples:
         """All rows: ``k``, ``status`` (codes of the sample log, warm-up flag included) and those columns,
         int64 arrays, ABSENT where there is no value. A column is decoded when it is first asked for."""
         names = tuple(dict.fromkeys(("k", *columns, "status")))
-        with self._reading(), ThreadPoolExecutor(1) as ahead:
+        with _reading(self._path), ThreadPoolExecutor(1) as ahead:
             coming: Future[_Group] | None = None
+            other = self._file  # a reader is one thread's
+            if self._file.num_row_groups > 1:
+                other = pq.ParquetFile(self._path, metadata=self._file.metadata)
             for number in range(self._file.num_row_groups):
                 rows = self._file.metadata.row_group(number).num_rows
                 if rows > _MOST_GROUP_ROWS:
                     yield from self._in_parts(number, names)
                     continue
-                group = coming.result() if coming else _Group(self._file, number)
+                group = coming.result() if coming else _Group(self._path, self._file, number)
+                group.file = self._file
                 coming = None
                 for first in range(0, rows, _CHUNK_ROWS):
                     yield _Chunk(group, names, slice(first, min(first + _CHUNK_ROWS, rows)))
                     if coming is None and number + 1 < self._file.num_row_groups:
-                        coming = ahead.submit(_Group, self._file, number + 1, tuple(group.decoded))
+                        wanted = tuple(group.decoded)
+                        coming = ahead.submit(_Group, self._path, other, number + 1, wanted)
 
     def _in_parts(self, group: int, names: tuple[str, ...]) -> Iterator[Columns]:
         stored = [name for name in names if name != "status"]
@@ -61,41 +66,42 @@ class Samples:
 
     def k_range(self) -> tuple[int, int]:
         """First and last k of the file, which has at least one row."""
-        with self._reading():
+        with _reading(self._path):
             groups = (0, self._file.num_row_groups - 1)
             first, last = (self._file.read_row_group(group, ["k"]).column("k") for group in groups)
             return first[0].as_py(), last[-1].as_py()
 
     def at(self, k: Ints, column: str) -> Ints:
         """A column's values in the rows with those k (ascending, shape (n,)), ABSENT where there is none."""
-        with self._reading():
+        with _reading(self._path):
             chosen = pc.field("k").isin(k)
             rows = pq.read_table(self._path, columns=["k", column], filters=chosen, partitioning=None)
         values = np.full(len(k), ABSENT)
         values[np.searchsorted(k, _int64s(rows.column("k")))] = _int64s(rows.column(column))
         return values
 
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        try:
-            yield
-        except (OSError, pa.ArrowException, KeyError, ValueError) as error:
-            message = f"the samples cannot be read: {str(error).splitlines()[0]}"
-            remedy = "convert the cell's probe.rtlog again (rtmeter recover), or measure the cell again"
-            raise RtmeterError(message, where=str(self._path), remedy=remedy) from error
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, pa.ArrowException, KeyError, ValueError) as error:
+        message = f"the samples cannot be read: {str(error).splitlines()[0]}"
+        remedy = "convert the cell's probe.rtlog again (rtmeter recover), or measure the cell again"
+        raise RtmeterError(message, where=str(path), remedy=remedy) from error
 
 
 class _Group:
     """The columns of a row group, decoded when they are first asked for, and not at all where the file's
     own statistics tell that all values are the same."""
 
-    def __init__(self, file: pq.ParquetFile, number: int, ahead: tuple[str, ...] = ()) -> None:
+    def __init__(self, path: Path, file: pq.ParquetFile, number: int, ahead: tuple[str, ...] = ()) -> None:
         """``ahead``: what is decoded at once."""
+        self._path = path
         self.decoded: dict[str, Ints] = {}
-        self._file, self._number = file, number
+        self.file, self._number = file, number
         about = file.metadata.row_group(number)
         self._rows = about.num_rows
-        self._ordered = b"rtmeter" in (file.schema_arrow.metadata or {})  # as rtmeter writes it
         parts = (about.column(place) for place in range(about.num_columns))
         self._facts: dict[str, Any] = {part.path_in_schema: part.statistics for part in parts}
         if about.num_rows <= _MOST_GROUP_ROWS:
@@ -105,16 +111,14 @@ class _Group:
     def column(self, name: str) -> Ints:
         """The column, shape (rows,), not to be written to."""
         if name not in self.decoded:
-            self.decoded[name] = self._status() if name == "status" else self._times(name)
+            with _reading(self._path):
+                self.decoded[name] = self._status() if name == "status" else self._times(name)
         return self.decoded[name]
 
     def _times(self, name: str) -> Ints:
         facts: Any = self._facts.get(name)
         if facts is not None and facts.null_count == self._rows:
             return self._all(ABSENT)
-        told = name == "k" and self._ordered and facts is not None and facts.has_min_max
-        if told and facts.null_count == 0 and facts.max - facts.min + 1 == self._rows:
-            return np.arange(facts.min, facts.max + 1)  # ascending, and none is missing
         return _int64s(self._read(name))
 
     def _status(self) -> Ints:
@@ -135,7 +139,7 @@ class _Group:
         return same
 
     def _read(self, *names: str) -> pa.Table:
-        table = self._file.read_row_group(self._number, list(names), use_threads=False)
+        table = self.file.read_row_group(self._number, list(names), use_threads=False)
         return table if len(names) > 1 else table.column(names[0])
 
 

@@ -51,7 +51,7 @@ def judged_run(meta: Mapping[str, Any], chunks: Chunks) -> JudgedRun:
     by itself: it is served by the next ping."""
     quantity = judged_quantity(meta)
     values, passed = Values(), list[Ints]()
-    for block in per_release(meta, quantity, chunks()):
+    for block in per_release(meta, quantity, chunks(), with_k=False):
         passed.append(np.flatnonzero(block.outcome == SKIPPED) + len(values))
         values.append(block.value)
     found = values.finish()
@@ -80,6 +80,6 @@ def _delays(meta: Mapping[str, Any], chunks: Chunks, n: int) -> Ints | None:
     """start - release of each of the n releases; None if some rows lack the stamps of one of them."""
     (start,) = (quantity for quantity in quantities(meta) if quantity.name == "cycle_delay")
     delays = Values(expected=n)
-    for block in per_release(meta, start, chunks()):
+    for block in per_release(meta, start, chunks(), with_k=False):
         delays.append(block.value)
     return delays.finish() if len(delays) == n else None

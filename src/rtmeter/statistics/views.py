@@ -38,27 +38,30 @@ def as_served(meta: Mapping[str, Any], quantity: Quantity, chunks: Iterable[Colu
         yield _present(_served(meta, quantity, rows))
 
 
-def per_release(meta: Mapping[str, Any], quantity: Quantity, chunks: Iterable[Columns]) -> Iterator[Block]:
+def per_release(
+    meta: Mapping[str, Any], quantity: Quantity, chunks: Iterable[Columns], *, with_k: bool = True
+) -> Iterator[Block]:
     """Every release but those in flight.
 
     A skipped release counts ``free - release``; a round trip's counts from its own release to the reply
     to the next ping sent, is lost if that ping was lost or never sent, and in flight if that ping is.
-    A row without the stamps that its outcome needs is left out, which the summary reports.
+    A row without the stamps that its outcome needs is left out, which the summary reports. ``with_k``: False
+    where nobody asks which releases they are: then ``k`` is not read, and -1.
     """
     if meta["measurement"] == "roundtrip":
-        names = {"k", "status", "release_ns", *quantity.columns}
+        names = {"status", "release_ns", *quantity.columns} | ({"k"} if with_k else set())
         for rows in _up_to_a_ping(_only(names, rows) for rows in _measured(chunks)):
-            yield _present(_answered(quantity, rows))
+            yield _present(_answered(quantity, rows, with_k))
     else:
         for rows in _measured(chunks):
-            yield _present(_freed(meta, quantity, rows))
+            yield _present(_freed(meta, quantity, rows, with_k))
 
 
 def _measured(chunks: Iterable[Columns]) -> Iterator[Columns]:
     for chunk in chunks:
         warm_up = (chunk["status"] & WARM_UP_FLAG) != 0
         rows = _Some(chunk, ~warm_up) if warm_up.any() else chunk
-        if len(rows["k"]):
+        if len(rows["status"]):
             yield rows
 
 
@@ -96,7 +99,7 @@ def _served(meta: Mapping[str, Any], quantity: Quantity, rows: Columns) -> Block
     return Block(rows["k"], quantity.of(rows, timeout_ns(meta)), outcome)
 
 
-def _freed(meta: Mapping[str, Any], quantity: Quantity, rows: Columns) -> Block:
+def _freed(meta: Mapping[str, Any], quantity: Quantity, rows: Columns, with_k: bool) -> Block:
     outcome = rows["status"] & OUTCOME_BITS
     value = quantity.of(rows, timeout_ns(meta))
     if not (outcome == SERVED).all():
@@ -106,10 +109,16 @@ def _freed(meta: Mapping[str, Any], quantity: Quantity, rows: Columns) -> Block:
             value[skipped] = np.where(free == ABSENT, ABSENT, free - release)
         value[outcome == LOST] = LATER
         value[outcome == IN_FLIGHT] = ABSENT
-    return Block(rows["k"], value, outcome)
+    return Block(_k_of(rows, with_k), value, outcome)
 
 
-def _answered(quantity: Quantity, rows: Columns) -> Block:
+def _k_of(rows: Columns, with_k: bool) -> Ints:
+    """Which releases they are; -1 each where nobody asks."""
+    nobody_asks: Ints = np.broadcast_to(np.int64(-1), len(rows["status"]))
+    return rows["k"] if with_k else nobody_asks
+
+
+def _answered(quantity: Quantity, rows: Columns, with_k: bool) -> Block:
     outcome = rows["status"] & OUTCOME_BITS
     value = quantity.of(rows, 0)
     if not (outcome == SERVED).all():
@@ -124,7 +133,7 @@ def _answered(quantity: Quantity, rows: Columns) -> Block:
             value[skipped] = np.where((answer == LATER) | (answer == ABSENT), answer, later)
         else:
             value[skipped] = LATER
-    return Block(rows["k"], value, outcome)
+    return Block(_k_of(rows, with_k), value, outcome)
 
 
 def _up_to_a_ping(chunks: Iterable[Columns]) -> Iterator[Columns]:
@@ -135,7 +144,7 @@ def _up_to_a_ping(chunks: Iterable[Columns]) -> Iterator[Columns]:
             chunk = {name: np.concatenate((column, chunk[name])) for name, column in held.items()}
         pings = np.flatnonzero((chunk["status"] & OUTCOME_BITS) != SKIPPED)
         end = int(pings[-1]) + 1 if len(pings) else 0
-        held = _select(chunk, slice(end, None)) if end < len(chunk["k"]) else None
+        held = _select(chunk, slice(end, None)) if end < len(chunk["status"]) else None
         if end:
             yield _select(chunk, slice(0, end))
     if held is not None:
