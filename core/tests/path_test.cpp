@@ -6,7 +6,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <sstream>
+#include <thread>
+#include <vector>
 
 namespace rtmeter {
 namespace {
@@ -51,6 +54,32 @@ TEST(Sends, AreCountedBySocketKindWhateverTheCall) {
   EXPECT_EQ(since(before, Wire::udp).bytes, 190u);
   EXPECT_EQ(since(before, Wire::tcp).calls, 0u);
   for (const int fd : {udp, unix_ends[0], unix_ends[1]}) close(fd);
+}
+
+TEST(Sends, OfTwoThreadsThroughOneSocketAreAllCounted) {
+  constexpr std::uint64_t kEach = 200'000;
+  const int udp = socket(AF_INET, SOCK_DGRAM, 0);
+  sockaddr_in self{};
+  self.sin_family = AF_INET;
+  self.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ASSERT_EQ(bind(udp, reinterpret_cast<sockaddr*>(&self), sizeof self), 0);
+  socklen_t size = sizeof self;
+  ASSERT_EQ(getsockname(udp, reinterpret_cast<sockaddr*>(&self), &size), 0);
+  const SendsByWire before = sends_so_far();
+
+  std::array<std::uint64_t, 2> sent{};
+  std::vector<std::thread> threads;
+  for (std::uint64_t& mine : sent)
+    threads.emplace_back([&mine, udp, &self] {
+      for (std::uint64_t i = 0; i < kEach; ++i)
+        if (sendto(udp, "", 1, 0, reinterpret_cast<sockaddr*>(&self), sizeof self) == 1) ++mine;
+    });
+  for (std::thread& one : threads) one.join();
+
+  EXPECT_GT(sent[0] + sent[1], kEach);
+  EXPECT_EQ(since(before, Wire::udp).calls, sent[0] + sent[1]);
+  EXPECT_EQ(since(before, Wire::udp).bytes, sent[0] + sent[1]);
+  close(udp);
 }
 
 SendsByWire udp(std::uint64_t calls, std::uint64_t bytes) {

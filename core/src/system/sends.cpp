@@ -18,8 +18,10 @@ struct Slot {
 constexpr std::size_t kSlots = 1024;
 Slot slots[kSlots];
 
+// One instruction: a thread that were interrupted between reading and writing would take back whatever others
+// counted meanwhile.
 void add(std::atomic<std::uint64_t>& to, std::uint64_t more) noexcept {
-  to.store(to.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+  to.fetch_add(more, std::memory_order_relaxed);
 }
 
 ssize_t counted(int fd, ssize_t sent) noexcept {
