@@ -125,8 +125,9 @@ struct Ticking {
     self->thread = std::this_thread::get_id();
     const std::uint64_t sequence = self->expected_ns.size() / 2;
     const std::uint8_t data[8] = {0, 0, 0, 0, 0, 0, 0, static_cast<std::uint8_t>(sequence)};
-    if (self->expected_ns.size() % 2 == 0)  // every other: a tick needs no mail to come
+    if (self->expected_ns.size() % 2 == 0) {  // every other: a tick needs no mail to come
       EXPECT_EQ(self->instance->publish(self->request, {sequence, data, sizeof data}), 0);
+    }
     self->expected_ns.push_back(fire->reported_expected_ns);
     self->instance->interrupt();
   }
