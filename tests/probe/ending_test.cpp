@@ -55,6 +55,21 @@ TEST(Ending, OfAMiddlewareThatDoesNotEnd) {
   EXPECT_NE(probe.errors().find("loopback does not end"), std::string::npos);
 }
 
+// The run has ended, and is told, long before the interrupt that ended its wait returns.
+TEST(Ending, OfAMiddlewareThatIsStillBeingInterrupted) {
+  const Folder folder;
+  Json config = hanging("interrupt");
+  config["period_ns"] = 3'600'000'000'000;
+  config["samples"] = 10;
+  ProbeProcess probe(RTMETER_PROBE, folder, "probe", config);
+  ASSERT_FALSE(probe.next_event("progress").is_null());
+  probe.interrupt();
+  const Json end = probe.next_event("end");
+  EXPECT_EQ(probe.wait(), 4) << probe.errors();
+  EXPECT_EQ(end.find("outcome")->as_string(), "interrupted");
+  EXPECT_EQ(probe.errors(), "");
+}
+
 // Nobody asks: no release is settled for thirty seconds and what one may take.
 TEST(Ending, OfARunThatSettlesNothing) {
   const Folder folder;

@@ -1,12 +1,13 @@
 // A probe whose middleware is a queue in this process: what is published comes back on the topic that the
 // other end would answer on. Options plant what tests look for: hang=publish never returns from publishing
 // once ten replies came, hang=spin neither and keeps its CPU busy, hang=start and hang=stop never get ready
-// or end; deaf=yes loses what is not the round trip's. executor=two: spinning dispatches on two threads in
-// turn, which end with it; executor=strays: these take the normal policy. A listener is a thread of its own;
-// pings=N: a server is greeted and pinged N times there, a page of memory being touched with each, and it
-// says "pinged"; listeners=2: by two threads in turn. On standard error it says when it
-// hangs ("hangs") and when three messages of a second topic have come ("second topic").
-// RTMETER_TEST_FAST=yes: time flies.
+// or end, hang=interrupt takes a second to be interrupted; deaf=yes loses what is not the round trip's.
+// executor=two: spinning dispatches on two threads in turn, which end with it; executor=strays: these take
+// the normal policy. A listener is a thread of its own; pings=N: a server is greeted and pinged N times
+// there, a page of memory being touched with each, and it says "pinged"; listeners=2: by two threads in turn.
+// On standard error it says when it hangs ("hangs"), when it is stopped meanwhile ("stopped under an
+// interrupt") and when three messages of a second topic have come ("second topic"). RTMETER_TEST_FAST=yes:
+// time flies.
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -30,6 +31,12 @@
 namespace {
 
 std::atomic<int>& instances() {
+  static std::atomic<int> count{0};
+  return count;
+}
+
+// That are under way.
+std::atomic<int>& interrupts() {
   static std::atomic<int> count{0};
   return count;
 }
@@ -90,6 +97,7 @@ class Loopback final : public rtmeter::Adapter {
   }
   ~Loopback() override {
     if (hang_ == "stop") hang();
+    if (interrupts().load() > 0) std::fputs("stopped under an interrupt\n", stderr);
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       ends_ = true;
@@ -149,9 +157,14 @@ class Loopback final : public rtmeter::Adapter {
     return 0;
   }
   void interrupt() noexcept override {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    interrupted_ = true;
-    changed_.notify_all();
+    ++interrupts();
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      interrupted_ = true;
+      changed_.notify_all();
+    }
+    if (hang_ == "interrupt") usleep(1'000'000);
+    --interrupts();
   }
 
  private:

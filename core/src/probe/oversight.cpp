@@ -13,10 +13,7 @@ std::string seconds(std::int64_t ns) { return std::to_string(ns / 1'000'000'000)
 
 void Oversight::start(const Watchdog& watchdog, int writer_tid) {
   supervisor_.emplace(Supervisor::Duties{run_.stop, watchdog, run_.config.watch_stdin, writer_tid,
-                                         [this] {
-                                           if (phase_.load() == Phase::measuring) run_.session.interrupt();
-                                         },
-                                         [this] { look(); }, [this] { give_up(); }},
+                                         [this] { interrupt(); }, [this] { look(); }, [this] { give_up(); }},
                       run_.config.cpus);
 }
 
@@ -28,11 +25,18 @@ void Oversight::move_on(Phase to) noexcept {
   if (to == Phase::ending && supervisor_) supervisor_->expect_end();
 }
 
+void Oversight::let_go() noexcept { const std::lock_guard under_way(interrupting_); }
+
 std::optional<Failure> Oversight::objection() const {
   return silent_.load() ? std::optional(silence()) : std::nullopt;
 }
 
 // Supervisor's thread, from here on.
+void Oversight::interrupt() {
+  const std::lock_guard under_way(interrupting_);
+  if (phase_.load() == Phase::measuring) run_.session.interrupt();
+}
+
 void Oversight::look() {
   if (run_.log_failed() || run_.session.broken()) run_.stop.store(true);  // nothing more can be kept, or come
   if (phase_.load() != Phase::measuring) return;

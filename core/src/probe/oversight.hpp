@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -42,6 +43,8 @@ class Oversight {
   void start(const Watchdog& watchdog, int writer_tid);
   // Does not return if the run was given up meanwhile: the process is about to end.
   void move_on(Phase to) noexcept;
+  // Before the middleware is stopped, once it is ending: returns when no interrupt of it is under way.
+  void let_go() noexcept;
   // The exit code from here on, also if the middleware's own end hangs.
   int leave_with(int exit_code) noexcept { return exit_code_ = exit_code; }
   void end() { supervisor_.reset(); }
@@ -51,6 +54,7 @@ class Oversight {
   std::vector<int> tids() const { return supervisor_ ? supervisor_->tids() : std::vector<int>{}; }
 
  private:
+  void interrupt();
   void look();
   void note_silence();
   void give_up();
@@ -64,6 +68,7 @@ class Oversight {
   Run run_;
   const std::string middleware_;
   std::atomic<Phase> phase_{Phase::setting_up};
+  std::mutex interrupting_;
   std::atomic<int> exit_code_{1};
   std::atomic<bool> silent_{false};
   std::uint64_t seen_ = 0;     // supervisor's own: rows

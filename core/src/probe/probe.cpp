@@ -57,6 +57,7 @@ class Run {
   ~Run() {
     if (second_topic_) second_topic_->stop();
     if (measurement_) measurement_->end();
+    oversight_.let_go();
     session_.stop();
     oversight_.end();  // last: any of these may hang
   }
