@@ -33,6 +33,15 @@ TEST(Progress, InWarmUpThereIsNoMaximum) {
   EXPECT_TRUE(told({{100, 9'000, A, kWarm}, {200, A, A, kLost | kWarmUpFlag}}).find("max_ns")->is_null());
 }
 
+TEST(Progress, NothingWasSentForWhatWasSkippedInWarmUpEither) {
+  Progress progress({1, 0, 0}, 4, 12);
+  const std::int64_t rows[] = {100, A,   300,     kSkipped | kWarmUpFlag, 200, 210, A, kWarm, 300,
+                               A,   400, kSkipped};
+  progress.see(rows, 3);
+  EXPECT_EQ(progress.unsent(), 2u);
+  EXPECT_EQ(progress.to_json().find("skipped")->as_int(), 1);
+}
+
 TEST(Progress, TheTimeoutIsTakenOffAndEarlyIsNegative) {
   EXPECT_EQ(told({{100, 230, A, kServed}, {200, 320, A, kServed}}, 150).find("max_ns")->as_int(), -20);
 }

@@ -50,6 +50,9 @@ def prove_run(folder: Path, config: dict[str, Any], script: Script, deadline: in
     assert_same_rows(reader, report(config, rows))
     if config["measurement"] == "roundtrip":
         assert {name: reader.meta["counters"][name] for name in counters} == counters
+    if config["measurement"] in ("roundtrip", "cycle"):
+        sent = sum(row["status"] != "skipped" for row in rows)  # in a cycle a request and its answer
+        assert reader.meta["path"]["messages"] == sent * (2 if config["measurement"] == "cycle" else 1)
     meta = {
         "mode": None,
         "in_flight": None,

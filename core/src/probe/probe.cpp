@@ -287,8 +287,8 @@ class Run {
   Published published() const {
     const bool is_cycle = config_.measurement == RTM_CYCLE;
     if (!is_cycle && config_.measurement != RTM_ROUNDTRIP) return {};
-    const std::uint64_t rows = recorder_.recorded(), skipped = std::min(rows, progress_.skipped());
-    return {(rows - skipped) * (is_cycle ? 2 : 1), config_.payload_bytes, is_cycle || inline_server_};
+    const std::uint64_t rows = recorder_.recorded(), unsent = std::min(rows, progress_.unsent());
+    return {(rows - unsent) * (is_cycle ? 2 : 1), config_.payload_bytes, is_cycle || inline_server_};
   }
 
   Json counters() const {

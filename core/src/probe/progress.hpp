@@ -17,13 +17,13 @@ class Progress {
   // Writer thread: looks at a batch of rows.
   void see(const std::int64_t* rows, std::size_t count) noexcept {
     for (std::size_t i = 0; i < count; ++i, rows += columns_) {
-      const std::int64_t code = rows[columns_ - 1];
+      const std::int64_t code = rows[columns_ - 1], outcome = code & 15;
       seen_.fetch_add(1, std::memory_order_relaxed);
+      if (outcome == kSkipped) unsent_.fetch_add(1, std::memory_order_relaxed);
       if ((code & kWarmUpFlag) != 0) {
         warm_up_.fetch_add(1, std::memory_order_relaxed);
         continue;
       }
-      const std::int64_t outcome = code & 15;
       if (outcome == kLost) lost_.fetch_add(1, std::memory_order_relaxed);
       if (outcome == kSkipped) skipped_.fetch_add(1, std::memory_order_relaxed);
       if (outcome != kServed) continue;
@@ -32,7 +32,8 @@ class Progress {
     }
   }
 
-  std::uint64_t skipped() const noexcept { return skipped_.load(std::memory_order_relaxed); }
+  // Rows skipped, in warm-up too: nothing was sent for them.
+  std::uint64_t unsent() const noexcept { return unsent_.load(std::memory_order_relaxed); }
   // Rows of any kind.
   std::uint64_t seen() const noexcept { return seen_.load(std::memory_order_relaxed); }
 
@@ -51,7 +52,7 @@ class Progress {
   Judged judged_;
   std::size_t columns_;
   std::int64_t total_;
-  std::atomic<std::uint64_t> seen_{0}, warm_up_{0}, lost_{0}, skipped_{0};
+  std::atomic<std::uint64_t> seen_{0}, warm_up_{0}, unsent_{0}, lost_{0}, skipped_{0};
   std::atomic<std::int64_t> max_ns_{INT64_MIN};
 };
 
