@@ -212,7 +212,7 @@ def test_a_soft_deadline_tells_by_how_much_releases_are_late(capsys: Captured) -
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("a --class safe --deadline 1ms", "--class = 'safe': is no choice; choose 'hard', 'firm' or 'soft'"),
+        ("a --class safe --deadline 1ms", "--class = 'safe': is no choice; choose hard or firm or soft"),
         ("a --class hard", "--class = 'hard': says nothing without a deadline; give --deadline"),
         ("a --deadline 1ms --confidence 101%", "--confidence = '101%': should be less than 1"),
         ("a --deadline 1ms --confidence x%", "--confidence = 'x%': is no share; write it like 0.95 or 95%"),
