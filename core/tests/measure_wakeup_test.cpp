@@ -84,6 +84,12 @@ TEST(Wakeup, ABacklogEndsWithTheLastRelease) {
   EXPECT_EQ(rows.back(), (Row{1000, kAbsent, 1000, kSkipped}));
 }
 
+TEST(Wakeup, NothingComesAfterTheLastRelease) {
+  Stalled hand(std::nullopt);
+  hand.clock.late_ns = {{1000, 250}};
+  EXPECT_EQ(hand.run().size(), 10u);
+}
+
 TEST(Wakeup, ASleepThatWasEndedServesNothing) {
   Stalled hand(std::nullopt);
   hand.clock.late_ns = {{500, -50}};

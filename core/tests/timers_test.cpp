@@ -1,5 +1,6 @@
 // One-shot and periodic timers of a middleware that the test plays.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include "by_hand.hpp"
 #include "errors.hpp"
@@ -11,6 +12,9 @@ using namespace testing_help;
 using Rows = std::vector<Row>;
 
 constexpr std::int64_t A = kAbsent, kWarm = kServed | kWarmUpFlag, kSecond = 1'000'000'000;
+
+// Sanitizers would fault on pages of their own beside.
+[[gnu::no_sanitize("address", "thread")]] void write_to(volatile char* byte) { *byte = 1; }
 
 Config one_shots(std::int64_t samples) {
   Config config = config_by_hand(RTM_TIMER, 1, samples);
@@ -66,6 +70,20 @@ TEST(OneShot, ThatIsInterruptedIsInFlight) {
     hand.stop = true;
   };
   EXPECT_EQ(hand.run(), (Rows{{0, 0, A, A, A, kInFlight | kWarmUpFlag}}));
+}
+
+TEST(OneShot, ThatIsInterruptedWhenItIsLostIsLost) {
+  for (const std::int64_t late_ns : {-1, 0, 1}) {
+    ByHand hand(one_shots(5));
+    hand.middleware.arm = [] {};
+    hand.middleware.wait = [&](std::int64_t timeout_ns) {
+      hand.clock.at_ns += timeout_ns + late_ns;
+      hand.stop = true;
+    };
+    const Rows rows = hand.run();
+    ASSERT_EQ(rows.size(), 1u);
+    EXPECT_EQ(rows[0][5] & 15, late_ns < 0 ? kInFlight : kLost) << late_ns;
+  }
 }
 
 TEST(OneShot, SleptForServesWhatHasPassedWithoutASleep) {
@@ -134,6 +152,75 @@ TEST(Periodic, TheThreadWasFreeWithThePreviousCallback) {
   EXPECT_EQ(rows[1], (Row{1'100, A, A, A, 1'350, kSkipped}));
   EXPECT_EQ(rows[2], (Row{1'200, A, A, A, 1'350, kSkipped}));
   EXPECT_EQ(rows[3][1], 1'350);
+}
+
+TEST(Periodic, ACallbackAtAReleaseHadTheThreadForItself) {
+  Ticking hand(periodic(1, 4), {RTM_EVERY_TICK, RTM_SKIP, 1}, {1'003, 1'200, 1'405});
+  const Rows rows = hand.run();
+  ASSERT_EQ(rows.size(), 5u);
+  EXPECT_EQ(rows[1], (Row{1'100, A, A, A, 1'200, kSkipped}));
+  EXPECT_EQ(rows[2], (Row{1'200, 1'200, 1'200, 1'199, A, kServed}));
+  EXPECT_EQ(rows[3], (Row{1'300, A, A, A, 1'405, kSkipped}));
+}
+
+// A callback at 1200 serves 1100, for which it is reported: 1200 comes when the thread is free again.
+TEST(Periodic, AReleaseAtTheCallbackBeforeItFoundTheThreadFreeLater) {
+  Ticking hand(periodic(1, 4), {RTM_EVERY_TICK, RTM_SKIP, 1}, {});
+  const std::vector<std::pair<std::int64_t, std::int64_t>> ticks{
+      {1'003, 1'000}, {1'200, 1'100}, {1'405, 1'400}};
+  std::size_t tick = 0;
+  hand.middleware.spin = [&](std::int64_t) {
+    hand.clock.at_ns = ticks[tick].first;
+    hand.middleware.fire(ticks[tick].second, ticks[tick].first);
+    ++tick;
+  };
+  const Rows rows = hand.run();
+  ASSERT_EQ(rows.size(), 5u);
+  EXPECT_EQ(rows[2], (Row{1'200, A, A, A, 1'405, kSkipped}));
+}
+
+TEST(Periodic, ATickAfterTheLastReleaseEndsWithIt) {
+  for (const std::int64_t tick_ns : {1'305, 1'405}) {  // the first release after the last, and one more
+    Ticking hand(periodic(1, 2), {RTM_EVERY_TICK, RTM_SKIP, 1}, {1'003, tick_ns});
+    EXPECT_EQ(hand.run(), (Rows{{1'000, 1'003, 1'000, 1'002, A, kWarm},
+                                {1'100, A, A, A, tick_ns, kSkipped},
+                                {1'200, A, A, A, tick_ns, kSkipped}}));
+  }
+}
+
+TEST(Periodic, ThatIsInterruptedPassesOverAReleaseThatIsNow) {
+  for (const std::int64_t end_ns : {1'299, 1'300}) {
+    Ticking hand(periodic(1, 9), {RTM_EVERY_TICK, RTM_SKIP, 1}, {});
+    int spins = 0;
+    hand.middleware.spin = [&](std::int64_t) {
+      hand.clock.at_ns = ++spins == 1 ? 1'200 : end_ns;
+      if (spins == 1) return hand.middleware.fire(1'200, 1'200);
+      hand.stop = true;
+    };
+    EXPECT_EQ(hand.run().size(), end_ns == 1'300 ? 2u : 1u);
+  }
+}
+
+// Without a warm-up the window is open before the first callback; with one it is not.
+TEST(Periodic, CountsUsageFromTheFirstMeasuredReleaseOn) {
+  constexpr std::size_t kPage = 4096;
+  for (const std::int64_t warm_up : {0, 1}) {
+    ByHand hand(periodic(warm_up, 3 - warm_up));
+    auto* pages = static_cast<volatile char*>(
+        mmap(nullptr, 3 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    madvise(const_cast<char*>(pages), 3 * kPage, MADV_NOHUGEPAGE);
+    std::size_t touched = 0;
+    hand.middleware.arm = [] {};
+    hand.middleware.spin = [&](std::int64_t) {
+      hand.clock.at_ns += 100;
+      write_to(pages + touched++ * kPage);
+      hand.middleware.fire();
+    };
+    hand.run();
+    EXPECT_EQ(touched, 3u);
+    EXPECT_EQ(hand.usage.to_json().find("minor_faults")->as_int(), warm_up == 0 ? 3 : 2);
+    munmap(const_cast<char*>(pages), 3 * kPage);
+  }
 }
 
 TEST(Periodic, ATickTooManyIsCountedAndServesNothing) {
