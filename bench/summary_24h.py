@@ -21,7 +21,7 @@ from pathlib import Path
 from rtmeter.results import store
 from rtmeter.statistics.summary import summarise
 folder = Path(sys.argv[1])
-summarise(store.statistics_meta(store.load_cell(folder)), store.chunks(folder))
+summarise(store.read_cell(folder).meta, store.chunks(folder))
 """
 
 

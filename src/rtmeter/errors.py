@@ -36,6 +36,11 @@ class RtmeterError(Exception):
         text = f"{at}{field + ': ' if field else ''}{self.message}"
         return f"{text}; {self.remedy}" if self.remedy else text
 
+    @property
+    def about(self) -> dict[str, Any]:
+        """All but the message, as the constructor takes it."""
+        return {"field": self.field, "value": self.value, "remedy": self.remedy, "where": self.where}
+
     @classmethod
     def from_json(cls, kept: Mapping[str, Any]) -> Self:
         """The error that a cell.json has stored."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from annotated_types import Ge, Gt, Le, Lt
 
 if TYPE_CHECKING:
     from rtmeter.errors import RtmeterError
@@ -47,13 +49,13 @@ Consequence = Literal["info", "deflate", "refuse"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a gate saw in the data: its type, the statistic it decided on and that one's value, what
-    follows for a bound, and the same in words; ``at``: the releases, counted from the first measured one,
-    from which on the tail is another."""
+    """What a gate saw in the data: its type, the statistic it decided on and that one's value (None where
+    it is infinite), what follows for a bound, and the same in words; ``at``: the releases, counted from the
+    first measured one, from which on the tail is another."""
 
     type: str
     statistic: str
-    value: float
+    value: float | None
     consequence: Consequence
     message: str
     at: tuple[int, ...] = ()
@@ -71,9 +73,9 @@ class Requirement:
     """What a cell is judged by. ``deadline_ns`` on the judged quantity; ``miss_ratio`` is the allowed
     share of misses, or None: any miss fails; ``confidence`` of the one-sided bounds."""
 
-    deadline_ns: int
-    miss_ratio: float | None = None
-    confidence: float = 0.95
+    deadline_ns: Annotated[int, Gt(0), Lt(2**56)]
+    miss_ratio: Annotated[float, Gt(0), Lt(1)] | None = None
+    confidence: Annotated[float, Gt(0), Lt(1)] = 0.95
     criticality: Criticality = "firm"
 
 
@@ -109,10 +111,10 @@ class Support:
     median_lateness_ns: float | None
     largest_lateness_ns: float | None
     extremal_index: float | None
-    design_effect: float
+    design_effect: Annotated[float, Ge(1)]
     effective_n: float
     lower: float | None
-    upper: float | None
+    upper: Annotated[float, Ge(0), Le(1)] | None
     lower_per_hour: float | None
     upper_per_hour: float | None
     more_hours: float | None
@@ -122,7 +124,7 @@ class Support:
     slope_ns_per_s: float | None
     slope_interval_ns_per_s: tuple[float, float] | None
     accumulated_ns: float | None
-    rhythm_s: float | None
+    rhythm_s: Annotated[float, Gt(0)] | None
     return_level: ReturnLevel | None
     findings: tuple[Finding, ...]
 
@@ -153,6 +155,22 @@ class Verdict:
     more_samples: int | None = None
     support: Support | None = None
     misses_between: tuple[int, int] | None = None
+
+    @property
+    def missed(self) -> str:
+        """How many missed, in words; of data without single values between how many."""
+        least, most = self.misses_between or (self.misses, self.misses)
+        return f"{most:,}" if least == most else f"{least:,} to {most:,}"
+
+    @property
+    def bound(self) -> float | None:
+        """The upper bound of the miss ratio that may be stated; None where there is none."""
+        return self.support.upper if self.support else self.upper
+
+    @property
+    def design_effect(self) -> float:
+        """How many releases count as one."""
+        return self.support.design_effect if self.support else 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,13 +215,3 @@ class Campaign:
     description: str = ""
     source: str = ""
     host: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """One execution of a campaign on one machine: where its cells are and what was said of them."""
-
-    path: str
-    campaign: str
-    machine: str
-    cells: tuple[str, ...] = field(default_factory=tuple)

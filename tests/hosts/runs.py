@@ -10,6 +10,7 @@ from two_hosts import Hosts
 
 from front import rows_of, rtmeter
 from rtmeter.results import store
+from stored import cell_json
 from waiting import until
 
 MEASURE = ["measure", "roundtrip", "--adapter", "posix", "--period", "2ms", "--warm-up", "0"]
@@ -26,7 +27,7 @@ def measured(hosts: Hosts, folder: Path, *more: object) -> dict[str, Any]:
     done = rtmeter(*asked, **hosts.near_end())
     assert done.code == 0, done.err
     assert hosts.sessions() == []
-    return store.load_cell(folder)
+    return cell_json(folder)
 
 
 def wait_for_samples(folder: Path, process: subprocess.Popen[str]) -> None:

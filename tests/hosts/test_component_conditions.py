@@ -10,7 +10,7 @@ from runs import MEASURE, measured, restore, wait_for_samples
 from two_hosts import ADDRESS, DEVICE, Hosts
 
 from front import ended, rtmeter, running
-from rtmeter.results import store
+from stored import cell_json
 
 LONG = [*MEASURE, "--samples", "100000", "--loss-timeout", "50ms"]
 QDISC = ["--condition", f"qdisc.{DEVICE}=pfifo limit 77"]
@@ -37,7 +37,7 @@ def test_conditions_are_made_and_undone_on_both_hosts(hosts: Hosts, tmp_path: Pa
     assert hosts.qdiscs() == before
     hosts.wait_until_ended()
     assert list(hosts.temporary.iterdir()) == []
-    cell = store.load_cell(tmp_path / "cell")
+    cell = cell_json(tmp_path / "cell")
     assert (cell["status"], cell["valid"]) == ("interrupted", True)
     here, there = cell["conditions"], cell["conditions"]["server"]
     assert there["same_machine"] is False
@@ -117,7 +117,7 @@ def test_what_a_cut_connection_leaves_is_undone_by_the_next_run(hosts: Hosts, tm
         done = ended(process)
     assert done.code == 1
     assert "rtmeter: setting_not_put_back: " in done.err
-    cell = store.load_cell(tmp_path / "cell")
+    cell = cell_json(tmp_path / "cell")
     assert (cell["status"], cell["valid"]) == ("failed", False)
     (doubt,) = [doubt for doubt in cell["warnings"] if doubt["type"] == "setting_not_put_back"]
     assert hosts.url in doubt["message"]
@@ -150,7 +150,7 @@ def test_a_load_that_dies_there_fails_a_strict_cell(hosts: Hosts, tmp_path: Path
         hosts.kill("stress-ng")
         done = ended(process)
     assert done.code == 1, done.err
-    error = store.load_cell(tmp_path / "cell")["error"]
+    error = cell_json(tmp_path / "cell")["error"]
     assert error["field"] == "server_load"
     assert f"{hosts.url}: stress-ng ended while it was needed" in error["message"]
     hosts.wait_until_ended()

@@ -17,6 +17,7 @@ from front import ended, rtmeter, running
 from rtmeter.measure.probes import find_probes
 from rtmeter.results import store
 from rtmeter.values import format_duration
+from stored import cell_json
 
 
 def test_a_server_on_another_host(hosts: Hosts, tmp_path: Path) -> None:
@@ -104,7 +105,7 @@ def test_a_campaign_names_its_hosts(hosts: Hosts, tmp_path: Path) -> None:
     (tmp_path / "two.yaml").write_text(json.dumps(campaign))
     done = rtmeter("run", tmp_path / "two.yaml", "--out", tmp_path / "results", **hosts.near_end())
     assert done.code == 0, done.err
-    cells = [store.load_cell(folder) for folder in store.find_cells(tmp_path / "results")]
+    cells = [cell_json(folder) for folder in store.cell_folders(tmp_path / "results")]
     assert [cell["clock_offset"]["same_clock"] for cell in cells] == [True, False]
     assert [cell["hosts"]["component"] for cell in cells] == ["local", hosts.url]
 
@@ -148,7 +149,7 @@ def test_a_connection_that_is_cut_in_mid_run(hosts: Hosts, tmp_path: Path) -> No
         done = ended(process)
     assert done.code == 1
     assert "server" in done.err
-    cell = store.load_cell(tmp_path / "cell")
+    cell = cell_json(tmp_path / "cell")
     assert (cell["status"], cell["valid"]) == ("failed", False)
     assert cell["summary"]["counts"]["released"] > 0  # what the client measured is kept
     hosts.wait_until_ended()  # the server by itself
@@ -160,7 +161,7 @@ def test_an_interruption_ends_both_ends(hosts: Hosts, tmp_path: Path) -> None:
         wait_for_samples(tmp_path / "cell", process)
         process.send_signal(signal.SIGTERM)
         ended(process)
-    cell = store.load_cell(tmp_path / "cell")
+    cell = cell_json(tmp_path / "cell")
     assert (cell["status"], cell["valid"], cell["error"]) == ("interrupted", True, None)
     assert cell["clock_offset"]["exchanges"] > 0  # the server's log came home
     assert hosts.sessions() == []

@@ -11,6 +11,7 @@ from front import rtmeter
 from rtmeter.judge import published
 from rtmeter.measure.probes import find_probes
 from rtmeter.results import store
+from stored import cell_json
 
 CAMPAIGN = Path(__file__).parents[2] / "campaigns" / "ros2-roundtrip-2018.yaml"
 
@@ -21,8 +22,8 @@ def test_a_campaign_runs_on_two_hosts(hosts: Hosts, tmp_path: Path) -> None:
     only = "adapter == fastdds and variant == Test2.B"
     asked = ["--scale", "0.0005", "--only", only, "--host", f"component={hosts.url}", "--out", tmp_path]
     done = rtmeter("run", CAMPAIGN, *asked, **hosts.near_end())
-    [folder] = store.find_cells(tmp_path)
-    cell = store.load_cell(folder)
+    [folder] = store.cell_folders(tmp_path)
+    cell = cell_json(folder)
     assert cell["status"] == "complete" and cell["valid"], done.err
     assert hosts.sessions() == []
     here, there = cell["conditions"], cell["conditions"]["server"]

@@ -14,6 +14,7 @@ from rtmeter.cli import invoke
 from rtmeter.results import store
 from rtmeter.statistics.order import QUANTILES
 from rtmeter.statistics.ranks import quantile_index
+from stored import cell_json
 from tool_files import cyclictest, hist2020, rttest
 
 
@@ -33,8 +34,10 @@ def run(capsys: pytest.CaptureFixture[str]):
 def test_each_thread_of_a_histogram_becomes_a_cell(tmp_path: Path, run) -> None:
     found = run("import", DATA / "cyclictest.json", "--out", tmp_path / "out")
     assert [cell["id"] for cell in found["cells"]] == ["cyclictest-thread-0", "cyclictest-thread-1"]
-    assert [folder.name for folder in store.find_cells(tmp_path / "out")] == [c["id"] for c in found["cells"]]
-    cell = store.load_cell(tmp_path / "out" / "cyclictest-thread-0")
+    assert [folder.name for folder in store.cell_folders(tmp_path / "out")] == [
+        c["id"] for c in found["cells"]
+    ]
+    cell = cell_json(tmp_path / "out" / "cyclictest-thread-0")
     assert cell["adapter_facts"] == {"middleware": "cyclictest", "middleware_version": "2.40"}
     assert cell["machine"] == {
         "hostname": "target",
@@ -55,7 +58,7 @@ def test_each_thread_of_a_histogram_becomes_a_cell(tmp_path: Path, run) -> None:
 
 def test_a_text_histogram_says_little_and_nothing_is_made_up(tmp_path: Path, run) -> None:
     run("import", DATA / "cyclictest.hist", "--out", tmp_path / "out")
-    cell = store.load_cell(tmp_path / "out" / "cyclictest-thread-0")
+    cell = cell_json(tmp_path / "out" / "cyclictest-thread-0")
     assert cell["imported"]["unknown"] == ["version", "unit", "period", "machine", "time", "options"]
     assert cell["config"]["period_ns"] is None
     assert cell["machine"] == {}
@@ -106,7 +109,7 @@ def test_a_series_without_a_period_asks_for_it(tmp_path: Path, run, write) -> No
     assert error["field"] == "--period" and "--period 1ms" in error["remedy"]
     assert not (tmp_path / "out").exists()
     run("import", file, "--out", tmp_path / "out", "--period", "10ms")
-    cell = store.load_cell(tmp_path / "out" / "file")
+    cell = cell_json(tmp_path / "out" / "file")
     assert (cell["config"]["period_ns"], cell["imported"]["period_from"]) == (10_000_000, "--period")
     assert "period" in cell["imported"]["unknown"]
 
@@ -208,7 +211,7 @@ def test_a_hard_deadline_needs_the_order(tmp_path: Path, run) -> None:
 def test_import_judges_if_it_is_asked_to(tmp_path: Path, run) -> None:
     found = run("import", DATA / "cyclictest.json", "--deadline", "1ms", "--out", tmp_path / "out", code=2)
     assert [cell["verdict"]["outcome"] for cell in found["cells"]] == ["fail", "fail"]
-    stored = store.load_cell(tmp_path / "out" / "cyclictest-thread-0")
+    stored = cell_json(tmp_path / "out" / "cyclictest-thread-0")
     assert stored["verdict"]["outcome"] == "fail"
     again = run("verdict", tmp_path / "out", code=2)  # by its own requirement
     assert [verdict["outcome"] for verdict in again["cells"]] == ["fail", "fail"]
@@ -227,7 +230,7 @@ def test_import_judges_by_a_whole_requirement(
 ) -> None:
     out = tmp_path / "out"
     run("import", DATA / "cyclictest.json", "--deadline", "2ms", *options, "--out", out, code=code)
-    required = store.load_cell(out / "cyclictest-thread-0")["requirement"]
+    required = cell_json(out / "cyclictest-thread-0")["requirement"]
     assert (required["miss_ratio"], required["confidence"], required["criticality"]) == kept
 
 
@@ -269,7 +272,7 @@ def test_maxima_of_intervals(tmp_path: Path, run, write) -> None:
     assert "of each interval only the latest value is known" in verdict["reason"]
     verdict = run("verdict", tmp_path / "out", "--deadline", "500us", "--miss-ratio", "1%", code=3)
     assert "between 1 and 1,000 of 3,000" in verdict["reason"]
-    cell = store.load_cell(tmp_path / "out" / "perf")
+    cell = cell_json(tmp_path / "out" / "perf")
     assert cell["imported"]["data"] == "intervals"
     assert cell["summary"]["quantities"]["latency"]["per_release"]["max_ns"] == 900_000
 

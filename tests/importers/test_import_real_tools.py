@@ -16,8 +16,8 @@ from imported import refused
 
 from rtmeter.cli import invoke
 from rtmeter.importers import read
-from rtmeter.results import store
 from rtmeter.statistics.histogram import Histogram
+from stored import cell_json
 
 
 def run(*command: object) -> None:
@@ -68,7 +68,7 @@ def test_cyclictest_from_its_run_to_a_verdict(tmp_path: Path) -> None:
     late = 10 * 10**9  # no wake-up is that late, but a busy machine may skip releases
     judged = invoke(["import", str(document), "--deadline", "10s", "--out", str(tmp_path / "out")])
     assert judged in (0, 2)
-    cell = store.load_cell(tmp_path / "out" / "run")
+    cell = cell_json(tmp_path / "out" / "run")
     assert (cell["verdict"]["outcome"] == "pass") == (judged == 0) == (cell["verdict"]["skipped"] == 0)
     assert cell["summary"]["quantities"]["latency"]["per_release"]["max_ns"] < late
     assert cell["imported"]["version"] and cell["imported"]["verified"]

@@ -21,6 +21,7 @@ from rtmeter.cli import invoke
 from rtmeter.measure.cyclictest import CYCLICTEST
 from rtmeter.measure.probes import find_probes
 from rtmeter.results import store
+from stored import cell_json
 
 CAMPAIGNS = Path(__file__).parents[2] / "campaigns"
 SHORT = "not duration >= 1h and not block == day"
@@ -56,7 +57,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], tu
         text = (CAMPAIGNS / campaign.name).read_text(encoding="utf-8")
         campaign.write_text(text.replace("stray_tasks: move", "stray_tasks: stay"), encoding="utf-8")
         done = rtmeter("run", campaign, "--scale", SCALE[name], "--only", only, "--out", out)
-        cells = {folder.name: store.load_cell(folder) for folder in store.find_cells(out)}
+        cells = {folder.name: cell_json(folder) for folder in store.cell_folders(out)}
         planned = read_campaign(campaign, scale=SCALE[name], only=only).cells
         assert list(cells) == [cell.id for cell in planned], done.err
         return out, cells

@@ -15,7 +15,7 @@ import pytest
 from front import rtmeter
 from rtmeter.host import cgroups
 from rtmeter.host.root import Root
-from rtmeter.results import store
+from stored import cell_json
 
 ONLY_V2 = 'umount -R /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup && exec "$@"'
 INSIDE = ["unshare", "--mount", "--cgroup", "sh", "-ec", ONLY_V2, "sh"]
@@ -35,7 +35,7 @@ def _version_1_is_here() -> None:
 def test_a_run_with_real_time_priority(tmp_path: Path) -> None:
     done = rtmeter(*MEASURE, "--scheduling", "fifo:10", "--out", tmp_path / "cell", inside=INSIDE)
     assert done.code == 0, done.err
-    cell = store.load_cell(tmp_path / "cell")
+    cell = cell_json(tmp_path / "cell")
     assert (cell["status"], cell["effective"]["scheduling"]["policy"]) == ("complete", "fifo")
 
 

@@ -14,7 +14,7 @@ from probe_runs import Config, measure, needs_fifo, refusal
 
 from front import rtmeter
 from rtmeter.measure.probes import find_probes
-from rtmeter.results import store
+from stored import cell_json
 
 needs_rcl = pytest.mark.skipif("rcl" not in find_probes(), reason="the adapter rcl is not built here")
 
@@ -112,7 +112,7 @@ def test_the_result_says_where_the_measured_thread_comes_second(
     done = rtmeter("measure", "wakeup", *how, *options)
     assert done.code == 0, done.err
     assert ("middleware_thread_at_or_above" in done.out) == is_found
-    found = {finding["id"]: finding for finding in store.load_cell(tmp_path / "cell")["findings"]}
+    found = {finding["id"]: finding for finding in cell_json(tmp_path / "cell")["findings"]}
     assert ("middleware_thread_at_or_above" in found) == is_found
     if is_found:
         finding = found["middleware_thread_at_or_above"]

@@ -12,6 +12,7 @@ import pytest
 from front import ended, rtmeter, running
 from rtmeter.cli import exit_codes, invoke
 from rtmeter.results import store
+from stored import cell_json
 from waiting import until
 
 MEASURE = ["measure", "wakeup", "--adapter", "cyclictest", "--scheduling", "other"]
@@ -21,8 +22,8 @@ def test_a_cell_has_cyclictests_values_and_the_conditions(tmp_path: Path) -> Non
     text = "cells: [{measurement: wakeup, adapter: cyclictest, samples: 300, deadline: 1s, load: {cpu: 1}}]"
     (tmp_path / "c.yaml").write_text(text)
     done = rtmeter("run", tmp_path / "c.yaml", "--out", tmp_path / "out")
-    [folder] = store.find_cells(tmp_path / "out")
-    cell = store.load_cell(folder)
+    [folder] = store.cell_folders(tmp_path / "out")
+    cell = cell_json(folder)
     assert (cell["id"], cell["status"], cell["valid"]) == ("wakeup-cyclictest", "complete", True), done.err
     assert cell["summary"]["counts"]["released"] == 300 and cell["config"]["period_ns"] == 1_000_000
     assert cell["summary"]["quantities"]["latency"]["per_release"]["max_ns"] > 0
@@ -59,7 +60,7 @@ def test_idle_states_are_limited_as_in_every_other_cell(tmp_path: Path, asked: b
         front.send_signal(signal.SIGINT)
         ended(front)
     assert ("/dev/cpu_dma_latency" in opened) == asked
-    assert store.load_cell(tmp_path / "cell")["effective"] == {"cpu_dma_latency": 0 if asked else None}
+    assert cell_json(tmp_path / "cell")["effective"] == {"cpu_dma_latency": 0 if asked else None}
 
 
 def test_an_interrupted_run_keeps_what_was_measured(tmp_path: Path) -> None:
@@ -69,7 +70,7 @@ def test_an_interrupted_run_keeps_what_was_measured(tmp_path: Path) -> None:
         front.send_signal(signal.SIGINT)
         done = ended(front)
     assert done.code == exit_codes.ERROR
-    cell = store.load_cell(out)
+    cell = cell_json(out)
     assert cell["status"] == "interrupted" and 0 < cell["summary"]["counts"]["released"] < 1_000_000
 
 
@@ -107,8 +108,8 @@ def test_without_cyclictest_its_cells_are_skipped(tmp_path: Path, monkeypatch: p
     monkeypatch.chdir(tmp_path)
     Path("c.yaml").write_text("cells: [{measurement: wakeup, adapter: cyclictest, samples: 3}]")
     assert invoke(["run", "c.yaml"]) == exit_codes.INCONCLUSIVE
-    [folder] = store.find_cells(tmp_path / "results")
-    cell = store.load_cell(folder)
+    [folder] = store.cell_folders(tmp_path / "results")
+    cell = cell_json(folder)
     assert (cell["status"], cell["error"]["remedy"]) == ("skipped", "install it: apt-get install rt-tests")
 
 
@@ -120,7 +121,7 @@ def test_one_that_fails_is_a_failed_cell(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(tmp_path)
     Path("c.yaml").write_text("cells: [{measurement: wakeup, adapter: cyclictest, samples: 3}]")
     assert invoke(["run", "c.yaml"]) == exit_codes.ERROR
-    [folder] = store.find_cells(tmp_path / "results")
-    error = store.load_cell(folder)["error"]
+    [folder] = store.cell_folders(tmp_path / "results")
+    error = cell_json(folder)["error"]
     assert error["message"] == "ended with exit code 1: Unable to change scheduling policy!"
     assert (folder / store.STDERR).exists()

@@ -10,6 +10,7 @@ import pytest
 from pages import ROOT, run_page
 
 from rtmeter.results import store
+from stored import cell_json
 from tool_files import CSV, TIMERLAT, jitterdebugger, log2014, rttest
 
 FILES = {
@@ -35,15 +36,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_series_of_every_file_is_a_cell(folder: Path) -> None:
-    tools = {store.load_cell(cell)["imported"]["tool"] for cell in store.find_cells(folder / "cells")}
+    tools = {cell_json(cell)["imported"]["tool"] for cell in store.cell_folders(folder / "cells")}
     named = {"cyclictest", "oslat", "jitterdebugger", "rtla timerlat", "performance_test", "rttest"}
     assert tools == named | {"ros_realtime_tests", "ros2_timer_latency_measurement"}
-    assert len(store.find_cells(folder / "cells" / "more")) == 7  # a CPU, four columns, a log, a test
+    assert len(store.cell_folders(folder / "cells" / "more")) == 7  # a CPU, four columns, a log, a test
 
 
 def test_what_is_exported_comes_back(folder: Path) -> None:
     exported, back = (
-        store.load_cell(folder / "cells" / name)["summary"] for name in ("rttest/rttest", "back/rttest")
+        cell_json(folder / "cells" / name)["summary"] for name in ("rttest/rttest", "back/rttest")
     )
     first, second = (found["quantities"]["latency"]["per_release"] for found in (exported, back))
     assert first["n"] == second["n"] == 500

@@ -21,6 +21,7 @@ from rtmeter.errors import RtmeterError
 from rtmeter.measure.by_probes import probes_for
 from rtmeter.measure.probes import find_probes
 from rtmeter.results import store
+from stored import cell_json
 from waiting import until
 
 NOBODY = 65534
@@ -77,7 +78,7 @@ def test_no_privilege_is_an_error_that_names_the_limit(
 def test_an_ordinary_user_can_measure(out: Path, unprivileged: dict[str, str]) -> None:
     done = rtmeter(*WAKEUP, "--samples", "50", "--out", out / "cell", **unprivileged)
     assert done.code == 0, done.err
-    assert store.load_cell(out / "cell")["valid"]
+    assert cell_json(out / "cell")["valid"]
 
 
 @pytest.mark.parametrize(
@@ -164,7 +165,7 @@ def test_a_full_ring_makes_the_result_invalid(tmp_path: Path) -> None:
         with stopped(writer):
             time.sleep(5)
         done = ended(front)
-    assert store.load_cell(tmp_path / "cell")["counters"]["overflow"] > 0
+    assert cell_json(tmp_path / "cell")["counters"]["overflow"] > 0
     assert done.code == 1
     assert (done.json["status"], done.json["valid"]) == ("complete", False)
     assert "ring_overflow" in [doubt["type"] for doubt in done.json["warnings"]]
@@ -201,7 +202,7 @@ def test_a_server_that_is_killed_ends_the_run(tmp_path: Path) -> None:
         done = ended(front)
     assert done.code == 1
     assert "server = 'posix': died in mid-run (killed by SIGKILL)" in done.err
-    record = store.load_cell(tmp_path / "cell")
+    record = cell_json(tmp_path / "cell")
     assert (record["status"], record["valid"]) == ("failed", False)
     assert record["summary"]["counts"]["replied_in_time"] > 0
 
@@ -222,7 +223,7 @@ def test_a_signal_ends_the_run_and_every_release_is_accounted_for(
     with measuring(tmp_path, measurement) as front:
         front.send_signal(number)
         done = ended(front)
-    record = store.load_cell(tmp_path / "cell")
+    record = cell_json(tmp_path / "cell")
     assert done.code == 1
     assert (record["status"], record["valid"], record["error"]) == ("interrupted", True, None)
     assert 90 < record["summary"]["counts"]["released"] < 600_000

@@ -20,6 +20,7 @@ from rtmeter.campaign.rules import settle
 from rtmeter.measure import cell as runner
 from rtmeter.measure.supervise import Stop
 from rtmeter.results import store
+from stored import cell_json
 from waiting import until
 
 S = 1_000_000_000
@@ -87,8 +88,8 @@ def test_resume_goes_on_after_a_probe_was_killed(tmp_path: Path) -> None:
         (probe,) = probes_of(front.pid)
         os.kill(probe, signal.SIGKILL)
         assert ended(front).code == 1
-    cells = store.find_cells(tmp_path / "results")
-    assert [store.load_cell(cell)["status"] for cell in cells] == ["complete", "failed"]
+    cells = store.cell_folders(tmp_path / "results")
+    assert [cell_json(cell)["status"] for cell in cells] == ["complete", "failed"]
     check_resumed(tmp_path, command, cells)
 
 
@@ -100,7 +101,7 @@ def test_resume_goes_on_after_the_front_was_killed(tmp_path: Path) -> None:
         (probe,) = probes_of(front.pid)
         front.kill()
         until(lambda: not Path(f"/proc/{probe}").exists())  # it ends by itself
-    (short,) = store.find_cells(tmp_path / "results")
+    (short,) = store.cell_folders(tmp_path / "results")
     check_resumed(tmp_path, command, [short, short.with_name("long")])
 
 
@@ -111,8 +112,8 @@ def check_resumed(folder: Path, command: list[object], cells: list[Path]) -> Non
         done = ended(front)
     assert done.code == 0, done.err
     assert "short: done before" in done.err
-    assert store.find_cells(folder / "results") == cells
-    assert [store.load_cell(cell)["status"] for cell in cells] == ["complete", "complete"]
+    assert store.cell_folders(folder / "results") == cells
+    assert [cell_json(cell)["status"] for cell in cells] == ["complete", "complete"]
     assert (cells[0] / store.CELL).stat().st_mtime_ns == before
     assert not list(folder.rglob("*.partial"))
 
@@ -126,7 +127,7 @@ def test_either_end_of_a_round_trip_may_die(tmp_path: Path, role: str) -> None:
         (victim,) = probes_of(front.pid, role)
         os.kill(victim, signal.SIGKILL)
         assert ended(front).code == 1
-    record = store.load_cell(tmp_path / "cell")
+    record = cell_json(tmp_path / "cell")
     assert record["status"] == "failed"
     assert record["summary"]["counts"]["released"] > 0
     assert len(pids) == 2

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from front import rtmeter
-from rtmeter.results import store
+from stored import cell_json
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="not root")
 MEASURE = ["measure", "wakeup", "--adapter", "posix", "--samples", "20", "--warm-up", "0s"]
@@ -31,7 +31,7 @@ def test_the_policy_is_that_of_the_measured_thread(
     done = rtmeter(*MEASURE, "--scheduling", asked, "--out", tmp_path / "cell")
     assert done.code == 0, done.err
     assert f"conditions: policy {asked}, " in done.out
-    cell = store.load_cell(tmp_path / "cell")
+    cell = cell_json(tmp_path / "cell")
     assert cell["effective"]["scheduling"] == policy
     threads = [thread for thread in cell["threads"]["client"] if thread["role"] == "measured"]
     assert [{key: thread[key] for key in policy} for thread in threads] == [policy]
@@ -42,7 +42,7 @@ def test_memory_cpu_and_idle_states(tmp_path: Path) -> None:
     asked = ["--lock-memory", "--prefault-stack", "512KiB", "--prefault-heap", "8MiB", "--cpus", cpu]
     done = rtmeter(*MEASURE, *asked, "--cpu-dma-latency", "--out", tmp_path / "cell")
     assert done.code == 0, done.err
-    effective = store.load_cell(tmp_path / "cell")["effective"]
+    effective = cell_json(tmp_path / "cell")["effective"]
     assert effective["memory_locked"] is True
     assert (effective["cpu_dma_latency"], effective["cpus"]) == (0, [cpu])
     assert (effective["prefault_stack_bytes"], effective["prefault_heap_bytes"]) == (512 << 10, 8 << 20)

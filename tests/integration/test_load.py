@@ -18,6 +18,7 @@ from rtmeter.conditions.watch import FILE
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
 from rtmeter.results import store
+from stored import cell_json
 from waiting import until
 
 SMALL = {"cpu": 1, "cpu_percent": 10, "vm": 1, "vm_bytes": 1 << 24, "io": 1, "hdd": 1, "hdd_bytes": 1 << 20}
@@ -152,7 +153,7 @@ def test_a_cell_under_load_says_so(tmp_path: Path) -> None:
     load = "cpu=1,cpu_percent=10,vm=1,vm_bytes=16MiB"
     done = rtmeter(*measure(tmp_path / "cell"), "--load", load, "--traffic", "1Mbit/s", "--watch", "100ms")
     assert done.code == 0, done.err
-    conditions = store.load_cell(tmp_path / "cell")["conditions"]
+    conditions = cell_json(tmp_path / "cell")["conditions"]
     assert conditions["asked"]["load"] == {"cpu": 1, "cpu_percent": 10, "vm": 1, "vm_bytes": 1 << 24}
     assert conditions["asked"]["traffic"]["reverse_rate"] == 1_000_000
     assert set(conditions["achieved"]) >= {"machine", "load", "traffic"}
@@ -179,7 +180,7 @@ def test_presets_run_and_end(tmp_path: Path, preset: str, kinds: int) -> None:
     done = rtmeter(*measure(tmp_path / "cell"), "--load", preset)
     assert done.code == 0, done.err
     assert f"load {preset} (CPUs " in " ".join(done.out.split())
-    load = store.load_cell(tmp_path / "cell")["conditions"]["achieved"]["load"]
+    load = cell_json(tmp_path / "cell")["conditions"]["achieved"]["load"]
     assert (len(load["operations"]), load["died"]) == (kinds, None)
     assert sorted(path.name for path in (tmp_path / "cell").iterdir()) == sorted(
         [store.CELL, store.SAMPLES, FILE]
@@ -196,8 +197,8 @@ def test_a_strict_campaign_fails_where_its_load_is_too_weak(
         "cells:\n- {name: weak, period: 10ms, load: {cpu: 1}, deadline: 10s}\n"
     )
     done = rtmeter("run", tmp_path / "c.yaml", "--out", tmp_path / "results", PATH=os.environ["PATH"])
-    (cell,) = store.find_cells(tmp_path / "results")
-    record = store.load_cell(cell)
+    (cell,) = store.cell_folders(tmp_path / "results")
+    record = cell_json(cell)
     assert [doubt["type"] for doubt in record["warnings"] if doubt["type"].startswith("load")] == [
         "load_not_reached"
     ]
@@ -224,7 +225,7 @@ def test_a_strict_cell_ends_with_its_load(tmp_path: Path) -> None:
         done = ended(front)
     assert done.code == 1
     assert "--load: stress-ng ended while it was needed: killed by SIGKILL" in done.err
-    record = store.load_cell(tmp_path / "cell")
+    record = cell_json(tmp_path / "cell")
     assert (record["status"], record["error"]["field"]) == ("failed", "load")
     assert "load_died" in [doubt["type"] for doubt in record["warnings"]]
     assert record["summary"]["counts"]["released"] > 0

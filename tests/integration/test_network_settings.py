@@ -18,6 +18,7 @@ from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
 from rtmeter.host.state import VARIABLE
 from rtmeter.results import store
+from stored import cell_json
 from waiting import until
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="not root")
@@ -138,7 +139,7 @@ def test_the_probes_get_the_priority_of_their_group(net_prio: Path, tmp_path: Pa
     asked = ["--condition", "net_prio.lo=5", "--samples", "10", "--warm-up", "0s", "--out", tmp_path / "cell"]
     done = rtmeter("measure", "roundtrip", "--adapter", "posix", *asked)
     assert done.code == 0, done.err
-    effective = store.load_cell(tmp_path / "cell")["conditions"]["effective"]["settings"]
+    effective = cell_json(tmp_path / "cell")["conditions"]["effective"]["settings"]
     assert [list(effective[name].values()) for name in ("net_prio", "net_prio.lo")] == [["made"], ["5"]]
     assert not (net_prio / "rtmeter").exists()
 
@@ -158,8 +159,8 @@ def test_the_cell_of_2018s_future_has_its_traffic_go_first(
     chosen = ["--only", "block == floor and variant == Future.network", "--scale", "0.0005"]
     done = rtmeter("run", campaign, *chosen, "--out", tmp_path / "out")
     assert done.code in (0, 2, 3), done.err  # whatever the verdict
-    [folder] = store.find_cells(tmp_path / "out")
-    cell = store.load_cell(folder)
+    [folder] = store.cell_folders(tmp_path / "out")
+    cell = cell_json(folder)
     assert (cell["status"], cell["valid"]) == ("complete", True)
     made = cell["conditions"]["effective"]["settings"]
     assert [list(made[name].values()) for name in ("net_prio", "net_prio.lo")] == [["made"], ["6"]]

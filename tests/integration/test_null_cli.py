@@ -84,7 +84,7 @@ def test_two_nulls_run_at_once_beside_a_real_measurement(
         real = rtmeter("measure", "wakeup", "--adapter=posix", "--samples=50")
     assert [each.code for each in done] == [0, 0, 0], done
     assert (real.code, "one measures here already" in real.err) == (1, True)
-    assert len(store.find_cells(tmp_path / "results")) == 3
+    assert len(store.cell_folders(tmp_path / "results")) == 3
 
 
 def test_nulls_that_change_the_machine_need_it(tmp_path: Path) -> None:

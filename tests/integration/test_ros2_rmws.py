@@ -15,6 +15,7 @@ from ros2_runs import RMWS, ROS2, library, needs_ros2, with_options, with_rmw
 
 from front import rtmeter
 from rtmeter.results import store
+from stored import cell_json
 
 pytestmark = needs_ros2
 
@@ -114,7 +115,7 @@ cells:
     )
     done = rtmeter("run", campaign, "--out", tmp_path / "results")
     assert (tmp_path / "results").is_dir(), done.err
-    cells = [store.load_cell(folder) for folder in store.find_cells(tmp_path / "results")]
+    cells = [cell_json(folder) for folder in store.cell_folders(tmp_path / "results")]
     return done.code, {cell["config"]["options"]["rmw"]: cell for cell in cells}
 
 

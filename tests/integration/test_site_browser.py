@@ -10,7 +10,7 @@ from axe_playwright_python.sync_playwright import Axe
 from test_report_browser import HOSTILE, PHONE, Open, browser, opened  # noqa: F401 (fixtures)
 
 from rtmeter.report import site
-from rtmeter.results import store
+from stored import write_run
 from synthetic import Made, usual, write_cell
 
 
@@ -21,7 +21,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
         run = results / "robot" / "day" / f"202611{number:02}T090000Z"
         started = f"2026-11-{number:02}T09:00:00Z"
         about = {"campaign": "day", "started": started, "scale": 1, "host": None, "cells": ["a", "b"]}
-        store.write_run(run, about, None)
+        write_run(run, about, None)
         for name, late in {"a": 60 if number < 12 else 200, HOSTILE: 80}.items():
             delays = usual(number, late)
             made = Made(id=name, samples=60, delays=delays, changes={"started": started})

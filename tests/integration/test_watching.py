@@ -7,6 +7,7 @@ from pathlib import Path
 
 from front import ended, running
 from rtmeter.results import store
+from stored import run_json
 from waiting import until
 
 CAMPAIGN = """
@@ -34,5 +35,5 @@ def test_watching_ends_with_the_run_that_is_interrupted(tmp_path: Path) -> None:
     assert "rtmeter_running 0.0" in watched.read_text()
     assert 'rtmeter_cells_done{outcome="interrupted"} 1.0' in watched.read_text()
     [about] = results.rglob(store.RUN)
-    assert store.read_json(about, store.RUN_FORMAT)["ended"] is not None
+    assert run_json(about.parent)["ended"] is not None
     assert not list(results.rglob("now.json"))

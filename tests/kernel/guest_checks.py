@@ -23,6 +23,7 @@ from rtmeter.conditions.settings import Settings
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
 from rtmeter.results import store
+from stored import cell_json
 
 OUT = Path("/out")
 RT = Path("/sys/kernel/realtime").exists()
@@ -125,7 +126,7 @@ def test_what_rtla_writes_is_read(tool: str, tmp_path: Path) -> None:
     file = OUT / f"rtla-{tool}.txt"
     file.write_text(done.stdout)
     assert cli.invoke(["import", str(file), "--out", str(tmp_path)]) == 0
-    cells = [store.load_cell(folder) for folder in store.find_cells(tmp_path)]
+    cells = [cell_json(folder) for folder in store.cell_folders(tmp_path)]
     counted = [int(n) for n in re.findall(r"^count:\s+(.*)$", done.stdout, re.MULTILINE)[0].split()]
     assert sum(cell["summary"]["counts"]["released"] for cell in cells) == sum(counted) > 0
 

@@ -17,6 +17,7 @@ import pytest
 
 from rtmeter import cli
 from rtmeter.results import store
+from stored import cell_json
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 KERNELS = ("rt", "ordinary")
@@ -65,7 +66,7 @@ def test_the_results_of_both_are_one_report(
     merged.mkdir()
     for kernel, (out, _) in guests.items():
         (out / "results").rename(merged / kernel)
-    cells = [store.load_cell(folder) for folder in store.find_cells(merged)]
+    cells = [cell_json(folder) for folder in store.cell_folders(merged)]
     kernels = [cell["machine"]["kernel"] for cell in cells]
     assert sorted({kernel.endswith("-rt-amd64") for kernel in kernels}) == [False, True]
     assert len(cells) == 6

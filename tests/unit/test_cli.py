@@ -17,6 +17,7 @@ from rtmeter.cli import exit_codes
 from rtmeter.conditions import Standing
 from rtmeter.model import Doubt
 from rtmeter.results import store
+from stored import cell_json, run_json
 from synthetic import Made, write_cell, write_failed_cell
 from waiting import until
 
@@ -205,11 +206,11 @@ class TestMeasure:
         assert cli.invoke([*MEASURE, "--out", "b", "--deadline", "1s"]) == exit_codes.PASS
         assert cli.invoke([*MEASURE, "--out", "c", "--deadline", "1ns"]) == exit_codes.FAIL
         assert cli.invoke([*MEASURE, "--out", "d", "--deadline", "1s", "--miss-ratio", "1e-6"]) == 3
-        assert [path.name for path in store.find_cells(Path())] == ["a", "b", "c", "d"]
+        assert [path.name for path in store.cell_folders(Path())] == ["a", "b", "c", "d"]
 
     def test_without_out_it_is_stored_under_results(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert cli.invoke(MEASURE) == exit_codes.PASS
-        (cell,) = store.find_cells(Path("results"))
+        (cell,) = store.cell_folders(Path("results"))
         assert cell.parts[1:3] == (store.machine_name(), "measure")
         assert cell.name == "wakeup-fake"
 
@@ -274,20 +275,20 @@ class TestRun:
         self.write("die")
         assert cli.invoke(["run", "small.yaml", "--out", "r"]) == exit_codes.ERROR
         said = capsys.readouterr()
-        cells = store.find_cells(Path("r"))
+        cells = store.cell_folders(Path("r"))
         assert [cell.name for cell in cells] == ["good", "bad", "last"]
-        assert [store.load_cell(cell)["status"] for cell in cells] == ["complete", "failed", "complete"]
+        assert [cell_json(cell)["status"] for cell in cells] == ["complete", "failed", "complete"]
         assert "[2/3] bad: failed: probe = 'fake': died in mid-run (killed by SIGKILL); see what" in said.err
         assert "[3/3] last: complete: pass" in said.err
 
     def test_resume_measures_what_is_missing_or_failed(self, capsys: pytest.CaptureFixture[str]) -> None:
         self.write("complete")
         assert cli.invoke(["run", "small.yaml", "--out", "r"]) == exit_codes.PASS
-        good, bad, last = store.find_cells(Path("r"))
-        about = store.read_json(good.parent / store.RUN, store.RUN_FORMAT)
+        good, bad, last = store.cell_folders(Path("r"))
+        about = run_json(good.parent)
         assert (about["campaign"], about["description"]) == ("small", "Does one failure spare the others?")
         before = (good / store.CELL).stat()
-        record = store.load_cell(bad)
+        record = cell_json(bad)
         (bad / store.CELL).write_text(json.dumps(record | {"status": "failed", "valid": False}))
         (last / store.CELL).unlink()
         capsys.readouterr()
@@ -296,9 +297,9 @@ class TestRun:
         assert "[1/3] good: done before" in said
         assert "[2/3] bad: starts" in said
         assert "[3/3] last: starts" in said
-        assert store.find_cells(Path("r")) == [good, bad, last]
+        assert store.cell_folders(Path("r")) == [good, bad, last]
         assert (good / store.CELL).stat().st_mtime_ns == before.st_mtime_ns
-        assert store.load_cell(bad)["status"] == "complete"
+        assert cell_json(bad)["status"] == "complete"
 
     def test_resume_needs_the_same_campaign(self, capsys: pytest.CaptureFixture[str]) -> None:
         self.write("complete")
@@ -317,7 +318,7 @@ class TestRun:
         assert cli.invoke(["run", "small.yaml", "--out", "r", "--resume", "--json"]) == exit_codes.PASS
         found = json.loads(capsys.readouterr().out.partition("\n{")[2].join("{ "))
         assert [cell["id"] for cell in found["cells"]] == ["good", "bad", "last"]
-        assert store.read_json(Path(found["run"]) / store.RUN, store.RUN_FORMAT)["cells"] == [
+        assert run_json(Path(found["run"]))["cells"] == [
             "last",
             "good",
             "bad",
@@ -337,7 +338,7 @@ class TestRun:
         cell = f"measurement: wakeup, adapter: [{adapter}, fake], samples: 97, warm_up: 3ms{deadline}"
         Path("c.yaml").write_text(f"cells: [{{{cell}}}]")
         assert cli.invoke(["run", "c.yaml"]) == code
-        records = [store.load_cell(cell) for cell in store.find_cells(Path("results"))]
+        records = [cell_json(cell) for cell in store.cell_folders(Path("results"))]
         assert [record["status"] for record in records] == [status, "complete"]
         told = capsys.readouterr()
         assert f"{status}: adapter = '{adapter}': is not built here; " in told.err
@@ -357,9 +358,9 @@ class TestRun:
             done = ended(run)
         assert done.code == exit_codes.ERROR
         assert "stored in" in done.out
-        good, bad = store.find_cells(Path("r"))
-        assert store.load_cell(good)["status"] == "complete"
-        record = store.load_cell(bad)
+        good, bad = store.cell_folders(Path("r"))
+        assert cell_json(good)["status"] == "complete"
+        record = cell_json(bad)
         assert (record["status"], record["valid"]) == ("interrupted", True)
         assert record["summary"]["counts"]["released"] > 0
         assert not list(Path("r").rglob("*.partial"))

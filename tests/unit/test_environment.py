@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from rtmeter.judge.environment import REFUSING, differences
+from rtmeter.results.record import CellRecord
+from stored import record
 
-RECORD: dict[str, Any] = {
+FACTS: dict[str, Any] = {
     "measurement": "timer",
     "mode": "one_shot",
     "adapter": "posix",
@@ -36,11 +38,16 @@ OTHER = {
 }
 
 
-def changed(name: str, value: object) -> dict[str, Any]:
-    record = copy.deepcopy(RECORD)
+def record_of(facts: dict[str, Any]) -> CellRecord:
+    """The record with these facts, also such as no cell has."""
+    return record().model_copy(update={"effective": {}, "grid": {}} | facts)
+
+
+def changed(name: str, value: object) -> CellRecord:
+    facts = copy.deepcopy(FACTS)
     section, _, key = name.rpartition(".")
-    (record[section] if section else record)[key] = value
-    return record
+    (facts[section] if section else facts)[key] = value
+    return record_of(facts)
 
 
 def test_every_condition_that_refuses_is_tried() -> None:
@@ -50,7 +57,7 @@ def test_every_condition_that_refuses_is_tried() -> None:
 @pytest.mark.parametrize("name", OTHER)
 def test_it_refuses_whichever_of_the_two_has_it(name: str) -> None:
     value, reason = OTHER[name]
-    base = changed(name, "known") if name in ("config.quantity", "config.period_ns") else RECORD
+    base = changed(name, "known") if name in ("config.quantity", "config.period_ns") else record_of(FACTS)
     for pair in ((base, changed(name, value)), (changed(name, value), base)):
         (found,) = differences(*pair)
         assert (found.name, found.refusal, found.unknown) == (name, reason, None)
@@ -67,6 +74,6 @@ def test_what_is_not_known_refuses_nothing_and_says_what_it_may_be(name: str) ->
 
 def test_other_conditions_are_told_and_refuse_nothing() -> None:
     for name, value in (("config.scheduling", "fifo:80"), ("machine.hostname", "g"), ("adapter", "null")):
-        (found,) = differences(RECORD, changed(name, value))
+        (found,) = differences(record_of(FACTS), changed(name, value))
         assert (found.name, found.refusal) == (name, None)
-    assert differences(RECORD, copy.deepcopy(RECORD)) == []
+    assert differences(record_of(FACTS), record_of(FACTS)) == []

@@ -24,6 +24,7 @@ from rtmeter.statistics.order import QUANTILES
 from rtmeter.statistics.quantities import Ints
 from rtmeter.statistics.ranks import quantile_index
 from rtmeter.statistics.views import LATER
+from stored import cell_json
 from synthetic import Made, usual, write_cell
 
 CYCLICTEST = Path(__file__).parent.parent / "importers" / "data" / "cyclictest.json"
@@ -37,7 +38,7 @@ def two_cells(root: Path) -> Path:
 
 def judged(folder: Path) -> Ints:
     """The judged quantity per release."""
-    return judged_run(store.statistics_meta(store.load_cell(folder)), store.chunks(folder)).values
+    return judged_run(store.read_cell(folder).meta, store.chunks(folder)).values
 
 
 def stalling(k: int) -> list[float | None]:
@@ -57,7 +58,7 @@ def test_a_table_has_every_row_in_order(tmp_path: Path, form: str) -> None:
         found = duckdb.sql(f"SELECT * FROM read_{'csv_auto' if form == 'csv' else form}('{out}')")
         assert ("cell" in found.columns) == cell
         k = [row[0] for row in found.select("k").fetchall()]
-        counts = [pq.read_metadata(p / store.SAMPLES).num_rows for p in store.find_cells(path)]
+        counts = [pq.read_metadata(p / store.SAMPLES).num_rows for p in store.cell_folders(path)]
         assert k == [row for count in counts for row in range(count)]
         assert not list(tmp_path.glob("*.partial"))
 
@@ -76,10 +77,10 @@ def test_a_document_has_the_records_and_every_row(tmp_path: Path) -> None:
     export(root, tmp_path / "out.json", "json")
     found = json.loads((tmp_path / "out.json").read_text())
     assert (found["format"], found["version"]) == ("rtmeter-export", 1)
-    folders = store.find_cells(root)
+    folders = store.cell_folders(root)
     assert [cell["cell"] for cell in found["cells"]] == [str(folder.relative_to(root)) for folder in folders]
     for cell, folder in zip(found["cells"], folders, strict=True):
-        assert cell["record"] == store.load_cell(folder)
+        assert cell["record"] == cell_json(folder)
         table = pq.read_table(folder / f"{cell['data']}.parquet")
         assert cell["columns"] == table.column_names
         assert cell["rows"] == [list(row.values()) for row in table.to_pylist()]
@@ -169,7 +170,7 @@ def test_a_cyclictest_histogram_has_every_count(tmp_path: Path) -> None:
     root = two_cells(tmp_path / "cells")
     out = tmp_path / "out.hist"
     export(root, out, "cyclictest-hist")
-    for series, folder in zip(read(out).series, store.find_cells(root), strict=True):
+    for series, folder in zip(read(out).series, store.cell_folders(root), strict=True):
         bins, counts = np.unique(judged(folder) // 1000, return_counts=True)
         assert series.histogram is not None
         assert np.array_equal(series.histogram.lower_ns, bins * 1000)

@@ -24,6 +24,7 @@ from rtmeter.model import LOST, SERVED, SKIPPED, STATUS_NAMES, WARM_UP_FLAG
 from rtmeter.results import store
 from rtmeter.statistics.quantities import Columns, judged_quantity, quantities
 from rtmeter.statistics.views import OUTCOME_BITS
+from stored import cell_json
 from synthetic import Made, usual, write_cell
 
 SCHEMA = Path(__file__).resolve().parent.parent.parent / "spec" / "export.schema.json"
@@ -92,13 +93,13 @@ def test_a_trace_holds_every_release_on_its_thread(cell: Path, tmp_path: Path) -
         assert kinds == [TrackEvent.TYPE_SLICE_BEGIN, TrackEvent.TYPE_SLICE_END] * (len(kinds) // 2)
         assert [p.timestamp for p in own] == sorted(p.timestamp for p in own)
     threads = {t.thread.tid for t in tracks.values() if t.HasField("thread")}
-    record = store.load_cell(cell)
+    record = cell_json(cell)
     audited = {t["tid"] for role in record["threads"].values() for t in role if t["role"] == "measured"}
     assert audited & threads
 
 
 def rows_measurement(cell: Path) -> str:
-    return str(store.load_cell(cell)["measurement"])
+    return str(cell_json(cell)["measurement"])
 
 
 def test_a_trace_of_a_long_cell_holds_what_surrounds_its_largest_values(
@@ -128,7 +129,7 @@ def test_a_trace_of_a_long_cell_holds_what_surrounds_its_largest_values(
 def test_mcap_is_decoded_by_its_own_schema(cell: Path, tmp_path: Path) -> None:
     out = tmp_path / "cell.mcap"
     export(cell, out, "mcap")
-    rows, record = rows_of(cell), store.load_cell(cell)
+    rows, record = rows_of(cell), cell_json(cell)
     with out.open("rb") as file:
         reader = make_reader(file, decoder_factories=[DecoderFactory()])
         decoded = reader.iter_decoded_messages(log_time_order=False)
@@ -139,7 +140,7 @@ def test_mcap_is_decoded_by_its_own_schema(cell: Path, tmp_path: Path) -> None:
     for name in (c for c in rows if c.endswith("_ns")):
         assert [getattr(m, name) for m in messages] == rows[name].tolist()
     assert [m.status for m in messages] == (rows["status"] & OUTCOME_BITS).tolist()
-    for quantity in quantities(store.statistics_meta(record)):
+    for quantity in quantities(record.meta):
         if set(quantity.columns) <= rows.keys():
             values = quantity.of(rows, 0)
             told = [getattr(m, f"{quantity.name}_us") for m in messages]

@@ -12,7 +12,7 @@ from rtmeter.cli import invoke
 from rtmeter.errors import RtmeterError
 from rtmeter.exports import OF_QUANTITY, export
 from rtmeter.importers import read
-from rtmeter.results.store import load_cell
+from stored import cell_json
 from synthetic import Made, write_cell
 
 SHOTS = [5_000, 5_999, 42_000, 900, -750, 123_456, 0, 7_100] * 25
@@ -52,7 +52,7 @@ def test_the_log_holds_the_minima_means_and_maxima_of_all_three(tmp_path: Path) 
     cell = one_shots(tmp_path / "cell")
     assert invoke(["export", str(cell), "--format", "ros1-timer-log", "-o", str(tmp_path / "out.log")]) == 0
     lines = (tmp_path / "out.log").read_text().splitlines()
-    after = load_cell(cell)["summary"]["quantities"]["measured_after"]["as_served"]
+    after = cell_json(cell)["summary"]["quantities"]["measured_after"]["as_served"]
     least, mean, most = (int(after[f"{what}_ns"] / 1000) for what in ("min", "mean", "max"))
     assert lines[1] == "# Timeout: 1000us, LoopLength: 200"
     assert lines[2] == f"# Measured:\t MIN: {least}us \tAVG: {mean}us \tMAX: {most}us"

@@ -14,9 +14,10 @@ from rtmeter.judge.answer import answer
 from rtmeter.judge.published.beside import _published_line
 from rtmeter.report.matrix import matrices
 from rtmeter.results import store
-from rtmeter.results.cells import find_cells
+from rtmeter.results.overview import cell_entries
 from rtmeter.statistics.order import shown
 from rtmeter.statistics.ranks import fewest, quantile_index, share_of
+from stored import cell_json
 from synthetic import Made, write_cell
 
 STEAL = {"type": "steal", "message": "the host took 3 % of a CPU", "hint": "measure again"}
@@ -54,9 +55,9 @@ def test_no_view_prints_a_quantile_of_too_few(
     """The 95.31 µs of the last release is the maximum, and p99.9 of eight releases."""
     delays = lambda k: (95_310 if k == 107 else 40_000,)  # noqa: E731
     folder = write_cell(tmp_path / "cell", Made(samples=samples, delays=delays))
-    (cell,) = find_cells(folder)
+    (cell,) = cell_entries(folder)
     assert cell.judged is not None and (cell.judged.p99_9_ns is not None) == known
-    record = store.load_cell(folder)
+    record = cell_json(folder)
     show_cells([record], ["cell"])
     out = capsys.readouterr().out
     assert out.count("95.3") == 1
@@ -78,7 +79,7 @@ def test_a_warning_of_several_cells_is_shown_once_with_their_names(
     assert text.count("steal , a, b: the host took 3 % of a CPU measure again") == 1
     assert text.count("steal") == 1
     assert text.count("watch_incomplete") == 1
-    records = [store.load_cell(cell) for cell in store.find_cells(folder)]
+    records = [cell_json(cell) for cell in store.cell_folders(folder)]
     show_cells(records, ["a", "b", "c"])
     out = capsys.readouterr().out
     assert out.count("the host took 3 % of a CPU (measure again): a, b\n") == 1
@@ -87,13 +88,13 @@ def test_a_warning_of_several_cells_is_shown_once_with_their_names(
 
 
 def test_what_to_do_next_says_what_it_refers_to(tmp_path: Path) -> None:
-    several = answer(find_cells(warned(tmp_path, a=[STEAL], b=[STEAL])))
+    several = answer(cell_entries(warned(tmp_path, a=[STEAL], b=[STEAL])))
     assert "All 2 cells: the host took 3 % of a CPU." in several.limits
     assert "All 2 cells: the host took 3 % of a CPU: measure again." in several.next
-    one_of_two = answer(find_cells(warned(tmp_path / "others", c=[], d=[SHORT])))
+    one_of_two = answer(cell_entries(warned(tmp_path / "others", c=[], d=[SHORT])))
     assert "d: rows are missing." in one_of_two.limits
     assert "d: rows are missing: see to that." in one_of_two.next
-    alone = answer(find_cells(tmp_path / "a"))
+    alone = answer(cell_entries(tmp_path / "a"))
     assert "The host took 3 % of a CPU: measure again." in alone.next
     assert alone.next[-1].startswith("Type rtmeter check")
 
@@ -103,7 +104,7 @@ def test_a_matrix_sets_adapters_apart_that_the_campaign_does_not_list(tmp_path: 
         for load in ("idle", "cpu80"):
             made = Made(id=f"{adapter}-{load}", adapter=adapter, samples=10, axes={"load": load})
             write_cell(tmp_path / made.id, made)
-    (found,) = matrices([(cell.id, cell) for cell in find_cells(tmp_path)])
+    (found,) = matrices([(cell.id, cell) for cell in cell_entries(tmp_path)])
     assert {found.across, *found.down} == {"adapter", "load"}
     assert {square.cells for _, row in found.rows for square in row if square} == {1}
 

@@ -10,8 +10,8 @@ import pytest
 from rtmeter import cli
 from rtmeter.campaign.file import read_campaign
 from rtmeter.errors import RtmeterError
-from rtmeter.results import store
 from rtmeter.samples.header import parse_object
+from stored import cell_json
 from synthetic import Made, write_cell
 
 ESCAPE = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e"
@@ -44,7 +44,7 @@ def test_no_tag_makes_an_object(tmp_path: Path) -> None:
 def test_a_cell_that_is_nested_without_end_is_none(tmp_path: Path) -> None:
     (tmp_path / "cell.json").write_text('{"format": ' + "[" * 200_000)
     with pytest.raises(RtmeterError, match="is no rtmeter-cell"):
-        store.load_cell(tmp_path)
+        cell_json(tmp_path)
 
 
 @pytest.mark.parametrize("command", ["summary", "verdict", "compare"])

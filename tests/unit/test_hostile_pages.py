@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from report_page import HOSTILE
 
 from rtmeter import cli, report
-from rtmeter.results import store
+from stored import write_run
 from synthetic import Made, write_cell
 
 PIECES = [
@@ -75,7 +75,7 @@ def results(folder: Path, text: str) -> Path:
     }
     write_cell(folder / "cell", Made(id=text, samples=40, axes={text: text}, changes=changes))
     about = {"campaign": text, "description": text, "cells": ["cell"], "started": "2026-11-01T09:00:00Z"}
-    store.write_run(folder, about, None)
+    write_run(folder, about, None)
     return folder
 
 

@@ -28,6 +28,7 @@ from rtmeter.samples import read_log
 from rtmeter.samples.follow import Follower
 from rtmeter.statistics import bins
 from rtmeter.statistics.quantities import judged_quantity
+from stored import run_json, write_run
 from wakeups import draw, write_wakeups
 
 GOLDEN = Path(__file__).resolve().parent.parent.parent / "spec" / "golden"
@@ -95,7 +96,7 @@ def a_run(folder: Path) -> Path:
     """Cell a is stored, b is measured, c is to come."""
     run = folder / "robot" / "three" / "20261121T090000Z"
     about = {"campaign": "three", "started": "2026-11-21T09:00:00Z", "scale": 1, "host": None}
-    store.write_run(run, about | {"cells": ["a", "b", "c"]}, CAMPAIGN)
+    write_run(run, about | {"cells": ["a", "b", "c"]}, CAMPAIGN)
     write_wakeups(run / "a", draw(1, 1000))
     (run / "b.partial").mkdir()
     return run
@@ -260,8 +261,8 @@ def test_watch_looks_once_and_ends_with_the_run(tmp_path: Path, capsys: pytest.C
     assert cli.invoke(["watch", str(run)]) == 0  # over: it does not wait
     assert capsys.readouterr().out == "[3/3] three, 20261121T090000Z: done\n"
     shutil.rmtree(run / "c")  # interrupted before it
-    about = store.read_json(run / store.RUN, store.RUN_FORMAT)
-    store.write_run(run, about | {"ended": "2026-11-21T09:01:00Z"}, None)
+    about = run_json(run)
+    write_run(run, about | {"ended": "2026-11-21T09:01:00Z"}, None)
     assert cli.invoke(["watch", str(run)]) == 0
     assert capsys.readouterr().out == "[2/3] three, 20261121T090000Z: ended\n"
     assert cli.invoke(["watch", str(run), "--every", "0s"]) == 1

@@ -15,15 +15,15 @@ import pytest
 
 from rtmeter.model import Requirement
 from rtmeter.plots.picture import write_picture
-from rtmeter.plots.plots import Asked, draw
-from rtmeter.results.cells import find_cells
+from rtmeter.plots.plots import PlotOptions, draw
+from rtmeter.results.overview import cell_entries
 from synthetic import T0_NS
 from wakeups import MS, write_wakeups
 from wakeups import draw as exponential
 
 
 def spec_of(cell: Path, kind: str, **asked: Any) -> dict[str, Any]:
-    return draw(kind, find_cells(cell), Asked(**asked))
+    return draw(kind, cell_entries(cell), PlotOptions(**asked))
 
 
 def test_events_of_a_run_are_marked_when_they_were(tmp_path):

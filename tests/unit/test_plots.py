@@ -19,9 +19,9 @@ from rtmeter import cli
 from rtmeter.model import Requirement
 from rtmeter.plots.chart_compare import Layer, waterfall
 from rtmeter.plots.picture import write_picture
-from rtmeter.plots.plots import Asked, draw
+from rtmeter.plots.plots import PlotOptions, draw
 from rtmeter.results import store
-from rtmeter.results.cells import find_cells
+from rtmeter.results.overview import cell_entries
 from synthetic import Made, usual, write_cell, write_failed_cell
 from wakeups import MS, write_wakeups
 from wakeups import draw as exponential
@@ -67,7 +67,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def spec_of(path: Path, kind: str, **asked: Any) -> dict[str, Any]:
-    spec = draw(kind, find_cells(path), Asked(**asked))
+    spec = draw(kind, cell_entries(path), PlotOptions(**asked))
     altair.Chart.from_dict(spec)  # raises if it is no Vega-Lite
     return spec
 
@@ -139,7 +139,7 @@ def test_overlaid_histograms_share_bins_and_tell_their_maxima(root):
     spec = spec_of(root / "wakes", "histogram")
     (bins,) = datasets(spec, "bins")
     text = json.dumps(spec, ensure_ascii=False)
-    for place, cell in enumerate(find_cells(root / "wakes")):
+    for place, cell in enumerate(cell_entries(root / "wakes")):
         latency = latency_ns(cell.folder)
         assert f"Max: {latency.max() / 1e3:,.1f} µs" in text
         edges = [round(1e3 * row["x"]) for row in bins]
@@ -337,7 +337,7 @@ def test_more_cells_than_colours_are_refused(tmp_path, monkeypatch, capsys):
 def test_hostile_names_stay_text_in_a_picture(tmp_path):
     name = "</text><script>alert(1)</script>"
     cell = write_wakeups(tmp_path / "cell", exponential(1, 100), adapter=name)
-    write_picture(draw("time", find_cells(cell), Asked()), tmp_path / "x.svg")
+    write_picture(draw("time", cell_entries(cell), PlotOptions()), tmp_path / "x.svg")
     text = (tmp_path / "x.svg").read_text()
     assert "<script" not in text
     assert "&lt;script" in text

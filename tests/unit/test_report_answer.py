@@ -8,8 +8,9 @@ import pytest
 from report_page import HOSTILE, page_of
 
 from rtmeter.judge.answer import answer
-from rtmeter.results import store, words
-from rtmeter.results.cells import find_cells
+from rtmeter.results import words
+from rtmeter.results.overview import cell_entries
+from stored import write_run
 from synthetic import Made, usual, write_cell
 
 
@@ -59,7 +60,7 @@ def test_no_deadline_is_described_not_judged(folder):
 def test_all_cells_passing_names_the_one_nearest_to_its_deadline(folder):
     write_cell(folder / "a", Made(id="a", delays=lambda k: (100_000,)))
     write_cell(folder / "b", Made(id="b", delays=lambda k: (900_000,)))
-    said = answer(sorted(find_cells(folder), key=lambda cell: cell.badness))
+    said = answer(sorted(cell_entries(folder), key=lambda cell: cell.badness))
     assert said.headline == "All 2 cells passed."
     assert "Nearest to its deadline: b . 0 of 2,000 releases missed" in page_of(folder).text
     assert said.limits[0].startswith("b comes nearest to its deadline: the maximum is 900.0 µs of 1,000 µs")
@@ -83,19 +84,19 @@ def test_what_was_asked_begins_with_the_campaigns_own_words_and_explains_others(
     """Of one run; where the cells of several are, none speaks for all."""
     write_cell(folder / "one" / "a", Made(id="a", samples=10))
     write_cell(folder / "one" / "b", Made(id="b", samples=10, measurement="roundtrip", skip=True))
-    store.write_run(folder / "one", {"cells": ["a", "b"], "description": f"Is {HOSTILE} fit?"}, None)
-    said = answer(find_cells(folder))
+    write_run(folder / "one", {"cells": ["a", "b"], "description": f"Is {HOSTILE} fit?"}, None)
+    said = answer(cell_entries(folder))
     assert said.asked[0] == f"Is {HOSTILE} fit?"
     assert len(said.asked) == 3
     assert [term.partition(":")[0] for term in said.terms] == ["Release", "Cell"]
     page = page_of(folder)
     assert all(text in page.text for text in (*said.asked, *said.terms))
     assert page.text.index(said.asked[0]) < page.text.index(said.asked[1])
-    assert [term.partition(":")[0] for term in answer(find_cells(folder / "one" / "a")).terms] == [
+    assert [term.partition(":")[0] for term in answer(cell_entries(folder / "one" / "a")).terms] == [
         "Wake-up latency"
     ]
     write_cell(folder / "two" / "a", Made(id="a", samples=10))
-    assert answer(find_cells(folder)).asked[0].startswith("Is the wake-up latency")
+    assert answer(cell_entries(folder)).asked[0].startswith("Is the wake-up latency")
 
 
 def test_a_result_of_another_version_names_both_and_what_reads_it(folder):

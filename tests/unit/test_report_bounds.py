@@ -9,7 +9,7 @@ import numpy as np
 from rtmeter import report
 from rtmeter.judge.answer import answer
 from rtmeter.model import Requirement
-from rtmeter.results.cells import find_cells
+from rtmeter.results.overview import cell_entries
 from rtmeter.statistics.bounds import miss_ratio_bounds, releases_needed
 from wakeups import MS, draw, write_wakeups
 
@@ -25,12 +25,12 @@ def clustered() -> np.ndarray:
 
 def test_a_bound_that_dependence_widens_is_stated_so(tmp_path: Path) -> None:
     write_wakeups(tmp_path / "cell", clustered(), requirement=Requirement(2 * MS, 1e-2))
-    (cell,) = find_cells(tmp_path)
-    assert cell.file is not None and cell.file.verdict is not None
-    effect = cell.file.verdict.design_effect
+    (cell,) = cell_entries(tmp_path)
+    assert cell.record is not None and cell.record.verdict is not None
+    effect = cell.record.verdict.design_effect
     assert effect > 1.5
-    assert cell.file.verdict.bound == miss_ratio_bounds(0, 60_000, 0.95, effect)[1]
-    rarer = 10.0 ** -len(str(int(1 / cell.file.verdict.bound)))
+    assert cell.record.verdict.bound == miss_ratio_bounds(0, 60_000, 0.95, effect)[1]
+    rarer = 10.0 ** -len(str(int(1 / cell.record.verdict.bound)))
     needed = releases_needed(0, rarer, 0.95, effect)
     assert f"measure {needed:,} releases without a miss" in answer([cell]).next[0]
     assert BOUND in report.write(tmp_path, tmp_path / "r.html").read_text()
@@ -40,7 +40,7 @@ def test_a_bound_that_is_refused_is_not_stated(tmp_path: Path) -> None:
     values = draw(2)
     values[10_000:] *= 3
     write_wakeups(tmp_path / "cell", values, requirement=Requirement(10 * MS))
-    (cell,) = find_cells(tmp_path)
-    assert cell.file is not None and cell.file.verdict is not None and cell.file.verdict.bound is None
+    (cell,) = cell_entries(tmp_path)
+    assert cell.record is not None and cell.record.verdict is not None and cell.record.verdict.bound is None
     assert not any("without a miss" in step for step in answer([cell]).next)
     assert BOUND not in report.write(tmp_path, tmp_path / "r.html").read_text()

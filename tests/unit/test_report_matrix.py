@@ -12,7 +12,7 @@ from rtmeter.plots.envelope import Stretches
 from rtmeter.plots.grammar import DASHES, LINE_COLOURS
 from rtmeter.plots.picture import _colours
 from rtmeter.report.matrix import choices, filtered_by, matrices, searched
-from rtmeter.results.cells import find_cells
+from rtmeter.results.overview import cell_entries
 from rtmeter.statistics.views import Block
 from synthetic import Made, write_cell, write_failed_cell
 
@@ -38,7 +38,7 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_each_place_has_its_worst_cell(cells):
-    (found,) = matrices([(cell.id, cell) for cell in find_cells(cells)])
+    (found,) = matrices([(cell.id, cell) for cell in cell_entries(cells)])
     assert (found.across, found.down, found.columns) == ("load", ("period",), ("cpu80", "none", "stress10"))
     outcomes = {names: [one and one.outcome for one in squares] for names, squares in found.rows}
     assert outcomes == {("1ms",): ["pass", "fail", None], ("10ms",): ["pass", "pass", "error"]}
@@ -57,7 +57,7 @@ def test_blocks_of_a_campaign_with_axes_of_their_own_have_a_matrix_each(tmp_path
         )
         write_cell(tmp_path / f"b{number}", cycle)
     write_cell(tmp_path / "c", Made(id="alone", samples=20))
-    found = matrices([(cell.id, cell) for cell in find_cells(tmp_path)])
+    found = matrices([(cell.id, cell) for cell in cell_entries(tmp_path)])
     assert [(one.name, one.across, one.down) for one in found] == [
         ("wake", "load", ()),
         ("cycle-x", "load", ()),
@@ -66,13 +66,13 @@ def test_blocks_of_a_campaign_with_axes_of_their_own_have_a_matrix_each(tmp_path
 
 
 def test_cells_that_differ_in_nothing_make_no_matrix(cells):
-    one = [(cell.id, cell) for cell in find_cells(cells) if cell.id == "none-10-1"]
+    one = [(cell.id, cell) for cell in cell_entries(cells) if cell.id == "none-10-1"]
     assert matrices(one) == []
     assert choices([cell for _, cell in one]) == []
 
 
 def test_cells_are_found_by_their_values_and_verdicts(cells):
-    found = {cell.id: cell for cell in find_cells(cells)}
+    found = {cell.id: cell for cell in cell_entries(cells)}
     assert choices(list(found.values())) == [
         ("period", ["1ms", "10ms"]),
         ("load", ["cpu80", "none", "stress10"]),

@@ -13,7 +13,7 @@ from report_page import HOSTILE, page_of
 
 from rtmeter import report
 from rtmeter.errors import RtmeterError
-from rtmeter.results.cells import find_cells
+from rtmeter.results.overview import cell_entries
 from synthetic import Made, usual, write_cell, write_failed_cell
 
 RTPRIO = {
@@ -189,7 +189,7 @@ def test_a_folder_shows_every_cell_the_worst_first(folder):
     (folder / "now.partial").mkdir()
     run = {"format": "rtmeter-run", "version": 1, "cells": ["good", "bad", "broken", "now", "later"]}
     (folder / "run.json").write_text(json.dumps(run))
-    cells = sorted(find_cells(folder), key=lambda cell: cell.badness)
+    cells = sorted(cell_entries(folder), key=lambda cell: cell.badness)
     assert [(cell.id, cell.state) for cell in cells] == [
         ("broken", "failed"),
         ("bad", "complete"),
@@ -206,7 +206,7 @@ def test_a_folder_shows_every_cell_the_worst_first(folder):
 def test_cells_of_one_name_are_told_apart_by_their_folders(folder):
     write_cell(folder / "monday" / "idle", Made(id="idle", samples=10))
     write_cell(folder / "tuesday" / "idle", Made(id="idle", samples=10))
-    assert [cell.id for cell in find_cells(folder)] == ["monday/idle", "tuesday/idle"]
+    assert [cell.id for cell in cell_entries(folder)] == ["monday/idle", "tuesday/idle"]
 
 
 def test_text_from_results_stays_text(folder):

@@ -13,7 +13,7 @@ from rtmeter.cli.given import as_flag
 from rtmeter.errors import RtmeterError
 from rtmeter.judge.conditions import facts as facts_of
 from rtmeter.judge.conditions import settings
-from rtmeter.results.cell_file import read_cell_file
+from rtmeter.results.record import read_cell_file
 from synthetic import Made, write_cell
 
 MS = 1_000_000

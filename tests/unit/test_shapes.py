@@ -18,7 +18,7 @@ from rtmeter.judge.pooled import _by
 from rtmeter.judge.published.held import told
 from rtmeter.plots.floors import X
 from rtmeter.results import words
-from rtmeter.results.cell_file import read_cell_file
+from rtmeter.results.record import read_cell_file
 from rtmeter.statistics.quantities import KNOWN_QUANTITIES
 from wakeups import draw, write_wakeups
 

@@ -13,7 +13,7 @@ import pytest
 
 from rtmeter import cli
 from rtmeter.report.site.history import FEWEST_RUNS, histories
-from rtmeter.results import store
+from stored import write_run
 from synthetic import Made, write_cell
 
 HOSTILE = "</script><script>window.hacked = 1</script>"
@@ -28,7 +28,7 @@ def a_run(results: Path, number: int, late_us: int = 50, machine: str = "robot",
     )
     made = {"wakeup": wakeup} | cells
     about = {"campaign": "day", "started": started, "scale": 1, "host": None, "cells": list(made)}
-    store.write_run(run, about, None)
+    write_run(run, about, None)
     for name, one in made.items():
         one.changes |= {"started": started}
         write_cell(run / name, one)
@@ -107,7 +107,7 @@ def test_names_that_read_alike_have_pages_of_their_own(tmp_path: Path) -> None:
         ("a", "b-c", "D/d"),
     ):
         run = tmp_path / "results" / machine / campaign / "20261101T090000Z"
-        store.write_run(run, {"campaign": campaign, "started": "2026-11-01T09:00:00Z", "cells": []}, None)
+        write_run(run, {"campaign": campaign, "started": "2026-11-01T09:00:00Z", "cells": []}, None)
         write_cell(run / f"{len(cell)}{cell[1:2] == '/'}", Made(id=cell, samples=30))
     pages = [history.page for history in histories(tmp_path / "results")]
     assert len(set(pages)) == len(pages) == 4
@@ -118,7 +118,7 @@ def test_names_that_read_alike_have_pages_of_their_own(tmp_path: Path) -> None:
 
 def test_a_run_that_goes_on_and_a_cell_alone_are_shown_too(tmp_path: Path) -> None:
     run = tmp_path / "results" / "robot" / "day" / "20261101T090000Z"
-    store.write_run(run, {"campaign": "day", "started": "2026-11-01T09:00:00Z", "cells": ["a"]}, None)
+    write_run(run, {"campaign": "day", "started": "2026-11-01T09:00:00Z", "cells": ["a"]}, None)
     (run / "a.partial").mkdir()
     write_cell(tmp_path / "results" / "alone", Made(id="alone", samples=30))
     out = made(tmp_path / "results", tmp_path / "site")

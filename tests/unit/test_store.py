@@ -12,6 +12,7 @@ import pytest
 from rtmeter.errors import RtmeterError
 from rtmeter.model import ABSENT, SERVED, WARM_UP_FLAG
 from rtmeter.results import store
+from stored import cell_json, json_of, record, write_run
 from synthetic import Made, write_cell
 
 
@@ -21,17 +22,17 @@ def test_a_new_cell_takes_its_name_when_it_is_whole(tmp_path: Path) -> None:
     assert new.folder == tmp_path / "a" / "cell.partial"
     (new.folder / "data").write_text("x")
     assert not path.exists()
-    new.finish({"id": "cell"})
+    new.finish(record("cell"))
     assert not new.folder.exists()
-    assert store.load_cell(path) == {"format": "rtmeter-cell", "version": 1, "id": "cell"}
+    assert cell_json(path) == json_of(record("cell"))
 
 
 def test_an_earlier_cell_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
-    store.NewCell(tmp_path / "cell").finish({"id": "first"})
+    store.NewCell(tmp_path / "cell").finish(record("first"))
     new = store.NewCell(tmp_path / "cell")
-    assert store.load_cell(tmp_path / "cell")["id"] == "first"
-    new.finish({"id": "second"})
-    assert store.load_cell(tmp_path / "cell")["id"] == "second"
+    assert cell_json(tmp_path / "cell")["id"] == "first"
+    new.finish(record("second"))
+    assert cell_json(tmp_path / "cell")["id"] == "second"
 
 
 def test_a_cell_that_is_given_up_leaves_nothing(tmp_path: Path) -> None:
@@ -53,9 +54,11 @@ def test_a_place_is_free_unless_something_would_be_lost(tmp_path: Path) -> None:
     store.check_free(tmp_path / "none", "--out")
     (tmp_path / "empty").mkdir()
     store.check_free(tmp_path / "empty", "--out")
-    store.NewCell(tmp_path / "failed").finish({"summary": None})
+    store.NewCell(tmp_path / "failed").finish(record("failed"))
     store.check_free(tmp_path / "failed", "--out")
-    store.NewCell(tmp_path / "measured").finish({"summary": {}})
+    store.NewCell(tmp_path / "measured").finish(
+        record("measured", summary={"counts": {}, "identity": "", "quantities": {}})
+    )
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.tex").touch()
     (tmp_path / "file").touch()
@@ -75,15 +78,15 @@ def test_a_place_is_free_unless_something_would_be_lost(tmp_path: Path) -> None:
 
 def test_cells_are_found_in_the_order_of_their_run(tmp_path: Path) -> None:
     run = tmp_path / "machine" / "campaign" / "run"
-    store.write_run(run, {"cells": ["z", "a", "gone"]}, "text")
+    write_run(run, {"cells": ["z", "a", "gone"]}, "text")
     for name in ("a", "z"):
-        store.NewCell(run / name).finish({"id": name})
+        store.NewCell(run / name).finish(record(name))
     store.NewCell(run / "unfinished")
     (run / "broken.partial").mkdir()
     (run / "broken.partial" / "cell.json").write_text("{}")
-    store.NewCell(run / "a" / "probe").finish({"id": "a"})  # recovered beside its log
-    assert store.find_cells(tmp_path) == [run / "z", run / "a"]
-    assert store.find_cells(run / "a") == [run / "a"]
+    store.NewCell(run / "a" / "probe").finish(record("a"))  # recovered beside its log
+    assert store.cell_folders(tmp_path) == [run / "z", run / "a"]
+    assert store.cell_folders(run / "a") == [run / "a"]
     assert (run / "campaign.yaml").read_text() == "text"
 
 
@@ -94,31 +97,31 @@ def test_cells_are_found_in_the_order_of_their_run(tmp_path: Path) -> None:
         ("{", "is no rtmeter-cell"),
         ("[]", "is no rtmeter-cell"),
         ('{"format": "rtmeter-run", "version": 1}', "is no rtmeter-cell"),
-        ('{"format": "rtmeter-cell", "version": 2}', "has version 2"),
+        ('{"format": "rtmeter-cell", "version": 3}', "has version 3, this rtmeter reads versions 1 and 2"),
     ],
 )
 def test_what_is_no_cell_json(tmp_path: Path, content: str | None, message: str) -> None:
     if content is not None:
         (tmp_path / "cell.json").write_text(content)
     with pytest.raises(RtmeterError, match=message) as caught:
-        store.load_cell(tmp_path)
+        cell_json(tmp_path)
     assert caught.value.where == str(tmp_path / "cell.json")
 
 
 def test_a_folder_without_cells_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(RtmeterError, match="holds no cell"):
-        store.find_cells(tmp_path)
+        store.cell_folders(tmp_path)
     with pytest.raises(RtmeterError, match="is not there"):
-        store.find_cells(tmp_path / "none")
+        store.cell_folders(tmp_path / "none")
 
 
 def test_the_latest_run_is_the_one_that_started_last(tmp_path: Path) -> None:
     assert store.latest_run(tmp_path, "c") is None
     first = store.new_run_folder(tmp_path, "c")
-    store.write_run(first, {"started": "2026-01-02"}, "")
+    write_run(first, {"started": "2026-01-02"}, "")
     second = store.new_run_folder(tmp_path, "c")
     assert second != first
-    store.write_run(second, {"started": "2026-01-01"}, "")
+    write_run(second, {"started": "2026-01-01"}, "")
     assert store.latest_run(tmp_path, "c") == first
 
 

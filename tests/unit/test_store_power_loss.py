@@ -12,25 +12,28 @@ import pytest
 
 from power_loss import Disk, calls_of, every_moment, lay
 from rtmeter.results import store
+from stored import record
 
 CELL = """
 import sys
 from pathlib import Path
 from rtmeter.results import store
+from rtmeter.results.record import CellRecord
 for n in (1, 2):
     new = store.NewCell(Path(sys.argv[1]) / "machine" / "campaign" / "cell")
     (new.folder / "samples.parquet").write_bytes(b"%d" % n * 1000)
-    new.finish({"n": n})
+    new.finish(CellRecord.model_construct(id=str(n)))
     print(n, end="", flush=True)
 """
 RUN = """
 import sys
 from pathlib import Path
 from rtmeter.results import store
+from rtmeter.results.record import RunRecord
 folder = Path(sys.argv[1]) / "machine" / "campaign"
-store.write_run(folder, {"cells": [], "n": 1}, "name: campaign" + 100 * "#")
+store.write_run(folder, RunRecord.model_construct(campaign="1"), "name: campaign" + 100 * "#")
 print(1, end="", flush=True)
-store.write_run(folder, {"cells": [], "n": 2}, None)
+store.write_run(folder, RunRecord.model_construct(campaign="2"), None)
 print(2, end="", flush=True)
 """
 
@@ -51,7 +54,7 @@ def test_a_cell_that_has_its_name_is_whole_and_the_earlier_one_stays_until_then(
     for stored, campaign in moments(tmp_path, CELL):
         cell = campaign / "cell"
         if stored or cell.exists():
-            n = store.load_cell(cell)["n"]
+            n = int(json.loads((cell / store.CELL).read_text())["id"])
             assert (cell / "samples.parquet").read_bytes() == b"%d" % n * 1000
             assert n >= stored
             seen.add((stored, n))
@@ -62,7 +65,7 @@ def test_a_run_is_never_half_written(tmp_path: Path) -> None:
     seen = set()
     for stored, campaign in moments(tmp_path, RUN):
         if stored or (campaign / store.RUN).exists():
-            n = store.read_json(campaign / store.RUN, store.RUN_FORMAT)["n"]
+            n = int(json.loads((campaign / store.RUN).read_text())["campaign"])
             assert (campaign / store.CAMPAIGN).read_text() == "name: campaign" + 100 * "#"
             assert n >= stored
             seen.add((stored, n))
@@ -74,6 +77,6 @@ def test_where_names_cannot_be_exchanged_the_new_cell_takes_the_place(
 ) -> None:
     monkeypatch.setattr(store, "exchange", lambda one, other: False)
     for n in (1, 2):
-        store.NewCell(tmp_path / "cell").finish({"n": n})
-    assert json.loads((tmp_path / "cell" / store.CELL).read_text())["n"] == 2
+        store.NewCell(tmp_path / "cell").finish(record(str(n)))
+    assert json.loads((tmp_path / "cell" / store.CELL).read_text())["id"] == "2"
     assert [path.name for path in tmp_path.iterdir()] == ["cell"]

@@ -26,6 +26,7 @@ from rtmeter.measure.supervise import Stop
 from rtmeter.model import Doubt
 from rtmeter.results import store
 from rtmeter.samples import LogReader
+from stored import cell_json, json_of
 from waiting import until
 
 pytestmark = pytest.mark.usefixtures("fake_probe")
@@ -38,7 +39,7 @@ def run(
     options = {"measurement": "wakeup", "adapter": "fake", "samples": 97, "warm_up": "3ms"}
     options |= {"options": {"behave": behave}}
     cell = cell_from(settle(options | given), "cell", {})
-    return runner.run_cell(cell, tmp_path / "cell", stop or Stop(), watch or (lambda event: None))
+    return json_of(runner.run_cell(cell, tmp_path / "cell", stop or Stop(), watch or (lambda event: None)))
 
 
 def rows(folder: Path) -> int:
@@ -63,7 +64,7 @@ def test_a_cell_that_is_complete(tmp_path: Path) -> None:
         "samples.parquet",
         "watch.parquet",
     ]
-    assert store.load_cell(tmp_path / "cell") == {"format": "rtmeter-cell", "version": 1} | record
+    assert cell_json(tmp_path / "cell") == record
 
 
 def test_logs_are_kept_on_demand(tmp_path: Path) -> None:
@@ -257,6 +258,7 @@ FRONT = """
 import sys
 from rtmeter.measure import supervise
 from rtmeter.cli import main
+from stored import cell_json
 supervise._GRACE_S = {grace_s}
 main()
 """

@@ -14,7 +14,7 @@ from rtmeter.campaign.matrix import REQUIREMENT
 from rtmeter.campaign.options import CellOptions
 from rtmeter.campaign.published import Published
 
-_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _Schema = dict[str, Any]
 _SCALAR: _Schema = {"type": ["string", "number", "boolean"]}
 
@@ -36,13 +36,13 @@ class ProbeConfig(CellOptions):
 def probe_config_schema() -> _Schema:
     """What a probe reads (spec/probe.md)."""
     schema = ProbeConfig.model_json_schema(mode="serialization", by_alias=True)
-    schema |= {"$schema": _DIALECT, "title": "rtmeter probe config, version 1"}
+    schema |= {"$schema": DIALECT, "title": "rtmeter probe config, version 1"}
     schema["description"] = "The config of one probe: see probe.md. Times are nanoseconds, sizes bytes."
     schema["properties"]["samples"]["description"] = "Measured releases; required except for a server."
     schema["properties"]["warm_up"]["description"] = "Number of warm-up releases."
     for field in schema["properties"].values():
         field.pop("examples", None)  # those are of what people write
-    return _tidy(schema)
+    return tidy(schema)
 
 
 def campaign_schema() -> _Schema:
@@ -87,9 +87,9 @@ def campaign_schema() -> _Schema:
         "cells": {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/block"}},
     }
     assert tuple(block) == BLOCK_KEYS and tuple(top) == CAMPAIGN_KEYS
-    return _tidy(
+    return tidy(
         {
-            "$schema": _DIALECT,
+            "$schema": DIALECT,
             "title": "rtmeter campaign",
             "description": "A list of blocks; the lists in a block make its matrix: see campaign.md.",
             "type": "object",
@@ -144,17 +144,19 @@ def _scalar_or_list(schema: _Schema) -> _Schema:
     return words | {"anyOf": [*choices, as_list, {"type": "null"}]}
 
 
-def _tidy(schema: _Schema) -> _Schema:
+def tidy(schema: _Schema) -> _Schema:
     """Without the titles that pydantic derives from the names."""
 
-    def tidy(value: Any) -> Any:
+    def untitled(value: Any) -> Any:
         if isinstance(value, list):
-            return [tidy(item) for item in value]
+            return [untitled(item) for item in value]
         if not isinstance(value, dict):
             return value
-        return {key: tidy(item) for key, item in value.items() if key != "title" or not isinstance(item, str)}
+        return {
+            key: untitled(item) for key, item in value.items() if key != "title" or not isinstance(item, str)
+        }
 
-    return {key: tidy(value) for key, value in schema.items()}
+    return {key: untitled(value) for key, value in schema.items()}
 
 
 FILES = {"probe-config.schema.json": probe_config_schema, "campaign.schema.json": campaign_schema}

@@ -8,7 +8,7 @@ from rtmeter.campaign.plan import Assumed
 from rtmeter.errors import RtmeterError
 from rtmeter.model import Cell, Requirement
 from rtmeter.results import store
-from rtmeter.results.repeats import Stored, by_name, find_stored
+from rtmeter.results.cells import StoredCell, by_name, find_cells
 from rtmeter.statistics.judged import JudgedRun, judged_run
 from rtmeter.values import without_repeat
 
@@ -26,7 +26,7 @@ class Assume:
             message = "contradicts --extremal-index: both say how releases hang together"
             raise RtmeterError(message, field="--like", value=str(like), remedy="give one of the two")
         self._path = like
-        self._like = {} if like is None else by_name(find_stored(like))
+        self._like = {} if like is None else by_name(find_cells(like))
         self._stated = Assumed() if extremal_index is None else Assumed.stated(extremal_index)
 
     def __call__(self, requirement: Requirement | None, cell: Cell | None) -> Assumed:
@@ -45,10 +45,10 @@ class Assume:
         return Assumed.seen(str(name), seen, runs[0].period_ns)
 
 
-def _run(stored: Stored) -> JudgedRun:
-    if not stored.usable or store.load_counted(stored.folder) is not None:
-        why = "has no samples in order" if stored.usable else stored.why_not
+def _run(stored: StoredCell) -> JudgedRun:
+    if not stored.record.usable or store.load_counted(stored.folder) is not None:
+        why = "has no samples in order" if stored.record.usable else stored.record.why_unusable
         raise RtmeterError(
-            f"{stored.record['id']} {why}", field="--like", value=str(stored.folder), remedy="name another"
+            f"{stored.record.id} {why}", field="--like", value=str(stored.folder), remedy="name another"
         )
-    return judged_run(store.statistics_meta(stored.record), store.chunks(stored.folder))
+    return judged_run(stored.record.meta, store.chunks(stored.folder))

@@ -148,8 +148,8 @@ def _layer(shift: Shift) -> str:
 
 def _fewest_n(compared: Compared) -> int:
     """How many releases the shortest of the runs has."""
-    summaries = [cell.record["summary"] for pair in compared.pairing.pairs for cell in pair]
-    return min(int(found["quantities"][compared.quantity]["per_release"]["n"]) for found in summaries)
+    cells = [cell for pair in compared.pairing.pairs for cell in pair]
+    return min(cell.record.n_of(compared.quantity) for cell in cells)
 
 
 def _row(shift: Shift, deadline_ns: int | None, n: int) -> Iterator[str]:

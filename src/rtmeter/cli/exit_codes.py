@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rtmeter.results.record import CellRecord
 
 PASS, ERROR, FAIL, INCONCLUSIVE = 0, 1, 2, 3
 _WORST_FIRST = (ERROR, FAIL, INCONCLUSIVE, PASS)
@@ -15,14 +18,14 @@ def of_outcome(outcome: str) -> int:
     return _OF_OUTCOME[outcome]
 
 
-def of_cell(record: Mapping[str, Any]) -> int:
+def of_cell(record: CellRecord) -> int:
     """The exit code of a measured cell: an error unless it is complete and valid, else its verdict's. One
     that was skipped leaves its question open."""
-    if record["status"] == "skipped":
+    if record.status == "skipped":
         return INCONCLUSIVE
-    if record["status"] != "complete" or not record["valid"]:
+    if record.status != "complete" or not record.valid:
         return ERROR
-    return of_outcome(record["verdict"]["outcome"]) if record["verdict"] else PASS
+    return of_outcome(record.verdict.outcome) if record.verdict else PASS
 
 
 def worst(codes: Iterable[int]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from rtmeter.judge.compared import Asked, Compared
+from rtmeter.judge.compared import Compared, ComparisonOptions
 from rtmeter.judge.layers import floors, transport
 from rtmeter.plots.floors import QUANTILES, Floor, Layer, X
 from rtmeter.results import store
@@ -13,7 +13,7 @@ from rtmeter.results import store
 
 def floor_of(paths: Iterable[Path], read: store.Read) -> Floor:
     """What lies under the middlewares of all runs under the paths, each run by itself."""
-    runs = [run for path in paths for run in floors(path, Asked(), read)]
+    runs = [run for path in paths for run in floors(path, ComparisonOptions(), read)]
     return Floor(
         tuple(_layer(one) for run in runs for one in run.over),
         tuple(name for run in runs for name in run.without),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from rtmeter.values import as_json, harmless
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from rtmeter.errors import RtmeterError
+    from rtmeter.model import Doubt
 
 _NARROWEST = 140  # columns where standard output is no terminal: tables are not to be squeezed
 
@@ -39,15 +40,15 @@ def print_error(error: RtmeterError, *, as_json: bool) -> None:
         print_json({"error": error.to_json()})
 
 
-def print_doubts(doubts: Iterable[Mapping[str, Any]]) -> None:
+def print_doubts(doubts: Iterable[Doubt]) -> None:
     """The warnings of a cell that is not shown because it failed, a line each on standard error."""
     for doubt in doubts:
-        print(f"rtmeter: {doubt['type']}: {doubt_words(doubt)}", file=sys.stderr)
+        print(f"rtmeter: {doubt.type}: {doubt_words(doubt)}", file=sys.stderr)
 
 
-def doubt_words(doubt: Mapping[str, Any]) -> str:
+def doubt_words(doubt: Doubt) -> str:
     """A warning and, in brackets, what helps."""
-    return str(doubt["message"]) + (f" ({doubt['hint']})" if doubt.get("hint") else "")
+    return doubt.message + (f" ({doubt.hint})" if doubt.hint else "")
 
 
 def microseconds(ns: float | str | None) -> str:

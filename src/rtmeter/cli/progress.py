@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from rtmeter.live.run import State
     from rtmeter.live.seen import Running
+    from rtmeter.results.record import CellRecord
 
 Event = Mapping[str, Any]
 Moment = Literal["start", "during", "end"]
@@ -66,17 +67,15 @@ class Progress:
         self._say(index, cell, "starts", 0.0, "start")
         return lambda event: self._say(index, cell, _words(event), _share(event), "during")
 
-    def ended(self, index: int, record: Mapping[str, Any]) -> None:
+    def ended(self, index: int, record: CellRecord) -> None:
         """The cell ended and is stored."""
         self._note_end(index, record)
-        verdict = record["verdict"]
-        invalid = "" if record["valid"] or record["error"] else ", invalid"
-        words = (
-            record["status"] + invalid + (f": {verdict['outcome']}, {verdict['reason']}" if verdict else "")
-        )
-        if record["error"]:
-            words = f"{record['status']}: {RtmeterError.from_json(record['error'])}"
-        self._show(f"{self._place(index)} {record['id']}: {words}", 1.0, "end")
+        verdict = record.verdict
+        invalid = "" if record.valid or record.error else ", invalid"
+        words = record.status + invalid + (f": {verdict.outcome}, {verdict.reason}" if verdict else "")
+        if record.error:
+            words = f"{record.status}: {record.error.as_error}"
+        self._show(f"{self._place(index)} {record.id}: {words}", 1.0, "end")
 
     def kept(self, index: int) -> None:
         """The cell was there from an earlier run."""
@@ -119,10 +118,10 @@ class Progress:
                 print(f"rtmeter: {error}", file=sys.stderr)
                 self._metrics = None
 
-    def _note_end(self, index: int, record: Mapping[str, Any]) -> None:
+    def _note_end(self, index: int, record: CellRecord) -> None:
         from rtmeter.live.run import outcome_of
 
-        self._done[self._cells[index].id] = outcome_of(dict(record))
+        self._done[self._cells[index].id] = outcome_of(record)
         self._left_ns = sum(self._planned_ns[index + 1 :])
         if self._running is not None:
             self._running, self._measured_at = None, -_METRICS_EVERY_S

@@ -24,8 +24,8 @@ def reading() -> Iterator[store.Read]:
 
 def _watched(folder: Path, show: Show) -> Callable[[], Iterator[Columns]]:
     chunks = store.chunks(folder)
-    config = store.load_cell(folder)["config"]
-    total = max(1, int(config.get("samples") or 0) + int(config.get("warm_up") or 0))
+    config = store.read_cell(folder).config
+    total = max(1, config.get("samples", 0) + config.get("warm_up", 0))
 
     def again() -> Iterator[Columns]:
         began, rows = time.monotonic(), 0

@@ -11,7 +11,7 @@ from rtmeter.cli.choices import one_of
 from rtmeter.model import Criticality
 
 if TYPE_CHECKING:
-    from rtmeter.judge.compared import Asked
+    from rtmeter.judge.compared import ComparisonOptions
     from rtmeter.model import Requirement
 
 MissRatio = Annotated[
@@ -83,16 +83,18 @@ def once_in_hours(text: str) -> float:
         raise
 
 
-def asked_of(gates: Sequence[str], deadline: str | None, confidence: str | None, force: bool) -> Asked:
+def asked_of(
+    gates: Sequence[str], deadline: str | None, confidence: str | None, force: bool
+) -> ComparisonOptions:
     """What a comparison is asked for. Raises RtmeterError naming the option."""
     from rtmeter.campaign import matrix
     from rtmeter.cli.given import as_flag
     from rtmeter.errors import RtmeterError
-    from rtmeter.judge.compared import Asked
+    from rtmeter.judge.compared import ComparisonOptions
     from rtmeter.statistics.gate import parse_gate
 
     try:
-        return Asked(
+        return ComparisonOptions(
             gates=tuple(parse_gate(text) for text in gates),
             deadline_ns=None if deadline is None else matrix.parse_fact("deadline", deadline),
             confidence=0.95 if confidence is None else matrix.parse_fact("confidence", confidence),

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rtmeter.cli.columns import print_table
-from rtmeter.cli.evidence import evidence_lines, missed
+from rtmeter.cli.evidence import evidence_lines
 from rtmeter.cli.output import console, doubt_words, microseconds
-from rtmeter.errors import RtmeterError
-from rtmeter.results import condition_words
+from rtmeter.model import Doubt
+from rtmeter.results import condition_words, words
 from rtmeter.results.condition_words import which_cells
-from rtmeter.results.store import statistics_meta
-from rtmeter.statistics.order import shown
+from rtmeter.results.record import CellRecord, Provenance, Statistics
 from rtmeter.statistics.quantities import judged_quantity
 from rtmeter.values import Scheduling, format_duration
 
@@ -32,35 +31,32 @@ _STATISTICS = {
 }
 _HEADERS = {name: f"{name}\nus" for name in _STATISTICS}
 _EXPENDABLE = ("p99.999", "min", "mean", "p50", "p99")
-_VIEWS = {"per_release": "per release", "as_served": "as served", "corrected": "corrected"}
 _STYLES = {"pass": "green", "fail": "red", "inconclusive": "yellow", "error": "red", "skipped": "yellow"}
 
 
-def show_cell(record: Mapping[str, Any], path: Path) -> None:
+def show_cell(record: CellRecord, path: Path) -> None:
     """The cell's conditions, counts, quantities, doubts and verdict."""
     out = console()
-    out.print(f"{record['id']}: {_what(record)}", markup=False)
+    out.print(f"{record.id}: {_what(record)}", markup=False)
     _show_conditions(record, out)
     _show_findings(record, out)
-    summary = record["summary"]
-    if summary:
-        counts = ", ".join(f"{name} {count:,}" for name, count in summary["counts"].items())
-        out.print(f"counts: {counts}\n{summary['identity']}", markup=False)
+    if summary := record.summary:
+        counts = ", ".join(f"{name} {count:,}" for name, count in summary.counts.items())
+        out.print(f"counts: {counts}\n{summary.identity}", markup=False)
         table = _table("quantity", "view", "n", *_HEADERS.values(), "at k")
-        for name, views in summary["quantities"].items():
-            quantity = name + condition_words.uncertainty(name, record.get("clock_offset"))
-            for view, title in _VIEWS.items():
-                if values := views.get(view):
-                    table.add_row(
-                        quantity, title, f"{values['n']:,}", *_row(values), _text(values["max_at_k"])
-                    )
+        for name, views in summary.quantities.items():
+            quantity = name + condition_words.uncertainty(name, record.clock_offset)
+            for view, values in views.items():
+                if values is not None:
+                    at_k = _text(values.max_at_k)
+                    table.add_row(quantity, words.VIEWS[view], f"{values.n:,}", *_row(values), at_k)
         print_table(out, table, [_HEADERS[name] for name in _EXPENDABLE])
-    _show_doubts(record, out)
+    _show_doubts(record, record.warnings, out)
     _show_verdict(record, out)
     out.print(f"stored in {path}", markup=False)
 
 
-def show_cells(records: Sequence[Mapping[str, Any]], names: Sequence[str]) -> None:
+def show_cells(records: Sequence[CellRecord], names: Sequence[str]) -> None:
     """One line a cell: the judged quantity per release, what was missed, and the verdict."""
     from rich.markup import escape
 
@@ -74,20 +70,20 @@ def show_cells(records: Sequence[Mapping[str, Any]], names: Sequence[str]) -> No
     print_table(out, table, [*least, "quantity", p50, p99])
     common = _common_doubts(records, names, out)
     for record, name in zip(records, names, strict=True):
-        own = [doubt for doubt in record["warnings"] if doubt_words(doubt) not in common]
-        if record["error"] or own:
+        own = [doubt for doubt in record.warnings if doubt_words(doubt) not in common]
+        if record.error or own:
             out.print(f"{name}:", markup=False)
-            _show_doubts({**record, "warnings": own}, out)
+            _show_doubts(record, own, out)
 
 
-def _common_doubts(records: Sequence[Mapping[str, Any]], names: Sequence[str], out: Console) -> set[str]:
+def _common_doubts(records: Sequence[CellRecord], names: Sequence[str], out: Console) -> set[str]:
     """Shows once each warning that several cells have, with their names; returns which."""
     from rich.markup import escape
 
     having: dict[tuple[str, str], list[str]] = {}
     for record, name in zip(records, names, strict=True):
-        for doubt in record["warnings"]:
-            having.setdefault((doubt["type"], doubt_words(doubt)), []).append(name)
+        for doubt in record.warnings:
+            having.setdefault((doubt.type, doubt_words(doubt)), []).append(name)
     common = {doubt: cells for doubt, cells in having.items() if len(set(cells)) > 1}
     for (kind, said), cells in common.items():
         which = which_cells(list(dict.fromkeys(cells)), len(names))
@@ -95,28 +91,30 @@ def _common_doubts(records: Sequence[Mapping[str, Any]], names: Sequence[str], o
     return {said for _, said in common}
 
 
-def _file(record: Mapping[str, Any]) -> str | None:
+def _file(record: CellRecord) -> str | None:
     """The file that an imported cell was made of."""
-    return record["imported"]["file"] if record.get("imported") else None
+    return record.imported.file if record.imported else None
 
 
-def _cell_row(record: Mapping[str, Any]) -> list[str]:
-    quantity = judged_quantity(statistics_meta(record)).name
-    verdict = record["verdict"]
-    ended = record["valid"] or record["status"] in ("failed", "skipped")
-    state = record["status"] if ended else "invalid"
-    outcome = verdict["outcome"] if verdict and state == "complete" else "" if state == "complete" else state
+def _cell_row(record: CellRecord) -> list[str]:
+    quantity = judged_quantity(record.meta).name
+    verdict = record.verdict
+    ended = record.valid or record.status in ("failed", "skipped")
+    state = record.status if ended else "invalid"
+    outcome: str = (
+        verdict.outcome if verdict and state == "complete" else "" if state == "complete" else state
+    )
     style = _STYLES.get(outcome, "red" if outcome else "")
     said = f"[{style}]{outcome}[/{style}]" if style else outcome
-    values = record["summary"] and record["summary"]["quantities"][quantity]["per_release"]
-    if not values:
+    views = record.summary.quantities.get(quantity) if record.summary else None
+    values = views.per_release if views else None
+    if values is None:
         return [quantity, "0", *("-" for _ in _STATISTICS), "-", said]
-    return [quantity, f"{values['n']:,}", *_row(values), missed(verdict) if verdict else "-", said]
+    return [quantity, f"{values.n:,}", *_row(values), verdict.missed if verdict else "-", said]
 
 
-def _row(values: Mapping[str, Any]) -> list[str]:
-    said = shown(values)
-    return [microseconds(said[key]) for key in _STATISTICS.values()]
+def _row(values: Statistics) -> list[str]:
+    return [microseconds(getattr(values.shown, key)) for key in _STATISTICS.values()]
 
 
 def _text(value: int | None) -> str:
@@ -135,24 +133,22 @@ def _table(*headers: str) -> Table:
     return table
 
 
-def _what(record: Mapping[str, Any]) -> str:
-    config, imported = record["config"], record.get("imported")
-    if imported:
-        tool = f"{imported['tool']} {imported['version'] or ''}".strip()
-        return f"{imported['quantity']}, {imported['series']} of {imported['file']}, by {tool}"
-    mode = f" {record['mode']}" if record["mode"] else ""
-    pace = f"every {format_duration(config['period_ns'])}" if config.get("period_ns") else ""
-    if record["mode"] == "one_shot":
-        pace = f"timeout {format_duration(config['timeout_ns'])}"
-    return f"{record['measurement']}{mode} on {record['adapter']}, {pace}, {record['status']}"
+def _what(record: CellRecord) -> str:
+    if imported := record.imported:
+        tool = f"{imported.tool} {imported.version or ''}".strip()
+        return f"{imported.quantity}, {imported.series} of {imported.file}, by {tool}"
+    mode = f" {record.mode}" if record.mode else ""
+    pace = "timeout" if record.mode == "one_shot" else "every"
+    every = f", {pace} {format_duration(record.tick_ns)}" if record.tick_ns else ""
+    return f"{record.measurement}{mode} on {record.adapter}{every}, {record.status}"
 
 
-def _show_conditions(record: Mapping[str, Any], out: Console, *, machine_only: bool = False) -> None:
+def _show_conditions(record: CellRecord, out: Console, *, machine_only: bool = False) -> None:
     """A number without its conditions is not shown."""
-    if record.get("imported"):
-        out.print(*provenance(record), sep="\n", markup=False)
+    if record.imported:
+        out.print(*provenance(record, record.imported), sep="\n", markup=False)
         return
-    machine, facts, effective = record["machine"], record["adapter_facts"], record["effective"]
+    machine, facts, effective = record.machine, record.adapter_facts, record.effective
     if machine:
         about = (machine.get(key, "?") for key in ("cpu_model", "cpus_online", "kernel", "kernel_version"))
         out.print("machine: {}, {} CPUs, Linux {} {}".format(*about), markup=False)
@@ -160,58 +156,58 @@ def _show_conditions(record: Mapping[str, Any], out: Console, *, machine_only: b
             out.print(f"[yellow]{warning}[/yellow]")
     if machine_only or not effective:
         return
-    words = [f"policy {Scheduling.from_probe(effective.get('scheduling', {}))}"]
-    words += [f"set {effective.get('apply')}", f"CPUs {','.join(map(str, effective.get('cpus', '?')))}"]
-    words += ["memory locked"] if effective.get("memory_locked") else []
-    words += ["idle states held off"] if effective.get("cpu_dma_latency") == 0 else []
-    words += [f"overrun {effective['overrun']}"] if effective.get("overrun") else []
-    words += condition_words.carried(record.get("path"))
-    words += condition_words.in_words(record.get("conditions"))
+    told = [f"policy {Scheduling.from_probe(effective.get('scheduling', {}))}"]
+    told += [f"set {effective.get('apply')}", f"CPUs {','.join(map(str, effective.get('cpus') or '?'))}"]
+    told += ["memory locked"] if effective.get("memory_locked") else []
+    told += ["idle states held off"] if effective.get("cpu_dma_latency") == 0 else []
+    told += [f"overrun {effective['overrun']}"] if effective.get("overrun") else []
+    told += condition_words.carried(record.path)
+    told += condition_words.in_words(record.conditions)
     middleware = f"{facts.get('middleware', '')} {facts.get('middleware_version', '')}".strip()
-    out.print(f"conditions: {', '.join(words)}; {middleware}", markup=False)
+    out.print(f"conditions: {', '.join(told)}; {middleware}", markup=False)
 
 
-def provenance(record: Mapping[str, Any]) -> Iterator[str]:
+def provenance(record: CellRecord, imported: Provenance) -> Iterator[str]:
     """What an imported cell's file says of its conditions, and what it does not say."""
-    imported, machine, summary = record["imported"], record["machine"], record["summary"]
-    shown = {name: machine[name] for name in ("hostname", "kernel", "kernel_version") if name in machine}
+    machine = record.machine
+    shown = {name: machine.get(name) for name in ("hostname", "kernel", "kernel_version") if name in machine}
     said = [f"{name.replace('_', ' ')} {value}" for name, value in shown.items()]
-    if record["config"]["period_ns"] is not None:
-        given = " as --period says" if imported["period_from"] == "--period" else ""
-        said.append(f"every {format_duration(record['config']['period_ns'])}{given}")
-    said += [f"{name.replace('_', ' ')} {value}" for name, value in imported["facts"].items()]
+    if record.period_ns is not None:
+        given = " as --period says" if imported.period_from == "--period" else ""
+        said.append(f"every {format_duration(record.period_ns)}{given}")
+    said += [f"{name.replace('_', ' ')} {value}" for name, value in imported.facts.items()]
     yield f"conditions: {'; '.join(said) or 'the file states none'}"
-    if imported["unknown"]:
-        yield f"not stated by the file: {', '.join(imported['unknown'])}"
-    if resolution_ns := summary.get("resolution_ns"):
+    if imported.unknown:
+        yield f"not stated by the file: {', '.join(imported.unknown)}"
+    if resolution_ns := record.summary and record.summary.resolution_ns:
         yield f"values are known to {format_duration(resolution_ns)}: each is later by up to that"
 
 
-def _show_findings(record: Mapping[str, Any], out: Console) -> None:
+def _show_findings(record: CellRecord, out: Console) -> None:
     """The names of those that matter most; `rtmeter check` and the report tell them in full."""
-    for key, where in (("findings", ""), ("server_findings", " on the server's host")):
+    for findings, where in ((record.findings, ""), (record.server_findings, " on the server's host")):
         for grade in ("fatal", "high"):
-            names = [finding["id"] for finding in record.get(key) or () if finding["grade"] == grade]
+            names = [finding.id for finding in findings or () if finding.grade == grade]
             if names:
                 out.print(f"[{_STYLES['fail']}]{grade}[/] for punctuality{where}: {', '.join(names)}")
 
 
-def _show_doubts(record: Mapping[str, Any], out: Console) -> None:
+def _show_doubts(record: CellRecord, doubts: Sequence[Doubt], out: Console) -> None:
     from rich.markup import escape
 
-    if record["error"]:
-        error = RtmeterError.from_json(record["error"])
-        style = _STYLES.get(record["status"], "red")
-        out.print(f"  [{style}]{record['status']}[/{style}]: {escape(str(error))}", soft_wrap=True)
-    for doubt in record["warnings"]:
-        out.print(f"  [yellow]{doubt['type']}[/yellow]: {escape(doubt_words(doubt))}")
+    if record.error:
+        style = _STYLES.get(record.status, "red")
+        said = escape(str(record.error.as_error))
+        out.print(f"  [{style}]{record.status}[/{style}]: {said}", soft_wrap=True)
+    for doubt in doubts:
+        out.print(f"  [yellow]{escape(doubt.type)}[/yellow]: {escape(doubt_words(doubt))}")
 
 
-def _show_verdict(record: Mapping[str, Any], out: Console) -> None:
+def _show_verdict(record: CellRecord, out: Console) -> None:
     from rich.markup import escape
 
-    if verdict := record["verdict"]:
-        style = _STYLES[verdict["outcome"]]
-        out.print(f"[{style}]{verdict['outcome']}[/{style}]: {escape(verdict['reason'])}", soft_wrap=True)
+    if verdict := record.verdict:
+        style = _STYLES[verdict.outcome]
+        out.print(f"[{style}]{verdict.outcome}[/{style}]: {escape(verdict.reason)}", soft_wrap=True)
         for line in evidence_lines(verdict):
             out.print(line, markup=False, soft_wrap=True)

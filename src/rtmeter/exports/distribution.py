@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from rtmeter.errors import RtmeterError
 from rtmeter.results import store, words
+from rtmeter.results.record import CellRecord
 from rtmeter.statistics.histogram import Intervals, Unordered
 from rtmeter.statistics.quantities import Ints, judged_quantity
 from rtmeter.statistics.views import LATER, per_release
@@ -25,7 +25,7 @@ class Distribution:
     (values,), and the exact extremes (0 without values). ``notes``: what is not where it was, or left out."""
 
     cell: str
-    record: dict[str, Any]
+    record: CellRecord
     quantity: str
     values: Ints
     counts: Ints
@@ -41,7 +41,7 @@ class Distribution:
 
 def distributions(path: Path, rounding: Rounding) -> list[Distribution]:
     """That of each cell under the path, by the name of each. Raises RtmeterError if one has none."""
-    return [_of_cell(folder, path, rounding) for folder in store.find_cells(path)]
+    return [_of_cell(folder, path, rounding) for folder in store.cell_folders(path)]
 
 
 def notes_of(found: list[Distribution]) -> list[str]:
@@ -49,14 +49,14 @@ def notes_of(found: list[Distribution]) -> list[str]:
     return [f"{one.cell}: {note}" if len(found) > 1 else note for one in found for note in one.notes]
 
 
-def name_of(folder: Path, path: Path, record: Mapping[str, Any]) -> str:
+def name_of(folder: Path, path: Path, record: CellRecord) -> str:
     """A cell's folder below the path, or its id if it is the path."""
-    return str(record["id"] if folder == path else folder.relative_to(path))
+    return record.id if folder == path else str(folder.relative_to(path))
 
 
 def _of_cell(folder: Path, path: Path, rounding: Rounding) -> Distribution:
-    record = store.load_cell(folder)
-    if record["summary"] is None:
+    record = store.read_cell(folder)
+    if record.summary is None:
         raise RtmeterError("has no samples", where=str(folder), remedy="measure it again, or leave it out")
     tally = _Tally(rounding)
     data = store.load_counted(folder)
@@ -66,7 +66,7 @@ def _of_cell(folder: Path, path: Path, rounding: Rounding) -> Distribution:
     return Distribution(
         cell=name_of(folder, path, record),
         record=record,
-        quantity=words.judged(store.statistics_meta(record) | record["config"]),
+        quantity=words.judged(record.meta),
         values=tally.values,
         counts=tally.counts,
         min_ns=tally.min_ns or 0,
@@ -102,8 +102,8 @@ class _Tally:
         self.counts = total
 
 
-def _count_samples(tally: _Tally, folder: Path, record: dict[str, Any]) -> list[str]:
-    meta, lost = store.statistics_meta(record), 0
+def _count_samples(tally: _Tally, folder: Path, record: CellRecord) -> list[str]:
+    meta, lost = record.meta, 0
     for block in per_release(meta, judged_quantity(meta), store.chunks(folder)()):
         came = block.value != LATER
         lost += int(np.count_nonzero(~came))

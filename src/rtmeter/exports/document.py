@@ -22,7 +22,7 @@ def write(path: Path, out: Path) -> list[str]:
     head = {"format": FORMAT, "version": VERSION, "rtmeter": version()}
     with out.open("w", encoding="utf-8") as file:
         file.write(json.dumps(head)[:-1] + ', "cells": [')
-        for number, folder in enumerate(store.find_cells(path)):
+        for number, folder in enumerate(store.cell_folders(path)):
             file.write(",\n" if number else "\n")
             _write_cell(file, folder, path)
         file.write("\n]}\n")
@@ -30,10 +30,10 @@ def write(path: Path, out: Path) -> list[str]:
 
 
 def _write_cell(file: TextIO, folder: Path, path: Path) -> None:
-    record = store.load_cell(folder)
+    record = store.read_cell(folder)
     kind = next((kind for kind in store.DATA if (folder / kind).is_file()), None)
     columns, batches = _table(folder / kind) if kind else ([], iter(()))
-    about: dict[str, Any] = {"cell": name_of(folder, path, record), "record": record}
+    about: dict[str, Any] = {"cell": name_of(folder, path, record), "record": record.model_dump(mode="json")}
     about |= {"data": Path(kind).stem if kind else None, "columns": columns}
     file.write(json.dumps(about)[:-1] + ', "rows": [')
     for number, rows in enumerate(batches):

@@ -55,11 +55,11 @@ def _encoded(one: Distribution) -> str:
 
 
 def _epoch_s(one: Distribution) -> float | None:
-    started = one.record["started"]
+    started = one.record.started
     return datetime.fromisoformat(started).timestamp() if started else None
 
 
 def _length_s(one: Distribution) -> float:
     """How long the cell was measured; 0 if its period is not known."""
-    config = one.record["config"]
+    config = one.record.config
     return one.n * (config.get("period_ns") or 0) / 1e9

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rtmeter.judge import answer
 from rtmeter.results import words
-from rtmeter.results.cells import Cell, find_cells
+from rtmeter.results.overview import CellEntry, cell_entries
 
 _ICONS = {
     "error": "❗",
@@ -20,7 +20,7 @@ _ICONS = {
 
 def write(path: Path, out: Path) -> list[str]:
     """Writes the answer, what limits it, and a row a cell, the worst first."""
-    cells = sorted(find_cells(path), key=lambda cell: cell.badness)
+    cells = sorted(cell_entries(path), key=lambda cell: cell.badness)
     found = answer.answer(cells)
     lines = [f"## {_ICONS[found.outcome]} {answer.NAMES[found.outcome]}: {_text(found.headline)}", ""]
     for title, sentences in (("Asked", found.asked), ("Limits", found.limits), ("Next", found.next)):
@@ -33,10 +33,10 @@ def write(path: Path, out: Path) -> list[str]:
     return []
 
 
-def _row(cell: Cell) -> str:
-    judged, file = cell.judged, cell.file
-    verdict = file.verdict if file else None
-    deadline = words.round_us(file.deadline_ns) if file and file.deadline_ns else words.NONE
+def _row(cell: CellEntry) -> str:
+    judged, record = cell.judged, cell.record
+    verdict = record.verdict if record else None
+    deadline = words.round_us(record.deadline_ns) if record and record.deadline_ns else words.NONE
     columns = [
         f"{_ICONS[cell.outcome]} {answer.NAMES[cell.outcome]}",
         cell.id,

@@ -15,6 +15,7 @@ from rtmeter.exports.mcap_file import McapFile
 from rtmeter.exports.phases import begins, has_releases, misses
 from rtmeter.model import ABSENT
 from rtmeter.results import store
+from rtmeter.results.record import CellRecord
 from rtmeter.statistics.quantities import Columns, Ints, quantities, timeout_ns
 from rtmeter.statistics.views import OUTCOME_BITS
 
@@ -27,8 +28,8 @@ def write(path: Path, out: Path) -> list[str]:
     notes: list[str] = []
     with out.open("wb") as file:
         writer = McapFile(file, "ros2", f"rtmeter {version()}")
-        for folder in store.find_cells(path):
-            record = store.load_cell(folder)
+        for folder in store.cell_folders(path):
+            record = store.read_cell(folder)
             name = name_of(folder, path, record)
             if has_releases(folder, record):
                 _write_cell(writer, folder, record, name)
@@ -38,8 +39,8 @@ def write(path: Path, out: Path) -> list[str]:
     return notes
 
 
-def _write_cell(writer: McapFile, folder: Path, record: Mapping[str, Any], name: str) -> None:
-    meta = store.statistics_meta(record)
+def _write_cell(writer: McapFile, folder: Path, record: CellRecord, name: str) -> None:
+    meta = record.meta
     columns: list[str] | None = None
     channel = 0
     to_wall_ns = _to_wall_ns(record)
@@ -49,10 +50,10 @@ def _write_cell(writer: McapFile, folder: Path, record: Mapping[str, Any], name:
             known = [q for q in quantities(meta) if set(q.columns) <= rows.keys()]
             schema = _schema(record, columns, [q.name for q in known])
             type_name = f"rtmeter_export/msg/{_camel(record)}"
-            metadata = {"cell": str(record["id"]), "adapter": str(record["adapter"])}
+            metadata = {"cell": record.id, "adapter": record.adapter}
             channel = writer.channel(f"/{name}", type_name, schema, metadata)
         of = {q.name: q.of(rows, timeout_ns(meta)) for q in known}
-        late = misses(rows, of[known[0].name], record["config"].get("deadline_ns"))
+        late = misses(rows, of[known[0].name], record.config.get("deadline_ns"))
         begin = begins(meta, rows)
         times = np.where(begin == ABSENT, 0, np.maximum(begin + to_wall_ns, 0))
         writer.messages(channel, times, _messages(rows, columns, of, late))
@@ -76,9 +77,9 @@ def _messages(
     return found
 
 
-def _schema(record: Mapping[str, Any], columns: list[str], known: list[str]) -> str:
+def _schema(record: CellRecord, columns: list[str], known: list[str]) -> str:
     """The message definition; every field is aligned to its size in this order."""
-    lines = [f"# A release ({record['measurement']}); CLOCK_MONOTONIC, INT64_MIN where there is none."]
+    lines = [f"# A release ({record.measurement}); CLOCK_MONOTONIC, INT64_MIN where there is none."]
     lines += ["int64 k", *(f"int64 {name}" for name in columns)]
     lines += ["# Quantities in microseconds, NaN where there is none."]
     lines += [f"float64 {name}_us" for name in known]
@@ -87,14 +88,14 @@ def _schema(record: Mapping[str, Any], columns: list[str], known: list[str]) -> 
     return "\n".join(lines) + "\n"
 
 
-def _camel(record: Mapping[str, Any]) -> str:
-    words = [str(record["measurement"]), *str(record["mode"] or "").split("_")]
+def _camel(record: CellRecord) -> str:
+    words = [record.measurement, *(record.mode or "").split("_")]
     return "".join(word.capitalize() for word in words if word)
 
 
-def _to_wall_ns(record: Mapping[str, Any]) -> int:
+def _to_wall_ns(record: CellRecord) -> int:
     """What is added to a monotonic time; 0 where the cell does not know it."""
-    anchors = (record.get("clock") or {}).get("anchors") or {}
+    anchors = record.clock.get("anchors") or {}
     if not {"realtime_ns", "monotonic_ns"} <= anchors.keys():
         return 0
     return int(anchors["realtime_ns"]) - int(anchors["monotonic_ns"])

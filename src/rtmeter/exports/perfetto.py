@@ -14,6 +14,7 @@ from rtmeter.exports.distribution import name_of
 from rtmeter.exports.phases import MEASURED, Phase, begins, has_releases, misses, phases, with_expected
 from rtmeter.model import ABSENT
 from rtmeter.results import store
+from rtmeter.results.record import CellRecord
 from rtmeter.statistics.quantities import Columns, Ints, Quantity, judged_quantity, timeout_ns
 
 MOST = 2_000_000
@@ -30,9 +31,9 @@ def write(path: Path, out: Path) -> list[str]:
     notes = []
     with out.open("wb") as file:
         trace = _Trace(StreamingTraceProtoBuilder(file))
-        cells = store.find_cells(path)
+        cells = store.cell_folders(path)
         for number, folder in enumerate(cells, 1):
-            record = store.load_cell(folder)
+            record = store.read_cell(folder)
             name = name_of(folder, path, record)
             if not has_releases(folder, record):
                 notes.append(f"{name}: has no single releases with their times, and is left out")
@@ -121,9 +122,9 @@ class _Lanes:
         self._trace.event(self._tracks[lane], last, TrackEvent.TYPE_SLICE_END)
 
 
-def _write_cell(trace: _Trace, folder: Path, record: Mapping[str, Any], name: str, number: int) -> int:
+def _write_cell(trace: _Trace, folder: Path, record: CellRecord, name: str, number: int) -> int:
     """Returns how many releases were left out."""
-    meta = store.statistics_meta(record)
+    meta = record.meta
     quantity = judged_quantity(meta)
     chosen, total = _chosen(meta, quantity, folder)
     threads = _threads(trace, record, name, number)
@@ -131,7 +132,7 @@ def _write_cell(trace: _Trace, folder: Path, record: Mapping[str, Any], name: st
     releases = trace.track("releases", threads[MEASURED])
     missed = trace.track("misses", threads[MEASURED])
     counter = trace.track(f"{quantity.name} (us)", threads[MEASURED], unit="us")
-    deadline_ns = record["config"].get("deadline_ns")
+    deadline_ns = record.config.get("deadline_ns")
     for rows in _picked(meta, folder, chosen):
         _write_rows(trace, meta, quantity, rows, lanes, (releases, missed, counter), deadline_ns)
     return total - len(chosen) if chosen is not None else 0
@@ -169,18 +170,18 @@ def _write_rows(
             trace.event(missed, int(begin[row]), TrackEvent.TYPE_INSTANT, name, k=int(rows["k"][row]))
 
 
-def _threads(trace: _Trace, record: Mapping[str, Any], name: str, number: int) -> dict[str, int]:
+def _threads(trace: _Trace, record: CellRecord, name: str, number: int) -> dict[str, int]:
     """The tracks of the measured thread and of the server's, below those of their processes."""
     found = {}
     for thread, role, suffix in ((MEASURED, "client", ""), ("server", "server", ", server")):
-        listed = (record.get("threads") or {}).get(role) or []
-        measured = [one for one in listed if one["role"] == "measured"]
+        listed = record.threads.client if role == "client" else record.threads.server
+        measured = [one for one in listed if one.get("role") == "measured"]
         pid = number * 10 + (role == "server")  # cells of several machines may have had the same number
         process = trace.track(f"{name}{suffix}", process=pid)
-        tid = int(measured[0]["tid"]) if measured else pid
-        thread_name = str(measured[0]["name"]) if measured else role
+        tid = measured[0].get("tid", pid) if measured else pid
+        thread_name = measured[0].get("name", role) if measured else role
         found[thread] = trace.track(thread_name, process, process=pid, thread=tid)
-        if record["measurement"] != "roundtrip":
+        if record.measurement != "roundtrip":
             return found | {"server": found[MEASURED]}
     return found
 

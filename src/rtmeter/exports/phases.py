@@ -11,6 +11,7 @@ import numpy as np
 
 from rtmeter.model import ABSENT, LOST, SKIPPED, WARM_UP_FLAG
 from rtmeter.results import store
+from rtmeter.results.record import CellRecord
 from rtmeter.statistics.quantities import Columns, Ints, kind, timeout_ns
 from rtmeter.statistics.views import OUTCOME_BITS
 
@@ -52,9 +53,9 @@ _PHASES: dict[str, tuple[Phase, ...]] = {
 }
 
 
-def has_releases(folder: Path, record: Mapping[str, Any]) -> bool:
+def has_releases(folder: Path, record: CellRecord) -> bool:
     """Whether the cell knows when each release was: neither histograms nor imported series do."""
-    return (folder / store.SAMPLES).is_file() and record["measurement"] != "imported"
+    return (folder / store.SAMPLES).is_file() and record.measurement != "imported"
 
 
 def phases(meta: Mapping[str, Any]) -> tuple[Phase, ...]:

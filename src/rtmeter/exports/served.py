@@ -16,14 +16,14 @@ class Served:
 
     def __init__(self, path: Path) -> None:
         if not store.is_cell(path):
-            cells = [folder.name for folder in store.find_cells(path)]
+            cells = [folder.name for folder in store.cell_folders(path)]
             remedy = f"name one of its {len(cells)} cells, e.g. {cells[0]}"
             raise RtmeterError(
                 "is no cell, and this format holds one", field="path", value=str(path), remedy=remedy
             )
-        self.record = store.load_cell(path)
-        self._path, self._meta = path, store.statistics_meta(self.record)
-        if not (path / store.SAMPLES).is_file() or self.record["summary"] is None:
+        self.record = store.read_cell(path)
+        self._path, self._meta = path, self.record.meta
+        if not (path / store.SAMPLES).is_file() or self.record.summary is None:
             raise RtmeterError(
                 "has no samples", where=str(path), remedy="export a cell that rtmeter measured"
             )
@@ -46,7 +46,7 @@ class Served:
 
     def left_out(self) -> list[str]:
         """What is not in the values, in words."""
-        counts = self.record["summary"]["counts"]
+        counts = self.record.summary.counts if self.record.summary else {}
         words = {"lost": "lost", "skipped": "skipped", "in_flight": "in flight"}
         return [
             f"{counts[name]:,} releases that were {word} have no value and are left out"

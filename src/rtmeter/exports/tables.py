@@ -21,7 +21,7 @@ def parquet(path: Path, out: Path) -> list[str]:
 def _copy(path: Path, out: Path, settings: str) -> list[str]:
     import duckdb
 
-    kinds = [kind for kind in store.DATA if any((c / kind).is_file() for c in store.find_cells(path))]
+    kinds = [kind for kind in store.DATA if any((c / kind).is_file() for c in store.cell_folders(path))]
     if len(kinds) > 1:
         held = " and with ".join(Path(kind).stem for kind in kinds)
         message = f"holds cells with {held}, which make no one table"

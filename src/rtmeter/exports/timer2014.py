@@ -41,7 +41,7 @@ class _Bins:
 def write(path: Path, out: Path, quantity: str | None) -> list[str]:
     """Writes the log of a quantity, ``measured_after`` by default, of a cell of one-shot timers."""
     cell = Served(path)
-    if cell.record["mode"] != "one_shot":
+    if cell.record.mode != "one_shot":
         remedy = "choose another format, or a cell of one-shot timers"
         raise RtmeterError("is no cell of one-shot timers", field="path", value=str(path), remedy=remedy)
     chosen = quantity or "measured_after"
@@ -84,7 +84,8 @@ def _bins(cell: Served, name: str) -> _Bins:
 def _lines(cell: Served, bins: dict[str, _Bins], own: str) -> Iterator[str]:
     shown = bins[own]
     yield "# Plot data for GnuPlot"
-    yield f"# Timeout: {cell.record['config']['timeout_ns'] // US}us, LoopLength: {shown.n}"
+    timeout_ns = cell.record.config.get("timeout_ns") or 0
+    yield f"# Timeout: {timeout_ns // US}us, LoopLength: {shown.n}"
     for title, one in bins.items():
         mean_ns = (one.absolute_ns if title == "Difference" else one.sum_ns) / max(one.n, 1)
         least, mean, most = (int((ns or 0) / US) for ns in (one.least_ns, mean_ns, one.most_ns))

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from rtmeter import version
 from rtmeter.errors import RtmeterError
@@ -16,16 +15,24 @@ from rtmeter.judge.cell import judge_cell
 from rtmeter.model import Doubt, Requirement
 from rtmeter.results import counted as unordered
 from rtmeter.results import store
+from rtmeter.results.record import CellRecord, Provenance, RunRecord, Summary, Threads
 from rtmeter.samples import write_values
 from rtmeter.statistics.counted import summarise_counted
 from rtmeter.statistics.histogram import PERIOD_UNKNOWN, Histogram
 from rtmeter.statistics.summary import summarise
-from rtmeter.values import as_json, format_duration, slug
+from rtmeter.values import format_duration, slug
 
 CAMPAIGN = "import"
 """The folder's name where a run has its campaign's."""
 
 UNKNOWN_MACHINE = "unknown-machine"
+
+_EMPTY = ("axes", "hosts", "effective", "usage", "instrument", "counters", "grid", "clock")
+_NULL = (
+    *("mode", "server_adapter", "server_config", "server_machine", "published", "second_topic", "path"),
+    *("ticks", "clock_offset", "conditions", "findings", "server_findings", "summary", "verdict"),
+)
+"""What only a probe says: nothing here, and null."""
 
 _FROM_SOURCE = Doubt(
     "format_from_source",
@@ -92,84 +99,84 @@ def machine_of(imports: Sequence[Import]) -> str:
 
 def write_run(imports: Sequence[Import], folder: Path) -> None:
     """Writes the run.json of cells that were imported together."""
-    run = {
-        "campaign": CAMPAIGN,
-        "started": store.stamp(datetime.now(UTC)),
-        "cells": [one.id for one in imports],
-    }
-    store.write_run(folder, run | {"scale": 1.0, "rtmeter": version()}, None)
+    now = store.stamp(datetime.now(UTC))
+    run = RunRecord(
+        campaign=CAMPAIGN,
+        description="",
+        started=now,
+        ended=now,
+        cells=[one.id for one in imports],
+        scale=1.0,
+        host=None,
+        rtmeter=version(),
+    )
+    store.write_run(folder, run, None)
 
 
-def write_import(one: Import, folder: Path, requirement: Requirement | None) -> dict[str, Any]:
-    """Writes the cell of a series into the run ``folder`` and returns its cell.json."""
+def write_import(one: Import, folder: Path, requirement: Requirement | None) -> CellRecord:
+    """Writes the cell of a series into the run ``folder`` and returns its record."""
     with store.NewCell(folder / one.id) as new:
         record = content_of(one, new.folder, requirement)
         new.finish(record)
     return record
 
 
-def content_of(one: Import, folder: Path, requirement: Requirement | None) -> dict[str, Any]:
-    """Writes the data of a series into its cell's ``folder`` and returns the cell.json."""
+def content_of(one: Import, folder: Path, requirement: Requirement | None) -> CellRecord:
+    """Writes the data of a series into its cell's ``folder`` and returns its record."""
     record = _record(one, requirement)
     with store.writing(folder):
-        record["summary"] = _write_data(one, record, folder)
-    if requirement is not None:
-        record["verdict"] = as_json(asdict(judge_cell(record, folder, requirement)))
-    return record
+        record = record.changed(summary=_write_data(one, record, folder))
+    if requirement is None:
+        return record
+    return record.changed(verdict=judge_cell(record, folder, requirement))
 
 
-def _write_data(one: Import, record: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def _write_data(one: Import, record: CellRecord, folder: Path) -> Summary:
     """Samples, or what there is in their place; returns the summary."""
     series = one.series
     if series.samples is not None:
-        meta = store.statistics_meta(record)
+        meta = record.meta
         write_values(series.samples, "latency_ns", meta, folder / store.SAMPLES)
         summary = summarise(meta, store.chunks(folder))
         del summary["problems"]  # of rows that are made here there are none
-        return summary
+        return Summary.model_validate(summary)
     data = series.histogram or series.intervals
     assert data is not None
     if one.found.skips and isinstance(data, Histogram):
         data = replace(data, skips_after_ns=one.period_ns or PERIOD_UNKNOWN)
     unordered.write(folder, data)
-    return summarise_counted(data)
+    return Summary.model_validate(summarise_counted(data))
 
 
-def _record(one: Import, requirement: Requirement | None) -> dict[str, Any]:
+def _record(one: Import, requirement: Requirement | None) -> CellRecord:
     """The cell.json (spec/results.md) without summary and verdict; what the file does not say is empty."""
     found = one.found
     doubts = [*one.series.doubts, *found.doubts, *(() if found.verified else (_FROM_SOURCE,))]
     if found.skips and _may_have_skipped(one):
         doubts.append(_SKIPS)
-    empty: dict[str, Any] = {}
-    return {
-        "id": one.id,
-        "status": "complete",
-        "valid": True,
-        "error": None,
-        "measurement": "imported",
-        "mode": None,
-        "adapter": found.tool,
-        "server_adapter": None,
-        "axes": empty,
-        "config": {"period_ns": one.period_ns, "warm_up": 0, "quantity": found.quantity},
-        "server_config": None,
-        "requirement": asdict(requirement) if requirement else None,
-        "imported": _provenance(one),
-        "threads": {"client": [], "server": []},
-        "adapter_facts": {"middleware": found.tool, "middleware_version": found.version},
-        "machine": dict(found.machine),
-        "conditions": None,
-        "findings": None,
-        **dict.fromkeys(("effective", "usage", "instrument", "counters", "grid", "clock"), empty),
-        "missing": [],
-        "warnings": [asdict(doubt) for doubt in doubts],
-        "summary": None,
-        "verdict": None,
-        "started": store.stamp(found.started) if found.started else None,
-        "ended": store.stamp(found.ended) if found.ended else None,
-        "rtmeter": version(),
-    }
+    return CellRecord.model_validate(
+        {
+            "id": one.id,
+            "status": "complete",
+            "valid": True,
+            "error": None,
+            "measurement": "imported",
+            "adapter": found.tool,
+            "config": {"period_ns": one.period_ns, "warm_up": 0, "quantity": found.quantity},
+            "requirement": requirement,
+            "imported": _provenance(one),
+            "threads": Threads(client=[], server=[]),
+            "adapter_facts": {"middleware": found.tool, "middleware_version": found.version},
+            "machine": dict(found.machine),
+            "missing": [],
+            "warnings": doubts,
+            "started": store.stamp(found.started) if found.started else None,
+            "ended": store.stamp(found.ended) if found.ended else None,
+            "rtmeter": version(),
+        }
+        | {key: {} for key in _EMPTY}
+        | dict.fromkeys(_NULL)
+    )
 
 
 def _may_have_skipped(one: Import) -> bool:
@@ -178,7 +185,7 @@ def _may_have_skipped(one: Import) -> bool:
     return one.period_ns is None or largest is None or largest >= one.period_ns
 
 
-def _provenance(one: Import) -> dict[str, Any]:
+def _provenance(one: Import) -> Provenance:
     """What the cell was made of; ``unknown`` names what the file does not say."""
     found, series = one.found, one.series
     kinds = {"samples": series.samples, "histogram": series.histogram, "intervals": series.intervals}
@@ -190,17 +197,19 @@ def _provenance(one: Import) -> dict[str, Any]:
         "time": found.started,
         "options": found.facts.get("command"),
     }
-    return {
-        "file": one.file.name,
-        "sha256": hashlib.sha256(one.file.read_bytes()).hexdigest(),
-        "tool": found.tool,
-        "version": found.version,
-        "verified": found.verified,
-        "quantity": found.quantity,
-        "series": series.name,
-        "data": next(kind for kind, data in kinds.items() if data is not None),
-        "unit": found.unit,
-        "period_from": "file" if found.period_ns else "--period" if one.period_ns else None,
-        "facts": dict(found.facts),
-        "unknown": [name for name, value in said.items() if not value],
-    }
+    return Provenance.model_validate(
+        {
+            "file": one.file.name,
+            "sha256": hashlib.sha256(one.file.read_bytes()).hexdigest(),
+            "tool": found.tool,
+            "version": found.version,
+            "verified": found.verified,
+            "quantity": found.quantity,
+            "series": series.name,
+            "data": next(kind for kind, data in kinds.items() if data is not None),
+            "unit": found.unit,
+            "period_from": "file" if found.period_ns else "--period" if one.period_ns else None,
+            "facts": dict(found.facts),
+            "unknown": [name for name, value in said.items() if not value],
+        }
+    )

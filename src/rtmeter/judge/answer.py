@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from itertools import islice
 
 from rtmeter.judge.asked import asked, terms
+from rtmeter.model import Doubt, Requirement, Verdict
 from rtmeter.results import condition_words, words
-from rtmeter.results.cell_file import Asked, CellFile, Doubt, Judged
-from rtmeter.results.cells import WORST_FIRST, Cell, Outcome
 from rtmeter.results.condition_words import which_cells
+from rtmeter.results.overview import WORST_FIRST, CellEntry, Outcome
+from rtmeter.results.record import CellRecord
 from rtmeter.statistics.bounds import releases_needed
 
 NAMES: dict[Outcome, str] = {
@@ -58,7 +59,7 @@ class Answer:
     next: list[str]
 
 
-def answer(cells: Sequence[Cell]) -> Answer:
+def answer(cells: Sequence[CellEntry]) -> Answer:
     """The answer over cells sorted the worst first, of which there is at least one."""
     return Answer(
         outcome=cells[0].outcome,
@@ -70,21 +71,21 @@ def answer(cells: Sequence[Cell]) -> Answer:
     )
 
 
-def reason(cell: Cell) -> str:
+def reason(cell: CellEntry) -> str:
     """Why the cell has its outcome, in a sentence."""
     if cell.state == "damaged":
         return f"The result cannot be read: {_sentence(_and_remedy(cell)[0])}"
-    if cell.file and cell.file.error and cell.state == "failed":
-        error = cell.file.error
+    if cell.record and cell.record.error and cell.state == "failed":
+        error = cell.record.error
         what = " = ".join(part for part in (error.field, error.value) if part)
         return _sentence(f"{what}: {error.message}" if what else error.message)
     if cell.problem:
         return _sentence(cell.problem)
-    assert cell.file is not None
-    if not cell.file.valid:
-        return f"The data are invalid: {_why_invalid(cell.file)}."
-    if cell.file.verdict:
-        return _sentence(cell.file.verdict.reason)
+    assert cell.record is not None
+    if not cell.record.valid:
+        return f"The data are invalid: {_why_invalid(cell.record)}."
+    if cell.record.verdict:
+        return _sentence(cell.record.verdict.reason)
     return "No deadline was asked: this cell is described, not judged."
 
 
@@ -102,25 +103,25 @@ def _sentence(text: str) -> str:
     return begun + ("" if text.endswith((".", "?", "!")) else ".")
 
 
-def _and_remedy(cell: Cell) -> tuple[str, str]:
+def _and_remedy(cell: CellEntry) -> tuple[str, str]:
     """What is wrong with a damaged cell, and what to do about it."""
     what, _, remedy = (cell.problem or "").rpartition("; ")
     return (what, remedy) if what else (remedy, "measure the cell again")
 
 
-def _why_invalid(file: CellFile) -> str:
-    for doubt in file.warnings:
+def _why_invalid(record: CellRecord) -> str:
+    for doubt in record.warnings:
         if doubt.type in _INVALIDATING:
             return doubt.message
-    if overflow := file.counters.get("overflow"):
+    if overflow := record.counters.get("overflow"):
         return f"{overflow} rows were lost to a full ring"
-    return "rows are missing from a damaged log" if file.missing else "see its warnings"
+    return "rows are missing from a damaged log" if record.missing else "see its warnings"
 
 
-def _headline(cell: Cell) -> str:
-    if cell.file is None or cell.outcome in ("error", "unfinished"):
+def _headline(cell: CellEntry) -> str:
+    if cell.record is None or cell.outcome in ("error", "unfinished"):
         return reason(cell)
-    verdict, deadline_ns = cell.file.verdict, cell.file.deadline_ns
+    verdict, deadline_ns = cell.record.verdict, cell.record.deadline_ns
     n = cell.judged.n if cell.judged else 0
     if verdict is None or deadline_ns is None:
         return f"{n:,} releases measured; no deadline was asked."
@@ -135,7 +136,7 @@ def _headline(cell: Cell) -> str:
     return f"{verdict.missed} of {verdict.n:,} releases missed {deadline}{enough}"
 
 
-def _headline_of_many(cells: Sequence[Cell]) -> str:
+def _headline_of_many(cells: Sequence[CellEntry]) -> str:
     tally = Counter(cell.outcome for cell in cells)
     worst = [outcome for outcome in WORST_FIRST if tally[outcome]]
     if len(worst) == 1:
@@ -144,27 +145,27 @@ def _headline_of_many(cells: Sequence[Cell]) -> str:
     return f"Of {len(cells)} cells {', '.join(named)}."
 
 
-def _limits(cells: Sequence[Cell]) -> Iterator[str]:
+def _limits(cells: Sequence[CellEntry]) -> Iterator[str]:
     yield from _maximum(cells[0], len(cells))
     for cell in cells:
         if cell.state == "interrupted":
             yield "The run was interrupted: what it measured until then is judged."
-        if cell.file and (why := unfit(cell.file)):
+        if cell.record and (why := unfit(cell.record)):
             yield _sentence(why)
     for doubt, names in shared(cells):
         yield _of_cells(doubt.message, names, cells)
 
 
-def shared(cells: Sequence[Cell]) -> list[tuple[Doubt, list[str]]]:
+def shared(cells: Sequence[CellEntry]) -> list[tuple[Doubt, list[str]]]:
     """Each warning once, in the order of the cells, with those that have it."""
     found: dict[Doubt, list[str]] = {}
     for cell in cells:
-        for doubt in dict.fromkeys(cell.file.warnings if cell.file else ()):
+        for doubt in dict.fromkeys(cell.record.warnings if cell.record else ()):
             found.setdefault(doubt, []).append(cell.id)
     return list(found.items())
 
 
-def _of_cells(text: str, names: Sequence[str], cells: Sequence[Cell]) -> str:
+def _of_cells(text: str, names: Sequence[str], cells: Sequence[CellEntry]) -> str:
     """A sentence about some cells of several."""
     if len(cells) == 1:
         return _sentence(text)
@@ -175,7 +176,7 @@ def _of_cells(text: str, names: Sequence[str], cells: Sequence[Cell]) -> str:
     )
 
 
-def _maximum(cell: Cell, cells: int) -> Iterator[str]:
+def _maximum(cell: CellEntry, cells: int) -> Iterator[str]:
     """The maximum of a cell beside its deadline."""
     judged = cell.judged
     if judged is None or judged.n == 0:
@@ -183,7 +184,7 @@ def _maximum(cell: Cell, cells: int) -> Iterator[str]:
     if judged.max_ns == "lost":
         text = "the maximum is a release that was lost"
     else:
-        deadline_ns = cell.file.deadline_ns if cell.file else None
+        deadline_ns = cell.record.deadline_ns if cell.record else None
         of = f" of {words.round_us(deadline_ns)} µs allowed" if deadline_ns else ""
         text = f"the maximum is {words.us(judged.max_ns)} µs{of}, at k = {words.count(judged.max_at_k)}"
     if cells == 1:
@@ -192,18 +193,18 @@ def _maximum(cell: Cell, cells: int) -> Iterator[str]:
         yield f"{cell.id} comes nearest to its deadline: {text}."
 
 
-def unfit(file: CellFile) -> str | None:
+def unfit(record: CellRecord) -> str | None:
     """Why a cell's numbers are unfit for absolute claims; None if they are not."""
-    if _scripted(file):
+    if _scripted(record):
         return "scripted clock: the delays are made up, they test rtmeter itself"
-    return condition_words.unfit(file.machine.get("virtual_machine"))
+    return condition_words.unfit(record.machine.get("virtual_machine"))
 
 
-def _scripted(file: CellFile) -> bool:
-    return file.clock.get("id") == "scripted"
+def _scripted(record: CellRecord) -> bool:
+    return record.clock.get("id") == "scripted"
 
 
-def _next(cells: Sequence[Cell]) -> Iterator[str]:
+def _next(cells: Sequence[CellEntry]) -> Iterator[str]:
     steps: dict[str, list[str]] = {}
     for cell in cells:
         for step in _steps(cell) if cell.outcome != "pass" or cells[0].outcome == "pass" else ():
@@ -213,49 +214,52 @@ def _next(cells: Sequence[Cell]) -> Iterator[str]:
     for doubt, names in shared(cells):
         if doubt.hint:
             yield _of_cells(f"{doubt.message.rstrip('.')}: {doubt.hint}", names, cells)
-    if any(cell.judged and cell.file and unfit(cell.file) and not _scripted(cell.file) for cell in cells):
+    if any(
+        cell.judged and cell.record and unfit(cell.record) and not _scripted(cell.record) for cell in cells
+    ):
         yield "Repeat it on the target itself before claiming absolute numbers."
 
 
-def _type_this(cells: Sequence[Cell]) -> Iterator[str]:
+def _type_this(cells: Sequence[CellEntry]) -> Iterator[str]:
     """What to type next, where a machine was measured that may be this one."""
     if any(
-        cell.judged and cell.file and not _scripted(cell.file) and not cell.file.imported for cell in cells
+        cell.judged and cell.record and not _scripted(cell.record) and not cell.record.imported
+        for cell in cells
     ):
         yield "Type rtmeter check on the machine: it lists what there hurts punctuality, and what mends it."
 
 
-def _steps(cell: Cell) -> Iterator[str]:
-    if cell.state == "skipped" and cell.file and cell.file.error:
-        yield f"{cell.file.error.remedy}; then run the campaign with --resume."
+def _steps(cell: CellEntry) -> Iterator[str]:
+    if cell.state == "skipped" and cell.record and cell.record.error:
+        yield f"{cell.record.error.remedy}; then run the campaign with --resume."
     elif cell.outcome == "unfinished":
         yield "let the run end, or continue it with --resume."
     elif cell.outcome == "error":
-        remedy = cell.file.error.remedy if cell.file and cell.file.error else None
+        remedy = cell.record.error.remedy if cell.record and cell.record.error else None
         if cell.state == "damaged":
             remedy = _and_remedy(cell)[1]
         yield _sentence(remedy or "measure the cell again")
     elif cell.outcome == "unjudged":
         yield "give a deadline (--deadline) to have it judged."
-    elif cell.file and cell.file.verdict and cell.file.requirement:
-        yield from _after_verdict(cell.file, cell.file.verdict, cell.file.requirement)
+    elif cell.record and cell.record.verdict and cell.record.requirement:
+        yield from _after_verdict(cell.record, cell.record.verdict, cell.record.requirement)
 
 
-def _after_verdict(file: CellFile, verdict: Judged, asked: Asked) -> Iterator[str]:
+def _after_verdict(record: CellRecord, verdict: Verdict, asked: Requirement) -> Iterator[str]:
     if verdict.outcome == "inconclusive" and verdict.more_samples:
-        time = _time(file, verdict.more_samples)
+        time = _time(record, verdict.more_samples)
         yield f"measure {verdict.more_samples:,} more releases{time}: if all are in time, it passes."
     elif verdict.outcome == "fail":
         most = max((verdict.late, "late"), (verdict.skipped, "skipped"), (verdict.lost, "lost"))[1]
-        yield _WHERE_TO_LOOK.get((file.measurement, most)) or _WHERE_TO_LOOK["", most]
+        yield _WHERE_TO_LOOK.get((record.measurement, most)) or _WHERE_TO_LOOK["", most]
     elif verdict.outcome == "pass" and verdict.misses == 0 and verdict.bound:
         rarer = 10.0 ** -len(str(int(1 / verdict.bound)))
         needed = releases_needed(0, rarer, asked.confidence, verdict.design_effect)
         yield (
             f"nothing for this requirement. To show that fewer than {words.one_in(rarer)} miss, "
-            f"measure {needed:,} releases without a miss{_time(file, needed)}."
+            f"measure {needed:,} releases without a miss{_time(record, needed)}."
         )
 
 
-def _time(file: CellFile, releases: int) -> str:
-    return f" ({words.span(releases * file.tick_ns / 1e9)})" if file.tick_ns else ""
+def _time(record: CellRecord, releases: int) -> str:
+    return f" ({words.span(releases * record.tick_ns / 1e9)})" if record.tick_ns else ""

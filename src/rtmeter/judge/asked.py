@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from rtmeter.errors import RtmeterError
 from rtmeter.results import store, words
-from rtmeter.results.cell_file import CellFile
-from rtmeter.results.cells import Cell
+from rtmeter.results.overview import CellEntry
+from rtmeter.results.record import CellRecord
 from rtmeter.statistics.quantities import kind
 
 _MOST_QUESTIONS = 3
@@ -26,11 +26,11 @@ _ANY = "Release: the moment at which a thread, timer, message or cycle should be
 _CELL = "Cell: one measurement, under conditions of its own."
 
 
-def asked(cells: Sequence[Cell]) -> Iterator[str]:
+def asked(cells: Sequence[CellEntry]) -> Iterator[str]:
     """What the campaign was for, and the question to each cell, but few."""
     if description := _description(cells):
         yield description
-    questions = list(dict.fromkeys(_question(cell.file) for cell in cells if cell.file))
+    questions = list(dict.fromkeys(_question(cell.record) for cell in cells if cell.record))
     yield from questions[:_MOST_QUESTIONS]
     if not questions:
         yield "Not known: no cell.json can be read."
@@ -39,29 +39,29 @@ def asked(cells: Sequence[Cell]) -> Iterator[str]:
         yield f"And {more} more, as each cell states."
 
 
-def terms(cells: Sequence[Cell]) -> Iterator[str]:
+def terms(cells: Sequence[CellEntry]) -> Iterator[str]:
     """What the words mean that the answer cannot do without."""
-    kinds = {kind(cell.file.meta) for cell in cells if cell.file} & _TERMS.keys()
+    kinds = {kind(cell.record.meta) for cell in cells if cell.record} & _TERMS.keys()
     if kinds:
         yield _TERMS[kinds.pop()] if len(kinds) == 1 else _ANY
     if len(cells) > 1:
         yield _CELL
 
 
-def _description(cells: Sequence[Cell]) -> str:
+def _description(cells: Sequence[CellEntry]) -> str:
     """The campaign's description of itself, if all cells are of one run."""
     runs = {cell.folder.parent for cell in cells}
     if len(runs) > 1:
         return ""
     try:
-        return str(store.read_json(runs.pop() / store.RUN, store.RUN_FORMAT).get("description") or "")
+        return store.read_run(runs.pop()).description
     except RtmeterError:
         return ""
 
 
-def _question(file: CellFile) -> str:
-    asked, name = file.requirement, words.judged(file.meta)
-    if kind(file.meta) in _TERMS:
+def _question(record: CellRecord) -> str:
+    asked, name = record.requirement, words.judged(record.meta)
+    if kind(record.meta) in _TERMS:
         name = re.split(r"[,(]", name)[0].strip()
     if asked is None:
         return f"What values does the {name} take? No deadline was given."

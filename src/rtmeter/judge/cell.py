@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from rtmeter.judge.counted import judge_counted
 from rtmeter.judge.verdict import judge, refuse
 from rtmeter.model import Requirement, Verdict
 from rtmeter.results import store
+from rtmeter.results.record import CellRecord
 
 
 def judge_cell(
-    record: Mapping[str, Any],
+    record: CellRecord,
     folder: Path,
     requirement: Requirement,
     read: store.Read = store.chunks,
@@ -24,15 +23,15 @@ def judge_cell(
 
     ``horizon_hours`` as in ``judge``.
     """
-    meta = store.statistics_meta(record)
-    if record["status"] == "skipped":
-        reason = f"not measured: the adapter {record['error']['value']} {record['error']['message']}"
+    meta = record.meta
+    if record.status == "skipped" and record.error:
+        reason = f"not measured: the adapter {record.error.value} {record.error.message}"
         return replace(refuse(meta, requirement, reason), outcome="inconclusive")
-    if record["error"]:
-        return refuse(meta, requirement, f"the run failed: {record['error']['message']}")
-    if not record["valid"]:
+    if record.error:
+        return refuse(meta, requirement, f"the run failed: {record.error.message}")
+    if not record.valid:
         return refuse(meta, requirement, "the result is invalid: see its warnings")
-    if record["summary"] is None:
+    if record.summary is None:
         return refuse(meta, requirement, "nothing was measured")
     counted = store.load_counted(folder)
     if counted is not None:

@@ -11,7 +11,7 @@ from rtmeter.judge.environment import Difference, differences, grid_of, other_fi
 from rtmeter.judge.pairs import Pairing
 from rtmeter.model import Doubt, Finding
 from rtmeter.results import store
-from rtmeter.results.repeats import Stored
+from rtmeter.results.cells import StoredCell
 from rtmeter.statistics import compare
 from rtmeter.statistics.counted import estimates_counted, refusals_counted
 from rtmeter.statistics.gate import Gate, GateResult, judge_gate
@@ -27,7 +27,7 @@ Outcome = Literal["improved", "worse", "no evidence", "not enough data", "error"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ComparisonOptions:
     """What is compared: gates that B must pass, the miss ratio at which deadline (None: that of the cells
     if they have one), with which confidence, and whether despite conditions that make it meaningless."""
 
@@ -56,7 +56,7 @@ class Compared:
         return "error" if self.found is None else self.found.outcome
 
 
-def compare_cells(pairing: Pairing, asked: Asked, read: store.Read = store.chunks) -> Compared:
+def compare_cells(pairing: Pairing, asked: ComparisonOptions, read: store.Read = store.chunks) -> Compared:
     """Compares the pairs of two cells. Raises RtmeterError if a gate asks for what they have not."""
     differs = _differences(pairing)
     doubts = list(_doubts(pairing, differs))
@@ -80,14 +80,14 @@ def compare_cells(pairing: Pairing, asked: Asked, read: store.Read = store.chunk
         pairs.append((first[0], second[0]))
         for cell, (_, refusals) in ((a, first), (b, second)):
             doubts += (_doubt_by(cell, finding.type, finding.message) for finding in refusals)
-    quantity = judged_quantity(store.statistics_meta(pairing.pairs[0][0].record)).name
+    quantity = judged_quantity(pairing.pairs[0][0].record.meta).name
     found = compare.compare(pairs)
     gates = tuple(judge_gate(gate, pairs) for gate in asked.gates)
     return Compared(pairing, quantity, deadline, found, gates, differs, tuple(doubts))
 
 
 def _estimates(
-    cell: Stored, deadline_ns: int | None, confidence: float, percents: Sequence[str], read: store.Read
+    cell: StoredCell, deadline_ns: int | None, confidence: float, percents: Sequence[str], read: store.Read
 ) -> tuple[compare.Estimates, tuple[Finding, ...]]:
     """The estimates of a cell's judged quantity, from its samples or from what it has in their place; and
     what refuses bounds of it, where no verdict has looked for that."""
@@ -95,10 +95,10 @@ def _estimates(
     if counted is not None:
         refusals = refusals_counted(counted) if deadline_ns is not None else ()
         return estimates_counted(counted, deadline_ns, confidence, percents), refusals
-    run = judged_run(store.statistics_meta(cell.record), read(cell.folder))
+    run = judged_run(cell.record.meta, read(cell.folder))
     missed = run.skipped if run.skips_miss else None
     estimates = compare.estimates(run.values, deadline_ns, confidence, percents, missed)
-    judged = cell.record["verdict"] is not None
+    judged = cell.record.verdict is not None
     return estimates, () if judged else run.examine(deadline_ns or LATER - 1).refusals
 
 
@@ -121,11 +121,7 @@ def _refusal(pairing: Pairing, differs: Sequence[Difference]) -> str | None:
 
 def _common_deadline(pairing: Pairing) -> int | None:
     """The deadline that all cells are judged by, or else count misses by."""
-    records = [cell.record for pair in pairing.pairs for cell in pair]
-    deadlines = {
-        record["requirement"]["deadline_ns"] if record["requirement"] else record["config"].get("deadline_ns")
-        for record in records
-    }
+    deadlines = {cell.record.deadline_ns for pair in pairing.pairs for cell in pair}
     return next(iter(deadlines)) if len(deadlines) == 1 else None
 
 
@@ -157,15 +153,14 @@ def _doubts(pairing: Pairing, differs: Sequence[Difference]) -> Iterator[Doubt]:
             yield from _doubts_of(cell)
 
 
-def _doubts_of(cell: Stored) -> Iterator[Doubt]:
-    record = cell.record
-    if record["status"] == "interrupted":
+def _doubts_of(cell: StoredCell) -> Iterator[Doubt]:
+    if cell.record.status == "interrupted":
         yield Doubt("interrupted", f"{cell.folder} was interrupted", "")
-    support = (record["verdict"] or {}).get("support") or {"findings": ()}
-    for finding in support["findings"]:
-        if finding["consequence"] == "refuse":
-            yield _doubt_by(cell, finding["type"], finding["message"])
+    support = cell.record.verdict.support if cell.record.verdict else None
+    for finding in support.findings if support else ():
+        if finding.consequence == "refuse":
+            yield _doubt_by(cell, finding.type, finding.message)
 
 
-def _doubt_by(cell: Stored, kind: str, message: str) -> Doubt:
+def _doubt_by(cell: StoredCell, kind: str, message: str) -> Doubt:
     return Doubt(kind, f"{cell.folder}: {message}", "")

@@ -8,8 +8,8 @@ from typing import Any
 
 from rtmeter.machine.causes import Suspicion, suspicions
 from rtmeter.results import words
-from rtmeter.results.cell_file import CellFile
 from rtmeter.results.condition_words import carried, in_words
+from rtmeter.results.record import CellRecord
 
 _IN_EFFECT = {"lock_memory": "memory_locked"}
 """Settings that are read back under another name."""
@@ -39,48 +39,47 @@ class Setting:
     differs: bool = False
 
 
-def in_one_line(file: CellFile) -> list[str]:
+def in_one_line(record: CellRecord) -> list[str]:
     """What a number of this cell must not be shown without."""
-    facts, machine = file.adapter_facts, file.machine
+    facts, machine = record.adapter_facts, record.machine
     adapter = " ".join(str(facts[key]) for key in ("middleware", "middleware_version") if facts.get(key))
     kernel = " ".join(str(machine[key]) for key in ("kernel", "kernel_version") if machine.get(key))
     cpus = machine.get("cpus_online")
-    policy = words.setting("scheduling", file.effective.get("scheduling"))
-    pinned = file.effective.get("cpus")
-    n = file.summary.counts.get("released", file.summary.counts.get("armed")) if file.summary else None
+    policy = words.setting("scheduling", record.effective.get("scheduling"))
+    pinned = record.effective.get("cpus")
+    n = record.summary.counts.get("released", record.summary.counts.get("armed")) if record.summary else None
     parts = [
-        f"{words.measurement(file.meta)} of {file.adapter}" + (f" ({adapter})" if adapter else ""),
-        f"imported from {file.imported['file']}" if "file" in file.imported else "",
-        f"server {file.server_adapter}" if file.server_adapter not in (None, file.adapter) else "",
-        f"{'timeout' if file.mode == 'one_shot' else 'every'} {words.setting('_ns', file.tick_ns)}",
+        f"{words.measurement(record.meta)} of {record.adapter}" + (f" ({adapter})" if adapter else ""),
+        f"imported from {record.imported.file}" if record.imported else "",
+        f"server {record.server_adapter}" if record.server_adapter not in (None, record.adapter) else "",
+        f"{'timeout' if record.mode == 'one_shot' else 'every'} {words.setting('_ns', record.tick_ns)}",
         f"{n:,} release{'' if n == 1 else 's'}" if n is not None else "",
-        *words.shape(file.meta, file.effective),
+        *words.shape(record.meta, record.effective),
         policy + (f" on CPU {words.setting('', pinned)}" if pinned else ""),
-        *carried(file.path),
-        *in_words(file.conditions),
+        *carried(record.path),
+        *in_words(record.conditions),
         f"kernel {kernel}" if kernel else "",
         f"{machine.get('cpu_model', '')}" + (f", {cpus} CPUs" if cpus else ""),
         f"host {machine['hostname']}" if machine.get("hostname") else "",
-        f"{file.started}" if file.started else "",
+        f"{record.started}" if record.started else "",
     ]
     return [part for part in parts if part and not part.endswith(words.NONE)]
 
 
-def settings(file: CellFile) -> list[Setting]:
+def settings(record: CellRecord) -> list[Setting]:
     """Every setting that was asked or is in effect."""
-    came_of = {words.label("second_topic"): _second_topic(file)}
-    asked = _settings(file.config.model_dump(), file.effective)
+    came_of = {words.label("second_topic"): _second_topic(record)}
+    asked = _settings(record.config, record.effective)
     return [replace(one, effective=came_of.get(one.name) or one.effective) for one in asked]
 
 
-def _second_topic(file: CellFile) -> str:
+def _second_topic(record: CellRecord) -> str:
     """What came of it at each end."""
-    counts = ("sent", "refused", "received")
-    ends = [
-        f"{end} " + ", ".join(f"{name} {told[name]:,}" for name in counts if told.get(name))
-        for end, told in file.second_topic.items()
-        if isinstance(told, dict)
-    ]
+    ends = []
+    for end, told in (record.second_topic or {}).items():
+        if told is not None:
+            counts = {name: told.get(name) for name in ("sent", "refused", "received")}
+            ends.append(f"{end} " + ", ".join(f"{name} {count:,}" for name, count in counts.items() if count))
     return "; ".join(ends)
 
 
@@ -99,35 +98,35 @@ def _settings(asked: Mapping[str, Any], effective: Mapping[str, Any]) -> Iterato
             yield Setting(words.label(name), words.NONE, words.setting(name, value))
 
 
-def suspected(file: CellFile) -> list[Suspicion]:
+def suspected(record: CellRecord) -> list[Suspicion]:
     """Signs in the data that something the machine had wrong may explain."""
-    support = file.verdict.support if file.verdict else None
-    found = [finding.model_dump() for finding in file.findings]
-    return suspicions(found, support.rhythm_s if support else None, file.usage)
+    support = record.verdict.support if record.verdict else None
+    found = [finding.model_dump() for finding in record.findings or ()]
+    return suspicions(found, support.rhythm_s if support else None, record.usage)
 
 
-def meanwhile(file: CellFile) -> dict[str, Any]:
+def meanwhile(record: CellRecord) -> dict[str, Any]:
     """What the machine did, and load and traffic came to, while the cell was measured."""
-    return _meanwhile(file.conditions)
+    return _meanwhile(record.conditions or {})
 
 
-def meanwhile_there(file: CellFile) -> dict[str, Any]:
+def meanwhile_there(record: CellRecord) -> dict[str, Any]:
     """The same of the server's machine, where that is another one."""
-    found = file.conditions.get("server")
-    return _meanwhile(found) if isinstance(found, dict) else {}
+    found = record.conditions.get("server") if record.conditions else None
+    return _meanwhile(found or {})
 
 
 def _meanwhile(found: Mapping[str, Any]) -> dict[str, Any]:
-    achieved = found.get("achieved")
-    parts = {k: v for k, v in achieved.items() if isinstance(v, dict)} if isinstance(achieved, dict) else {}
-    return parts.pop("machine", {}) | parts
+    achieved: Mapping[str, Any] = found.get("achieved", {})
+    parts: dict[str, Any] = {what: told for what, told in achieved.items() if told is not None}
+    return {**parts.pop("machine", {}), **parts}
 
 
-def facts(*sources: Mapping[str, Any]) -> list[tuple[str, str]]:
+def facts(*sources: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     """Names and values of facts in words, those without a value left out."""
     return [
         (words.label(str(name)), words.setting(str(name), value))
         for source in sources
-        for name, value in source.items()
+        for name, value in (source or {}).items()
         if name not in _CAPABILITIES and value not in (None, "", [], {})
     ]

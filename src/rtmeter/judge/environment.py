@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rtmeter.results import words
+from rtmeter.results.record import CellRecord
 from rtmeter.statistics.quantities import grid_inferred
 
 _SECTIONS = ("config", "effective", "server_config", "hosts", "adapter_facts", "machine", "server_machine")
@@ -86,7 +87,7 @@ class Difference:
         return None if self.known else self.meaningless
 
 
-def differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[Difference]:
+def differences(a: CellRecord, b: CellRecord) -> list[Difference]:
     """The conditions in which two cells (their cell.json) differ.
 
     A setting in effect is told only where what was asked is the same; of drive, threads and idle states
@@ -97,9 +98,9 @@ def differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[Difference]:
         if first.get(name) is not None and second.get(name) is not None:
             for conditions in (first, second):
                 conditions.pop(name.replace("effective", "config"), None)
-    machines_known = bool(a.get("machine") and b.get("machine"))
+    machines_known = bool(a.machine and b.machine)
     refusing = REFUSING | (SHAPE if _middleware(a) != _middleware(b) else {})
-    inferred = [record.get(GRID) == "inferred" for record in (first, second)]
+    inferred = [told.get(GRID) == "inferred" for told in (first, second)]
     if inferred[0] != inferred[1]:
         refusing |= {GRID: "a grid inferred from callbacks against a known one"}
     found = []
@@ -115,24 +116,24 @@ def differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[Difference]:
     return found
 
 
-def _middleware(record: Mapping[str, Any]) -> tuple[Any, ...]:
-    return record.get("adapter"), (record.get("adapter_facts") or {}).get("rmw")
+def _middleware(record: CellRecord) -> tuple[Any, ...]:
+    return record.adapter, record.adapter_facts.get("rmw")
 
 
-def grid_of(record: Mapping[str, Any]) -> str | None:
+def grid_of(record: CellRecord) -> str | None:
     """Whose grid a cell's releases are on; None where there is none, or it is not known."""
-    told = (record.get("grid") or {}).get("t0_from")
+    told = record.grid.get("t0_from")
     return "inferred" if grid_inferred({"t0_from": told}) else told
 
 
-def other_findings(a: Mapping[str, Any], b: Mapping[str, Any]) -> Difference | None:
+def other_findings(a: CellRecord, b: CellRecord) -> Difference | None:
     """What only the machine of A, and only that of B, had gravely wrong just before it was measured; None
     if nothing, or if it was not looked at."""
-    found = [record.get("findings") for record in (a, b)]
-    if None in found:
+    if a.findings is None or b.findings is None:
         return None
     first, second = (
-        {finding["id"] for finding in findings or () if finding["grade"] in _GRAVE} for findings in found
+        {finding.id for finding in findings if finding.grade in _GRAVE}
+        for findings in (a.findings, b.findings)
     )
     if first == second:
         return None
@@ -142,13 +143,13 @@ def other_findings(a: Mapping[str, Any], b: Mapping[str, Any]) -> Difference | N
     return Difference("findings", of_a, of_b)
 
 
-def _conditions(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _conditions(record: CellRecord) -> Iterator[tuple[str, Any]]:
     for name in _OF_THE_CELL:
-        yield name, record.get(name)
-    for end, told in (record.get("path") or {}).items():
+        yield name, getattr(record, name)
+    for end, told in (record.path or {}).items():
         yield f"path.{end}", told["carried_by"]
-    conditions = record.get("conditions") or {}
-    sections = {name: record.get(name) for name in _SECTIONS}
+    conditions: Mapping[str, Any] = record.conditions or {}
+    sections: dict[str, Any] = {name: getattr(record, name) for name in _SECTIONS}
     effective = sections["effective"] = dict(sections["effective"] or {})
     if grid := grid_of(record):
         effective["grid"] = grid

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rtmeter.errors import RtmeterError
-from rtmeter.judge.compared import Asked, Compared, compare_cells
+from rtmeter.judge.compared import Compared, ComparisonOptions, compare_cells
 from rtmeter.judge.environment import SHAPE, differences
 from rtmeter.judge.pairs import Repeats, pairing
 from rtmeter.results import store
-from rtmeter.results.repeats import Stored, by_name
+from rtmeter.results.cells import StoredCell, by_name
 
 BARE = "posix"
 """The adapter that is the floor of all others: nothing but system calls."""
@@ -27,7 +27,7 @@ _OWN = {
 
 
 def layers(
-    cells: Mapping[str, Repeats], floor: str, asked: Asked, read: store.Read = store.chunks
+    cells: Mapping[str, Repeats], floor: str, asked: ComparisonOptions, read: store.Read = store.chunks
 ) -> tuple[list[Compared], list[str]]:
     """Every cell against the cell that is its floor, and the cells that have none.
 
@@ -36,10 +36,10 @@ def layers(
     several fit alike.
     """
     firsts = {name: next(iter(repeats.values())) for name, repeats in cells.items()}
-    of_adapter = {name: cell for name, cell in firsts.items() if cell.record["adapter"] == floor}
+    of_adapter = {name: cell for name, cell in firsts.items() if cell.record.adapter == floor}
     floors = of_adapter or {name: cell for name, cell in firsts.items() if name == floor}
     if not floors:
-        known = sorted({str(cell.record["adapter"]) for cell in firsts.values()})
+        known = sorted({cell.record.adapter for cell in firsts.values()})
         remedy = f"give an adapter of the cells ({', '.join(known)}), or the name of a cell"
         raise RtmeterError(
             "is neither an adapter of the cells nor one of them", field="--floor", value=floor, remedy=remedy
@@ -66,11 +66,11 @@ class Floors:
     refused: tuple[tuple[str, str], ...]
 
 
-def floors(path: Path, asked: Asked, read: store.Read = store.chunks) -> Iterator[Floors]:
+def floors(path: Path, asked: ComparisonOptions, read: store.Read = store.chunks) -> Iterator[Floors]:
     """Of each run under the path that measured a middleware; cells that cannot be read are left out."""
-    runs: dict[Path, list[Stored]] = {}
+    runs: dict[Path, list[StoredCell]] = {}
     for cell in _readable(path):
-        if cell.usable and cell.record["measurement"] != "imported":  # by another tool: no middleware
+        if cell.record.usable and cell.record.measurement != "imported":  # by another tool: no middleware
             runs.setdefault(cell.folder.parent, []).append(cell)
     for stored in runs.values():
         cells = by_name(stored)
@@ -80,18 +80,18 @@ def floors(path: Path, asked: Asked, read: store.Read = store.chunks) -> Iterato
             yield _floors(cells, above, bare, asked, read)
 
 
-def _readable(path: Path) -> Iterator[Stored]:
+def _readable(path: Path) -> Iterator[StoredCell]:
     with suppress(RtmeterError):  # there is no cell, or none any more
-        for folder in store.find_cells(path):
+        for folder in store.cell_folders(path):
             with suppress(RtmeterError):
-                yield Stored(folder, store.load_cell(folder))
+                yield StoredCell(folder, store.read_cell(folder))
 
 
 def _floors(
     cells: Mapping[str, Repeats],
     above: list[str],
     bare: Mapping[str, Repeats],
-    asked: Asked,
+    asked: ComparisonOptions,
     read: store.Read,
 ) -> Floors:
     over, without, refused = [], [], []
@@ -110,16 +110,18 @@ def _floors(
 
 
 def _adapter(repeats: Repeats) -> str:
-    return str(next(iter(repeats.values())).record["adapter"])
+    return next(iter(repeats.values())).record.adapter
 
 
-def transport(cell: Stored) -> str | None:
+def transport(cell: StoredCell) -> str | None:
     """How the cell's messages travelled, where its adapter says."""
-    told = (cell.record["adapter_facts"] or {}).get("transport")
+    told = cell.record.adapter_facts.get("transport")
     return None if told is None else str(told)
 
 
-def _floor_of(name: str, cell: Stored, floors: Mapping[str, Stored], *, any_settings: bool) -> str | None:
+def _floor_of(
+    name: str, cell: StoredCell, floors: Mapping[str, StoredCell], *, any_settings: bool
+) -> str | None:
     """The floor over the same transport, and of these the one whose settings are the most like the cell's;
     None if it differs in what it must share: a floor has the drive and the threads of what stands on it."""
     fitting: dict[tuple[bool, int], list[str]] = {}
@@ -130,7 +132,7 @@ def _floor_of(name: str, cell: Stored, floors: Mapping[str, Stored], *, any_sett
         settings = [key.rpartition(".")[2] for key in asked]
         same_shape = not any(d.refusal for d in differs if d.name in SHAPE)
         alike = any_settings or (same_shape and all(setting in _OWN for setting in settings))
-        if alike and stored.record["measurement"] == cell.record["measurement"]:
+        if alike and stored.record.measurement == cell.record.measurement:
             other_way = transport(stored) != transport(cell)
             fitting.setdefault((other_way, len(settings)), []).append(floor)
     if not fitting:
@@ -138,6 +140,6 @@ def _floor_of(name: str, cell: Stored, floors: Mapping[str, Stored], *, any_sett
     best = fitting[min(fitting)]
     if len(best) > 1:
         message = f"fits {name} in {len(best)} cells: {', '.join(best)}"
-        adapter = floors[best[0]].record["adapter"]
+        adapter = floors[best[0]].record.adapter
         raise RtmeterError(message, field="--floor", value=adapter, remedy="name one of these cells")
     return best[0]

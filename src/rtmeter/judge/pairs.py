@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 
-from rtmeter.results.repeats import Stored
+from rtmeter.results.cells import StoredCell
 
-Repeats = Mapping[int, Stored]
+Repeats = Mapping[int, StoredCell]
 """A cell's repeats by their number."""
 
 
@@ -18,7 +18,7 @@ class Pairing:
 
     a: str
     b: str
-    pairs: tuple[tuple[Stored, Stored], ...]
+    pairs: tuple[tuple[StoredCell, StoredCell], ...]
     left_out: tuple[str, ...]
 
     @property
@@ -29,7 +29,7 @@ class Pairing:
     @property
     def interleaved(self) -> bool:
         """Whether A and B were measured in turn, so that a machine that changes changes for both."""
-        starts = [[str(pair[side].record["started"]) for pair in self.pairs] for side in (0, 1)]
+        starts = [[str(pair[side].record.started) for pair in self.pairs] for side in (0, 1)]
         return len(self.pairs) > 1 and max(starts[0]) >= min(starts[1]) and max(starts[1]) >= min(starts[0])
 
 
@@ -53,7 +53,7 @@ def pairing(a_name: str, a: Repeats, b_name: str, b: Repeats) -> Pairing:
     pairs, left_out = [], []
     for number in sorted({*a, *b}):
         both = [cells[number] for cells in (a, b) if number in cells]
-        unusable = [f"{cell.folder} {cell.why_not}" for cell in both if not cell.usable]
+        unusable = [f"{cell.folder} {cell.record.why_unusable}" for cell in both if not cell.record.usable]
         if len(both) < 2:
             left_out.append(f"{both[0].folder} has no partner")
         elif unusable:
@@ -63,18 +63,18 @@ def pairing(a_name: str, a: Repeats, b_name: str, b: Repeats) -> Pairing:
     return Pairing(a_name, b_name, tuple(pairs), tuple(left_out))
 
 
-def unique(cells: Mapping[str, Repeats], key_of: Callable[[Stored], Hashable]) -> dict[Hashable, str]:
+def unique(cells: Mapping[str, Repeats], key_of: Callable[[StoredCell], Hashable]) -> dict[Hashable, str]:
     """Names of the cells by a key, those left out that share theirs."""
     keys = {name: key_of(_first(repeats.values())) for name, repeats in cells.items()}
     shared = list(keys.values())
     return {key: name for name, key in keys.items() if shared.count(key) == 1}
 
 
-def _first(cells: Iterable[Stored]) -> Stored:
+def _first(cells: Iterable[StoredCell]) -> StoredCell:
     return next(iter(cells))
 
 
-def _axes(cell: Stored) -> Hashable:
+def _axes(cell: StoredCell) -> Hashable:
     record = cell.record
-    axes = {name: str(value) for name, value in record["axes"].items() if name != "repeat"}
-    return record["measurement"], record["mode"], tuple(sorted(axes.items()))
+    axes = {name: str(value) for name, value in record.axes.items() if name != "repeat"}
+    return record.measurement, record.mode, tuple(sorted(axes.items()))

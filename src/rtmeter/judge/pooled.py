@@ -13,7 +13,7 @@ from rtmeter.judge.environment import differences
 from rtmeter.judge.verdict import judge_run
 from rtmeter.model import Requirement, Verdict
 from rtmeter.results import store
-from rtmeter.results.repeats import Stored
+from rtmeter.results.cells import StoredCell
 from rtmeter.statistics.judged import JudgedRun, judged_run
 from rtmeter.statistics.order import Values
 from rtmeter.statistics.pooling import POOLED, Pooling, pooling
@@ -30,7 +30,7 @@ class Pool:
 
 
 def judge_pooled(
-    cells: Sequence[Stored],
+    cells: Sequence[StoredCell],
     requirement: Requirement,
     margin: float,
     read: store.Read = store.chunks,
@@ -42,8 +42,8 @@ def judge_pooled(
     ``horizon_hours`` as in ``judge``.
     """
     for cell in cells:
-        if not cell.usable:
-            return Pool(None, f"not pooled: {cell.folder} {cell.why_not}")
+        if not cell.record.usable:
+            return Pool(None, f"not pooled: {cell.folder} {cell.record.why_unusable}")
         if store.load_counted(cell.folder) is not None:
             return Pool(None, f"not pooled: {cell.folder} has no single samples")
         if unlike := differences(cells[0].record, cell.record):
@@ -53,7 +53,7 @@ def judge_pooled(
     words = f"{len(cells)} runs, {_words(found, cells)}"
     if found.outcome != "equivalent":
         return Pool(None, f"not pooled: {words}")
-    virtual_machine = bool(store.statistics_meta(cells[0].record)["virtual_machine"])
+    virtual_machine = cells[0].record.virtual_machine
     refusals = tuple(
         replace(finding, message=f"{cell.folder}: {finding.message}")
         for cell, part in zip(cells, parts, strict=True)
@@ -63,11 +63,11 @@ def judge_pooled(
     return Pool(replace(verdict, reason=f"pooled from {words}: {verdict.reason}"), f"pooled: {words}")
 
 
-def _joined(cells: Sequence[Stored], read: store.Read) -> tuple[JudgedRun, list[JudgedRun]]:
+def _joined(cells: Sequence[StoredCell], read: store.Read) -> tuple[JudgedRun, list[JudgedRun]]:
     """The runs one after the other, and each of them as a part of that."""
     values, skipped, delays, ends = Values(), [], Values(), [0]
     for cell in cells:
-        run = judged_run(store.statistics_meta(cell.record), read(cell.folder))
+        run = judged_run(cell.record.meta, read(cell.folder))
         values.append(run.values)
         skipped.append(np.zeros(len(run.values), np.bool_) if run.skipped is None else run.skipped)
         if run.delay_ns is not None:
@@ -92,7 +92,7 @@ def _part(run: JudgedRun, where: slice) -> JudgedRun:
     )
 
 
-def _words(found: Pooling, cells: Sequence[Stored]) -> str:
+def _words(found: Pooling, cells: Sequence[StoredCell]) -> str:
     quantiles = " and ".join(f"p{percent}" for percent in POOLED)
     within = f"within {100 * found.margin:g} % ({quantiles})"
     if found.outcome == "equivalent" or found.furthest is None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from rtmeter.campaign.file import read_campaign
 from rtmeter.errors import RtmeterError
 from rtmeter.live.seen import Running, Seen
 from rtmeter.model import Cell
 from rtmeter.results import store
+from rtmeter.results.record import CellRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +52,18 @@ class FollowedRun:
                 return cls(path.parent, (), (path.name,), path.name)
             remedy = "give the folder of a run or of a cell, or of the results"
             raise RtmeterError("holds no run", field="path", value=str(path), remedy=remedy)
-        abouts = {folder: store.read_json(folder / store.RUN, store.RUN_FORMAT) for folder in folders}
-        folder = max(abouts, key=lambda one: str(abouts[one]["started"]))
+        abouts = {folder: store.read_run(folder) for folder in folders}
+        folder = max(abouts, key=lambda one: abouts[one].started)
         about = abouts[folder]
         cells: tuple[Cell, ...] = ()
         if (folder / store.CAMPAIGN).is_file():
-            scale, host = float(about.get("scale") or 1), about.get("host")
+            scale, host = about.scale, about.host
             try:
                 cells = read_campaign(folder / store.CAMPAIGN, scale=scale, host=host).cells
             except RtmeterError:
                 cells = ()  # of another version: what is left to do is then not known in time
-        name = f"{about['campaign']}, {folder.name}"
-        return cls(folder, cells, tuple(str(cell) for cell in about["cells"]), name)
+        name = f"{about.campaign}, {folder.name}"
+        return cls(folder, cells, tuple(about.cells), name)
 
     def state(self) -> State:
         """What is there now."""
@@ -79,11 +79,9 @@ class FollowedRun:
         return State(self.name, done, running, seen, to_come, left_ns, self._ended())
 
     def _ended(self) -> bool:
-        try:
-            about = store.read_json(self.folder / store.RUN, store.RUN_FORMAT)
-        except RtmeterError:  # a cell alone
+        if not (self.folder / store.RUN).is_file():  # a cell alone
             return False
-        return about.get("ended") is not None
+        return store.read_run(self.folder).ended is not None
 
     def _partial(self, cell: str) -> Path:
         return self.folder / f"{cell}{store.PARTIAL}"
@@ -93,7 +91,7 @@ class FollowedRun:
             folder = self.folder / cell
             if store.is_cell(folder):
                 try:
-                    yield cell, outcome_of(store.load_cell(folder))
+                    yield cell, outcome_of(store.read_cell(folder))
                 except RtmeterError:
                     yield cell, "damaged"
 
@@ -103,10 +101,10 @@ class FollowedRun:
         return own + sum(planned.get(cell, 0) for cell in to_come)
 
 
-def outcome_of(record: dict[str, Any]) -> str:
+def outcome_of(record: CellRecord) -> str:
     """In a word how a stored cell ended: its verdict, or why there is none."""
-    if record["status"] != "complete":
-        return str(record["status"])
-    if not record["valid"]:
+    if record.status != "complete":
+        return record.status
+    if not record.valid:
         return "invalid"
-    return str(record["verdict"]["outcome"]) if record["verdict"] else "measured"
+    return record.verdict.outcome if record.verdict else "measured"

@@ -15,6 +15,7 @@ from rtmeter.measure.record import Logs, record_cell
 from rtmeter.measure.source import Ran
 from rtmeter.measure.supervise import OnProgress, Stop, run_probes
 from rtmeter.model import LOCAL, Cell, Outcome
+from rtmeter.results.record import CellRecord
 
 
 class ByProbes:
@@ -52,7 +53,7 @@ class ByProbes:
         found = probes_for(self._cell)
         return run_probes(self._cell, *found, folder, stop, heed, standing.launchers)
 
-    def record(self, outcome: Outcome, folder: Path, ran: Ran) -> dict[str, Any]:
+    def record(self, outcome: Outcome, folder: Path, ran: Ran) -> CellRecord:
         return record_cell(self._cell, outcome, Logs.of(folder), folder, ran)
 
 

@@ -19,6 +19,7 @@ from rtmeter.measure.source import Ran, Source
 from rtmeter.measure.supervise import OnProgress, Stop
 from rtmeter.model import Cell, Outcome
 from rtmeter.results import store
+from rtmeter.results.record import CellRecord
 
 
 def source_of(cell: Cell) -> Source:
@@ -37,8 +38,8 @@ def need_the_machine(cells: Iterable[Cell]) -> bool:
 
 def run_cell(
     cell: Cell, path: Path, stop: Stop, on_progress: OnProgress, *, keep_empty: bool = True
-) -> dict[str, Any]:
-    """Measures the cell and stores it at ``path``; returns its cell.json.
+) -> CellRecord:
+    """Measures the cell and stores it at ``path``; returns its record.
 
     A run that fails is stored as failed, with whatever it measured; unless ``keep_empty``, not if that
     is nothing. One whose adapter is not built here is stored as skipped. Raises RtmeterError only if the
@@ -63,8 +64,8 @@ def run_cell(
     ran = replace(ran, ended=datetime.now(UTC), conditions=standing.facts() if standing else None)
     try:
         record = source.record(outcome, new.folder, ran)
-        tidy(new.folder, keep_logs=cell.keep_log or record["status"] == "failed" or not record["valid"])
-        if keep_empty or record["summary"] or (new.folder / store.STDERR).exists():
+        tidy(new.folder, keep_logs=cell.keep_log or record.status == "failed" or not record.valid)
+        if keep_empty or record.summary or (new.folder / store.STDERR).exists():
             new.finish(record)
         else:
             new.discard()

@@ -11,7 +11,6 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +24,9 @@ from rtmeter.measure.probes import NotBuiltError
 from rtmeter.measure.record import Logs, record_cell
 from rtmeter.measure.source import Ran
 from rtmeter.measure.supervise import OnProgress, Stop
-from rtmeter.model import Cell, Doubt, Outcome
+from rtmeter.model import Cell, Outcome
 from rtmeter.results import store
+from rtmeter.results.record import CellRecord, Failure
 from rtmeter.values import format_cpus, format_duration
 
 CYCLICTEST = "cyclictest"
@@ -59,7 +59,7 @@ class ByCyclictest:
             self._cell, folder, lambda: stop.asked > 0, standing.check, standing.launchers.client(None)
         )
 
-    def record(self, outcome: Outcome, folder: Path, ran: Ran) -> dict[str, Any]:
+    def record(self, outcome: Outcome, folder: Path, ran: Ran) -> CellRecord:
         if (folder / FILE).is_file():
             try:
                 return record(self._cell, outcome, folder, ran)
@@ -168,22 +168,29 @@ def run(
     return Outcome("interrupted" if interrupted else "complete")
 
 
-def record(cell: Cell, outcome: Outcome, folder: Path, ran: Ran) -> dict[str, Any]:
+def record(cell: Cell, outcome: Outcome, folder: Path, ran: Ran) -> CellRecord:
     """The cell.json of what is in ``folder`` after a run that did not fail; writes its data there.
 
     Raises RtmeterError if cyclictest's file cannot be read.
     """
     [one] = imported.read_files([folder / FILE], None, None)
     found = imported.content_of(one, folder, cell.requirement)
-    doubts: list[Doubt] = list(outcome.warnings)
-    found |= {"id": cell.id, "status": outcome.status, "axes": cell.axes, "published": cell.published}
-    found["effective"] = {"cpu_dma_latency": 0 if cell.config.get("cpu_dma_latency") else None}
-    found |= {"conditions": ran.conditions, "server_findings": None, "findings": ran.findings}
-    found["warnings"] = [*found["warnings"], *(asdict(doubt) for doubt in doubts)]
-    found |= {"started": store.stamp(ran.started), "ended": store.stamp(ran.ended) if ran.ended else None}
-    if outcome.error is not None:
-        found |= {"status": "failed", "error": outcome.error.to_json()}
-        if cell.requirement is not None:
-            why = f"the run failed: {outcome.error.message}"
-            found["verdict"] = asdict(refuse(store.statistics_meta(found), cell.requirement, why))
-    return found
+    effective = {"cpu_dma_latency": 0 if cell.config.get("cpu_dma_latency") else None}
+    found = found.changed(
+        id=cell.id,
+        status=outcome.status,
+        axes=cell.axes,
+        published=cell.published,
+        effective=effective,
+        conditions=ran.conditions,
+        findings=ran.findings,
+        warnings=[*found.warnings, *outcome.warnings],
+        started=store.stamp(ran.started),
+        ended=store.stamp(ran.ended) if ran.ended else None,
+    )
+    if outcome.error is None:
+        return found
+    verdict = None
+    if cell.requirement is not None:
+        verdict = refuse(found.meta, cell.requirement, f"the run failed: {outcome.error.message}")
+    return found.changed(status="failed", error=Failure.of(outcome.error), verdict=verdict)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,13 +13,14 @@ from rtmeter.measure.clocks import Clocks, compare
 from rtmeter.measure.source import Ran
 from rtmeter.model import Cell, Doubt, Outcome
 from rtmeter.results import store
+from rtmeter.results.record import CellRecord, Failure, Summary
 from rtmeter.samples import LogReader, Recovery, write_parquet
 from rtmeter.samples.meta import LogMeta
 from rtmeter.statistics.quantities import judged_quantity
 from rtmeter.statistics.summary import summarise
-from rtmeter.values import as_json
 
 _WORDS = ("effective", "usage", "instrument", "counters", "grid", "ticks", "machine", "clock")
+"""What the record has in the words of the client's log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Logs:
         return cls(folder / store.CLIENT_LOG, folder / store.SERVER_LOG)
 
 
-def record_cell(cell: Cell, outcome: Outcome, logs: Logs, folder: Path, ran: Ran) -> dict[str, Any]:
+def record_cell(cell: Cell, outcome: Outcome, logs: Logs, folder: Path, ran: Ran) -> CellRecord:
     """The cell.json (spec/results.md) of a run; writes samples.parquet into ``folder``.
 
     The audit of the threads is added to the findings of the run. Raises RtmeterError if samples.parquet
@@ -58,39 +58,45 @@ def record_cell(cell: Cell, outcome: Outcome, logs: Logs, folder: Path, ran: Ran
     if ran.findings is not None:
         findings = machine.with_threads(ran.findings, meta.measurement, meta.threads)
     server = _server_meta(logs.server)
-    record: dict[str, Any] = {
-        "id": cell.id,
-        "status": "failed" if error and outcome.status != "skipped" else outcome.status,
-        "valid": True,
-        "error": error.to_json() if error else None,
-        "measurement": cell.config["measurement"],
-        "mode": cell.config.get("mode"),
-        "adapter": cell.adapter,
-        "server_adapter": cell.server_adapter,
-        "axes": cell.axes,
-        "config": cell.config,
-        "server_config": server.cell_config if server else None,
-        "hosts": cell.hosts,
-        "server_machine": server.machine if server else None,
-        "requirement": asdict(cell.requirement) if cell.requirement else None,
-        "published": cell.published,
-        "threads": {"client": meta.threads, "server": server.threads if server else []},
-        "second_topic": _second_topic(meta, server),
-        "path": _path(meta, server),
-        "adapter_facts": meta.adapter,
-        "clock_offset": clocks.facts() if clocks else None,
-        "missing": client.missing if client else [],
-        "conditions": ran.conditions,
-        "findings": findings,
-        "server_findings": ran.server_findings,
-    }
-    record |= {word: getattr(meta, word) for word in _WORDS}
+    record = CellRecord.model_validate(
+        {
+            "id": cell.id,
+            "status": "failed" if error and outcome.status != "skipped" else outcome.status,
+            "valid": True,
+            "error": Failure.of(error) if error else None,
+            "measurement": cell.config["measurement"],
+            "mode": cell.config.get("mode"),
+            "adapter": cell.adapter,
+            "server_adapter": cell.server_adapter,
+            "axes": cell.axes,
+            "config": cell.config,
+            "server_config": server.cell_config if server else None,
+            "hosts": cell.hosts,
+            "server_machine": server.machine if server else None,
+            "requirement": cell.requirement,
+            "published": cell.published,
+            "imported": None,
+            "threads": {"client": meta.threads, "server": server.threads if server else []},
+            "second_topic": _second_topic(meta, server),
+            "path": _path(meta, server),
+            "adapter_facts": meta.adapter,
+            "clock_offset": clocks.facts() if clocks else None,
+            "missing": client.missing if client else [],
+            "conditions": ran.conditions,
+            "findings": findings,
+            "server_findings": ran.server_findings,
+            "warnings": [],
+            "summary": None,
+            "verdict": None,
+            "started": store.stamp(ran.started),
+            "ended": store.stamp(ran.ended) if ran.ended else None,
+            "rtmeter": version(),
+        }
+        | {word: getattr(meta, word) for word in _WORDS}
+    )
     doubts += _log_doubts(client, server)
-    record |= _findings(cell, record, folder, bool(client and client.rows), doubts)
-    doubts = [*meta.warnings, *(server.warnings if server else ()), *doubts]
-    record["warnings"] = [asdict(doubt) for doubt in doubts]
-    times = {"started": store.stamp(ran.started), "ended": store.stamp(ran.ended) if ran.ended else None}
-    return record | times | {"rtmeter": version()}
+    record = _judged(cell, record, folder, bool(client and client.rows), doubts)
+    return record.changed(warnings=[*meta.warnings, *(server.warnings if server else ()), *doubts])
 
 
 def tidy(folder: Path, *, keep_logs: bool) -> None:
@@ -168,26 +174,23 @@ def _log_doubts(client: Recovery | None, server: LogMeta | None) -> list[Doubt]:
     return doubts
 
 
-def _findings(
-    cell: Cell, record: Mapping[str, Any], folder: Path, has_rows: bool, doubts: list[Doubt]
-) -> dict[str, Any]:
-    """Summary, validity and verdict; what makes the cell invalid is added to the doubts."""
-    found: dict[str, Any] = {"summary": None, "verdict": None}
-    invalid = bool(record["error"] or record["missing"])
-    if overflow := record["counters"].get("overflow", 0):
+def _judged(cell: Cell, record: CellRecord, folder: Path, has_rows: bool, doubts: list[Doubt]) -> CellRecord:
+    """With summary, validity and verdict; what makes the cell invalid is added to the doubts."""
+    invalid = bool(record.error or record.missing)
+    if overflow := record.counters.get("overflow", 0):
         invalid = True
         message = f"{overflow:,} rows were lost to a full ring: the writer could not keep up"
         doubts.append(Doubt("ring_overflow", message, "leave the writer a CPU of its own"))
+    summary = None
     if has_rows:
-        summary = summarise(store.statistics_meta(record), store.chunks(folder))
-        for problem in summary.pop("problems"):
+        found = summarise(record.meta, store.chunks(folder))
+        for problem in found.pop("problems"):
             invalid = True
             doubts.append(Doubt("samples_do_not_add_up", problem, "report this as a defect"))
-        found["summary"] = summary
+        summary = Summary.model_validate(found)
     else:
         (folder / store.SAMPLES).unlink(missing_ok=True)
-    found["valid"] = has_rows and not invalid
-    if cell.requirement is not None:
-        verdict = judge_cell({**record, **found}, folder, cell.requirement)
-        found["verdict"] = as_json(asdict(verdict))
-    return found
+    record = record.changed(summary=summary, valid=has_rows and not invalid)
+    if cell.requirement is None:
+        return record
+    return record.changed(verdict=judge_cell(record, folder, cell.requirement))

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from rtmeter.errors import RtmeterError
 from rtmeter.measure.record import Logs, record_cell
 from rtmeter.measure.source import Ran
 from rtmeter.model import Cell, Outcome
 from rtmeter.results import store
+from rtmeter.results.record import CellRecord
 from rtmeter.samples import LogReader
 from rtmeter.samples.meta import LogMeta
 
 
-def recovered(log: Path, server_log: Path | None, folder: Path) -> dict[str, Any]:
+def recovered(log: Path, server_log: Path | None, folder: Path) -> CellRecord:
     """The cell.json of a sample log; writes samples.parquet into ``folder``.
 
     ``server_log`` is by default the one beside it. A log that its probe did not end is that of a failed

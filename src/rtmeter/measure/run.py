@@ -14,6 +14,7 @@ from rtmeter.measure import cell as runner
 from rtmeter.measure.supervise import Stop
 from rtmeter.model import Campaign, Cell
 from rtmeter.results import store
+from rtmeter.results.record import CellRecord, RunRecord
 
 
 class Watcher(Protocol):
@@ -22,7 +23,7 @@ class Watcher(Protocol):
     def watch(self, index: int, cell: Cell) -> Callable[[Mapping[str, Any]], None]:
         """The cell starts; what is returned hears its progress."""
 
-    def ended(self, index: int, record: Mapping[str, Any]) -> None:
+    def ended(self, index: int, record: CellRecord) -> None:
         """The cell is stored."""
 
     def kept(self, index: int) -> None:
@@ -39,21 +40,27 @@ class Run:
     def start(cls, out: Path, campaign: Campaign, scale: float) -> Self:
         """A new run under ``out``."""
         started = store.stamp(datetime.now(UTC))
-        about = {"campaign": campaign.name, "started": started, "scale": scale, "host": campaign.host}
-        about |= {"description": campaign.description, "rtmeter": version()}
+        record = RunRecord(
+            campaign=campaign.name,
+            description=campaign.description,
+            started=started,
+            ended=None,
+            cells=[cell.id for cell in campaign.cells],
+            scale=scale,
+            host=campaign.host,
+            rtmeter=version(),
+        )
         with store.own_run_folder(out, campaign.name) as folder:
-            cells = [cell.id for cell in campaign.cells]
-            store.write_run(folder, about | {"cells": cells}, campaign.source)
+            store.write_run(folder, record, campaign.source)
         return cls(folder, campaign)
 
     @classmethod
     def resume(cls, out: Path, campaign: Campaign, scale: float) -> Self:
         """The last run of the campaign under ``out``, which must be of the same text and scale."""
         run = cls.last(out, campaign, scale)
-        about = store.read_json(run.folder / store.RUN, store.RUN_FORMAT)
-        known = about["cells"]
-        added = [cell.id for cell in campaign.cells if cell.id not in known]
-        store.write_run(run.folder, about | {"cells": [*known, *added]}, campaign.source)
+        about = store.read_run(run.folder)
+        added = [cell.id for cell in campaign.cells if cell.id not in about.cells]
+        store.write_run(run.folder, about.changed(cells=[*about.cells, *added]), campaign.source)
         return run
 
     @classmethod
@@ -67,16 +74,15 @@ class Run:
                 value=str(out),
                 remedy="run it without --resume, or name its results with --out",
             )
-        about = store.read_json(folder / store.RUN, store.RUN_FORMAT)
+        about = store.read_run(folder)
         source = (folder / store.CAMPAIGN).read_text(encoding="utf-8")
-        host = about.get("host")
         for what, changed in (
             ("campaign", source != campaign.source),
-            ("scale", about["scale"] != scale),
-            ("host", host != campaign.host),
+            ("scale", about.scale != scale),
+            ("host", about.host != campaign.host),
         ):
             if changed:
-                given = f"--scale {about['scale']:g}" + (f" --host component={host}" if host else "")
+                given = f"--scale {about.scale:g}" + (f" --host component={about.host}" if about.host else "")
                 remedy = f"resume with {folder / store.CAMPAIGN} and {given}, or run anew"
                 message = f"finds a run with another {what}"
                 raise RtmeterError(message, field="--resume", value=str(folder), remedy=remedy)
@@ -86,10 +92,10 @@ class Run:
         """The cells that are to be measured still, in order."""
         return [cell for cell in self._campaign.cells if _done(self.folder / cell.id) is None]
 
-    def measure(self, stop: Stop, watcher: Watcher) -> dict[str, dict[str, Any]]:
+    def measure(self, stop: Stop, watcher: Watcher) -> dict[str, CellRecord]:
         """Measures what is not there yet, in order, until all is done or ``stop`` is asked.
 
-        Returns the cell.json of every cell that is there then, by id. Raises RtmeterError if a result
+        Returns the record of every cell that is there then, by id. Raises RtmeterError if a result
         cannot be written.
         """
         self._note(ended=None)
@@ -101,11 +107,11 @@ class Run:
     def _note(self, **facts: Any) -> None:
         """Puts facts into run.json: whoever looks on sees by ``ended`` that nothing more will come."""
         with suppress(RtmeterError):  # nothing that was measured hangs on it
-            about = store.read_json(self.folder / store.RUN, store.RUN_FORMAT)
-            store.write_run(self.folder, about | facts, None)
+            about = store.read_run(self.folder)
+            store.write_run(self.folder, about.changed(**facts), None)
 
-    def _measure(self, stop: Stop, watcher: Watcher) -> dict[str, dict[str, Any]]:
-        records: dict[str, dict[str, Any]] = {}
+    def _measure(self, stop: Stop, watcher: Watcher) -> dict[str, CellRecord]:
+        records: dict[str, CellRecord] = {}
         for index, cell in enumerate(self._campaign.cells):
             path = self.folder / cell.id
             if (record := _done(path)) is not None:
@@ -119,9 +125,9 @@ class Run:
         return records
 
 
-def _done(path: Path) -> dict[str, Any] | None:
+def _done(path: Path) -> CellRecord | None:
     """The record of a cell that need not be measured again."""
     if not store.is_cell(path):
         return None
-    record = store.load_cell(path)
-    return record if record["status"] == "complete" and record["valid"] else None
+    record = store.read_cell(path)
+    return record if record.status == "complete" and record.valid else None

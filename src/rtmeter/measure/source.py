@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from rtmeter.conditions import Standing
 from rtmeter.measure.supervise import OnProgress, Stop
 from rtmeter.model import Outcome
+from rtmeter.results.record import CellRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ class Source(Protocol):
         Raises RtmeterError for a run that failed.
         """
 
-    def record(self, outcome: Outcome, folder: Path, ran: Ran) -> dict[str, Any]:
+    def record(self, outcome: Outcome, folder: Path, ran: Ran) -> CellRecord:
         """The cell.json of what is in ``folder``, whatever became of the run; writes its data there.
 
         Raises RtmeterError if that cannot be written.

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from rtmeter.conditions.throttling import QUOTA, THERMAL
 from rtmeter.plots.subject import Event, Time
-from rtmeter.results.cells import Cell
+from rtmeter.results.overview import CellEntry
 
 Seconds = npt.NDArray[np.float64]
 
@@ -28,7 +28,7 @@ _STOLEN = 0.05
 """A share of a CPU's time that the hypervisor took in one interval, to be told."""
 
 
-def events_of(cell: Cell, time: Time) -> tuple[Event, ...]:
+def events_of(cell: CellEntry, time: Time) -> tuple[Event, ...]:
     """Changes of the tail that its gates found, load and traffic that came or went, throttling, and time
     that the hypervisor took; in their order."""
     found = [*_changes(cell, time), *_watched(cell, time)]
@@ -36,15 +36,15 @@ def events_of(cell: Cell, time: Time) -> tuple[Event, ...]:
     return tuple(sorted(there, key=lambda event: event.at_s))
 
 
-def _changes(cell: Cell, time: Time) -> Iterator[Event]:
+def _changes(cell: CellEntry, time: Time) -> Iterator[Event]:
     """Where a gate found that the tail changes."""
-    support = cell.file.verdict.support if cell.file and cell.file.verdict else None
+    support = cell.record.verdict.support if cell.record and cell.record.verdict else None
     for finding in support.findings if support else ():
         for release in finding.at:
             yield Event(time.of(int(time.first_k[0]) + release), "tail changes")
 
 
-def _watched(cell: Cell, time: Time) -> Iterator[Event]:
+def _watched(cell: CellEntry, time: Time) -> Iterator[Event]:
     """What watch.parquet has; nothing, if there is none that can be read."""
     origin_ns = _origin_ns(cell)
     try:
@@ -84,8 +84,9 @@ def _spans(what: str, begins_s: Seconds, ends_s: Seconds, times: Seconds, nearer
         yield Event(float(begins_s[span[0]]), what, float(ends_s[span[-1]]), int(times[span].sum()))
 
 
-def _origin_ns(cell: Cell) -> int | None:
+def _origin_ns(cell: CellEntry) -> int | None:
     """When the first measured release was, on the clock of watch.parquet."""
-    if cell.file is None or not isinstance(cell.file.grid.get("t0_ns"), int):
+    t0_ns = cell.record.grid.get("t0_ns") if cell.record else None
+    if cell.record is None or t0_ns is None:
         return None
-    return int(cell.file.grid["t0_ns"] + cell.file.config.warm_up * (cell.file.tick_ns or 0))
+    return t0_ns + cell.record.warm_up * (cell.record.tick_ns or 0)

@@ -15,9 +15,9 @@ from rtmeter.plots.events import events_of
 from rtmeter.plots.grammar import Spec
 from rtmeter.plots.subject import Subject, Time
 from rtmeter.results import store, words
-from rtmeter.results.cell_file import CellFile
-from rtmeter.results.cells import Cell
 from rtmeter.results.condition_words import uncertainty
+from rtmeter.results.overview import CellEntry
+from rtmeter.results.record import CellRecord
 from rtmeter.samples.rows import Samples
 from rtmeter.statistics.quantities import Ints, Quantity, judged_quantity, kind, quantities
 
@@ -85,57 +85,57 @@ def detail_for(cells: int) -> Detail:
     return Detail(stretches, steps=max(60, share // 10), points_a_decade=12)
 
 
-def panels(cell: Cell, detail: Detail, all_quantities: bool) -> list[Panel]:
+def panels(cell: CellEntry, detail: Detail, all_quantities: bool) -> list[Panel]:
     """The panels of a cell with a file; none if it has no samples. Unreadable ones raise RtmeterError."""
-    file, path = cell.file, cell.folder / store.SAMPLES
-    assert file is not None
+    record, path = cell.record, cell.folder / store.SAMPLES
+    assert record is not None
     counted = store.load_counted(cell.folder)
     if counted is not None:
-        series = of_counted(counted, judged_quantity(file.meta), detail)
-        return [_panel(file, series, None, detail)] if series else []
-    if file.summary is None and not path.exists():
+        series = of_counted(counted, judged_quantity(record.meta), detail)
+        return [_panel(record, series, None, detail)] if series else []
+    if record.summary is None and not path.exists():
         return []
     samples = Samples(path)
-    judged, *others = _plotted(file)
+    judged, *others = _plotted(record)
     others = [other for other in others if all_quantities and samples.columns.issuperset(other.columns)]
 
     def gathered(quantity: Quantity) -> Series | None:
-        return gather(Samples(path), file.meta, quantity, deadline_ns(file, quantity), detail)
+        return gather(Samples(path), record.meta, quantity, deadline_ns(record, quantity), detail)
 
     with ThreadPoolExecutor(_THREADS) as pool:
         found = [series for series in pool.map(gathered, [judged, *others]) if series is not None]
     if not found:
         return []
     assert found[0].envelope is not None
-    time = time_of(samples, file, found[0].envelope.first_k)
+    time = time_of(samples, record, found[0].envelope.first_k)
     time = replace(time, events=events_of(cell, time))
-    return [_panel(file, series, time, detail) for series in found]
+    return [_panel(record, series, time, detail) for series in found]
 
 
-def _plotted(file: CellFile) -> list[Quantity]:
-    by_name = {quantity.name: quantity for quantity in quantities(file.meta)}
-    return [by_name[name] for name in _PLOTTED[kind(file.meta)] if name in by_name]
+def _plotted(record: CellRecord) -> list[Quantity]:
+    by_name = {quantity.name: quantity for quantity in quantities(record.meta)}
+    return [by_name[name] for name in _PLOTTED[kind(record.meta)] if name in by_name]
 
 
-def deadline_ns(file: CellFile, quantity: Quantity) -> int | None:
+def deadline_ns(record: CellRecord, quantity: Quantity) -> int | None:
     """The deadline that a plot of the quantity shows."""
-    return file.deadline_ns if quantity.name in _WITH_DEADLINE else None
+    return record.deadline_ns if quantity.name in _WITH_DEADLINE else None
 
 
-def design_effect(file: CellFile) -> float | None:
+def design_effect(record: CellRecord) -> float | None:
     """How many releases count as one in bounds of shares, by the verdict; None without one that looked."""
-    return file.verdict.support.design_effect if file.verdict and file.verdict.support else None
+    return record.verdict.support.design_effect if record.verdict and record.verdict.support else None
 
 
-def _panel(file: CellFile, series: Series, time: Time | None, detail: Detail) -> Panel:
+def _panel(record: CellRecord, series: Series, time: Time | None, detail: Detail) -> Panel:
     """The panel of a quantity; without ``time`` there is no order: nothing is drawn over time."""
     quantity = series.quantity
-    judged = quantity == judged_quantity(file.meta)
-    subject = Subject(series, deadline_ns(file, quantity), design_effect(file) if judged else None)
+    judged = quantity == judged_quantity(record.meta)
+    subject = Subject(series, deadline_ns(record, quantity), design_effect(record) if judged else None)
     height = _TALL if judged else _LOW
     name, view = next(iter(subject.views.items()))
     return Panel(
-        quantity=words.quantity(file.meta, quantity.name) + uncertainty(quantity.name, file.clock_offset),
+        quantity=words.quantity(record.meta, quantity.name) + uncertainty(quantity.name, record.clock_offset),
         judged=judged,
         view=words.VIEWS[name],
         n=view.n,
@@ -170,19 +170,19 @@ def _over_time(subject: Subject, time: Time, height: int) -> Figure:
 
 
 def time_of(
-    samples: Samples, file: CellFile, first_k: Ints, zero_k: int | None = None, end_k: int | None = None
+    samples: Samples, record: CellRecord, first_k: Ints, zero_k: int | None = None, end_k: int | None = None
 ) -> Time:
     """When each stretch began, counted from the first measured release, ``zero_k`` (default: where the first
     one begins); they end before ``end_k`` (default: with the file)."""
-    assert file.tick_ns is not None
+    assert record.tick_ns is not None
     zero_k = int(first_k[0]) if zero_k is None else zero_k
     end_k = max(samples.k_range()[1] + 1, int(first_k[-1]) + 1) if end_k is None else end_k
-    if file.mode == "one_shot":
-        begins_ns, end_ns = _armed(samples, first_k, zero_k, end_k, file.tick_ns)
+    if record.mode == "one_shot":
+        begins_ns, end_ns = _armed(samples, first_k, zero_k, end_k, record.tick_ns)
     else:
-        begins_ns, end_ns = (first_k - zero_k) * file.tick_ns, (end_k - zero_k) * file.tick_ns
+        begins_ns, end_ns = (first_k - zero_k) * record.tick_ns, (end_k - zero_k) * record.tick_ns
     at = Time(first_k, begins_ns / 1e9, end_k, end_ns / 1e9)
-    gaps = [(first, end_k - 1 if last is None else last) for first, last in file.missing]
+    gaps = [(first, end_k - 1 if last is None else last) for first, last in record.missing]
     spans = [(at.of(first), at.of(last + 1)) for first, last in gaps if last >= first_k[0] and first < end_k]
     return replace(at, gaps_s=tuple(spans))
 

@@ -13,9 +13,9 @@ from rtmeter.plots.events import events_of
 from rtmeter.plots.figures import deadline_ns, design_effect, time_of
 from rtmeter.plots.subject import Line, Subject, Time
 from rtmeter.results import store, words
-from rtmeter.results.cell_file import CellFile
-from rtmeter.results.cells import Cell
 from rtmeter.results.condition_words import uncertainty
+from rtmeter.results.overview import CellEntry
+from rtmeter.results.record import CellRecord
 from rtmeter.samples.rows import Samples
 from rtmeter.statistics.bins import Grid
 from rtmeter.statistics.quantities import Quantity, judged_quantity, quantities
@@ -34,8 +34,8 @@ _OSADL_NS = 300 * 10**9
 class Loaded:
     """A quantity of a cell: what the plot shows of it and, where that is a part of the run, the whole."""
 
-    cell: Cell
-    file: CellFile
+    cell: CellEntry
+    record: CellRecord
     quantity: str
     subject: Subject
     time: Time | None
@@ -66,7 +66,7 @@ class Loaded:
         series = self.subject.series
         counted = store.load_counted(self.cell.folder)
         if counted is None:
-            moved = recount(Samples(self.cell.folder / store.SAMPLES), self.file.meta, series, grid)
+            moved = recount(Samples(self.cell.folder / store.SAMPLES), self.record.meta, series, grid)
         else:
             found = of_counted(counted, series.quantity, _DETAIL, grid)
             assert found is not None
@@ -75,7 +75,7 @@ class Loaded:
 
 
 def load(
-    cell: Cell,
+    cell: CellEntry,
     quantity: str | None,
     zoom_s: tuple[float, float] | None = None,
     pixels: int = 900,
@@ -87,23 +87,23 @@ def load(
 
     Raises RtmeterError if it has no such quantity, or nothing of it there.
     """
-    assert cell.file is not None
-    file, wanted = cell.file, _quantity(cell.file, quantity)
-    name = words.quantity(file.meta, wanted.name) + uncertainty(wanted.name, file.clock_offset)
+    assert cell.record is not None
+    record, wanted = cell.record, _quantity(cell.record, quantity)
+    name = words.quantity(record.meta, wanted.name) + uncertainty(wanted.name, record.clock_offset)
     counted = store.load_counted(cell.folder)
     if counted is not None:
         series = of_counted(counted, wanted, _DETAIL)
         if series is None:
             raise _nothing(cell, "has maxima of intervals only: their distribution is not known")
-        return Loaded(cell, file, name, _subject(file, series), None)
+        return Loaded(cell, record, name, _subject(record, series), None)
     samples = Samples(cell.folder / store.SAMPLES)
     detail = replace(_DETAIL, stretches=pixels, steps=_DETAIL.steps if binned else 0)
-    series = gather(samples, file.meta, wanted, deadline_ns(file, wanted), detail)
+    series = gather(samples, record.meta, wanted, deadline_ns(record, wanted), detail)
     if series is None or series.envelope is None:
         raise _nothing(cell, f"has no {name}")
-    time = time_of(samples, file, series.envelope.first_k)
+    time = time_of(samples, record, series.envelope.first_k)
     time = replace(time, events=events_of(cell, time))
-    whole = Loaded(cell, file, name, _subject(file, series), time)
+    whole = Loaded(cell, record, name, _subject(record, series), time)
     return whole if zoom_s is None else _zoomed(whole, samples, wanted, zoom_s, pixels)
 
 
@@ -117,7 +117,7 @@ def in_order(loaded: Loaded) -> tuple[Subject, Time]:
 def in_intervals(loaded: Loaded, interval_ns: int | None) -> tuple[Subject, Time]:
     """The same in intervals of a length, by default OSADL's, or shorter ones of a short run."""
     subject, time = in_order(loaded)
-    tick_ns = loaded.file.tick_ns
+    tick_ns = loaded.record.tick_ns
     assert tick_ns is not None
     first_k, last_k = int(time.first_k[0]), time.end_k - 1
     wanted_ns = interval_ns or min(_OSADL_NS, _round_ns((last_k + 1 - first_k) * tick_ns / _INTERVALS))
@@ -125,9 +125,9 @@ def in_intervals(loaded: Loaded, interval_ns: int | None) -> tuple[Subject, Time
     samples = Samples(loaded.cell.folder / store.SAMPLES)
     quantity = subject.series.quantity
     envelope = envelope_of(
-        samples, loaded.file.meta, quantity, subject.deadline_ns, (first_k, last_k), length
+        samples, loaded.record.meta, quantity, subject.deadline_ns, (first_k, last_k), length
     )
-    at = time_of(samples, loaded.file, envelope.first_k)
+    at = time_of(samples, loaded.record, envelope.first_k)
     return replace(subject, series=replace(subject.series, envelope=envelope)), replace(
         at, events=time.events
     )
@@ -156,9 +156,9 @@ def _zoomed(
         )
     within = (from_k, to_k - 1)
     length = length_of(to_k - from_k, pixels)
-    envelope = envelope_of(samples, whole.file.meta, quantity, whole.subject.deadline_ns, within, length)
+    envelope = envelope_of(samples, whole.record.meta, quantity, whole.subject.deadline_ns, within, length)
     part = replace(whole.subject, series=replace(whole.subject.series, envelope=envelope))
-    at = time_of(samples, whole.file, envelope.first_k, zero_k, to_k)
+    at = time_of(samples, whole.record, envelope.first_k, zero_k, to_k)
     return replace(
         whole,
         subject=part,
@@ -168,17 +168,17 @@ def _zoomed(
     )
 
 
-def _subject(file: CellFile, series: Series) -> Subject:
-    return Subject(series, deadline_ns(file, series.quantity), design_effect(file))
+def _subject(record: CellRecord, series: Series) -> Subject:
+    return Subject(series, deadline_ns(record, series.quantity), design_effect(record))
 
 
-def _quantity(file: CellFile, name: str | None) -> Quantity:
+def _quantity(record: CellRecord, name: str | None) -> Quantity:
     if name is None:
-        return judged_quantity(file.meta)
-    by_name = {quantity.name: quantity for quantity in quantities(file.meta)}
+        return judged_quantity(record.meta)
+    by_name = {quantity.name: quantity for quantity in quantities(record.meta)}
     if name not in by_name:
         raise RtmeterError(
-            f"is no quantity of {file.id}",
+            f"is no quantity of {record.id}",
             field="--quantity",
             value=name,
             remedy=f"name {' or '.join(by_name)}",
@@ -186,5 +186,5 @@ def _quantity(file: CellFile, name: str | None) -> Quantity:
     return by_name[name]
 
 
-def _nothing(cell: Cell, message: str) -> RtmeterError:
+def _nothing(cell: CellEntry, message: str) -> RtmeterError:
     return RtmeterError(message, field="cell", value=str(cell.folder), remedy="name another cell or kind")

@@ -13,8 +13,8 @@ from rtmeter.plots.loaded import Loaded, in_intervals, in_order, load
 from rtmeter.plots.picture import grid, panel_width
 from rtmeter.plots.subject import Distributions, Extent
 from rtmeter.results import store, words
-from rtmeter.results.cell_file import CellFile
-from rtmeter.results.cells import Cell
+from rtmeter.results.overview import CellEntry
+from rtmeter.results.record import CellRecord
 from rtmeter.statistics.bins import grid_over
 from rtmeter.statistics.judged import judged_run
 from rtmeter.statistics.levels import levels
@@ -43,7 +43,7 @@ _STEPS = 240
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PlotOptions:
     """How a plot is wanted: of which quantity (None: the judged one), in a panel for each value of up to two
     factors, over which factor, of which seconds, in intervals how long, how large a panel row is."""
 
@@ -56,10 +56,10 @@ class Asked:
     height: int = 320
 
 
-def draw(kind: str, cells: Sequence[Cell], asked: Asked) -> Spec:
+def draw(kind: str, cells: Sequence[CellEntry], asked: PlotOptions) -> Spec:
     """The picture of at least one cell. Raises RtmeterError if they have nothing such to show."""
     for cell in cells:
-        if cell.file is None or cell.file.summary is None:
+        if cell.record is None or cell.record.summary is None:
             raise RtmeterError(
                 cell.problem or "nothing was measured",
                 field="cell",
@@ -69,11 +69,11 @@ def draw(kind: str, cells: Sequence[Cell], asked: Asked) -> Spec:
     return _DRAWN[kind](cells, asked)
 
 
-def _files(cells: Sequence[Cell]) -> list[CellFile]:
-    return [cell.file for cell in cells if cell.file is not None]
+def _files(cells: Sequence[CellEntry]) -> list[CellRecord]:
+    return [cell.record for cell in cells if cell.record is not None]
 
 
-def _time(cells: Sequence[Cell], asked: Asked) -> Spec:
+def _time(cells: Sequence[CellEntry], asked: PlotOptions) -> Spec:
     layout = factors.laid_out(_files(cells), asked.by)
     if asked.by:
         _one_each(layout)
@@ -89,7 +89,7 @@ def _time(cells: Sequence[Cell], asked: Asked) -> Spec:
     return grid(panels, heading(_files(cells), loaded[0].title), notes(_files(cells)), asked.width)
 
 
-def _names(cells: Sequence[Cell]) -> list[str]:
+def _names(cells: Sequence[CellEntry]) -> list[str]:
     return factors.labels(_files(cells)) if len(cells) > 1 else [""]
 
 
@@ -100,7 +100,7 @@ def _one_each(layout: list[list[tuple[str, list[int]]]]) -> None:
         raise RtmeterError("leaves several cells in one panel", field="--by", value=crowded, remedy=remedy)
 
 
-def _over_time(one: Loaded, asked: Asked, extent: Extent, across: int) -> Spec:
+def _over_time(one: Loaded, asked: PlotOptions, extent: Extent, across: int) -> Spec:
     """One of so many panels of a row; if it shows a part of the run, with the whole as a picture in it."""
     subject, time = in_order(one)
     if one.whole is None or one.whole_time is None:
@@ -109,9 +109,9 @@ def _over_time(one: Loaded, asked: Asked, extent: Extent, across: int) -> Spec:
     return chart_time.with_picture(subject, time, one.whole, one.whole_time, size, extent)
 
 
-def _triptych(cells: Sequence[Cell], asked: Asked) -> Spec:
+def _triptych(cells: Sequence[CellEntry], asked: PlotOptions) -> Spec:
     files = _files(cells)
-    kinds = {file.measurement for file in files}
+    kinds = {record.measurement for record in files}
     if len(kinds) > 1 or not kinds & _TRIPTYCHS.keys():
         raise RtmeterError(
             "has no triptych",
@@ -136,7 +136,7 @@ def _triptych(cells: Sequence[Cell], asked: Asked) -> Spec:
     return grid(rows, words.measurement(files[0].meta).capitalize(), notes(files), asked.width)
 
 
-def _maxima(cells: Sequence[Cell], asked: Asked) -> Spec:
+def _maxima(cells: Sequence[CellEntry], asked: PlotOptions) -> Spec:
     loaded = [load(cell, asked.quantity, binned=False) for cell in cells]
     found = [in_intervals(one, asked.interval_ns) for one in loaded]
     lengths = {chart_time.interval_words(time) for _, time in found}
@@ -152,18 +152,18 @@ def _maxima(cells: Sequence[Cell], asked: Asked) -> Spec:
 Chart = Callable[[Distributions, int], Spec]
 
 
-def _histogram(cells: Sequence[Cell], asked: Asked) -> Spec:
+def _histogram(cells: Sequence[CellEntry], asked: PlotOptions) -> Spec:
     return _distributions(cells, asked, chart_distribution.histogram)
 
 
-def _ccdf(cells: Sequence[Cell], asked: Asked) -> Spec:
+def _ccdf(cells: Sequence[CellEntry], asked: PlotOptions) -> Spec:
     def chart(found: Distributions, height: int) -> Spec:
         return chart_distribution.complementary_cdf(found, height, _POINTS_A_DECADE)
 
     return _distributions(cells, asked, chart)
 
 
-def _distributions(cells: Sequence[Cell], asked: Asked, chart: Chart) -> Spec:
+def _distributions(cells: Sequence[CellEntry], asked: PlotOptions, chart: Chart) -> Spec:
     """Panels of overlaid cells that share their axes."""
     loaded = _on_one_grid([load(cell, asked.quantity) for cell in cells])
     files = _files(cells)
@@ -194,7 +194,7 @@ def _on_one_grid(loaded: list[Loaded]) -> list[Loaded]:
 
 
 def _together(
-    loaded: Sequence[Loaded], files: Sequence[CellFile], places: list[int], by: tuple[str, ...]
+    loaded: Sequence[Loaded], files: Sequence[CellRecord], places: list[int], by: tuple[str, ...]
 ) -> Distributions:
     deadlines = {loaded[place].subject.deadline_ns for place in places}
     deadline_ns = deadlines.pop() if len(deadlines) == 1 else None
@@ -209,7 +209,7 @@ def _together(
     return Distributions(tuple(lines), loaded[0].subject.series.grid, deadline_ns, tuple(others))
 
 
-def _against(cells: Sequence[Cell], asked: Asked) -> Spec:
+def _against(cells: Sequence[CellEntry], asked: PlotOptions) -> Spec:
     files = _files(cells)
     if asked.over is None:
         raise RtmeterError("is missing", field="--over", remedy="name a factor, e.g. --over payload")
@@ -225,12 +225,12 @@ def _against(cells: Sequence[Cell], asked: Asked) -> Spec:
     return grid(panels, f"{heading(files, name)} against {asked.over}", notes(files), asked.width)
 
 
-def _over_factor(cells: Sequence[tuple[Cell, CellFile]], over: str, height: int) -> Spec:
+def _over_factor(cells: Sequence[tuple[CellEntry, CellRecord]], over: str, height: int) -> Spec:
     points = []
-    for cell, file in cells:
-        value = factors.value_of(file, over)
+    for cell, record in cells:
+        value = factors.value_of(record, over)
         number = isinstance(value, int | float) and not isinstance(value, bool)
-        at = float(value) if number else factors.name_of(file, over)
+        at = float(value) if number else factors.name_of(record, over)
         found = {name: getattr(cell.judged, field, None) for name, field in _AGAINST.items()}
         known = {name: ns if isinstance(ns, int | float) else None for name, ns in found.items()}
         points.append(chart_compare.Point(at, known))
@@ -240,22 +240,22 @@ def _over_factor(cells: Sequence[tuple[Cell, CellFile]], over: str, height: int)
         raise RtmeterError("several cells have the same", field=over, value=str(twice[0]), remedy=remedy)
     if all(isinstance(place, float) for place in places):
         points.sort(key=lambda point: point.at)
-    deadlines = {file.deadline_ns for _, file in cells}
+    deadlines = {record.deadline_ns for _, record in cells}
     deadline_ns = deadlines.pop() if len(deadlines) == 1 else None
     return chart_compare.against(points, factors.titled(cells[0][1], over), deadline_ns, height)
 
 
-def _return_level(cells: Sequence[Cell], asked: Asked) -> Spec:
+def _return_level(cells: Sequence[CellEntry], asked: PlotOptions) -> Spec:
     panels, refused = [], []
     for name, cell in zip(_names(cells), cells, strict=True):
-        record = store.load_cell(cell.folder)
+        record = store.read_cell(cell.folder)
         if store.load_counted(cell.folder) is not None:
             message = "has no single samples: nothing is known of the order of releases"
             raise RtmeterError(message, field="cell", value=str(cell.folder), remedy="name a measured cell")
-        run = judged_run(store.statistics_meta(record), store.chunks(cell.folder))
-        assert cell.file is not None
-        deadline_ns = cell.file.deadline_ns
-        confidence = cell.file.requirement.confidence if cell.file.requirement else 0.95
+        run = judged_run(record.meta, store.chunks(cell.folder))
+        assert cell.record is not None
+        deadline_ns = cell.record.deadline_ns
+        confidence = cell.record.requirement.confidence if cell.record.requirement else 0.95
         evidence = run.examine(deadline_ns or LATER - 1)
         found = levels(run.values, run.period_ns, evidence, confidence)
         if not len(found.peaks_ns):
@@ -268,7 +268,7 @@ def _return_level(cells: Sequence[Cell], asked: Asked) -> Spec:
     return grid(panels, title, [*refused, *notes(files)], asked.width)
 
 
-_DRAWN: dict[str, Callable[[Sequence[Cell], Asked], Spec]] = {
+_DRAWN: dict[str, Callable[[Sequence[CellEntry], PlotOptions], Spec]] = {
     "time": _time,
     "maxima": _maxima,
     "histogram": _histogram,

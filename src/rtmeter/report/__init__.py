@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from rtmeter.errors import RtmeterError
 from rtmeter.host.files import replace_file
 from rtmeter.plots.floors import Floor
 from rtmeter.report.page import render
 from rtmeter.results import store
-from rtmeter.results.cells import find_all
+from rtmeter.results.overview import cell_entries_of
 
 _UNASKED = Floor()
 
@@ -23,13 +22,10 @@ def write(paths: Path | Sequence[Path], out: Path, floor: Floor = _UNASKED) -> P
     """
     paths = [paths] if isinstance(paths, Path) else paths
     title = ", ".join(dict.fromkeys(_title(path.resolve()) for path in paths))
-    replace_file(out, render(title, find_all(paths), floor).encode())
+    replace_file(out, render(title, cell_entries_of(paths), floor).encode())
     return out
 
 
 def _title(path: Path) -> str:
     """The folder's name, after that of its campaign if it is a run."""
-    try:
-        return f"{store.read_json(path / store.RUN, store.RUN_FORMAT)['campaign']}, {path.name}"
-    except (RtmeterError, KeyError):
-        return path.name
+    return f"{store.read_run(path).campaign}, {path.name}" if (path / store.RUN).is_file() else path.name

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from rtmeter.results import words
-from rtmeter.results.cells import WORST_FIRST, Cell, Outcome
+from rtmeter.results.overview import WORST_FIRST, CellEntry, Outcome
 from rtmeter.values import parse_duration_ns, parse_rate, parse_size_bytes
 
 _MOST_COLUMNS = 8
@@ -26,7 +26,7 @@ class Square:
 
     outcome: Outcome
     anchor: str
-    cell: Cell
+    cell: CellEntry
     cells: int
 
     @property
@@ -49,30 +49,32 @@ class Matrix:
     rows: tuple[tuple[tuple[str, ...], tuple[Square | None, ...]], ...]
 
 
-def axes_of(cells: Sequence[Cell]) -> list[str]:
+def axes_of(cells: Sequence[CellEntry]) -> list[str]:
     """The axes in which cells differ, repeats apart, in the order of the campaign."""
-    axes = dict.fromkeys(axis for cell in cells if cell.file for axis in cell.file.factors if axis != _REPEAT)
-    return [axis for axis in axes if len({_value(cell, axis) for cell in cells if cell.file}) > 1]
+    axes = dict.fromkeys(
+        axis for cell in cells if cell.record for axis in cell.record.factors if axis != _REPEAT
+    )
+    return [axis for axis in axes if len({_value(cell, axis) for cell in cells if cell.record}) > 1]
 
 
-def shown_axes(cells: Sequence[Cell]) -> list[str]:
+def shown_axes(cells: Sequence[CellEntry]) -> list[str]:
     """The axes that a table of the cells has: those of the campaign, and the adapter if there are several."""
-    axes = dict.fromkeys(axis for cell in cells if cell.file for axis in cell.file.axes)
+    axes = dict.fromkeys(axis for cell in cells if cell.record for axis in cell.record.axes)
     return [*axes, *(axis for axis in axes_of(cells) if axis not in axes)]
 
 
-def matrices(cells: Sequence[tuple[str, Cell]]) -> list[Matrix]:
+def matrices(cells: Sequence[tuple[str, CellEntry]]) -> list[Matrix]:
     """A matrix for the cells, given with their anchors, of each set of axes in which there are several."""
-    groups: dict[tuple[str, frozenset[str]], list[tuple[str, Cell]]] = {}
+    groups: dict[tuple[str, frozenset[str]], list[tuple[str, CellEntry]]] = {}
     for anchor, cell in cells:
-        if cell.file is not None:
-            kind = cell.file.measurement, frozenset(cell.file.factors) - {_REPEAT}
+        if cell.record is not None:
+            kind = cell.record.measurement, frozenset(cell.record.factors) - {_REPEAT}
             groups.setdefault(kind, []).append((anchor, cell))
     found = [_matrix(group) for group in groups.values()]
     return [one for one in found if one is not None]
 
 
-def _matrix(cells: Sequence[tuple[str, Cell]]) -> Matrix | None:
+def _matrix(cells: Sequence[tuple[str, CellEntry]]) -> Matrix | None:
     """None where they differ in no axis. The columns are the axis with the most values that fit across."""
     axes = axes_of([cell for _, cell in cells])
     counts = {axis: len({_value(cell, axis) for _, cell in cells}) for axis in axes}
@@ -81,7 +83,7 @@ def _matrix(cells: Sequence[tuple[str, Cell]]) -> Matrix | None:
         return None
     across = max(fitting, key=lambda axis: (counts[axis], axes.index(axis)))
     down = tuple(axis for axis in axes if axis != across)
-    places: dict[tuple[str, ...], dict[str, list[tuple[str, Cell]]]] = {}
+    places: dict[tuple[str, ...], dict[str, list[tuple[str, CellEntry]]]] = {}
     for anchor, cell in cells:
         row = tuple(_value(cell, axis) for axis in down)
         places.setdefault(row, {}).setdefault(_value(cell, across), []).append((anchor, cell))
@@ -103,38 +105,38 @@ def _common(names: Sequence[str], axes: Sequence[str]) -> str:
     return "-".join(common[:-1] if len(common) > 1 and common[-1] in axes else common)
 
 
-def _square(found: Sequence[tuple[str, Cell]]) -> Square | None:
+def _square(found: Sequence[tuple[str, CellEntry]]) -> Square | None:
     if not found:
         return None
     anchor, worst = min(found, key=lambda one: (WORST_FIRST.index(one[1].outcome), one[1].badness))
     return Square(worst.outcome, anchor, worst, len(found))
 
 
-def choices(cells: Sequence[Cell]) -> list[tuple[str, list[str]]]:
+def choices(cells: Sequence[CellEntry]) -> list[tuple[str, list[str]]]:
     """(axis, its values) that cells can be filtered by."""
     found = []
     for axis in axes_of(cells):
-        values = sorted({_value(cell, axis) for cell in cells if cell.file}, key=_order)
+        values = sorted({_value(cell, axis) for cell in cells if cell.record}, key=_order)
         if len(values) <= _MOST_CHOICES:
             found.append((axis, values))
     return found
 
 
-def searched(cell: Cell) -> str:
+def searched(cell: CellEntry) -> str:
     """The words by which a cell is found: its name, adapter, values and verdict."""
-    file = cell.file
-    values = [f"{axis}={_value(cell, axis)}" for axis in file.factors] if file else []
-    parts = [cell.id, file.adapter if file else "", *values, cell.outcome, cell.state]
+    record = cell.record
+    values = [f"{axis}={_value(cell, axis)}" for axis in record.factors] if record else []
+    parts = [cell.id, record.adapter if record else "", *values, cell.outcome, cell.state]
     return " ".join(parts).lower()
 
 
-def filtered_by(cell: Cell) -> str:
+def filtered_by(cell: CellEntry) -> str:
     """The values of its axes, as JSON."""
-    return json.dumps({axis: _value(cell, axis) for axis in cell.file.factors} if cell.file else {})
+    return json.dumps({axis: _value(cell, axis) for axis in cell.record.factors} if cell.record else {})
 
 
-def _value(cell: Cell, axis: str) -> str:
-    return words.setting(axis, cell.file.factors.get(axis)) if cell.file else words.NONE
+def _value(cell: CellEntry, axis: str) -> str:
+    return words.setting(axis, cell.record.factors.get(axis)) if cell.record else words.NONE
 
 
 def _order(name: str) -> tuple[int, float, str]:

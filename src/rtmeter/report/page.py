@@ -26,9 +26,9 @@ from rtmeter.plots.floors import QUANTILES, Floor
 from rtmeter.plots.grammar import Spec
 from rtmeter.report import matrix, published
 from rtmeter.results import words
-from rtmeter.results.cell_file import Statistics
-from rtmeter.results.cells import WORST_FIRST, Cell
 from rtmeter.results.condition_words import uncertainty, which_cells
+from rtmeter.results.overview import WORST_FIRST, CellEntry
+from rtmeter.results.record import Statistics
 
 _FEW_CELLS = 4
 """In reports of so many cells, conditions are not folded away."""
@@ -44,22 +44,22 @@ class Section:
     """A cell and its plots."""
 
     anchor: str
-    cell: Cell
+    cell: CellEntry
     panels: list[Panel]
 
     @property
     def statistics(self) -> list[tuple[str, str, Statistics]]:
         """(quantity, views, statistics) of the table; views that are the same share a row."""
-        file = self.cell.file
-        if file is None or file.summary is None:
+        record = self.cell.record
+        if record is None or record.summary is None:
             return []
         rows = []
-        for name, views in file.summary.quantities.items():
+        for name, views in record.summary.quantities.items():
             distinct: dict[Statistics, list[str]] = {}
             for view, statistics in views.items():
                 if statistics is not None and statistics.n:
-                    distinct.setdefault(statistics, []).append(words.VIEWS.get(view, view))
-            title = words.quantity(file.meta, name) + uncertainty(name, file.clock_offset)
+                    distinct.setdefault(statistics.shown, []).append(words.VIEWS.get(view, view))
+            title = words.quantity(record.meta, name) + uncertainty(name, record.clock_offset)
             rows += [(title, ", ".join(v), s) for s, v in distinct.items()]
         return rows
 
@@ -81,7 +81,7 @@ class Plots:
         return base64.b64encode(zlib.compress(text.encode())).decode()
 
 
-def render(title: str, cells: Sequence[Cell], floor: Floor) -> str:
+def render(title: str, cells: Sequence[CellEntry], floor: Floor) -> str:
     """The page of at least one cell."""
     detail, all_quantities = detail_for(len(cells)), len(cells) <= _MANY_CELLS
     sections = [_section(number, cell, detail, all_quantities) for number, cell in enumerate(cells, 1)]
@@ -113,9 +113,9 @@ def render(title: str, cells: Sequence[Cell], floor: Floor) -> str:
     )
 
 
-def _section(number: int, cell: Cell, detail: Detail, all_quantities: bool) -> Section:
+def _section(number: int, cell: CellEntry, detail: Detail, all_quantities: bool) -> Section:
     drawn: list[Panel] = []
-    if cell.file is not None:
+    if cell.record is not None:
         try:
             drawn = panels(cell, detail, all_quantities)
         except RtmeterError as error:

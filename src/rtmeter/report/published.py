@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import suppress
 from typing import Protocol
 
-from rtmeter.errors import RtmeterError
 from rtmeter.judge.published import Beside, Line, Time, Value, beside, has_unit
-from rtmeter.results import store, words
-from rtmeter.results.cells import Cell
+from rtmeter.results import words
+from rtmeter.results.overview import CellEntry
 
 
 class Placed(Protocol):
@@ -19,16 +17,15 @@ class Placed(Protocol):
     def anchor(self) -> str: ...
 
     @property
-    def cell(self) -> Cell: ...
+    def cell(self) -> CellEntry: ...
 
 
 def published(sections: Iterable[Placed]) -> list[Beside]:
     """Every published table that the cells are to be set beside; a cell that cannot be read is left out."""
     found = []
     for section in sorted(sections, key=lambda one: int(one.anchor.rpartition("-")[2])):
-        if section.cell.file is not None:
-            with suppress(RtmeterError):
-                found.append((section.cell.id, store.load_cell(section.cell.folder)))
+        if section.cell.record is not None:
+            found.append((section.cell.id, section.cell.record))
     return beside(found)
 
 

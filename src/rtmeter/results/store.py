@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
-import json
 import os
 import shutil
 import socket
@@ -13,15 +12,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from rtmeter.errors import RtmeterError
 from rtmeter.host.durable import exchange, make_folders, sync
 from rtmeter.results import counted as unordered
+from rtmeter.results.record import CellRecord, RunRecord, read_cell_file, read_run_file, text_of
 from rtmeter.samples.rows import Samples
 from rtmeter.statistics.histogram import Unordered
 from rtmeter.statistics.quantities import Columns
-from rtmeter.values import harmless, slug
+from rtmeter.values import slug
 
 if TYPE_CHECKING:
     import duckdb
@@ -32,7 +32,6 @@ DATA = (SAMPLES, unordered.HISTOGRAM, unordered.INTERVALS)
 """What holds a cell's data: one of these."""
 
 PARTIAL = ".partial"
-CELL_FORMAT, RUN_FORMAT, VERSION = "rtmeter-cell", "rtmeter-run", 1
 
 
 @contextlib.contextmanager
@@ -71,13 +70,12 @@ class NewCell:
             for file in self.folder.iterdir():
                 shutil.rmtree(file) if file.is_dir() and not file.is_symlink() else file.unlink()
 
-    def finish(self, record: Mapping[str, Any]) -> None:
+    def finish(self, record: CellRecord) -> None:
         """Writes cell.json and gives the folder its name; the data are on the disk before that, and the name
         when this returns. A cell that was there is there until then (but for file systems that exchange no
         names)."""
         with writing(self.folder):
-            text = json.dumps({"format": CELL_FORMAT, "version": VERSION} | dict(record), indent=1)
-            (self.folder / CELL).write_text(text + "\n", encoding="utf-8")
+            (self.folder / CELL).write_text(text_of(record), encoding="utf-8")
             for file in self.folder.iterdir():
                 sync(file)
             sync(self.folder)
@@ -154,7 +152,7 @@ def check_free(path: Path, field: str) -> None:
         raise RtmeterError(message, field=field, value=str(path), remedy=remedy)
     taken = path.exists() and (not path.is_dir() or any(path.iterdir()))
     if taken and is_cell(path):
-        taken = load_cell(path)["summary"] is not None
+        taken = read_cell(path).summary is not None
     if taken:
         remedy = "choose another folder, or remove it"
         raise RtmeterError("holds something already", field=field, value=str(path), remedy=remedy)
@@ -192,12 +190,8 @@ def own_run_folder(out: Path, campaign: str) -> Iterator[Path]:
 
 def latest_run(out: Path, campaign: str) -> Path | None:
     """The folder of the campaign's last run on this machine, if there is one."""
-    runs = (out / machine_name() / slug(campaign)).glob(f"*/{RUN}")
-    return max(
-        (run.parent for run in runs),
-        key=lambda run: read_json(run / RUN, RUN_FORMAT)["started"],
-        default=None,
-    )
+    runs = (file.parent for file in (out / machine_name() / slug(campaign)).glob(f"*/{RUN}"))
+    return max(runs, key=lambda run: read_run(run).started, default=None)
 
 
 def stamp(time: datetime) -> str:
@@ -205,40 +199,28 @@ def stamp(time: datetime) -> str:
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def write_run(folder: Path, run: Mapping[str, Any], campaign: str | None) -> None:
+def write_run(folder: Path, run: RunRecord, campaign: str | None) -> None:
     """Writes run.json, and campaign.yaml of a campaign's run that starts; they are on the disk then."""
     with writing(folder):
         make_folders(folder)
         if campaign is not None:
             (folder / CAMPAIGN).write_text(campaign, encoding="utf-8")
             sync(folder / CAMPAIGN)
-        text = json.dumps({"format": RUN_FORMAT, "version": VERSION} | dict(run), indent=1)
         new = folder / f"{RUN}.new"
-        new.write_text(text + "\n", encoding="utf-8")
+        new.write_text(text_of(run), encoding="utf-8")
         sync(new)
         new.replace(folder / RUN)
         sync(folder)
 
 
-def read_json(path: Path, form: str) -> dict[str, Any]:
-    """A cell.json or run.json. Raises RtmeterError if it is none, or of another version."""
-    try:
-        content = harmless(json.loads(path.read_text(encoding="utf-8")))
-    except OSError as error:
-        raise RtmeterError(
-            f"cannot be read: {(error.strerror or '').lower()}", where=str(path), remedy="check the path"
-        ) from None
-    except (ValueError, RecursionError):
-        content = None
-    if not isinstance(content, dict) or content.get("format") != form:
-        raise RtmeterError(f"is no {form}", where=str(path), remedy="measure again")
-    if content.get("version") != VERSION:
-        raise RtmeterError(
-            f"has version {content.get('version')}, this rtmeter reads version {VERSION}",
-            where=str(path),
-            remedy="read it with the rtmeter that wrote it, or a newer one",
-        )
-    return content
+def read_run(folder: Path) -> RunRecord:
+    """The run.json of a run's folder. Raises RtmeterError if it is damaged."""
+    return read_run_file(folder / RUN)
+
+
+def read_cell(folder: Path) -> CellRecord:
+    """The cell.json of a cell's folder. Raises RtmeterError if it is damaged."""
+    return read_cell_file(folder / CELL)
 
 
 def is_cell(folder: Path) -> bool:
@@ -255,8 +237,9 @@ def distinct(ids: Mapping[Path, str], below: Path) -> dict[Path, str]:
     }
 
 
-def find_cells(path: Path) -> list[Path]:
-    """The cell at the path, or all cells under it: runs by name, each in its running order.
+def cell_folders(path: Path) -> list[Path]:
+    """The folder of the cell at the path, or those of all cells under it: runs by name, each in its running
+    order.
 
     Raises RtmeterError if there is none.
     """
@@ -273,29 +256,8 @@ def find_cells(path: Path) -> list[Path]:
         )
     order: dict[Path, dict[str, int]] = {}
     for run in {cell.parent for cell in cells if (cell.parent / RUN).is_file()}:
-        order[run] = {cell: n for n, cell in enumerate(read_json(run / RUN, RUN_FORMAT)["cells"])}
+        order[run] = {cell: n for n, cell in enumerate(read_run(run).cells)}
     return sorted(cells, key=lambda c: (c.parent, order.get(c.parent, {}).get(c.name, -1), c.name))
-
-
-def load_cell(folder: Path) -> dict[str, Any]:
-    """The content of the cell's cell.json."""
-    return read_json(folder / CELL, CELL_FORMAT)
-
-
-def statistics_meta(cell: Mapping[str, Any]) -> dict[str, Any]:
-    """What the statistics need to know of a cell, from its cell.json."""
-    config = cell["config"]
-    keys = ("period_ns", "timeout_ns", "deadline_ns", "loss_timeout_ns", "in_flight")
-    return {
-        "measurement": cell["measurement"],
-        "mode": cell["mode"],
-        "warm_up": config.get("warm_up", 0),
-        "counters": cell["counters"],
-        "ticks": cell.get("ticks"),
-        "t0_from": (cell.get("grid") or {}).get("t0_from"),
-        "reported_clock": (cell.get("adapter_facts") or {}).get("reported_clock", "monotonic"),
-        "virtual_machine": cell["machine"].get("virtual_machine") not in (None, False, "", "none"),
-    } | {key: config.get(key) for key in keys}
 
 
 def load_counted(folder: Path) -> Unordered | None:
@@ -323,7 +285,7 @@ def connect(path: Path, data: str = SAMPLES) -> duckdb.DuckDBPyConnection:
     import duckdb
 
     root = path.resolve()
-    files = [str(cell / data) for cell in find_cells(root) if (cell / data).is_file()]
+    files = [str(cell / data) for cell in cell_folders(root) if (cell / data).is_file()]
     if not files:
         raise RtmeterError("holds no samples", field="path", value=str(path), remedy="measure again")
     connection = duckdb.connect()

@@ -58,10 +58,10 @@ def command(
     from rtmeter.errors import RtmeterError
     from rtmeter.judge.compared import compare_cells
     from rtmeter.judge.pairs import pair_up
-    from rtmeter.results.repeats import by_name, find_stored
+    from rtmeter.results.cells import by_name, find_cells
 
     asked = asked_of(gate or [], deadline, confidence, force)
-    pairings, only_a, only_b = pair_up(by_name(find_stored(a)), by_name(find_stored(b)))
+    pairings, only_a, only_b = pair_up(by_name(find_cells(a)), by_name(find_cells(b)))
     if not pairings:
         message = "has no cell of the same id or axes as one of A"
         raise RtmeterError(message, field="B", value=str(b), remedy="name two cells to compare them anyway")

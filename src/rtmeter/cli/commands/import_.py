@@ -68,11 +68,11 @@ def command(
     records = [imported.write_import(one, folder, asked) for one in imports]
     imported.write_run(imports, folder)
     if as_json:
-        cells = [cell_summary(record, folder / record["id"]) for record in records]
+        cells = [cell_summary(record, folder / record.id) for record in records]
         print_json({"run": str(folder), "cells": cells})
     elif len(records) == 1:
-        show_cell(records[0], folder / records[0]["id"])
+        show_cell(records[0], folder / records[0].id)
     else:
-        show_cells(records, [record["id"] for record in records])
+        show_cells(records, [record.id for record in records])
         print(f"stored in {folder}")
     return exit_codes.worst(exit_codes.of_cell(record) for record in records)

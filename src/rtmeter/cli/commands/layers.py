@@ -37,11 +37,11 @@ def command(
     from rtmeter.cli.required import asked_of
     from rtmeter.errors import RtmeterError
     from rtmeter.judge.layers import layers
-    from rtmeter.results.repeats import by_name, find_stored
+    from rtmeter.results.cells import by_name, find_cells
 
     asked = asked_of([], None, confidence, force)
     with reading() as read:
-        found, without = layers(by_name(find_stored(path)), floor, asked, read)
+        found, without = layers(by_name(find_cells(path)), floor, asked, read)
     if not found:
         message = "has no other cell of the same measurement, settings, drive and threads above it"
         raise RtmeterError(message, field="--floor", value=floor, remedy="name a cell as floor of all")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +12,9 @@ from rtmeter.cli import exit_codes
 from rtmeter.cli.alone import Wait, alone
 from rtmeter.cli.given import as_flag, collect, with_cell_options
 from rtmeter.errors import RtmeterError
+
+if TYPE_CHECKING:
+    from rtmeter.results.record import Failure
 
 EXAMPLE = (
     "rtmeter measure wakeup --adapter posix --period 1ms --duration 10s --scheduling fifo:80 --deadline 1ms"
@@ -58,9 +60,9 @@ def command(
         store.check_free(path, "--out")
         progress.follow(path.name, lambda _: path)
         record = runner.run_cell(cell, path, stop, progress.watch(0, cell), keep_empty=False)
-    if record["error"]:
-        print_doubts(record["warnings"])
-        raise as_flag(error_of(record, path))
+    if record.error is not None:
+        print_doubts(record.warnings)
+        raise as_flag(error_of(record.error, path))
     if as_json:
         print_json(cell_summary(record, path))
     else:
@@ -68,8 +70,8 @@ def command(
     return exit_codes.of_cell(record)
 
 
-def error_of(record: Mapping[str, Any], path: Path) -> RtmeterError:
+def error_of(failure: Failure, path: Path) -> RtmeterError:
     """Why the cell failed; ``where`` is its folder if there is something in it to look at."""
-    error = RtmeterError.from_json(record["error"])
+    error = failure.as_error
     error.where = str(path) if path.exists() else None
     return error

@@ -15,9 +15,9 @@ from rtmeter.plots.plots import KINDS
 if TYPE_CHECKING:
     from rtmeter.judge.compared import Compared
     from rtmeter.plots.grammar import Spec
-    from rtmeter.plots.plots import Asked
-    from rtmeter.results.cell_file import CellFile
-    from rtmeter.results.cells import Cell
+    from rtmeter.plots.plots import PlotOptions
+    from rtmeter.results.overview import CellEntry
+    from rtmeter.results.record import CellRecord
 
 EXAMPLE = "rtmeter plot results/before results/after --kind histogram -o overlaid.svg"
 DETAILS = (
@@ -88,12 +88,12 @@ def command(
 ) -> int:
     """Draws the picture and prints where it is."""
     from rtmeter.plots.picture import check_format, write_picture
-    from rtmeter.plots.plots import Asked, draw
+    from rtmeter.plots.plots import PlotOptions, draw
 
     given = {"quantity": quantity, "by": by, "over": over, "zoom": zoom, "interval": interval, "at": at}
     _check_meant(kind, given)
     check_format(out)
-    asked = Asked(quantity, _factors(by), over, _span(zoom), _duration(interval), width, height)
+    asked = PlotOptions(quantity, _factors(by), over, _span(zoom), _duration(interval), width, height)
     if kind == "shift":
         spec = _shift(cells, asked)
     elif kind == "waterfall":
@@ -161,34 +161,34 @@ def _duration(text: str | None) -> int | None:
         raise RtmeterError(message, field="--interval", value=text, remedy=remedy) from None
 
 
-def _found(path: Path) -> list[Cell]:
-    from rtmeter.results.cells import find_cells
+def _found(path: Path) -> list[CellEntry]:
+    from rtmeter.results.overview import cell_entries
 
-    return find_cells(path)
+    return cell_entries(path)
 
 
 def _compared(a: Path, b: Path) -> Compared:
     """Two cells, or the repeats of both, compared."""
     from rtmeter.cli.reading import reading
     from rtmeter.errors import RtmeterError
-    from rtmeter.judge.compared import Asked, compare_cells
+    from rtmeter.judge.compared import ComparisonOptions, compare_cells
     from rtmeter.judge.pairs import pair_up
-    from rtmeter.results.repeats import by_name, find_stored
+    from rtmeter.results.cells import by_name, find_cells
 
-    pairings, _, _ = pair_up(*(by_name(find_stored(path)) for path in (a, b)))
+    pairings, _, _ = pair_up(*(by_name(find_cells(path)) for path in (a, b)))
     if len(pairings) != 1:
         message = f"and {b} make {len(pairings)} pairs of cells, and one is drawn"
         raise RtmeterError(
             message, field="cell", value=str(a), remedy="name two cells, or the repeats of two"
         )
     with reading() as read:
-        found = compare_cells(pairings[0], Asked(), read)
+        found = compare_cells(pairings[0], ComparisonOptions(), read)
     if found.found is None:
         raise RtmeterError(f"cannot be compared: {found.refusal}", field="cell", value=pairings[0].name)
     return found
 
 
-def _shift(cells: Sequence[Path], asked: Asked) -> Spec:
+def _shift(cells: Sequence[Path], asked: PlotOptions) -> Spec:
     from rtmeter.errors import RtmeterError
     from rtmeter.plots.chart_compare import shifts
     from rtmeter.plots.heading import notes
@@ -205,7 +205,7 @@ def _shift(cells: Sequence[Path], asked: Asked) -> Spec:
     return grid([[("", panel)]], title, [*about, *notes(_files(cells))], asked.width)
 
 
-def _waterfall(cells: Sequence[Path], at: str, asked: Asked) -> Spec:
+def _waterfall(cells: Sequence[Path], at: str, asked: PlotOptions) -> Spec:
     from rtmeter.errors import RtmeterError
     from rtmeter.plots.chart_compare import Layer, waterfall
     from rtmeter.plots.heading import notes
@@ -239,9 +239,8 @@ def _waterfall(cells: Sequence[Path], at: str, asked: Asked) -> Spec:
 
 def _quantity(one: Compared) -> str:
     from rtmeter.results import words
-    from rtmeter.results.store import statistics_meta
 
-    meta = statistics_meta(one.pairing.pairs[0][0].record)
+    meta = one.pairing.pairs[0][0].record.meta
     return f"{words.judged(meta)}, per release"
 
 
@@ -252,9 +251,7 @@ def _doubts(one: Compared) -> list[str]:
 _TOLD = {"one_run_each", "not_interleaved", "few_pairs"}
 
 
-def _files(cells: Sequence[Path]) -> list[CellFile]:
-    from rtmeter.results import store
-    from rtmeter.results.cell_file import read_cell_file
-    from rtmeter.results.repeats import find_stored
+def _files(cells: Sequence[Path]) -> list[CellRecord]:
+    from rtmeter.results.cells import find_cells
 
-    return [read_cell_file(cell.folder / store.CELL) for path in cells for cell in find_stored(path)]
+    return [cell.record for path in cells for cell in find_cells(path)]

@@ -46,9 +46,9 @@ def command(
         for one in () if as_json else shipped:
             print(f"{one.name}: {one.about}\n  {one.source}")
         return exit_codes.PASS
-    folders = dict.fromkeys(folder.resolve() for path in paths for folder in store.find_cells(path))
-    cells = {folder: store.load_cell(folder) for folder in folders}
-    ids = {folder: cell["id"] for folder, cell in cells.items()}
+    folders = dict.fromkeys(folder.resolve() for path in paths for folder in store.cell_folders(path))
+    cells = {folder: store.read_cell(folder) for folder in folders}
+    ids = {folder: cell.id for folder, cell in cells.items()}
     names = store.distinct(ids, Path(os.path.commonpath(cells)))
     found = published.beside((names[folder], cell) for folder, cell in cells.items())
     if not found:

@@ -46,7 +46,7 @@ def command(
     with store.NewCell(path) as new:
         record = recovered(log, server_log, new.folder)
         new.finish(record)
-    for first, last in record["missing"]:
+    for first, last in record.missing:
         print(f"missing: releases {first} to {'the end, unknown' if last is None else last}")
     show_cell(record, path)
     return exit_codes.PASS

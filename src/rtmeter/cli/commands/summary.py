@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rtmeter.cli import exit_codes
+
+if TYPE_CHECKING:
+    from rtmeter.results.record import CellRecord
 
 EXAMPLE = "rtmeter summary results --json"
 DETAILS = (
@@ -26,8 +28,8 @@ def command(
     from rtmeter.cli.tables import show_cell, show_cells
     from rtmeter.results import store
 
-    folders = store.find_cells(path)
-    records = [store.load_cell(folder) for folder in folders]
+    folders = store.cell_folders(path)
+    records = [store.read_cell(folder) for folder in folders]
     if store.is_cell(path):
         if as_json:
             print_json(cell_summary(records[0], path))
@@ -40,8 +42,9 @@ def command(
     return exit_codes.PASS
 
 
-def cell_summary(record: Mapping[str, Any], path: Path) -> dict[str, Any]:
+def cell_summary(record: CellRecord, path: Path) -> dict[str, Any]:
     """A cell as ``--json`` prints it."""
     keys = ("id", "measurement", "mode", "adapter", "status", "valid", "warnings", "error", "axes")
-    summary = record["summary"] or {"counts": {}, "identity": None, "quantities": {}}
-    return {key: record[key] for key in keys} | {"path": str(path), "verdict": record["verdict"]} | summary
+    told = record.model_dump(mode="json", include={*keys, "verdict", "summary"})
+    summary = told["summary"] or {"counts": {}, "identity": None, "quantities": {}}
+    return {key: told[key] for key in keys} | {"path": str(path), "verdict": told["verdict"]} | summary

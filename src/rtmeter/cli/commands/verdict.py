@@ -14,8 +14,8 @@ from rtmeter.cli import exit_codes
 from rtmeter.cli.required import Class, Confidence, MissRatio
 
 if TYPE_CHECKING:
-    from rtmeter.model import Requirement
-    from rtmeter.results.repeats import Stored
+    from rtmeter.model import Requirement, Verdict
+    from rtmeter.results.cells import StoredCell
 
 EXAMPLE = "rtmeter verdict results --deadline 1ms --miss-ratio 1e-6 --confidence 95%"
 DETAILS = (
@@ -25,6 +25,12 @@ DETAILS = (
     "0 pass, 1 error, 2 requirement not met, 3 inconclusive; of several cells the worst, in the order 1, 2, "
     "3, 0."
 )
+
+_NO_REQUIREMENT = "it has no requirement of its own, and no --deadline was given"
+_UNJUDGED: dict[str, Any] = {"outcome": "unjudged", "reason": _NO_REQUIREMENT, "n": 0}
+
+Found = tuple[dict[str, Any], "Verdict | None"]
+"""What a verdict is about, and it; None where nothing was asked of the cell."""
 
 
 def command(
@@ -66,7 +72,7 @@ def command(
     from rtmeter.cli.required import once_in_hours, required, share
     from rtmeter.errors import RtmeterError
     from rtmeter.judge.pooled import DEFAULT_MARGIN
-    from rtmeter.results.repeats import find_stored
+    from rtmeter.results.cells import find_cells
 
     asked = required(deadline, miss_ratio, confidence, criticality)
     if margin is not None and not pool:
@@ -75,90 +81,83 @@ def command(
         )
     within = share("--margin", margin) if margin else DEFAULT_MARGIN
     horizon = None if once_in is None else once_in_hours(once_in)
-    cells = find_stored(path)
-    if asked is None and not any(cell.record["requirement"] for cell in cells):
+    cells = find_cells(path)
+    if asked is None and not any(cell.record.requirement for cell in cells):
         message = f"is missing, and no cell of {path} has a requirement of its own"
         raise RtmeterError(message, field="--deadline", remedy="give a deadline, e.g. --deadline 1ms")
-    times = Counter(cell.record["id"] for cell in cells)
+    times = Counter(cell.record.id for cell in cells)
     verdicts: list[dict[str, Any]] = []
-    for found in _pooled(cells, asked, within, horizon) if pool else _each(cells, asked, horizon):
-        verdicts.append(found)
+    for about, verdict in _pooled(cells, asked, within, horizon) if pool else _each(cells, asked, horizon):
+        verdicts.append(about | (asdict(verdict) if verdict else _UNJUDGED))
         if not as_json:
-            print("\n".join(_lines(found, alone=times[found["id"]] < 2)))
+            print("\n".join(_lines(about, verdict, alone=times[about["id"]] < 2)))
     if as_json:
         print_json(verdicts[0] if len(cells) == 1 else {"cells": verdicts})
     return exit_codes.worst(exit_codes.of_outcome(found["outcome"]) for found in verdicts)
 
 
 def _each(
-    cells: Sequence[Stored], asked: Requirement | None, horizon_hours: float | None
-) -> Iterator[dict[str, Any]]:
+    cells: Sequence[StoredCell], asked: Requirement | None, horizon_hours: float | None
+) -> Iterator[Found]:
     from rtmeter.cli.reading import reading
     from rtmeter.judge.cell import judge_cell
 
     for cell in cells:
-        requirement = asked or _own(cell)
+        requirement = asked or cell.record.requirement
         if requirement is None:
-            reason = "it has no requirement of its own, and no --deadline was given"
-            yield _about(cell) | {"outcome": "unjudged", "reason": reason, "n": 0}
+            yield _about(cell), None
             continue
         with reading() as read:
             verdict = judge_cell(cell.record, cell.folder, requirement, read, horizon_hours)
-        yield _about(cell) | asdict(verdict)
+        yield _about(cell), verdict
 
 
 def _pooled(
-    cells: Sequence[Stored], asked: Requirement | None, margin: float, horizon_hours: float | None
-) -> Iterator[dict[str, Any]]:
+    cells: Sequence[StoredCell], asked: Requirement | None, margin: float, horizon_hours: float | None
+) -> Iterator[Found]:
     from rtmeter.cli.reading import reading
     from rtmeter.judge.pooled import judge_pooled
 
-    groups: dict[str, list[Stored]] = {}
+    groups: dict[str, list[StoredCell]] = {}
     for cell in cells:
-        groups.setdefault(cell.name, []).append(cell)
+        groups.setdefault(cell.record.name, []).append(cell)
     for name, runs in groups.items():
-        requirement = asked or _own(runs[0])
+        requirement = asked or runs[0].record.requirement
         if requirement is None or len(runs) < 2:
             yield from _each(runs, asked, horizon_hours)
             continue
         with reading() as read:
             pool = judge_pooled(runs, requirement, margin, read, horizon_hours)
         if pool.verdict is None:
-            yield from (found | {"pooled": pool.words} for found in _each(runs, asked, horizon_hours))
+            each = _each(runs, asked, horizon_hours)
+            yield from ((about | {"pooled": pool.words}, verdict) for about, verdict in each)
             continue
         about = _about(runs[0]) | {"id": name, "path": [str(run.folder) for run in runs]}
         about["conditions"].insert(0, f"{len(runs)} runs, each")
-        interrupted = any(run.record["status"] == "interrupted" for run in runs)
+        interrupted = any(run.record.status == "interrupted" for run in runs)
         about |= {"status": "interrupted"} if interrupted else {}
-        yield about | {"pooled": pool.words} | asdict(pool.verdict)
+        yield about | {"pooled": pool.words}, pool.verdict
 
 
-def _own(cell: Stored) -> Requirement | None:
-    from rtmeter.model import Requirement
-
-    required = cell.record["requirement"]
-    return Requirement(**required) if required else None
-
-
-def _about(cell: Stored) -> dict[str, Any]:
+def _about(cell: StoredCell) -> dict[str, Any]:
     from rtmeter.judge.conditions import in_one_line
-    from rtmeter.results import store
-    from rtmeter.results.cell_file import read_cell_file
 
-    about = {key: cell.record[key] for key in ("id", "status", "measurement", "adapter")}
-    conditions = in_one_line(read_cell_file(cell.folder / store.CELL))
-    return about | {"path": str(cell.folder), "conditions": conditions}
+    about = {key: getattr(cell.record, key) for key in ("id", "status", "measurement", "adapter")}
+    return about | {"path": str(cell.folder), "conditions": in_one_line(cell.record)}
 
 
-def _lines(found: dict[str, Any], alone: bool) -> Iterator[str]:
+def _lines(about: dict[str, Any], verdict: Verdict | None, alone: bool) -> Iterator[str]:
     """The verdict in words; with its folder unless the cell is the only one of its id."""
     from rtmeter.cli.evidence import evidence_lines
 
-    where = "" if alone or isinstance(found["path"], list) else f" in {found['path']}"
-    interrupted = " (interrupted)" if found["status"] == "interrupted" else ""
-    yield f"{found['id']}{where}{interrupted}: {found['outcome']}: {found['reason']}"
-    if (pooled := found.get("pooled", "")).startswith("not"):
+    where = "" if alone or isinstance(about["path"], list) else f" in {about['path']}"
+    interrupted = " (interrupted)" if about["status"] == "interrupted" else ""
+    outcome, reason = (
+        (verdict.outcome, verdict.reason) if verdict else (_UNJUDGED["outcome"], _UNJUDGED["reason"])
+    )
+    yield f"{about['id']}{where}{interrupted}: {outcome}: {reason}"
+    if (pooled := about.get("pooled", "")).startswith("not"):
         yield f"  {'pooling':<17}{pooled}"
-    if lines := evidence_lines(found):
+    if verdict and (lines := evidence_lines(verdict)):
         yield from lines
-        yield f"  {'holds for':<17}{', '.join(found['conditions'])}"
+        yield f"  {'holds for':<17}{', '.join(about['conditions'])}"

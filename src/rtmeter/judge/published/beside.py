@@ -9,8 +9,9 @@ from typing import Any
 
 from rtmeter.campaign.published.asked import GROWTH
 from rtmeter.campaign.published.tables import Table, table
-from rtmeter.judge.published.held import Record, Told, Unmet, preempt_rt, told, unmet
-from rtmeter.statistics.order import shown
+from rtmeter.judge.published.held import Told, Unmet, preempt_rt, told, unmet
+from rtmeter.results.record import CellRecord, Statistics
+from rtmeter.results.record.parts import PublishedRows
 from rtmeter.values import format_duration
 
 _COUNT = "count "
@@ -83,12 +84,12 @@ class Beside:
     without: tuple[str, ...]
 
 
-def beside(cells: Iterable[tuple[str, Record]]) -> list[Beside]:
+def beside(cells: Iterable[tuple[str, CellRecord]]) -> list[Beside]:
     """Every published table that cells (name, cell.json) are to be set beside, those in running order."""
-    asked = [(name, record) for name, record in cells if record.get("published") is not None]
+    asked = [(name, record) for name, record in cells if record.published is not None]
     tables: dict[str, list[_Matched]] = {}
     for name, record in asked:
-        for match in record["published"]:
+        for match in record.published or ():
             tables.setdefault(match["table"], []).append(_Matched(name, record, match))
     placed = {one.cell for matched in tables.values() for one in matched if one.rows}
     without = tuple(name for name, _ in asked if name not in placed)
@@ -98,7 +99,7 @@ def beside(cells: Iterable[tuple[str, Record]]) -> list[Beside]:
 class _Matched:
     """A cell and one comparison that it is in: the numbers of its published rows."""
 
-    def __init__(self, cell: str, record: Record, match: Mapping[str, Any]) -> None:
+    def __init__(self, cell: str, record: CellRecord, match: PublishedRows) -> None:
         self.cell, self.record, self.match = cell, record, match
         self.table = table(match["table"])
         where = {column: list(values) for column, values in match["where"].items()}
@@ -114,7 +115,7 @@ class _Matched:
 
     def conditions(self) -> Iterator[tuple[Mapping[str, Any], Told]]:
         """Those of its rows, and whether they held."""
-        if not self.record.get("summary"):
+        if not self.record.summary:
             return
         for asked in self.match["conditions"]:
             where = asked.get("where", {})
@@ -179,70 +180,75 @@ def _published_line(row: Mapping[str, str], rest: list[str], columns: tuple[str,
 
 def _measured_lines(one: _Matched, columns: tuple[str, ...]) -> Iterator[Line]:
     record, values = one.record, one.match["values"]
-    if not record.get("summary"):
-        error = record.get("error") or {"message": "nothing was measured"}
+    if not record.summary:
+        error = record.error.model_dump() if record.error else {"message": "nothing was measured"}
         about = " ".join(str(error[key]) for key in ("field", "value") if error.get(key))
-        why = ": ".join(part for part in (record["status"], about, error["message"]) if part)
-        yield Line(str(record["adapter"]), {}, one.cell, state=why)
+        why = ": ".join(part for part in (record.status, about, error["message"]) if part)
+        yield Line(record.adapter, {}, one.cell, state=why)
         return
     broken = tuple(dict.fromkeys(a["condition"] for a, (_, holds) in one.conditions() if not holds))
-    state = None if record["status"] == "complete" and record["valid"] else str(record["status"])
+    state = None if record.status == "complete" and record.valid else record.status
     quantities = {t.partition(" ")[0] for t in values.values() if t != GROWTH and not _counts(t)}
     own = quantities.pop() if len(quantities) == 1 else None
     for number, quantity in enumerate([own, *one.match["also"]]):
-        found = record["summary"]["quantities"].get(quantity) or {}
-        view = "as_served" if found.get("as_served") else None
+        served = _as_served(record, quantity)
+        view = "as_served" if served else None
         said = {c: _value(record, values.get(c), quantity if number else None) for c in columns}
         if number and not view:
             continue
         yield Line(
-            str(record["adapter"]),
+            record.adapter,
             said,
             one.cell,
             quantity,
             view,
             {
-                "measurement": record["measurement"],
-                "mode": record["mode"],
-                "t0_from": (record.get("grid") or {}).get("t0_from"),
+                "measurement": record.measurement,
+                "mode": record.mode,
+                "t0_from": record.grid.get("t0_from"),
             },
-            found["as_served"]["n"] if view else None,
+            served.n if served else None,
             state,
             broken if not number else (),
         )
 
 
-def _value(record: Record, text: str | None, instead: str | None) -> Value:
+def _value(record: CellRecord, text: str | None, instead: str | None) -> Value:
     """What stands in the place of ``text``; of the quantity ``instead``, where one is given."""
     if text is None:
         return None
     if text == GROWTH:
         return _growth(record) if instead is None else None
     if _counts(text):
-        counts = record["summary"]["counts"]
+        counts = record.summary.counts if record.summary else {}
         names = text.removeprefix(_COUNT).split(" + ")
         there = instead is None and all(name in counts for name in names)
         return sum(int(counts[name]) for name in names) if there else None
     quantity, _, statistic = text.partition(" ")
-    found = (record["summary"]["quantities"].get(instead or quantity) or {}).get("as_served") or {}
-    if statistic == "n":
-        return int(found["n"]) if found else None
-    ns = shown(found).get(f"{statistic.replace('.', '_')}_ns")
+    served = _as_served(record, instead or quantity)
+    if statistic == "n" or served is None:
+        return served.n if served else None
+    ns = getattr(served.shown, f"{statistic.replace('.', '_')}_ns")
     return None if ns is None else Time(ns, statistic)
+
+
+def _as_served(record: CellRecord, quantity: str | None) -> Statistics | None:
+    views = record.summary.quantities.get(quantity or "") if record.summary else None
+    return views.as_served if views else None
 
 
 def _counts(text: str) -> bool:
     return text.startswith(_COUNT)
 
 
-def _growth(record: Record) -> str | None:
-    support = (record.get("verdict") or {}).get("support") or {}
-    if not support:
+def _growth(record: CellRecord) -> str | None:
+    support = record.verdict.support if record.verdict else None
+    if support is None:
         return None
-    causes = f" ({', '.join(support['causes'])})" if support.get("causes") else ""
-    total = support.get("accumulated_ns")
+    causes = f" ({', '.join(support.causes)})" if support.causes else ""
+    total = support.accumulated_ns
     came = f", {format_duration(round(total))} in all" if total is not None else ""
-    return f"{support['growth']}{causes}{came}"
+    return f"{support.growth}{causes}{came}"
 
 
 def label(column: str) -> str:

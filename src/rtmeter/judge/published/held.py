@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rtmeter.model import Doubt
 from rtmeter.results import condition_words
+from rtmeter.results.record import CellRecord
 from rtmeter.values import Scheduling, format_cpus
-
-Record = Mapping[str, Any]
-"""A cell.json."""
 
 Told = tuple[str, bool | None]
 """How it is here, in words, and whether that is the source's; None: not known."""
@@ -32,25 +31,20 @@ class Unmet:
     cells: tuple[str, ...]
 
 
-def told(record: Record, asked: Mapping[str, Any]) -> Told:
+def told(record: CellRecord, asked: Mapping[str, Any]) -> Told:
     """Whether a condition, as ``published.conditions`` has it, held in a cell that was measured."""
     return CHECKS[asked["condition"]](record, asked)
 
 
-def _mapping(record: object, *keys: str) -> Mapping[str, Any]:
-    """A mapping within the cell.json; empty if there is none."""
-    found = record
+def _mapping(found: object, *keys: str) -> Mapping[str, Any]:
+    """A mapping within another; empty if there is none."""
     for key in keys:
         found = found.get(key) if isinstance(found, Mapping) else None
     return found if isinstance(found, Mapping) else {}
 
 
-def _list(found: object) -> list[Mapping[str, Any]]:
-    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
-
-
-def _hardware(record: Record, asked: Mapping[str, Any]) -> Told:
-    machine = _mapping(record, "machine")
+def _hardware(record: CellRecord, asked: Mapping[str, Any]) -> Told:
+    machine = record.machine
     if not machine:
         return _UNKNOWN, None
     virtual = condition_words.unfit(machine.get("virtual_machine"))
@@ -59,8 +53,8 @@ def _hardware(record: Record, asked: Mapping[str, Any]) -> Told:
     return here, _matches(here, asked) and not virtual
 
 
-def _middleware(record: Record, asked: Mapping[str, Any]) -> Told:
-    facts = _mapping(record, "adapter_facts")
+def _middleware(record: CellRecord, asked: Mapping[str, Any]) -> Told:
+    facts = record.adapter_facts
     keys = ("middleware", "middleware_version", "rmw", "rmw_library")
     told = [facts.get(key) for key in keys] + [_mapping(facts, "environment").get("ROS_DISTRO")]
     here = " ".join(str(one) for one in told if one)
@@ -71,97 +65,96 @@ def _matches(here: str, asked: Mapping[str, Any]) -> bool:
     return asked.get("matches") is not None and str(asked["matches"]) in here
 
 
-def _preempt_rt(record: Record, asked: Mapping[str, Any]) -> Told:
-    machine = _mapping(record, "machine")
+def _preempt_rt(record: CellRecord, asked: Mapping[str, Any]) -> Told:
+    machine = record.machine
     known = preempt_rt(record)
     if known is None:
         return _UNKNOWN, None
     return f"{machine.get('kernel', '')} {'with' if known else 'without'} PREEMPT_RT".strip(), known
 
 
-def preempt_rt(record: Record) -> bool | None:
+def preempt_rt(record: CellRecord) -> bool | None:
     """Whether the cell was measured on a PREEMPT_RT kernel; None if its machine does not say."""
-    version = _mapping(record, "machine").get("kernel_version")
+    version = record.machine.get("kernel_version")
     return None if version is None else bool(re.search(r"PREEMPT[_ ]RT", str(version)))
 
 
-def _two_hosts(record: Record) -> bool:
-    server = _mapping(record, "conditions", "server")
+def _two_hosts(record: CellRecord) -> bool:
+    server = _mapping(record.conditions, "server")
     return bool(server) and not server.get("same_machine")
 
 
-def _second_host(record: Record, asked: Mapping[str, Any]) -> Told:
-    server = _mapping(record, "conditions", "server")
+def _second_host(record: CellRecord, asked: Mapping[str, Any]) -> Told:
+    server = _mapping(record.conditions, "server")
     if _two_hosts(record):
         return f"server on {server.get('host', _REMOTE)}", True
     return ("server on another part of this machine" if server else "client and server on one host"), False
 
 
-def _network(record: Record, asked: Mapping[str, Any]) -> Told:
+def _network(record: CellRecord, asked: Mapping[str, Any]) -> Told:
     if _two_hosts(record):
         return "between two hosts", True
-    ways = ["within one host", *condition_words.carried(record.get("path")), "without a network card"]
+    ways = ["within one host", *condition_words.carried(record.path), "without a network card"]
     return ", ".join(ways), False
 
 
-def _strain(record: Record, what: str) -> Told:
+def _strain(conditions: object, warnings: Sequence[Doubt], what: str) -> Told:
     """Load or traffic: what was asked for here, achieved, and not fallen short of."""
-    conditions = _mapping(record, "conditions")
     asked, achieved = _mapping(conditions, "asked", what), _mapping(conditions, "achieved")
     if not asked:
         return "none", False
     words = condition_words.in_words({"asked": {what: asked}, "achieved": achieved})
-    short = [d["type"] for d in record["warnings"] if d["type"] in (f"{what}_died", f"{what}_not_reached")]
+    short = [d.type for d in warnings if d.type in (f"{what}_died", f"{what}_not_reached")]
     return ", ".join([*(word for word in words if what in word), *dict.fromkeys(short)]), not short
 
 
-def _load(record: Record, asked: Mapping[str, Any]) -> Told:
-    return _strain(record, "load")
+def _load(record: CellRecord, asked: Mapping[str, Any]) -> Told:
+    return _strain(record.conditions, record.warnings, "load")
 
 
-def _traffic(record: Record, asked: Mapping[str, Any]) -> Told:
-    told, held = _strain(record, "traffic")
-    if held and condition_words.beside_the_network(record.get("path")):
-        return ", ".join([told, *condition_words.carried(record.get("path"))]) + ", beside the traffic", False
+def _traffic(record: CellRecord, asked: Mapping[str, Any]) -> Told:
+    told, held = _strain(record.conditions, record.warnings, "traffic")
+    if held and condition_words.beside_the_network(record.path):
+        return ", ".join([told, *condition_words.carried(record.path)]) + ", beside the traffic", False
     return told, held
 
 
-def _server_load(record: Record, asked: Mapping[str, Any]) -> Told:
+def _server_load(record: CellRecord, asked: Mapping[str, Any]) -> Told:
     if not _two_hosts(record):
         return "no second host", False
-    server = _mapping(record, "conditions", "server")
-    return _strain({"conditions": server, "warnings": record["warnings"]}, "load")
+    server = _mapping(record.conditions, "server")
+    return _strain(server, record.warnings, "load")
 
 
-def _scheduling(record: Record, asked: Mapping[str, Any]) -> Told:
-    effective = _mapping(record, "effective", "scheduling")
+def _scheduling(record: CellRecord, asked: Mapping[str, Any]) -> Told:
+    effective = record.effective.get("scheduling")
     if not effective:
         return _UNKNOWN, None
-    wanted = Scheduling.from_probe(_mapping(record, "config", "scheduling"))
+    wanted = Scheduling.from_probe(_mapping(record.config, "scheduling"))
     here = Scheduling.from_probe(effective)
     return str(here), here == wanted and ("matches" not in asked or _matches(str(here), asked))
 
 
-def _memory(record: Record, asked: Mapping[str, Any]) -> Told:
-    locked = _mapping(record, "effective").get("memory_locked")
+def _memory(record: CellRecord, asked: Mapping[str, Any]) -> Told:
+    locked = record.effective.get("memory_locked")
     if locked is None:
         return _UNKNOWN, None
     return ("memory locked" if locked else "memory not locked"), bool(locked)
 
 
-def _prefault(record: Record, asked: Mapping[str, Any]) -> Told:
-    bytes_ = _mapping(record, "effective").get("prefault_heap_bytes") or 0
+def _prefault(record: CellRecord, asked: Mapping[str, Any]) -> Told:
+    bytes_ = record.effective.get("prefault_heap_bytes") or 0
     return f"{bytes_ / 1e6:,.0f} MB of heap touched beforehand", bytes_ >= (asked.get("least") or 1)
 
 
-def _one_cpu(record: Record, asked: Mapping[str, Any]) -> Told:
-    cpus = _mapping(record, "effective").get("cpus")
+def _one_cpu(record: CellRecord, asked: Mapping[str, Any]) -> Told:
+    cpus = record.effective.get("cpus")
     if not cpus:
         return _UNKNOWN, None
     return f"CPUs {format_cpus(cpus)}", len(cpus) == 1
 
 
-def _isolated(record: Record, asked: Mapping[str, Any]) -> Told:
+def _isolated(record: CellRecord, asked: Mapping[str, Any]) -> Told:
     """Whether it was taken from all others, too."""
     cpus, made = _settings(record, "isolate")
     others, moved = _settings(record, "stray_tasks")
@@ -170,17 +163,17 @@ def _isolated(record: Record, asked: Mapping[str, Any]) -> Told:
     return f"{cpus}, shared with others ({others})", False
 
 
-def _irq_priority(record: Record, asked: Mapping[str, Any]) -> Told:
+def _irq_priority(record: CellRecord, asked: Mapping[str, Any]) -> Told:
     return _settings(record, "irq_priority")
 
 
-def _ksoftirqd(record: Record, asked: Mapping[str, Any]) -> Told:
+def _ksoftirqd(record: CellRecord, asked: Mapping[str, Any]) -> Told:
     return _settings(record, "ksoftirqd_priority")
 
 
-def _settings(record: Record, name: str) -> Told:
+def _settings(record: CellRecord, name: str) -> Told:
     """A setting of the machine as it was read back, or why it was left out."""
-    conditions = _mapping(record, "conditions")
+    conditions = _mapping(record.conditions)
     parts = [conditions, *([_mapping(conditions, "server")] if _two_hosts(record) else [])]
     made, left_out = [], []
     for part in parts:
@@ -197,19 +190,18 @@ def _is(key: str, name: str) -> bool:
     return key.partition(".")[0] == name
 
 
-def _throttling(record: Record, asked: Mapping[str, Any]) -> Told:
+def _throttling(record: CellRecord, asked: Mapping[str, Any]) -> Told:
     """Whether nothing stops a real-time thread that never sleeps."""
     told, held = _settings(record, "rt_throttling")
-    if held or record.get("findings") is None:
+    if held or record.findings is None:
         return told, held or None
-    found = [f for f in _list(record["findings"]) if f.get("id") in ("rt_throttling", "fair_server")]
-    return "; ".join(str(finding.get("value")) for finding in found) or "off", not found
+    found = [f for f in record.findings if f.id in ("rt_throttling", "fair_server")]
+    return "; ".join(finding.value for finding in found) or "off", not found
 
 
-def _middleware_threads(record: Record, asked: Mapping[str, Any]) -> Told:
+def _middleware_threads(record: CellRecord, asked: Mapping[str, Any]) -> Told:
     """The policies of the threads that the middleware started, at both ends."""
-    processes = _mapping(record, "threads").values()
-    threads = [t for process in processes for t in process if t.get("role") == "middleware"]
+    threads = [t for _, process in record.threads.items() for t in process if t.get("role") == "middleware"]
     if not threads:
         return "none seen", None
     policies = [Scheduling.from_probe(thread) for thread in threads]
@@ -218,19 +210,19 @@ def _middleware_threads(record: Record, asked: Mapping[str, Any]) -> Told:
     return here, all(policy.priority >= (asked.get("least") or 1) for policy in policies)
 
 
-def _allocator(record: Record, asked: Mapping[str, Any]) -> Told:
-    here = str(_mapping(record, "adapter_facts").get("allocator") or "the default")
+def _allocator(record: CellRecord, asked: Mapping[str, Any]) -> Told:
+    here = str(record.adapter_facts.get("allocator") or "the default")
     return here, _matches(here, asked)
 
 
-def _drive(record: Record, asked: Mapping[str, Any]) -> Told:
+def _drive(record: CellRecord, asked: Mapping[str, Any]) -> Told:
     """What started the callbacks or cycles."""
-    return _exactly(_mapping(record, "effective").get("drive"), asked)
+    return _exactly(record.effective.get("drive"), asked)
 
 
-def _components(record: Record, asked: Mapping[str, Any]) -> Told:
+def _components(record: CellRecord, asked: Mapping[str, Any]) -> Told:
     """The threads of a cycle's components."""
-    return _exactly(_mapping(record, "effective").get("components"), asked)
+    return _exactly(record.effective.get("components"), asked)
 
 
 def _exactly(here: object, asked: Mapping[str, Any]) -> Told:
@@ -239,13 +231,13 @@ def _exactly(here: object, asked: Mapping[str, Any]) -> Told:
     return (_UNKNOWN, None) if here is None else (str(here), None if matches is None else here == matches)
 
 
-def _releases(record: Record, asked: Mapping[str, Any]) -> Told:
-    counts = _mapping(record, "summary", "counts")
+def _releases(record: CellRecord, asked: Mapping[str, Any]) -> Told:
+    counts = record.summary.counts if record.summary else {}
     n = int(counts.get("armed", counts.get("released", 0)))
     return f"{n:,}", n >= (asked.get("least") or 0)
 
 
-CHECKS: dict[str, Callable[[Record, Mapping[str, Any]], Told]] = {
+CHECKS: dict[str, Callable[[CellRecord, Mapping[str, Any]], Told]] = {
     "hardware": _hardware,
     "middleware": _middleware,
     "preempt_rt": _preempt_rt,

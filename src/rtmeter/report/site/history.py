@@ -9,7 +9,7 @@ import numpy as np
 
 from rtmeter.errors import RtmeterError
 from rtmeter.results import store
-from rtmeter.results.cells import Cell, find_cells
+from rtmeter.results.overview import CellEntry, cell_entries
 from rtmeter.statistics.changes import change_points
 from rtmeter.values import slug
 
@@ -24,7 +24,7 @@ class Entry:
 
     run: Path
     started: str
-    cell: Cell
+    cell: CellEntry
 
     @property
     def reported(self) -> Path:
@@ -83,10 +83,10 @@ def file_name(*parts: str) -> str:
 def histories(results: Path) -> list[History]:
     """Every cell under the folder, the worst of their latest first. Raises RtmeterError if there is none."""
     groups: dict[tuple[str, str, str], list[Entry]] = {}
-    for cell in find_cells(results):
+    for cell in cell_entries(results):
         run = cell.folder.parent
         machine, campaign, started = _place(run, cell)
-        name = cell.file.id if cell.file else cell.folder.name.removesuffix(store.PARTIAL)
+        name = cell.record.id if cell.record else cell.folder.name.removesuffix(store.PARTIAL)
         groups.setdefault((machine, campaign, name), []).append(Entry(run, started, cell))
     found, pages = [], set[str]()
     for key in sorted(groups):
@@ -101,15 +101,15 @@ def histories(results: Path) -> list[History]:
     return sorted(found, key=lambda h: (h.latest.cell.badness, h.machine, h.campaign, h.cell))
 
 
-def _place(run: Path, cell: Cell) -> tuple[str, str, str]:
+def _place(run: Path, cell: CellEntry) -> tuple[str, str, str]:
     """Machine, campaign and start of a run; of a cell that is in none, what the cell says."""
-    machine = str(cell.file.machine.get("hostname", "")) if cell.file else ""
-    started = (cell.file.started if cell.file else None) or ""
+    machine = (cell.record.machine.get("hostname") if cell.record else None) or ""
+    started = (cell.record.started if cell.record else None) or ""
     try:
-        about = store.read_json(run / store.RUN, store.RUN_FORMAT)
+        about = store.read_run(run)
     except RtmeterError:
         return machine or "machine", "measure", started
-    return run.parent.parent.name or machine, str(about["campaign"]), str(about.get("started") or started)
+    return run.parent.parent.name or machine, about.campaign, about.started
 
 
 def _number(value: int | float | str | None) -> float | None:

@@ -47,24 +47,24 @@ def side_by_side(found: Sequence[History]) -> str:
 def _facts(history: History) -> dict[str, Any]:
     """What is shown of a cell's latest result: name to text."""
     latest = history.latest
-    file, judged = latest.cell.file, latest.cell.judged
+    record, judged = latest.cell.record, latest.cell.judged
     facts = {
         "Verdict": answer.NAMES[latest.cell.outcome],
         "Why": answer.reason(latest.cell),
     }
     facts |= {"Machine": history.machine, "Campaign": history.campaign, "Run": latest.run.name}
     facts |= {"Started": latest.started or words.NONE}
-    if file is not None:
-        facts |= {"Measurement": words.judged(file.meta), "Adapter": file.adapter}
-        facts |= {words.label(name): words.setting(name, value) for name, value in file.axes.items()}
-        if file.deadline_ns:
-            facts["Deadline, µs"] = words.round_us(file.deadline_ns)
+    if record is not None:
+        facts |= {"Measurement": words.judged(record.meta), "Adapter": record.adapter}
+        facts |= {words.label(name): words.setting(name, value) for name, value in record.axes.items()}
+        if record.deadline_ns:
+            facts["Deadline, µs"] = words.round_us(record.deadline_ns)
     if judged is not None:
         facts["Releases"] = words.count(judged.n)
         for name, title in _SHOWN.items():
             facts[f"{title}, µs per release"] = words.us(getattr(judged, name))
-    if file is not None and file.verdict and file.verdict.n:
-        facts["Misses"] = words.count(file.verdict.misses)
+    if record is not None and record.verdict and record.verdict.n:
+        facts["Misses"] = words.count(record.verdict.misses)
     return facts
 
 
@@ -85,11 +85,11 @@ def _chart(history: History) -> Markup | None:
     y = {"field": "us", "type": "quantitative", "title": "µs", "scale": {"type": "log"}}
     encoding = {"x": x, "y": y, "color": colour, "strokeDash": dash}
     layers: list[Spec] = [{"mark": {"type": "line", "point": {"size": 36}}, "encoding": encoding}]
-    file = history.latest.cell.file
-    if file is not None and file.deadline_ns:
+    record = history.latest.cell.record
+    if record is not None and record.deadline_ns:
         rule = {"type": "rule", "color": "var(--deadline)", "strokeDash": [6, 4]}
         layers.append(
-            {"data": {"values": [{}]}, "mark": rule, "encoding": {"y": {"datum": file.deadline_ns / 1000}}}
+            {"data": {"values": [{}]}, "mark": rule, "encoding": {"y": {"datum": record.deadline_ns / 1000}}}
         )
     changes = [{"at": entry.started} for entry in history.changes]
     if changes:

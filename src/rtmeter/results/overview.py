@@ -1,0 +1,125 @@
+"""What there is under a path in whatever state: cells that are whole or damaged, run, or are to come."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from rtmeter.errors import RtmeterError
+from rtmeter.results import store
+from rtmeter.results.record import CellRecord, Statistics
+from rtmeter.statistics.quantities import judged_quantity
+
+State = Literal["complete", "interrupted", "failed", "skipped", "damaged", "running", "not run"]
+Outcome = Literal["error", "fail", "inconclusive", "unfinished", "unjudged", "pass"]
+
+WORST_FIRST: tuple[Outcome, ...] = ("error", "fail", "inconclusive", "unfinished", "unjudged", "pass")
+
+
+@dataclass(frozen=True, slots=True)
+class CellEntry:
+    """A cell's folder and its record; ``problem`` says why there is none, or what is wrong with it;
+    ``damage``: the error, if it cannot be read."""
+
+    id: str
+    folder: Path
+    state: State
+    record: CellRecord | None = None
+    problem: str | None = None
+    damage: RtmeterError | None = None
+
+    @property
+    def outcome(self) -> Outcome:
+        """The verdict, or why there is none."""
+        if self.state in ("running", "not run", "skipped"):
+            return "unfinished"
+        if self.record is None or self.state in ("failed", "damaged") or not self.record.valid:
+            return "error"
+        return self.record.verdict.outcome if self.record.verdict else "unjudged"
+
+    @property
+    def judged(self) -> Statistics | None:
+        """The judged quantity, per release; None where nothing was measured."""
+        if self.record is None or self.record.summary is None:
+            return None
+        views = self.record.summary.quantities.get(judged_quantity(self.record.meta).name)
+        return views.per_release.shown if views and views.per_release else None
+
+    @property
+    def badness(self) -> tuple[int, float, float]:
+        """Sorts cells: the worst verdict first, then the most misses, then the nearest to its deadline."""
+        verdict = self.record.verdict if self.record else None
+        missed = verdict.misses / verdict.n if verdict and verdict.n else 0.0
+        return WORST_FIRST.index(self.outcome), -missed, -self.share_of_deadline
+
+    @property
+    def share_of_deadline(self) -> float:
+        """The maximum as a share of the deadline (without one, in nanoseconds); infinite if lost."""
+        maximum = self.judged.max_ns if self.judged else None
+        deadline_ns = self.record.deadline_ns if self.record else None
+        return math.inf if maximum == "lost" else (maximum or 0) / (deadline_ns or 1)
+
+
+def cell_entries(path: Path) -> list[CellEntry]:
+    """The cell at ``path``, or all below it; also those that run, and those a run planned but lacks."""
+    if not path.is_dir():
+        raise RtmeterError(
+            "is no folder", field="path", value=str(path), remedy="give a cell or a folder of cells"
+        )
+    if _is_cell(path):
+        return [_read(path)]
+    cells = [_read(folder) for folder in sorted(path.rglob("*")) if folder.is_dir() and _is_cell(folder)]
+    cells += _planned(path, {cell.folder for cell in cells})
+    if not cells:
+        remedy = "give a folder that `rtmeter measure` or `rtmeter run` wrote"
+        raise RtmeterError("holds no cell", field="path", value=str(path), remedy=remedy)
+    names = store.distinct({cell.folder: cell.id for cell in cells}, path)
+    return [replace(cell, id=names[cell.folder]) for cell in cells]
+
+
+def cell_entries_of(paths: Sequence[Path]) -> list[CellEntry]:
+    """The cells of several paths; ids that occur more than once become the folders below what they share."""
+    if len(paths) == 1:
+        return cell_entries(paths[0])
+    cells = {cell.folder.resolve(): cell for path in paths for cell in cell_entries(path)}
+    names = store.distinct(
+        {folder: cell.id for folder, cell in cells.items()}, Path(os.path.commonpath(cells))
+    )
+    return [replace(cell, id=names[folder]) for folder, cell in cells.items()]
+
+
+def _is_cell(folder: Path) -> bool:
+    parts = (store.CELL, store.SAMPLES, store.CLIENT_LOG)
+    return folder.name.endswith(store.PARTIAL) or any((folder / part).exists() for part in parts)
+
+
+def _read(folder: Path) -> CellEntry:
+    if folder.name.endswith(store.PARTIAL):
+        problem = "It is being measured, or rtmeter was killed while it was."
+        return CellEntry(folder.name.removesuffix(store.PARTIAL), folder, "running", problem=problem)
+    try:
+        record = store.read_cell(folder)
+    except RtmeterError as error:
+        shown = RtmeterError(error.message, **error.about | {"where": store.CELL})  # the page has its folder
+        return CellEntry(folder.name, folder, "damaged", problem=str(shown), damage=error)
+    return CellEntry(record.id, folder, record.status, record, _problem(record))
+
+
+def _problem(record: CellRecord) -> str | None:
+    """What is wrong with a cell that has no result."""
+    if record.error and record.status == "skipped":
+        return f"the {record.error.field} {record.error.value} {record.error.message}"
+    return record.error.message if record.error else None
+
+
+def _planned(path: Path, present: set[Path]) -> Iterator[CellEntry]:
+    """Cells that a run.json lists and that have no folder."""
+    for file in sorted(path.rglob(store.RUN)):
+        run = file.parent
+        for name in store.read_run(run).cells:
+            if not {run / name, run / f"{name}{store.PARTIAL}"} & present:
+                yield CellEntry(name, run / name, "not run", problem="The run has not come to it.")

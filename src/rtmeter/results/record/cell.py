@@ -1,0 +1,167 @@
+"""The model of cell.json."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+from pydantic import model_validator
+
+from rtmeter.model import Doubt, Measurement, Requirement, Verdict
+from rtmeter.results.record.parts import (
+    AdapterFacts,
+    Axes,
+    Carried,
+    Clock,
+    ClockOffset,
+    Conditions,
+    Config,
+    Effective,
+    Facts,
+    Failure,
+    Grid,
+    MachineFacts,
+    MachineFinding,
+    Part,
+    Provenance,
+    PublishedRows,
+    SecondTopic,
+    Threads,
+)
+from rtmeter.results.record.summary import Summary
+from rtmeter.values import without_repeat
+
+CELL_FORMAT = "rtmeter-cell"
+CELL_VERSION: Literal[2] = 2
+Status = Literal["complete", "interrupted", "failed", "skipped"]
+
+
+class CellRecord(Part):
+    """Everything about a cell but its samples (spec/results.md has a sentence on each key). None where
+    something does not apply or was not looked at; empty where nobody said anything."""
+
+    format: Literal["rtmeter-cell"] = "rtmeter-cell"
+    version: Literal[2] = CELL_VERSION
+    id: str
+    status: Status
+    valid: bool
+    error: Failure | None
+    measurement: Measurement | Literal["imported"]
+    mode: Literal["one_shot", "periodic"] | None
+    adapter: str
+    server_adapter: str | None
+    axes: Axes
+    config: Config
+    server_config: Config | None
+    hosts: dict[str, str]
+    server_machine: MachineFacts | None
+    requirement: Requirement | None
+    published: list[PublishedRows] | None
+    imported: Provenance | None
+    effective: Effective
+    threads: Threads
+    usage: dict[str, int | None]
+    instrument: Facts
+    counters: dict[str, int]
+    second_topic: dict[Literal["client", "server"], SecondTopic | None] | None
+    path: dict[Literal["client", "server"], Carried] | None
+    grid: Grid
+    ticks: str | None
+    adapter_facts: AdapterFacts
+    machine: MachineFacts
+    clock: Clock
+    clock_offset: ClockOffset | None
+    conditions: Conditions | None
+    warnings: list[Doubt]
+    findings: list[MachineFinding] | None
+    server_findings: list[MachineFinding] | None
+    missing: list[tuple[int, int | None]]
+    summary: Summary | None
+    verdict: Verdict | None
+    started: str | None
+    ended: str | None
+    rtmeter: str
+
+    @model_validator(mode="after")
+    def _has_its_times(self) -> Self:
+        if self.measurement == "timer" and self.mode is None:
+            raise ValueError("a timer cell needs a mode")
+        told = self.status in ("failed", "skipped") or self.measurement == "imported"
+        if self.tick_ns is None and not told:
+            raise ValueError("the config has neither period_ns nor timeout_ns")
+        if self.error is None and self.status in ("failed", "skipped"):
+            raise ValueError(f"a cell that is {self.status} needs an error")
+        return self
+
+    @property
+    def factors(self) -> dict[str, Any]:
+        """The axes of its campaign, and the adapter, also where the campaign does not vary it in a list."""
+        axes = dict(self.axes)
+        return axes if "adapter" in axes else {"adapter": self.adapter} | axes
+
+    @property
+    def name(self) -> str:
+        """Its id, which all its repeats share: ``wakeup-posix`` of ``wakeup-posix-r2``."""
+        return without_repeat(self.id, self.axes)
+
+    @property
+    def repeat(self) -> int:
+        """Which of its repeats it is, from 1."""
+        return self.axes.get("repeat", 1)
+
+    @property
+    def period_ns(self) -> int | None:
+        """The period; None where it is not known, as of imported data."""
+        return self.config.get("period_ns")
+
+    @property
+    def warm_up(self) -> int:
+        """How many releases come before the measured ones."""
+        return self.config.get("warm_up", 0)
+
+    @property
+    def tick_ns(self) -> int | None:
+        """The period, or a one-shot's timeout."""
+        shot = self.config.get("timeout_ns") if self.mode == "one_shot" else None
+        return shot or self.period_ns
+
+    @property
+    def deadline_ns(self) -> int | None:
+        """The deadline that it is judged by, else the one configured."""
+        return self.requirement.deadline_ns if self.requirement else self.config.get("deadline_ns")
+
+    def n_of(self, quantity: str) -> int:
+        """How many releases the quantity is known of, per release."""
+        views = self.summary.quantities.get(quantity) if self.summary else None
+        return views.per_release.n if views and views.per_release else 0
+
+    @property
+    def usable(self) -> bool:
+        """Whether its samples may be judged."""
+        return self.valid and self.error is None and self.summary is not None
+
+    @property
+    def why_unusable(self) -> str:
+        """Why they may not."""
+        if self.error is not None:
+            return f"failed: {self.error.message}"
+        return "is invalid: see its warnings" if not self.valid else "measured nothing"
+
+    @property
+    def virtual_machine(self) -> bool:
+        """Whether it was measured in one."""
+        return self.machine.get("virtual_machine") not in (None, False, "", "none")
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """What rtmeter.statistics asks of a cell."""
+        keys = ("period_ns", "timeout_ns", "deadline_ns", "loss_timeout_ns", "in_flight", "quantity")
+        return {
+            "measurement": self.measurement,
+            "mode": self.mode,
+            "warm_up": self.warm_up,
+            "counters": self.counters,
+            "ticks": self.ticks,
+            "t0_from": self.grid.get("t0_from"),
+            "reported_clock": self.adapter_facts.get("reported_clock", "monotonic"),
+            "virtual_machine": self.virtual_machine,
+        } | {key: self.config.get(key) for key in keys}

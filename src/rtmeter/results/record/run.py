@@ -1,0 +1,26 @@
+"""The model of run.json."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from rtmeter.results.record.parts import Part
+
+RUN_FORMAT = "rtmeter-run"
+RUN_VERSION: Literal[2] = 2
+
+
+class RunRecord(Part):
+    """A run: which cells it was to measure, in order, and what it was started with. ``ended`` is None while
+    it goes on, or if it was killed; ``host``: where the servers of round trips ran, if not here."""
+
+    format: Literal["rtmeter-run"] = "rtmeter-run"
+    version: Literal[2] = RUN_VERSION
+    campaign: str
+    description: str
+    started: str
+    ended: str | None
+    cells: list[str]
+    scale: float
+    host: str | None
+    rtmeter: str

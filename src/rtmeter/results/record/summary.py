@@ -1,0 +1,71 @@
+"""The summary of a cell: counts, identity and quantities by name and view."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from pydantic import SerializerFunctionWrapHandler, model_serializer
+
+from rtmeter.results.record.parts import Part
+from rtmeter.statistics.order import shown
+
+Time = int | float | Literal["lost"] | None
+"""Nanoseconds; ``lost`` where a statistic falls on a lost release; None where there is none."""
+
+View = Literal["per_release", "as_served", "corrected"]
+
+_OF_SOME = ("tau_min_ns", "resolution_ns")
+
+
+class Statistics(Part):
+    """One view of a quantity, nanoseconds; quantiles as they are, also those that n is too small for."""
+
+    n: int
+    min_ns: Time
+    mean_ns: Time
+    stddev_ns: Time
+    p50_ns: Time
+    p90_ns: Time
+    p99_ns: Time
+    p99_9_ns: Time
+    p99_99_ns: Time
+    p99_999_ns: Time
+    max_ns: Time
+    max_at_k: int | None
+
+    @property
+    def shown(self) -> Statistics:
+        """As people are shown them: without the quantiles that n is too small for."""
+        return Statistics.model_construct(**shown(self.model_dump()))
+
+
+class Views(Part):
+    """The views of a quantity; None where one does not apply or has nothing."""
+
+    per_release: Statistics | None
+    as_served: Statistics | None
+    corrected: Statistics | None
+
+    def items(self) -> Iterator[tuple[View, Statistics | None]]:
+        """(view, its statistics)."""
+        yield from (
+            ("per_release", self.per_release),
+            ("as_served", self.as_served),
+            ("corrected", self.corrected),
+        )
+
+
+class Summary(Part):
+    """Counts, identity and quantities; of a cycle the least delay, of a histogram the width of its bins."""
+
+    counts: dict[str, int]
+    identity: str
+    quantities: dict[str, Views]
+    tau_min_ns: Time = None
+    resolution_ns: int | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_what_it_has_not(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        told: dict[str, Any] = handler(self)
+        return {key: value for key, value in told.items() if key not in _OF_SOME or value is not None}

@@ -1,0 +1,52 @@
+"""Results as tests write and read them: what is in the files, checked by the front's own model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rtmeter.results import store
+from rtmeter.results.record import CellRecord, RunRecord, text_of
+from rtmeter.results.record.older import cell_of_version_1
+from synthetic import Made, meta_of
+from synthetic import cell_json as cell_json_of
+
+
+def cell_json(folder: Path) -> dict[str, Any]:
+    """The cell.json of the folder."""
+    found: dict[str, Any] = json.loads(text_of(store.read_cell(folder)))
+    return found
+
+
+def run_json(folder: Path) -> dict[str, Any]:
+    """The run.json of the folder."""
+    found: dict[str, Any] = json.loads(text_of(store.read_run(folder)))
+    return found
+
+
+def write_run(folder: Path, about: Mapping[str, Any], campaign: str | None) -> None:
+    """A run.json that says this, and nothing in particular of the rest."""
+    usual = {
+        "campaign": "c",
+        "description": "",
+        "started": "2026-11-21T05:00:00Z",
+        "ended": None,
+        "cells": [],
+    }
+    usual |= {"ended": None, "scale": 1.0, "host": None, "rtmeter": "0.1.0"}
+    store.write_run(folder, RunRecord.model_validate(usual | dict(about)), campaign)
+
+
+def record(id: str = "cell", **changes: Any) -> CellRecord:
+    """The record of a cell that measured nothing yet, but for the changes."""
+    made = Made(id=id)
+    told = cell_json_of(made, meta_of(made), {}, None, None) | {"summary": None, "version": 1}
+    return CellRecord.model_validate(cell_of_version_1(told) | changes)
+
+
+def json_of(record: CellRecord) -> dict[str, Any]:
+    """What is written of a record."""
+    found: dict[str, Any] = json.loads(text_of(record))
+    return found
