@@ -24,7 +24,7 @@ from rtmeter.statistics.order import QUANTILES
 from rtmeter.statistics.quantities import Ints
 from rtmeter.statistics.ranks import quantile_index
 from rtmeter.statistics.views import LATER
-from stored import cell_json
+from stored import cell_json, record
 from synthetic import Made, usual, write_cell
 
 CYCLICTEST = Path(__file__).parent.parent / "importers" / "data" / "cyclictest.json"
@@ -198,8 +198,8 @@ def test_a_cyclictest_histogram_goes_round(tmp_path: Path) -> None:
 def counted(folder: Path, data: Histogram | Intervals) -> Path:
     with store.NewCell(folder) as new:
         unordered.write(new.folder, data)
-        record = {"id": "cell", "measurement": "imported", "mode": None, "config": {}, "counters": {}}
-        new.finish(record | {"machine": {}, "summary": {}, "started": None})
+        nothing = {"counts": {}, "identity": "", "quantities": {}}
+        new.finish(record(measurement="imported", config={}, summary=nothing, started=None))
     return folder
 
 

@@ -140,7 +140,7 @@ def test_mcap_is_decoded_by_its_own_schema(cell: Path, tmp_path: Path) -> None:
     for name in (c for c in rows if c.endswith("_ns")):
         assert [getattr(m, name) for m in messages] == rows[name].tolist()
     assert [m.status for m in messages] == (rows["status"] & OUTCOME_BITS).tolist()
-    for quantity in quantities(record.meta):
+    for quantity in quantities(store.read_cell(cell).meta):
         if set(quantity.columns) <= rows.keys():
             values = quantity.of(rows, 0)
             told = [getattr(m, f"{quantity.name}_us") for m in messages]

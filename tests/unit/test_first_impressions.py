@@ -57,12 +57,12 @@ def test_no_view_prints_a_quantile_of_too_few(
     folder = write_cell(tmp_path / "cell", Made(samples=samples, delays=delays))
     (cell,) = cell_entries(folder)
     assert cell.judged is not None and (cell.judged.p99_9_ns is not None) == known
-    record = cell_json(folder)
+    record = store.read_cell(folder)
     show_cells([record], ["cell"])
     out = capsys.readouterr().out
     assert out.count("95.3") == 1
     assert ("p99.9 40.00 µs" in page_of(folder).text) == known
-    assert record["summary"]["quantities"]["latency"]["per_release"]["p99_9_ns"] is not None
+    assert cell_json(folder)["summary"]["quantities"]["latency"]["per_release"]["p99_9_ns"] is not None
 
 
 def warned(folder: Path, **warnings: list[dict[str, Any]]) -> Path:
@@ -79,7 +79,7 @@ def test_a_warning_of_several_cells_is_shown_once_with_their_names(
     assert text.count("steal , a, b: the host took 3 % of a CPU measure again") == 1
     assert text.count("steal") == 1
     assert text.count("watch_incomplete") == 1
-    records = [cell_json(cell) for cell in store.cell_folders(folder)]
+    records = [store.read_cell(cell) for cell in store.cell_folders(folder)]
     show_cells(records, ["a", "b", "c"])
     out = capsys.readouterr().out
     assert out.count("the host took 3 % of a CPU (measure again): a, b\n") == 1

@@ -14,6 +14,7 @@ from rtmeter.campaign.published import tables
 from rtmeter.cli import invoke
 from rtmeter.errors import RtmeterError
 from rtmeter.judge import published
+from rtmeter.results import store
 from synthetic import Made, write_cell, write_failed_cell
 
 CAMPAIGNS = Path(__file__).parents[2] / "campaigns"
@@ -133,7 +134,7 @@ def test_published_and_measured_stand_side_by_side_for_each_kernel(tmp_path: Pat
     found = {}
     for name, machine in (("rt", RT), ("ordinary", ORDINARY)):
         folder = write_cell(tmp_path / name, made(tmp_path, name, machine=machine))
-        found[name] = json.loads((folder / "cell.json").read_text())
+        found[name] = store.read_cell(folder)
     [beside] = published.beside(found.items())
     ordinary, rt = beside.parts
     assert ordinary.labels == {"kernel": "3.4.0", "cpu_load_percent": "0"}
@@ -153,7 +154,7 @@ def test_published_and_measured_stand_side_by_side_for_each_kernel(tmp_path: Pat
 
 def test_a_kernel_that_is_not_known_is_set_beside_both(tmp_path: Path) -> None:
     folder = write_cell(tmp_path / "cell", made(tmp_path, "cell", machine={}))
-    [beside] = published.beside([("cell", json.loads((folder / "cell.json").read_text()))])
+    [beside] = published.beside([("cell", store.read_cell(folder))])
     [part] = beside.parts
     assert part.labels == {"cpu_load_percent": "0"}
     assert [line.who for line in part.entries[0].lines if not line.cell] == ["3.4.0", "3.4.0-rt17"]
@@ -164,7 +165,7 @@ def test_a_kernel_that_is_not_known_is_set_beside_both(tmp_path: Path) -> None:
 def test_a_cell_that_failed_stands_there_with_its_reason(tmp_path: Path) -> None:
     error = {"field": "adapter", "value": "ros1", "message": "is not built here", "remedy": "install it"}
     folder = write_failed_cell(tmp_path / "cell", made(tmp_path, "cell"), error)
-    [beside] = published.beside([("cell", json.loads((folder / "cell.json").read_text()))])
+    [beside] = published.beside([("cell", store.read_cell(folder))])
     last = beside.parts[0].entries[0].lines[-1]
     assert (last.cell, last.state, last.values) == ("cell", "failed: adapter ros1: is not built here", {})
 

@@ -20,6 +20,7 @@ from rtmeter.plots.floors import X
 from rtmeter.results import words
 from rtmeter.results.record import read_cell_file
 from rtmeter.statistics.quantities import KNOWN_QUANTITIES
+from stored import record
 from wakeups import draw, write_wakeups
 
 Captured = pytest.CaptureFixture[str]
@@ -119,9 +120,9 @@ def test_a_floor_has_drive_and_threads_of_what_stands_on_it(capsys: Captured) ->
 
 def test_a_report_says_shape_and_grid_of_each_cell() -> None:
     one("a", "orocos", {"components": "two_threads"}, **INFERRED)
-    record = read_cell_file(Path("run/a/cell.json"))
-    assert "each component on its thread" in in_one_line(record)
-    assert "grid inferred: constant delays are not seen" in in_one_line(record)
+    found = read_cell_file(Path("run/a/cell.json"))
+    assert "each component on its thread" in in_one_line(found)
+    assert "grid inferred: constant delays are not seen" in in_one_line(found)
     timer = {"measurement": "timer", "mode": "periodic"}
     assert words.shape(timer, SPIN) == ["started by its own trigger", "both components on one thread"]
     assert words.shape(timer | {"t0_from": "estimated"}, {}) == [
@@ -140,11 +141,11 @@ def test_what_is_counted_from_an_inferred_release_is_called_so() -> None:
 
 def test_published_values_tell_drive_and_threads_exactly() -> None:
     asked = {"condition": "drive", "was": "a trigger of its own", "matches": "spin"}
-    assert told({"effective": {"drive": "spin"}}, asked) == ("spin", True)
-    assert told({"effective": {"drive": "sleep_then_spin_some"}}, asked) == ("sleep_then_spin_some", False)
-    assert told({"effective": {}}, asked) == ("not known", None)
+    assert told(record(effective={"drive": "spin"}), asked) == ("spin", True)
+    assert told(record(effective={"drive": "sleep_then_spin_some"}), asked) == ("sleep_then_spin_some", False)
+    assert told(record(effective={}), asked) == ("not known", None)
     not_published = {"condition": "components", "was": "not published"}
-    assert told({"effective": {"components": "one_thread"}}, not_published) == ("one_thread", None)
+    assert told(record(effective={"components": "one_thread"}), not_published) == ("one_thread", None)
     assert "orocos_ros2_cycle_2021" in published.names()
 
 

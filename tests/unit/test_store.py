@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -196,5 +197,6 @@ def test_samples_of_many_cells_are_one_view(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_cell_json_is_plain_json(tmp_path: Path) -> None:
-    store.NewCell(tmp_path / "cell").finish({"a": None, "b": [1, 2.5, "x"]})
-    assert json.loads((tmp_path / "cell" / "cell.json").read_text())["b"] == [1, 2.5, "x"]
+    store.NewCell(tmp_path / "cell").finish(record(instrument={"a": None, "b": [1, 2.5, "x", math.inf]}))
+    told = json.loads((tmp_path / "cell" / "cell.json").read_text())["instrument"]
+    assert told == {"a": None, "b": [1, 2.5, "x", None]}

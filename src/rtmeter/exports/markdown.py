@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rtmeter.judge import answer
 from rtmeter.results import words
-from rtmeter.results.overview import CellEntry, cell_entries
+from rtmeter.results.overview import CellEntry, cell_entries, refuse
 
 _ICONS = {
     "error": "❗",
@@ -21,6 +21,7 @@ _ICONS = {
 def write(path: Path, out: Path) -> list[str]:
     """Writes the answer, what limits it, and a row a cell, the worst first."""
     cells = sorted(cell_entries(path), key=lambda cell: cell.badness)
+    refuse([cell.damage for cell in cells if cell.damage])
     found = answer.answer(cells)
     lines = [f"## {_ICONS[found.outcome]} {answer.NAMES[found.outcome]}: {_text(found.headline)}", ""]
     for title, sentences in (("Asked", found.asked), ("Limits", found.limits), ("Next", found.next)):

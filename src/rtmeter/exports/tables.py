@@ -21,7 +21,10 @@ def parquet(path: Path, out: Path) -> list[str]:
 def _copy(path: Path, out: Path, settings: str) -> list[str]:
     import duckdb
 
-    kinds = [kind for kind in store.DATA if any((c / kind).is_file() for c in store.cell_folders(path))]
+    folders = store.cell_folders(path)
+    for folder in folders:
+        store.read_cell(folder)  # a damaged one is none whose rows are to be taken
+    kinds = [kind for kind in store.DATA if any((folder / kind).is_file() for folder in folders)]
     if len(kinds) > 1:
         held = " and with ".join(Path(kind).stem for kind in kinds)
         message = f"holds cells with {held}, which make no one table"

@@ -17,7 +17,8 @@ from rtmeter.results.record import CellRecord
 @dataclass(frozen=True, slots=True)
 class State:
     """``done``: the outcome of each cell that is stored, by id; ``running``: the one that is measured, with
-    what is seen of it; ``to_come``: the ids of the others; ``left_ns``: as planned; ``ended``: it says so."""
+    what is seen of it; ``to_come``: the ids of the others; ``left_ns``: as planned; ``ended``: it says so;
+    ``damage``: why cells that are there cannot be read."""
 
     name: str
     done: dict[str, str]
@@ -26,6 +27,7 @@ class State:
     to_come: tuple[str, ...]
     left_ns: int
     ended: bool = False
+    damage: tuple[RtmeterError, ...] = ()
 
     @property
     def over(self) -> bool:
@@ -68,7 +70,8 @@ class FollowedRun:
     def state(self) -> State:
         """What is there now."""
         running = next((one for one in self.ids if self._partial(one).is_dir()), None)
-        done = {cell: outcome for cell, outcome in self._done() if cell != running}  # of an earlier try
+        damage: list[RtmeterError] = []
+        done = {cell: outcome for cell, outcome in self._done(damage) if cell != running}  # of an earlier try
         if running is None:
             self._running = None
         elif self._running is None or self._running.folder != self._partial(running):
@@ -76,7 +79,7 @@ class FollowedRun:
         seen = self._running.look() if self._running else None
         to_come = tuple(one for one in self.ids if one not in done and one != running)
         left_ns = self._left_ns(running, seen, to_come)
-        return State(self.name, done, running, seen, to_come, left_ns, self._ended())
+        return State(self.name, done, running, seen, to_come, left_ns, self._ended(), tuple(damage))
 
     def _ended(self) -> bool:
         if not (self.folder / store.RUN).is_file():  # a cell alone
@@ -86,13 +89,14 @@ class FollowedRun:
     def _partial(self, cell: str) -> Path:
         return self.folder / f"{cell}{store.PARTIAL}"
 
-    def _done(self) -> Iterator[tuple[str, str]]:
+    def _done(self, damage: list[RtmeterError]) -> Iterator[tuple[str, str]]:
         for cell in self.ids:
             folder = self.folder / cell
             if store.is_cell(folder):
                 try:
                     yield cell, outcome_of(store.read_cell(folder))
-                except RtmeterError:
+                except RtmeterError as error:
+                    damage.append(error)
                     yield cell, "damaged"
 
     def _left_ns(self, running: str | None, seen: Seen | None, to_come: tuple[str, ...]) -> int:

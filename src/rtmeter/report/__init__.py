@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from rtmeter.errors import RtmeterError
 from rtmeter.host.files import replace_file
 from rtmeter.plots.floors import Floor
 from rtmeter.report.page import render
@@ -14,15 +15,24 @@ from rtmeter.results.overview import cell_entries_of
 _UNASKED = Floor()
 
 
-def write(paths: Path | Sequence[Path], out: Path, floor: Floor = _UNASKED) -> Path:
+def write(
+    paths: Path | Sequence[Path],
+    out: Path,
+    floor: Floor = _UNASKED,
+    damage: list[RtmeterError] | None = None,
+) -> Path:
     """Writes the report of cells, or of all cells below folders, to the file ``out`` and returns it;
-    ``floor``: what lies under its middlewares.
+    ``floor``: what lies under its middlewares; to ``damage`` it adds why cells that it shows as damaged
+    cannot be read.
 
     The file appears whole or not at all: an older report stays if the new one cannot be written.
     """
     paths = [paths] if isinstance(paths, Path) else paths
     title = ", ".join(dict.fromkeys(_title(path.resolve()) for path in paths))
-    replace_file(out, render(title, cell_entries_of(paths), floor).encode())
+    cells = cell_entries_of(paths)
+    replace_file(out, render(title, cells, floor).encode())
+    if damage is not None:
+        damage += [cell.damage for cell in cells if cell.damage]
     return out
 
 

@@ -92,6 +92,16 @@ def cell_entries_of(paths: Sequence[Path]) -> list[CellEntry]:
     return [replace(cell, id=names[folder]) for folder, cell in cells.items()]
 
 
+def refuse(damage: Sequence[RtmeterError]) -> None:
+    """Raises the first error, which says how many more there are; nothing if there is none.
+
+    For commands that show what can be read all the same: none of them ends as if nothing was wrong.
+    """
+    if damage:
+        more = f" ({len(damage) - 1} more cells cannot be read)" if len(damage) > 1 else ""
+        raise RtmeterError(damage[0].message + more, **damage[0].about)
+
+
 def _is_cell(folder: Path) -> bool:
     parts = (store.CELL, store.SAMPLES, store.CLIENT_LOG)
     return folder.name.endswith(store.PARTIAL) or any((folder / part).exists() for part in parts)

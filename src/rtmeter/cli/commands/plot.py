@@ -162,9 +162,11 @@ def _duration(text: str | None) -> int | None:
 
 
 def _found(path: Path) -> list[CellEntry]:
-    from rtmeter.results.overview import cell_entries
+    from rtmeter.results.overview import cell_entries, refuse
 
-    return cell_entries(path)
+    found = cell_entries(path)
+    refuse([cell.damage for cell in found if cell.damage])
+    return found
 
 
 def _compared(a: Path, b: Path) -> Compared:

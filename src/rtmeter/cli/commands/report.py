@@ -35,11 +35,14 @@ def command(
     from rtmeter.cli.floors import floor_of
     from rtmeter.cli.reading import reading
     from rtmeter.errors import RtmeterError
+    from rtmeter.results.overview import refuse
 
     paths = paths or [Path("results")]
     if out is None and len(paths) > 1:
         raise RtmeterError("is missing: the report is of several paths", field="--out", remedy="add -o FILE")
     with reading() as read:
         floor = floor_of(paths, read)
-    print(report.write(paths, out or paths[0] / "report.html", floor))
+    damage: list[RtmeterError] = []
+    print(report.write(paths, out or paths[0] / "report.html", floor, damage))
+    refuse(damage)
     return exit_codes.PASS

@@ -27,11 +27,15 @@ def command(
     """Writes the site and prints where its first page is."""
     from rtmeter.cli.floors import floor_of
     from rtmeter.cli.progress import showing
+    from rtmeter.errors import RtmeterError
     from rtmeter.report import site
     from rtmeter.results import store
+    from rtmeter.results.overview import refuse
 
     floors = (lambda path: floor_of([path], store.chunks)) if reports else None
     with showing() as show:
-        first = site.write(results, out, floors, lambda words: show(words, 0.0, "during"))
+        damage: list[RtmeterError] = []
+        first = site.write(results, out, floors, lambda words: show(words, 0.0, "during"), damage)
     print(first)
+    refuse(damage)
     return exit_codes.PASS

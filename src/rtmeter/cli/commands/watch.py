@@ -41,6 +41,7 @@ def command(
     from rtmeter.errors import RtmeterError
     from rtmeter.live import metrics as openmetrics
     from rtmeter.live.run import FollowedRun
+    from rtmeter.results.overview import refuse
     from rtmeter.values import parse_positive_ns
 
     try:
@@ -68,6 +69,7 @@ def command(
                 print(words, flush=True)
                 said = words
             if once or state.over:
+                refuse(state.damage)
                 return exit_codes.PASS
             pause.wait(pause_s)
     except KeyboardInterrupt:

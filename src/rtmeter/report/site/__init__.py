@@ -22,12 +22,18 @@ Say = Callable[[str], None]
 FloorOf = Callable[[Path], Floor]
 
 
-def write(results: Path, out: Path, floor_of: FloorOf | None, say: Say = lambda _: None) -> Path:
+def write(
+    results: Path,
+    out: Path,
+    floor_of: FloorOf | None,
+    say: Say = lambda _: None,
+    damage: list[RtmeterError] | None = None,
+) -> Path:
     """Writes the site of all cells under ``results`` into the folder ``out``; returns its first page.
 
     The report of every campaign's latest run is made too, where it is not newer than its cells;
-    ``floor_of``: what lies under its middlewares (None: no reports). Raises RtmeterError if there is no
-    cell, or a page cannot be written.
+    ``floor_of``: what lies under its middlewares (None: no reports); ``damage`` as in report.write().
+    Raises RtmeterError if there is no cell, or a page cannot be written.
     """
     found = histories(results)
     try:
@@ -43,6 +49,8 @@ def write(results: Path, out: Path, floor_of: FloorOf | None, say: Say = lambda 
     replace_file(out / "side-by-side.html", pages.side_by_side(found).encode())
     first = out / "index.html"
     replace_file(first, pages.index(found, made).encode())
+    if damage is not None:
+        damage += [one.cell.damage for history in found for one in history.entries if one.cell.damage]
     kept = [f"cells/{history.page}" for history in found] + [f"reports/{name}" for name in made.values()]
     _forget(out, kept)
     return first

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, NotRequired, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 from typing_extensions import TypedDict
 
 from rtmeter.campaign.published.asked import CONDITIONS
@@ -259,7 +259,7 @@ def _known(condition: str) -> str:
 class SourceCondition(TypedDict):
     """A condition of a published table's source (spec/campaign.md)."""
 
-    condition: Annotated[str, AfterValidator(_known)]
+    condition: Annotated[str, AfterValidator(_known), WithJsonSchema({"enum": list(CONDITIONS)})]
     was: str
     where: dict[str, str]
     matches: NotRequired[str]

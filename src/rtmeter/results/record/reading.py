@@ -63,10 +63,14 @@ def _read(path: Path, model: type[_Record], form: str, version: int, older: _Old
 def _parsed(content: bytes, path: Path, form: str, remedy: str) -> dict[str, Any]:
     try:
         parsed = harmless(json.loads(content))
-    except (ValueError, RecursionError):
-        parsed = None
-    if not isinstance(parsed, dict) or parsed.get("format") != form:
-        raise RtmeterError(f"is no {form}", where=str(path), field="format", remedy=remedy)
+    except (ValueError, RecursionError) as error:
+        why = str(error).partition(":")[0].lower()
+        raise RtmeterError(f"is no {form}: is no JSON ({why})", where=str(path), remedy=remedy) from None
+    if not isinstance(parsed, dict):
+        raise RtmeterError(f"is no {form}: is no object", where=str(path), remedy=remedy)
+    if parsed.get("format") != form:
+        said = {"field": "format", "value": parsed.get("format"), "remedy": remedy}
+        raise RtmeterError(f"is no {form}", where=str(path), **said)
     return parsed
 
 

@@ -1,0 +1,254 @@
+"""A mutilated cell.json or run.json: refused with file, field and remedy, by every command alike."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mutilated import Mutilation, is_valid, mutilations
+from rtmeter import cli
+from rtmeter.errors import RtmeterError
+from rtmeter.results import store
+from rtmeter.results.record import read_cell_file, read_run_file
+from stored import json_of, write_run
+from synthetic import Made, write_cell
+
+Sized = Callable[..., int]
+
+FAILURE = {"field": "adapter", "value": "posix", "message": "broke", "remedy": "mend it", "where": None}
+FINDING = {"id": "rt_throttling", "grade": "high", "value": "on", "why": "w", "source": "s", "fix": ""}
+SIDES = {"asked": {"load": {"cpu": 2}}, "effective": {"settings": {"rt_runtime": {"cpu": "1"}}}}
+HOST = SIDES | {"achieved": {"machine": {"busy": 0.5}}, "left_out": {"governor": "no"}}
+RICH: dict[str, Any] = {
+    "axes": {"repeat": 1, "load": "none"},
+    "hosts": {"component": "ssh://pi"},
+    "server_config": {"period_ns": 1_000_000, "warm_up": 100},
+    "server_machine": {"hostname": "pi", "cpus_online": 4},
+    "second_topic": {"client": {"sent": 1, "refused": 0, "received": 2}, "server": None},
+    "path": {"client": {"carried_by": "udp", "messages": 3}},
+    "clock_offset": {"same_clock": False, "offset_ns": 5, "drift": 0.0, "error_ns": 7.5, "origin_ns": 1},
+    "conditions": HOST | {"server": HOST | {"host": "pi", "same_machine": False}},
+    "findings": [FINDING | {"at_worst": "high", "items": [{"pid": 1}]}],
+    "server_findings": [],
+    "warnings": [{"type": "steal", "message": "m", "hint": "h"}],
+    "missing": [[5, None]],
+    "published": [
+        {
+            "table": "ros1_timer_2014",
+            "where": {"scheduling": ["other"]},
+            "kernel": {"column": "kernel", "preempt_rt": "3.4.0-rt17", "ordinary": "3.4.0"},
+            "tables": ["kernel"],
+            "values": {"min_us": "latency min"},
+            "also": [],
+            "not_comparable": {},
+            "conditions": [{"condition": "memory", "was": "locked", "where": {}, "least": 1}],
+            "notes": ["n"],
+        }
+    ],
+}
+PROVENANCE = {
+    "file": "a.json",
+    "sha256": "0",
+    "tool": "t",
+    "version": None,
+    "verified": True,
+    "quantity": "q",
+}
+PROVENANCE |= {
+    "series": "s",
+    "data": "samples",
+    "unit": "us",
+    "period_from": None,
+    "facts": {},
+    "unknown": [],
+}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with a rich cell and a plain one, both whole."""
+    root = tmp_path_factory.mktemp("mutilated") / "results"
+    run = root / store.machine_name() / "c" / "20261121T050000Z"
+    campaign = "name: c\ncells:\n  - {measurement: wakeup, adapter: posix, samples: 300}\n"
+    write_run(run, {"cells": ["wakeup-posix", "plain"], "started": "2026-11-21T05:00:00Z"}, campaign)
+    for name, changes in (("wakeup-posix", RICH), ("plain", {})):
+        cell = write_cell(run / name, Made(id=name, samples=300, warm_up=10, changes=changes))
+        (cell / store.CELL).write_text(json.dumps(json_of(store.read_cell(cell))))
+    return root
+
+
+@pytest.fixture
+def cell(results: Path) -> Path:
+    return next(results.rglob("wakeup-posix"))
+
+
+def contents(cell: Path) -> dict[str, dict[str, Any]]:
+    """cell.json of a measured, an imported and a failed cell: between them they have every key filled."""
+    measured = json.loads((cell / store.CELL).read_text())
+    imported = measured | {"measurement": "imported", "imported": PROVENANCE}
+    return {
+        "measured": measured,
+        "imported": imported,
+        "failed": measured | {"status": "failed", "error": FAILURE},
+    }
+
+
+def written(path: Path, content: dict[str, Any]) -> Path:
+    path.write_text(json.dumps(content))
+    return path
+
+
+def refusal(read: Callable[[Path], object], path: Path) -> RtmeterError | None:
+    try:
+        read(path)
+    except RtmeterError as error:
+        assert error.where == str(path) and error.remedy
+        return error
+    return None
+
+
+@pytest.mark.parametrize("kind", ["measured", "imported", "failed"])
+def test_what_the_schema_refuses_is_refused_with_its_field(cell: Path, tmp_path: Path, kind: str) -> None:
+    """And what it does not is read, but for what contradicts itself."""
+    content, seen = contents(cell)[kind], 0
+    assert is_valid(content, "cell.schema.json")
+    for one in mutilations(content):
+        broken = one.of(content)
+        error = refusal(read_cell_file, written(tmp_path / store.CELL, broken))
+        if is_valid(broken, "cell.schema.json"):
+            contradicts = (error is not None and "needs" in error.message) or "neither" in str(error)
+            assert error is None or contradicts, f"{one}: {error}"
+            continue
+        seen += 1
+        assert error is not None, f"{one} is accepted"
+        if len(one.path) == 1:
+            assert str(error.field).split(".")[0] == one.path[0], f"{one}: {error}"
+    assert seen > 200
+
+
+def test_every_key_at_the_top_must_be_there_and_of_its_type(cell: Path, tmp_path: Path) -> None:
+    for content in contents(cell).values():
+        for one in mutilations(content):
+            if len(one.path) == 1:
+                error = refusal(read_cell_file, written(tmp_path / store.CELL, one.of(content)))
+                assert error is not None and str(error.field).split(".")[0] == one.path[0], str(one)
+
+
+def test_a_run_is_refused_alike(results: Path, tmp_path: Path) -> None:
+    content = json.loads(next(results.rglob(store.RUN)).read_text())
+    for one in mutilations(content):
+        broken = one.of(content)
+        error = refusal(read_run_file, written(tmp_path / store.RUN, broken))
+        assert (error is None) == is_valid(broken, "run.schema.json"), str(one)
+        assert error is None or error.field
+
+
+def commands(results: Path, cell: Path, tmp_path: Path) -> dict[str, list[str]]:
+    """Every command that reads cells, on the cell or on what it lies in."""
+    run, other = cell.parent, cell.parent / "plain"
+    out = str(tmp_path / "out")
+    campaign = str(run / store.CAMPAIGN)
+    (tmp_path / "x.rtlog").write_bytes(b"")
+    exports = {
+        f"export {form}": ["export", str(cell), "--format", form, "-o", f"{out}.{form}"]
+        for form in (
+            "csv",
+            "json",
+            "hdr",
+            "cyclictest-hist",
+            "perfetto",
+            "mcap",
+            "markdown",
+            "ros2-timer-series",
+        )
+    }
+    return exports | {
+        "summary": ["summary", str(results)],
+        "summary --json": ["summary", str(cell), "--json"],
+        "verdict": ["verdict", str(cell)],
+        "verdict --pool": ["verdict", str(run), "--pool"],
+        "compare": ["compare", str(cell), str(other)],
+        "compare with it": ["compare", str(other), str(cell)],
+        "layers": ["layers", str(run), "--floor", "plain"],
+        "report": ["report", str(run), "-o", f"{out}.html"],
+        "plot": ["plot", "histogram", str(cell), "-o", f"{out}.svg"],
+        "plot shift": ["plot", "shift", str(cell), str(other), "-o", f"{out}.svg"],
+        "site": ["site", str(results), "-o", f"{out}-site", "--no-reports"],
+        "published": ["published", str(cell)],
+        "watch": ["watch", str(run), "--once"],
+        "recover": ["recover", str(tmp_path / "x.rtlog"), "-o", str(cell)],
+        "measure": ["measure", "wakeup", "--adapter", "fake", "--out", str(cell)],
+        "plan --like": ["plan", campaign, "--like", str(cell)],
+        "run --resume": ["run", campaign, "--resume", "--out", str(results)],
+    }
+
+
+def chosen(found: list[Mutilation], number: int) -> list[Mutilation]:
+    return found if number >= len(found) else random.Random(13).sample(found, number)
+
+
+@pytest.mark.usefixtures("fake_probe")
+def test_no_command_accepts_what_another_refuses(
+    results: Path, cell: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], sized: Sized
+) -> None:
+    whole = (cell / store.CELL).read_text()
+    content = json.loads(whole)
+    broken = [one for one in mutilations(content) if not is_valid(one.of(content), "cell.schema.json")]
+    always = [one for one in broken if one.path in (("verdict",), ("summary", "counts"), ("version",))]
+    number = sized("mutilated cells", reduced=4, full=len(broken))
+    try:
+        for one in dict.fromkeys([*always, *chosen(broken, number)]):
+            written(cell / store.CELL, one.of(content))
+            error = refusal(read_cell_file, cell / store.CELL)
+            assert error is not None
+            for name, command in commands(results, cell, tmp_path).items():
+                code, said = cli.invoke(command), capsys.readouterr()
+                assert code == 1, f"{name} accepts {one}: {said.out}{said.err}"
+                assert str(cell / store.CELL) in said.err, f"{name}, {one}: {said.err}"
+                assert str(error.field) in said.err, f"{name}, {one}: {said.err}"
+    finally:
+        (cell / store.CELL).write_text(whole)
+
+
+@pytest.mark.usefixtures("fake_probe")
+def test_what_is_accepted_is_shown_by_every_command(
+    results: Path, cell: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], sized: Sized
+) -> None:
+    """Maps of somebody else's words may hold anything: no command falls over it."""
+    whole = (cell / store.CELL).read_text()
+    content = json.loads(whole)
+    accepted = [one for one in mutilations(content) if is_valid(one.of(content), "cell.schema.json")]
+    assert len(accepted) > 20
+    writing = {"measure", "run --resume", "recover"}
+    try:
+        for one in chosen(accepted, sized("odd cells", reduced=2, full=len(accepted))):
+            written(cell / store.CELL, one.of(content))
+            for name, command in commands(results, cell, tmp_path).items():
+                if name not in writing:
+                    cli.invoke(command)  # ends in a traceback if the command does
+                    assert "Traceback" not in capsys.readouterr().err, f"{name}: {one}"
+    finally:
+        (cell / store.CELL).write_text(whole)
+
+
+@pytest.mark.parametrize("key", ["cells", "started", "version"])
+def test_no_command_over_a_run_accepts_a_mutilated_one(
+    results: Path, cell: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], key: str
+) -> None:
+    path = cell.parent / store.RUN
+    whole = path.read_text()
+    over_runs = ("summary", "verdict --pool", "layers", "report", "site", "watch", "run --resume")
+    try:
+        for one in mutilations(json.loads(whole)):
+            if one.path == (key,):
+                written(path, one.of(json.loads(whole)))
+                for name in over_runs:
+                    code, said = cli.invoke(commands(results, cell, tmp_path)[name]), capsys.readouterr()
+                    assert code == 1 and str(path) in said.err and key in said.err, f"{name}, {one}: {said}"
+    finally:
+        path.write_text(whole)
