@@ -77,9 +77,9 @@ def test_another_version_is_refused_by_name(tmp_path: Path, version: Any) -> Non
         ({"verdct": None}, "verdct", "is not known"),
         ({"requirement": {"deadline_ns": 0}}, "requirement.deadline_ns", "greater than 0"),
         ({"config": {"period_ns": "1ms", "warm_up": 0}}, "config.period_ns", "valid integer"),
-        ({"config": {"warm_up": 0}}, None, "neither period_ns nor timeout_ns"),
-        ({"measurement": "timer"}, None, "a timer cell needs a mode"),
-        ({"status": "failed"}, None, "needs an error"),
+        ({"config": {"warm_up": 0}}, "config.period_ns", "neither period_ns nor timeout_ns"),
+        ({"measurement": "timer"}, "mode", "a timer cell needs a mode"),
+        ({"status": "failed"}, "error", "needs an error"),
         ({"axes": {"repeat": "x"}}, "axes.repeat", "valid integer"),
     ],
 )

@@ -20,7 +20,7 @@ FILES = tuple(_MODELS)
 def schema_of(name: str) -> dict[str, Any]:
     """What the file is of: cell.json or run.json as they are written (spec/results.md)."""
     model, title = _MODELS[name]
-    schema = model.model_json_schema(mode="serialization")
+    schema = model.model_json_schema()
     schema["required"] = [*schema["properties"]]  # format and version, too, which a record has by itself
     schema |= {"$schema": DIALECT, "title": title, "description": f"{title}: see results.md."}
     return tidy(schema)

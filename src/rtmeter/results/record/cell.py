@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, Self
 
 from pydantic import model_validator
+from pydantic_core import PydanticCustomError
 
 from rtmeter.model import Doubt, Measurement, Requirement, Verdict
 from rtmeter.results.record.parts import (
@@ -33,6 +34,11 @@ from rtmeter.values import without_repeat
 CELL_FORMAT = "rtmeter-cell"
 CELL_VERSION: Literal[2] = 2
 Status = Literal["complete", "interrupted", "failed", "skipped"]
+
+
+def _contradiction(field: str, message: str) -> PydanticCustomError:
+    """What no key says alone, with the key that is to be put right."""
+    return PydanticCustomError("contradiction", "{message}", {"field": field, "message": message})
 
 
 class CellRecord(Part):
@@ -84,12 +90,12 @@ class CellRecord(Part):
     @model_validator(mode="after")
     def _has_its_times(self) -> Self:
         if self.measurement == "timer" and self.mode is None:
-            raise ValueError("a timer cell needs a mode")
+            raise _contradiction("mode", "a timer cell needs a mode")
         told = self.status in ("failed", "skipped") or self.measurement == "imported"
         if self.tick_ns is None and not told:
-            raise ValueError("the config has neither period_ns nor timeout_ns")
+            raise _contradiction("config.period_ns", "the config has neither period_ns nor timeout_ns")
         if self.error is None and self.status in ("failed", "skipped"):
-            raise ValueError(f"a cell that is {self.status} needs an error")
+            raise _contradiction("error", f"a cell that is {self.status} needs an error")
         return self
 
     @property

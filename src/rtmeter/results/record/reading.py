@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -57,7 +57,7 @@ def _read(path: Path, model: type[_Record], form: str, version: int, older: _Old
     try:
         return model.model_validate_json(json.dumps(current), strict=True)
     except ValidationError as error:
-        raise _damage(error, path, remedy) from None
+        raise _damage(error, current, path, remedy) from None
 
 
 def _parsed(content: bytes, path: Path, form: str, remedy: str) -> dict[str, Any]:
@@ -91,10 +91,21 @@ def _of_version(content: dict[str, Any], version: int, older: _Older, path: Path
     )
 
 
-def _damage(error: ValidationError, path: Path, remedy: str) -> RtmeterError:
-    """The first thing that is wrong, as pydantic names it, without the names of alternatives."""
+def _keys(place: tuple[int | str, ...], content: Any) -> Iterator[str]:
+    """The keys of a place in the content; what else pydantic names there is a type of several allowed."""
+    for part in place:
+        if isinstance(content, dict):
+            content = content.get(str(part))
+            yield str(part)
+        elif isinstance(content, list) and isinstance(part, int):
+            content = content[part] if part < len(content) else None
+            yield str(part)
+
+
+def _damage(error: ValidationError, content: dict[str, Any], path: Path, remedy: str) -> RtmeterError:
+    """The first thing that is wrong, as pydantic says it."""
     first = error.errors(include_url=False)[0]
-    field = ".".join(str(part) for part in first["loc"]) or None
+    field = ".".join(_keys(first["loc"], content)) or first.get("ctx", {}).get("field")
     value = first["input"]
     said = None if isinstance(value, dict | list) or value is None else str(value)[:_LONGEST]
     message = first["msg"].removeprefix("Value error, ")
