@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from rtmeter import cli
+from rtmeter.campaign.published import names
 from rtmeter.cli import exit_codes
-from rtmeter.judge import published
 from rtmeter.judge.conditions import in_one_line
 from rtmeter.judge.pooled import _by
 from rtmeter.judge.published.held import told
@@ -146,7 +146,7 @@ def test_published_values_tell_drive_and_threads_exactly() -> None:
     assert told(record(effective={}), asked) == ("not known", None)
     not_published = {"condition": "components", "was": "not published"}
     assert told(record(effective={"components": "one_thread"}), not_published) == ("one_thread", None)
-    assert "orocos_ros2_cycle_2021" in published.names()
+    assert "orocos_ros2_cycle_2021" in names()
 
 
 NAN = math.nan

@@ -11,7 +11,7 @@ from rtmeter.campaign.published.asked import GROWTH
 from rtmeter.campaign.published.tables import Table, table
 from rtmeter.judge.published.held import Told, Unmet, preempt_rt, told, unmet
 from rtmeter.results.record import CellRecord, Statistics
-from rtmeter.results.record.parts import PublishedRows
+from rtmeter.results.record.published import PublishedRows
 from rtmeter.values import format_duration
 
 _COUNT = "count "

@@ -8,26 +8,22 @@ from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from rtmeter.model import Doubt, Measurement, Requirement, Verdict
-from rtmeter.results.record.parts import (
+from rtmeter.results.record.conditions import Conditions
+from rtmeter.results.record.maps import (
     AdapterFacts,
     Axes,
     Carried,
     Clock,
     ClockOffset,
-    Conditions,
     Config,
     Effective,
     Facts,
-    Failure,
     Grid,
     MachineFacts,
-    MachineFinding,
-    Part,
-    Provenance,
-    PublishedRows,
     SecondTopic,
-    Threads,
 )
+from rtmeter.results.record.parts import Failure, MachineFinding, Part, Provenance, Threads
+from rtmeter.results.record.published import PublishedRows
 from rtmeter.results.record.summary import Summary
 from rtmeter.values import without_repeat
 
