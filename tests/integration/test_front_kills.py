@@ -20,7 +20,7 @@ from rtmeter.campaign.rules import settle
 from rtmeter.measure import cell as runner
 from rtmeter.measure.supervise import Stop
 from rtmeter.results import store
-from stored import cell_json
+from stored import cell_json, json_of
 from waiting import until
 
 S = 1_000_000_000
@@ -76,7 +76,7 @@ def measure_until_killed(
             threading.Timer(kill_after_s, kill).start()
         said.append((time.monotonic_ns(), event["released"]))
 
-    record = runner.run_cell(cell, path, Stop(), hear)
+    record = json_of(runner.run_cell(cell, path, Stop(), hear))
     return record, said, killed_ns[0]
 
 

@@ -15,6 +15,7 @@ from front import ended, running
 from rtmeter import cli
 from rtmeter.cli import exit_codes
 from rtmeter.conditions import Standing
+from rtmeter.errors import RtmeterError
 from rtmeter.model import Doubt
 from rtmeter.results import store
 from stored import cell_json, run_json
@@ -289,7 +290,8 @@ class TestRun:
         assert (about["campaign"], about["description"]) == ("small", "Does one failure spare the others?")
         before = (good / store.CELL).stat()
         record = cell_json(bad)
-        (bad / store.CELL).write_text(json.dumps(record | {"status": "failed", "valid": False}))
+        failed = {"status": "failed", "valid": False, "error": RtmeterError("it broke").to_json()}
+        (bad / store.CELL).write_text(json.dumps(record | failed))
         (last / store.CELL).unlink()
         capsys.readouterr()
         assert cli.invoke(["run", "small.yaml", "--out", "r", "--resume"]) == exit_codes.PASS

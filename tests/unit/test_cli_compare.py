@@ -220,7 +220,7 @@ def test_what_differs_besides_is_told(capsys: Captured) -> None:
         "effective": {"scheduling": {"policy": "other"}, "timer_slack_ns": 1},
         "machine": {"hostname": "robot-8", "kernel": "6.12.0", "boot_id": "other"},
         "adapter_facts": {"middleware_version": "2", "measures": ["wakeup"], "second_topic": ["same_node"]},
-        "conditions": {"asked": {"load": "cpu80"}, "effective": {}, "achieved": {"load": 0.79}},
+        "conditions": {"asked": {"load": "cpu80"}, "effective": {}, "achieved": {"load": {"level": 0.79}}},
         "rtmeter": "0.2.0",
     }
     one("b", 1, changes=changes)
@@ -241,9 +241,12 @@ def test_what_differs_besides_is_told(capsys: Captured) -> None:
 
 
 def test_what_only_one_machine_had_wrong_is_told(capsys: Captured) -> None:
-    grave = [{"id": name, "grade": grade} for name, grade in (("rt_throttling", "high"), ("swap", "info"))]
+    grave = [
+        {"id": name, "grade": grade, "value": "yes"}
+        for name, grade in (("rt_throttling", "high"), ("swap", "info"))
+    ]
     one("a", 1, changes={"findings": grave})
-    one("b", 1, changes={"findings": [{"id": "no_preempt_rt", "grade": "fatal"}]})
+    one("b", 1, changes={"findings": [{"id": "no_preempt_rt", "grade": "fatal", "value": "yes"}]})
     assert "differs: findings: rt_throttling → no_preempt_rt" in compare("a b", capsys)[1]
     one("c", 1, changes={"findings": None})
     assert "findings" not in compare("a c", capsys)[1]

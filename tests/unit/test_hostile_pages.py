@@ -69,7 +69,7 @@ def results(folder: Path, text: str) -> Path:
         "machine": {"hostname": text, "kernel": text, text: text},
         "adapter": text,
         "adapter_facts": {"name": text, text: text},
-        "threads": {text: [{"tid": 1, "name": text, "role": text, "policy": text, "cpus": [0]}]},
+        "threads": {"client": [{"tid": 1, "name": text, "role": text, "policy": text, "cpus": [0]}]},
         "hosts": {"component": text},
         "conditions": {"asked": {"settings": {text: text}, "load": {text: text}}},
     }

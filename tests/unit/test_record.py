@@ -80,7 +80,7 @@ def test_another_version_is_refused_by_name(tmp_path: Path, version: Any) -> Non
         ({"config": {"warm_up": 0}}, "config.period_ns", "neither period_ns nor timeout_ns"),
         ({"measurement": "timer"}, "mode", "a timer cell needs a mode"),
         ({"status": "failed"}, "error", "needs an error"),
-        ({"axes": {"repeat": "x"}}, "axes.repeat", "valid integer"),
+        ({"axes": {"repeat": "x"}}, "axes.repeat", "is no number: x"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path: Path, changes: dict[str, Any], field: str, message: str) -> None:

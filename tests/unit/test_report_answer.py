@@ -100,6 +100,6 @@ def test_what_was_asked_begins_with_the_campaigns_own_words_and_explains_others(
 
 
 def test_a_result_of_another_version_names_both_and_what_reads_it(folder):
-    page = page_of(write_cell(folder, Made(changes={"version": 2})))
-    assert "cell.json: is of version 2, and this rtmeter reads version 1." in page.text
-    assert "What to do next Use the rtmeter that wrote it, or a later one." in page.text
+    page = page_of(write_cell(folder, Made(changes={"version": 3})))
+    assert "cell.json: version: has version 3, this rtmeter reads versions 1 and 2." in page.text
+    assert "What to do next Read it with the rtmeter that wrote it, or a newer one." in page.text

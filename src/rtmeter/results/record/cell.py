@@ -108,7 +108,7 @@ class CellRecord(Part):
     @property
     def repeat(self) -> int:
         """Which of its repeats it is, from 1."""
-        return self.axes.get("repeat", 1)
+        return int(self.axes.get("repeat", 1))
 
     @property
     def period_ns(self) -> int | None:

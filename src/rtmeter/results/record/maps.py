@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any, NotRequired
 
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
 Nanoseconds = Annotated[int, Field(gt=0, lt=2**56)]
@@ -43,11 +44,20 @@ class Thread(TypedDict, total=False):
     timer_slack_ns: int | None
 
 
-class Axes(TypedDict, total=False):
-    """What varies in the cell's campaign, by the name that it has there."""
+def _with_its_repeat(axes: dict[str, Any]) -> dict[str, Any]:
+    """Which repeat it is, is a number; all else is as the campaign writes it."""
+    if type(axes.get("repeat", 1)) is not int:
+        about = {"field": "axes.repeat", "given": axes["repeat"]}
+        raise PydanticCustomError("repeat", "is no number: {given}", about)
+    return axes
 
-    __pydantic_config__ = OPEN  # type: ignore[misc]
-    repeat: int
+
+Axes = Annotated[
+    dict[str, Any],
+    AfterValidator(_with_its_repeat),
+    WithJsonSchema({"type": "object", "properties": {"repeat": {"type": "integer"}}}),
+]
+"""What varies in the cell's campaign, by the name that it has there, in its order."""
 
 
 class Config(TypedDict, total=False):

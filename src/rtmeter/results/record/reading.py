@@ -105,7 +105,7 @@ def _keys(place: tuple[int | str, ...], content: Any) -> Iterator[str]:
 def _damage(error: ValidationError, content: dict[str, Any], path: Path, remedy: str) -> RtmeterError:
     """The first thing that is wrong, as pydantic says it."""
     first = error.errors(include_url=False)[0]
-    field = ".".join(_keys(first["loc"], content)) or first.get("ctx", {}).get("field")
+    field = first.get("ctx", {}).get("field") or ".".join(_keys(first["loc"], content)) or None
     value = first["input"]
     said = None if isinstance(value, dict | list) or value is None else str(value)[:_LONGEST]
     message = first["msg"].removeprefix("Value error, ")
