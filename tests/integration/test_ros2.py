@@ -35,6 +35,8 @@ WITHOUT_WAITING = ("spin_some", "spin_all", "spin_once")
 CALLS += [(drive, call) for drive in ("sleep_then_spin_some", "poll") for call in WITHOUT_WAITING]
 BY_CALL = [("single_threaded", *call) for call in CALLS]
 BY_EXECUTOR = [(e, *CALLS[n]) for e in EXECUTORS if e != "single_threaded" for n in (0, 1, 2)]
+RUNS = 20
+"""At most so many for what a race decides to be seen once."""
 ROUND_TRIP: Config = ROS2 | {"samples": 50, "warm_up": 5, "period_ns": 5 * MS}
 
 
@@ -162,13 +164,21 @@ def test_requests_are_received_by_the_executors_own_call(tmp_path: Path, executo
     config = ROUND_TRIP | with_options(executor=executor, **threads) | {"reliability": "reliable"}
     if receive != "spin":
         config |= {"receive": receive}
-    with client_and_server(tmp_path, config) as both:
-        assert settled(*both)["lost"] == 0
-    for end in both:
-        assert read(end.log)[0].meta["adapter"]["spin"] == receive
-    stamping = stamps(both[0].log)
-    if executor == "multi_threaded" and receive == "spin":
-        assert len(stamping) > 1
+    several = executor == "multi_threaded" and receive == "spin"
+    config |= {"samples": 400} if several else {}
+    stamping: list[dict[str, Any]] = []
+    for attempt in range(RUNS if several else 1):  # one may serve a whole run: who takes the next is a race
+        (folder := tmp_path / str(attempt)).mkdir()
+        with client_and_server(folder, config) as both:
+            assert settled(*both)["lost"] == 0
+        for end in both:
+            assert read(end.log)[0].meta["adapter"]["spin"] == receive
+        stamping = stamps(both[0].log)
+        if len(stamping) > 1:
+            break
+    if several:
+        assert len(stamping) > 1, "they are listed though they ended with the spin"
+        assert {thread["policy"] for thread in stamping} == {"other"}
     elif not executor.startswith("events_cbg"):
         [one] = stamping
         assert (one["name"] == "rtm-receiver") == (receive == "spin")
