@@ -1,4 +1,37 @@
-"""Measures how punctual a robot's middleware is, and judges whether it meets its deadline."""
+"""Measures how punctual a robot's middleware is, and judges whether it meets its deadline.
+
+From a notebook or a test (docs/notebook.md)::
+
+    import rtmeter
+
+    results = rtmeter.read("results")
+    results.cells.to_pandas()
+    results.verdict(deadline="1ms", miss_ratio=1e-6)
+
+The names below are all that is public; nothing is imported before one of them is used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rtmeter.api import CellVerdict, Comparisons, Results, read
+    from rtmeter.errors import RtmeterError
+    from rtmeter.model import Requirement, Verdict
+
+__all__ = [
+    "CellVerdict",
+    "Comparisons",
+    "Requirement",
+    "Results",
+    "RtmeterError",
+    "Verdict",
+    "read",
+    "version",
+]
+
+_HOMES = {"RtmeterError": "errors", "Requirement": "model", "Verdict": "model"}
 
 
 def version() -> str:
@@ -9,3 +42,15 @@ def version() -> str:
         return metadata.version("rtmeter")
     except metadata.PackageNotFoundError:
         return "0+checkout"
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'rtmeter' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"rtmeter.{_HOMES.get(name, 'api')}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -48,7 +48,7 @@ Consequence = Literal["info", "deflate", "refuse"]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class GateFinding:
     """What a gate saw in the data: its type, the statistic it decided on and that one's value (None where
     it is infinite), what follows for a bound, and the same in words; ``at``: the releases, counted from the
     first measured one, from which on the tail is another."""
@@ -90,7 +90,7 @@ class ReturnLevel:
     upper_ns: float | None
     shape: float | None
     shape_interval: tuple[float, float] | None
-    findings: tuple[Finding, ...]
+    findings: tuple[GateFinding, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class Support:
     accumulated_ns: float | None
     rhythm_s: Annotated[float, Gt(0)] | None
     return_level: ReturnLevel | None
-    findings: tuple[Finding, ...]
+    findings: tuple[GateFinding, ...]
 
 
 @dataclass(frozen=True, slots=True)

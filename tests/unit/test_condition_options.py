@@ -12,7 +12,7 @@ from rtmeter.campaign.condition_options import SystemSettings
 from rtmeter.campaign.file import read_campaign
 from rtmeter.campaign.rules import settle
 from rtmeter.campaign.schemas import campaign_schema
-from rtmeter.cli.given import as_flag, collect
+from rtmeter.cli.cell_options import as_flag, collect
 from rtmeter.errors import RtmeterError
 from rtmeter.model import Cell
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from report_page import page_of
 
-from rtmeter.cli.tables import show_cells
+from rtmeter.cli.cell_tables import show_cells
 from rtmeter.judge.answer import answer
 from rtmeter.judge.published.beside import _published_line
 from rtmeter.report.matrix import matrices

@@ -9,7 +9,7 @@ import pytest
 
 from rtmeter.campaign.file import read_campaign
 from rtmeter.campaign.rules import settle
-from rtmeter.cli.given import as_flag
+from rtmeter.cli.cell_options import as_flag
 from rtmeter.errors import RtmeterError
 from rtmeter.judge.conditions import facts as facts_of
 from rtmeter.judge.conditions import settings

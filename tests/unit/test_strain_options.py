@@ -9,7 +9,7 @@ import pytest
 
 from rtmeter.campaign.file import read_campaign
 from rtmeter.campaign.rules import settle
-from rtmeter.cli.given import as_flag
+from rtmeter.cli.cell_options import as_flag
 from rtmeter.conditions.iperf import Flow
 from rtmeter.conditions.iperf_report import Carried
 from rtmeter.conditions.load import Load, arguments, level_doubts, workers

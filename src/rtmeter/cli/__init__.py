@@ -27,6 +27,7 @@ COMMANDS = {
     "compare": "Say whether B is better or worse than A.",
     "layers": "Say what each middleware adds to a floor.",
     "published": "Set measured values beside published ones.",
+    "sql": "Ask cells and samples a question in SQL.",
     "check": "Say what on this machine hurts punctuality.",
     "adapters": "List the middlewares that can be measured here.",
     "export": "Write cells as files for other programs.",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
-from rtmeter.cli.comparisons import WORDS, gate_words
+from rtmeter.cli.comparison_tables import WORDS, gate_words
 from rtmeter.errors import RtmeterError
 from rtmeter.judge.compared import Compared
 

@@ -9,7 +9,7 @@ from typing import Literal
 from rtmeter.errors import RtmeterError
 from rtmeter.judge.environment import Difference, differences, grid_of, other_findings
 from rtmeter.judge.pairs import Pairing
-from rtmeter.model import Doubt, Finding
+from rtmeter.model import Doubt, GateFinding
 from rtmeter.results import store
 from rtmeter.results.cells import StoredCell
 from rtmeter.statistics import compare
@@ -88,7 +88,7 @@ def compare_cells(pairing: Pairing, asked: ComparisonOptions, read: store.Read =
 
 def _estimates(
     cell: StoredCell, deadline_ns: int | None, confidence: float, percents: Sequence[str], read: store.Read
-) -> tuple[compare.Estimates, tuple[Finding, ...]]:
+) -> tuple[compare.Estimates, tuple[GateFinding, ...]]:
     """The estimates of a cell's judged quantity, from its samples or from what it has in their place; and
     what refuses bounds of it, where no verdict has looked for that."""
     counted = store.load_counted(cell.folder)

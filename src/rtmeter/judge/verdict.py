@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rtmeter.model import Finding, Requirement, Support, Verdict
+from rtmeter.model import GateFinding, Requirement, Support, Verdict
 from rtmeter.statistics.bounds import NS_PER_HOUR, further_releases, miss_ratio_bounds
 from rtmeter.statistics.judged import JudgedRun, judged_run
 from rtmeter.statistics.order import pieces
@@ -87,7 +87,7 @@ def judge_run(
     run: JudgedRun,
     requirement: Requirement,
     virtual_machine: bool,
-    known: tuple[Finding, ...] = (),
+    known: tuple[GateFinding, ...] = (),
     horizon_hours: float | None = None,
 ) -> Verdict:
     """The verdict of a run in memory; ``known`` are findings that are not to be seen in it alone."""
@@ -211,7 +211,7 @@ def _notes(found: Misses, requirement: Requirement, support: Support | None) -> 
         yield f"late releases hang together: {worth}"
 
 
-def _refusals(findings: tuple[Finding, ...]) -> str:
+def _refusals(findings: tuple[GateFinding, ...]) -> str:
     return "; ".join(finding.message for finding in findings if finding.consequence == "refuse")
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from rtmeter.model import Finding, Requirement, ReturnLevel, Support
+from rtmeter.model import GateFinding, Requirement, ReturnLevel, Support
 from rtmeter.statistics import gates
 from rtmeter.statistics.blocks import A_BLOCK, MOST_BLOCKS
 from rtmeter.statistics.bounds import further_releases, hours, miss_ratio_bounds, per_hour
@@ -104,33 +104,33 @@ def support_of_counted(
 
 def _no_level(data: Unordered, horizon_hours: float) -> ReturnLevel:
     message = "the order of the releases is not known"
-    refusal = Finding("no_order", "releases", float(data.n), "refuse", message)
+    refusal = GateFinding("no_order", "releases", float(data.n), "refuse", message)
     return ReturnLevel(horizon_hours, None, None, None, None, None, (refusal,))
 
 
-def _findings(data: Unordered, period_ns: int | None) -> list[Finding]:
+def _findings(data: Unordered, period_ns: int | None) -> list[GateFinding]:
     found = _of_histogram(data) if isinstance(data, Histogram) else _of_intervals(data)
     if period_ns is None:
         message = "the period is not known: nothing is said per hour"
-        found.append(Finding("no_period", "releases", float(data.n), "info", message))
+        found.append(GateFinding("no_period", "releases", float(data.n), "info", message))
     return found
 
 
-def _of_histogram(data: Histogram) -> list[Finding]:
+def _of_histogram(data: Histogram) -> list[GateFinding]:
     message = f"a histogram has no order: {_NEEDS_ORDER}, and the bound takes late releases as single ones"
-    findings = [Finding("no_order", "releases", float(data.n), "info", message)]
+    findings = [GateFinding("no_order", "releases", float(data.n), "info", message)]
     if data.dropped:
         message = f"the tool left out values beyond {about(data.over_from_ns)}, and how many is not known"
-        findings.append(Finding("dropped", "last bin in ns", float(data.over_from_ns), "refuse", message))
+        findings.append(GateFinding("dropped", "last bin in ns", float(data.over_from_ns), "refuse", message))
     if data.skips_after_ns == PERIOD_UNKNOWN:
         message = (
             "releases that the tool passed over after a late one are not in the file, and cannot be counted "
             "without the period: import it again with --period"
         )
-        findings.append(Finding("skips_unseen", "releases", float(data.n), "refuse", message))
+        findings.append(GateFinding("skips_unseen", "releases", float(data.n), "refuse", message))
     if len(data.counts) == 1 and not data.over and not data.dropped:
         message = f"all values are in one bin of {about(data.width_ns)}: nothing is known of how they vary"
-        return [*findings, Finding("constant", "bin in ns", float(data.lower_ns[0]), "info", message)]
+        return [*findings, GateFinding("constant", "bin in ns", float(data.lower_ns[0]), "info", message)]
     tail = data.largest(min(data.n // TAIL_SHARE, A_BLOCK * MOST_BLOCKS) + 1)
     if len(tail) > A_BLOCK:
         excess = float((tail[1:] - tail[0])[(len(tail) - 1) // 2])
@@ -141,14 +141,14 @@ def _of_histogram(data: Histogram) -> list[Finding]:
     return findings + gates.modes(second_mode(top, data.width_ns))
 
 
-def _of_intervals(data: Intervals) -> list[Finding]:
+def _of_intervals(data: Intervals) -> list[GateFinding]:
     message = f"of each interval only the latest value is known: {_NEEDS_ORDER}"
-    findings = [Finding("intervals_only", "intervals", float(len(data.received)), "info", message)]
+    findings = [GateFinding("intervals_only", "intervals", float(len(data.received)), "info", message)]
     lost = int(data.lost.sum())
     return findings + ([lost_finding(lost, data.n)] if lost else [])
 
 
-def refusals_counted(data: Unordered) -> tuple[Finding, ...]:
+def refusals_counted(data: Unordered) -> tuple[GateFinding, ...]:
     """Why there is no upper bound of the miss ratio; empty if there is one."""
     found = _of_histogram(data) if isinstance(data, Histogram) else _of_intervals(data)
     return tuple(finding for finding in found if finding.consequence == "refuse")

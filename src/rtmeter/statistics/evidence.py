@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rtmeter.model import Finding
+from rtmeter.model import GateFinding
 from rtmeter.statistics import gates
 from rtmeter.statistics.blocks import Blocks, blocks_of
 from rtmeter.statistics.clusters import Dependence, decluster
@@ -43,7 +43,7 @@ class Evidence:
     blocks: Blocks | None
     drift: Drift
     rhythm: Rhythm | None
-    findings: tuple[Finding, ...]
+    findings: tuple[GateFinding, ...]
 
     @property
     def effective_n(self) -> float:
@@ -51,7 +51,7 @@ class Evidence:
         return self.n / self.design_effect
 
     @property
-    def refusals(self) -> tuple[Finding, ...]:
+    def refusals(self) -> tuple[GateFinding, ...]:
         """Why there is no bound; empty if there is one."""
         return tuple(finding for finding in self.findings if finding.consequence == "refuse")
 
@@ -118,7 +118,7 @@ def _beat(values: Ints, near: Ints, found: Dependence, period_ns: int) -> Rhythm
     return None
 
 
-VIRTUAL_MACHINE = Finding(
+VIRTUAL_MACHINE = GateFinding(
     "virtual_machine",
     "virtual machine",
     1.0,
@@ -127,8 +127,8 @@ VIRTUAL_MACHINE = Finding(
 )
 
 
-def _too_short(n: int) -> Finding:
-    return Finding(
+def _too_short(n: int) -> GateFinding:
+    return GateFinding(
         "too_few_samples",
         "releases",
         float(n),
@@ -137,12 +137,12 @@ def _too_short(n: int) -> Finding:
     )
 
 
-def _clustered(found: Dependence) -> list[Finding]:
+def _clustered(found: Dependence) -> list[GateFinding]:
     if found.design_effect == 1:
         return []
     index = found.extremal_index
     return [
-        Finding(
+        GateFinding(
             "dependence",
             "extremal index" if index is not None else "design effect",
             index if index is not None else found.design_effect,
@@ -152,14 +152,14 @@ def _clustered(found: Dependence) -> list[Finding]:
     ]
 
 
-def lost_finding(lost: int, n: int) -> Finding:
+def lost_finding(lost: int, n: int) -> GateFinding:
     """That releases were lost."""
     share = "all" if lost == n else f"{lost:,} of {n:,}"
     message = f"{share} releases were lost: how late they would have been is not known"
-    return Finding("lost", "releases lost", float(lost), "info", message)
+    return GateFinding("lost", "releases lost", float(lost), "info", message)
 
 
-def _shape(values: Ints, blocks: Blocks | None, design_effect: float) -> list[Finding]:
+def _shape(values: Ints, blocks: Blocks | None, design_effect: float) -> list[GateFinding]:
     """What needs no order: constant data, resolution, modes."""
     n = len(values)
     top = largest(values, min(n, max(1000, min(n // TAIL_SHARE, MOST_TAIL))))
@@ -170,7 +170,7 @@ def _shape(values: Ints, blocks: Blocks | None, design_effect: float) -> list[Fi
         return findings
     if measured[0] == measured[-1] and values.min() == values.max():
         message = "all values are equal: nothing is known of how they vary"
-        return [*findings, Finding("constant", "value in ns", float(measured[0]), "info", message)]
+        return [*findings, GateFinding("constant", "value in ns", float(measured[0]), "info", message)]
     step = quantum(measured)
     scale = blocks.scale_ns if blocks else 0.0
     if blocks:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rtmeter.model import Finding
+from rtmeter.model import GateFinding
 from rtmeter.statistics.bounds import hours
 from rtmeter.statistics.evidence import Evidence
 from rtmeter.statistics.models import SMALLEST_SHAPE
@@ -58,10 +58,10 @@ class Extremes:
     confidence: float
     best: TailFit | None
     others: tuple[TailFit, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[GateFinding, ...]
 
     @property
-    def refusals(self) -> tuple[Finding, ...]:
+    def refusals(self) -> tuple[GateFinding, ...]:
         """Why no level is stated; empty if one is."""
         return tuple(finding for finding in self.findings if finding.consequence == "refuse")
 
@@ -95,66 +95,66 @@ DISQUALIFYING = ("warm_up", "constant", "lost", "too_few_samples")
 """Findings that a bound of the miss ratio can stand and a model of the tail cannot."""
 
 
-def _by_evidence(evidence: Evidence) -> list[Finding]:
+def _by_evidence(evidence: Evidence) -> list[GateFinding]:
     refusals = list(evidence.refusals)
     for finding in evidence.findings:
         if finding.type in DISQUALIFYING:
             refusals.append(
-                Finding(finding.type, finding.statistic, finding.value, "refuse", finding.message)
+                GateFinding(finding.type, finding.statistic, finding.value, "refuse", finding.message)
             )
     return refusals
 
 
-def _by_length(n: int, period_ns: int, factor: float, count: int) -> list[Finding]:
+def _by_length(n: int, period_ns: int, factor: float, count: int) -> list[GateFinding]:
     run = hours(n, period_ns)
     if count < FEWEST_EXTREMES:
         message = f"{n:,} releases leave {count} extremes, and {FEWEST_EXTREMES} are needed"
-        return [Finding("too_few_maxima", "extremes", float(count), "refuse", message)]
+        return [GateFinding("too_few_maxima", "extremes", float(count), "refuse", message)]
     if factor > MOST_FACTOR * (1 + 1e-9):
         message = (
             f"once in {about(factor * run * 3.6e12)} is beyond {MOST_FACTOR:g} times the run of "
             f"{about(run * 3.6e12)}: measure at least {about(factor * run * 3.6e12 / MOST_FACTOR)}"
         )
-        return [Finding("beyond_the_run", "factor", factor, "refuse", message)]
+        return [GateFinding("beyond_the_run", "factor", factor, "refuse", message)]
     if factor * count < FEWEST_TIMES:
         message = f"once in {about(factor * run * 3.6e12)} is seen often in the run: take a quantile"
-        return [Finding("within_the_run", "factor", factor, "refuse", message)]
+        return [GateFinding("within_the_run", "factor", factor, "refuse", message)]
     return []
 
 
-def _by_shape(top: Ints, evidence: Evidence) -> list[Finding]:
+def _by_shape(top: Ints, evidence: Evidence) -> list[GateFinding]:
     """``top``: the threshold and the values above it, ascending."""
     step = quantum(top)
     scale = float(np.median(top[1:] - top[0])) / math.log(2)
     if step > COARSE * scale:
         held = f"a tail with a scale of {about(scale)}" if scale else "a tail most of which is one step"
         message = f"values come in steps of {about(step)}, too coarse for {held}"
-        return [Finding("quantisation", "resolution over scale", step / max(scale, 1), "refuse", message)]
+        return [GateFinding("quantisation", "resolution over scale", step / max(scale, 1), "refuse", message)]
     if mode := second_mode(top, step, evidence.design_effect):
         message = f"the {mode.values:,} largest values have a mode of their own at about {about(mode.at_ns)}"
-        return [Finding("mixture", "share in a mode of its own", mode.share, "refuse", message)]
+        return [GateFinding("mixture", "share in a mode of its own", mode.share, "refuse", message)]
     return []
 
 
-def not_converged(fit: TailFit) -> Finding:
+def not_converged(fit: TailFit) -> GateFinding:
     """That no level follows from a fit."""
     message = (
         f"the fit of a model of the tail to {fit.extremes} {fit.method} did not converge: no level follows "
         "from it, and a longer run has more of them"
     )
-    return Finding("not_converged", "gain of the next step", fit.gain, "refuse", message)
+    return GateFinding("not_converged", "gain of the next step", fit.gain, "refuse", message)
 
 
-def _by_fit(best: TailFit | None, others: tuple[TailFit, ...]) -> list[Finding]:
+def _by_fit(best: TailFit | None, others: tuple[TailFit, ...]) -> list[GateFinding]:
     if best is None:
         message = f"late releases come in fewer than {FEWEST_EXTREMES} clusters"
-        return [Finding("too_few_maxima", "clusters", 0.0, "refuse", message)]
+        return [GateFinding("too_few_maxima", "clusters", 0.0, "refuse", message)]
     if not best.converged:
         return [not_converged(best)]
     found = []
     if best.largest_probability < OUTLIER:
         message = "the largest value is none of the rest's kind: its cause has to be found, not extrapolated"
-        found.append(Finding("outlier", "probability", best.largest_probability, "refuse", message))
+        found.append(GateFinding("outlier", "probability", best.largest_probability, "refuse", message))
     if best.anderson_darling > AD_LIMIT[best.method]:
         message = "no generalised Pareto distribution fits the tail"
         if best.shape <= SMALLEST_SHAPE:
@@ -162,17 +162,17 @@ def _by_fit(best: TailFit | None, others: tuple[TailFit, ...]) -> list[Finding]:
                 "the tail ends more abruptly than is modelled, as if it were cut off "
                 f"(shape below {SMALLEST_SHAPE:g})"
             )
-        found.append(Finding("misfit", "Anderson-Darling", best.anderson_darling, "refuse", message))
+        found.append(GateFinding("misfit", "Anderson-Darling", best.anderson_darling, "refuse", message))
     if not math.isfinite(best.level_interval_ns[1]):
         message = "the level has no upper end: the tail is too heavy for so few extremes"
-        found.append(Finding("unbounded", "shape", best.shape, "refuse", message))
+        found.append(GateFinding("unbounded", "shape", best.shape, "refuse", message))
     if unsure := [fit for fit in others if not fit.fitted]:
         found.append(not_converged(unsure[0]))
     fitting = [fit for fit in others if fit.fitted and fit.anderson_darling <= AD_LIMIT[fit.method]]
     if odd := [fit for fit in fitting if not fit.agrees(best.profile_interval_ns)]:
         message = "the level depends on the threshold or on the block size"
         ratio = odd[0].level_ns / best.level_ns
-        found.append(Finding("unstable", "level of another fit over this one", ratio, "refuse", message))
+        found.append(GateFinding("unstable", "level of another fit over this one", ratio, "refuse", message))
     low, high = best.shape_interval
     if best.shape > HEAVY or low > 0:
         heavy = "is" if low > 0 else "may be"
@@ -180,5 +180,5 @@ def _by_fit(best: TailFit | None, others: tuple[TailFit, ...]) -> list[Finding]:
             f"the tail {heavy} heavy (shape {best.shape:.2f} [{low:.2f}, {high:.2f}]): ever longer runs show "
             "ever later releases"
         )
-        found.append(Finding("heavy_tail", "shape", best.shape, "info", message))
+        found.append(GateFinding("heavy_tail", "shape", best.shape, "info", message))
     return found

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from rtmeter.model import Consequence, Finding
+from rtmeter.model import Consequence, GateFinding
 from rtmeter.statistics.blocks import Blocks
 from rtmeter.statistics.changes import change_points
 from rtmeter.statistics.clusters import decluster, extremal_index, run_length_of
@@ -39,7 +39,7 @@ OVERDISPERSED = 1.4
 the ratio of 200 independent blocks has a standard deviation of a tenth."""
 
 
-def dependence_between_blocks(blocks: Blocks, design_effect: float) -> tuple[float, list[Finding]]:
+def dependence_between_blocks(blocks: Blocks, design_effect: float) -> tuple[float, list[GateFinding]]:
     """A factor on the design effect for what clusters do not explain, and the findings that raise it.
 
     Exceedances a block vary more than their clusters make them (modulation), or blocks resemble their
@@ -53,7 +53,7 @@ def dependence_between_blocks(blocks: Blocks, design_effect: float) -> tuple[flo
     if dispersion > OVERDISPERSED * design_effect:
         factor = dispersion / design_effect
         findings.append(
-            Finding(
+            GateFinding(
                 "dependence",
                 "dispersion of exceedances a block",
                 dispersion,
@@ -67,7 +67,7 @@ def dependence_between_blocks(blocks: Blocks, design_effect: float) -> tuple[flo
     if neighbours.probability < 1e-3 and alike > MATERIAL:
         factor *= alike
         findings.append(
-            Finding(
+            GateFinding(
                 "dependence",
                 "Ljung-Box Q of blocks",
                 neighbours.q,
@@ -79,7 +79,7 @@ def dependence_between_blocks(blocks: Blocks, design_effect: float) -> tuple[flo
     return factor, findings
 
 
-def stationarity(blocks: Blocks) -> list[Finding]:
+def stationarity(blocks: Blocks) -> list[GateFinding]:
     """Whether block maxima or the exceedances a block wander (KPSS)."""
     quarters = [blocks.count * part // 4 for part in (1, 2, 3)]
     worst, ratio = 0.0, 1.0
@@ -93,10 +93,10 @@ def stationarity(blocks: Blocks) -> list[Finding]:
         f"the tail is not stationary: late releases are {times(ratio)} as likely in one quarter of the run "
         "as in another"
     )
-    return [Finding("stationarity", "KPSS", worst, "refuse", message)]
+    return [GateFinding("stationarity", "KPSS", worst, "refuse", message)]
 
 
-def changes(blocks: Blocks, period_ns: int) -> list[Finding]:
+def changes(blocks: Blocks, period_ns: int) -> list[GateFinding]:
     """Where block maxima or the exceedances a block change for good, and by how much any of them does."""
     all_series = blocks.series()
     for series, effect in all_series:
@@ -110,11 +110,11 @@ def changes(blocks: Blocks, period_ns: int) -> list[Finding]:
             f"the tail changes at {moments}: late releases are {times(ratio)} as likely in one part of the "
             "run as in another"
         )
-        return [Finding("change_point", "change points", float(len(starts)), "refuse", message, at)]
+        return [GateFinding("change_point", "change points", float(len(starts)), "refuse", message, at)]
     return []
 
 
-def growth(found: Drift, values: Ints, blocks: Blocks | None) -> list[Finding]:
+def growth(found: Drift, values: Ints, blocks: Blocks | None) -> list[GateFinding]:
     """Drift, overload and skips of the delay. A drift is refused if what it comes to over the run makes
     exceedances MATERIAL times as likely."""
     findings = [_skipping(found)] if found.growth == "skipping" else []
@@ -137,28 +137,28 @@ def growth(found: Drift, values: Ints, blocks: Blocks | None) -> list[Finding]:
     refused = material or found.growth == "overloaded"
     kind = "stationarity" if found.rises else "drift" if found.growth == "drifting" else "overload"
     consequence: Consequence = "refuse" if refused else "info"
-    return [*findings, Finding(kind, "slope in ns/s", trend.slope_ns_per_s, consequence, message)]
+    return [*findings, GateFinding(kind, "slope in ns/s", trend.slope_ns_per_s, consequence, message)]
 
 
 def _causes(found: Drift) -> str:
     return ", ".join(cause.replace("_", " ") for cause in found.causes)
 
 
-def _skipping(found: Drift) -> Finding:
+def _skipping(found: Drift) -> GateFinding:
     if not found.skipped:
         message = (
             f"no release was skipped, and the delay jumped by {found.periods_jumped:,} whole periods: "
             "releases are counted by executed cycles"
         )
-        return Finding("skipping", "periods jumped", float(found.periods_jumped), "info", message)
+        return GateFinding("skipping", "periods jumped", float(found.periods_jumped), "info", message)
     why = f" ({_causes(found)})" if found.causes else ""
     message = f"{found.skipped:,} releases were skipped{why}"
     if found.trend is not None and not found.rises:
         message += "; the delay of the others does not grow"
-    return Finding("skipping", "releases skipped", float(found.skipped), "info", message)
+    return GateFinding("skipping", "releases skipped", float(found.skipped), "info", message)
 
 
-def warm_up(values: Ints, blocks: Blocks, period_ns: int) -> list[Finding]:
+def warm_up(values: Ints, blocks: Blocks, period_ns: int) -> list[GateFinding]:
     """Whether the start of the run is later than the rest: more exceedances, or a higher median.
 
     The bound is on the safe side with such a start in it, so this is for information; extremes are
@@ -187,15 +187,15 @@ def warm_up(values: Ints, blocks: Blocks, period_ns: int) -> list[Finding]:
         f"the first {moment(length, period_ns)} are later than the rest: a longer warm-up is needed; the "
         "bound is on the safe side with them in it"
     )
-    return [Finding("warm_up", "releases at the start", float(length), "info", message)]
+    return [GateFinding("warm_up", "releases at the start", float(length), "info", message)]
 
 
-def modes(found: Mode | None) -> list[Finding]:
+def modes(found: Mode | None) -> list[GateFinding]:
     """A mode of its own in the tail: another cause than that of the rest."""
     if found is None:
         return []
     return [
-        Finding(
+        GateFinding(
             "mixture",
             "share of the tail in a mode of its own",
             found.share,
@@ -207,13 +207,13 @@ def modes(found: Mode | None) -> list[Finding]:
     ]
 
 
-def rhythms(found: Rhythm | None) -> list[Finding]:
+def rhythms(found: Rhythm | None) -> list[GateFinding]:
     """A period that late releases keep."""
     if found is None:
         return []
     cause = f", the period of {found.cause}" if found.cause else ""
     return [
-        Finding(
+        GateFinding(
             "rhythm",
             "mean resultant length",
             found.strength,
@@ -223,13 +223,13 @@ def rhythms(found: Rhythm | None) -> list[Finding]:
     ]
 
 
-def quantisation(quantum_ns: int, scale_ns: float) -> list[Finding]:
+def quantisation(quantum_ns: int, scale_ns: float) -> list[GateFinding]:
     """Whether the resolution of the values is coarse against the tail."""
     if quantum_ns <= 0.1 * scale_ns or quantum_ns <= 1:
         return []
     held = f" (scale {about(scale_ns)})" if scale_ns > 0 else ", most of which is one step"
     return [
-        Finding(
+        GateFinding(
             "quantisation",
             "resolution over the tail's scale",
             quantum_ns / max(scale_ns, 1.0),

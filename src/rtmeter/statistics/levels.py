@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rtmeter.model import Finding
+from rtmeter.model import GateFinding
 from rtmeter.statistics.bounds import hours
 from rtmeter.statistics.evidence import Evidence
 from rtmeter.statistics.extremes import (
@@ -43,7 +43,7 @@ class Levels:
     level_ns: Floats
     lower_ns: Floats
     upper_ns: Floats
-    refusals: tuple[Finding, ...]
+    refusals: tuple[GateFinding, ...]
 
 
 def levels(values: Ints, period_ns: int, evidence: Evidence, confidence: float = 0.95) -> Levels:

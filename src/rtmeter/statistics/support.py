@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rtmeter.model import Finding, Requirement, ReturnLevel, Support
+from rtmeter.model import GateFinding, Requirement, ReturnLevel, Support
 from rtmeter.statistics.bounds import (
     NS_PER_HOUR,
     expected_releases_needed,
@@ -74,7 +74,7 @@ def return_level(
             f"once in {about(asked * NS_PER_HOUR)} is shorter than the run of {about(length * NS_PER_HOUR)}, "
             "and a hard deadline asks what lies beyond it: ask for a longer time"
         )
-        refusal = Finding("within_the_run", "factor", asked / length, "refuse", message)
+        refusal = GateFinding("within_the_run", "factor", asked / length, "refuse", message)
         return ReturnLevel(asked, None, None, None, None, None, (refusal,))
     found = extremes(run.values, run.period_ns, asked, evidence, requirement.confidence)
     best = found.best

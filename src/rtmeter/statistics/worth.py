@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rtmeter.model import Finding
+from rtmeter.model import GateFinding
 from rtmeter.statistics import gates
 from rtmeter.statistics.blocks import FEWEST_BLOCKS, MOST_BLOCKS, SMALLEST_BLOCK, Blocks
 from rtmeter.statistics.clusters import MOST_EXCEEDANCES, Dependence, dependence
@@ -37,7 +37,7 @@ class Worth:
     near: Ints
     dependence: Dependence
     design_effect: float
-    findings: tuple[Finding, ...]
+    findings: tuple[GateFinding, ...]
 
 
 def worth(values: Ints, misses: Ints, limit_ns: int, blocks: Blocks | None) -> Worth:
@@ -46,7 +46,7 @@ def worth(values: Ints, misses: Ints, limit_ns: int, blocks: Blocks | None) -> W
     n = len(values)
     near, threshold_ns = _near(values, misses, blocks, limit_ns)
     found = dependence(misses, near, threshold_ns, n)
-    factor, crowded = 1.0, list[Finding]()
+    factor, crowded = 1.0, list[GateFinding]()
     if blocks is not None:
         factor, crowded = gates.dependence_between_blocks(blocks, found.design_effect)
     effect = min(found.design_effect * factor, float(n))  # however alike, they are one at least

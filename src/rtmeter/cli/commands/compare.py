@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -49,32 +48,23 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Compares the cells of two folders."""
-    from rtmeter.cli.comparisons import as_json as to_json
-    from rtmeter.cli.comparisons import code_of, only_words, show
+    from rtmeter.api.comparisons import Comparisons, Pairs
+    from rtmeter.cli.comparison_tables import code_of, only_words, show
     from rtmeter.cli.junit import write_junit
     from rtmeter.cli.output import print_json
-    from rtmeter.cli.reading import reading
-    from rtmeter.cli.required import asked_of
-    from rtmeter.errors import RtmeterError
-    from rtmeter.judge.compared import compare_cells
-    from rtmeter.judge.pairs import pair_up
-    from rtmeter.results.cells import by_name, find_cells
+    from rtmeter.cli.reading_progress import reading
+    from rtmeter.cli.requirement_options import asked_of
+    from rtmeter.results.cells import find_cells
 
     asked = asked_of(gate or [], deadline, confidence, force)
-    pairings, only_a, only_b = pair_up(by_name(find_cells(a)), by_name(find_cells(b)))
-    if not pairings:
-        message = "has no cell of the same id or axes as one of A"
-        raise RtmeterError(message, field="B", value=str(b), remedy="name two cells to compare them anyway")
-    asked = replace(asked, confidence=1 - (1 - asked.confidence) / len(pairings))
-    compared = []
-    for pairing in pairings:
-        with reading() as read:
-            compared.append(compare_cells(pairing, asked, read))
+    pairs = Pairs.of(find_cells(a), find_cells(b), asked, str(b))
+    compared, only_a, only_b = [], pairs.only_in_a, pairs.only_in_b
+    for one in pairs.compared(reading):
+        compared.append(one)
         if not as_json:
-            show(compared[-1])
+            show(one)
     if as_json:
-        only = {"only_in_a": only_a, "only_in_b": only_b}
-        print_json({"cells": [to_json(one) for one in compared]} | only)
+        print_json(Comparisons(compared, only_a, only_b).to_json())
     else:
         print("\n".join(only_words({"A": only_a, "B": only_b})), end="\n" if only_a or only_b else "")
     if junit is not None:

@@ -9,7 +9,7 @@ import typer
 
 from rtmeter.cli import exit_codes
 from rtmeter.cli.choices import one_of
-from rtmeter.cli.required import Class, Confidence, MissRatio
+from rtmeter.cli.requirement_options import Class, Confidence, MissRatio
 from rtmeter.importers import FORMATS
 
 EXAMPLE = "rtmeter import cyclictest.json --deadline 100us --miss-ratio 1e-4"
@@ -46,12 +46,12 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Stores the cells and shows them."""
+    from rtmeter.api.summaries import cell_summary
     from rtmeter.campaign import matrix
-    from rtmeter.cli.commands.summary import cell_summary
-    from rtmeter.cli.given import as_flag
+    from rtmeter.cli.cell_options import as_flag
+    from rtmeter.cli.cell_tables import show_cell, show_cells
     from rtmeter.cli.output import print_json
-    from rtmeter.cli.required import required
-    from rtmeter.cli.tables import show_cell, show_cells
+    from rtmeter.cli.requirement_options import required
     from rtmeter.errors import RtmeterError
     from rtmeter.importers import cells as imported
     from rtmeter.results import store

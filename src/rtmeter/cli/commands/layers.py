@@ -30,11 +30,11 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Shows the layers of a run."""
-    from rtmeter.cli.comparisons import as_json as to_json
-    from rtmeter.cli.comparisons import show_layers
+    from rtmeter.api.comparisons import compared_json as to_json
+    from rtmeter.cli.comparison_tables import show_layers
     from rtmeter.cli.output import print_json
-    from rtmeter.cli.reading import reading
-    from rtmeter.cli.required import asked_of
+    from rtmeter.cli.reading_progress import reading
+    from rtmeter.cli.requirement_options import asked_of
     from rtmeter.errors import RtmeterError
     from rtmeter.judge.layers import layers
     from rtmeter.results.cells import by_name, find_cells

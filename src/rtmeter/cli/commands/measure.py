@@ -10,7 +10,7 @@ import typer
 
 from rtmeter.cli import exit_codes
 from rtmeter.cli.alone import Wait, alone
-from rtmeter.cli.given import as_flag, collect, with_cell_options
+from rtmeter.cli.cell_options import as_flag, collect, with_cell_options
 from rtmeter.errors import RtmeterError
 
 if TYPE_CHECKING:
@@ -36,14 +36,14 @@ def command(
     **given: Any,
 ) -> int:
     """Measures, stores and shows the cell."""
+    from rtmeter.api.summaries import cell_summary
     from rtmeter.campaign import matrix
     from rtmeter.campaign.file import resolve_script
     from rtmeter.campaign.rules import settle
-    from rtmeter.cli.commands.summary import cell_summary
+    from rtmeter.cli.cell_tables import show_cell
     from rtmeter.cli.interrupt import stopping
     from rtmeter.cli.output import print_doubts, print_json
     from rtmeter.cli.progress import progress_for
-    from rtmeter.cli.tables import show_cell
     from rtmeter.measure import cell as runner
     from rtmeter.results import store
 

@@ -11,7 +11,7 @@ import typer
 
 from rtmeter.cli import exit_codes
 from rtmeter.cli.choices import campaign_files
-from rtmeter.cli.required import Class, Confidence, MissRatio
+from rtmeter.cli.requirement_options import Class, Confidence, MissRatio
 
 EXAMPLE = "rtmeter plan --deadline 1ms --miss-ratio 1e-6 --confidence 95% --period 1ms"
 DETAILS = (
@@ -56,10 +56,10 @@ def command(
     """Plans one run, or checks the plan that a campaign is."""
     from rtmeter.campaign.file import read_campaign
     from rtmeter.campaign.plan import assumptions, plan_cell, plan_run
-    from rtmeter.cli.assume import Assume
+    from rtmeter.cli.assumed_dependence import Assume
     from rtmeter.cli.output import print_json
-    from rtmeter.cli.plans import show_cells, show_plan
-    from rtmeter.cli.required import required
+    from rtmeter.cli.plan_tables import show_cells, show_plan
+    from rtmeter.cli.requirement_options import required
     from rtmeter.errors import RtmeterError
     from rtmeter.measure.can_run import refused
 
@@ -94,7 +94,7 @@ def command(
 
 def _period_ns(text: str) -> int:
     from rtmeter.campaign import matrix
-    from rtmeter.cli.given import as_flag
+    from rtmeter.cli.cell_options import as_flag
     from rtmeter.errors import RtmeterError
 
     try:

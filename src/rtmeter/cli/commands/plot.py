@@ -171,7 +171,7 @@ def _found(path: Path) -> list[CellEntry]:
 
 def _compared(a: Path, b: Path) -> Compared:
     """Two cells, or the repeats of both, compared."""
-    from rtmeter.cli.reading import reading
+    from rtmeter.cli.reading_progress import reading
     from rtmeter.errors import RtmeterError
     from rtmeter.judge.compared import ComparisonOptions, compare_cells
     from rtmeter.judge.pairs import pair_up

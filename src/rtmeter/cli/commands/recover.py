@@ -33,7 +33,7 @@ def command(
     ] = None,
 ) -> int:
     """Writes a cell and shows it."""
-    from rtmeter.cli.tables import show_cell
+    from rtmeter.cli.cell_tables import show_cell
     from rtmeter.errors import RtmeterError
     from rtmeter.measure.recovered import recovered
     from rtmeter.results import store

@@ -32,8 +32,8 @@ def command(
 ) -> int:
     """Writes the report and prints where it is."""
     from rtmeter import report
-    from rtmeter.cli.floors import floor_of
-    from rtmeter.cli.reading import reading
+    from rtmeter.cli.reading_progress import reading
+    from rtmeter.cli.report_floor import floor_of
     from rtmeter.errors import RtmeterError
     from rtmeter.results.overview import refuse
 

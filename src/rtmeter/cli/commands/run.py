@@ -60,14 +60,14 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print the summaries as JSON.")] = False,
 ) -> int:
     """Runs the campaign; the exit code is its worst cell's."""
+    from rtmeter.api.summaries import cell_summary
     from rtmeter.campaign.file import read_campaign
     from rtmeter.cli.announce import announce
-    from rtmeter.cli.commands.summary import cell_summary
-    from rtmeter.cli.given import component
+    from rtmeter.cli.cell_options import component
+    from rtmeter.cli.cell_tables import show_cells
     from rtmeter.cli.interrupt import stopping
     from rtmeter.cli.output import print_json
     from rtmeter.cli.progress import progress_for
-    from rtmeter.cli.tables import show_cells
     from rtmeter.live import metrics as openmetrics
     from rtmeter.live.run import State
     from rtmeter.measure.run import Run

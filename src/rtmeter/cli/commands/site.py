@@ -25,8 +25,8 @@ def command(
     ] = True,
 ) -> int:
     """Writes the site and prints where its first page is."""
-    from rtmeter.cli.floors import floor_of
     from rtmeter.cli.progress import showing
+    from rtmeter.cli.report_floor import floor_of
     from rtmeter.errors import RtmeterError
     from rtmeter.report import site
     from rtmeter.results import store

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from rtmeter.cli import exit_codes
-
-if TYPE_CHECKING:
-    from rtmeter.results.record import CellRecord
 
 EXAMPLE = "rtmeter summary results --json"
 DETAILS = (
@@ -24,8 +21,9 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Shows what is stored; the exit code says only whether it could be read."""
+    from rtmeter.api.summaries import cell_summary
+    from rtmeter.cli.cell_tables import show_cell, show_cells
     from rtmeter.cli.output import print_json
-    from rtmeter.cli.tables import show_cell, show_cells
     from rtmeter.results import store
 
     folders = store.cell_folders(path)
@@ -40,11 +38,3 @@ def command(
     else:
         show_cells(records, [str(folder.relative_to(path)) for folder in folders])
     return exit_codes.PASS
-
-
-def cell_summary(record: CellRecord, path: Path) -> dict[str, Any]:
-    """A cell as ``--json`` prints it."""
-    keys = ("id", "measurement", "mode", "adapter", "status", "valid", "warnings", "error", "axes")
-    told = record.model_dump(mode="json", include={*keys, "verdict", "summary"})
-    summary = told["summary"] or {"counts": {}, "identity": None, "quantities": {}}
-    return {key: told[key] for key in keys} | {"path": str(path), "verdict": told["verdict"]} | summary

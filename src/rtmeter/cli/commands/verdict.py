@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rtmeter.cli import exit_codes
-from rtmeter.cli.required import Class, Confidence, MissRatio
+from rtmeter.cli.requirement_options import Class, Confidence, MissRatio
 
 if TYPE_CHECKING:
-    from rtmeter.model import Requirement, Verdict
-    from rtmeter.results.cells import StoredCell
+    from rtmeter.api.verdicts import CellVerdict
 
 EXAMPLE = "rtmeter verdict results --deadline 1ms --miss-ratio 1e-6 --confidence 95%"
 DETAILS = (
@@ -25,12 +23,6 @@ DETAILS = (
     "0 pass, 1 error, 2 requirement not met, 3 inconclusive; of several cells the worst, in the order 1, 2, "
     "3, 0."
 )
-
-_NO_REQUIREMENT = "it has no requirement of its own, and no --deadline was given"
-_UNJUDGED: dict[str, Any] = {"outcome": "unjudged", "reason": _NO_REQUIREMENT, "n": 0}
-
-Found = tuple[dict[str, Any], "Verdict | None"]
-"""What a verdict is about, and it; None where nothing was asked of the cell."""
 
 
 def command(
@@ -68,8 +60,11 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Judges each cell anew from its samples."""
+    from rtmeter.api.verdicts import verdicts
+    from rtmeter.cli.cell_options import as_flag
     from rtmeter.cli.output import print_json
-    from rtmeter.cli.required import once_in_hours, required, share
+    from rtmeter.cli.reading_progress import reading
+    from rtmeter.cli.requirement_options import once_in_hours, required, share
     from rtmeter.errors import RtmeterError
     from rtmeter.judge.pooled import DEFAULT_MARGIN
     from rtmeter.results.cells import find_cells
@@ -82,82 +77,31 @@ def command(
     within = share("--margin", margin) if margin else DEFAULT_MARGIN
     horizon = None if once_in is None else once_in_hours(once_in)
     cells = find_cells(path)
-    if asked is None and not any(cell.record.requirement for cell in cells):
-        message = f"is missing, and no cell of {path} has a requirement of its own"
-        raise RtmeterError(message, field="--deadline", remedy="give a deadline, e.g. --deadline 1ms")
     times = Counter(cell.record.id for cell in cells)
-    verdicts: list[dict[str, Any]] = []
-    for about, verdict in _pooled(cells, asked, within, horizon) if pool else _each(cells, asked, horizon):
-        verdicts.append(about | (asdict(verdict) if verdict else _UNJUDGED))
-        if not as_json:
-            print("\n".join(_lines(about, verdict, alone=times[about["id"]] < 2)))
+    found: list[CellVerdict] = []
+    judging = verdicts(cells, asked, pool=pool, margin=within, horizon_hours=horizon, reading=reading)
+    try:
+        for one in judging:
+            found.append(one)
+            if not as_json:
+                print("\n".join(_lines(one, alone=times[one.id] < 2)))
+    except RtmeterError as error:
+        raise as_flag(error) from None
     if as_json:
-        print_json(verdicts[0] if len(cells) == 1 else {"cells": verdicts})
-    return exit_codes.worst(exit_codes.of_outcome(found["outcome"]) for found in verdicts)
+        told = [one.to_json() for one in found]
+        print_json(told[0] if len(cells) == 1 else {"cells": told})
+    return exit_codes.worst(exit_codes.of_outcome(one.outcome) for one in found)
 
 
-def _each(
-    cells: Sequence[StoredCell], asked: Requirement | None, horizon_hours: float | None
-) -> Iterator[Found]:
-    from rtmeter.cli.reading import reading
-    from rtmeter.judge.cell import judge_cell
-
-    for cell in cells:
-        requirement = asked or cell.record.requirement
-        if requirement is None:
-            yield _about(cell), None
-            continue
-        with reading() as read:
-            verdict = judge_cell(cell.record, cell.folder, requirement, read, horizon_hours)
-        yield _about(cell), verdict
-
-
-def _pooled(
-    cells: Sequence[StoredCell], asked: Requirement | None, margin: float, horizon_hours: float | None
-) -> Iterator[Found]:
-    from rtmeter.cli.reading import reading
-    from rtmeter.judge.pooled import judge_pooled
-
-    groups: dict[str, list[StoredCell]] = {}
-    for cell in cells:
-        groups.setdefault(cell.record.name, []).append(cell)
-    for name, runs in groups.items():
-        requirement = asked or runs[0].record.requirement
-        if requirement is None or len(runs) < 2:
-            yield from _each(runs, asked, horizon_hours)
-            continue
-        with reading() as read:
-            pool = judge_pooled(runs, requirement, margin, read, horizon_hours)
-        if pool.verdict is None:
-            each = _each(runs, asked, horizon_hours)
-            yield from ((about | {"pooled": pool.words}, verdict) for about, verdict in each)
-            continue
-        about = _about(runs[0]) | {"id": name, "path": [str(run.folder) for run in runs]}
-        about["conditions"].insert(0, f"{len(runs)} runs, each")
-        interrupted = any(run.record.status == "interrupted" for run in runs)
-        about |= {"status": "interrupted"} if interrupted else {}
-        yield about | {"pooled": pool.words}, pool.verdict
-
-
-def _about(cell: StoredCell) -> dict[str, Any]:
-    from rtmeter.judge.conditions import in_one_line
-
-    about = {key: getattr(cell.record, key) for key in ("id", "status", "measurement", "adapter")}
-    return about | {"path": str(cell.folder), "conditions": in_one_line(cell.record)}
-
-
-def _lines(about: dict[str, Any], verdict: Verdict | None, alone: bool) -> Iterator[str]:
+def _lines(one: CellVerdict, alone: bool) -> Iterator[str]:
     """The verdict in words; with its folder unless the cell is the only one of its id."""
     from rtmeter.cli.evidence import evidence_lines
 
-    where = "" if alone or isinstance(about["path"], list) else f" in {about['path']}"
-    interrupted = " (interrupted)" if about["status"] == "interrupted" else ""
-    outcome, reason = (
-        (verdict.outcome, verdict.reason) if verdict else (_UNJUDGED["outcome"], _UNJUDGED["reason"])
-    )
-    yield f"{about['id']}{where}{interrupted}: {outcome}: {reason}"
-    if (pooled := about.get("pooled", "")).startswith("not"):
-        yield f"  {'pooling':<17}{pooled}"
-    if verdict and (lines := evidence_lines(verdict)):
+    where = "" if alone or isinstance(one.path, list) else f" in {one.path}"
+    interrupted = " (interrupted)" if one.status == "interrupted" else ""
+    yield f"{one.id}{where}{interrupted}: {one.outcome}: {one.reason}"
+    if (one.pooled or "").startswith("not"):
+        yield f"  {'pooling':<17}{one.pooled}"
+    if one.verdict and (lines := evidence_lines(one.verdict)):
         yield from lines
-        yield f"  {'holds for':<17}{', '.join(about['conditions'])}"
+        yield f"  {'holds for':<17}{', '.join(one.conditions)}"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from rtmeter.api.comparisons import number
 from rtmeter.cli import exit_codes
 from rtmeter.cli.columns import print_table
 from rtmeter.cli.output import console
@@ -41,40 +41,6 @@ def code_of(compared: Compared) -> int:
     if compared.found is not None and compared.gates:
         return exit_codes.worst(exit_codes.of_outcome(result.outcome) for result in compared.gates)
     return _CODES[compared.outcome]
-
-
-def as_json(compared: Compared) -> dict[str, Any]:
-    """A comparison as ``--json`` prints it: ns; null where a run is too short, ``lost`` where a quantile
-    falls on a lost release."""
-    pairing, found = compared.pairing, compared.found
-    sides = zip("ab", zip(*pairing.pairs, strict=True), strict=False)
-    return {
-        "id": pairing.name,
-        "outcome": compared.outcome,
-        "refusal": compared.refusal,
-        "quantity": compared.quantity or None,
-        "deadline_ns": compared.deadline_ns,
-        "confidence": found.confidence if found else None,
-        "pairs": len(pairing.pairs),
-        "interleaved": pairing.interleaved,
-        "shifts": [_shift(shift) | {"outcome": shift.outcome} for shift in found.shifts] if found else [],
-        "gates": [
-            {"gate": r.gate.text, "outcome": r.outcome, "excess": _shift(r.excess)} for r in compared.gates
-        ],
-        "differs": [{"name": d.name, "a": d.a, "b": d.b} for d in compared.differs],
-        "doubts": [asdict(doubt) for doubt in compared.doubts],
-    } | {side: [str(cell.folder) for cell in cells] for side, cells in sides}
-
-
-def _shift(shift: Shift) -> dict[str, Any]:
-    numbers = {name: _number(getattr(shift, name)) for name in ("a", "b", "difference", "lower", "upper")}
-    return {"quantity": shift.quantity} | numbers | {"relative": _number(shift.relative)}
-
-
-def _number(value: float) -> float | str | None:
-    if math.isnan(value):
-        return None
-    return value if math.isfinite(value) else "lost" if value > 0 else "-lost"
 
 
 def show(compared: Compared) -> None:
@@ -201,8 +167,8 @@ def gate_words(result: GateResult) -> str:
 
 
 def _time(ns: float) -> str:
-    number = _number(ns)
-    return "-" if number is None else words.us(number)
+    found = number(ns)
+    return "-" if found is None else words.us(found)
 
 
 def _us(ns: float) -> str:

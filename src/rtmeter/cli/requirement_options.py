@@ -40,7 +40,7 @@ def required(
 ) -> Requirement | None:
     """The requirement that the options state; None without any. Raises RtmeterError naming the option."""
     from rtmeter.campaign import matrix
-    from rtmeter.cli.given import as_flag
+    from rtmeter.cli.cell_options import as_flag
     from rtmeter.errors import RtmeterError
     from rtmeter.model import Requirement
 
@@ -88,7 +88,7 @@ def asked_of(
 ) -> ComparisonOptions:
     """What a comparison is asked for. Raises RtmeterError naming the option."""
     from rtmeter.campaign import matrix
-    from rtmeter.cli.given import as_flag
+    from rtmeter.cli.cell_options import as_flag
     from rtmeter.errors import RtmeterError
     from rtmeter.judge.compared import ComparisonOptions
     from rtmeter.statistics.gate import parse_gate

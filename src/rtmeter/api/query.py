@@ -1,0 +1,85 @@
+"""SQL over cells and samples: one SELECT, by DuckDB, that reads these and nothing else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rtmeter.errors import RtmeterError
+from rtmeter.results import store
+from rtmeter.results.cell_table import cell_table
+from rtmeter.results.cells import StoredCell
+from rtmeter.results.store import quoted
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+_BATCH_ROWS = 1 << 16
+_READS = ("SELECT", "EXPLAIN")
+
+
+@contextmanager
+def answering(cells: Mapping[str, StoredCell], text: str) -> Iterator[pa.RecordBatchReader]:
+    """The rows that the SELECT finds, batch by batch. Raises RtmeterError for SQL that is wrong, or that is
+    more than one SELECT, and for samples that cannot be read."""
+    import duckdb
+
+    with _in_our_form(text), duckdb.connect() as connection:
+        _check(text)
+        if re.search(r"\bcells\b", text, re.IGNORECASE):
+            connection.register("cells", cell_table(cells))
+        files = {cell.folder / store.SAMPLES: name for name, cell in cells.items()}
+        there = {str(file.resolve()): name for file, name in files.items() if file.is_file()}
+        if there and re.search(r"\bsamples\b", text, re.IGNORECASE):
+            _make_samples(connection, there)
+        _lock(connection, list(there))
+        yield connection.sql(text).to_arrow_reader(_BATCH_ROWS)
+
+
+def _check(text: str) -> None:
+    import duckdb
+
+    statements = duckdb.extract_statements(text)
+    kinds = [str(statement.type).rpartition(".")[2] for statement in statements]
+    if len(kinds) != 1 or kinds[0] not in _READS:
+        message = f"is {kinds[0]}, and only SELECT is answered" if len(kinds) == 1 else "is not one statement"
+        remedy = "write one SELECT; -o FILE writes what it finds"
+        raise RtmeterError(message, field="SELECT", value=text, remedy=remedy)
+
+
+def _make_samples(connection: duckdb.DuckDBPyConnection, names: Mapping[str, str]) -> None:
+    """The view, with the name of the cell in front of each row."""
+    listed = ", ".join(map(quoted, names))
+    pairs = ", ".join(f"{quoted(file)}: {quoted(name)}" for file, name in names.items())
+    connection.execute(
+        f"CREATE VIEW samples AS SELECT (MAP {{{pairs}}})[filename] AS cell, * EXCLUDE (filename) "
+        f"FROM read_parquet([{listed}], union_by_name=true, filename=true, hive_partitioning=false)"
+    )
+
+
+def _lock(connection: duckdb.DuckDBPyConnection, files: Sequence[str]) -> None:
+    """From here on it reads these files, no other, and no network; nothing lifts that again."""
+    connection.execute("SET python_enable_replacements = false")  # no variable of ours is a table
+    connection.execute("SET autoinstall_known_extensions = false")
+    connection.execute("SET autoload_known_extensions = false")
+    connection.execute(f"SET allowed_paths = [{', '.join(map(quoted, files))}]")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+
+
+@contextmanager
+def _in_our_form(text: str) -> Iterator[None]:
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        kind, _, message = str(error).partition(": ")
+        remedy = "the tables are cells and samples: `rtmeter sql 'DESCRIBE cells'` lists columns"
+        if "Permission" in kind:
+            remedy = "only the tables cells and samples are read"
+        said = " ".join(message.split("\n\nLINE")[0].split()) or kind
+        raise RtmeterError(said[:1].lower() + said[1:], field="SELECT", value=text, remedy=remedy) from None

@@ -1,0 +1,105 @@
+"""What a SELECT found, as text, JSON or a file; a batch of rows at a time where that is possible."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rtmeter.errors import RtmeterError
+from rtmeter.results.store import PARTIAL
+from rtmeter.values import harmless
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_FORMATS = (".parquet", ".csv")
+
+
+def print_rows(answer: pa.RecordBatchReader) -> None:
+    """A table of all rows; no value is cut."""
+    from rich import box
+    from rich.table import Table
+
+    from rtmeter.cli.columns import print_table
+    from rtmeter.cli.output import console
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for field in answer.schema:
+        number = _is_number(field.type)
+        table.add_column(
+            harmless(field.name), justify="right" if number else "left", no_wrap=number, overflow="fold"
+        )
+    for row in _rows(answer):
+        table.add_row(*(_text(value) for value in row))
+    print_table(console(), table, markup=False)
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    import pyarrow.types as kinds
+
+    return bool(kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_decimal(kind))
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return str(harmless(str(value)))
+
+
+def _rows(answer: pa.RecordBatchReader) -> Any:
+    for batch in answer:
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
+def rows_json(answer: pa.RecordBatchReader) -> dict[str, Any]:
+    """``columns``, and ``rows`` as objects; what JSON has no type for as text."""
+    names = answer.schema.names
+    plain = (int, float, str, bool, list, dict, type(None))
+    rows = [
+        {
+            name: value if isinstance(value, plain) else str(value)
+            for name, value in zip(names, row, strict=True)
+        }
+        for row in _rows(answer)
+    ]
+    return {"columns": names, "rows": rows}
+
+
+def print_csv(answer: pa.RecordBatchReader) -> None:
+    """With a header; nothing where there is no value."""
+    import pyarrow.csv
+
+    sys.stdout.flush()
+    with pyarrow.csv.CSVWriter(sys.stdout.buffer, answer.schema) as writer:
+        for batch in answer:
+            writer.write_batch(batch)
+
+
+def write_answer(answer: pa.RecordBatchReader, out: Path) -> None:
+    """Writes the file whole, or not at all. Raises RtmeterError if its ending is none, or it cannot be
+    written."""
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    if out.suffix not in _FORMATS:
+        remedy = f"end it with {' or '.join(_FORMATS)}"
+        raise RtmeterError("is no format of a table", field="--out", value=str(out), remedy=remedy)
+    of_csv = out.suffix == ".csv"
+    partial = out.with_name(out.name + PARTIAL)
+    try:
+        make = pyarrow.csv.CSVWriter if of_csv else pyarrow.parquet.ParquetWriter
+        with make(partial, answer.schema) as writer:
+            for batch in answer:
+                writer.write_batch(batch)
+        partial.replace(out)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        remedy = "choose another place with -o, or make room there"
+        raise RtmeterError(
+            f"cannot be written: {reason}", field="--out", value=str(out), remedy=remedy
+        ) from None
+    finally:
+        partial.unlink(missing_ok=True)
