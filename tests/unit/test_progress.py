@@ -20,7 +20,10 @@ from rtmeter.campaign.matrix import cell_from
 from rtmeter.campaign.rules import settle
 from rtmeter.cli import exit_codes
 from rtmeter.cli.progress import Progress, progress_for
-from rtmeter.model import Cell
+from rtmeter.errors import RtmeterError
+from rtmeter.model import Cell, Requirement, Verdict
+from rtmeter.results.record import Failure
+from stored import record
 from wakeups import draw, write_wakeups
 
 
@@ -45,7 +48,7 @@ def test_it_says_what_is_done_and_what_is_to_come(monkeypatch: pytest.MonkeyPatc
     hear(event(100, max_ns=123_456))
     now[0] = 40.0  # four times as slow as planned
     hear(event(5_000, max_ns=5_000_000, lost=2, skipped=1_000))
-    progress.ended(0, {"id": "a", "status": "complete", "valid": True, "error": None, "verdict": None})
+    progress.ended(0, record("a"))
     progress.kept(1)
     assert said == [
         ("[1/3] a: starts, 1:01:11 left", 0.0, "start"),
@@ -56,19 +59,24 @@ def test_it_says_what_is_done_and_what_is_to_come(monkeypatch: pytest.MonkeyPatc
     ]
 
 
+PASSED = Verdict("pass", "none late", Requirement(1_000_000), "latency", 9, 0, 0, 0, 0, 0.0, 0.3)
+
+
 @pytest.mark.parametrize(
-    ("record", "words"),
+    ("changes", "words"),
     [
         ({"status": "complete", "valid": False}, "complete, invalid"),
         ({"status": "interrupted"}, "interrupted"),
-        ({"status": "failed", "valid": False, "error": {"message": "it died"}}, "failed: it died"),
-        ({"verdict": {"outcome": "pass", "reason": "none late"}}, "complete: pass, none late"),
+        (
+            {"status": "failed", "valid": False, "error": Failure.of(RtmeterError("it died"))},
+            "failed: it died",
+        ),
+        ({"verdict": PASSED}, "complete: pass, none late"),
     ],
 )
-def test_it_says_how_a_cell_ended(record: dict[str, Any], words: str) -> None:
+def test_it_says_how_a_cell_ended(changes: dict[str, Any], words: str) -> None:
     said: list[str] = []
-    whole = {"id": "a", "status": "complete", "valid": True, "error": None, "verdict": None} | record
-    Progress(CELLS, lambda text, *_: said.append(text)).ended(0, whole)
+    Progress(CELLS, lambda text, *_: said.append(text)).ended(0, record("a", **changes))
     assert said == [f"[1/3] a: {words}"]
 
 
