@@ -22,8 +22,8 @@ export CTEST_PARALLEL_LEVEL := $(JOBS)
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check
-CPP_FILES = $(shell git ls-files '*.cpp' '*.hpp' '*.h')
-RUST_FILES = --edition 2024 $(shell git ls-files '*.rs')
+CPP_FILES = $(shell git ls-files --cached --others --exclude-standard '*.cpp' '*.hpp' '*.h')
+RUST_FILES = --edition 2024 $(shell git ls-files --cached --others --exclude-standard '*.rs')
 
 .PHONY: all
 all: probes venv ## Build the probes and install the front into .venv (the default)

@@ -43,6 +43,9 @@ class Cyclone final : public rtmeter::Adapter {
     for (const char* what : {"wakeup", "roundtrip", "cycle"}) sink.put("measures", what);
     for (const char* drive : {"sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
     sink.put("components", "one_thread");
+    for (const char* what : {"gc: frees what is no longer used", "tev: timed events",
+                             "recv*: take in datagrams", "dq.*: deliver what came"})
+      sink.put("brings", what);
     sink.put(
         "option.transport",
         "udp|shm|vendor: UDP on one interface; iceoryx's shared memory, for which iox-roudi must run; or "

@@ -35,6 +35,7 @@ class FastDds final : public rtmeter::Adapter {
     for (const char* what : {"wakeup", "roundtrip", "cycle"}) sink.put("measures", what);
     for (const char* drive : {"sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
     sink.put("components", "one_thread");
+    sink.put("brings", "rtmeter-probe-*: receivers, events, flow controllers; version 2 names none");
     sink.put("option.transport",
              "udp|shm|data_sharing|vendor: UDP on one interface; the shared-memory transport; data sharing, "
              "which needs loan=yes; or what the profiles and Fast DDS's defaults say");

@@ -99,6 +99,8 @@ class Iceoryx final : public rtmeter::Adapter {
     sink.put("middleware", "Eclipse iceoryx").put("middleware_version", ICEORYX_LATEST_RELEASE_VERSION);
     for (const char* what : {"wakeup", "roundtrip", "cycle"}) sink.put("measures", what);
     sink.put("server", "same_host");
+    sink.put("brings", "KeepAlive: tells RouDi that the process lives");
+    sink.put("brings", "iox-watch: watches RouDi");
     for (const char* way : {"spin", "spin_once", "poll"}) sink.put("receives.roundtrip", way);
     for (const char* way : {"spin_once", "poll"}) sink.put("receives.cycle", way);
     for (const char* drive : {"sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);

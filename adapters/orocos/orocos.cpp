@@ -35,6 +35,7 @@ void Orocos::describe_static(rtmeter::Sink& sink) {
   for (const char* measurement : {"drives.timer", "drives.cycle"})
     for (const char* drive : {"spin", "sleep_then_spin_some"}) sink.put(measurement, drive);
   for (const char* components : {"two_threads", "one_thread"}) sink.put("components", components);
+  sink.put("brings", "orocos-*: activities").put("brings", "TimerTh*: of all that run by PeriodicActivity");
   sink.put("option.activity",
            "Activity|PeriodicActivity: what runs the component, with drive spin; SlaveActivity with "
            "sleep_then_spin_some");

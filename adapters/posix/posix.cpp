@@ -71,6 +71,7 @@ void Posix::describe_static(rtmeter::Sink& sink) {
   for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.timer", drive);
   for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
   for (const char* components : {"one_thread", "two_threads"}) sink.put("components", components);
+  sink.put("brings", "posix-b: the second component of a cycle with two_threads");
   timers().describe(sink);
   transports().describe(sink);
   for (const char* way : {"spin", "spin_once", "poll"}) sink.put("receives.roundtrip", way);

@@ -52,6 +52,8 @@ class Ros1 final : public rtmeter::Adapter {
     for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.timer", drive);
     for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
     sink.put("components", "one_thread");
+    sink.put("brings", "rtmeter-probe-*: roscpp's: XML-RPC, sockets, timers, log, spinners; it names none");
+    sink.put("brings", "ros-watch: watches the master");
     for (const char* way : {"spin", "spin_once", "listener", "poll"}) sink.put("receives.roundtrip", way);
     for (const char* way : {"spin", "spin_once", "listener", "poll"}) sink.put("receives.cycle", way);
     for (const char* what : {"timer", "roundtrip"}) sink.put("background", what);

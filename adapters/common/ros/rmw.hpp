@@ -159,6 +159,7 @@ inline std::string policy_name(rmw_qos_policy_kind_t kind) {
 }
 
 inline void describe_options(rtmeter::Sink& sink) {
+  sink.put("brings", "*: those of the RMW that is loaded, and of rcl and what is above it");
   sink.put("option.rmw", "the RMW to load, instead of what RMW_IMPLEMENTATION says");
   sink.put("option.domain",
            "0 to 232; by default ROS_DOMAIN_ID, else one of 1 to 100 that follows from the session");

@@ -159,6 +159,8 @@ impl Adapter for DustDds {
     fn describe_static(sink: &mut Sink) {
         sink.put("name", "dustdds").put("version", env!("CARGO_PKG_VERSION_MAJOR"));
         sink.put("middleware", "Dust DDS").put("middleware_version", dust_dds_version());
+        sink.put("brings", "Dust DDS*: the executor, which answers every call");
+        sink.put("brings", "SomethingOn*: receive datagrams, of data and of discovery");
         for what in ["wakeup", "roundtrip", "cycle"] {
             sink.put("measures", what);
         }

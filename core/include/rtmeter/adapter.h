@@ -84,13 +84,17 @@ typedef struct rtm_run {
   int64_t period_ns; /* one-shot: the timeout */
   uint32_t payload_bytes; /* largest message to come */
   rtm_reliability reliability;
-  uint32_t history_depth; /* KEEP_LAST depth */
+  uint32_t history_depth; /* KEEP_LAST depth: a queue that is full drops its oldest; 1 where nobody asked */
   const char* session; /* unique to the run: derive topics, ports, domains from it */
   const char* script; /* null adapter's script, or NULL */
   int32_t overrun_asked; /* rtm_overrun, or -1: the adapter's own default */
   const rtm_option* options;
   size_t option_count;
   int32_t components_asked;     /* RTM_CYCLE: rtm_components, or -1: the adapter's own default */
+  /* history_depth if the user gave it, or -1. Where the middleware has no KEEP_LAST (a full queue drops or
+   * refuses what is new, as a high-water mark does) a depth of 1 loses most messages: take the middleware's
+   * own default unless asked, and put what is in effect as qos.history and qos.depth. */
+  int32_t history_depth_asked;
 } rtm_run;
 
 /* The option's value, or otherwise when it was not given. [setup] */

@@ -10,6 +10,7 @@
 #include <deque>
 #include <exception>
 #include <string>
+#include <type_traits>
 
 #include "rtmeter/adapter.h"
 #include "rtmeter/option.hpp"
@@ -111,6 +112,14 @@ namespace detail {
 inline Handle* handle(void* h) { return static_cast<Handle*>(h); }
 inline Adapter* adapter(void* self) { return static_cast<Adapter*>(self); }
 
+// The call as a function of the table's, or null where the adapter did not override the method: the core
+// refuses what needs it. Methods are told apart by their types, which name the class that declares them.
+template <typename Own, typename Base, typename Call>
+auto own(Call call) -> decltype(+call) {
+  return std::is_same<Own, Base>::value ? nullptr : +call;
+}
+#define RTMETER_METHODS(A, method) decltype(&A::method), decltype(&Adapter::method)
+
 }  // namespace detail
 
 // The C table of an Adapter class.
@@ -140,54 +149,57 @@ const rtm_adapter* adapter_table() {
           *node = a->handle_of(a->create_node(name));
         });
       },
-      [](void* node, const rtm_timer_spec* spec, void** timer, rtm_timer_traits* traits, rtm_error* error) {
+      own<RTMETER_METHODS(A, create_timer)>([](void* node, const rtm_timer_spec* spec, void** timer,
+                                               rtm_timer_traits* traits, rtm_error* error) {
         return set_up(error, "timer", std::to_string(spec->period_ns) + " ns", [&] {
           auto* a = handle(node)->adapter;
           *timer = a->handle_of(a->create_timer(handle(node)->inner, *spec, *traits));
         });
-      },
-      [](void* timer, int64_t now_ns) {
+      }),
+      own<RTMETER_METHODS(A, arm)>([](void* timer, int64_t now_ns) {
         auto* h = handle(timer);
         return h->adapter->attempt("arm", [&] { return h->adapter->arm(h->inner, now_ns); });
-      },
-      [](void* node, const char* topic, void** publisher, rtm_error* error) {
-        return set_up(error, "topic", topic, [&] {
-          auto* a = handle(node)->adapter;
-          *publisher = a->handle_of(a->create_publisher(handle(node)->inner, topic));
-        });
-      },
-      [](void* node, const char* topic, rtm_on_message on_message, void* user, void** subscriber,
-         rtm_error* error) {
+      }),
+      own<RTMETER_METHODS(A, create_publisher)>(
+          [](void* node, const char* topic, void** publisher, rtm_error* error) {
+            return set_up(error, "topic", topic, [&] {
+              auto* a = handle(node)->adapter;
+              *publisher = a->handle_of(a->create_publisher(handle(node)->inner, topic));
+            });
+          }),
+      own<RTMETER_METHODS(A, create_subscriber)>([](void* node, const char* topic, rtm_on_message on_message,
+                                                    void* user, void** subscriber, rtm_error* error) {
         return set_up(error, "topic", topic, [&] {
           auto* a = handle(node)->adapter;
           *subscriber = a->handle_of(a->create_subscriber(handle(node)->inner, topic, on_message, user));
         });
-      },
-      [](void* publisher, const rtm_message* message) {
+      }),
+      own<RTMETER_METHODS(A, publish)>([](void* publisher, const rtm_message* message) {
         auto* h = handle(publisher);
         return h->adapter->attempt("publish", [&] { return h->adapter->publish(h->inner, *message); });
-      },
-      [](void* self, int64_t timeout_ns) {
+      }),
+      own<RTMETER_METHODS(A, spin)>([](void* self, int64_t timeout_ns) {
         return adapter(self)->attempt("spin", [&] { return adapter(self)->spin(timeout_ns); });
-      },
-      [](void* self, int64_t timeout_ns) {
+      }),
+      own<RTMETER_METHODS(A, wait)>([](void* self, int64_t timeout_ns) {
         return adapter(self)->attempt("wait", [&] { return adapter(self)->wait(timeout_ns); });
-      },
-      [](void* self) {
+      }),
+      own<RTMETER_METHODS(A, spin_some)>([](void* self) {
         return adapter(self)->attempt("spin_some", [&] { return adapter(self)->spin_some(); });
-      },
-      [](void* self) {
+      }),
+      own<RTMETER_METHODS(A, interrupt)>([](void* self) {
         adapter(self)->attempt("interrupt", [&] {
           adapter(self)->interrupt();
           return 0;
         });
-      },
+      }),
   };
   return &table;
 }
 
 }  // namespace rtmeter
 
+#undef RTMETER_METHODS
 #define RTMETER_ADAPTER_MAIN(AdapterClass)                                     \
   int main(int argc, char** argv) {                                            \
     return rtm_probe_main(argc, argv, rtmeter::adapter_table<AdapterClass>()); \

@@ -213,7 +213,8 @@ Config config_from_json(const Json& json) {
   c.in_flight = r.choice("in_flight", kInFlights).value_or(InFlight::one);
   c.payload_bytes = static_cast<std::uint32_t>(r.integer("payload_bytes", 8, 1 << 30).value_or(500));
   c.reliability = r.choice("reliability", kReliabilities).value_or(RTM_BEST_EFFORT);
-  c.history_depth = static_cast<std::uint32_t>(r.integer("history_depth", 1, 1 << 20).value_or(1));
+  c.history_depth_asked = static_cast<std::int32_t>(r.integer("history_depth", 1, 1 << 20).value_or(-1));
+  c.history_depth = c.history_depth_asked < 0 ? 1 : static_cast<std::uint32_t>(c.history_depth_asked);
   if (const Json* second = r.get("second_topic")) {
     Reader of(*second, "second_topic.");
     const auto place = required(of.choice("place", kSecondPlaces), "second_topic.place", "where it runs");

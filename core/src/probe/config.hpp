@@ -44,6 +44,7 @@ struct Config {
   std::uint32_t payload_bytes = 500;
   rtm_reliability reliability = RTM_BEST_EFFORT;
   std::uint32_t history_depth = 1;
+  std::int32_t history_depth_asked = -1;  // -1: not given
   std::optional<SecondTopicConfig> second_topic;
   Scheduling scheduling;
   bool apply_before_init = true;

@@ -14,11 +14,14 @@
 #include "measure/measurement.hpp"
 #include "measure/second_topic.hpp"
 #include "probe/check_threads.hpp"
+#include "probe/doubts.hpp"
 #include "probe/instrument.hpp"
+#include "probe/methods.hpp"
 #include "probe/oversight.hpp"
 #include "probe/polling.hpp"
 #include "probe/progress.hpp"
 #include "probe/status.hpp"
+#include "probe/trials.hpp"
 #include "system/path.hpp"
 
 namespace rtmeter {
@@ -35,10 +38,12 @@ std::atomic<bool>& stop_requested() {
 // One run, from config to end frame. Everything it makes is undone when it goes.
 class Run {
  public:
-  Run(const Config& config, const rtm_adapter& adapter, Clock& clock, std::atomic<bool>& stop, StatusOut& out)
-      : config_(config), clock_(clock), stop_(stop), out_(out), description_(describe(adapter, nullptr)),
-        drive_(choose_drive(description_, config)), receive_(choose_receive(description_, config, drive_)),
-        columns_(columns_of(config)), progress_(judged_of(config), columns_.size(), config.total()),
+  Run(const Config& config, const rtm_adapter& adapter, Clock& clock, std::atomic<bool>& stop, StatusOut& out,
+      bool tries)
+      : config_(config), clock_(clock), stop_(stop), out_(out), tries_(tries),
+        description_(describe(adapter, nullptr)), drive_(choose_drive(description_, config)),
+        receive_(choose_receive(description_, config, drive_)), columns_(columns_of(config)),
+        progress_(judged_of(config), columns_.size(), config.total()),
         session_(adapter, config, drive_, receive_),
         log_(config.log, log_header(config, description_, clock.scripted())),
         instrument_(measure_instrument(log_, columns_.size())),
@@ -87,7 +92,7 @@ class Run {
     path_.begin();
     ran_ = true;
     oversight_.move_on(Phase::measuring);
-    measurement_->run();
+    tries_ ? try_calls(bench_, out_) : measurement_->run();
     oversight_.move_on(Phase::ending);
     if (second_topic_) second_topic_->stop();
     recorder_.finish();
@@ -304,19 +309,13 @@ class Run {
   Json warnings() const {
     Json list = measurement_ && ran_ ? Json(measurement_->warnings()) : Json::array();
     if (second_topic_ && ran_ && second_topic_->silent()) list.push(second_topic_->doubt());
-    if (ran_ && is_childless())
-      list.push(Json(Json::Object{
-          {"type", "no_child_threads"},
-          {"message", "child_threads or child_cpus is given, and the middleware has no threads"},
-          {"hint", "leave it out; beside a wake-up threads may come with before init_and_node"}}));
-    if (const auto doubt = usage_.doubt(); ran_ && doubt) list.push(*doubt);
+    if (ran_ && is_childless()) list.push(doubt_of_children());
+    if (const auto unknown = usage_.doubt(); ran_ && unknown) list.push(*unknown);
     if (session_.refused_calls() > 0)
-      list.push(Json(Json::Object{
-          {"type", "middleware_refused_calls"},
-          {"message", std::to_string(session_.refused_calls()) +
-                          " calls on the measured path were refused by the middleware" +
-                          session_.exception()},
-          {"hint", "look at the middleware's own messages; check payload size and queue depths"}}));
+      list.push(doubt_of_refused(session_.refused_calls(), session_.exception()));
+    if (const auto most = doubt_of_lost(config_, progress_.measured(), progress_.lost(), progress_.skipped());
+        ran_ && !error_ && most)
+      list.push(*most);
     return list;
   }
 
@@ -324,6 +323,7 @@ class Run {
   Clock& clock_;
   std::atomic<bool>& stop_;
   StatusOut& out_;
+  const bool tries_;  // calls of the contract, instead of measuring
   const Json description_;
   const rtm_drive drive_;
   const rtm_receive receive_;
@@ -350,7 +350,8 @@ class Run {
 };
 
 int usage_error(const char* program) {
-  std::cerr << "usage: " << program << " --describe | --config FILE.json   (spec/probe.md)\n";
+  std::cerr << "usage: " << program
+            << " --describe | --config FILE.json | --try FILE.json   (spec/probe.md)\n";
   return kError;
 }
 
@@ -358,15 +359,16 @@ int usage_error(const char* program) {
 
 int probe_main(int argc, char** argv, const rtm_adapter& adapter, Clock& clock) {
   if (argc == 2 && std::strcmp(argv[1], "--describe") == 0) {
-    std::cout << describe(adapter, nullptr).dump() << std::endl;
-    return kComplete;
+    return print_description(adapter);
   }
-  if (argc != 3 || std::strcmp(argv[1], "--config") != 0) return usage_error(argv[0]);
+  const bool tries = argc == 3 && std::strcmp(argv[1], "--try") == 0;
+  if (argc != 3 || (!tries && std::strcmp(argv[1], "--config") != 0)) return usage_error(argv[0]);
   StatusOut out;
   Supervisor::block_signals();
   try {
     const Config config = read_config(argv[2]);
-    return Run(config, adapter, clock, stop_requested(), out)();
+    require_methods(adapter, describe(adapter, nullptr));
+    return Run(config, adapter, clock, stop_requested(), out, tries)();
   } catch (const std::exception& error) {
     out.error(as_failure(error));
     return kError;

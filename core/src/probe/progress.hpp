@@ -34,6 +34,10 @@ class Progress {
 
   // Rows skipped, in warm-up too: nothing was sent for them.
   std::uint64_t unsent() const noexcept { return unsent_.load(std::memory_order_relaxed); }
+  std::uint64_t skipped() const noexcept { return skipped_.load(std::memory_order_relaxed); }
+  std::uint64_t lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
+  // Rows without those of the warm-up.
+  std::uint64_t measured() const noexcept { return seen() - warm_up_.load(std::memory_order_relaxed); }
   // Rows of any kind.
   std::uint64_t seen() const noexcept { return seen_.load(std::memory_order_relaxed); }
 

@@ -40,8 +40,8 @@ void put_path(Json& object, const std::string& path, const std::string& value, b
 bool is_list(const std::string& key) {
   const auto begins = [&](const char* start) { return key.rfind(start, 0) == 0; };
   return key == "measures" || key == "second_topic" || key == "background" || key == "components" ||
-         begins("drives.") || begins("receives.") || begins("same_host.") || begins("inline.") ||
-         begins("poll.");
+         key == "brings" || begins("drives.") || begins("receives.") || begins("same_host.") ||
+         begins("inline.") || begins("poll.");
 }
 
 struct JsonSink : rtm_sink {
@@ -203,6 +203,7 @@ Session::Session(const rtm_adapter& adapter, const Config& config, rtm_drive dri
     run_.payload_bytes = std::max(run_.payload_bytes, config.second_topic->payload_bytes);
   run_.reliability = config.reliability;
   run_.history_depth = config.history_depth;
+  run_.history_depth_asked = config.history_depth_asked;
   run_.session = session_.c_str();
   run_.script = script_.empty() ? nullptr : script_.c_str();
   run_.components_asked = config.components ? static_cast<std::int32_t>(*config.components) : -1;

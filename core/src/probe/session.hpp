@@ -57,12 +57,17 @@ class Session {
   bool offer(void* publisher, const rtm_message& message) noexcept {
     return adapter_.publish(publisher, &message) == 0;
   }
-  void spin(std::int64_t timeout_ns) noexcept { count(adapter_.spin(self_, timeout_ns)); }
-  void wait(std::int64_t timeout_ns) noexcept { count(adapter_.wait(self_, timeout_ns)); }
+  // No adapter sees a timeout below 0.
+  void spin(std::int64_t timeout_ns) noexcept {
+    count(adapter_.spin(self_, timeout_ns < 0 ? 0 : timeout_ns));
+  }
+  void wait(std::int64_t timeout_ns) noexcept {
+    count(adapter_.wait(self_, timeout_ns < 0 ? 0 : timeout_ns));
+  }
   void spin_some() noexcept { count(adapter_.spin_some(self_)); }
   // Nothing to interrupt where the middleware was not started (wakeup, before: none).
   void interrupt() noexcept {
-    if (self_ != nullptr) adapter_.interrupt(self_);
+    if (self_ != nullptr && adapter_.interrupt != nullptr) adapter_.interrupt(self_);
   }
   std::uint64_t refused_calls() const noexcept { return refused_.load(std::memory_order_relaxed); }
   // What the first of those that threw did, in brackets; empty if none threw.

@@ -380,6 +380,8 @@ class CellOptions(BaseModel):
     def probe_config(self) -> dict[str, Any]:
         """The probe config without paths and session (spec/probe.md), as JSON-ready values."""
         inapplicable = {n for n in OPTIONS if not self.applies(n, self.measurement)}
+        if "history_depth" not in self.model_fields_set:  # a middleware without KEEP_LAST has its own default
+            inapplicable.add("history_depth")
         config = self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=inapplicable)
         return config if self.missed_after_ns is None else config | {"deadline_ns": self.missed_after_ns}
 

@@ -29,14 +29,15 @@ COMMANDS = {
     "published": "Set measured values beside published ones.",
     "sql": "Ask cells and samples a question in SQL.",
     "check": "Say what on this machine hurts punctuality.",
+    "check-adapter": "Say whether an adapter keeps the contract.",
     "adapters": "List the middlewares that can be measured here.",
     "export": "Write cells as files for other programs.",
     "import": "Make cells of other tools' files.",
     "restore": "Put back what a run that was killed had changed of the machine.",
     "recover": "Make a cell of a sample log that was left alone or damaged.",
 }
-"""Command → one line of help; rtmeter.cli.commands.<command> (import_ for import) has the function and an
-example."""
+"""Command → one line of help; rtmeter.cli.commands.<command> (import_ for import, _ for -) has the
+function and an example."""
 
 _EPILOG = (
     "Exit codes: 0 pass (or nothing to judge), 1 error, 2 requirement not met, 3 inconclusive. "
@@ -50,7 +51,7 @@ def application(chosen: str | None) -> typer.Typer:
     app.callback(epilog=_EPILOG)(_top)
     for name, line in COMMANDS.items():
         if name == chosen:
-            module = import_module(f"rtmeter.cli.commands.{name}{'_' * iskeyword(name)}")
+            module = import_module(f"rtmeter.cli.commands.{name.replace('-', '_')}{'_' * iskeyword(name)}")
             text = f"{line}\n\n{module.DETAILS}\n\n[bold]Example:[/bold] [cyan]{module.EXAMPLE}[/cyan]"
             app.command(name, help=text)(module.command)
         else:

@@ -35,6 +35,7 @@ KNOWN_ADAPTERS: dict[str, Known] = {
     "fastdds": Known("eProsima Fast DDS 2", "apt install libfastrtps-dev fastddsgen"),
     "dustdds": Known("Dust DDS", "apt install cargo-web, or have Rust 1.87 or newer by rustup"),
     "iceoryx": Known("Eclipse iceoryx", "apt install libiceoryx-posh-dev iceoryx"),
+    "zeromq": Known("ZeroMQ", "apt install libzmq3-dev"),
 }
 
 

@@ -183,11 +183,8 @@ class NotBuiltError(RtmeterError):
     """An adapter that rtmeter has and that is not on this machine."""
 
 
-def require(name: str, measurement: str) -> Probe:
-    """The probe of the adapter, able to do the measurement (e.g. ``timer.one_shot``).
-
-    Raises RtmeterError saying what to install (NotBuiltError), or what it can measure.
-    """
+def find(name: str) -> Probe:
+    """The probe of the adapter. Raises RtmeterError saying what to install (NotBuiltError), or to call it."""
     found = find_probes()
     if name not in found:
         if name in KNOWN_ADAPTERS:
@@ -195,7 +192,15 @@ def require(name: str, measurement: str) -> Probe:
         near = difflib.get_close_matches(name, {*found, *KNOWN_ADAPTERS}, n=1)
         remedy = f"did you mean {near[0]}?" if near else remedy_for(name)
         raise RtmeterError("is not built here", field="adapter", value=name, remedy=remedy)
-    probe = describe(name, found[name])
+    return describe(name, found[name])
+
+
+def require(name: str, measurement: str) -> Probe:
+    """The probe of the adapter, able to do the measurement (e.g. ``timer.one_shot``).
+
+    Raises RtmeterError as find() does, or saying what it can measure.
+    """
+    probe = find(name)
     if measurement not in probe.measures:
         raise RtmeterError(
             f"does not measure {measurement}",

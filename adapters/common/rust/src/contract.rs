@@ -42,6 +42,7 @@ pub struct rtm_run {
     pub options: *const rtm_option,
     pub option_count: usize,
     pub components_asked: i32,
+    pub history_depth_asked: i32,
 }
 
 #[repr(C)]
@@ -137,7 +138,8 @@ pub(crate) const LAYOUT: &[(&str, usize)] = layout! {
     rtm_error { field, value, message, remedy }
     rtm_option { key, value }
     rtm_run { measurement, role, drive, receive, timer_mode, period_ns, payload_bytes, reliability, history_depth,
-              session, script, overrun_asked, options, option_count, components_asked }
+              session, script, overrun_asked, options, option_count, components_asked,
+              history_depth_asked }
     rtm_sink { put }
     rtm_message { sequence, data, bytes }
     rtm_fire { reported_expected_ns, reported_actual_ns }

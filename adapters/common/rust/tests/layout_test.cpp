@@ -38,6 +38,7 @@ TEST(RustContract, StructuresAreLaidOutAsInTheHeader) {
   EXPECT_PLACE(rtm_run, options);
   EXPECT_PLACE(rtm_run, option_count);
   EXPECT_PLACE(rtm_run, components_asked);
+  EXPECT_PLACE(rtm_run, history_depth_asked);
   EXPECT_SIZE(rtm_sink);
   EXPECT_PLACE(rtm_sink, put);
   EXPECT_SIZE(rtm_message);

@@ -1,0 +1,48 @@
+// Doubts about a run's data that the probe itself has: typed, with what to do about them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "json/json.hpp"
+#include "probe/config.hpp"
+
+namespace rtmeter {
+
+inline Json doubt(const char* type, const std::string& message, const char* hint) {
+  return Json(Json::Object{{"type", type}, {"message", message}, {"hint", hint}});
+}
+
+inline Json doubt_of_children() {
+  return doubt("no_child_threads", "child_threads or child_cpus is given, and the middleware has no threads",
+               "leave it out; beside a wake-up threads may come with before init_and_node");
+}
+
+// exception: what the first that threw did, or "".
+inline Json doubt_of_refused(std::uint64_t calls, const std::string& exception) {
+  return doubt(
+      "middleware_refused_calls",
+      std::to_string(calls) + " calls on the measured path were refused by the middleware" + exception,
+      "look at the middleware's own messages; check payload size and queue depths");
+}
+
+// Where most of what was released was lost or passed over: what usually is to blame.
+inline std::optional<Json> doubt_of_lost(const Config& config, std::uint64_t released, std::uint64_t lost,
+                                         std::uint64_t skipped) {
+  if (config.role == RTM_ROLE_SERVER || (lost + skipped) * 2 <= released) return std::nullopt;
+  const bool messages = config.measurement == RTM_ROUNDTRIP || config.measurement == RTM_CYCLE;
+  const std::string told = std::to_string(lost) + " of " + std::to_string(released) +
+                           " releases were lost and " + std::to_string(skipped) + " skipped";
+  if (!messages || lost == 0)
+    return doubt(
+        "mostly_skipped", told,
+        "the period is shorter than what is done in it, or the thread gets too little CPU: lengthen the "
+        "period, or look at load, priority and CPUs");
+  return doubt(
+      "mostly_lost", told + ", with a queue depth of " + std::to_string(config.history_depth),
+      "a queue may be too short (history_depth: messages that come before one is taken replace or refuse "
+      "others), the loss timeout too short, or the other end gone; see the middleware's messages");
+}
+
+}  // namespace rtmeter

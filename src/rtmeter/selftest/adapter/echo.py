@@ -1,0 +1,142 @@
+"""Does every way that it lists run, do counts add up, do messages come back whole, and only its own?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from rtmeter.model import LOST, SERVED, SKIPPED, WARM_UP_FLAG
+from rtmeter.samples import read_log
+from rtmeter.selftest.adapter.check import Check, Outcome, failed, not_applicable, passed
+from rtmeter.selftest.adapter.running import RUN_S, SAMPLES, WARM_UP, Config, Run, Subject, counted, ways
+
+_SIZES = (8, 1_000, 60_000)
+
+
+def checks(subject: Subject) -> Iterator[Check]:
+    """One for every measurement and drive, for payloads, and for two sessions at once."""
+    for way in ways(subject.facts):
+        yield Check(f"echo.{way.name}", partial(_runs, subject, way.config))
+    yield Check("echo.payloads", partial(_payloads, subject))
+    yield Check("isolation.sessions", partial(_isolated, subject))
+    yield Check("drives.unlisted", partial(_unlisted, subject))
+
+
+def _runs(subject: Subject, config: Config) -> Outcome:
+    frame, run = subject.complete(config)
+    return _judged(frame, run, config)
+
+
+def _judged(frame: dict[str, Any], run: Run, config: Config) -> Outcome:
+    status = read_log(run.log).columns["status"]
+    measured = status[(status & WARM_UP_FLAG) == 0] & 15
+    served, skipped, lost = (int((measured == code).sum()) for code in (SERVED, SKIPPED, LOST))
+    counts = f"released {len(measured)} = served {served} + skipped {skipped} + lost {lost}"
+    if len(measured) != SAMPLES or served + skipped + lost != SAMPLES:
+        return failed(
+            f"{counts}, of {SAMPLES}",
+            "call on_fire and on_message once for each tick and message, also if they are late",
+        )
+    told = frame["counters"]
+    doubled = {key: told[key] for key in ("corrupted", "duplicate", "extra_callbacks") if told[key]}
+    if doubled:
+        return failed(
+            ", ".join(f"{key}: {number}" for key, number in doubled.items()),
+            "give each message back once, with its bytes and its sequence number as they were published",
+        )
+    if told["refused_calls"]:
+        return failed(
+            f"{told['refused_calls']} calls on the measured path were refused",
+            "return 0 where the middleware took the call; take from describe what it cannot do",
+        )
+    if any(warning["type"] == "mostly_lost" for warning in frame["warnings"]):
+        return failed(
+            f"most messages are lost: {counts}",
+            "see whether every message reaches its subscriber, and whether a queue is too short",
+        )
+    if served == 0:
+        return failed(f"nothing was served: {counts}", "see whether callbacks are reached with this drive")
+    asked, effective = config.get("drive"), frame["effective"]["drive"]
+    if asked is not None and asked != effective:
+        return failed(f"driven by {effective}, not {asked}", "see drives in describe")
+    return passed(counts)
+
+
+def _payloads(subject: Subject) -> Outcome:
+    """Each size comes back whole, or is refused by name before anything is measured."""
+    way = next((w for w in ways(subject.facts) if w.measurement in ("roundtrip", "cycle")), None)
+    if way is None:
+        return not_applicable("it sends no messages")
+    told = []
+    for size in _SIZES:
+        config = counted(way.config | {"payload_bytes": size})
+        with subject.pair(config) as (one, server):
+            code = one.end(RUN_S)
+            error = one.error()
+            if code == 1 and error is not None and error["field"] == "payload_bytes" and error["remedy"]:
+                told.append(f"{size}: refused")
+                continue
+            if code != 0:
+                return failed(
+                    f"{size} bytes: {one.last_words()}",
+                    "refuse what the middleware cannot carry in setup, with payload_bytes as the field",
+                )
+            outcome = _judged(one.frame(), one, config)
+            if outcome[0] == "fail":
+                return failed(f"{size} bytes: {outcome[1]}", str(outcome[2]))
+            told.append(f"{size}: whole")
+            del server
+    return passed(", ".join(told))
+
+
+def _isolated(subject: Subject) -> Outcome:
+    """Two sessions at once; the second sends twice as many, so that its numbers tell who was heard."""
+    way = next((w for w in ways(subject.facts) if w.measurement == "roundtrip"), None)
+    way = way or next((w for w in ways(subject.facts) if w.measurement == "cycle"), None)
+    if way is None:
+        return not_applicable("it sends no messages")
+    remedy = "derive topics, ports and domains from run.session, all of it"
+    first, second = counted(way.config), counted(way.config) | {"samples": 2 * SAMPLES}
+    with subject.pair(first) as (one, server), subject.pair(second) as (other, other_server):
+        for run in (one, other):
+            if run.end(RUN_S) != 0:
+                return failed(f"beside another session: {run.last_words()}", remedy)
+        for served_by in (server, other_server):
+            if served_by is not None:
+                served_by.finish()
+        heard_twice = {
+            key: number
+            for run in (one, other)
+            for key, number in run.frame()["counters"].items()
+            if key in ("duplicate", "corrupted") and number
+        }
+        if heard_twice:
+            return failed(f"a client heard what was not for it: {heard_twice}", remedy)
+        if server is None:
+            return passed("two processes at once, each heard its own messages alone")
+        heard = read_log(server.log).columns["sequence"]
+        if len(heard) > len(np.unique(heard)) or (len(heard) and heard.max() >= SAMPLES + WARM_UP):
+            return failed(
+                f"the server of one session heard the client of another ({len(heard)} messages)", remedy
+            )
+        return passed(f"the server of each session heard its own client alone ({len(heard)} messages)")
+
+
+def _unlisted(subject: Subject) -> Outcome:
+    """A drive that is not listed is refused, not replaced."""
+    lists = subject.facts.get("drives", {})
+    for way in ways(subject.facts):
+        for drive in ("spin", "sleep_then_spin_some", "poll"):
+            if way.measurement in lists and drive not in lists[way.measurement]:
+                config = {k: v for k, v in counted(way.config).items() if k != "receive"} | {"drive": drive}
+                with subject.run(config) as one:
+                    code, error = one.end(RUN_S), one.error()
+                    if code != 1 or error is None or error["field"] != "drive":
+                        return failed(
+                            f"{drive} for {way.measurement}: {one.last_words()}", "list it or refuse it"
+                        )
+                return passed(f"{drive} for {way.measurement} is refused")
+    return not_applicable("it lists every drive of what it measures")

@@ -1,0 +1,122 @@
+"""Every adapter that is built here keeps the contract, and one that does not is caught by the check that is
+named after what it does wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pages import ROOT
+
+from rtmeter.measure.probes import find_probes
+
+BUILD = ROOT / "build" / "release"
+TEMPLATES = {
+    "template": BUILD / "adapters" / "template" / "cpp",
+    "two-processes": BUILD / "adapters" / "template" / "two_processes",
+    "rust-template": BUILD / "adapters" / "template" / "rust",
+}
+WRAPPED = BUILD / "tests" / "probe" / "wrapped"
+"""The templates again, with faults (tests/probe/wrapped_probe.cpp)."""
+
+
+def check_adapter(
+    name: str, *more: str, folder: Path | None = None, **environment: str
+) -> tuple[int, dict[str, Any]]:
+    """Exit code and what ``--json`` prints."""
+    path = {} if folder is None else {"RTMETER_PROBE_PATH": str(folder)}
+    done = subprocess.run(
+        [sys.executable, "-m", "rtmeter", "check-adapter", name, "--json", *more],
+        env=os.environ | path | environment,
+        capture_output=True,
+        text=True,
+        timeout=800,
+    )
+    assert done.stdout, done.stderr
+    return done.returncode, json.loads(done.stdout)
+
+
+def failures(report: dict[str, Any]) -> dict[str, str]:
+    """Name and reason of the checks that failed."""
+    return {c["name"]: c["reason"] for c in report["checks"] if c["outcome"] == "fail"}
+
+
+@pytest.mark.parametrize("name", sorted({*find_probes(), *TEMPLATES}))
+def test_every_adapter_that_is_built_keeps_the_contract(name: str) -> None:
+    folder = TEMPLATES.get(name)
+    if folder is not None and not (folder / f"rtmeter-probe-{name}").exists():
+        pytest.skip("not built here")
+    code, report = check_adapter(name, folder=folder)
+    assert failures(report) == {}
+    assert code == 0
+    passed = [check["name"] for check in report["checks"] if check["outcome"] == "pass"]
+    assert any(check.startswith("echo.") for check in passed)
+
+
+@pytest.mark.parametrize(
+    ("fault", "only", "caught"),
+    [
+        ("no_version", "describe", {"describe.before_start": "version is missing"}),
+        ("lies_about_drives", "describe", {"describe.before_start": "drives.cycle, but not in measures"}),
+        ("wrong_echo", "echo.roundtrip.poll", {"echo.roundtrip.poll": "corrupted"}),
+        ("twice", "echo.roundtrip.poll", {"echo.roundtrip.poll": "duplicate"}),
+        ("loses_most", "echo.roundtrip.poll", {"echo.roundtrip.poll": "most messages are lost"}),
+        ("refuses", "echo.roundtrip.poll", {"echo.roundtrip.poll": "were refused"}),
+        ("shares_topics", "isolation", {"isolation.sessions": "heard"}),
+        ("spin_does_not_block", "timeouts.roundtrip.spin", {"timeouts.roundtrip.spin": "it does not block"}),
+        ("wait_does_not_block", "spin_once", {"timeouts.roundtrip.spin_once": "it does not block"}),
+        ("ignores_timeout", "timeouts", {"timeouts.roundtrip.spin_once": "until it was interrupted"}),
+        (
+            "ignores_interrupt",
+            "interrupt.roundtrip.spin",
+            {"interrupt.roundtrip.spin": "exit code 1"},
+        ),
+        ("hangs", "timeouts.roundtrip.spin", {"timeouts.roundtrip.spin": "never came back"}),
+        ("hangs_at_the_end", "interrupt.server", {"interrupt.server": "does not end"}),
+        ("takes_any_option", "errors", {"errors.unknown_option": "not refused by its name"}),
+        ("undeclared_thread", "threads.roundtrip", {"threads.roundtrip": "does not declare"}),
+    ],
+)
+def test_a_fault_is_caught_by_the_check_named_after_it(
+    tmp_path: Path, fault: str, only: str, caught: dict[str, str]
+) -> None:
+    if not WRAPPED.is_dir():
+        pytest.skip("the C++ tests are not built")
+    shared = {"RTMETER_TEST_SHARED": str(tmp_path / "shared")}
+    code, report = check_adapter(
+        "two-processes", "--only", only, folder=WRAPPED, RTMETER_TEST_FAULT=fault, **shared
+    )
+    assert code == 2
+    found = failures(report)
+    for name, reason in caught.items():
+        assert reason in found[name], found
+    wrong = [check for check in report["checks"] if check["outcome"] == "fail"]
+    assert all(check["remedy"] for check in wrong)
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("no_spin", "drives.timer = spin: timer.periodic needs spin"),
+        ("no_arm", "drives.timer = spin: timer.one_shot needs arm"),
+    ],
+)
+def test_a_drive_whose_methods_are_missing_is_refused_when_it_describes_itself(
+    fault: str, words: str
+) -> None:
+    if not WRAPPED.is_dir():
+        pytest.skip("the C++ tests are not built")
+    code, report = check_adapter("template", folder=WRAPPED, RTMETER_TEST_FAULT=fault)
+    assert code == 1
+    assert words in report["error"]["message"]
+
+
+def test_a_check_that_is_none_is_refused_by_name() -> None:
+    code, report = check_adapter("posix", "--only", "no such check")
+    assert code == 1
+    assert report["error"]["field"] == "--only"
