@@ -1,0 +1,188 @@
+// zeromq: ZeroMQ by its C interface. Best effort is PUB and SUB, reliable PUSH and PULL; a socket a topic and
+// end. Two processes meet by TCP or IPC, of which the server binds; components of one by inproc.
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <zmq.h>
+
+#include <cerrno>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rtmeter/adapter.hpp"
+
+namespace {
+
+using rtmeter::SetupError;
+
+struct Options : rtmeter::OptionSet {
+  rtmeter::Choice transport{
+      *this, "transport", {"tcp", "ipc"}, "what carries round trips; cycles go by inproc"};
+  rtmeter::Text address{*this, "address", "where the server listens by tcp, 127.0.0.1 by default"};
+  rtmeter::Text endpoint{*this, "endpoint", "of the client: the server's sockets, as the server says"};
+};
+
+// 0, or what ZeroMQ says of the failure as an error of that field.
+void require(int result, const std::string& field, const std::string& value) {
+  if (result == -1)
+    throw SetupError(field, value, zmq_strerror(zmq_errno()), "see ZeroMQ's manual of this call");
+}
+
+template <int (*Close)(void*)>
+struct Closed {
+  void operator()(void* handle) const { Close(handle); }
+};
+using Context = std::unique_ptr<void, Closed<zmq_ctx_term>>;
+using Socket = std::unique_ptr<void, Closed<zmq_close>>;
+
+struct Subscriber {
+  void* socket;
+  rtm_on_message on_message;
+  void* user;
+};
+
+class Zeromq final : public rtmeter::Adapter {
+ public:
+  static void describe_static(rtmeter::Sink& sink) {
+    int major = 0, minor = 0, patch = 0;
+    zmq_version(&major, &minor, &patch);
+    const auto version = std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(patch);
+    sink.put("name", "zeromq").put("version", "1");
+    sink.put("middleware", "ZeroMQ").put("middleware_version", version);
+    for (const char* what : {"wakeup", "roundtrip", "cycle"}) sink.put("measures", what);
+    for (const char* drive : {"sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
+    sink.put("components", "one_thread").put("same_host.transport", "ipc");
+    sink.put("brings", "ZMQbg/*: the context's I/O threads, and the one that closes its sockets");
+    Options().describe(sink);
+  }
+
+  explicit Zeromq(const rtm_run& run) : run_(run), context_(zmq_ctx_new()), wake_(eventfd(0, EFD_NONBLOCK)) {
+    if (wake_ == -1)
+      throw SetupError("adapter", "eventfd", std::strerror(errno), "raise the limit of open files");
+    items_.push_back({nullptr, wake_, ZMQ_POLLIN, 0});
+    sockets_.emplace_back(zmq_socket(context_.get(), ZMQ_PAIR));  // threads come with the first socket
+    if (run.measurement != RTM_ROUNDTRIP) return;
+    ipc_ = Options().transport.of(run) == "ipc";
+    if (run.role == RTM_ROLE_CLIENT) endpoint_ = Options().endpoint.of(run);
+    if (run.role == RTM_ROLE_SERVER && !ipc_) address_ = Options().address.of(run, "127.0.0.1");
+    if (run.role == RTM_ROLE_CLIENT && !ipc_ && endpoint_.find(',') == std::string::npos)
+      throw SetupError("option endpoint", endpoint_, "is not where a server listens",
+                       "start the server first and give the endpoint that it prints: PONG,PING");
+  }
+  ~Zeromq() override { close(wake_); }
+
+  void describe(rtmeter::Sink& sink) const override {
+    if (run_.measurement != RTM_ROUNDTRIP && run_.measurement != RTM_CYCLE) return;
+    sink.put("transport", run_.measurement == RTM_CYCLE ? "inproc" : ipc_ ? "ipc" : "tcp");
+    sink.put("qos.reliability", reliable() ? "reliable" : "best_effort");
+    sink.put("qos.history", reliable() ? "refuse_new" : "drop_new").put("qos.depth", std::to_string(depth()));
+    if (run_.role == RTM_ROLE_SERVER && !ipc_) sink.put("endpoint", endpoint_);
+  }
+
+  void* create_publisher(void* /*node*/, const std::string& topic) override {
+    return meet(topic, reliable() ? ZMQ_PUSH : ZMQ_PUB, true);
+  }
+  void* create_subscriber(void* /*node*/, const std::string& topic, rtm_on_message on_message,
+                          void* user) override {
+    void* socket = meet(topic, reliable() ? ZMQ_PULL : ZMQ_SUB, false);
+    if (!reliable()) require(zmq_setsockopt(socket, ZMQ_SUBSCRIBE, "", 0), "topic", topic);
+    items_.push_back({socket, 0, ZMQ_POLLIN, 0});
+    return &subscribers_.emplace_back(Subscriber{socket, on_message, user});
+  }
+  // The sequence number stands before the payload. A full queue: PUB drops it, PUSH refuses it.
+  int publish(void* publisher, const rtm_message& m) override {
+    zmq_msg_t message;
+    if (zmq_msg_init_size(&message, sizeof m.sequence + m.bytes) == -1) return -1;
+    auto* bytes = static_cast<std::uint8_t*>(zmq_msg_data(&message));
+    std::memcpy(bytes, &m.sequence, sizeof m.sequence);
+    std::memcpy(bytes + sizeof m.sequence, m.data, m.bytes);
+    if (zmq_msg_send(&message, publisher, ZMQ_DONTWAIT) != -1) return 0;
+    zmq_msg_close(&message);
+    return -1;
+  }
+
+  int spin(std::int64_t timeout_ns) override {
+    while (!dispatch(timeout_ns) && timeout_ns >= kForever) continue;
+    return 0;
+  }
+  int wait(std::int64_t timeout_ns) override {
+    dispatch(timeout_ns);
+    return 0;
+  }
+  int spin_some() override { return wait(0); }
+  void interrupt() override { eventfd_write(wake_, 1); }
+
+ private:
+  static constexpr std::int64_t kMs = 1'000'000, kForever = std::int64_t{1} << 60;
+
+  bool reliable() const { return run_.reliability == RTM_RELIABLE; }
+  // ZeroMQ's mark counts messages between two ends, sender's and receiver's each; its default is 1000.
+  int depth() const { return run_.history_depth_asked > 0 ? run_.history_depth_asked : 1000; }
+
+  // A topic is a place: of a round trip's the server binds both, of a cycle's the publisher.
+  void* meet(const std::string& topic, int type, bool publishes) {
+    sockets_.emplace_back(zmq_socket(context_.get(), type));
+    void* socket = sockets_.back().get();
+    if (socket == nullptr) require(-1, "topic", topic);
+    const int none = 0, mark = depth();
+    require(zmq_setsockopt(socket, ZMQ_SNDHWM, &mark, sizeof mark), "history_depth", std::to_string(mark));
+    require(zmq_setsockopt(socket, ZMQ_RCVHWM, &mark, sizeof mark), "history_depth", std::to_string(mark));
+    require(zmq_setsockopt(socket, ZMQ_LINGER, &none, sizeof none), "topic", topic);
+    const bool binds = run_.role == RTM_ROLE_SERVER || (run_.role == RTM_ROLE_SINGLE && publishes);
+    std::string place = run_.role == RTM_ROLE_SINGLE ? "inproc://" + topic
+                        : ipc_  ? "ipc://@rtmeter-" + std::string(run_.session) + "-" + topic
+                        : binds ? "tcp://" + address_ + ":*"
+                                : of_endpoint(topic);
+    require((binds ? zmq_bind : zmq_connect)(socket, place.c_str()),
+            binds ? "option address" : "option endpoint", place);
+    if (!binds || run_.role == RTM_ROLE_SINGLE) return socket;
+    char bound[256];
+    std::size_t size = sizeof bound;
+    require(zmq_getsockopt(socket, ZMQ_LAST_ENDPOINT, bound, &size), "topic", topic);
+    endpoint_ += (endpoint_.empty() ? "" : ",") + std::string(bound);
+    return socket;
+  }
+  // "PONG,PING": in the order in which the server makes them.
+  std::string of_endpoint(const std::string& topic) const {
+    const std::size_t comma = endpoint_.find(',');
+    return topic == "pong" ? endpoint_.substr(0, comma) : endpoint_.substr(comma + 1);
+  }
+
+  // Waits for a message, interrupt() or the timeout (in milliseconds, rounded up), and calls back
+  // for what is there then. True if it was interrupted.
+  bool dispatch(std::int64_t timeout_ns) {
+    const long left_ms = timeout_ns >= kForever ? -1 : static_cast<long>((timeout_ns + kMs - 1) / kMs);
+    zmq_poll(items_.data(), static_cast<int>(items_.size()), left_ms);
+    eventfd_t times = 0;
+    const bool interrupted = (items_[0].revents & ZMQ_POLLIN) != 0 && eventfd_read(wake_, &times) == 0;
+    for (const Subscriber& subscriber : subscribers_) receive(subscriber);
+    return interrupted;
+  }
+  void receive(const Subscriber& subscriber) {
+    zmq_msg_t message;
+    zmq_msg_init(&message);
+    for (int n = 0; n < rtmeter::kBurst && zmq_msg_recv(&message, subscriber.socket, ZMQ_DONTWAIT) != -1;
+         ++n) {
+      rtm_message m{0, static_cast<const std::uint8_t*>(zmq_msg_data(&message)) + sizeof m.sequence,
+                    static_cast<std::uint32_t>(zmq_msg_size(&message) - sizeof m.sequence)};
+      std::memcpy(&m.sequence, zmq_msg_data(&message), sizeof m.sequence);
+      subscriber.on_message(subscriber.user, &m);
+    }
+    zmq_msg_close(&message);
+  }
+
+  const rtm_run& run_;
+  const Context context_;  // ends after its sockets
+  std::vector<Socket> sockets_;
+  std::vector<zmq_pollitem_t> items_;
+  std::deque<Subscriber> subscribers_;
+  const int wake_;
+  bool ipc_ = false;
+  std::string address_, endpoint_;
+};
+
+}  // namespace
+
+RTMETER_ADAPTER_MAIN(Zeromq)
