@@ -34,7 +34,7 @@ inline std::optional<Json> doubt_of_lost(const Config& config, std::uint64_t rel
   const bool messages = config.measurement == RTM_ROUNDTRIP || config.measurement == RTM_CYCLE;
   const std::string told = std::to_string(lost) + " of " + std::to_string(released) +
                            " releases were lost and " + std::to_string(skipped) + " skipped";
-  if (!messages || lost == 0)
+  if (!messages)
     return doubt(
         "mostly_skipped", told,
         "the period is shorter than what is done in it, or the thread gets too little CPU: lengthen the "
@@ -42,7 +42,7 @@ inline std::optional<Json> doubt_of_lost(const Config& config, std::uint64_t rel
   return doubt(
       "mostly_lost", told + ", with a queue depth of " + std::to_string(config.history_depth),
       "a queue may be too short (history_depth: messages that come before one is taken replace or refuse "
-      "others), the loss timeout too short, or the other end gone; see the middleware's messages");
+      "others), the loss timeout too short, the thread without a CPU, or the other end gone; one that is lost passes over all that are released until its timeout; see the middleware's messages");
 }
 
 }  // namespace rtmeter

@@ -52,7 +52,7 @@ def _judged(frame: dict[str, Any], run: Run, config: Config) -> Outcome:
             f"{told['refused_calls']} calls on the measured path were refused",
             "return 0 where the middleware took the call; take from describe what it cannot do",
         )
-    if any(warning["type"] == "mostly_lost" for warning in frame["warnings"]):
+    if lost and any(warning["type"] == "mostly_lost" for warning in frame["warnings"]):
         return failed(
             f"most messages are lost: {counts}",
             "see whether every message reaches its subscriber, and whether a queue is too short",
