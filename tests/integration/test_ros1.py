@@ -38,6 +38,7 @@ from probe_runs import (
     read,
     refusal,
 )
+from ros1_runs import CYCLE, PERIOD, ROS1, at, master_of
 
 from rtmeter.measure.probes import find_probes
 from rtmeter.model import ABSENT, SERVED
@@ -45,10 +46,6 @@ from waiting import until
 
 pytestmark = pytest.mark.skipif("ros1" not in find_probes(), reason="the adapter ros1 is not built here")
 
-PERIOD = 2 * MS
-ENVIRONMENT = {"ROS_MASTER_URI": "", "ROS_LOG_DIR": "/tmp"}  # no log folder is made at home
-ROS1: Config = {"adapter": "ros1", "period_ns": PERIOD, "environment": ENVIRONMENT}
-CYCLE: Config = ROS1 | {"measurement": "cycle", "loss_timeout_ns": LONG}
 ENDLESS: Config = {"samples": 1_000_000, "loss_timeout_ns": 20 * MS, "period_ns": 5 * MS}
 TIMERS = ("Timer", "SteadyTimer", "WallTimer")
 DRIVES = (("spin", "single"), ("spin", "async"), ("sleep_then_spin_some", "single"), ("poll", "single"))
@@ -57,12 +54,6 @@ DRIVES = (("spin", "single"), ("spin", "async"), ("sleep_then_spin_some", "singl
 def timer(kind: str, drive: str, spinner: str, **more: object) -> Config:
     options = {"timer": kind, "spinner": spinner}
     return ROS1 | {"measurement": "timer", "mode": "periodic", "drive": drive, "options": options} | more
-
-
-def master_of(facts: dict[str, dict[str, str]]) -> tuple[str, int]:
-    """How the run came to its master, and the master's process."""
-    how, _, rest = facts["adapter"]["master"].partition(", ")
-    return how, int(rest.rpartition("(process ")[2].rstrip(")"))
 
 
 @pytest.fixture(scope="module")
@@ -85,10 +76,6 @@ def master() -> Iterator[tuple[str, int]]:
             yield f"http://127.0.0.1:{port}/", daemon.pid
         finally:
             daemon.terminate()
-
-
-def at(uri: str) -> Config:
-    return {"environment": ENVIRONMENT | {"ROS_MASTER_URI": uri}}
 
 
 @pytest.mark.parametrize(("before", "threads"), [("init", 0), ("init_and_node", 4)])
@@ -210,60 +197,12 @@ def test_a_payload_beyond_the_limit_is_an_error(tmp_path: Path, transport: str, 
     assert "at most" in error["message"]
 
 
-def test_its_master_starts_and_ends_with_the_server(tmp_path: Path) -> None:
-    with client_and_server(tmp_path, ROS1 | {"samples": 20}) as (client, server):
-        how, pid = master_of(server.events[-1])
-        assert how == "started"
-        assert b"rosmaster" in Path(f"/proc/{pid}/cmdline").read_bytes()
-        assert master_of(client.until("ready")) == ("ran already", pid)
-        settled(client, server)
-    until(lambda: not alive(pid))
-
-
-def test_its_master_ends_also_if_the_run_is_killed(tmp_path: Path) -> None:
-    with probe(tmp_path, CYCLE | {"samples": 1_000_000}) as one:
-        _, pid = master_of(one.until("ready"))
-        one.kill()
-    until(lambda: not alive(pid))
-
-
-def test_its_master_gets_another_port_if_its_own_was_taken_meanwhile(tmp_path: Path) -> None:
-    real, ports = shutil.which("rosmaster"), tmp_path / "ports"
-    program = tmp_path / "rosmaster"
-    program.write_text(  # as the real one, which runs on without its port
-        f'#!/bin/sh\necho "$3" >> {ports}\n'
-        f'[ "$(wc -l < {ports})" = 3 ] && exec {real} "$@"\n'
-        'echo "OSError: [Errno 98] Address already in use"; exec sleep 300\n'
-    )
-    program.chmod(0o755)
-    environment = ENVIRONMENT | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    with probe(tmp_path, CYCLE | {"samples": 1_000_000, "environment": environment}) as one:
-        assert master_of(one.until("ready"))[0] == "started"
-    assert len(set(ports.read_text().split())) == 3
-
-
 def test_a_master_that_runs_already_is_used_and_left_alone(tmp_path: Path, master: tuple[str, int]) -> None:
     with client_and_server(tmp_path, ROS1 | at(master[0]) | {"samples": 20}) as (client, server):
         settled(client, server)
     for end in (client, server):
         assert master_of(read(end.log)[0].meta) == ("ran already", master[1])
     assert alive(master[1])
-
-
-def test_a_missing_master_is_told_with_what_installs_it(tmp_path: Path) -> None:
-    environment = ENVIRONMENT | {"PATH": str(tmp_path), "ROS_MASTER_URI": "http://127.0.0.1:9/"}
-    error = refusal(tmp_path, CYCLE | {"environment": environment})
-    assert (error["field"], error["value"]) == ("rosmaster", "http://127.0.0.1:9/")
-    assert "apt install python3-rosmaster" in error["remedy"]
-
-
-def test_a_master_that_does_not_start_is_told_in_its_words(tmp_path: Path) -> None:
-    program = tmp_path / "rosmaster"
-    program.write_text("#!/bin/sh\necho no interpreter\nexit 1\n")
-    program.chmod(0o755)
-    error = refusal(tmp_path, CYCLE | {"environment": ENVIRONMENT | {"PATH": str(tmp_path)}})
-    assert (error["field"], error["value"]) == ("rosmaster", str(program))
-    assert "no interpreter" in error["message"]
 
 
 @pytest.mark.parametrize("receive", ["spin_once", "listener"])

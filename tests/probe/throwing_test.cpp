@@ -55,6 +55,7 @@ TEST(Throwing, InSetupIsAnErrorOfWhatWasSetUp) {
   const struct {
     const char *where, *field, *value;
   } kCalls[] = {{"start", "adapter", "start"},
+                {"describe", "adapter", "describe"},
                 {"node", "node", "a"},
                 {"publisher", "topic", "request"},
                 {"subscriber", "topic", "request"}};
@@ -68,12 +69,6 @@ TEST(Throwing, InSetupIsAnErrorOfWhatWasSetUp) {
   }
   EXPECT_EQ(text(run_with(throws("node", "a_number")).error, "message"),
             "the middleware threw something that is not an exception");
-}
-
-TEST(Throwing, InDescribeIsToldThere) {
-  const Outcome outcome = run_with(throws("describe"));
-  EXPECT_EQ(outcome.exit_code, 0);
-  EXPECT_EQ(text(*outcome.ready.find("adapter"), "describe_failed"), "planted in describe");
 }
 
 // Two calls went through; each later one is counted, and the result says what the first threw.

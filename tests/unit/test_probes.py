@@ -23,7 +23,8 @@ def make_probe(folder: Path, name: str, script: str = "echo '{}'") -> Path:
 @pytest.fixture
 def only_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """No probes but those of the test."""
-    monkeypatch.setattr(probes, "__file__", str(tmp_path / "checkout" / "src" / "rtmeter" / "probes.py"))
+    monkeypatch.setattr(probes, "_PACKAGE", tmp_path / "checkout" / "src" / "rtmeter")
+    monkeypatch.setattr(probes, "_CHECKOUT", tmp_path / "checkout")
     for variable in ("RTMETER_PROBE_PATH", "AMENT_PREFIX_PATH"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("PATH", "/bin:/usr/bin")

@@ -77,6 +77,9 @@ Json describe(const rtm_adapter& adapter, const void* self) {
   sink.json["rtmeter"] = RTMETER_VERSION;
   sink.put = &JsonSink::put_into;
   adapter.describe(self, &sink);
+  if (const Json* failed = sink.json.find("describe_failed"); failed != nullptr)
+    throw Failure("adapter", "describe", failed->as_string(),
+                  "see the middleware's messages in the cell's probe.stderr");
   return sink.json;
 }
 
