@@ -46,7 +46,17 @@ def failures(report: dict[str, Any]) -> dict[str, str]:
     return {c["name"]: c["reason"] for c in report["checks"] if c["outcome"] == "fail"}
 
 
-@pytest.mark.parametrize("name", sorted({*find_probes(), *TEMPLATES}))
+def chosen() -> list[object]:
+    """All in the full test; else those that have no tests of their own, and the least of each shape."""
+    few = {"null", "posix", "zeromq", "template", "two-processes"}
+    full_only = pytest.mark.full_only("its own tests run")
+    return [
+        pytest.param(name, marks=[] if name in few else [full_only])
+        for name in sorted({*find_probes(), *TEMPLATES})
+    ]
+
+
+@pytest.mark.parametrize("name", chosen())
 def test_every_adapter_that_is_built_keeps_the_contract(name: str) -> None:
     folder = TEMPLATES.get(name)
     if folder is not None and not (folder / f"rtmeter-probe-{name}").exists():
