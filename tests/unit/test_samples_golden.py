@@ -13,7 +13,9 @@ from rtmeter.model import ABSENT
 from rtmeter.samples import LogReader, read_log
 
 GOLDEN = Path(__file__).parents[2] / "spec" / "golden"
-NAMES = sorted(path.stem for path in GOLDEN.glob("*.json"))
+OF_RESULTS = {"cell-v1", "cell-v1-first", "cell-v2", "run-v1", "run-v2"}
+"""Records, not logs."""
+NAMES = sorted({path.stem for path in GOLDEN.glob("*.json")} - OF_RESULTS)
 
 
 def test_every_kind_of_log_is_there() -> None:

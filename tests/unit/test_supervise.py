@@ -258,7 +258,6 @@ FRONT = """
 import sys
 from rtmeter.measure import supervise
 from rtmeter.cli import main
-from stored import cell_json
 supervise._GRACE_S = {grace_s}
 main()
 """

@@ -64,8 +64,10 @@ def _parsed(content: bytes, path: Path, form: str, remedy: str) -> dict[str, Any
     try:
         parsed = harmless(json.loads(content))
     except (ValueError, RecursionError) as error:
-        why = str(error).partition(":")[0].lower()
-        raise RtmeterError(f"is no {form}: is no JSON ({why})", where=str(path), remedy=remedy) from None
+        at = (
+            f" (line {error.lineno}, column {error.colno})" if isinstance(error, json.JSONDecodeError) else ""
+        )
+        raise RtmeterError(f"is no {form}: is no JSON{at}", where=str(path), remedy=remedy) from None
     if not isinstance(parsed, dict):
         raise RtmeterError(f"is no {form}: is no object", where=str(path), remedy=remedy)
     if parsed.get("format") != form:
