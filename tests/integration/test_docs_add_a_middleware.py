@@ -48,7 +48,7 @@ def test_every_release_of_its_measurements_is_accounted_for(home: Path, folder: 
 @pytest.mark.timeout(1200)
 def test_the_source_tree_is_left_alone(home: Path) -> None:
     assert not (ROOT / "adapters" / "mymw").exists()
-    assert not (ROOT / "adapters" / "template" / "build").exists()
+    assert not (ROOT / "adapters" / "template" / "cpp" / "build").exists()
 
 
 @pytest.mark.full_only("the Rust chapter: builds the core once more")

@@ -97,7 +97,7 @@ def test_an_adapter_elsewhere_builds_against_the_installed_core(tmp_path: Path) 
 
     outside.mkdir()
     (outside / "CMakeLists.txt").write_text(OUTSIDE)
-    for source in (ROOT / "adapters" / "template").glob("*.?pp"):
+    for source in (ROOT / "adapters" / "template" / "cpp").glob("*.?pp"):
         (outside / source.name).write_text(source.read_text())
     run("cmake", "-S", outside, "-B", outside / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}")
     run("cmake", "--build", outside / "build")
