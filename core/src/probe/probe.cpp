@@ -10,12 +10,12 @@
 #include <optional>
 
 #include "errors.hpp"
-#include "log/log_header.hpp"
 #include "measure/measurement.hpp"
 #include "measure/second_topic.hpp"
 #include "probe/check_threads.hpp"
 #include "probe/doubts.hpp"
 #include "probe/instrument.hpp"
+#include "probe/log_header.hpp"
 #include "probe/methods.hpp"
 #include "probe/oversight.hpp"
 #include "probe/polling.hpp"

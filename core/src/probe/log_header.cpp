@@ -1,4 +1,4 @@
-#include "log/log_header.hpp"
+#include "probe/log_header.hpp"
 
 #include "measure/measurement.hpp"
 #include "system/rt_settings.hpp"
