@@ -132,9 +132,8 @@ int Reader::take() noexcept {
 }
 
 int Reader::take_all() noexcept {
-  constexpr int kBurst = 1024;  // bounds it when more arrives than can be served
   int callbacks = 0;
-  while (callbacks < kBurst && take() > 0) ++callbacks;
+  while (callbacks < rtmeter::kBurst && take() > 0) ++callbacks;
   return callbacks;
 }
 

@@ -163,9 +163,8 @@ bool Reader::take_lent() {
 }
 
 int Reader::take_all() {
-  constexpr int kBurst = 1024;  // bounds it when more arrives than can be served
   int samples = 0;
-  while (samples < kBurst && (loan_ ? take_lent() : take())) ++samples;
+  while (samples < rtmeter::kBurst && (loan_ ? take_lent() : take())) ++samples;
   return samples;
 }
 

@@ -245,10 +245,9 @@ class Iceoryx final : public rtmeter::Adapter {
   }
 
   int take_all() noexcept {
-    constexpr int kBurst = 1024;  // bounds it when more arrives than can be served
     int callbacks = 0;
     for (Subscriber& subscriber : ports_.subscribers)
-      while (callbacks < kBurst && subscriber.take()) ++callbacks;
+      while (callbacks < rtmeter::kBurst && subscriber.take()) ++callbacks;
     return callbacks;
   }
 

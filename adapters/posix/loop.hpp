@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "rtmeter/adapter.hpp"
+
 namespace rtmeter_posix {
 
 class Loop {
@@ -14,7 +16,7 @@ class Loop {
   // As in the contract; a negative timeout is none. Measured path.
   int spin(std::int64_t timeout_ns) noexcept { return run(timeout_ns, false); }
   int wait(std::int64_t timeout_ns) noexcept { return run(timeout_ns, true); }
-  int spin_some() noexcept { return dispatch(kBurst) < 0 ? -1 : 0; }
+  int spin_some() noexcept { return dispatch(rtmeter::kBurst) < 0 ? -1 : 0; }
   // One call ends one spin() or wait(): the one under way, else the next.
   void interrupt() noexcept;
 
@@ -34,8 +36,6 @@ class Loop {
   bool interrupted() const noexcept { return interrupted_.load(std::memory_order_relaxed); }
 
  private:
-  static constexpr int kBurst = 1024;  // bounds spin_some() when more arrives than can be served
-
   int run(std::int64_t timeout_ns, bool once) noexcept;
   int block_unless_interrupted(std::int64_t timeout_ns) noexcept;
 

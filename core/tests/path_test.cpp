@@ -20,16 +20,22 @@ Sends since(const SendsByWire& before, Wire wire) {
   return {now[i].calls - before[i].calls, now[i].bytes - before[i].bytes};
 }
 
+// The address at which the socket hears what it is sent.
+sockaddr_in bound_to_itself(int udp) {
+  sockaddr_in self{};
+  self.sin_family = AF_INET;
+  self.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  EXPECT_EQ(bind(udp, reinterpret_cast<sockaddr*>(&self), sizeof self), 0);
+  socklen_t size = sizeof self;
+  EXPECT_EQ(getsockname(udp, reinterpret_cast<sockaddr*>(&self), &size), 0);
+  return self;
+}
+
 TEST(Sends, AreCountedBySocketKindWhateverTheCall) {
   int unix_ends[2];
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_DGRAM, 0, unix_ends), 0);
   const int udp = socket(AF_INET, SOCK_DGRAM, 0);
-  sockaddr_in self{};
-  self.sin_family = AF_INET;
-  self.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  ASSERT_EQ(bind(udp, reinterpret_cast<sockaddr*>(&self), sizeof self), 0);
-  socklen_t size = sizeof self;
-  ASSERT_EQ(getsockname(udp, reinterpret_cast<sockaddr*>(&self), &size), 0);
+  sockaddr_in self = bound_to_itself(udp);
   const SendsByWire before = sends_so_far();
 
   char data[100] = "";
@@ -59,12 +65,7 @@ TEST(Sends, AreCountedBySocketKindWhateverTheCall) {
 TEST(Sends, OfTwoThreadsThroughOneSocketAreAllCounted) {
   constexpr std::uint64_t kEach = 200'000;
   const int udp = socket(AF_INET, SOCK_DGRAM, 0);
-  sockaddr_in self{};
-  self.sin_family = AF_INET;
-  self.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  ASSERT_EQ(bind(udp, reinterpret_cast<sockaddr*>(&self), sizeof self), 0);
-  socklen_t size = sizeof self;
-  ASSERT_EQ(getsockname(udp, reinterpret_cast<sockaddr*>(&self), &size), 0);
+  sockaddr_in self = bound_to_itself(udp);
   const SendsByWire before = sends_so_far();
 
   std::array<std::uint64_t, 2> sent{};

@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-#define RTM_ADAPTER_ABI 2
+#define RTM_ADAPTER_ABI 3
 
 /* A time or value that the middleware does not give. */
 #define RTM_ABSENT INT64_MIN

@@ -1,7 +1,8 @@
 // The adapter contract for C++14 and later, header-only: derive from rtmeter::Adapter, then
 // RTMETER_ADAPTER_MAIN(YourAdapter). Methods are those of rtm_adapter (adapter.h says what each does).
 // Setup methods throw rtmeter::SetupError. What the middleware throws is caught here: in setup it is an
-// error, on the measured path a refused call, which is counted and told. SPDX-License-Identifier: Apache-2.0
+// error, on the measured path a refused call, which is counted and told.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <atomic>

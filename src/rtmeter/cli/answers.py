@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rtmeter.errors import RtmeterError
-from rtmeter.results.store import PARTIAL
+from rtmeter.host.files import whole_file
 from rtmeter.values import harmless
 
 if TYPE_CHECKING:
@@ -87,19 +87,7 @@ def write_answer(answer: pa.RecordBatchReader, out: Path) -> None:
     if out.suffix not in _FORMATS:
         remedy = f"end it with {' or '.join(_FORMATS)}"
         raise RtmeterError("is no format of a table", field="--out", value=str(out), remedy=remedy)
-    of_csv = out.suffix == ".csv"
-    partial = out.with_name(out.name + PARTIAL)
-    try:
-        make = pyarrow.csv.CSVWriter if of_csv else pyarrow.parquet.ParquetWriter
-        with make(partial, answer.schema) as writer:
-            for batch in answer:
-                writer.write_batch(batch)
-        partial.replace(out)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        remedy = "choose another place with -o, or make room there"
-        raise RtmeterError(
-            f"cannot be written: {reason}", field="--out", value=str(out), remedy=remedy
-        ) from None
-    finally:
-        partial.unlink(missing_ok=True)
+    make = pyarrow.csv.CSVWriter if out.suffix == ".csv" else pyarrow.parquet.ParquetWriter
+    with whole_file(out, "--out") as partial, make(partial, answer.schema) as writer:
+        for batch in answer:
+            writer.write_batch(batch)

@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 from rtmeter.errors import RtmeterError
-from rtmeter.results.store import PARTIAL
+from rtmeter.host.files import whole_file
 
 __all__ = ["FORMATS", "OF_QUANTITY", "export"]
 
@@ -50,21 +50,11 @@ def export(path: Path, out: Path, form: str, quantity: str | None = None) -> lis
         raise RtmeterError("is in no folder that is there", field="-o", value=str(out), remedy=remedy)
     if out.is_dir():
         raise RtmeterError("is a folder", field="-o", value=str(out), remedy="name a file in it")
-    partial = out.with_name(out.name + PARTIAL)
-    try:
+    with whole_file(out) as partial:
         if form in OF_QUANTITY:
             notes = _writer(OF_QUANTITY[form][1])(path, partial, quantity)
         else:
             notes = _writer(FORMATS[form][1])(path, partial)
-        partial.replace(out)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        remedy = "choose another place with -o, or make room there"
-        raise RtmeterError(
-            f"cannot be written: {reason}", field="-o", value=str(out), remedy=remedy
-        ) from None
-    finally:
-        partial.unlink(missing_ok=True)
     return notes
 
 

@@ -3,7 +3,7 @@
 
 use core::ffi::{c_char, c_int, c_void};
 
-pub const RTM_ADAPTER_ABI: u32 = 2;
+pub const RTM_ADAPTER_ABI: u32 = 3;
 pub const RTM_ABSENT: i64 = i64::MIN;
 pub const RTM_BROKEN: c_int = -2;
 pub const RTM_SEQUENCE_HELLO: u64 = u64::MAX;

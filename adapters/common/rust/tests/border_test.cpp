@@ -46,6 +46,16 @@ class RustBorder : public ::testing::Test {
   }
   void TearDown() override { rtm_rust_adapter.stop(self_); }
 
+  // Of a topic whose messages are noted there.
+  void* publisher_to(Received& received) {
+    void *publisher = nullptr, *subscriber = nullptr;
+    EXPECT_EQ(rtm_rust_adapter.create_publisher(node_, "topic", &publisher, &error_), 0);
+    EXPECT_EQ(
+        rtm_rust_adapter.create_subscriber(node_, "topic", &Received::note, &received, &subscriber, &error_),
+        0);
+    return publisher;
+  }
+
   rtm_run run_{};
   rtm_error error_{};
   void *self_ = nullptr, *node_ = nullptr;
@@ -53,11 +63,7 @@ class RustBorder : public ::testing::Test {
 
 TEST_F(RustBorder, MessagesCrossIt) {
   Received received;
-  void *publisher = nullptr, *subscriber = nullptr;
-  ASSERT_EQ(rtm_rust_adapter.create_publisher(node_, "topic", &publisher, &error_), 0);
-  ASSERT_EQ(
-      rtm_rust_adapter.create_subscriber(node_, "topic", &Received::note, &received, &subscriber, &error_),
-      0);
+  void* const publisher = publisher_to(received);
   const std::string text = "payload";
   for (std::uint64_t k = 1; k <= 3; ++k) {
     const rtm_message message{k, reinterpret_cast<const std::uint8_t*>(text.data()),
@@ -71,11 +77,7 @@ TEST_F(RustBorder, MessagesCrossIt) {
 
 TEST_F(RustBorder, AMessageMayBeEmpty) {
   Received received;
-  void *publisher = nullptr, *subscriber = nullptr;
-  ASSERT_EQ(rtm_rust_adapter.create_publisher(node_, "topic", &publisher, &error_), 0);
-  ASSERT_EQ(
-      rtm_rust_adapter.create_subscriber(node_, "topic", &Received::note, &received, &subscriber, &error_),
-      0);
+  void* const publisher = publisher_to(received);
   const rtm_message message{7, nullptr, 0};
   EXPECT_EQ(rtm_rust_adapter.publish(publisher, &message), 0);
   EXPECT_EQ(rtm_rust_adapter.wait(self_, 1000), 0);

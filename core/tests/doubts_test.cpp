@@ -1,0 +1,44 @@
+// When a run is said to have lost or passed over most of its releases, and what is said.
+#include "probe/doubts.hpp"
+
+#include <gtest/gtest.h>
+
+namespace rtmeter {
+namespace {
+
+Config of(rtm_measurement measurement) {
+  Config config;
+  config.measurement = measurement;
+  config.history_depth = 7;
+  return config;
+}
+
+TEST(Doubts, OfMostLostBeginAboveHalfAndNameTheQueueDepth) {
+  const Config trips = of(RTM_ROUNDTRIP);
+  EXPECT_FALSE(doubt_of_lost(trips, 100, 20, 30));
+  const auto doubt = doubt_of_lost(trips, 100, 20, 31);
+  ASSERT_TRUE(doubt);
+  EXPECT_EQ(doubt->find("type")->as_string(), "mostly_lost");
+  EXPECT_EQ(doubt->find("message")->as_string(),
+            "20 of 100 releases were lost and 31 skipped, with a queue depth of 7");
+  EXPECT_NE(doubt->find("hint")->as_string().find("history_depth"), std::string::npos);
+  EXPECT_EQ(doubt_of_lost(of(RTM_CYCLE), 3, 2, 0)->find("type")->as_string(), "mostly_lost");
+}
+
+TEST(Doubts, OfMostSkippedNameNoQueueWhereThereIsNone) {
+  for (const rtm_measurement measurement : {RTM_WAKEUP, RTM_TIMER}) {
+    const auto doubt = doubt_of_lost(of(measurement), 10, 0, 6);
+    ASSERT_TRUE(doubt);
+    EXPECT_EQ(doubt->find("type")->as_string(), "mostly_skipped");
+    EXPECT_EQ(doubt->find("message")->as_string(), "0 of 10 releases were lost and 6 skipped");
+  }
+}
+
+TEST(Doubts, OfLossAreNotTheServers) {
+  Config server = of(RTM_ROUNDTRIP);
+  server.role = RTM_ROLE_SERVER;
+  EXPECT_FALSE(doubt_of_lost(server, 100, 90, 10));
+}
+
+}  // namespace
+}  // namespace rtmeter
