@@ -1,4 +1,4 @@
-"""What counting a send costs beside the C library's send (docs/decisions/0014): two additions.
+"""What counting a send costs beside the C library's send (docs/decisions/0014): two atomic additions.
 
 `make build-bench` builds rtmeter-bench-send_count, which sends nothing through a pair of sockets in batches
 of 100, by either in turn; a pair's difference is one value.
