@@ -51,6 +51,7 @@ def axes(cells: int) -> Iterator[dict[str, object]]:
 
 def make_cells(run_folder: Path, cells: int) -> None:
     """A run of so many cells of a few kinds, whose samples are the same files."""
+    from rtmeter import version
     from synthetic import Made, usual, write_cell
 
     kinds = run_folder.parent / "kinds"
@@ -65,9 +66,9 @@ def make_cells(run_folder: Path, cells: int) -> None:
         folder = run_folder / ids[-1]
         folder.mkdir(parents=True)
         os.link(made[number % KINDS] / "samples.parquet", folder / "samples.parquet")
-        record = records[number % KINDS] | {"id": ids[-1], "axes": values}
+        record = records[number % KINDS] | {"id": ids[-1], "axes": values, "rtmeter": version()}
         (folder / "cell.json").write_text(json.dumps(record, indent=1))
-    about = {"format": "rtmeter-run", "version": 1, "campaign": "many", "description": None, "cells": ids}
+    about = {"format": "rtmeter-run", "version": 2, "campaign": "many", "description": "", "cells": ids}
     about |= {
         "started": "2026-11-21T05:00:00Z",
         "scale": 1.0,

@@ -88,8 +88,10 @@ class Results:
         pool: bool = False,
         margin: float = DEFAULT_MARGIN,
         once_in: str | int | None = None,
+        anew: bool = False,
     ) -> list[CellVerdict]:
-        """Each cell judged anew from its samples, as `rtmeter verdict` does.
+        """Each cell judged as `rtmeter verdict` does: a single one from its samples, of several by the verdict
+        that is stored where that is the same; ``anew``: each from its samples.
 
         ``deadline`` and ``once_in`` are text with a unit (``"1ms"``) or nanoseconds; ``miss_ratio`` is the
         allowed share of misses (None: any miss fails). Without a deadline each cell is judged by its own
@@ -99,7 +101,8 @@ class Results:
         required = _requirement(deadline, miss_ratio, confidence, criticality)
         hours = None if once_in is None else _ns("once_in", once_in, "duration") / 3.6e12
         cells = list(self._cells.values())
-        return list(verdicts(cells, required, pool=pool, margin=margin, horizon_hours=hours))
+        judged = verdicts(cells, required, pool=pool, margin=margin, horizon_hours=hours, anew=anew)
+        return list(judged)
 
     def compare(
         self,

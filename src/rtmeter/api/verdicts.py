@@ -1,4 +1,4 @@
-"""Cells judged anew from their samples, each for itself or repeats as one run."""
+"""Cells judged from their samples, or as it is stored where that is the same; each for itself or repeats as one run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from rtmeter.errors import RtmeterError
-from rtmeter.judge.cell import judge_cell
+from rtmeter.judge.cell import judge_cell, stored_verdict
 from rtmeter.judge.conditions import in_one_line
 from rtmeter.judge.pooled import DEFAULT_MARGIN, judge_pooled
 from rtmeter.model import Requirement, Verdict
@@ -68,13 +68,17 @@ def verdicts(
     pool: bool = False,
     margin: float = DEFAULT_MARGIN,
     horizon_hours: float | None = None,
+    anew: bool = False,
     reading: Reading = lambda: nullcontext(store.chunks),
 ) -> Iterator[CellVerdict]:
     """Each cell judged by the requirement, or, without one, by its own.
 
     ``pool``: repeats are judged as one run where their quantiles differ by less than ``margin``, a share;
-    ``horizon_hours``: once in which time the return level is passed. Raises RtmeterError if neither is there.
+    ``horizon_hours``: once in which time the return level is passed; ``anew``: also from the samples where
+    the verdict that is stored with a cell is the same, as a single cell is judged always. Raises RtmeterError
+    if there is no requirement.
     """
+    anew = anew or len(cells) == 1 or horizon_hours is not None
     if requirement is None and not any(cell.record.requirement for cell in cells):
         below = os.path.commonpath([cell.folder for cell in cells])
         message = f"is missing, and no cell of {below} has a requirement of its own"
@@ -85,12 +89,12 @@ def verdicts(
     for name, runs in groups.items():
         asked = requirement or runs[0].record.requirement
         if asked is None or len(runs) < 2:
-            yield from _each(runs, requirement, horizon_hours, reading)
+            yield from _each(runs, requirement, horizon_hours, anew, reading)
             continue
         with reading() as read:
             found = judge_pooled(runs, asked, margin, read, horizon_hours)
         if found.verdict is None:
-            yield from _each(runs, requirement, horizon_hours, reading, found.words)
+            yield from _each(runs, requirement, horizon_hours, anew, reading, found.words)
             continue
         statuses = [run.record.status for run in runs]
         first = runs[0].record
@@ -110,12 +114,14 @@ def _each(
     cells: Sequence[StoredCell],
     requirement: Requirement | None,
     horizon_hours: float | None,
+    anew: bool,
     reading: Reading,
     pooled: str | None = None,
 ) -> Iterator[CellVerdict]:
     for cell in cells:
-        record, verdict = cell.record, None
-        if (asked := requirement or record.requirement) is not None:
+        record = cell.record
+        verdict = None if anew else stored_verdict(cell, requirement)
+        if verdict is None and (asked := requirement or record.requirement) is not None:
             with reading() as read:
                 verdict = judge_cell(record, cell.folder, asked, read, horizon_hours)
         about = (record.id, record.status, record.measurement, record.adapter, str(cell.folder))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from rtmeter.cli.output import console, doubt_words, microseconds
 from rtmeter.model import Doubt
 from rtmeter.results import condition_words, words
 from rtmeter.results.condition_words import which_cells
-from rtmeter.results.record import CellRecord, Provenance, Statistics
+from rtmeter.results.record import CellRecord, Failure, Provenance, Statistics
 from rtmeter.statistics.quantities import judged_quantity
 from rtmeter.values import Scheduling, format_duration
 
@@ -51,42 +51,47 @@ def show_cell(record: CellRecord, path: Path) -> None:
                     at_k = _text(values.max_at_k)
                     table.add_row(quantity, words.VIEWS[view], f"{values.n:,}", *_row(values), at_k)
         print_table(out, table, [_HEADERS[name] for name in _EXPENDABLE])
-    _show_doubts(record, record.warnings, out)
+    _show_doubts(record.error, record.status, record.warnings, out)
     _show_verdict(record, out)
     out.print(f"stored in {path}", markup=False)
 
 
-def show_cells(records: Sequence[CellRecord], names: Sequence[str]) -> None:
-    """One line a cell: the judged quantity per release, what was missed, and the verdict."""
+def show_cells(cells: Iterable[tuple[CellRecord, str]]) -> None:
+    """One line a cell, given with its name: the judged quantity per release, what was missed, and the
+    verdict. Of each record only what is said stays in memory."""
     from rich.markup import escape
 
     out = console()
-    for record in {_file(record): record for record in reversed(records)}.values():
-        _show_conditions(record, out, machine_only=True)
     table = _table("cell", "quantity", "n", *_HEADERS.values(), "late", "verdict")
-    for record, name in zip(records, names, strict=True):
+    shown: dict[str | None, CellRecord] = {}
+    said: list[tuple[str, Failure | None, str, list[Doubt]]] = []
+    for record, name in cells:
+        shown.setdefault(_file(record), record)
         table.add_row(escape(name), *_cell_row(record))
+        said.append((name, record.error, record.status, record.warnings))
+    for record in reversed(shown.values()):
+        _show_conditions(record, out, machine_only=True)
     *least, p50, p99 = (_HEADERS[name] for name in _EXPENDABLE)
     print_table(out, table, [*least, "quantity", p50, p99])
-    common = _common_doubts(records, names, out)
-    for record, name in zip(records, names, strict=True):
-        own = [doubt for doubt in record.warnings if doubt_words(doubt) not in common]
-        if record.error or own:
+    common = _common_doubts([(name, doubts) for name, _, _, doubts in said], out)
+    for name, error, status, doubts in said:
+        own = [doubt for doubt in doubts if doubt_words(doubt) not in common]
+        if error or own:
             out.print(f"{name}:", markup=False)
-            _show_doubts(record, own, out)
+            _show_doubts(error, status, own, out)
 
 
-def _common_doubts(records: Sequence[CellRecord], names: Sequence[str], out: Console) -> set[str]:
+def _common_doubts(cells: Sequence[tuple[str, Sequence[Doubt]]], out: Console) -> set[str]:
     """Shows once each warning that several cells have, with their names; returns which."""
     from rich.markup import escape
 
     having: dict[tuple[str, str], list[str]] = {}
-    for record, name in zip(records, names, strict=True):
-        for doubt in record.warnings:
+    for name, doubts in cells:
+        for doubt in doubts:
             having.setdefault((doubt.type, doubt_words(doubt)), []).append(name)
-    common = {doubt: cells for doubt, cells in having.items() if len(set(cells)) > 1}
-    for (kind, said), cells in common.items():
-        which = which_cells(list(dict.fromkeys(cells)), len(names))
+    common = {doubt: names for doubt, names in having.items() if len(set(names)) > 1}
+    for (kind, said), names in common.items():
+        which = which_cells(list(dict.fromkeys(names)), len(cells))
         out.print(f"[yellow]{kind}[/yellow]: {escape(said)}: {escape(which)}", soft_wrap=True)
     return {said for _, said in common}
 
@@ -192,13 +197,13 @@ def _show_findings(record: CellRecord, out: Console) -> None:
                 out.print(f"[{_STYLES['fail']}]{grade}[/] for punctuality{where}: {', '.join(names)}")
 
 
-def _show_doubts(record: CellRecord, doubts: Sequence[Doubt], out: Console) -> None:
+def _show_doubts(error: Failure | None, status: str, doubts: Sequence[Doubt], out: Console) -> None:
     from rich.markup import escape
 
-    if record.error:
-        style = _STYLES.get(record.status, "red")
-        said = escape(str(record.error.as_error))
-        out.print(f"  [{style}]{record.status}[/{style}]: {said}", soft_wrap=True)
+    if error:
+        style = _STYLES.get(status, "red")
+        said = escape(str(error.as_error))
+        out.print(f"  [{style}]{status}[/{style}]: {said}", soft_wrap=True)
     for doubt in doubts:
         out.print(f"  [yellow]{escape(doubt.type)}[/yellow]: {escape(doubt_words(doubt))}")
 

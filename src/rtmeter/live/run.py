@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,8 +11,9 @@ from rtmeter.campaign.file import read_campaign
 from rtmeter.errors import RtmeterError
 from rtmeter.live.seen import Running, Seen
 from rtmeter.model import Cell
-from rtmeter.results import store
+from rtmeter.results import store, table
 from rtmeter.results.record import CellRecord
+from rtmeter.results.table import Stamp
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,8 @@ class FollowedRun:
     ids: tuple[str, ...]
     name: str
     _running: Running | None = field(default=None, init=False)
+    _known: dict[tuple[str, int], str | RtmeterError] = field(default_factory=dict, init=False)
+    _ended_at: tuple[Stamp, bool] | None = field(default=None, init=False)
 
     @classmethod
     def at(cls, path: Path) -> FollowedRun:
@@ -69,9 +73,11 @@ class FollowedRun:
 
     def state(self) -> State:
         """What is there now."""
-        running = next((one for one in self.ids if self._partial(one).is_dir()), None)
+        there = {entry.name: entry.inode() for entry in os.scandir(self.folder)}
+        running = next((one for one in self.ids if f"{one}{store.PARTIAL}" in there), None)
         damage: list[RtmeterError] = []
-        done = {cell: outcome for cell, outcome in self._done(damage) if cell != running}  # of an earlier try
+        stored = self._done(there, damage)
+        done = {cell: outcome for cell, outcome in stored if cell != running}  # of an earlier try
         if running is None:
             self._running = None
         elif self._running is None or self._running.folder != self._partial(running):
@@ -82,22 +88,35 @@ class FollowedRun:
         return State(self.name, done, running, seen, to_come, left_ns, self._ended(), tuple(damage))
 
     def _ended(self) -> bool:
-        if not (self.folder / store.RUN).is_file():  # a cell alone
+        try:
+            about = (self.folder / store.RUN).stat()
+        except FileNotFoundError:  # a cell alone
             return False
-        return store.read_run(self.folder).ended is not None
+        stamp = about.st_mtime_ns, about.st_size
+        if self._ended_at is None or self._ended_at[0] != stamp:
+            self._ended_at = stamp, store.read_run(self.folder).ended is not None
+        return self._ended_at[1]
 
     def _partial(self, cell: str) -> Path:
         return self.folder / f"{cell}{store.PARTIAL}"
 
-    def _done(self, damage: list[RtmeterError]) -> Iterator[tuple[str, str]]:
-        for cell in self.ids:
-            folder = self.folder / cell
-            if store.is_cell(folder):
-                try:
-                    yield cell, outcome_of(store.read_cell(folder))
-                except RtmeterError as error:
-                    damage.append(error)
-                    yield cell, "damaged"
+    def _done(
+        self, there: Mapping[str, int], damage: list[RtmeterError]
+    ) -> Iterator[tuple[str, str]]:
+        """The outcomes of stored cells; only of folders that were not there at the last look is anything
+        read: a cell that is measured again gets another folder."""
+        places = {cell: (cell, there[cell]) for cell in self.ids if cell in there}
+        new = [self.folder / cell for cell, place in places.items() if place not in self._known]
+        whole = [folder for folder in new if store.is_cell(folder)]
+        for folder, record in table.records(whole, keep=False):
+            known = record if isinstance(record, RtmeterError) else outcome_of(record)
+            self._known[places[folder.name]] = known
+        for cell, place in places.items():
+            known = self._known.get(place)
+            if isinstance(known, RtmeterError):
+                damage.append(known)
+            if known is not None:
+                yield cell, known if isinstance(known, str) else "damaged"
 
     def _left_ns(self, running: str | None, seen: Seen | None, to_come: tuple[str, ...]) -> int:
         planned = {cell.id: cell.planned_ns for cell in self.cells}

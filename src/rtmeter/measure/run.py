@@ -92,11 +92,11 @@ class Run:
         """The cells that are to be measured still, in order."""
         return [cell for cell in self._campaign.cells if _done(self.folder / cell.id) is None]
 
-    def measure(self, stop: Stop, watcher: Watcher) -> dict[str, CellRecord]:
+    def measure(self, stop: Stop, watcher: Watcher) -> list[str]:
         """Measures what is not there yet, in order, until all is done or ``stop`` is asked.
 
-        Returns the record of every cell that is there then, by id. Raises RtmeterError if a result
-        cannot be written.
+        Returns the id of every cell that is there then; its record is on the disk. Raises RtmeterError if a
+        result cannot be written.
         """
         self._note(ended=None)
         try:
@@ -110,19 +110,18 @@ class Run:
             about = store.read_run(self.folder)
             store.write_run(self.folder, about.changed(**facts), None)
 
-    def _measure(self, stop: Stop, watcher: Watcher) -> dict[str, CellRecord]:
-        records: dict[str, CellRecord] = {}
+    def _measure(self, stop: Stop, watcher: Watcher) -> list[str]:
+        there: list[str] = []
         for index, cell in enumerate(self._campaign.cells):
             path = self.folder / cell.id
-            if (record := _done(path)) is not None:
+            if _done(path) is not None:
                 watcher.kept(index)
             elif stop.asked:
                 continue
             else:
-                record = runner.run_cell(cell, path, stop, watcher.watch(index, cell))
-                watcher.ended(index, record)
-            records[cell.id] = record
-        return records
+                watcher.ended(index, runner.run_cell(cell, path, stop, watcher.watch(index, cell)))
+            there.append(cell.id)
+        return there
 
 
 def _done(path: Path) -> CellRecord | None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from rtmeter.errors import RtmeterError
-from rtmeter.results import store
+from rtmeter.results import store, table
 from rtmeter.results.record import CellRecord
 
 
@@ -32,7 +32,16 @@ def find_cells(path: Path) -> list[StoredCell]:
         )
         if repeats:
             return repeats
-    return [_read(folder) for folder in store.cell_folders(path)]
+    return list(each_cell(path))
+
+
+def each_cell(path: Path) -> Iterator[StoredCell]:
+    """The cell at the path, or all cells under it, one after the other: their records need not be in memory
+    together. Raises RtmeterError if there is none, or one cannot be read."""
+    for folder, record in table.records(store.cell_folders(path)):
+        if isinstance(record, RtmeterError):
+            raise record
+        yield StoredCell(folder, record)
 
 
 def _read(folder: Path) -> StoredCell:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from rtmeter.errors import RtmeterError
-from rtmeter.results import store
+from rtmeter.results import store, table
 from rtmeter.results.record import CellRecord, Statistics
 from rtmeter.statistics.quantities import judged_quantity
 
@@ -72,7 +72,7 @@ def cell_entries(path: Path) -> list[CellEntry]:
         )
     if _is_cell(path):
         return [_read(path)]
-    cells = [_read(folder) for folder in sorted(path.rglob("*")) if folder.is_dir() and _is_cell(folder)]
+    cells = [_entry(folder, record) for folder, record in _read_all(sorted(_below(path)))]
     cells += _planned(path, {cell.folder for cell in cells})
     if not cells:
         remedy = "give a folder that `rtmeter measure` or `rtmeter run` wrote"
@@ -107,15 +107,34 @@ def _is_cell(folder: Path) -> bool:
     return folder.name.endswith(store.PARTIAL) or any((folder / part).exists() for part in parts)
 
 
+def _below(path: Path) -> Iterator[Path]:
+    """The cells' folders below the path."""
+    parts = {store.CELL, store.SAMPLES, store.CLIENT_LOG}
+    for folder, _, files in os.walk(path):
+        if folder != str(path) and (folder.endswith(store.PARTIAL) or not parts.isdisjoint(files)):
+            yield Path(folder)
+
+
+def _read_all(folders: Sequence[Path]) -> Iterator[tuple[Path, CellRecord | RtmeterError | None]]:
+    """The records of the cells; None of one that is being measured."""
+    whole = table.records([folder for folder in folders if not folder.name.endswith(store.PARTIAL)])
+    for folder in folders:
+        yield (folder, None) if folder.name.endswith(store.PARTIAL) else next(whole)
+
+
 def _read(folder: Path) -> CellEntry:
-    if folder.name.endswith(store.PARTIAL):
+    return _entry(*next(_read_all([folder])))
+
+
+def _entry(folder: Path, record: CellRecord | RtmeterError | None) -> CellEntry:
+    if record is None:
         problem = "It is being measured, or rtmeter was killed while it was."
         return CellEntry(folder.name.removesuffix(store.PARTIAL), folder, "running", problem=problem)
-    try:
-        record = store.read_cell(folder)
-    except RtmeterError as error:
-        shown = RtmeterError(error.message, **error.about | {"where": store.CELL})  # the page has its folder
-        return CellEntry(folder.name, folder, "damaged", problem=str(shown), damage=error)
+    if isinstance(record, RtmeterError):
+        shown = RtmeterError(
+            record.message, **record.about | {"where": store.CELL}
+        )  # the page has its folder
+        return CellEntry(folder.name, folder, "damaged", problem=str(shown), damage=record)
     return CellEntry(record.id, folder, record.status, record, _problem(record))
 
 

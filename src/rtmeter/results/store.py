@@ -245,8 +245,7 @@ def cell_folders(path: Path) -> list[Path]:
     """
     if is_cell(path):
         return [path]
-    found = (file.parent for file in path.rglob(CELL) if is_cell(file.parent))
-    cells = [cell for cell in found if not is_cell(cell.parent)]  # one recovered in its cell counts once
+    cells = list(_cells_below(path))
     if not cells:
         raise RtmeterError(
             "holds no cell" if path.exists() else "is not there",
@@ -258,6 +257,14 @@ def cell_folders(path: Path) -> list[Path]:
     for run in {cell.parent for cell in cells if (cell.parent / RUN).is_file()}:
         order[run] = {cell: n for n, cell in enumerate(read_run(run).cells)}
     return sorted(cells, key=lambda c: (c.parent, order.get(c.parent, {}).get(c.name, -1), c.name))
+
+
+def _cells_below(path: Path) -> Iterator[Path]:
+    """The cells below the path; what lies in a cell, as one recovered there, is none of its own."""
+    for name, folders, files in os.walk(path):
+        if CELL in files and not name.endswith(PARTIAL):
+            folders.clear()
+            yield Path(name)
 
 
 def load_counted(folder: Path) -> Unordered | None:

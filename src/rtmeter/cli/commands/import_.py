@@ -73,6 +73,6 @@ def command(
     elif len(records) == 1:
         show_cell(records[0], folder / records[0].id)
     else:
-        show_cells(records, [record.id for record in records])
+        show_cells((record, record.id) for record in records)
         print(f"stored in {folder}")
     return exit_codes.worst(exit_codes.of_cell(record) for record in records)

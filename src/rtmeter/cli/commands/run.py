@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rtmeter.cli import exit_codes
 from rtmeter.cli.alone import Wait, alone
 from rtmeter.cli.choices import campaign_files
+
+if TYPE_CHECKING:
+    from rtmeter.results.record import CellRecord
 
 EXAMPLE = "rtmeter run campaigns/demo.yaml --only 'measurement==wakeup' --scale 0.1"
 DETAILS = (
@@ -68,9 +72,11 @@ def command(
     from rtmeter.cli.interrupt import stopping
     from rtmeter.cli.output import print_json
     from rtmeter.cli.progress import progress_for
+    from rtmeter.errors import RtmeterError
     from rtmeter.live import metrics as openmetrics
     from rtmeter.live.run import State
     from rtmeter.measure.run import Run
+    from rtmeter.results import table
 
     planned = read_campaign(campaign, scale=scale, only=only, host=component(hosts))
     if dry_run:
@@ -91,16 +97,23 @@ def command(
     ):
         run = Run.resume(out, planned, scale) if resume else Run.start(out, planned, scale)
         progress.follow(planned.name, lambda cell: run.folder / cell.id)
-        records = run.measure(stop, progress)
-    if not records:
+        names = run.measure(stop, progress)
+    if not names:
         return exit_codes.ERROR
-    names = list(records)
+    codes: list[int] = []
+
+    def stored() -> Iterator[tuple[CellRecord, str]]:
+        for folder, record in table.records([run.folder / name for name in names]):
+            if isinstance(record, RtmeterError):
+                raise record
+            codes.append(exit_codes.of_cell(record))
+            yield record, folder.name
+
     if as_json:
-        summaries = [cell_summary(record, run.folder / name) for name, record in records.items()]
+        summaries = [cell_summary(record, run.folder / name) for record, name in stored()]
         print_json({"run": str(run.folder), "cells": summaries})
     else:
-        show_cells(list(records.values()), names)
+        show_cells(stored())
         print(f"stored in {run.folder}")
-    unfinished = len(records) < len(planned.cells)
-    codes = [exit_codes.of_cell(record) for record in records.values()]
+    unfinished = len(names) < len(planned.cells)
     return exit_codes.worst([*codes, exit_codes.ERROR] if unfinished else codes)

@@ -25,16 +25,16 @@ def command(
     from rtmeter.cli.cell_tables import show_cell, show_cells
     from rtmeter.cli.output import print_json
     from rtmeter.results import store
+    from rtmeter.results.cells import each_cell
 
-    folders = store.cell_folders(path)
-    records = [store.read_cell(folder) for folder in folders]
     if store.is_cell(path):
+        record = store.read_cell(path)
         if as_json:
-            print_json(cell_summary(records[0], path))
+            print_json(cell_summary(record, path))
         else:
-            show_cell(records[0], path)
+            show_cell(record, path)
     elif as_json:
-        print_json({"cells": [cell_summary(r, f) for r, f in zip(records, folders, strict=True)]})
+        print_json({"cells": [cell_summary(cell.record, cell.folder) for cell in each_cell(path)]})
     else:
-        show_cells(records, [str(folder.relative_to(path)) for folder in folders])
+        show_cells((cell.record, str(cell.folder.relative_to(path))) for cell in each_cell(path))
     return exit_codes.PASS

@@ -57,9 +57,12 @@ def command(
             show_default=False,
         ),
     ] = None,
+    anew: Annotated[
+        bool, typer.Option("--anew", help="Judge from the samples what was judged when it was measured.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
-    """Judges each cell anew from its samples."""
+    """Judges a cell from its samples; several by what is stored with them, where that is the same."""
     from rtmeter.api.verdicts import verdicts
     from rtmeter.cli.cell_options import as_flag
     from rtmeter.cli.output import print_json
@@ -79,7 +82,9 @@ def command(
     cells = find_cells(path)
     times = Counter(cell.record.id for cell in cells)
     found: list[CellVerdict] = []
-    judging = verdicts(cells, asked, pool=pool, margin=within, horizon_hours=horizon, reading=reading)
+    judging = verdicts(
+        cells, asked, pool=pool, margin=within, horizon_hours=horizon, anew=anew, reading=reading
+    )
     try:
         for one in judging:
             found.append(one)

@@ -26,12 +26,19 @@ _LONGEST = 60
 
 def read_cell_file(path: Path) -> CellRecord:
     """The cell.json at ``path``; RtmeterError if it cannot be read, is damaged or of a later version."""
-    return _read(path, CellRecord, CELL_FORMAT, CELL_VERSION, {1: cell_of_version_1}, _CELL_REMEDY)
+    return cell_of(_content(path), path)
+
+
+def cell_of(content: bytes, path: Path) -> CellRecord:
+    """The record that the content of a cell.json is; errors name ``path``."""
+    return _record(content, path, CellRecord, CELL_FORMAT, CELL_VERSION, {1: cell_of_version_1}, _CELL_REMEDY)
 
 
 def read_run_file(path: Path) -> RunRecord:
     """The run.json at ``path``; RtmeterError as read_cell_file()."""
-    return _read(path, RunRecord, RUN_FORMAT, RUN_VERSION, {1: run_of_version_1}, _RUN_REMEDY)
+    return _record(
+        _content(path), path, RunRecord, RUN_FORMAT, RUN_VERSION, {1: run_of_version_1}, _RUN_REMEDY
+    )
 
 
 def text_of(record: CellRecord | RunRecord) -> str:
@@ -39,12 +46,17 @@ def text_of(record: CellRecord | RunRecord) -> str:
     return json.dumps(as_json(record.model_dump(mode="json")), indent=1) + "\n"
 
 
-def _read(path: Path, model: type[_Record], form: str, version: int, older: _Older, remedy: str) -> _Record:
+def _content(path: Path) -> bytes:
     try:
-        content = path.read_bytes()
+        return path.read_bytes()
     except OSError as error:
         said = (error.strerror or "").lower()
         raise RtmeterError(f"cannot be read: {said}", where=str(path), remedy="check the path") from error
+
+
+def _record(
+    content: bytes, path: Path, model: type[_Record], form: str, version: int, older: _Older, remedy: str
+) -> _Record:
     if content.isascii() and b"\\u" not in content:  # nothing in it that a terminal would heed
         try:
             record = model.model_validate_json(content, strict=True)

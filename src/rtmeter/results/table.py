@@ -1,0 +1,272 @@
+"""cells.parquet: the cells of a run as one table (spec/results.md), as new as their cell.json files.
+
+Who reads many cells reads this one file. It is made anew of what changed whenever a cell.json is not the one
+that it was made of; where it cannot be written, it is made in memory.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from rtmeter.errors import RtmeterError
+from rtmeter.host.files import replace_file
+from rtmeter.results import store
+from rtmeter.results.record import CellRecord, Statistics
+from rtmeter.results.record.reading import cell_of
+from rtmeter.statistics.quantities import judged_quantity
+
+TABLE = "cells.parquet"
+FORMAT, VERSION = "rtmeter-cells", 1
+
+_GROUP_CELLS = 500
+_TIMES = tuple(name for name in Statistics.model_fields if name.endswith("_ns"))
+_REAL = ("mean_ns", "stddev_ns")
+_ASCENDING = ("min_ns", *(name for name in _TIMES if name not in ("min_ns", "max_ns", *_REAL)), "max_ns")
+
+_TEXTS = (
+    *("id", "status", "measurement", "mode", "adapter", "server_adapter", "started", "ended", "axes"),
+    *("scheduling", "conditions", "hostname", "machine_id", "kernel", "cpu_model", "virtual_machine"),
+    *("verdict", "reason", "criticality", "quantity", "view", "lost"),
+)
+_INTS = (
+    *("period_ns", "timeout_ns", "payload_bytes", "deadline_ns", "judged_n", "misses", "late", "skipped"),
+    *("lost_releases", "n", "max_at_k", "cell_mtime_ns", "cell_bytes"),
+)
+_REALS = ("miss_ratio", "confidence", "upper")
+
+SCHEMA = pa.schema(
+    [
+        ("cell", pa.string()),
+        *((name, pa.string()) for name in _TEXTS),
+        ("valid", pa.bool_()),
+        ("judged", pa.bool_()),
+        *((name, pa.int64()) for name in _INTS),
+        *((name, pa.float64() if name in _REAL else pa.int64()) for name in _TIMES),
+        *((name, pa.float64()) for name in _REALS),
+        ("record", pa.large_binary()),
+    ],
+    metadata={"rtmeter": json.dumps({"format": FORMAT, "version": VERSION})},
+)
+"""The columns (spec/results.md says what each is)."""
+
+Stamp = tuple[int, int]
+"""When a cell.json was written, and its size in bytes: what tells that it is another one."""
+
+
+def records(
+    folders: Sequence[Path], *, keep: bool = True
+) -> Iterator[tuple[Path, CellRecord | RtmeterError]]:
+    """The record of each cell, or what is wrong with it, in the order given; cells of a run lie together.
+    ``keep``: whether a table may be written where there is none that is new."""
+    for run, group in groupby(folders, key=lambda folder: folder.parent):
+        wanted = list(group)
+        table = None
+        if len(wanted) > 1 and (run / store.RUN).is_file():
+            table = read(run) if keep else _new(run, _stamps(run))
+        contents: Iterator[bytes | None] = iter([None] * len(wanted))
+        if table is not None:
+            contents = _ordered(table, [folder.name for folder in wanted])
+        for folder, content in zip(wanted, contents, strict=True):
+            try:
+                if content is None:
+                    yield folder, store.read_cell(folder)
+                else:
+                    yield folder, cell_of(content, folder / store.CELL)
+            except RtmeterError as error:
+                yield folder, error
+
+
+def facts(folders: Sequence[Path], *columns: str) -> Iterator[tuple[Any, ...]]:
+    """These columns of the first row of each cell, in the order given; None each of what cannot be read."""
+    nothing = (None,) * len(columns)
+    for run, group in groupby(folders, key=lambda folder: folder.parent):
+        names = [folder.name for folder in group]
+        if len(names) > 1 and (run / store.RUN).is_file():
+            found = read(run).read(["cell", *columns]).to_pylist()
+            rows = {row["cell"]: row for row in reversed(found)}
+        else:
+            rows = {name: row for name in names for row in reversed(_rows(run / name))}
+        for name in names:
+            yield tuple(rows[name].get(column) for column in columns) if name in rows else nothing
+
+
+def _ordered(table: pq.ParquetFile, names: list[str]) -> Iterator[bytes | None]:
+    """The content of each cell.json by name; None of one that the table does not know."""
+    there = _contents(table)
+    passed: dict[str, bytes | None] = {}
+    for name in names:
+        while name not in passed and (coming := next(there, None)) is not None:
+            passed[coming[0]] = coming[1]
+        yield passed.pop(name, None)
+
+
+def _contents(table: pq.ParquetFile) -> Iterator[tuple[str, bytes | None]]:
+    for group in range(table.num_row_groups):
+        part = table.read_row_group(group, ["cell", "record"])
+        last = None
+        for cell, content in zip(part.column("cell"), part.column("record"), strict=True):
+            name = cell.as_py()
+            if name != last:
+                yield name, content.as_py()
+            last = name
+
+
+def read(run: Path) -> pq.ParquetFile:
+    """The table of a run's cells; written beside them if it was not there or was older, and can be."""
+    stamps = _stamps(run)
+    if (table := _new(run, stamps)) is not None:
+        return table
+    old = _open(run / TABLE)
+    known = {} if old is None else _known(old)
+    made = _made(run, stamps, old, {name for name, stamp in stamps.items() if known.get(name) == stamp})
+    with suppress(RtmeterError):  # a folder that may only be read
+        replace_file(run / TABLE, made, "results")
+    return pq.ParquetFile(pa.BufferReader(made))
+
+
+def _new(run: Path, stamps: Mapping[str, Stamp]) -> pq.ParquetFile | None:
+    """The table, if it is of these cells as they are."""
+    table = _open(run / TABLE)
+    return table if table is not None and _known(table) == stamps else None
+
+
+def _stamps(run: Path) -> dict[str, Stamp]:
+    found = {}
+    for entry in os.scandir(run):
+        if not entry.name.endswith(store.PARTIAL):
+            with suppress(OSError):
+                about = Path(entry.path, store.CELL).stat()
+                found[entry.name] = about.st_mtime_ns, about.st_size
+    return found
+
+
+def _open(path: Path) -> pq.ParquetFile | None:
+    """None where there is no table, or one that is damaged or of another version."""
+    try:
+        table = pq.ParquetFile(path)
+        if table.schema_arrow.equals(SCHEMA, check_metadata=True):
+            return table
+    except (OSError, pa.ArrowException, ValueError):
+        pass
+    return None
+
+
+def _known(table: pq.ParquetFile) -> dict[str, Stamp]:
+    try:
+        columns = table.read(["cell", "cell_mtime_ns", "cell_bytes"]).to_pydict().values()
+    except (OSError, pa.ArrowException, ValueError):
+        return {}
+    return {name: (mtime_ns, size) for name, mtime_ns, size in zip(*columns, strict=True)}
+
+
+def _made(run: Path, stamps: Mapping[str, Stamp], old: pq.ParquetFile | None, kept: set[str]) -> bytes:
+    """The content of the table: what of the old one still holds, and the rest from the cells."""
+    out = io.BytesIO()
+    with pq.ParquetWriter(out, SCHEMA, compression="zstd") as writer:
+        if old is not None and kept:
+            try:
+                for group in range(old.num_row_groups):
+                    part = old.read_row_group(group)
+                    writer.write_table(part.filter(pc.is_in(part.column("cell"), pa.array(sorted(kept)))))
+            except (OSError, pa.ArrowException):  # damaged
+                return _made(run, stamps, None, set())
+        new = [name for name in _in_order(run, stamps) if name not in kept]
+        for first in range(0, len(new), _GROUP_CELLS):
+            rows = [row for name in new[first : first + _GROUP_CELLS] for row in _rows(run / name)]
+            writer.write_table(_table(rows))
+    return out.getvalue()
+
+
+def _table(rows: list[dict[str, Any]]) -> pa.Table:
+    try:
+        return pa.Table.from_pylist(rows, SCHEMA)
+    except (pa.ArrowException, OverflowError):  # a number that no machine measured: the record tells it
+        kept = ("cell", "id", "status", "cell_mtime_ns", "cell_bytes", "record")
+        return pa.Table.from_pylist([{name: row.get(name) for name in kept} for row in rows], SCHEMA)
+
+
+def _in_order(run: Path, names: Iterable[str]) -> list[str]:
+    with suppress(RtmeterError):
+        place = {name: number for number, name in enumerate(store.read_run(run).cells)}
+        return sorted(names, key=lambda name: (place.get(name, -1), name))
+    return sorted(names)
+
+
+def _rows(folder: Path) -> list[dict[str, Any]]:
+    """A row for each quantity and view of the cell; one without either if it has none, or is damaged."""
+    try:
+        with (folder / store.CELL).open("rb") as file:
+            about = os.fstat(file.fileno())
+            content = file.read()
+    except OSError:  # gone meanwhile, or not to be read: whoever wants it is told so
+        return []
+    stamp = {"cell": folder.name, "cell_mtime_ns": about.st_mtime_ns, "cell_bytes": about.st_size}
+    try:
+        record = cell_of(content, folder / store.CELL)
+    except RtmeterError:
+        return [stamp | {"status": "damaged", "record": content}]
+    views = _views(record)
+    facts = stamp | _facts(record)
+    return [facts | view | {"record": None if n else content} for n, view in enumerate(views or [{}])]
+
+
+def _facts(record: CellRecord) -> dict[str, Any]:
+    machine, required, verdict = record.machine, record.requirement, record.verdict
+    scheduling = record.config.get("scheduling")
+    facts: dict[str, Any] = {
+        "id": record.id,
+        "status": record.status,
+        "valid": record.valid,
+        "measurement": record.measurement,
+        "mode": record.mode,
+        "adapter": record.adapter,
+        "server_adapter": record.server_adapter,
+        "started": record.started,
+        "ended": record.ended,
+        "axes": json.dumps(dict(record.axes)),
+        "scheduling": json.dumps(scheduling) if scheduling else None,
+        "conditions": json.dumps(record.conditions["asked"]) if record.conditions else None,
+    }
+    facts |= {name: record.config.get(name) for name in ("period_ns", "timeout_ns", "payload_bytes")}
+    names = ("hostname", "machine_id", "kernel", "cpu_model", "virtual_machine")
+    facts |= {name: None if (told := machine.get(name)) is None else str(told) for name in names}
+    if required:
+        facts |= {"deadline_ns": required.deadline_ns, "miss_ratio": required.miss_ratio}
+        facts |= {"confidence": required.confidence, "criticality": required.criticality}
+    if verdict:
+        facts |= {"verdict": verdict.outcome, "reason": verdict.reason, "judged_n": verdict.n}
+        facts |= {"misses": verdict.misses, "late": verdict.late, "skipped": verdict.skipped}
+        facts |= {"lost_releases": verdict.lost}
+        facts["upper"] = verdict.support.upper if verdict.support else verdict.upper
+    return facts
+
+
+def _views(record: CellRecord) -> list[dict[str, Any]]:
+    if record.summary is None:
+        return []
+    judged = judged_quantity(record.meta).name
+    return [
+        {"quantity": name, "view": view, "judged": (name, view) == (judged, "per_release")} | _times(found)
+        for name, views in record.summary.quantities.items()
+        for view, found in views.items()
+        if found is not None
+    ]
+
+
+def _times(found: Statistics) -> dict[str, Any]:
+    """The statistics; ``lost``: the first of them in ascending order that falls on a lost release."""
+    values = found.model_dump()
+    lost = next((name.removesuffix("_ns") for name in _ASCENDING if values[name] == "lost"), None)
+    told = {name: None if value == "lost" else value for name, value in values.items()}
+    return {name: told[name] for name in ("n", "max_at_k", *_TIMES)} | {"lost": lost}

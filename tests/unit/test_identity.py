@@ -1,0 +1,54 @@
+"""Two machines of one host name are two: told apart by a name that only rtmeter gives them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from rtmeter.host import identity
+from rtmeter.host.identity import machine_id
+from rtmeter.host.root import Root
+
+RAW = "0123456789abcdef0123456789abcdef"
+
+
+def planted(folder: Path, content: str | None, name: str = "etc/machine-id") -> Root:
+    if content is not None:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content)
+    return Root(folder)
+
+
+def test_it_is_the_hash_that_systemd_makes(tmp_path: Path) -> None:
+    # openssl dgst -sha256 -mac HMAC -macopt hexkey:RAW of the application's id; 16 bytes, as a version 4 UUID
+    assert machine_id(planted(tmp_path, RAW + "\n")) == "f83208d98faa4b06b6d06051081ab5d8"
+
+
+@pytest.mark.skipif(shutil.which("systemd-id128") is None, reason="no systemd-id128 here")
+def test_systemd_says_the_same_of_this_machine() -> None:
+    command = ["systemd-id128", "machine-id", "--app-specific", identity._APPLICATION.hex]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(done.stderr)
+    assert machine_id(Root()) == done.stdout.strip()
+
+
+def test_the_machines_own_id_is_in_nothing_that_is_told(tmp_path: Path) -> None:
+    told = machine_id(planted(tmp_path, RAW))
+    assert told is not None and len(told) == 32
+    assert not any(RAW[at : at + 8] in told for at in range(0, 32, 8))
+    other = machine_id(planted(tmp_path / "other", RAW[::-1]))
+    assert other != told
+
+
+@pytest.mark.parametrize("content", [None, "", "uninitialized\n", "not an id"])
+def test_a_machine_without_an_id_has_none(tmp_path: Path, content: str | None) -> None:
+    assert machine_id(planted(tmp_path, content)) is None
+
+
+def test_the_bus_knows_it_too(tmp_path: Path) -> None:
+    root = planted(tmp_path, RAW, "var/lib/dbus/machine-id")
+    assert machine_id(root) == machine_id(planted(tmp_path / "etc", RAW))
