@@ -9,9 +9,11 @@ import re
 import shutil
 from pathlib import Path
 
+import jinja2
 import pytest
 
 from rtmeter import cli
+from rtmeter.report.site import pages
 from rtmeter.report.site.history import FEWEST_RUNS, histories
 from stored import write_run
 from synthetic import Made, write_cell
@@ -172,3 +174,35 @@ def test_what_has_no_cells_is_refused(
     assert cli.invoke(["site", argument]) == 1
     assert words in capsys.readouterr().err
     assert not (tmp_path / "site").exists()
+
+
+def test_only_what_changed_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made_of: list[str] = []
+    plain = pages._render
+    monkeypatch.setattr(
+        pages, "_render", lambda template, **what: (made_of.append(what["title"]), plain(template, **what))[1]
+    )
+    pages._environment()
+    monkeypatch.setattr(jinja2, "Environment", None)  # the one that is there is taken
+    results, out = tmp_path / "results", tmp_path / "site"
+    second = Made(id="second", samples=50)
+    for number in (1, 2):
+        a_run(results, number, second=second)
+    made(results, out, "--no-reports")
+    assert sorted(made_of) == ["All results", "Side by side", "second, day on robot", "wakeup, day on robot"]
+    made_of.clear()
+    made(results, out, "--no-reports")
+    assert made_of == []
+    page = out / "cells" / "robot~day~second.html"
+    page.unlink()
+    made(results, out, "--no-reports")
+    assert made_of == ["second, day on robot"] and page.is_file()
+    made_of.clear()
+    file = next(results.rglob("second/cell.json"))
+    file.write_text(file.read_text().replace('"posix"', '"other"'))
+    made(results, out, "--no-reports")
+    assert sorted(made_of) == ["All results", "Side by side", "second, day on robot"]
+    made_of.clear()
+    (out / ".rtmeter-site.json").write_text('["cells/robot~day~second.html"]')  # of an earlier rtmeter
+    made(results, out, "--no-reports")
+    assert len(made_of) == 4

@@ -100,9 +100,7 @@ class FollowedRun:
     def _partial(self, cell: str) -> Path:
         return self.folder / f"{cell}{store.PARTIAL}"
 
-    def _done(
-        self, there: Mapping[str, int], damage: list[RtmeterError]
-    ) -> Iterator[tuple[str, str]]:
+    def _done(self, there: Mapping[str, int], damage: list[RtmeterError]) -> Iterator[tuple[str, str]]:
         """The outcomes of stored cells; only of folders that were not there at the last look is anything
         read: a cell that is measured again gets another folder."""
         places = {cell: (cell, there[cell]) for cell in self.ids if cell in there}

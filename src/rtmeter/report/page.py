@@ -36,16 +36,21 @@ _FEW_CELLS = 4
 _MANY_CELLS = 60
 """In reports of more cells, the judged quantity alone is plotted."""
 
+MOST_IN_FULL = 200
+"""So many cells, the worst, have a section of their own; all others a row of the table: what keeps the
+report of ten thousand cells below 20 MB."""
+
 SYMBOLS = {"error": "!", "fail": "✕", "inconclusive": "?", "unfinished": "…", "unjudged": "–", "pass": "✓"}
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A cell and its plots."""
+    """A cell and its plots; ``in_full``: whether it has more than a row of the table."""
 
     anchor: str
     cell: CellEntry
     panels: list[Panel]
+    in_full: bool = True
 
     @property
     def statistics(self) -> list[tuple[str, str, Statistics]]:
@@ -83,8 +88,14 @@ class Plots:
 
 def render(title: str, cells: Sequence[CellEntry], floor: Floor) -> str:
     """The page of at least one cell."""
-    detail, all_quantities = detail_for(len(cells)), len(cells) <= _MANY_CELLS
-    sections = [_section(number, cell, detail, all_quantities) for number, cell in enumerate(cells, 1)]
+    cells = sorted(cells, key=lambda cell: cell.badness)
+    detail, all_quantities = detail_for(min(len(cells), MOST_IN_FULL)), len(cells) <= _MANY_CELLS
+    sections = [
+        _section(number, cell, detail, all_quantities)
+        if number <= MOST_IN_FULL
+        else Section(f"cell-{number}", cell, [], in_full=False)
+        for number, cell in enumerate(cells, 1)
+    ]
     sections.sort(key=lambda section: section.cell.badness)
     cells = [section.cell for section in sections]
     tally = Counter(cell.outcome for cell in cells)
@@ -97,6 +108,7 @@ def render(title: str, cells: Sequence[CellEntry], floor: Floor) -> str:
             answer=answer.answer(cells),
             tally=[(outcome, tally[outcome]) for outcome in WORST_FIRST if tally[outcome]],
             sections=sections,
+            in_rows_only=max(0, len(sections) - MOST_IN_FULL),
             floor=floor,
             quantiles=QUANTILES,
             matrices=matrix.matrices([(section.anchor, section.cell) for section in sections]),

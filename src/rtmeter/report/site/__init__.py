@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
-from rtmeter import report
+from rtmeter import report, version
 from rtmeter.errors import RtmeterError
 from rtmeter.host.files import replace_file
 from rtmeter.plots.floors import Floor
 from rtmeter.report.site import pages
 from rtmeter.report.site.history import Entry, History, histories
+from rtmeter.results import store
 
 MADE = ".rtmeter-site.json"
-"""The list of the files that were made, so that those of cells that are gone can be removed."""
+"""The files that were made, and a hash of what they were made of: what is the same is not made again, and
+those of cells that are gone are removed."""
 
 Say = Callable[[str], None]
 FloorOf = Callable[[Path], Floor]
@@ -43,28 +47,62 @@ def write(
         message = f"cannot be made: {error.strerror}"
         raise RtmeterError(message, field="-o", value=str(out), remedy="choose another folder") from None
     made = _reports(found, out / "reports", floor_of, say) if floor_of else {}
+    known, now = _known(out), dict[str, str]()
+
+    def put(name: str, about: object, render: Callable[[], str]) -> None:
+        now[name] = hashlib.sha256(repr((version(), about)).encode()).hexdigest()
+        if known.get(name) != now[name] or not (out / name).is_file():
+            replace_file(out / name, render().encode())
+
     for number, history in enumerate(found, 1):
         say(f"cell {number} of {len(found)}: {history.cell}")
-        replace_file(out / "cells" / history.page, pages.cell(history, made).encode())
-    replace_file(out / "side-by-side.html", pages.side_by_side(found).encode())
-    first = out / "index.html"
-    replace_file(first, pages.index(found, made).encode())
+        put(f"cells/{history.page}", _about(history, made), partial(pages.cell, history, made))
+    about = [now[f"cells/{history.page}"] for history in found]
+    put("side-by-side.html", about, lambda: pages.side_by_side(found))
+    first = "index.html"
+    put(first, about, lambda: pages.index(found, made))
     if damage is not None:
         damage += [one.cell.damage for history in found for one in history.entries if one.cell.damage]
-    kept = [f"cells/{history.page}" for history in found] + [f"reports/{name}" for name in made.values()]
-    _forget(out, kept)
-    return first
+    now |= dict.fromkeys((f"reports/{name}" for name in made.values()), "")
+    _forget(out, known, now)
+    return out / first
 
 
-def _forget(out: Path, kept: Iterable[str]) -> None:
+def _about(history: History, made: Mapping[Path, str]) -> object:
+    """What its page, and its row of the first one, are made of: another page if it is another."""
+    entries = []
+    for entry in history.entries:
+        try:
+            about = (entry.cell.folder / store.CELL).stat()
+            stamp = about.st_mtime_ns, about.st_size
+        except OSError:
+            stamp = 0, 0
+        said = entry.cell.id, entry.cell.state, entry.cell.problem
+        entries.append((str(entry.run), entry.started, *said, stamp, made.get(entry.reported)))
+    return history.machine, history.campaign, history.cell, history.page, entries
+
+
+def _known(out: Path) -> dict[str, str]:
+    """The pages that were made at an earlier time, and what of."""
+    try:
+        known = json.loads((out / MADE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    if isinstance(known, dict):
+        return {str(name): str(about) for name, about in known.items()}
+    return dict.fromkeys(map(str, known), "") if isinstance(known, list) else {}
+
+
+def _forget(out: Path, known: Iterable[str], now: Mapping[str, str]) -> None:
     """Removes the pages of an earlier time that are none of these."""
-    kept = sorted(kept)
-    with suppress(OSError, ValueError, TypeError):
-        for name in set(json.loads((out / MADE).read_text(encoding="utf-8"))) - set(kept):
-            page = out / name
-            if page.parent.parent == out and page.suffix == ".html":
+    for name in set(known) - set(now):
+        page = out / name
+        if page.parent.parent == out and page.suffix == ".html":
+            with suppress(OSError):
                 page.unlink(missing_ok=True)
-    replace_file(out / MADE, json.dumps(kept).encode())
+    content = json.dumps(now, indent=0, sort_keys=True).encode()
+    if known != now:
+        replace_file(out / MADE, content)
 
 
 def _reports(found: list[History], out: Path, floor_of: FloorOf, say: Say) -> dict[Path, str]:

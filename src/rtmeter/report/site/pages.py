@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,7 @@ def _render(template: str, **what: Any) -> str:
     return _environment().get_template(template).render(**what)
 
 
+@cache
 def _environment() -> jinja2.Environment:
     environment = report_page.environment("rtmeter.report.site")
     environment.globals |= {"no_plots": report_page.Plots().packed()}
