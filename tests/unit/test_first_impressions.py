@@ -58,7 +58,7 @@ def test_no_view_prints_a_quantile_of_too_few(
     (cell,) = cell_entries(folder)
     assert cell.judged is not None and (cell.judged.p99_9_ns is not None) == known
     record = store.read_cell(folder)
-    show_cells([record], ["cell"])
+    show_cells([(record, "cell")])
     out = capsys.readouterr().out
     assert out.count("95.3") == 1
     assert ("p99.9 40.00 µs" in page_of(folder).text) == known
@@ -80,7 +80,7 @@ def test_a_warning_of_several_cells_is_shown_once_with_their_names(
     assert text.count("steal") == 1
     assert text.count("watch_incomplete") == 1
     records = [store.read_cell(cell) for cell in store.cell_folders(folder)]
-    show_cells(records, ["a", "b", "c"])
+    show_cells(zip(records, ["a", "b", "c"], strict=True))
     out = capsys.readouterr().out
     assert out.count("the host took 3 % of a CPU (measure again): a, b\n") == 1
     assert out.count("steal") == 1

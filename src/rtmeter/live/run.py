@@ -107,8 +107,8 @@ class FollowedRun:
         new = [self.folder / cell for cell, place in places.items() if place not in self._known]
         whole = [folder for folder in new if store.is_cell(folder)]
         for folder, record in table.records(whole, keep=False):
-            known = record if isinstance(record, RtmeterError) else outcome_of(record)
-            self._known[places[folder.name]] = known
+            place = places[folder.name]
+            self._known[place] = record if isinstance(record, RtmeterError) else outcome_of(record)
         for cell, place in places.items():
             known = self._known.get(place)
             if isinstance(known, RtmeterError):
