@@ -104,9 +104,9 @@ def main() -> None:
             "site": [*RTMETER, "site", results, "-o", site, "--no-reports"],
         }
         steps = []
-        for command in args.only:
-            steps.append(run(f"{command}, first", *commands[command]))
-            steps.append(run(f"{command}, again", *commands[command]))
+        for command, time_of in product(args.only, ("first", "again")):
+            steps.append(run(f"{command}, {time_of}", *commands[command]))
+            print(steps[-1], file=sys.stderr)
         size = page.stat().st_size if page.exists() else 0
 
     print(machine_line())

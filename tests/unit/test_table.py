@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+import rtmeter
 from rtmeter.cli import invoke
 from rtmeter.judge.cell import judge_cell
 from rtmeter.live.run import FollowedRun
@@ -220,6 +221,13 @@ def test_a_stored_verdict_is_the_one_of_the_samples(
         told[bool(option)] = json.loads(capsys.readouterr().out)
         assert len(judged) == (3 if option else 0)
     assert told[False] == told[True]
+    for anew in (False, True):
+        judged.clear()
+        assert [found.to_json() for found in rtmeter.read(run).verdict(anew=anew)] == told[anew]["cells"]
+        assert len(judged) == (3 if anew else 0)
+    judged.clear()
+    invoke(["verdict", str(run / "a")])
+    assert judged == [run / "a"]  # a single cell always
     judged.clear()
     invoke(["verdict", str(run), "--deadline", "2ms"])
     assert len(judged) == 3

@@ -1,4 +1,4 @@
-"""Cells judged from their samples, or as it is stored where that is the same; each for itself or repeats as one run."""
+"""Cells judged by their samples or by what is stored, each for itself or repeats as one run."""
 
 from __future__ import annotations
 
