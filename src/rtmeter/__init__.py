@@ -16,7 +16,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rtmeter.api import CellVerdict, Comparisons, Results, read
+    from rtmeter.api.comparisons import Comparisons
+    from rtmeter.api.results import Results, read
+    from rtmeter.api.verdicts import CellVerdict
     from rtmeter.errors import RtmeterError
     from rtmeter.model import Requirement, Verdict
 
@@ -31,7 +33,15 @@ __all__ = [
     "version",
 ]
 
-_HOMES = {"RtmeterError": "errors", "Requirement": "model", "Verdict": "model"}
+_HOMES = {
+    "CellVerdict": "api.verdicts",
+    "Comparisons": "api.comparisons",
+    "Requirement": "model",
+    "Results": "api.results",
+    "RtmeterError": "errors",
+    "Verdict": "model",
+    "read": "api.results",
+}
 
 
 def version() -> str:
@@ -49,7 +59,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'rtmeter' has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(f"rtmeter.{_HOMES.get(name, 'api')}"), name)
+    return getattr(import_module(f"rtmeter.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -8,6 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rtmeter.samples.arrow import array
+
 Row = dict[str, float | None]
 """Whole numbers under the names that end in _ns."""
 
@@ -18,8 +20,8 @@ class Table:
     """A Parquet file whose columns are those of the first row.
 
     A group of rows is kept, and the first row is a group of its own: what keeping and writing takes is taken
-    as the run begins. No lists for Arrow: of these it makes arrays with the help of pandas, which it imports
-    then, 40 MB in mid-run. What cannot be written (a full disk) is given up: ``broken`` then says why.
+    as the run begins; Arrow's own import of pandas in mid-run is avoided (samples/arrow.py). What cannot be
+    written (a full disk) is given up: ``broken`` then says why.
     """
 
     def __init__(self, path: Path) -> None:
@@ -78,6 +80,4 @@ class _Column:
 
     def array(self, count: int) -> pa.Array:
         """The first of them; None is null."""
-        known = np.packbits(self._known[:count], bitorder="little")
-        buffers = [pa.py_buffer(known.tobytes()), pa.py_buffer(self._values[:count].tobytes())]
-        return pa.Array.from_buffers(self.type, count, buffers)
+        return array(self.type, self._values[:count].copy(), ~self._known[:count])

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from rtmeter.errors import RtmeterError
 from rtmeter.model import ABSENT, SERVED, STATUS_NAMES, WARM_UP_FLAG
+from rtmeter.samples.arrow import array, bits, strings
 from rtmeter.samples.join import SERVER_STAMPS, ServerRows
 from rtmeter.samples.reader import Columns, LogReader
 
@@ -33,6 +34,9 @@ class Recovery:
     missing: list[list[int | None]]
     problems: list[str]
     meta: dict[str, Any] = field(repr=False)
+
+
+_STATUS_NAMES = strings(STATUS_NAMES)
 
 
 def write_parquet(
@@ -120,11 +124,11 @@ class _Rows:
         """Adds rows: their k, the columns and ``status``."""
         status = columns["status"]
         alien = (status & 0x0F >= len(STATUS_NAMES)) | (status & ~_KNOWN_BITS != 0)
-        codes = pa.array((status & 0x0F).astype(np.int8), mask=alien)
-        arrays = [pa.array(k)]
-        arrays += [pa.array(columns[name], mask=columns[name] == ABSENT) for name in self._times]
-        arrays += [pa.DictionaryArray.from_arrays(codes, pa.array(STATUS_NAMES))]
-        arrays += [pa.array(status & WARM_UP_FLAG != 0)]
+        codes = array(pa.int8(), (status & 0x0F).astype(np.int8), alien)
+        arrays = [array(pa.int64(), k)]
+        arrays += [array(pa.int64(), columns[name], columns[name] == ABSENT) for name in self._times]
+        arrays += [pa.DictionaryArray.from_arrays(codes, _STATUS_NAMES)]
+        arrays += [bits(status & WARM_UP_FLAG != 0)]
         table = pa.Table.from_arrays(arrays, schema=self._schema)
         self._writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
         self.count += len(k)

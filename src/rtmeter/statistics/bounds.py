@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from scipy.special import betaincinv
+import scipy
 
 NS_PER_HOUR = 3_600_000_000_000
 
@@ -53,7 +53,7 @@ def _beta_quantile(a: float, b: float, share: float) -> float:
     """B⁻¹(share; a, b). SciPy 1.17 is wrong where a or b is exactly 1000 and the other above some 1e8, by a
     factor of two at 1e10; a ten-thousand-millionth beside it, it is right."""
     aside_a, aside_b = (shape * (1 + 1e-10) if shape == _SCIPYS_HOLE else shape for shape in (a, b))
-    return float(betaincinv(aside_a, aside_b, share))
+    return float(scipy.special.betaincinv(aside_a, aside_b, share))
 
 
 def per_hour(ratio: float, period_ns: int) -> float:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.special import stdtrit
+import scipy
 
 from rtmeter.statistics.drift import Bools
 from rtmeter.statistics.quantiles import COMPARED, Estimate, miss_ratio, quantiles
@@ -165,5 +165,5 @@ def _student(differences: Floats, confidence: float) -> float:
     if not np.isfinite(differences).all():
         return math.nan
     count = len(differences)
-    student = float(stdtrit(count - 1, (1 + confidence) / 2))
+    student = float(scipy.special.stdtrit(count - 1, (1 + confidence) / 2))
     return student * float(differences.std(ddof=1)) / math.sqrt(count)

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import chdtri
+import scipy
 
 from rtmeter.statistics.trend import Floats
 
@@ -166,7 +166,7 @@ def holds(nll: NegativeLogLikelihood, best: Fit, index: int, value: float, confi
 
 def _drop(confidence: float) -> float:
     """By how much the profile's logarithm drops from the maximum to an end of the interval."""
-    return float(chdtri(1, 1 - confidence)) / 2
+    return float(scipy.special.chdtri(1, 1 - confidence)) / 2
 
 
 def _crossing(excess: Callable[[float], float], at_zero: float, first: float) -> float | None:

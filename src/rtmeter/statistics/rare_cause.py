@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import gammaincinv
+import scipy
 
 from rtmeter.statistics.models import reduced, usable
 from rtmeter.statistics.trend import Floats
@@ -41,7 +41,7 @@ def furthest_levels(peaks: Floats, factor: float, shape: float, confidence: floa
         if count * factor > 1:
             start = float(peaks[-count - 1])
             total = float((peaks[-count:] - start).sum())
-            low, high = total / gammaincinv(count, (1 - doubt, doubt))
+            low, high = total / scipy.special.gammaincinv(count, (1 - doubt, doubt))
             lowest = min(lowest, start + low * math.log(count * factor))
             highest = max(highest, start + high * float(reduced(count * factor, heavy)))
         count *= 2

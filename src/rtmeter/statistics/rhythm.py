@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.fft import next_fast_len, rfft
+import scipy
 
 from rtmeter.statistics.clusters import Indices
 from rtmeter.statistics.trend import Floats
@@ -113,8 +113,8 @@ def _strengths(late: Indices, n: int) -> tuple[Floats, Floats]:
     FEWEST_CYCLES on; events of a run longer than the window are binned, which hides short periods."""
     size = n if n <= WINDOW else WINDOW
     counts = np.bincount(late if size == n else late * size // n, minlength=size).astype(np.float32)
-    padded = next_fast_len(4 * size, real=True)
-    spectrum = np.asarray(np.abs(rfft(counts, padded)) / len(late), dtype=np.float64)
+    padded = scipy.fft.next_fast_len(4 * size, real=True)
+    spectrum = np.asarray(np.abs(scipy.fft.rfft(counts, padded)) / len(late), dtype=np.float64)
     cycles = np.arange(len(spectrum), dtype=np.float64) * (size / padded)
     wanted = cycles >= FEWEST_CYCLES
     return spectrum[wanted], cycles[wanted]

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import chdtrc
+import scipy
 
 from rtmeter.statistics.ranks import mid_ranks
 from rtmeter.statistics.trend import Floats
@@ -52,4 +52,6 @@ def autocorrelation(series: Floats, lags: int = 10) -> Autocorrelation:
     rho = np.array([float(centred[lag:] @ centred[:-lag]) / power for lag in range(1, lags + 1)])
     q = size * (size + 2) * float((rho**2 / (size - np.arange(1, lags + 1))).sum())
     largest = float(rho[np.abs(rho).argmax()])
-    return Autocorrelation(q, float(chdtrc(lags, q)) if math.isfinite(q) else 0.0, lags, largest)
+    return Autocorrelation(
+        q, float(scipy.special.chdtrc(lags, q)) if math.isfinite(q) else 0.0, lags, largest
+    )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri, stdtrit
+import scipy
 
 from rtmeter.statistics.ranks import mid_ranks
 
@@ -63,7 +63,11 @@ def trend(
     inflated = inflation(medians - slope * time_s)
     variance = count * (count - 1) * (2 * count + 5) / 18 * inflated
     sided = (1 + confidence) / 2
-    quantile = ndtri(sided) if inflated == 1 else stdtrit(max(1.0, count / inflated / FEW), sided)
+    quantile = (
+        scipy.special.ndtri(sided)
+        if inflated == 1
+        else scipy.special.stdtrit(max(1.0, count / inflated / FEW), sided)
+    )
     reach = float(quantile) * math.sqrt(variance)
     lower = max(0, math.floor((pairs - reach) / 2) - 1)
     upper = min(pairs - 1, math.ceil((pairs + reach) / 2))
