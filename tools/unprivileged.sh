@@ -11,7 +11,7 @@ home=$(mktemp -d)
 trap 'rm -rf "$home"' EXIT
 chown "$user:$group" "$home"
 files=("$@")
-((${#files[@]})) || files=(tests/conditions tests/importers tests/unit
+((${#files[@]})) || files=(tests/conditions tests/explain tests/importers tests/unit
   tests/integration/test_{null_cli,posix,front_failures,front_settings,settings_real,check,load}.py)
 kept=-all,+dac_read_search
 setpriv --reuid="$user" --regid="$group" --clear-groups --no-new-privs \

@@ -26,6 +26,7 @@ COMMANDS = {
     "verdict": "Judge measured cells by a deadline.",
     "compare": "Say whether B is better or worse than A.",
     "layers": "Say what each middleware adds to a floor.",
+    "explain": "Say why releases were late, from the kernel's events.",
     "published": "Set measured values beside published ones.",
     "sql": "Ask cells and samples a question in SQL.",
     "check": "Say what on this machine hurts punctuality.",

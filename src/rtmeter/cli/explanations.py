@@ -1,0 +1,77 @@
+"""An explanation as text: the causes in a table, and the segments of the releases asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rtmeter.cli.columns import print_table
+from rtmeter.cli.output import console, microseconds
+from rtmeter.explain.causes import Explained, Explanation
+from rtmeter.explain.segments import UNKNOWN, Key
+from rtmeter.values import harmless, visible
+
+_CATEGORIES = {
+    "own": "its own code ran",
+    "own_kernel": "it was in the system call {who}",
+    "interrupt": "the interrupt {who}",
+    "softirq": "the softirq {who}",
+    "displaced": "waited for the CPU: {who} ran",
+    "dispatch": "its CPU was idle and had yet to switch to it",
+    "armed_later": "its timer was set to later",
+    "held_off": "its timer was held off: {who} was in the kernel",
+    "outside": "its timer was late while user code ran: hypervisor, firmware or an NMI",
+    "timer_idle": "its timer was late on an idle CPU: idle exit, or outside Linux",
+    "blocked": "waited until {who} woke it",
+    "unknown": "unknown",
+}
+_RELATIONS = {
+    "above": "more urgent than it",
+    "equal": "of its priority",
+    "below": "less urgent: the kernel could not be pre-empted, or had not looked yet",
+}
+
+
+def words_of(key: Key) -> str:
+    """A key as a person says it."""
+    said = _CATEGORIES[key.category].format(who=visible(key.who or "an unnamed one"))
+    return f"{said}, {_RELATIONS[key.relation]}" if key.relation else said
+
+
+def show_explanation(found: Explanation, releases: Sequence[Explained]) -> None:
+    """The causes of the late releases, then the segments of some releases."""
+    from rich.table import Table
+
+    out = console()
+    late = [each.release for each in found.releases if each.release.late]
+    lateness_ns = sum(release.lateness_ns for release in late)
+    out.print(
+        f"{len(late):,} of {len(found.releases):,} releases are late; their lateness is "
+        f"{microseconds(lateness_ns)} us, of which {microseconds(found.unknown_ns)} us unknown",
+        markup=False,
+    )
+    if found.causes:
+        table = Table("cause", "late releases", "their lateness\nus", "share")
+        rows = [(row.key, row.releases, row.lateness_ns) for row in found.causes]
+        if all(key != UNKNOWN for key, *_ in rows):
+            rows.append((UNKNOWN, 0, 0))
+        for key, count, ns in rows:
+            share = f"{100 * ns / lateness_ns:.0f} %" if lateness_ns else "-"
+            table.add_row(words_of(key), f"{count:,}", microseconds(ns), share)
+        print_table(out, table, markup=False)
+    for each in releases:
+        for line in _lines(each):
+            out.print(line, markup=False, soft_wrap=True)
+
+
+def _lines(each: Explained) -> Iterable[str]:
+    release = each.release
+    faults = f", {each.faults:,} page faults" if each.faults else ""
+    yield ""
+    yield f"release {release.k}: {microseconds(release.lateness_ns)} us after its time{faults}"
+    if each.cause is not None:
+        share = f"{100 * each.cause.share:.0f} % of what is more than in releases in time"
+        yield f"  cause: {words_of(each.cause.key)} ({share})"
+    for segment in each.segments:
+        from_ns = segment.start_ns - release.release_ns
+        times = f"{microseconds(from_ns):>12} {microseconds(segment.end_ns - segment.start_ns):>12}"
+        yield harmless(f"{times} us  {words_of(segment.key)}")

@@ -1,0 +1,131 @@
+"""What made each late release late, and a cell's causes by the lateness that they carry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median_low
+from typing import NamedTuple
+
+from rtmeter.errors import RtmeterError
+from rtmeter.explain.events import Trace
+from rtmeter.explain.segments import UNKNOWN, Explainer, Key, Segment
+from rtmeter.explain.threads import Known
+
+
+class Release(NamedTuple):
+    """A release and the moment it was served."""
+
+    k: int
+    release_ns: int
+    stamp_ns: int
+    late: bool
+
+    @property
+    def lateness_ns(self) -> int:
+        return self.stamp_ns - self.release_ns
+
+
+@dataclass(frozen=True)
+class Cause:
+    """The key that a late release has most of beyond those in time; ``share`` of all that it has beyond."""
+
+    key: Key
+    share: float
+
+
+@dataclass(frozen=True)
+class Explained:
+    """``segments`` sum to the lateness; ``faults``: page faults of the thread within it. None: in time."""
+
+    release: Release
+    segments: tuple[Segment, ...]
+    faults: int
+    cause: Cause | None
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A cause, the late releases that it is the cause of, and their lateness."""
+
+    key: Key
+    releases: int
+    lateness_ns: int
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """``causes`` by the lateness they carry, most first; ``unknown_ns`` of the late releases' lateness."""
+
+    releases: tuple[Explained, ...]
+    causes: tuple[Ranked, ...]
+    unknown_ns: int
+
+
+def explain(trace: Trace, releases: Iterable[Release], tid: int) -> Explanation:
+    """Explains the releases that the thread ``tid`` stamps."""
+    releases = list(releases)
+    known = Known(trace)
+    explainer = Explainer(known)
+    split, faults = [], []
+    for release in releases:
+        thread = known.thread_at(tid, release.stamp_ns)
+        split.append(tuple(explainer.segments(thread, release.release_ns, release.stamp_ns)))
+        faults.append(known.faults(thread, release.release_ns, release.stamp_ns))
+    times = [times_by_key(segments) for segments in split]
+    usual = _usual([of for of, release in zip(times, releases, strict=True) if not release.late])
+    explained = tuple(
+        Explained(release, segments, count, _cause(of, usual) if release.late else None)
+        for release, segments, count, of in zip(releases, split, faults, times, strict=True)
+    )
+    unknown_ns = sum(of.get(UNKNOWN, 0) for of, release in zip(times, releases, strict=True) if release.late)
+    return Explanation(explained, ranked(explained), unknown_ns)
+
+
+def times_by_key(segments: Iterable[Segment]) -> dict[Key, int]:
+    """How long each key held."""
+    times: dict[Key, int] = {}
+    for start_ns, end_ns, key in segments:
+        times[key] = times.get(key, 0) + end_ns - start_ns
+    return times
+
+
+def _usual(in_time: Sequence[dict[Key, int]]) -> dict[Key, int]:
+    """For each key the median of its time over these releases, 0 where it did not occur."""
+    found: dict[Key, list[int]] = {}
+    for times in in_time:
+        for key, time_ns in times.items():
+            found.setdefault(key, []).append(time_ns)
+    return {key: median_low(times + [0] * (len(in_time) - len(times))) for key, times in found.items()}
+
+
+def _cause(times: dict[Key, int], usual: dict[Key, int]) -> Cause | None:
+    """The largest excess; the first in alphabetical order of equal ones."""
+    excess = {key: time_ns - usual.get(key, 0) for key, time_ns in times.items()}
+    if not excess:
+        return None
+    key = min(excess, key=lambda key: (-excess[key], key.order))
+    positive = sum(time_ns for time_ns in excess.values() if time_ns > 0)
+    return Cause(key, max(excess[key], 0) / positive if positive else 0.0)
+
+
+def ranked(explained: Iterable[Explained]) -> tuple[Ranked, ...]:
+    counts: dict[Key, list[int]] = {}
+    for each in explained:
+        if each.cause is not None:
+            counts.setdefault(each.cause.key, []).append(each.release.lateness_ns)
+    rows = (Ranked(key, len(times), sum(times)) for key, times in counts.items())
+    return tuple(sorted(rows, key=lambda row: (-row.lateness_ns, row.key.order)))
+
+
+def chosen(explanation: Explanation, k: int | None, top: int) -> list[Explained]:
+    """The release k, or the ``top`` latest of those that are late."""
+    if k is None:
+        late = [each for each in explanation.releases if each.release.late]
+        return sorted(late, key=lambda each: (-each.release.lateness_ns, each.release.k))[:top]
+    found = [each for each in explanation.releases if each.release.k == k]
+    if not found:
+        there = sorted(each.release.k for each in explanation.releases)
+        remedy = f"there are releases from {there[0]} to {there[-1]}" if there else "there are none"
+        raise RtmeterError("is not among the releases", field="--release", value=k, remedy=remedy)
+    return found

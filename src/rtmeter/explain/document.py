@@ -1,0 +1,37 @@
+"""An explanation as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from rtmeter.explain.causes import Explained, Explanation
+from rtmeter.explain.segments import Key
+
+
+def explanation_json(explanation: Explanation, releases: Iterable[Explained]) -> dict[str, Any]:
+    """Releases with their segments; the causes of all by the lateness they carry, most first."""
+    return {
+        "releases": [_release(each) for each in releases],
+        "causes": [
+            _key(row.key) | {"releases": row.releases, "lateness_ns": row.lateness_ns}
+            for row in explanation.causes
+        ],
+        "unknown_ns": explanation.unknown_ns,
+    }
+
+
+def _release(each: Explained) -> dict[str, Any]:
+    cause = each.cause
+    return {
+        "k": each.release.k,
+        "lateness_ns": each.release.lateness_ns,
+        "segments": [
+            {"start_ns": one.start_ns, "end_ns": one.end_ns} | _key(one.key) for one in each.segments
+        ],
+        "cause": None if cause is None else _key(cause.key) | {"share": cause.share},
+    }
+
+
+def _key(key: Key) -> dict[str, Any]:
+    return {"category": key.category, "who": key.who, "relation": key.relation}

@@ -1,0 +1,177 @@
+"""The segments of a span of a thread: every nanosecond belongs to exactly one.
+
+For each instant the first rule that holds, as docs/explain.md lists them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from rtmeter.explain.cpus import NOT_INSIDE, Cpu, Piece
+from rtmeter.explain.events import NOBODY
+from rtmeter.explain.states import OnCpu, Runnable, State, TimerSleep, Wait, states_of
+from rtmeter.explain.threads import IDLE, Known
+
+
+class Key(NamedTuple):
+    """What time went to: a category, by whom, and how urgent that is beside the thread."""
+
+    category: str
+    who: str | None = None
+    relation: str | None = None
+
+    @property
+    def order(self) -> tuple[str, str, str]:
+        """Alphabetical; nobody comes first."""
+        return self.category, self.who or "", self.relation or ""
+
+
+class Segment(NamedTuple):
+    start_ns: int
+    end_ns: int
+    key: Key
+
+
+UNKNOWN = Key("unknown")
+
+RECEIVING = {
+    *("read", "readv", "preadv2", "recvfrom", "recvmsg", "recvmmsg", "mq_timedreceive", "msgrcv"),
+    *("poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait", "epoll_pwait2", "io_uring_enter"),
+}
+"""System calls in which a thread waits for a message: who sends it is followed."""
+
+
+class Explainer:
+    """Splits spans of threads; the states of each thread are found once."""
+
+    def __init__(self, known: Known) -> None:
+        self._known = known
+        self._states: dict[int, list[State]] = {}
+
+    def segments(self, thread: int, start_ns: int, end_ns: int) -> list[Segment]:
+        """The span's segments in order of time; neighbours of one key are one."""
+        return merged(self._of(thread, start_ns, end_ns, frozenset()))
+
+    def _of(self, thread: int, start_ns: int, end_ns: int, path: frozenset[int]) -> Iterator[Segment]:
+        """``path``: the threads that wait for this one."""
+        if thread not in self._states:
+            self._states[thread] = states_of(self._known, thread)
+        states = self._states[thread]
+        place = max(bisect_right(states, start_ns, key=lambda state: state.start_ns) - 1, 0)
+        for state in states[place:]:
+            if state.start_ns >= end_ns:
+                return
+            start, end = max(start_ns, state.start_ns), min(end_ns, state.end_ns or end_ns)
+            if start >= end:
+                continue
+            if isinstance(state, OnCpu):
+                yield from self._on_cpu(thread, state, start, end)
+            elif isinstance(state, Runnable):
+                yield from self._runnable(thread, state, start, end)
+            elif isinstance(state, TimerSleep):
+                yield from self._timer_sleep(state, start, end)
+            elif isinstance(state, Wait):
+                yield from self._wait(thread, state, start, end, path)
+            else:
+                yield Segment(start, end, UNKNOWN)
+
+    def _on_cpu(self, thread: int, state: OnCpu, start_ns: int, end_ns: int) -> Iterator[Segment]:
+        for piece in self._pieces(state.cpu, start_ns, end_ns):
+            if (outer := self._not_the_thread(piece)) is not None:
+                yield outer
+                continue
+            for start, end in self._cut(piece, self._known.call_bounds(thread, *piece[:2])):
+                call = self._known.call_at(thread, start)
+                yield Segment(start, end, Key("own_kernel", call.name) if call else Key("own"))
+
+    def _runnable(self, thread: int, state: Runnable, start_ns: int, end_ns: int) -> Iterator[Segment]:
+        for piece in self._pieces(state.cpu, start_ns, end_ns):
+            if (outer := self._not_the_thread(piece)) is not None:
+                yield outer
+            elif piece.thread == IDLE:
+                yield Segment(*piece[:2], Key("dispatch"))
+            else:
+                changes = (self._known.changes(one, *piece[:2]) for one in (piece.thread, thread))
+                for start, end in self._cut(piece, (time for times in changes for time in times)):
+                    yield Segment(start, end, self._displaced(thread, piece.thread, start))
+
+    def _displaced(self, thread: int, by: int, time_ns: int) -> Key:
+        ours, theirs = (self._known.priority(one, time_ns) for one in (thread, by))
+        relation = None
+        if ours is not None and theirs is not None:
+            relation = "above" if theirs < ours else "equal" if theirs == ours else "below"
+        return Key("displaced", self._known.name(by, time_ns), relation)
+
+    def _timer_sleep(self, state: TimerSleep, start_ns: int, end_ns: int) -> Iterator[Segment]:
+        known = self._known
+        for piece in self._pieces(state.cpu, start_ns, end_ns):
+            if piece.lost:
+                yield Segment(*piece[:2], UNKNOWN)
+                continue
+            bounds = [state.fired_ns, *known.changes(piece.thread, *piece[:2])]
+            bounds += known.call_bounds(piece.thread, *piece[:2])
+            if state.expiry_ns is not None:
+                bounds.append(state.expiry_ns)
+            for start, end in self._cut(piece, bounds):
+                yield Segment(start, end, self._in_timer_sleep(state, piece._replace(start_ns=start)))
+
+    def _in_timer_sleep(self, state: TimerSleep, piece: Piece) -> Key:
+        known, now = self._known, piece.start_ns
+        if state.expiry_ns is None and now < state.fired_ns:
+            return UNKNOWN
+        if state.expiry_ns is not None and now < state.expiry_ns:
+            return Key("armed_later")
+        if now >= state.fired_ns:
+            return Key("interrupt", known.trace.name_of(state.irq))
+        if (outer := self._not_the_thread(piece)) is not None:
+            return outer.key
+        if piece.thread == IDLE:
+            return Key("timer_idle")
+        name = known.name(piece.thread, now)
+        in_kernel = name.startswith("[") or known.call_at(piece.thread, now) is not None
+        return Key("held_off", name) if in_kernel else Key("outside")
+
+    def _wait(
+        self, thread: int, state: Wait, start_ns: int, end_ns: int, path: frozenset[int]
+    ) -> Iterator[Segment]:
+        call = self._known.call_at(thread, state.start_ns)
+        follows = state.waker not in {IDLE, thread, *path} and call is not None and call.name in RECEIVING
+        if follows:
+            yield from self._of(state.waker, start_ns, end_ns, path | {thread})
+        else:
+            yield Segment(start_ns, end_ns, Key("blocked", state.name))
+
+    def _pieces(self, cpu: int, start_ns: int, end_ns: int) -> Iterator[Piece]:
+        return self._known.cpus.of.get(cpu, Cpu()).within(start_ns, end_ns)
+
+    def _not_the_thread(self, piece: Piece) -> Segment | None:
+        """What a CPU is at before the thread on it counts: lost, in an interrupt, in a softirq, not known."""
+        name = self._known.trace.name_of
+        if piece.lost:
+            return Segment(*piece[:2], UNKNOWN)
+        if piece.irq != NOT_INSIDE:
+            return Segment(*piece[:2], Key("interrupt", name(piece.irq)))
+        if piece.softirq != NOT_INSIDE:
+            return Segment(*piece[:2], Key("softirq", name(piece.softirq)))
+        return Segment(*piece[:2], UNKNOWN) if piece.thread == NOBODY else None
+
+    @staticmethod
+    def _cut(piece: Piece, at_ns: Iterable[int]) -> Iterator[tuple[int, int]]:
+        """The piece's parts between some times."""
+        inner = sorted({time for time in at_ns if piece.start_ns < time < piece.end_ns})
+        bounds: Sequence[int] = [piece.start_ns, *inner, piece.end_ns]
+        return pairwise(bounds)
+
+
+def merged(segments: Iterable[Segment]) -> list[Segment]:
+    """With neighbours of one key as one."""
+    kept: list[Segment] = []
+    for segment in segments:
+        if kept and kept[-1].key == segment.key:
+            kept[-1] = kept[-1]._replace(end_ns=segment.end_ns)
+        else:
+            kept.append(segment)
+    return kept

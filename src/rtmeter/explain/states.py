@@ -1,0 +1,145 @@
+"""Where a thread is at every instant: on a CPU, runnable, asleep, or not known."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rtmeter.explain.cpus import BEGINNING, NOT_INSIDE
+from rtmeter.explain.events import LOST, NO_VALUE, RUNNABLE, SWITCH, Trace
+from rtmeter.explain.threads import IDLE, Known
+
+_NO_ROW = -1
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A span; ``end_ns`` None: to the end. Of itself it says that nothing is known."""
+
+    start_ns: int
+    end_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class OnCpu(State):
+    cpu: int
+
+
+@dataclass(frozen=True, slots=True)
+class Runnable(State):
+    """``cpu`` is the one that it runs on next."""
+
+    cpu: int
+
+
+@dataclass(frozen=True, slots=True)
+class TimerSleep(State):
+    """Ended by a timer that was due at ``expiry_ns`` (None: not told), fired on ``cpu`` at ``fired_ns`` in
+    the interrupt that the row ``irq`` tells."""
+
+    cpu: int
+    expiry_ns: int | None
+    fired_ns: int
+    irq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wait(State):
+    """Ended by an interrupt or softirq of this ``name``, or by the thread ``waker``, else IDLE."""
+
+    name: str | None
+    waker: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """A change: ``to`` is ``on``, ``runnable``, ``woken``, ``asleep`` or ``unknown``; ``row`` its event."""
+
+    time_ns: int
+    to: str
+    cpu: int = -1
+    row: int = -1
+
+
+def states_of(known: Known, thread: int) -> list[State]:
+    """From the trace's beginning to its end, without a gap."""
+    moves = list(_moves(known, thread))
+    ends = [move.time_ns for move in moves[1:]]
+    states = []
+    for place, move in enumerate(moves):
+        end_ns = ends[place] if place < len(ends) else None
+        following = moves[place + 1] if place + 1 < len(moves) else None
+        states.append(_state(known, thread, move, end_ns, following))
+    return states
+
+
+def _moves(known: Known, thread: int) -> Iterator[_Move]:
+    trace = known.trace
+    there = next((cpu for cpu, first in known.cpus.first.items() if first == thread), None)
+    now = _Move(BEGINNING, "unknown") if there is None else _Move(BEGINNING, "on", there)
+    yield now
+    for row in sorted({*known.moves[thread], *known.lost}):
+        to = _where_to(known, thread, now, row)
+        if to is not None:
+            now = _Move(trace.time_ns[row], to, trace.cpu[row], row)
+            yield now
+
+
+def _where_to(known: Known, thread: int, now: _Move, row: int) -> str | None:
+    """What the event makes of the thread's state; None: nothing."""
+    trace = known.trace
+    if trace.event[row] == LOST:
+        if known.cpus.after[row][1] == thread:
+            return "on"
+        return "unknown" if now.to == "on" and now.cpu == trace.cpu[row] else None
+    if trace.event[row] != SWITCH:
+        return "woken" if now.to in ("asleep", "unknown") else None
+    if known.targets[row] == thread:
+        return "on"
+    if trace.state[row] == RUNNABLE:
+        return "runnable"
+    return "asleep" if trace.state[row] in (2, 3) else "unknown"
+
+
+def _state(known: Known, thread: int, move: _Move, end_ns: int | None, after: _Move | None) -> State:
+    """What it was becomes known by what comes next: a sleep by the waking, waiting for a CPU by that CPU."""
+    start_ns = move.time_ns
+    if move.to == "on":
+        return OnCpu(start_ns, end_ns, move.cpu)
+    if after is not None and move.to in ("runnable", "woken") and after.to == "on":
+        return Runnable(start_ns, end_ns, after.cpu)
+    if after is not None and move.to == "asleep" and after.to == "woken":
+        return _sleep(known, thread, start_ns, end_ns, after.row)
+    return State(start_ns, end_ns)
+
+
+def _sleep(known: Known, thread: int, start_ns: int, end_ns: int | None, waking: int) -> State:
+    trace, irq, softirq = known.trace, known.cpus.irq[waking], known.cpus.softirq[waking]
+    if irq != NOT_INSIDE:
+        fired = _last_before(known.fired[thread], waking)
+        woken_before = _last_before(known.wakings[thread], waking)
+        if (
+            fired is not None
+            and known.cpus.irq[fired] == irq
+            and fired > (-1 if woken_before is None else woken_before)
+        ):
+            expiry_ns = _expiry(trace, known, thread, fired)
+            return TimerSleep(start_ns, end_ns, trace.cpu[fired], expiry_ns, trace.time_ns[fired], irq)
+        return Wait(start_ns, end_ns, trace.name_of(irq), IDLE)
+    if softirq != NOT_INSIDE:
+        return Wait(start_ns, end_ns, trace.name_of(softirq), IDLE)
+    waker = known.threads[waking]
+    return Wait(start_ns, end_ns, known.name(waker, trace.time_ns[waking]), max(waker, IDLE))
+
+
+def _expiry(trace: Trace, known: Known, thread: int, fired: int) -> int | None:
+    """As the firing says it, else as the timer was armed last."""
+    armed = _last_before(known.armed[thread], fired)
+    values = (trace.value[row] for row in (fired, armed) if row != _NO_ROW)
+    return next((value for value in values if value != NO_VALUE), None)
+
+
+def _last_before(rows: Sequence[int], row: int) -> int:
+    place = bisect_left(rows, row)
+    return rows[place - 1] if place else _NO_ROW

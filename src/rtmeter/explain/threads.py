@@ -1,0 +1,174 @@
+"""What is known of each thread: its name, its priority, whether it is inside the kernel, where it is.
+
+A thread id is used again after its thread has ended: a thread is its id and how many had it before
+(``generation << 32 | tid``).
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from rtmeter.explain.cpus import BEGINNING, cpus_of
+from rtmeter.explain.events import (
+    ENDED,
+    FAULT,
+    LOST,
+    NO_PRIORITY,
+    NOBODY,
+    SWITCH,
+    SYS_IN,
+    SYS_OUT,
+    TIMER_ARMED,
+    TIMER_FIRED,
+    WAKING,
+    Trace,
+)
+
+IDLE = 0
+_ID = (1 << 32) - 1
+
+
+class Call(NamedTuple):
+    """A span in which a thread is inside a system call; ``end_ns`` None: to the end."""
+
+    start_ns: int
+    end_ns: int | None
+    name: str | None
+
+
+class _Rows:
+    """The rows of one kind for each thread."""
+
+    def __init__(self) -> None:
+        self._of: dict[int, array[int]] = {}
+
+    def add(self, thread: int, row: int) -> None:
+        if thread != NOBODY:
+            self._of.setdefault(thread, array("i")).append(row)
+
+    def __getitem__(self, thread: int) -> array[int]:
+        return self._of.get(thread, array("i"))
+
+
+class Known:
+    """A trace, with what its events tell of every CPU and thread."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.threads, self.targets = array("q"), array("q")
+        self.moves, self.told, self.wakings = _Rows(), _Rows(), _Rows()
+        self.fired, self.armed = _Rows(), _Rows()
+        self.lost = array("i")
+        self._system, self._faults = _Rows(), _Rows()
+        self._ends_ns: dict[int, list[int]] = {}
+        self._generations: dict[int, int] = {}
+        for row in range(len(trace)):
+            self._index(row)
+        self.cpus = cpus_of(trace, self.threads, self.targets)
+        self._calls: dict[int, list[Call]] = {}
+
+    def _index(self, row: int) -> None:
+        trace, kind = self.trace, self.trace.event[row]
+        thread, target = self._thread(trace.tid[row]), self._thread(trace.target[row])
+        self.threads.append(thread)
+        self.targets.append(target)
+        if kind == SWITCH:
+            self.moves.add(thread, row)
+            self.moves.add(target, row)
+            self.told.add(target, row)
+            if trace.state[row] == ENDED and thread > IDLE:
+                tid = trace.tid[row]
+                self._generations[tid] = self._generations.get(tid, 0) + 1
+                self._ends_ns.setdefault(tid, []).append(trace.time_ns[row])
+        elif kind == WAKING:
+            self.wakings.add(target, row)
+            self.moves.add(target, row)
+            self.told.add(target, row)
+        elif kind == TIMER_FIRED:
+            self.fired.add(target, row)
+        elif kind == TIMER_ARMED:
+            self.armed.add(target, row)
+        elif kind in (SYS_IN, SYS_OUT):
+            self._system.add(thread, row)
+        elif kind == FAULT:
+            self._faults.add(thread, row)
+        elif kind == LOST:
+            self.lost.append(row)
+
+    def _thread(self, tid: int) -> int:
+        return tid if tid == NOBODY else self._generations.get(tid, 0) << 32 | tid
+
+    def thread_at(self, tid: int, time_ns: int) -> int:
+        """The thread that has the id at a time."""
+        return bisect_right(self._ends_ns.get(tid, []), time_ns) << 32 | tid
+
+    def faults(self, thread: int, start_ns: int, end_ns: int) -> int:
+        """How many page faults it had."""
+        return sum(start_ns <= self.trace.time_ns[row] < end_ns for row in self._faults[thread])
+
+    def name(self, thread: int, time_ns: int) -> str:
+        """As the last event says that tells it, or the first after; ``tid N`` if none does."""
+        row = self._telling(thread, time_ns)
+        name = None if row is None else self.trace.name_of(row)
+        return name or (f"tid {thread & _ID}" if thread != IDLE else "idle")
+
+    def priority(self, thread: int, time_ns: int) -> int | None:
+        row = self._telling(thread, time_ns)
+        priority = NO_PRIORITY if row is None else self.trace.priority[row]
+        return None if priority == NO_PRIORITY else priority
+
+    def _telling(self, thread: int, time_ns: int) -> int | None:
+        rows = self.told[thread]
+        place = bisect_right(rows, time_ns, key=self._time)
+        return rows[max(place - 1, 0)] if rows else None
+
+    def _time(self, row: int) -> int:
+        return self.trace.time_ns[row]
+
+    def changes(self, thread: int, start_ns: int, end_ns: int) -> Iterator[int]:
+        """The times within a span at which its name or priority may change."""
+        rows = self.told[thread]
+        for row in rows[bisect_right(rows, start_ns, key=self._time) :]:
+            if self._time(row) >= end_ns:
+                return
+            yield self._time(row)
+
+    def calls(self, thread: int) -> list[Call]:
+        """Its system calls, in order of time. After a ``lost`` on its CPU it is inside if the next that is
+        known of it is that it leaves one."""
+        if thread not in self._calls:
+            self._calls[thread] = list(self._calls_of(thread))
+        return self._calls[thread]
+
+    def _calls_of(self, thread: int) -> Iterator[Call]:
+        trace = self.trace
+        anew = [row for row, there in self.cpus.after.items() if thread in there]
+        since, opened = BEGINNING, NOBODY
+        for row in sorted([*self._system[thread], *anew]):
+            kind, now = trace.event[row], trace.time_ns[row]
+            if opened != NOBODY:
+                yield Call(trace.time_ns[opened], now, trace.name_of(opened))
+            elif kind == SYS_OUT:
+                yield Call(since, now, trace.name_of(row))
+            since, opened = now, row if kind == SYS_IN else NOBODY
+        if opened != NOBODY:
+            yield Call(trace.time_ns[opened], None, trace.name_of(opened))
+
+    def call_at(self, thread: int, time_ns: int) -> Call | None:
+        """The system call that it is inside at a time."""
+        calls = self.calls(thread)
+        place = bisect_right(calls, time_ns, key=lambda call: call.start_ns)
+        call = calls[place - 1] if place else None
+        return call if call and (call.end_ns is None or time_ns < call.end_ns) else None
+
+    def call_bounds(self, thread: int, start_ns: int, end_ns: int) -> Iterator[int]:
+        """The times within a span at which it enters or leaves the kernel."""
+        calls = self.calls(thread)
+        place = max(bisect_right(calls, start_ns, key=lambda call: call.start_ns) - 1, 0)
+        for call in calls[place:]:
+            if call.start_ns >= end_ns:
+                return
+            yield from (t for t in (call.start_ns, call.end_ns) if t is not None and start_ns < t < end_ns)

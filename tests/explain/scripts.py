@@ -1,0 +1,20 @@
+"""Scripts written by hand: the columns of an event, told apart by spaces, ``-`` for an empty one."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+EVENTS = ("time_ns", "cpu", "event", "tid", "target", "state", "priority", "name", "value")
+RELEASES = ("k", "release_ns", "stamp_ns", "late")
+
+
+def written(folder: Path, events: str, *releases: tuple[int, int, int, int]) -> tuple[Path, Path]:
+    """The two files of a script; of an event, empty columns at the end may be left out."""
+    rows = [line.split() for line in events.splitlines() if line.strip()]
+    full = [[("" if cell == "-" else cell) for cell in row] + [""] * (len(EVENTS) - len(row)) for row in rows]
+    paths = folder / "events.csv", folder / "releases.csv"
+    for path, header, lines in zip(paths, (EVENTS, RELEASES), (full, releases), strict=True):
+        with path.open("w", newline="") as file:
+            csv.writer(file).writerows([header, *lines])
+    return paths

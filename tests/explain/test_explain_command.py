@@ -1,0 +1,86 @@
+"""`rtmeter explain` of scripted traces: what it prints, and what it says of files that are wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from scripts import EVENTS, RELEASES, written
+
+from rtmeter import cli
+from rtmeter.cli import exit_codes
+
+Captured = pytest.CaptureFixture[str]
+SCRIPT = """
+0 0 switch 0 10 runnable 19 loop
+1100 0 switch 10 77 runnable 9 \x1b[2Jhog
+1900 0 switch 77 10 runnable 19
+"""
+HEADER = ",".join(EVENTS)
+
+
+def explain(capsys: Captured, events: Path, releases: Path, *more: str) -> tuple[int, str]:
+    files = ["--events", str(events), "--releases", str(releases)]
+    code = cli.invoke(["explain", *files, *(more or ("--thread", "10"))])
+    said = capsys.readouterr()
+    return code, said.out + said.err
+
+
+def test_it_says_the_cause_in_words_and_nothing_a_terminal_heeds(tmp_path: Path, capsys: Captured) -> None:
+    files = written(tmp_path, SCRIPT, (4, 1000, 2000, 1), (5, 1000, 1050, 0))
+    code, said = explain(capsys, *files)
+    assert code == exit_codes.PASS and "\x1b" not in said
+    assert "1 of 2 releases are late" in said and "release 4: 1.0 us after its time" in said
+    assert r"\x1b[2Jhog ran, more urgent than it" in said and "unknown" in said
+    assert "release 5" not in said
+    _, said = explain(capsys, *files, "--thread", "10", "--release", "5")
+    assert "release 5" in said and "release 4" not in said
+    _, said = explain(capsys, *files, "--thread", "10", "--top", "0")
+    assert "release 4" not in said
+
+
+@pytest.mark.parametrize(
+    ("events", "releases", "expected"),
+    [
+        ("time_ns,cpu", "", "has no column event; begin it with"),
+        (f"{HEADER}\nx,0,fault,1,,,,,", "", "events.csv:2: --events: time_ns = 'x': is no whole number"),
+        (f"{HEADER}\n5,0,fault,1,,,,,\n4,0,fault,1,,,,,", "", "4': is before that of the row above, 5; sort"),
+        (f"{HEADER}\n5,0,jump,1,,,,,", "", "--events: event = 'jump': is not known; choose switch, waking"),
+        (f"{HEADER}\n5,0,switch,1,2,,,,", "", "--events: state = '': is empty; say how the thread leaves"),
+        (f"{HEADER}\n5,0,switch,1,,ended,,,", "", "--events: target = '': is empty"),
+        (f"{HEADER}\n5,0,switch,1,1,ended,,,", "", "is the thread that leaves; name the one that runs"),
+        (f"{HEADER}\n5,0,waking,1,0,,,,", "", "is the idle thread"),
+        (f"{HEADER}\n5,0,fault,,,,,,", "", "--events: tid = '': is empty"),
+        (f"{HEADER}\n5,0,fault,9999999999,,,,,", "", "is not from 0 to 2147483647"),
+        (f"{HEADER}\n5,0,fault,1", "", "events.csv:2: --events = "),
+        (f"{HEADER}\n5,0,fault,1", "", "has 4 fields, its header 9; write a field for each column"),
+        (f'{HEADER}\n5,0,"fault,1', "", "is no CSV"),
+        ("", "0,5,6,2", "--releases: late = '2': is not from 0 to 1; write 0 for in time or 1 for late"),
+        ("", "0,5,6,1\n0,7,8,1", "releases.csv:3: --releases: k = '0': is there twice"),
+        ("", "0,5,4,1", "--releases: stamp_ns = '4': is before the release, which is late"),
+    ],
+)
+def test_a_file_that_is_wrong(
+    tmp_path: Path, capsys: Captured, events: str, releases: str, expected: str
+) -> None:
+    files = tmp_path / "events.csv", tmp_path / "releases.csv"
+    files[0].write_text(events or HEADER)
+    files[1].write_text(",".join(RELEASES) + "\n" + releases)
+    code, said = explain(capsys, *files)
+    assert code == exit_codes.ERROR and expected in said
+
+
+def test_what_is_missing_or_is_not_there(tmp_path: Path, capsys: Captured) -> None:
+    files = written(tmp_path, SCRIPT, (4, 1000, 2000, 1))
+    assert cli.invoke(["explain", "--events", str(files[0]), "--thread", "10"]) == exit_codes.ERROR
+    assert "--releases: is missing; give --events, --releases, --thread" in capsys.readouterr().err
+    nowhere = tmp_path / "nowhere.csv"
+    assert "cannot be read: No such file" in explain(capsys, nowhere, files[1])[1]
+    assert "--thread = 11: occurs in no event" in explain(capsys, *files, "--thread", "11")[1]
+    said = explain(capsys, *files, "--thread", "10", "--release", "5")[1]
+    assert "--release = 5: is not among the releases; there are releases from 4 to 4" in said
+    option = "--release"
+    code, said = explain(capsys, *files, "--thread", "10", "--json", option, "5")
+    assert code == exit_codes.ERROR
+    assert json.loads(said[: said.rindex("}") + 1])["error"]["field"] == option

@@ -1,0 +1,310 @@
+"""The rules of an explanation, one by one, on scripts whose segments were computed by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from scripts import written
+
+from rtmeter.explain.causes import Explanation, Release, explain
+from rtmeter.explain.scripted import read_events, read_releases
+
+T = 10
+"""The thread that stamps; its priority as the scheduler's events print it: 19."""
+
+ASLEEP = """
+0 0 switch 0 10 runnable 19 loop
+10 0 sys_in 10 - - - clock_nanosleep
+20 0 timer_armed 10 10 - - - 1000
+30 0 switch 10 0 sleeping 120 swapper/0
+"""
+"""T goes to sleep on CPU 0 until 1000."""
+
+
+@pytest.fixture
+def said(tmp_path: Path):
+    """``said(events, release, stamp)``: the segments, as (start, end, category, who, relation)."""
+
+    def segments(events: str, release_ns: int = 1000, stamp_ns: int = 2000) -> list[tuple[object, ...]]:
+        found = explained(tmp_path, events, (0, release_ns, stamp_ns, 1)).releases[0].segments
+        assert sum(one.end_ns - one.start_ns for one in found) == stamp_ns - release_ns
+        return [(one.start_ns, one.end_ns, *filter(None, one.key)) for one in found]
+
+    return segments
+
+
+def explained(folder: Path, events: str, *releases: tuple[int, int, int, int]) -> Explanation:
+    paths = written(folder, events, *releases)
+    return explain(read_events(paths[0]), read_releases(paths[1]), T)
+
+
+def woken(fired: int, irq: int, out: int, runs: int, on: str = "0", back: int = 1900) -> str:
+    """T's timer fires on CPU 0; then T runs."""
+    return f"""
+{irq} 0 irq_in {on} - - - local_timer
+{fired} 0 timer_fired {on} 10 - - - 1000
+{fired + 5} 0 waking {on} 10 - 19 loop
+{out} 0 irq_out {on} - - - local_timer
+{runs} 0 switch {on} 10 runnable 19 loop
+{back} 0 sys_out 10 - - - clock_nanosleep
+"""
+
+
+def test_on_time_the_interrupt_the_switch_the_kernel_and_its_own_code(said) -> None:
+    assert said(ASLEEP + woken(1010, 1003, 1040, 1100)) == [
+        (1000, 1003, "timer_idle"),
+        (1003, 1040, "interrupt", "local_timer"),
+        (1040, 1100, "dispatch"),
+        (1100, 1900, "own_kernel", "clock_nanosleep"),
+        (1900, 2000, "own"),
+    ]
+
+
+def test_a_timer_that_was_armed_for_later_than_the_release(said) -> None:
+    assert said(ASLEEP + woken(1010, 1003, 1040, 1100, back=1200), 700, 1050)[0] == (700, 1000, "armed_later")
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "expected"),
+    [
+        ("[kworker/0:1]", "", ("held_off", "[kworker/0:1]")),
+        ("hog", "910 0 sys_in 77 - - - ioctl", ("held_off", "hog")),
+        ("hog", "", ("outside",)),
+    ],
+)
+def test_a_due_timer_is_held_off_by_the_kernel_or_from_outside(said, name, before, expected) -> None:
+    hog = f"900 0 switch 0 77 runnable 120 {name}\n{before}"
+    found = said(ASLEEP + hog + woken(1210, 1200, 1240, 1300, on="77", back=1310))
+    assert found[:3] == [
+        (1000, 1200, *expected),
+        (1200, 1240, "interrupt", "local_timer"),
+        (1240, 1300, "displaced", name, "below"),
+    ]
+
+
+def test_a_system_call_that_began_before_the_trace_is_inside_the_kernel(said) -> None:
+    hog = "900 0 switch 0 77 runnable 120 hog"
+    left = "1400 1 switch 0 77 runnable 120 hog\n1500 1 sys_out 77 - - - read"
+    found = said(ASLEEP + hog + woken(1210, 1200, 1240, 1300, on="77", back=1310) + left)
+    assert found[0] == (1000, 1200, "held_off", "hog")
+
+
+def test_interrupts_and_softirqs_of_the_cpu_come_before_the_thread_on_it(said) -> None:
+    found = said(
+        ASLEEP
+        + """
+900 0 switch 0 77 runnable 120 hog
+990 0 softirq_in 77 - - - NET_RX
+1010 0 irq_in 77 - - - eth0
+1030 0 irq_out 77 - - - eth0
+1050 0 softirq_out 77 - - - NET_RX
+"""
+        + woken(1210, 1200, 1240, 1300, on="77", back=1310)
+    )
+    assert found[:4] == [
+        (1000, 1010, "softirq", "NET_RX"),
+        (1010, 1030, "interrupt", "eth0"),
+        (1030, 1050, "softirq", "NET_RX"),
+        (1050, 1200, "outside"),
+    ]
+
+
+def test_inside_since_the_beginning_of_the_trace(said) -> None:
+    events = """
+1200 0 irq_out 10 - - - eth0
+1300 0 softirq_out 10 - - - NET_RX
+1400 0 sys_out 10 - - - read
+"""
+    assert said(events) == [
+        (1000, 1200, "interrupt", "eth0"),
+        (1200, 1300, "softirq", "NET_RX"),
+        (1300, 1400, "own_kernel", "read"),
+        (1400, 2000, "own"),
+    ]
+
+
+@pytest.mark.parametrize(("priority", "relation"), [(9, "above"), (19, "equal"), (120, "below")])
+def test_a_thread_on_the_cpu_that_it_runs_on_next(said, priority: int, relation: str) -> None:
+    events = f"""
+0 0 switch 0 10 runnable 19 loop
+0 1 switch 0 66 runnable 0 elsewhere
+1100 0 switch 10 77 runnable {priority} other
+1150 0 switch 77 0 sleeping 120 swapper/0
+1160 1 switch 66 77 runnable {priority} other
+1300 1 switch 77 10 runnable 19 loop
+"""
+    assert said(events) == [
+        (1000, 1100, "own"),
+        (1100, 1160, "displaced", "elsewhere", "above"),
+        (1160, 1300, "displaced", "other", relation),
+        (1300, 2000, "own"),
+    ]
+
+
+def test_a_priority_that_is_lent_while_the_thread_runs(said) -> None:
+    events = """
+0 0 switch 0 10 runnable 19 loop
+1000 0 switch 10 77 runnable 120 owner
+1100 1 waking 0 77 - 9 owner
+1200 0 switch 77 10 runnable 19 loop
+"""
+    assert said(events)[:2] == [
+        (1000, 1100, "displaced", "owner", "below"),
+        (1100, 1200, "displaced", "owner", "above"),
+    ]
+
+
+WAITS = """
+0 0 switch 0 10 runnable 19 loop
+0 1 switch 0 88 runnable 120 holder
+900 0 sys_in 10 - - - {call}
+1000 0 switch 10 0 blocked 120 swapper/0
+1100 1 irq_in 88 - - - eth0
+1150 1 irq_out 88 - - - eth0
+1200 1 sys_in 88 - - - {by}
+1300 {waking} 10 - 19 loop
+1400 0 switch 0 10 runnable 19 loop
+1450 0 sys_out 10 - - - {call}
+"""
+
+
+def test_a_lock_is_waited_for_by_its_holder(said) -> None:
+    found = said(WAITS.format(call="futex", by="futex", waking="1 waking 88"))
+    assert found[:2] == [(1000, 1300, "blocked", "holder"), (1300, 1400, "dispatch")]
+
+
+def test_a_message_by_what_its_sender_did(said) -> None:
+    found = said(WAITS.format(call="recvmsg", by="sendmsg", waking="1 waking 88"))
+    assert found[:5] == [
+        (1000, 1100, "own"),
+        (1100, 1150, "interrupt", "eth0"),
+        (1150, 1200, "own"),
+        (1200, 1300, "own_kernel", "sendmsg"),
+        (1300, 1400, "dispatch"),
+    ]
+
+
+def test_a_wait_that_an_interrupt_or_a_softirq_ends(said) -> None:
+    by_softirq = "1 softirq_in 88 - - - NET_RX\n1300 1 waking 88"
+    assert said(WAITS.format(call="recvmsg", by="write", waking=by_softirq))[0][2:] == ("blocked", "NET_RX")
+    by_irq = "1 irq_in 88 - - - nvme\n1300 1 waking 88"
+    assert said(WAITS.format(call="read", by="write", waking=by_irq))[0][2:] == ("blocked", "nvme")
+
+
+def test_a_timer_that_fired_in_an_earlier_sleep_is_not_this_ones(said) -> None:
+    events = ASLEEP + woken(1010, 1003, 1040, 1100, back=1200).replace("1040 0 irq_out", "1040 1 fault")
+    events = events.replace("1100 0 switch 0", "1100 1 switch 0").replace("1200 0 sys_out", "1200 1 sys_out")
+    events += "1300 1 switch 10 0 sleeping 120 swapper/1\n1400 0 waking 0 10 - 19 loop\n"
+    events += "1500 1 switch 0 10 runnable 19 loop"
+    assert (1300, 1400, "blocked", "local_timer") in said(events)
+
+
+def test_what_was_lost_on_the_cpu_that_it_depends_on_is_unknown(said) -> None:
+    lost = """
+1000 0 irq_in 10 - - - eth0
+1200 0 lost - - - - - 12
+1300 0 irq_out 10 - - - eth0
+1350 0 switch 10 0 sleeping 120 swapper/0
+1400 0 waking 0 10 - 19 loop
+1450 0 switch 0 10 runnable 19 loop
+"""
+    assert said("0 0 switch 0 10 runnable 19 loop" + lost, 990) == [
+        (990, 1000, "own"),
+        (1000, 1200, "unknown"),
+        (1200, 1300, "interrupt", "eth0"),
+        (1300, 1350, "own"),
+        (1350, 1400, "blocked", "swapper/0"),
+        (1400, 1450, "dispatch"),
+        (1450, 2000, "own"),
+    ]
+
+
+def test_after_what_was_lost_it_is_unknown_until_it_is_seen_again(said) -> None:
+    events = """
+0 0 switch 0 10 runnable 19 loop
+1100 0 fault 10
+1200 0 lost - - - - - 2
+1300 0 switch 77 0 sleeping 120 swapper/0
+1400 1 waking 0 10 - 19 loop
+1500 0 switch 0 10 runnable 19 loop
+"""
+    assert said(events) == [
+        (1000, 1100, "own"),
+        (1100, 1400, "unknown"),
+        (1400, 1500, "dispatch"),
+        (1500, 2000, "own"),
+    ]
+
+
+def test_a_sleep_whose_waking_was_lost_is_unknown(said) -> None:
+    lost = ASLEEP + "1200 0 lost - - - - - 5\n1300 0 sys_out 10 - - - clock_nanosleep\n"
+    assert said(lost) == [
+        (1000, 1200, "unknown"),
+        (1200, 1300, "own_kernel", "clock_nanosleep"),
+        (1300, 2000, "own"),
+    ]
+
+
+def test_a_system_call_after_what_was_lost_is_as_at_the_beginning(said) -> None:
+    events = """
+0 0 sys_in 10 - - - read
+1200 0 lost - - - - - 5
+1300 0 fault 10
+1400 0 sys_in 10 - - - write
+"""
+    assert said(events)[-2:] == [(1200, 1400, "own"), (1400, 2000, "own_kernel", "write")]
+
+
+def test_a_thread_that_ended_gave_its_id_to_another(said) -> None:
+    events = """
+0 0 switch 0 10 runnable 19 old
+0 1 switch 0 77 runnable 120 first
+500 0 sys_in 10 - - - exit_group
+1000 0 switch 10 0 ended 120 swapper/0
+1050 1 switch 77 0 ended 120 swapper/1
+1100 0 waking 0 77 - 5 second
+1110 0 switch 0 77 runnable 5 second
+1200 1 waking 0 10 - 19 new
+1300 0 switch 77 10 runnable 19 new
+"""
+    assert said(events) == [
+        (1000, 1200, "unknown"),
+        (1200, 1300, "displaced", "second", "above"),
+        (1300, 2000, "own"),
+    ]
+
+
+def test_the_cause_is_what_a_late_release_has_more_than_those_in_time(tmp_path: Path) -> None:
+    """own: 100, 200, 300, 400 in time: the lower median is 200; equal excesses: the first in the alphabet."""
+    events = "0 0 fault 10\n5000 0 irq_in 10 - - - b\n5100 0 irq_out 10 - - - b\n"
+    events += "6000 0 irq_in 10 - - - a\n6100 0 irq_out 10 - - - a\n7000 0 irq_in 10 - - - c\n"
+    in_time = [(k, 1000 * k, 1000 * k + 100 * k, 0) for k in (1, 2, 3, 4)]
+    late = [(5, 5000, 5360, 1), (6, 5900, 6300, 1), (7, 5050, 6090, 1), (8, 6900, 7000, 1)]
+    found = explained(tmp_path, events, *in_time, *late)
+    causes = {each.release.k: each.cause for each in found.releases if each.cause}
+    assert {k: (cause.key.category, cause.key.who, cause.share) for k, cause in causes.items()} == {
+        5: ("interrupt", "b", 100 / 160),
+        6: ("interrupt", "a", 1 / 2),
+        7: ("own", None, 700 / 840),
+        8: ("own", None, 0.0),
+    }
+    assert [(row.key.category, row.key.who, row.releases, row.lateness_ns) for row in found.causes] == [
+        ("own", None, 2, 1140),
+        ("interrupt", "a", 1, 400),
+        ("interrupt", "b", 1, 360),
+    ]
+    assert found.unknown_ns == 0
+
+
+def test_what_is_unknown_may_be_the_cause_and_is_summed_over_the_late(tmp_path: Path) -> None:
+    events = "0 0 fault 10\n1100 0 fault 10\n1500 0 lost - - - - - 9\n1600 0 fault 10\n"
+    found = explained(tmp_path, events, (0, 1000, 1700, 1), (1, 1050, 1150, 0))
+    assert found.unknown_ns == 400
+    assert found.causes[0].key.category == "unknown" and found.causes[0].releases == 1
+    assert [each.faults for each in found.releases] == [2, 1]
+
+
+def test_an_early_stamp_has_no_segments(tmp_path: Path) -> None:
+    found = explained(tmp_path, "0 0 fault 10", (0, 100, 90, 0)).releases[0]
+    assert found.release == Release(0, 100, 90, False) and found.segments == () and found.cause is None
