@@ -13,6 +13,7 @@ The names below are all that is public; nothing is imported before one of them i
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ _HOMES = {
 }
 
 
+@cache
 def version() -> str:
     """The installed version; ``0+checkout`` when run from a source tree that is not installed."""
     from importlib import metadata  # not at start: it costs a tenth of `rtmeter --help`

@@ -9,6 +9,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from rtmeter.cli import columns
 from rtmeter.cli.columns import print_table
 
 NUMBERS = ["10,000", "12,345.6", "23,456.7", "34,567.8"]
@@ -50,3 +51,25 @@ def test_a_narrow_terminal_gets_fewer_numbers_but_whole_ones(width, shown, left_
 
 def test_text_that_looks_like_markup_stays_text():
     assert "[/x] [red]" in printed(120, markup=False, cell="[/x] [red]")
+
+
+@pytest.mark.parametrize("colours", [True, False])
+@pytest.mark.parametrize("markup", [True, False])
+@pytest.mark.parametrize("width", [120, 60])
+def test_many_rows_look_as_few_do(monkeypatch, colours, markup, width):
+    def text(many: int) -> str:
+        monkeypatch.setattr(columns, "_MANY", many)
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        table.add_column("cell", overflow="fold")
+        for header in ("n", "max\nus", "late"):
+            table.add_column(header, justify="right", no_wrap=True, overflow="fold")
+        table.add_column("verdict", no_wrap=True)
+        for number in range(40):
+            name = f"\\[x]wäkeup-日本-{number}-of-a-rather-long-name" if number % 7 else "b"
+            table.add_row(name, "10,000", f"{number:,}.5", "lost", "[red]fail[/red]" if number % 3 else "")
+        out = StringIO()
+        console = Console(file=out, width=width, force_terminal=colours, highlight=False)
+        print_table(console, table, ["late"], markup=markup)
+        return out.getvalue()
+
+    assert text(many=1) == text(many=1000)

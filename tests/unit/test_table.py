@@ -83,6 +83,15 @@ def test_a_row_for_each_cell_quantity_and_view(run: Path) -> None:
     assert judged == ["latency", "latency", "response"]
 
 
+def test_cells_of_an_older_version_are_kept_as_of_the_one_that_is_read(run: Path) -> None:
+    assert json.loads((run / "a" / store.CELL).read_text())["version"] == 1
+    contents = [json.loads(str(row["record"], "utf-8")) for row in rows(run) if row["record"]]  # type: ignore[call-overload]
+    assert [content["version"] for content in contents] == [2] * 4
+    assert [table.cell_of(json.dumps(one).encode(), run) for one in contents] == [
+        store.read_cell(run / name) for name in IDS
+    ]
+
+
 def test_what_falls_on_a_lost_release_is_null_and_said(run: Path) -> None:
     response = next(row for row in rows(run) if row["judged"] and row["cell"] == "lost")
     assert response["lost"] == "p99" or response["lost"] == "p90"
@@ -148,13 +157,17 @@ def test_the_same_size_at_another_time_is_another_cell(run: Path) -> None:
     assert {row["hostname"] for row in rows(run) if row["cell"] == "a"} == {"robot-8"}
 
 
-@pytest.mark.parametrize("what", ["empty", "torn", "damaged", "another", "later"])
+@pytest.mark.parametrize("what", ["empty", "torn", "damaged", "another", "later", "by another"])
 def test_a_damaged_table_is_made_anew(run: Path, what: str) -> None:
     expected = rows(run)
     path = run / table.TABLE
     whole = path.read_bytes()
     later = json.dumps({"format": table.FORMAT, "version": 99})
-    if what == "later":
+    made_by = json.loads(pq.read_schema(path).metadata[b"rtmeter"])
+    assert made_by == {"format": table.FORMAT, "version": table.VERSION, "rtmeter": rtmeter.version()}
+    elsewhere = json.dumps(made_by | {"rtmeter": "0.0.1"})
+    if what in ("later", "by another"):
+        later = later if what == "later" else elsewhere
         known = pq.read_table(path)
         pq.write_table(known.replace_schema_metadata({"rtmeter": later}), path)
     else:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rtmeter.cli.columns import print_table
-from rtmeter.cli.evidence import evidence_lines
 from rtmeter.cli.output import console, doubt_words, microseconds
 from rtmeter.model import Doubt
 from rtmeter.results import condition_words, words
@@ -119,7 +118,8 @@ def _cell_row(record: CellRecord) -> list[str]:
 
 
 def _row(values: Statistics) -> list[str]:
-    return [microseconds(getattr(values.shown, key)) for key in _STATISTICS.values()]
+    shown = values.shown
+    return [microseconds(getattr(shown, key)) for key in _STATISTICS.values()]
 
 
 def _text(value: int | None) -> str:
@@ -210,6 +210,8 @@ def _show_doubts(error: Failure | None, status: str, doubts: Sequence[Doubt], ou
 
 def _show_verdict(record: CellRecord, out: Console) -> None:
     from rich.markup import escape
+
+    from rtmeter.cli.evidence import evidence_lines  # not for many cells: it brings all of statistics
 
     if verdict := record.verdict:
         style = _STYLES[verdict.outcome]

@@ -253,18 +253,24 @@ def cell_folders(path: Path) -> list[Path]:
             value=str(path),
             remedy="give a folder that `rtmeter measure` or `rtmeter run` wrote",
         )
-    order: dict[Path, dict[str, int]] = {}
-    for run in {cell.parent for cell in cells if (cell.parent / RUN).is_file()}:
-        order[run] = {cell: n for n, cell in enumerate(read_run(run).cells)}
-    return sorted(cells, key=lambda c: (c.parent, order.get(c.parent, {}).get(c.name, -1), c.name))
+    runs: dict[str, list[str]] = {}
+    for cell in cells:
+        run, name = os.path.split(cell)
+        runs.setdefault(run, []).append(name)
+    ordered = []
+    for run in sorted(runs, key=Path):
+        listed = read_run(Path(run)).cells if Path(run, RUN).is_file() else ()
+        place = {name: number for number, name in enumerate(listed)}
+        ordered += [(run, name) for name in sorted(runs[run], key=lambda one: (place.get(one, -1), one))]
+    return [Path(run, name) for run, name in ordered]
 
 
-def _cells_below(path: Path) -> Iterator[Path]:
+def _cells_below(path: Path) -> Iterator[str]:
     """The cells below the path; what lies in a cell, as one recovered there, is none of its own."""
     for name, folders, files in os.walk(path):
         if CELL in files and not name.endswith(PARTIAL):
             folders.clear()
-            yield Path(name)
+            yield name
 
 
 def load_counted(folder: Path) -> Unordered | None:

@@ -19,10 +19,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from rtmeter import version
 from rtmeter.errors import RtmeterError
 from rtmeter.host.files import replace_file
 from rtmeter.results import store
-from rtmeter.results.record import CellRecord, Statistics
+from rtmeter.results.record import CellRecord, Statistics, text_of
 from rtmeter.results.record.reading import cell_of
 from rtmeter.statistics.quantities import judged_quantity
 
@@ -56,7 +57,7 @@ SCHEMA = pa.schema(
         *((name, pa.float64()) for name in _REALS),
         ("record", pa.large_binary()),
     ],
-    metadata={"rtmeter": json.dumps({"format": FORMAT, "version": VERSION})},
+    metadata={"rtmeter": json.dumps({"format": FORMAT, "version": VERSION, "rtmeter": version()})},
 )
 """The columns (spec/results.md says what each is)."""
 
@@ -218,7 +219,19 @@ def _rows(folder: Path) -> list[dict[str, Any]]:
         return [stamp | {"status": "damaged", "record": content}]
     views = _views(record)
     facts = stamp | _facts(record)
-    return [facts | view | {"record": None if n else content} for n, view in enumerate(views or [{}])]
+    current = _current(record, content, folder / store.CELL)
+    facts_and_views = [facts | view for view in views or [{}]]
+    return [row | {"record": None if n else current} for n, row in enumerate(facts_and_views)]
+
+
+def _current(record: CellRecord, content: bytes, path: Path) -> bytes:
+    """What is read in the place of a cell.json: of an older version, what it is as of the one that is read,
+    which takes a twentieth of the time."""
+    if json.loads(content)["version"] != record.version:
+        made = text_of(record).encode()
+        with suppress(RtmeterError):  # a number that JSON has not
+            return made if cell_of(made, path) == record else content
+    return content
 
 
 def _facts(record: CellRecord) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,7 @@ def quantile_index(n: int, share: Fraction) -> int:
     return max(-(-n * share.numerator // share.denominator) - 1, 0)
 
 
+@cache
 def fewest(share: Fraction) -> int:
     """From so many values on the quantile is another than the largest one: 100 for p99, 100,000 for p99.999.
     With fewer it says nothing that the maximum does not, and is not shown."""

@@ -21,7 +21,6 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Shows what is stored; the exit code says only whether it could be read."""
-    from rtmeter.api.summaries import cell_summary
     from rtmeter.cli.cell_tables import show_cell, show_cells
     from rtmeter.cli.output import print_json
     from rtmeter.results import store
@@ -30,10 +29,14 @@ def command(
     if store.is_cell(path):
         record = store.read_cell(path)
         if as_json:
+            from rtmeter.api.summaries import cell_summary
+
             print_json(cell_summary(record, path))
         else:
             show_cell(record, path)
     elif as_json:
+        from rtmeter.api.summaries import cell_summary  # and not for the table: it costs a second
+
         print_json({"cells": [cell_summary(cell.record, cell.folder) for cell in each_cell(path)]})
     else:
         show_cells((cell.record, str(cell.folder.relative_to(path))) for cell in each_cell(path))
