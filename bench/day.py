@@ -45,7 +45,8 @@ def make_cell(folder: Path, samples: int, overrun: str) -> tuple[Path, Path, lis
     script, log, config, cell = (folder / f for f in ("delays.csv", "day.rtlog", "config.json", "cell"))
     write_delays(script)
     asked = {"measurement": "wakeup", "period_ns": 1_000_000, "samples": samples}
-    asked |= {"version": 1, "overrun": overrun, "log": str(log), "script": str(script)}
+    asked |= {"version": 1, "overrun": overrun, "log": str(log)}
+    asked |= {"options": {"script": str(script)}}
     config.write_text(json.dumps(asked))
     steps = [
         run("probe: release to log", find_probes()["null"], "--config", config),

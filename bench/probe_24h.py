@@ -66,7 +66,8 @@ def main() -> None:
         script, log, config = folder / "delays.csv", folder / "day.rtlog", folder / "config.json"
         real_bytes_a_value = real_delays(folder, args.real_seconds, script)
         settings = {"measurement": "wakeup", "period_ns": 1_000_000, "samples": args.samples}
-        config.write_text(json.dumps({"version": 1, "log": str(log), "script": str(script), **settings}))
+        settings |= {"version": 1, "log": str(log), "options": {"script": str(script)}}
+        config.write_text(json.dumps(settings))
 
         start = time.monotonic()
         command = [find_probe("null"), "--config", config]

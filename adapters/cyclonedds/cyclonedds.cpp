@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "../common/dds/options.hpp"
-#include "../common/dds/threads.hpp"
 #include "dds/version.h"
 #include "domain.hpp"
 #include "entities.hpp"
@@ -17,7 +16,7 @@ namespace {
 
 // Cyclone makes each domain once a process: a second adapter has a participant of the same one.
 std::shared_ptr<Entity> domain_of_process(const rtmeter_dds::Options& options,
-                                          const rtmeter_dds::ThreadPlan& threads) {
+                                          const rtmeter_common::ThreadPlan& threads) {
   static std::weak_ptr<Entity> known;
   std::shared_ptr<Entity> domain = known.lock();
   if (domain == nullptr) known = domain = std::make_shared<Entity>(create_domain(options, threads));
@@ -35,6 +34,12 @@ struct Listener {
   dds_listener_t* const handle;
 };
 
+const rtmeter_dds::OptionSet kOptions(
+    {"udp", "shm", "vendor"},
+    "UDP on one interface; iceoryx's shared memory, for which iox-roudi must run; or what CYCLONEDDS_URI and "
+    "Cyclone's defaults say",
+    "fifo:P for all of Cyclone's threads, or recv=fifo:P,tev=fifo:Q,... for some, by its settings");
+
 class Cyclone final : public rtmeter::Adapter {
  public:
   static void describe_static(rtmeter::Sink& sink) {
@@ -46,24 +51,17 @@ class Cyclone final : public rtmeter::Adapter {
     for (const char* what : {"gc: frees what is no longer used", "tev: timed events",
                              "recv*: take in datagrams", "dq.*: deliver what came"})
       sink.put("brings", what);
-    sink.put(
-        "option.transport",
-        "udp|shm|vendor: UDP on one interface; iceoryx's shared memory, for which iox-roudi must run; or "
-        "what CYCLONEDDS_URI and Cyclone's defaults say");
     sink.put("same_host.transport", "shm");
     for (const char* place : {"same_node", "same_process"}) sink.put("second_topic", place);
     sink.put("background", "roundtrip");
-    rtmeter_dds::Options::describe(sink);
-    sink.put("option.threads",
-             "fifo:P for all of Cyclone's threads, or recv=fifo:P,tev=fifo:Q,... for some, by its settings");
+    rtmeter_dds::describe(kOptions, sink);
   }
 
   explicit Cyclone(const rtm_run& run)
-      : run_(run),
-        options_(
-            run,
-            {{"udp", "shm", "vendor"}, {"vendor"}, "CYCLONEDDS_URI", rtmeter_dds::setting("CYCLONEDDS_URI")}),
-        threads_(run), types_(run, options_), domain_(domain_of_process(options_, threads_)) {
+      : run_(run), options_(run, kOptions, {"vendor"},
+                            {"CYCLONEDDS_URI", rtmeter_common::environment("CYCLONEDDS_URI")}),
+        threads_(run, kOptions.threads), types_(run, options_),
+        domain_(domain_of_process(options_, threads_)) {
     threads_.await_names(options_.transport == "shm" ? 1 : 0);  // iceoryx names one of its two only
     threads_.enforce();
   }
@@ -115,20 +113,20 @@ class Cyclone final : public rtmeter::Adapter {
     options_.describe_effect(sink);
     threads_.describe(sink);
     sink.put("type", types_.name());
-    describe_ends(sink, ends_, participant_, options_.whereabouts(run_.payload_bytes));
+    describe_ends(sink, ends_, participant_, options_.discovery_scope(run_.payload_bytes));
   }
 
-  int publish(void* publisher, const rtm_message& message) noexcept override {
+  int publish(void* publisher, const rtm_message& message) override {
     return static_cast<Writer*>(publisher)->write(message);
   }
-  int spin(std::int64_t timeout_ns) noexcept override { return run(timeout_ns, false); }
-  int wait(std::int64_t timeout_ns) noexcept override { return run(timeout_ns, true); }
-  int spin_some() noexcept override {
+  int spin(std::int64_t timeout_ns) override { return run(timeout_ns, false); }
+  int wait(std::int64_t timeout_ns) override { return run(timeout_ns, true); }
+  int spin_some() override {
     if (!options_.listener)
       for (Reader& reader : readers_) reader.take_all();
     return 0;
   }
-  void interrupt() noexcept override {
+  void interrupt() override {
     interrupted_.store(true);
     dds_set_guardcondition(wake_, true);
   }
@@ -136,18 +134,17 @@ class Cyclone final : public rtmeter::Adapter {
  private:
   dds_entity_t make_topic(const std::string& topic) const {
     return created(dds_create_topic(participant_, types_.descriptor(),
-                                    rtmeter_dds::topic_name(run_, topic).c_str(), nullptr, nullptr),
+                                    rtmeter_common::topic_name(run_, topic).c_str(), nullptr, nullptr),
                    "topic");
   }
 
   // A setting that did not take is an error.
   void check_transport(const End& end) const {
     if (options_.transport == "shm" && !dds_is_shared_memory_available(end.entity))
-      throw rtmeter::SetupError("option transport", "shm",
-                                "topic " + end.topic + " does not go through shared memory",
-                                "see Cyclone's conditions for it: keep last, a depth that iceoryx has");
+      throw kOptions.transport.error("shm", "topic " + end.topic + " does not go through shared memory",
+                                     "see Cyclone's conditions for it: keep last, a depth that iceoryx has");
     if (options_.loan && !dds_is_loan_available(end.entity))
-      throw rtmeter::SetupError("option loan", "yes", "Cyclone DDS lends only memory of iceoryx",
+      throw kOptions.loan.error("yes", "Cyclone DDS lends only memory of iceoryx",
                                 "add option transport=shm");
   }
 
@@ -180,7 +177,7 @@ class Cyclone final : public rtmeter::Adapter {
 
   const rtm_run run_;
   const rtmeter_dds::Options options_;
-  rtmeter_dds::ThreadPlan threads_;
+  rtmeter_common::ThreadPlan threads_;
   const Types types_;
   dds_entity_t participant_ = 0, wake_ = 0, waitset_ = 0;
   std::vector<End> ends_;

@@ -50,7 +50,7 @@ class Complaints {
 // What Cyclone would pass over without a word, or add to what the options say.
 void check_settings(const rtmeter_dds::Options& options) {
   std::string text;
-  for (const std::string& part : rtmeter_dds::split(options.settings, ',')) {
+  for (const std::string& part : rtmeter_common::split(options.settings, ',')) {
     std::ifstream file(part.compare(0, 7, "file://") == 0 ? part.substr(7) : part);
     text += part.find('<') == std::string::npos
                 ? std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>())
@@ -103,10 +103,10 @@ std::string shared_memory(const rtmeter_dds::Options& options) {
   return "<SharedMemory><Enable>true</Enable></SharedMemory>";
 }
 
-std::string priorities(const rtmeter_dds::ThreadPlan& threads) {
+std::string priorities(const rtmeter_common::ThreadPlan& threads) {
   std::string xml;
   for (const char* name : kThreads) {
-    const rtmeter_dds::ThreadPriority* wanted = threads.wanted_for(name);
+    const rtmeter_common::ThreadPriority* wanted = threads.wanted_for(name);
     if (wanted == nullptr) continue;
     if (wanted->policy != SCHED_FIFO)
       throw threads.error("Cyclone's settings know no round robin", "give fifo:PRIORITY");
@@ -118,7 +118,7 @@ std::string priorities(const rtmeter_dds::ThreadPlan& threads) {
 
 }  // namespace
 
-dds_entity_t create_domain(const rtmeter_dds::Options& options, const rtmeter_dds::ThreadPlan& threads) {
+dds_entity_t create_domain(const rtmeter_dds::Options& options, const rtmeter_common::ThreadPlan& threads) {
   check_settings(options);
   const std::string& user = options.settings;
   const std::string ours = network(options) + shared_memory(options) + priorities(threads);

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "../common/dds/options.hpp"
-#include "../common/dds/threads.hpp"
 #include "dds/dds.h"
 
 namespace rtmeter_cyclonedds {
@@ -25,7 +24,7 @@ class Entity {
 
 // Starts Cyclone DDS. Its settings are CYCLONEDDS_URI's and, over them, the options'. Throws SetupError
 // with Cyclone's own words.
-dds_entity_t create_domain(const rtmeter_dds::Options& options, const rtmeter_dds::ThreadPlan& threads);
+dds_entity_t create_domain(const rtmeter_dds::Options& options, const rtmeter_common::ThreadPlan& threads);
 
 // The result of a call that creates something, or SetupError.
 dds_entity_t created(dds_entity_t result, const std::string& what);

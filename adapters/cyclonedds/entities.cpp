@@ -4,7 +4,7 @@
 #include <cstring>
 #include <map>
 
-#include "../common/dds/describe.hpp"
+#include "../common/ends.hpp"
 
 namespace rtmeter_cyclonedds {
 namespace {
@@ -24,8 +24,8 @@ using SmallestBlock = rtmeter_dds_Block1K;
 constexpr std::size_t kBlockPayload = offsetof(SmallestBlock, payload);
 static_assert(offsetof(rtmeter_dds_Block4M, payload) == kBlockPayload, "blocks begin alike");
 
-rtmeter_dds::EndFacts facts_of(const End& end) {
-  rtmeter_dds::EndFacts facts;
+rtmeter_common::EndFacts facts_of(const End& end) {
+  rtmeter_common::EndFacts facts;
   facts.name = (end.is_writer ? "writer of " : "reader of ") + end.topic;
   const Qos qos;
   dds_get_qos(end.entity, qos.get());
@@ -80,7 +80,7 @@ Types::Types(const rtm_run& run, const rtmeter_dds::Options& options) : payload_
   if (options.loan) {
     for (const Block& block : kBlocks)
       if (!loan() && payload_bytes_ <= block.capacity) descriptor_ = block.descriptor;
-    if (!loan()) throw rtmeter_dds::too_large_for_loans(payload_bytes_, kBlocks[4].capacity);
+    if (!loan()) throw rtmeter_common::too_large_for_loans(payload_bytes_, kBlocks[4].capacity);
   }
   // iceoryx ends a process that asks for more than its largest chunk.
   constexpr std::size_t kLargestChunk = 4 << 20, kHeaders = 256;
@@ -146,12 +146,12 @@ Qos::Qos(const rtm_run& run, bool of_writer) {
 }
 
 void describe_ends(rtmeter::Sink& sink, const std::vector<End>& ends, dds_entity_t participant,
-                   const std::string& whereabouts) {
+                   const std::string& scope) {
   if (participant == 0) return;
-  std::vector<rtmeter_dds::EndFacts> facts;
+  std::vector<rtmeter_common::EndFacts> facts;
   facts.reserve(ends.size());
   for (const End& end : ends) facts.push_back(facts_of(end));
-  rtmeter_dds::describe_ends(sink, facts, other_participants(participant), whereabouts);
+  rtmeter_common::describe_ends(sink, facts, other_participants(participant), scope);
 }
 
 }  // namespace rtmeter_cyclonedds

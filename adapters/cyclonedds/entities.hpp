@@ -81,6 +81,6 @@ struct End {
 
 // Quality of service as the entities have it, whom they found, and which policies do not match.
 void describe_ends(rtmeter::Sink& sink, const std::vector<End>& ends, dds_entity_t participant,
-                   const std::string& whereabouts);
+                   const std::string& scope);
 
 }  // namespace rtmeter_cyclonedds

@@ -24,7 +24,7 @@ dds::TypeSupport block_for(std::uint32_t payload_bytes) {
   if (payload_bytes <= 131072) return dds::TypeSupport(new rtmeter_dds::Block128KPubSubType);
   if (payload_bytes <= 1048576) return dds::TypeSupport(new rtmeter_dds::Block1MPubSubType);
   if (payload_bytes <= kLargestBlock) return dds::TypeSupport(new rtmeter_dds::Block4MPubSubType);
-  throw rtmeter_dds::too_large_for_loans(payload_bytes, kLargestBlock);
+  throw rtmeter_common::too_large_for_loans(payload_bytes, kLargestBlock);
 }
 
 // The generator counts a sequence without a bound as one of 100: room is made for the payload to come.
@@ -36,15 +36,15 @@ dds::TypeSupport message_for(std::uint32_t payload_bytes) {
 }
 
 template <typename Endpoint>
-Endpoint* created(Endpoint* endpoint, const Manner& manner, const std::string& name) {
+Endpoint* created(Endpoint* endpoint, const EndpointSettings& settings, const std::string& name) {
   if (endpoint == nullptr)
-    throw rtmeter::SetupError("option transport", manner.transport, "Fast DDS makes no " + name,
+    throw rtmeter::SetupError("option transport", settings.transport, "Fast DDS makes no " + name,
                               "see its messages in the cell's probe.stderr");
   return endpoint;
 }
 
 template <typename EndpointQos>
-void add_policies(const EndpointQos& qos, rtmeter_dds::EndFacts& facts) {
+void add_policies(const EndpointQos& qos, rtmeter_common::EndFacts& facts) {
   facts.policies["reliability"] =
       qos.reliability().kind == dds::RELIABLE_RELIABILITY_QOS ? "reliable" : "best_effort";
   const bool keep_last = qos.history().kind == dds::KEEP_LAST_HISTORY_QOS;
@@ -60,7 +60,7 @@ void add_policies(const EndpointQos& qos, rtmeter_dds::EndFacts& facts) {
 
 }  // namespace
 
-Manner::Manner(const rtm_run& run, const rtmeter_dds::Options& options)
+EndpointSettings::EndpointSettings(const rtm_run& run, const rtmeter_dds::Options& options)
     : loan(options.loan), listener(options.listener), transport(options.transport),
       reliability(run.reliability == RTM_RELIABLE ? dds::RELIABLE_RELIABILITY_QOS
                                                   : dds::BEST_EFFORT_RELIABILITY_QOS),
@@ -68,7 +68,7 @@ Manner::Manner(const rtm_run& run, const rtmeter_dds::Options& options)
       type(loan ? block_for(payload_bytes) : message_for(payload_bytes)) {}
 
 template <typename EndpointQos>
-EndpointQos Manner::applied_to(EndpointQos qos) const {
+EndpointQos EndpointSettings::applied_to(EndpointQos qos) const {
   qos.reliability().kind = reliability;
   qos.history().kind = dds::KEEP_LAST_HISTORY_QOS;
   qos.history().depth = depth;
@@ -83,15 +83,16 @@ EndpointQos Manner::applied_to(EndpointQos qos) const {
   return qos;
 }
 
-Writer::Writer(const Manner& manner, dds::Publisher* publisher, dds::Topic* topic, const std::string& name)
-    : loan_(manner.loan), name_("writer of " + name) {
-  message_.payload().reserve(manner.payload_bytes);
-  dds::DataWriterQos qos = manner.applied_to(publisher->get_default_datawriter_qos());
+Writer::Writer(const EndpointSettings& settings, dds::Publisher* publisher, dds::Topic* topic,
+               const std::string& name)
+    : loan_(settings.loan), name_("writer of " + name) {
+  message_.payload().reserve(settings.payload_bytes);
+  dds::DataWriterQos qos = settings.applied_to(publisher->get_default_datawriter_qos());
   if (qos.liveliness().lease_duration == eprosima::fastrtps::c_TimeInfinite) {  // no profile says else
     qos.liveliness().lease_duration = {rtmeter_dds::kLeaseS, 0};
     qos.liveliness().announcement_period = {rtmeter_dds::kLeaseS / 2, 0};
   }
-  writer_ = created(publisher->create_datawriter(topic, qos), manner, name_);
+  writer_ = created(publisher->create_datawriter(topic, qos), settings, name_);
 }
 
 int Writer::write(const rtm_message& message) {
@@ -110,8 +111,8 @@ int Writer::write(const rtm_message& message) {
   return -1;
 }
 
-rtmeter_dds::EndFacts Writer::facts() const {
-  rtmeter_dds::EndFacts facts;
+rtmeter_common::EndFacts Writer::facts() const {
+  rtmeter_common::EndFacts facts;
   facts.name = name_;
   add_policies(writer_->get_qos(), facts);
   facts.policies["publish_mode"] = writer_->get_qos().publish_mode().kind == dds::SYNCHRONOUS_PUBLISH_MODE
@@ -126,13 +127,13 @@ rtmeter_dds::EndFacts Writer::facts() const {
   return facts;
 }
 
-Reader::Reader(const Manner& manner, dds::Subscriber* subscriber, dds::Topic* topic, const std::string& name,
-               rtm_on_message on_message, void* user)
-    : loan_(manner.loan), name_("reader of " + name), on_message_(on_message), user_(user) {
-  message_.payload().reserve(manner.payload_bytes);
-  const dds::DataReaderQos qos = manner.applied_to(subscriber->get_default_datareader_qos());
-  reader_ = created(subscriber->create_datareader(topic, qos), manner, name_);
-  if (manner.listener) reader_->set_listener(this, dds::StatusMask::data_available());  // it uses reader_
+Reader::Reader(const EndpointSettings& settings, dds::Subscriber* subscriber, dds::Topic* topic,
+               const std::string& name, rtm_on_message on_message, void* user)
+    : loan_(settings.loan), name_("reader of " + name), on_message_(on_message), user_(user) {
+  message_.payload().reserve(settings.payload_bytes);
+  const dds::DataReaderQos qos = settings.applied_to(subscriber->get_default_datareader_qos());
+  reader_ = created(subscriber->create_datareader(topic, qos), settings, name_);
+  if (settings.listener) reader_->set_listener(this, dds::StatusMask::data_available());  // it uses reader_
   condition().set_enabled_statuses(dds::StatusMask::data_available());
 }
 
@@ -170,8 +171,8 @@ int Reader::take_all() {
 
 void Reader::on_data_available(dds::DataReader* /*reader*/) { take_all(); }
 
-rtmeter_dds::EndFacts Reader::facts() const {
-  rtmeter_dds::EndFacts facts;
+rtmeter_common::EndFacts Reader::facts() const {
+  rtmeter_common::EndFacts facts;
   facts.name = name_;
   add_policies(reader_->get_qos(), facts);
   dds::SubscriptionMatchedStatus matched;

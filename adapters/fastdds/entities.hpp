@@ -9,16 +9,16 @@
 #include <fastdds/dds/topic/TypeSupport.hpp>
 #include <string>
 
-#include "../common/dds/describe.hpp"
 #include "../common/dds/options.hpp"
+#include "../common/ends.hpp"
 #include "message.h"
 #include "participant.hpp"
 
 namespace rtmeter_fastdds {
 
 // How the run writes and reads: quality of service, and with loans a type of fixed size.
-struct Manner {
-  Manner(const rtm_run& run, const rtmeter_dds::Options& options);
+struct EndpointSettings {
+  EndpointSettings(const rtm_run& run, const rtmeter_dds::Options& options);
   // The user's profile with the run's settings over it; for both kinds of endpoint.
   template <typename EndpointQos>
   EndpointQos applied_to(EndpointQos qos) const;
@@ -33,10 +33,11 @@ struct Manner {
 
 class Writer {
  public:
-  Writer(const Manner& manner, dds::Publisher* publisher, dds::Topic* topic, const std::string& name);
+  Writer(const EndpointSettings& settings, dds::Publisher* publisher, dds::Topic* topic,
+         const std::string& name);
   // Measured path; may throw what Fast DDS throws.
   int write(const rtm_message& message);
-  rtmeter_dds::EndFacts facts() const;
+  rtmeter_common::EndFacts facts() const;
 
  private:
   const bool loan_;
@@ -47,13 +48,13 @@ class Writer {
 
 class Reader : private dds::DataReaderListener {
  public:
-  Reader(const Manner& manner, dds::Subscriber* subscriber, dds::Topic* topic, const std::string& name,
-         rtm_on_message on_message, void* user);
+  Reader(const EndpointSettings& settings, dds::Subscriber* subscriber, dds::Topic* topic,
+         const std::string& name, rtm_on_message on_message, void* user);
   // Calls back for every sample there is; the number of samples. Measured path; may throw what Fast DDS
   // throws.
   int take_all();
   dds::StatusCondition& condition() { return reader_->get_statuscondition(); }
-  rtmeter_dds::EndFacts facts() const;
+  rtmeter_common::EndFacts facts() const;
 
  private:
   bool take();  // false: there was none

@@ -9,7 +9,6 @@
 #include <memory>
 
 #include "../common/dds/options.hpp"
-#include "../common/dds/threads.hpp"
 #include "entities.hpp"
 #include "participant.hpp"
 #include "rtmeter/adapter.hpp"
@@ -17,15 +16,11 @@
 namespace rtmeter_fastdds {
 namespace {
 
-// Nothing may throw on the measured path: there, failure is a value.
-template <typename Call>
-int guarded(Call&& call) noexcept {
-  try {
-    return call();
-  } catch (...) {
-    return -1;
-  }
-}
+const rtmeter_dds::OptionSet kOptions(
+    {"udp", "shm", "data_sharing", "vendor"},
+    "UDP on one interface; the shared-memory transport; data sharing, which needs loan=yes; or what the "
+    "profiles and Fast DDS's defaults say",
+    "fifo:P or rr:P for all of Fast DDS's threads, which have no names, by the system");
 
 class FastDds final : public rtmeter::Adapter {
  public:
@@ -36,26 +31,18 @@ class FastDds final : public rtmeter::Adapter {
     for (const char* drive : {"sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
     sink.put("components", "one_thread");
     sink.put("brings", "rtmeter-probe-*: receivers, events, flow controllers; version 2 names none");
-    sink.put("option.transport",
-             "udp|shm|data_sharing|vendor: UDP on one interface; the shared-memory transport; data sharing, "
-             "which needs loan=yes; or what the profiles and Fast DDS's defaults say");
     for (const char* transport : {"shm", "data_sharing"}) sink.put("same_host.transport", transport);
     for (const char* place : {"same_node", "same_process"}) sink.put("second_topic", place);
     sink.put("background", "roundtrip");
-    rtmeter_dds::Options::describe(sink);
-    sink.put("option.threads",
-             "fifo:P or rr:P for all of Fast DDS's threads, which have no names, by the system");
+    rtmeter_dds::describe(kOptions, sink);
   }
 
   explicit FastDds(const rtm_run& run)
-      : run_(run), options_(run, {{"udp", "shm", "data_sharing", "vendor"},
-                                  {"shm", "vendor"},
-                                  profiles().first,
-                                  profiles().second}),
-        threads_(run), manner_(run, options_) {
+      : run_(run), options_(run, kOptions, {"shm", "vendor"}, profiles()), threads_(run, kOptions.threads),
+        settings_(run, options_) {
     if (options_.transport == "data_sharing" && !options_.loan)
-      throw rtmeter::SetupError("option transport", "data_sharing",
-                                "Fast DDS shares samples of fixed size only", "add option loan=yes");
+      throw kOptions.transport.error("data_sharing", "Fast DDS shares samples of fixed size only",
+                                     "add option loan=yes");
     for (const auto& wanted : threads_.wanted())
       if (!wanted.thread.empty())
         throw threads_.error("Fast DDS gives its threads no names", "give fifo:PRIORITY for all of them");
@@ -67,7 +54,7 @@ class FastDds final : public rtmeter::Adapter {
   void* create_node(const std::string& /*name*/) override {
     if (participant_ == nullptr) {
       participant_ = std::make_unique<Participant>(options_, run_);
-      manner_.type.register_type(participant_->get());
+      settings_.type.register_type(participant_->get());
       publisher_ = participant_->get()->create_publisher(dds::PUBLISHER_QOS_DEFAULT);
       subscriber_ = participant_->get()->create_subscriber(dds::SUBSCRIBER_QOS_DEFAULT);
       threads_.enforce();
@@ -76,14 +63,15 @@ class FastDds final : public rtmeter::Adapter {
   }
 
   void* create_publisher(void* /*node*/, const std::string& topic) override {
-    writers_.emplace_back(manner_, publisher_, make_topic(topic), topic);
+    writers_.emplace_back(settings_, publisher_, make_topic(topic), topic);
     threads_.enforce();
     return &writers_.back();
   }
 
   void* create_subscriber(void* /*node*/, const std::string& topic, rtm_on_message on_message,
                           void* user) override {
-    Reader& reader = readers_.emplace_back(manner_, subscriber_, make_topic(topic), topic, on_message, user);
+    Reader& reader =
+        readers_.emplace_back(settings_, subscriber_, make_topic(topic), topic, on_message, user);
     if (!options_.listener) wait_.attach_condition(reader.condition());
     threads_.enforce();
     return &reader;
@@ -92,44 +80,36 @@ class FastDds final : public rtmeter::Adapter {
   void describe(rtmeter::Sink& sink) const override {
     options_.describe_effect(sink);
     threads_.describe(sink);
-    sink.put("type", manner_.type.get_type_name());
+    sink.put("type", settings_.type.get_type_name());
     if (participant_ == nullptr) return;
-    std::vector<rtmeter_dds::EndFacts> ends;
+    std::vector<rtmeter_common::EndFacts> ends;
     for (const Writer& writer : writers_) ends.push_back(writer.facts());
     for (const Reader& reader : readers_) ends.push_back(reader.facts());
-    rtmeter_dds::describe_ends(sink, ends, participant_->others(), options_.whereabouts(run_.payload_bytes));
+    rtmeter_common::describe_ends(sink, ends, participant_->others(),
+                                  options_.discovery_scope(run_.payload_bytes));
   }
 
-  int publish(void* publisher, const rtm_message& message) noexcept override {
-    return guarded([&] { return static_cast<Writer*>(publisher)->write(message); });
+  int publish(void* publisher, const rtm_message& message) override {
+    return static_cast<Writer*>(publisher)->write(message);
   }
-  int spin(std::int64_t timeout_ns) noexcept override {
-    return guarded([&] { return run(timeout_ns, false); });
+  int spin(std::int64_t timeout_ns) override { return run(timeout_ns, false); }
+  int wait(std::int64_t timeout_ns) override { return run(timeout_ns, true); }
+  int spin_some() override {
+    if (!options_.listener) take_all();
+    return 0;
   }
-  int wait(std::int64_t timeout_ns) noexcept override {
-    return guarded([&] { return run(timeout_ns, true); });
-  }
-  int spin_some() noexcept override {
-    return guarded([&] {
-      if (!options_.listener) take_all();
-      return 0;
-    });
-  }
-  void interrupt() noexcept override {
+  void interrupt() override {
     interrupted_.store(true);
-    guarded([&] {
-      wake_.set_trigger_value(true);
-      return 0;
-    });
+    wake_.set_trigger_value(true);
   }
 
  private:
   dds::Topic* make_topic(const std::string& topic) {
-    const std::string name = rtmeter_dds::topic_name(run_, topic);
+    const std::string name = rtmeter_common::topic_name(run_, topic);
     if (auto* known = dynamic_cast<dds::Topic*>(participant_->get()->lookup_topicdescription(name)))
       return known;
     auto* made =
-        participant_->get()->create_topic(name, manner_.type.get_type_name(), dds::TOPIC_QOS_DEFAULT);
+        participant_->get()->create_topic(name, settings_.type.get_type_name(), dds::TOPIC_QOS_DEFAULT);
     if (made == nullptr)
       throw rtmeter::SetupError("session", run_.session, "Fast DDS makes no topic " + name,
                                 "see its messages in the cell's probe.stderr");
@@ -164,8 +144,8 @@ class FastDds final : public rtmeter::Adapter {
 
   const rtm_run run_;
   const rtmeter_dds::Options options_;
-  rtmeter_dds::ThreadPlan threads_;
-  Manner manner_;
+  rtmeter_common::ThreadPlan threads_;
+  EndpointSettings settings_;
   dds::WaitSet wait_;
   dds::ConditionSeq ready_;
   dds::GuardCondition wake_;

@@ -76,12 +76,12 @@ dds::DomainParticipantQos qos_of(const rtmeter_dds::Options& options, const rtm_
 
 }  // namespace
 
-std::pair<std::string, std::string> profiles() {
+rtmeter_dds::UserSettings profiles() {
   const char* variable = "FASTRTPS_DEFAULT_PROFILES_FILE";
-  const std::string named = rtmeter_dds::setting(variable);
+  const std::string named = rtmeter_common::environment(variable);
   if (!named.empty()) return {variable, named};
   const char* file = "DEFAULT_FASTRTPS_PROFILES.xml";
-  const bool is_used = rtmeter_dds::setting("SKIP_DEFAULT_XML") != "1" && access(file, F_OK) == 0;
+  const bool is_used = rtmeter_common::environment("SKIP_DEFAULT_XML") != "1" && access(file, F_OK) == 0;
   return {file, is_used ? file : ""};
 }
 

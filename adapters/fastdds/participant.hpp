@@ -7,7 +7,6 @@
 #include <fastdds/dds/domain/DomainParticipantFactory.hpp>
 #include <fastdds/dds/domain/DomainParticipantListener.hpp>
 #include <string>
-#include <utility>
 
 #include "../common/dds/options.hpp"
 
@@ -16,7 +15,7 @@ namespace rtmeter_fastdds {
 namespace dds = eprosima::fastdds::dds;
 
 // The user's profiles: what names them, and the file; empty: there are none.
-std::pair<std::string, std::string> profiles();
+rtmeter_dds::UserSettings profiles();
 
 // Loads them. Throws SetupError with Fast DDS's own words if something is wrong with them.
 void load_profiles();

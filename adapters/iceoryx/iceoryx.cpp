@@ -159,7 +159,7 @@ class Iceoryx final : public rtmeter::Adapter {
     if (roudi_.gone()) sink.put("broken", "iox-roudi (process " + pid + ") died while the run was measured");
   }
 
-  int publish(void* publisher, const rtm_message& message) noexcept override {
+  int publish(void* publisher, const rtm_message& message) override {
     if (roudi_.gone()) return RTM_BROKEN;
     auto& port = static_cast<Publisher*>(publisher)->port;
     auto loan = port.loan(kPayload + message.bytes);
@@ -173,13 +173,13 @@ class Iceoryx final : public rtmeter::Adapter {
     return 0;
   }
 
-  int spin(std::int64_t timeout_ns) noexcept override { return run(timeout_ns, false); }
-  int wait(std::int64_t timeout_ns) noexcept override { return run(timeout_ns, true); }
-  int spin_some() noexcept override {
+  int spin(std::int64_t timeout_ns) override { return run(timeout_ns, false); }
+  int wait(std::int64_t timeout_ns) override { return run(timeout_ns, true); }
+  int spin_some() override {
     take_all();
     return result();
   }
-  void interrupt() noexcept override {
+  void interrupt() override {
     interrupted_.store(true);
     if (waits_) ports_.wake.trigger();
   }

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <deque>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "options.hpp"
 #include "rtmeter/adapter.hpp"
 #include "script.hpp"
 #include "scripted_clock.hpp"
@@ -23,19 +23,15 @@ ScriptedClock& the_clock() {
   return clock;
 }
 
-using Choices = std::vector<std::string>;
-
 class Null final : public Adapter {
  public:
   explicit Null(const rtm_run& run)
-      : run_(run), script_(run), reports_(choice("report", {"monotonic", "none"}) == "monotonic"),
-        skip_(run.overrun_asked == RTM_SKIP),
-        jumps_(choice("ticks", skip_ ? Choices{"jumps", "every_tick"} : Choices{"every_tick", "jumps"}) ==
-               "jumps") {
+      : run_(run), script_(run), reports_(kOptions.reports.of(run)), skip_(run.overrun_asked == RTM_SKIP),
+        jumps_(kOptions.ticks.given(run) ? kOptions.ticks.of(run) == "jumps" : skip_) {
     if (run.measurement == RTM_CYCLE ? run.drive == RTM_SPIN
                                      : run.measurement == RTM_TIMER && run.timer_mode == RTM_PERIODIC) {
-      relative_ = choice("rearm", {"grid", "relative"}) == "relative";
-      slow_ppm_ = clock_rate_ppm();
+      relative_ = kOptions.relative.of(run);
+      slow_ppm_ = kOptions.clock_rate_ppm.of(run, 0);
     }
     if (run.role == RTM_ROLE_SERVER)
       throw SetupError("server-adapter", "null", "its server runs inline in the client", "leave it out");
@@ -53,13 +49,7 @@ class Null final : public Adapter {
     for (const char* r : {"spin", "spin_once", "poll"}) sink.put("receives.roundtrip", r);
     sink.put("server", "inline");
     sink.put("clock", "scripted");
-    sink.put("option.report", "monotonic|none: what a timer callback is told of its times");
-    sink.put(
-        "option.ticks",
-        "every_tick|jumps: what is declared of a periodic timer that reports nothing; jumps if it skips");
-    sink.put("option.rearm",
-             "grid|relative: a periodic timer waits for its own grid, or for a period after it last fired");
-    sink.put("option.clock_rate", "0 ppm by default: by how much a periodic timer's own clock is slow");
+    kOptions.describe(sink);
   }
 
   void* create_timer(void* /*node*/, const rtm_timer_spec& spec, rtm_timer_traits& traits) override {
@@ -68,7 +58,7 @@ class Null final : public Adapter {
     return this;
   }
 
-  int arm(void* /*timer*/, std::int64_t now_ns) noexcept override {
+  int arm(void* /*timer*/, std::int64_t now_ns) override {
     if (spec_.mode == RTM_PERIODIC) {
       schedule_tick(0);
       return 0;
@@ -90,7 +80,7 @@ class Null final : public Adapter {
     return this;
   }
 
-  int publish(void* publisher, const rtm_message& message) noexcept override {
+  int publish(void* publisher, const rtm_message& message) override {
     const auto& p = *static_cast<Publisher*>(publisher);
     if (message.sequence == RTM_SEQUENCE_HELLO) {
       deliver(p, message, clock_.now_ns(), Fate::ok);
@@ -103,19 +93,19 @@ class Null final : public Adapter {
     return 0;
   }
 
-  int spin(std::int64_t timeout_ns) noexcept override {
+  int spin(std::int64_t timeout_ns) override {
     const std::int64_t until_ns = after(timeout_ns);
     interrupted_ = false;
     while (!interrupted_ && clock_.now_ns() < until_ns) dispatch(until_ns);
     return 0;
   }
-  int wait(std::int64_t timeout_ns) noexcept override {
+  int wait(std::int64_t timeout_ns) override {
     dispatch(after(timeout_ns));
     return 0;
   }
   // Polling: time goes on to the timer, or by a period. After a sleep: the timer whose time the sleep
   // was for fires, when the script says.
-  int spin_some() noexcept override {
+  int spin_some() override {
     const std::int64_t now_ns = clock_.now_ns();
     if (run_.drive == RTM_POLL)
       dispatch(timer_ ? timer_->due_ns : now_ns + run_.period_ns);
@@ -123,7 +113,7 @@ class Null final : public Adapter {
       fire();
     return 0;
   }
-  void interrupt() noexcept override { interrupted_ = true; }
+  void interrupt() override { interrupted_ = true; }
 
  private:
   struct Shot {
@@ -137,26 +127,6 @@ class Null final : public Adapter {
     rtm_on_message on_message = nullptr;
     void* user = nullptr;
   };
-
-  // The option's value; the first choice is the default.
-  std::string choice(const char* key, const Choices& values) const {
-    std::string value = option_or(run_, key, values.front().c_str());
-    if (std::find(values.begin(), values.end(), value) == values.end())
-      throw SetupError(std::string("option ") + key, value, "is not known",
-                       "use " + values[0] + " or " + values[1]);
-    return value;
-  }
-
-  std::int64_t clock_rate_ppm() const {
-    constexpr long kMost = 500000;
-    const std::string given = option_or(run_, "clock_rate", "0");
-    char* end = nullptr;
-    const long ppm = std::strtol(given.c_str(), &end, 10);
-    if (given.empty() || *end != '\0' || ppm < -kMost || ppm > kMost)
-      throw SetupError("option clock_rate", given, "is no number of ppm from -500000 to 500000",
-                       "give a whole number, e.g. 50; negative is fast");
-    return ppm;
-  }
 
   std::int64_t after(std::int64_t timeout_ns) const noexcept {
     const std::int64_t now_ns = clock_.now_ns();

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <fstream>
 
+#include "options.hpp"
 #include "rtmeter/adapter.hpp"
 #include "scripted_clock.hpp"
 
@@ -103,9 +104,9 @@ const Column* find(const std::string& name) {
   return column == std::end(kColumns) ? nullptr : column;
 }
 
-void check_header(const Cells& names, const rtm_run& run) {
+void check_header(const Cells& names, const rtm_run& run, const std::string& path) {
   for (const std::string& name : names) {
-    const Place place{run.script, 1, name};
+    const Place place{path.c_str(), 1, name};
     if (find(name) == nullptr && name != "fate")
       throw place.error(
           name, "is not a column of a script",
@@ -115,35 +116,35 @@ void check_header(const Cells& names, const rtm_run& run) {
   }
   for (const std::string& name : needed(run))
     if (std::find(names.begin(), names.end(), name) == names.end())
-      throw Place{run.script, 1, name}.error("", "is missing", "this measurement needs the column " + name);
+      throw Place{path.c_str(), 1, name}.error("", "is missing", "this measurement needs the column " + name);
 }
 
 }  // namespace
 
 Script::Script(const rtm_run& run) {
-  if (run.script == nullptr) {
+  const std::string path = kOptions.script.of(run);
+  if (path.empty()) {
     rows_.emplace_back();
     return;
   }
-  std::ifstream file(run.script);
+  std::ifstream file(path);
   std::string line;
   if (!file || !std::getline(file, line))
-    throw SetupError("script", run.script, "cannot be read, or is empty",
-                     "give a CSV file with a header line");
+    throw kOptions.script.error(path, "cannot be read, or is empty", "give a CSV file with a header line");
   if (line.rfind("\xEF\xBB\xBF", 0) == 0) line.erase(0, 3);  // a byte order mark, as spreadsheets write it
   const Cells names = split(line);
-  check_header(names, run);
+  check_header(names, run, path);
   for (std::size_t number = 2; std::getline(file, line); ++number) {
     const Cells cells = split(line);
     if (cells.size() == 1 && cells[0].empty() && names.size() > 1) continue;  // an empty line
     if (cells.size() != names.size())
-      throw Place{run.script, number, "row"}.error(
+      throw Place{path.c_str(), number, "row"}.error(
           line,
           "has " + std::to_string(cells.size()) + " cells, the header has " + std::to_string(names.size()),
           "give every column a cell, if an empty one");
     Row row;
     for (std::size_t i = 0; i < names.size(); ++i) {
-      const Place place{run.script, number, names[i]};
+      const Place place{path.c_str(), number, names[i]};
       if (const Column* column = find(names[i]))
         row.*(column->value) = delay(cells[i], *column, run, place);
       else
@@ -152,7 +153,7 @@ Script::Script(const rtm_run& run) {
     rows_.push_back(row);
   }
   if (rows_.empty())
-    throw SetupError("script", run.script, "has a header but no rows", "add a row for each release");
+    throw kOptions.script.error(path, "has a header but no rows", "add a row for each release");
   never_fires_ =
       std::all_of(rows_.begin(), rows_.end(), [](const Row& r) { return r.fire_delay_ns == kNever; });
 }

@@ -4,6 +4,8 @@
 
 #include <cstdlib>
 
+#include "options.hpp"
+
 namespace rtmeter_orocos {
 namespace {
 
@@ -39,7 +41,7 @@ unsigned cpus_in_effect(int tid) {
 
 }  // namespace
 
-Activities::Activities(const rtm_run& run) : plan_(run), cpus_(rtmeter::option_or(run, "cpus", "")) {
+Activities::Activities(const rtm_run& run) : plan_(run, kOptions.threads), cpus_(kOptions.cpus.of(run)) {
   cpus_of("");  // tells now what cannot be read
 }
 
@@ -61,19 +63,19 @@ RTT::extras::PeriodicActivity* Activities::make_periodic(std::int64_t period_ns,
 
 void Activities::enforce() {
   plan_.enforce();
-  for (const std::string& part : rtmeter_dds::split(cpus_, ',')) {
+  for (const std::string& part : rtmeter_common::split(cpus_, ',')) {
     const std::size_t equals = part.find('=');
     if (equals == std::string::npos || made_.count(part.substr(0, equals)) != 0) continue;
     std::string names;
     for (const std::string& name : made_) names += (names.empty() ? "" : ", ") + name;
-    throw SetupError("option cpus", cpus_, "RTT has no thread " + part.substr(0, equals),
-                     "choose one of " + (names.empty() ? "none: it has no thread here" : names));
+    throw kOptions.cpus.error(cpus_, "RTT has no thread " + part.substr(0, equals),
+                              "choose one of " + (names.empty() ? "none: it has no thread here" : names));
   }
 }
 
 Activities::Settings Activities::settings_of(const std::string& thread) {
   made_.insert(thread);
-  if (const rtmeter_dds::ThreadPriority* wanted = plan_.wanted_for(thread))
+  if (const rtmeter_common::ThreadPriority* wanted = plan_.wanted_for(thread))
     return {wanted->policy, wanted->priority, cpus_of(thread)};
   const int policy = sched_getscheduler(0);
   if (policy != SCHED_OTHER && policy != SCHED_FIFO && policy != SCHED_RR)
@@ -87,14 +89,14 @@ Activities::Settings Activities::settings_of(const std::string& thread) {
 // "1" for all threads, "orocos-a=0,orocos-b=1" for some; the last that fits holds.
 unsigned Activities::cpus_of(const std::string& thread) const {
   unsigned mask = 0;
-  for (const std::string& part : rtmeter_dds::split(cpus_, ',')) {
+  for (const std::string& part : rtmeter_common::split(cpus_, ',')) {
     const std::size_t equals = part.find('=');
     const std::string number = part.substr(equals + 1);  // npos + 1 is 0
     char* end = nullptr;
     const unsigned long cpu = std::strtoul(number.c_str(), &end, 10);
     if (number.empty() || number.front() < '0' || number.front() > '9' || *end != '\0' || cpu >= kMostCpus)
-      throw SetupError("option cpus", cpus_, "'" + part + "' is no CPU of RTT's, which are 0 to 31",
-                       "give one, e.g. 1, or one for each thread, orocos-a=0,orocos-b=1");
+      throw kOptions.cpus.error(cpus_, "'" + part + "' is no CPU of RTT's, which are 0 to 31",
+                                "give one, e.g. 1, or one for each thread, orocos-a=0,orocos-b=1");
     if (equals == std::string::npos || part.compare(0, equals, thread) == 0) mask = 1U << cpu;
   }
   return mask;
@@ -114,10 +116,10 @@ void Activities::apply(RTT::os::ThreadInterface& thread, const Settings& wanted,
                      std::string("RTT made its thread ") + thread.getName() + " run as " + found,
                      "raise the limit of real-time priority (ulimit -r), or run as root");
   if (wanted.cpus != 0 && cpus_in_effect(tid) != wanted.cpus)
-    throw SetupError("option cpus", cpus_,
-                     std::string("RTT's thread ") + thread.getName() + " runs on CPU " +
-                         cpus_in_words(cpus_in_effect(tid)),
-                     "choose CPUs that this machine has and this process may use");
+    throw kOptions.cpus.error(cpus_,
+                              std::string("RTT's thread ") + thread.getName() + " runs on CPU " +
+                                  cpus_in_words(cpus_in_effect(tid)),
+                              "choose CPUs that this machine has and this process may use");
 }
 
 std::string in_words(RTT::base::ActivityInterface& activity) {

@@ -9,23 +9,23 @@
 #include <set>
 #include <string>
 
-#include "../common/dds/threads.hpp"
+#include "../common/threads.hpp"
 #include "rtmeter/adapter.hpp"
-#include "rtmeter/bell.hpp"
+#include "rtmeter/event_count.hpp"
 
 namespace rtmeter_orocos {
 
 // No thread: whoever executes it is told when there is something to do.
 class Slave final : public RTT::extras::SlaveActivity {
  public:
-  explicit Slave(rtmeter::ThreadBell& called) : called_(called) {}
+  explicit Slave(rtmeter::ThreadEventCount& called) : called_(called) {}
   bool trigger() override {
-    called_.ring();
+    called_.notify();
     return true;
   }
 
  private:
-  rtmeter::ThreadBell& called_;
+  rtmeter::ThreadEventCount& called_;
 };
 
 // Makes the activities with threads. Policy and priority are those of the thread that creates them, or what
@@ -53,7 +53,7 @@ class Activities {
   unsigned cpus_of(const std::string& thread) const;
   void apply(RTT::os::ThreadInterface& thread, const Settings& wanted, bool relative_wait) const;
 
-  rtmeter_dds::ThreadPlan plan_;
+  rtmeter_common::ThreadPlan plan_;
   const std::string cpus_;
   std::set<std::string> made_;  // threads, by name
 };

@@ -20,12 +20,12 @@ RTT::InputPort<Message>& Component::add_input(const std::string& topic, const Me
                                               rtm_on_message on_message, void* user) {
   inputs_.emplace_back(topic, sample, on_message, user);
   ports()->addEventPort(inputs_.back().port,
-                        [this](RTT::base::PortInterface*) { guarded("port callback", [&] { read_all(); }); });
+                        [this](RTT::base::PortInterface*) { noted("port callback", [&] { read_all(); }); });
   return inputs_.back().port;
 }
 
 void Component::updateHook() {
-  guarded("updateHook", [&] {
+  noted("updateHook", [&] {
     if (spec_.on_fire != nullptr) {
       std::int64_t expected_ns = RTM_ABSENT;
       if (mark_ != nullptr)
@@ -46,13 +46,13 @@ void Component::read_all() {
       const rtm_message message{input.latest.number, input.latest.payload.data(),
                                 static_cast<std::uint32_t>(input.latest.payload.size())};
       input.on_message(input.user, &message);
-      if (signals_.tells_of_messages) signals_.called.ring();
+      if (signals_.tells_of_messages) signals_.called.notify();
     }
 }
 
 // RTT stops a component that throws, and goes on. The measured thread is told instead.
 template <typename Call>
-void Component::guarded(const char* where, Call&& call) {
+void Component::noted(const char* where, Call&& call) {
   const auto note = [&](const char* what) {
     if (signals_.breaking.test_and_set()) return;
     signals_.why_broken = "component " + getName() + " threw in its " + where + ": " + what;

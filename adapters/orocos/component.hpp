@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "rtmeter/adapter.hpp"
-#include "rtmeter/bell.hpp"
+#include "rtmeter/event_count.hpp"
 
 namespace rtmeter_orocos {
 
@@ -23,16 +23,16 @@ struct Message {
 
 // What components and the measured thread tell each other.
 struct Signals {
-  rtmeter::ThreadBell called{};  // rung when something is to be done or was done
-  rtmeter::ThreadBell ended{};   // rung when spin() shall return
+  rtmeter::ThreadEventCount called{};  // notified when something is to be done or was done
+  rtmeter::ThreadEventCount ended{};   // notified when spin() shall return
   std::atomic<bool> interrupted{false}, broken{false};
   std::atomic_flag breaking = ATOMIC_FLAG_INIT;  // somebody writes why
   std::string why_broken;                        // written before broken is set
   bool tells_of_messages = true;  // the measured thread waits for messages, and executes nothing
 
   void end() noexcept {
-    called.ring();
-    ended.ring();
+    called.notify();
+    ended.notify();
   }
 };
 
@@ -70,8 +70,9 @@ class Component final : public RTT::TaskContext {
 
   void updateHook() override;
   void read_all();
+  // Calls; what it throws is noted and thrown on.
   template <typename Call>
-  void guarded(const char* where, Call&& call);
+  void noted(const char* where, Call&& call);
 
   Signals& signals_;
   rtm_timer_spec spec_{};

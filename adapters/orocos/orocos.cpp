@@ -6,11 +6,12 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "options.hpp"
+
 namespace rtmeter_orocos {
 namespace {
 
 using rtmeter::SetupError;
-using rtmeter_dds::choose;
 
 constexpr char kThreadPrefix[] = "orocos-";
 
@@ -36,17 +37,7 @@ void Orocos::describe_static(rtmeter::Sink& sink) {
     for (const char* drive : {"spin", "sleep_then_spin_some"}) sink.put(measurement, drive);
   for (const char* components : {"two_threads", "one_thread"}) sink.put("components", components);
   sink.put("brings", "orocos-*: activities").put("brings", "TimerTh*: of all that run by PeriodicActivity");
-  sink.put("option.activity",
-           "Activity|PeriodicActivity: what runs the component, with drive spin; SlaveActivity with "
-           "sleep_then_spin_some");
-  sink.put("option.wait", "absolute|relative: ORO_WAIT_ABS or ORO_WAIT_REL, with drive spin");
-  sink.put("option.connection", "data|buffer|circular_buffer: the connections of a cycle");
-  sink.put("option.lock", "lock_free|locked|unsync: their locking policy; unsync with one_thread only");
-  sink.put(
-      "option.threads",
-      "policy and priority of RTT's threads, e.g. fifo:75, or orocos-a=fifo:75,orocos-b=rr:70; by default "
-      "those of the thread that creates them");
-  sink.put("option.cpus", "CPU of RTT's threads, e.g. 1, or orocos-a=0,orocos-b=1");
+  kOptions.describe(sink);
 }
 
 Orocos::Orocos(const rtm_run& run) : run_(run), activities_(run) {
@@ -54,13 +45,14 @@ Orocos::Orocos(const rtm_run& run) : run_(run), activities_(run) {
   if (run.measurement == RTM_CYCLE) policy_ = checked_policy();
   if (run.measurement == RTM_WAKEUP) return;
   if (timer_starts()) {
-    activity_ = choose(run, "activity", {"Activity", "PeriodicActivity"}, "Activity");
-    relative_ = choose(run, "wait", {"absolute", "relative"}, "absolute") == "relative";
+    activity_ = kOptions.activity.of(run, {"Activity", "PeriodicActivity"});
+    relative_ = kOptions.relative_wait.of(run);
   } else {
-    activity_ = choose(run, "activity", {"SlaveActivity"}, "SlaveActivity");
-    if (const char* wait = rtm_option_or(&run, "wait", nullptr))
-      throw SetupError("option wait", wait, "a SlaveActivity waits for nothing: the measured thread sleeps",
-                       "leave it out, or choose drive spin");
+    activity_ = kOptions.activity.of(run, {"SlaveActivity"});
+    if (kOptions.relative_wait.given(run))
+      throw kOptions.relative_wait.error(kOptions.relative_wait.word_of(run),
+                                         "a SlaveActivity waits for nothing: the measured thread sleeps",
+                                         "leave it out, or choose drive spin");
   }
 }
 
@@ -69,17 +61,14 @@ Orocos::~Orocos() {
 }
 
 RTT::ConnPolicy Orocos::checked_policy() const {
-  const std::string type = choose(run_, "connection", {"data", "buffer", "circular_buffer"}, "data");
-  const std::string lock = choose(run_, "lock", {"lock_free", "locked", "unsync"}, "lock_free");
-  if (lock == "unsync" && !one_thread_)
-    throw SetupError("option lock", "unsync", "two threads may not share an unsynchronised connection",
-                     "choose components one_thread, or option lock=locked");
+  const std::string type = kOptions.connection.of(run_);
+  const int locking = kOptions.lock.of(run_);
+  if (locking == RTT::ConnPolicy::UNSYNC && !one_thread_)
+    throw kOptions.lock.error("unsync", "two threads may not share an unsynchronised connection",
+                              "choose components one_thread, or option lock=locked");
   if (run_.reliability == RTM_RELIABLE && type != "buffer")
     throw SetupError("reliability", "reliable", "what is new takes the place of what was not read",
                      "choose best_effort, or option connection=buffer");
-  const int locking = lock == "locked"   ? RTT::ConnPolicy::LOCKED
-                      : lock == "unsync" ? RTT::ConnPolicy::UNSYNC
-                                         : RTT::ConnPolicy::LOCK_FREE;
   const int depth = static_cast<int>(run_.history_depth);
   return type == "buffer"            ? RTT::ConnPolicy::buffer(depth, locking)
          : type == "circular_buffer" ? RTT::ConnPolicy::circularBuffer(depth, locking)
@@ -142,8 +131,8 @@ void* Orocos::create_subscriber(void* node, const std::string& topic, rtm_on_mes
     std::ostringstream words;
     words << policy_;
     if (!publisher.port.createConnection(input, policy_))
-      throw SetupError("option connection", words.str(), "RTT refuses the connection of " + topic,
-                       "see its own messages above");
+      throw kOptions.connection.error(words.str(), "RTT refuses the connection of " + topic,
+                                      "see its own messages above");
     connections_.push_back(topic + ": " + words.str());
   }
   const bool starts_with_timer = timer_starts() && component == components_.front().get();
@@ -169,11 +158,11 @@ void Orocos::describe(rtmeter::Sink& sink) const {
   if (signals_.broken.load()) sink.put("broken", signals_.why_broken);
 }
 
-int Orocos::arm(void* timer, std::int64_t /*now_ns*/) noexcept {
+int Orocos::arm(void* timer, std::int64_t /*now_ns*/) {
   return static_cast<Component*>(timer)->start() ? 0 : -1;
 }
 
-int Orocos::publish(void* publisher_pointer, const rtm_message& message) noexcept {
+int Orocos::publish(void* publisher_pointer, const rtm_message& message) {
   if (signals_.broken.load()) return RTM_BROKEN;
   auto* publisher = static_cast<Publisher*>(publisher_pointer);
   publisher->next.number = message.sequence;
@@ -181,7 +170,7 @@ int Orocos::publish(void* publisher_pointer, const rtm_message& message) noexcep
   return publisher->port.write(publisher->next) == RTT::WriteSuccess ? 0 : -1;
 }
 
-int Orocos::spin(std::int64_t timeout_ns) noexcept {
+int Orocos::spin(std::int64_t timeout_ns) {
   const std::uint32_t ticket = signals_.ended.ticket();
   if (!signals_.interrupted.load() && !signals_.broken.load() && signals_.ended.wait(ticket, timeout_ns) != 0)
     return -1;
@@ -190,7 +179,7 @@ int Orocos::spin(std::int64_t timeout_ns) noexcept {
 }
 
 // What happened since the last call counts.
-int Orocos::wait(std::int64_t timeout_ns) noexcept {
+int Orocos::wait(std::int64_t timeout_ns) {
   const bool ended = signals_.interrupted.exchange(false) || signals_.broken.load();
   if (!ended && signals_.called.ticket() == heard_ && signals_.called.wait(heard_, timeout_ns) != 0)
     return -1;
@@ -198,12 +187,12 @@ int Orocos::wait(std::int64_t timeout_ns) noexcept {
   return spin_some();
 }
 
-int Orocos::spin_some() noexcept {
+int Orocos::spin_some() {
   for (Component* component : own_) component->execute();
   return result();
 }
 
-void Orocos::interrupt() noexcept {
+void Orocos::interrupt() {
   signals_.interrupted.store(true);
   signals_.end();
 }

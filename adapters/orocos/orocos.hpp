@@ -35,12 +35,12 @@ class Orocos : public rtmeter::Adapter {
   void* create_subscriber(void* node, const std::string& topic, rtm_on_message on_message,
                           void* user) override;
 
-  int arm(void* timer, std::int64_t now_ns) noexcept override;
-  int publish(void* publisher, const rtm_message& message) noexcept override;
-  int spin(std::int64_t timeout_ns) noexcept override;
-  int wait(std::int64_t timeout_ns) noexcept override;
-  int spin_some() noexcept override;
-  void interrupt() noexcept override;
+  int arm(void* timer, std::int64_t now_ns) override;
+  int publish(void* publisher, const rtm_message& message) override;
+  int spin(std::int64_t timeout_ns) override;
+  int wait(std::int64_t timeout_ns) override;
+  int spin_some() override;
+  void interrupt() override;
 
  private:
   struct Publisher {
@@ -67,7 +67,7 @@ class Orocos : public rtmeter::Adapter {
   std::deque<std::unique_ptr<Component>> components_;
   std::vector<Component*> own_;  // those that the measured thread executes
   std::deque<Publisher> publishers_;
-  std::uint32_t heard_ = 0;  // rings of signals_.called that were seen
+  std::uint32_t heard_ = 0;  // ticket of signals_.called that was served
 };
 
 }  // namespace rtmeter_orocos

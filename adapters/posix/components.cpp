@@ -9,7 +9,7 @@
 #include "mapping.hpp"
 #include "messaging.hpp"
 #include "ring.hpp"
-#include "rtmeter/bell.hpp"
+#include "rtmeter/event_count.hpp"
 #include "system.hpp"
 
 namespace rtmeter_posix {
@@ -21,8 +21,8 @@ struct Mailbox {
   Subscription subscription;
 };
 
-// What one thread serves: its mailboxes, the bell that tells of mail, and a timer, if that is started. Mail
-// goes first: a cycle ends before the next one begins.
+// What one thread serves: its mailboxes, what wakes it when there is mail, and a timer, if that is started.
+// Mail goes first: a cycle ends before the next one begins.
 class Executor final : public Timer {
  public:
   void add(Mailbox* box) {
@@ -34,7 +34,7 @@ class Executor final : public Timer {
   }
   bool put(Mailbox* box, const rtm_message& message) noexcept {
     if (!box->messages.put(message)) return false;
-    bell_.ring();
+    event_.notify();
     return true;
   }
 
@@ -46,15 +46,15 @@ class Executor final : public Timer {
   }
 
   int block(std::int64_t timeout_ns) noexcept override {
-    const std::uint32_t ticket = bell_.ticket();
+    const std::uint32_t ticket = event_.ticket();
     if (interrupted()) return 0;
     for (std::size_t i = 0; i < box_count_.load(std::memory_order_acquire); ++i)
       if (!boxes_[i]->messages.empty()) return 0;
     const std::int64_t due_ns = next_due_ns();
-    if (due_ns == kNever) return bell_.wait(ticket, timeout_ns);
+    if (due_ns == kNever) return event_.wait(ticket, timeout_ns);
     const std::int64_t now = now_ns();
     if (due_ns <= now) return 0;
-    return bell_.wait_until(ticket, timeout_ns < due_ns - now ? now + timeout_ns : due_ns);
+    return event_.wait_until(ticket, timeout_ns < due_ns - now ? now + timeout_ns : due_ns);
   }
 
   int dispatch(int at_most) noexcept override {
@@ -77,9 +77,9 @@ class Executor final : public Timer {
     return callbacks;
   }
 
-  void wake() noexcept override { bell_.ring(); }
+  void wake() noexcept override { event_.notify(); }
 
-  rtmeter::ThreadBell bell_{};
+  rtmeter::ThreadEventCount event_{};
   std::array<Mailbox*, 8> boxes_{};
   std::atomic<std::size_t> box_count_{0};
 };

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "options.hpp"
+
 namespace rtmeter_posix {
 namespace {
 
@@ -19,8 +21,7 @@ Datagrams::Datagrams(const rtm_run& run, int family)
       buffer_(sizeof(WireHeader) + run.payload_bytes) {
   const timeval slice{0, kSlice / 1000};
   if (socket_.get() < 0 || setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &slice, sizeof slice) != 0)
-    throw system_error("option transport", rtmeter::option_or(run, "transport", "udp"),
-                       "cannot make a socket",
+    throw system_error(kOptions.transport.field(), kOptions.transport.word_of(run), "cannot make a socket",
                        "raise the limit of open files (ulimit -n), or choose another transport");
   // Room for some messages on their way; what the system grants is read back in describe().
   const int room = static_cast<int>(std::min<std::size_t>(8 * buffer_.size(), INT32_MAX));

@@ -33,7 +33,8 @@ class Messaging {
 
 std::unique_ptr<Messaging> make_udp(const rtm_run& run);
 std::unique_ptr<Messaging> make_unix(const rtm_run& run);
-std::unique_ptr<Messaging> make_shared_memory(const rtm_run& run, bool busy);
+std::unique_ptr<Messaging> make_shared_memory_with_futex(const rtm_run& run);
+std::unique_ptr<Messaging> make_shared_memory_with_polling(const rtm_run& run);
 std::unique_ptr<Messaging> make_components(const rtm_run& run);
 
 // Who called back for a topic.

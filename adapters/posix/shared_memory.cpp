@@ -6,8 +6,9 @@
 
 #include "mapping.hpp"
 #include "messaging.hpp"
+#include "options.hpp"
 #include "ring.hpp"
-#include "rtmeter/bell.hpp"
+#include "rtmeter/event_count.hpp"
 #include "system.hpp"
 #include "wire.hpp"
 
@@ -22,8 +23,8 @@ struct Region {
   std::uint32_t magic, version;
   std::uint64_t tag;        // tag_of(session)
   std::uint32_t max_bytes;  // of a payload
-  std::uint32_t busy;       // 1: nobody rings
-  alignas(64) rtmeter::ProcessBell bells[2];  // rung for the server, for the client
+  std::uint32_t busy;       // 1: nobody is notified
+  alignas(64) rtmeter::ProcessEventCount events[2];  // for the server, for the client
 };
 
 std::size_t bytes_for(std::size_t max_bytes) { return sizeof(Region) + 2 * Ring::size_of(max_bytes); }
@@ -67,7 +68,7 @@ class SharedMemory final : public Messaging, private Loop {
 
   int publish(void* /*publisher*/, const rtm_message& message) noexcept override {
     if (!out_.put(message)) return -1;
-    if (!busy_) region_->bells[is_server_ ? 1 : 0].ring();
+    if (!busy_) region_->events[is_server_ ? 1 : 0].notify();
     return 0;
   }
 
@@ -79,9 +80,9 @@ class SharedMemory final : public Messaging, private Loop {
   }
 
   int sleep(std::int64_t timeout_ns) noexcept {
-    rtmeter::ProcessBell& bell = own_bell();
-    const std::uint32_t ticket = bell.ticket();
-    return !in_.empty() || interrupted() ? 0 : bell.wait(ticket, timeout_ns);
+    rtmeter::ProcessEventCount& event = own_event();
+    const std::uint32_t ticket = event.ticket();
+    return !in_.empty() || interrupted() ? 0 : event.wait(ticket, timeout_ns);
   }
 
   int look(std::int64_t timeout_ns) noexcept {
@@ -104,9 +105,9 @@ class SharedMemory final : public Messaging, private Loop {
     return callbacks;
   }
 
-  void wake() noexcept override { own_bell().ring(); }
+  void wake() noexcept override { own_event().notify(); }
 
-  rtmeter::ProcessBell& own_bell() noexcept { return region_->bells[is_server_ ? 0 : 1]; }
+  rtmeter::ProcessEventCount& own_event() noexcept { return region_->events[is_server_ ? 0 : 1]; }
 
   static void only_one(bool is_second, const std::string& topic) {
     if (is_second)
@@ -134,10 +135,10 @@ class SharedMemory final : public Messaging, private Loop {
   }
 
   void attach(const rtm_run& run) {
-    const std::string endpoint = rtmeter::option_or(run, "endpoint", "");
+    const std::string endpoint = kOptions.endpoint.of(run);
     const auto fail = [&endpoint](const std::string& why) {
-      return rtmeter::SetupError("option endpoint", endpoint, why,
-                                 "give the endpoint that the ready line of the server of this session names");
+      return kOptions.endpoint.error(
+          endpoint, why, "give the endpoint that the ready line of the server of this session names");
     };
     if (endpoint.empty()) throw fail("a client needs its server's shared memory");
     fd_ = Fd(open(endpoint.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
@@ -176,12 +177,19 @@ class SharedMemory final : public Messaging, private Loop {
   bool publishes_ = false;
 };
 
-}  // namespace
-
 std::unique_ptr<Messaging> make_shared_memory(const rtm_run& run, bool busy) {
   if (run.payload_bytes > kLargestPayload)
     throw payload_error(run, "shared memory", kLargestPayload, "choose a smaller payload");
   return std::make_unique<SharedMemory>(run, busy);
+}
+
+}  // namespace
+
+std::unique_ptr<Messaging> make_shared_memory_with_futex(const rtm_run& run) {
+  return make_shared_memory(run, false);
+}
+std::unique_ptr<Messaging> make_shared_memory_with_polling(const rtm_run& run) {
+  return make_shared_memory(run, true);
 }
 
 }  // namespace rtmeter_posix

@@ -1,10 +1,10 @@
 // Round trip over UDP, to any address.
 #include <netinet/in.h>
 
-#include <charconv>
 #include <optional>
 
 #include "datagrams.hpp"
+#include "options.hpp"
 
 namespace rtmeter_posix {
 namespace {
@@ -19,30 +19,24 @@ struct Endpoint {
 };
 
 Endpoint endpoint_of(const rtm_run& run) {
-  const std::string address = rtmeter::option_or(run, "address", "");
-  const std::string endpoint = rtmeter::option_or(run, "endpoint", "");
+  const std::string address = kOptions.address.of(run);
+  const std::string endpoint = kOptions.endpoint.of(run);
   if (run.role == RTM_ROLE_SERVER)
-    return {"option address", ip_address(address.empty() ? "127.0.0.1" : address, "option address")};
-  const std::string field = endpoint.empty() ? "option address" : "option endpoint";
+    return {kOptions.address.field(),
+            ip_address(address.empty() ? "127.0.0.1" : address, kOptions.address.field())};
+  const std::string field = (endpoint.empty() ? kOptions.address : kOptions.endpoint).field();
   const std::string text = endpoint.empty() ? address : endpoint;
   const std::string remedy = "give IP:port, the endpoint that the server's ready line names";
-  if (text.empty())
-    throw rtmeter::SetupError("option endpoint", "", "a client needs its server's address", remedy);
+  if (text.empty()) throw kOptions.endpoint.error("", "a client needs its server's address", remedy);
   const Address server = ip_address(text, field);
   if (port_of(server) == 0) throw rtmeter::SetupError(field, text, "the port is missing", remedy);
   return {field, server};
 }
 
-// The option as a whole number from 0 to `most`; nothing if it is not given.
-std::optional<int> number_option(const rtm_run& run, const char* key, int most, const std::string& remedy) {
-  const std::string text = rtmeter::option_or(run, key, "");
-  if (text.empty()) return std::nullopt;
-  int number = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number < 0 || number > most)
-    throw rtmeter::SetupError(std::string("option ") + key, text,
-                              "this is not a number from 0 to " + std::to_string(most), remedy);
-  return number;
+// Nothing if it is not given.
+std::optional<int> given(const rtm_run& run, const rtmeter::Number& option) {
+  if (!option.given(run)) return std::nullopt;
+  return static_cast<int>(option.of(run, 0));
 }
 
 int read_back(int socket_fd, int level, int option) {
@@ -52,15 +46,13 @@ int read_back(int socket_fd, int level, int option) {
   return value;
 }
 
-// Sets a socket option and reads it back; the error names the adapter's option `key`, given as `asked`.
-void set_and_check(int socket_fd, int level, int option, int value, const char* key, int asked,
+// Sets a socket option and reads it back; the error names the adapter's option `of`, given as `asked`.
+void set_and_check(int socket_fd, int level, int option, int value, const rtmeter::Option& of, int asked,
                    const std::string& remedy) {
-  const std::string field = std::string("option ") + key;
   if (setsockopt(socket_fd, level, option, &value, sizeof value) != 0)
-    throw system_error(field, std::to_string(asked), "setsockopt", remedy);
+    throw system_error(of.field(), std::to_string(asked), "setsockopt", remedy);
   if (const int found = read_back(socket_fd, level, option); found != value)
-    throw rtmeter::SetupError(field, std::to_string(asked),
-                              "was set but reads back as " + std::to_string(found), remedy);
+    throw of.error(std::to_string(asked), "was set but reads back as " + std::to_string(found), remedy);
 }
 
 // How the network is asked to treat what a socket sends: the field DSCP of its packets (RFC 2474), and
@@ -68,16 +60,16 @@ void set_and_check(int socket_fd, int level, int option, int value, const char* 
 class TrafficClass {
  public:
   TrafficClass(const rtm_run& run, int family)
-      : dscp_(number_option(run, "dscp", 63, "give e.g. dscp=46 (expedited forwarding)")),
-        priority_(number_option(run, "priority", 15, "give e.g. priority=6")),
+      : dscp_(given(run, kOptions.dscp)), priority_(given(run, kOptions.priority)),
         level_(family == AF_INET6 ? IPPROTO_IPV6 : IPPROTO_IP),
         option_(family == AF_INET6 ? IPV6_TCLASS : IP_TOS) {}
 
   // DSCP first: for IPv4 it also sets the priority, to one that the kernel derives from it.
   void apply_to(int socket_fd) const {
-    if (dscp_) set_and_check(socket_fd, level_, option_, *dscp_ << kEcnBits, "dscp", *dscp_, "leave it out");
+    if (dscp_)
+      set_and_check(socket_fd, level_, option_, *dscp_ << kEcnBits, kOptions.dscp, *dscp_, "leave it out");
     if (priority_)
-      set_and_check(socket_fd, SOL_SOCKET, SO_PRIORITY, *priority_, "priority", *priority_,
+      set_and_check(socket_fd, SOL_SOCKET, SO_PRIORITY, *priority_, kOptions.priority, *priority_,
                     "more than 6 needs root or CAP_NET_ADMIN");
   }
   // What is in effect, asked for or not.

@@ -3,6 +3,7 @@
 #include <sys/un.h>
 
 #include "datagrams.hpp"
+#include "options.hpp"
 
 namespace rtmeter_posix {
 namespace {
@@ -17,7 +18,8 @@ void check_payload(const rtm_run& run, int socket_fd, std::size_t datagram_bytes
   getsockopt(socket_fd, SOL_SOCKET, SO_SNDBUF, &send_buffer, &length);
   int pair[2];
   if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0)
-    throw system_error("option transport", "unix", "socketpair", "raise the limit of open files (ulimit -n)");
+    throw system_error(kOptions.transport.field(), "unix", "socketpair",
+                       "raise the limit of open files (ulimit -n)");
   const Fd sender(pair[0]), receiver(pair[1]);
   const int half = send_buffer / 2;  // the kernel doubles what is asked for
   setsockopt(sender.get(), SOL_SOCKET, SO_SNDBUF, &half, sizeof half);
@@ -33,13 +35,13 @@ class Unix final : public Datagrams {
  public:
   explicit Unix(const rtm_run& run) : Datagrams(run, AF_UNIX) {
     check_payload(run, socket_fd(), datagram_bytes());
-    const std::string address = rtmeter::option_or(run, "address", "");
-    const std::string endpoint = rtmeter::option_or(run, "endpoint", "");
+    const std::string address = kOptions.address.of(run);
+    const std::string endpoint = kOptions.endpoint.of(run);
     const bool use_endpoint = !is_server() && !endpoint.empty();
     const std::string text = use_endpoint ? endpoint : address;
-    const std::string field = use_endpoint      ? "option endpoint"
+    const std::string field = use_endpoint      ? kOptions.endpoint.field()
                               : address.empty() ? "session"
-                                                : "option address";
+                                                : kOptions.address.field();
     const Address server = unix_address(text.empty() ? std::string("@rtmeter-") + run.session : text, field);
     if (is_server()) {
       listen_at(server, field);

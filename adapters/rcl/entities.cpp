@@ -60,7 +60,7 @@ void Message::set(const rtm_message& message) noexcept {
 Publisher::Publisher(rcl_node_t* node, const rtm_run& run, const std::string& topic)
     : name_("publisher of " + topic), node_(node), message_(run.payload_bytes) {
   rcl_publisher_options_t options = rcl_publisher_get_default_options();
-  options.qos = rtmeter_ros::qos_of(run);
+  options.qos = rtmeter_ros::qos_of(run, kOptions);
   check(rcl_publisher_init(&handle_, node, type_support(), rtmeter_ros::topic_name(run, topic).c_str(),
                            &options),
         name_);
@@ -74,8 +74,8 @@ int Publisher::publish(const rtm_message& message) noexcept {
   message_.set(message);
   return done(rcl_publish(&handle_, message_.get(), nullptr));
 }
-rtmeter_dds::EndFacts Publisher::facts() const {
-  rtmeter_dds::EndFacts facts;
+rtmeter_common::EndFacts Publisher::facts() const {
+  rtmeter_common::EndFacts facts;
   facts.name = name_;
   rtmeter_ros::add_policies(*rcl_publisher_get_actual_qos(&handle_), facts);
   done(rcl_publisher_get_subscription_count(&handle_, &facts.matched));
@@ -88,7 +88,7 @@ Subscription::Subscription(rcl_node_t* node, const rtm_run& run, const std::stri
     : name_("subscription of " + topic), node_(node), message_(run.payload_bytes), on_message_(on_message),
       user_(user) {
   rcl_subscription_options_t options = rcl_subscription_get_default_options();
-  options.qos = rtmeter_ros::qos_of(run);
+  options.qos = rtmeter_ros::qos_of(run, kOptions);
   check(rcl_subscription_init(&handle_, node, type_support(), rtmeter_ros::topic_name(run, topic).c_str(),
                               &options),
         name_);
@@ -104,8 +104,8 @@ void Subscription::take() noexcept {
   const rtm_message message = message_.view();
   on_message_(user_, &message);
 }
-rtmeter_dds::EndFacts Subscription::facts() const {
-  rtmeter_dds::EndFacts facts;
+rtmeter_common::EndFacts Subscription::facts() const {
+  rtmeter_common::EndFacts facts;
   facts.name = name_;
   rtmeter_ros::add_policies(*rcl_subscription_get_actual_qos(&handle_), facts);
   done(rcl_subscription_get_publisher_count(&handle_, &facts.matched));

@@ -12,6 +12,8 @@
 
 namespace rtmeter_rcl {
 
+inline const rtmeter_ros::OptionSet kOptions;
+
 // Throws SetupError with rcl's words if a call of the setup failed.
 void check(rcl_ret_t result, const std::string& what);
 
@@ -37,7 +39,7 @@ class Publisher {
   Publisher& operator=(const Publisher&) = delete;
   ~Publisher();
   int publish(const rtm_message& message) noexcept;
-  rtmeter_dds::EndFacts facts() const;
+  rtmeter_common::EndFacts facts() const;
 
  private:
   const std::string name_;
@@ -56,7 +58,7 @@ class Subscription {
   ~Subscription();
   const rcl_subscription_t* get() const { return &handle_; }
   void take() noexcept;  // one message, as executors do after each wait
-  rtmeter_dds::EndFacts facts() const;
+  rtmeter_common::EndFacts facts() const;
 
  private:
   const std::string name_;

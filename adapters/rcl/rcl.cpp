@@ -7,7 +7,6 @@
 #include <memory>
 #include <string>
 
-#include "../common/dds/threads.hpp"
 #include "../common/ros/installation.hpp"
 #include "entities.hpp"
 
@@ -66,15 +65,15 @@ class Rcl final : public rtmeter::Adapter {
     for (const char* way : {"spin", "spin_once", "poll"}) sink.put("receives.roundtrip", way);
     for (const char* place : {"same_node", "same_process"}) sink.put("second_topic", place);
     sink.put("background", "roundtrip");
-    rtmeter_ros::describe_options(sink);
-    sink.put("option.threads",
-             "fifo:P or rr:P for all of the middleware's threads, NAME=fifo:P,... for some, by the system");
+    rtmeter_ros::describe_brings(sink);
+    kOptions.describe(sink);
   }
 
-  explicit Rcl(const rtm_run& run) : run_(run), threads_(run), domain_(rtmeter_ros::domain_of(run)) {
+  explicit Rcl(const rtm_run& run)
+      : run_(run), threads_(run, kOptions.threads), domain_(rtmeter_ros::domain_of(run, kOptions)) {
     rtmeter_ros::check_installation("rcl", RTMETER_RCL_VERSION);
-    rtmeter_ros::load_rmw(run);
-    rtmeter_ros::qos_of(run);  // its options are refused before anything is started
+    rtmeter_ros::load_rmw(run, kOptions);
+    rtmeter_ros::qos_of(run, kOptions);  // its options are refused before anything is started
     context_ = std::make_unique<Context>(domain_);
     threads_.enforce();
   }
@@ -101,9 +100,7 @@ class Rcl final : public rtmeter::Adapter {
 #endif
     return &timers_.back();
   }
-  int arm(void* timer, std::int64_t /*now_ns*/) noexcept override {
-    return static_cast<Timer*>(timer)->arm();
-  }
+  int arm(void* timer, std::int64_t /*now_ns*/) override { return static_cast<Timer*>(timer)->arm(); }
 
   void* create_publisher(void* node, const std::string& topic) override {
     publishers_.emplace_back(&static_cast<Node*>(node)->handle, run_, topic);
@@ -117,20 +114,20 @@ class Rcl final : public rtmeter::Adapter {
     resize();
     return &subscriptions_.back();
   }
-  int publish(void* publisher, const rtm_message& message) noexcept override {
+  int publish(void* publisher, const rtm_message& message) override {
     return static_cast<Publisher*>(publisher)->publish(message);
   }
 
-  int spin(std::int64_t timeout_ns) noexcept override {
+  int spin(std::int64_t timeout_ns) override {
     int result = 0;
     while (result == 0 && !interrupted_.exchange(false)) result = wait_and_call(timeout_ns);
     return result;
   }
-  int wait(std::int64_t timeout_ns) noexcept override {
+  int wait(std::int64_t timeout_ns) override {
     return interrupted_.exchange(false) ? 0 : wait_and_call(timeout_ns);
   }
-  int spin_some() noexcept override { return wait_and_call(0); }
-  void interrupt() noexcept override {
+  int spin_some() override { return wait_and_call(0); }
+  void interrupt() override {
     interrupted_.store(true);
     if (rcl_trigger_guard_condition(&context_->wake) != RCL_RET_OK) rcl_reset_error();
   }
@@ -139,10 +136,10 @@ class Rcl final : public rtmeter::Adapter {
     rtmeter_ros::describe_rmw(sink, domain_);
     threads_.describe(sink);
     if (!timers_.empty()) sink.put("reported_clock", is_monotonic() ? "monotonic" : "monotonic_raw");
-    std::vector<rtmeter_dds::EndFacts> ends;
+    std::vector<rtmeter_common::EndFacts> ends;
     for (const Publisher& publisher : publishers_) ends.push_back(publisher.facts());
     for (const Subscription& subscription : subscriptions_) ends.push_back(subscription.facts());
-    rtmeter_dds::describe_ends(sink, ends, other_nodes(), rtmeter_ros::whereabouts(domain_), "nodes");
+    rtmeter_common::describe_ends(sink, ends, other_nodes(), rtmeter_ros::discovery_scope(domain_), "nodes");
   }
 
  private:
@@ -196,7 +193,7 @@ class Rcl final : public rtmeter::Adapter {
   }
 
   const rtm_run run_;
-  rtmeter_dds::ThreadPlan threads_;
+  rtmeter_common::ThreadPlan threads_;
   const std::size_t domain_;
   std::unique_ptr<Context> context_;
   std::deque<Node> nodes_;

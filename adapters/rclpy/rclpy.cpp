@@ -14,7 +14,6 @@
 #include <tuple>
 #include <vector>
 
-#include "../common/dds/threads.hpp"
 #include "../common/ros/rmw.hpp"
 #include "rtmeter/adapter.hpp"
 
@@ -23,21 +22,31 @@ namespace py = pybind11;
 namespace rtmeter_rclpy {
 namespace {
 
-// With the GIL held; nothing may throw on the measured path: there, failure is a value.
+struct Options : rtmeter_ros::OptionSet {
+  rtmeter::Choice executor{*this,
+                           "executor",
+                           {"single", "multi", "events"},
+                           "rclpy's executors; callbacks of multi run on threads of its own"};
+  rtmeter::ChoiceOf<bool> steady{
+      *this,
+      "clock",
+      {{"ros", false}, {"steady", true}},
+      "of timers; a node's own, which follows the time of day, or CLOCK_MONOTONIC"};
+  rtmeter::ChoiceOf<bool> gc{*this, "gc", {{"on", true}, {"off", false}}, "Python's garbage collector"};
+};
+const Options kOptions;
+
+// Measured path.
 template <typename Call>
-int guarded(Call&& call) noexcept {
+int with_gil(Call&& call) {
   const py::gil_scoped_acquire gil;
-  try {
-    call();
-    return 0;
-  } catch (...) {
-    return -1;
-  }
+  call();
+  return 0;
 }
 
-// With the GIL held; an exception of Python's becomes an error that can be told.
+// Setup, with the GIL held; an exception of Python's becomes an error of what was set up.
 template <typename Call>
-auto told(const std::string& what, Call&& call) -> decltype(call()) {
+auto checked(const std::string& what, Call&& call) -> decltype(call()) {
   const py::gil_scoped_acquire gil;
   try {
     return call();
@@ -88,30 +97,24 @@ class Rclpy final : public rtmeter::Adapter {
     for (const char* way : {"spin", "spin_once", "poll"}) sink.put("receives.roundtrip", way);
     for (const char* what : {"roundtrip", "timer executor=multi", "cycle executor=multi"})
       sink.put("background", what);
-    sink.put("option.executor",
-             "single|multi|events: rclpy's executors; callbacks of multi run on threads of its own");
-    sink.put("option.clock",
-             "ros|steady: of timers; a node's own, which follows the time of day, or CLOCK_MONOTONIC");
-    sink.put("option.gc", "on|off: Python's garbage collector");
-    rtmeter_ros::describe_options(sink);
-    sink.put("option.threads",
-             "fifo:P or rr:P for all of the middleware's threads, NAME=fifo:P,... for some, by the system");
+    rtmeter_ros::describe_brings(sink);
+    kOptions.describe(sink);
   }
 
   explicit Rclpy(const rtm_run& run)
-      : run_(run), threads_(run), domain_(rtmeter_ros::domain_of(run)), qos_(rtmeter_ros::qos_of(run)) {
-    const bool collects = rtmeter_dds::choose(run, "gc", {"on", "off"}, "on") == "on";
-    if (run.measurement == RTM_TIMER || run.measurement == RTM_CYCLE)
-      steady_ = rtmeter_dds::choose(run, "clock", {"ros", "steady"}, "ros") == "steady";
-    const std::string executor = rtmeter::option_or(run, "executor", "single");
-    rtmeter_ros::load_rmw(run);
+      : run_(run), threads_(run, kOptions.threads), domain_(rtmeter_ros::domain_of(run, kOptions)),
+        qos_(rtmeter_ros::qos_of(run, kOptions)) {
+    const bool collects = kOptions.gc.of(run);
+    if (run.measurement == RTM_TIMER || run.measurement == RTM_CYCLE) steady_ = kOptions.steady.of(run);
+    const std::string executor = kOptions.executor.of(run);
+    rtmeter_ros::load_rmw(run, kOptions);
     start_python();
     try {
       python_.module = py::module_::import("rtmeter_rclpy");
       std::vector<std::string> executors;
       for (const auto& known : python_.module.attr("EXECUTORS"))
         executors.push_back(known.cast<std::string>());
-      rtmeter_dds::choose(run, "executor", executors, "single");
+      kOptions.executor.of(run, executors);  // this rclpy may lack some
       // The last cycles are answered after the timer's last tick.
       python_.adapter =
           python_.module.attr("Adapter")(executor, collects, domain_, steady_, run.measurement == RTM_CYCLE);
@@ -123,11 +126,11 @@ class Rclpy final : public rtmeter::Adapter {
     threads_.enforce();
   }
   ~Rclpy() override {
-    guarded([&] { python_.adapter.attr("stop")(); });
+    attempt("stop", [&] { return with_gil([&] { python_.adapter.attr("stop")(); }); });
   }
 
   void* create_node(const std::string& name) override {
-    python_.nodes.push_back(told("node", [&] { return call("create_node", name); }));
+    python_.nodes.push_back(checked("node", [&] { return call("create_node", name); }));
     threads_.enforce();
     return &python_.nodes.back();
   }
@@ -135,7 +138,7 @@ class Rclpy final : public rtmeter::Adapter {
   void* create_timer(void* node, const rtm_timer_spec& spec, rtm_timer_traits& traits) override {
     Timer& timer = python_.timers.emplace_back();
     timer.spec = spec;
-    told("timer", [&] {
+    checked("timer", [&] {
       const auto fired = [&timer](std::int64_t expected_ns, std::int64_t actual_ns) {
         timer.in_callback.store(true, std::memory_order_relaxed);
         const rtm_fire fire{expected_ns, actual_ns};
@@ -151,22 +154,22 @@ class Rclpy final : public rtmeter::Adapter {
     return &timer;
   }
   // A callback of another thread may still be about to cancel the shot that it was called for.
-  int arm(void* timer_pointer, std::int64_t /*now_ns*/) noexcept override {
+  int arm(void* timer_pointer, std::int64_t /*now_ns*/) override {
     auto* timer = static_cast<Timer*>(timer_pointer);
     while (timer->in_callback.load(std::memory_order_acquire)) sched_yield();
-    return guarded([&] { timer->handle.attr("reset")(); });
+    return with_gil([&] { timer->handle.attr("reset")(); });
   }
 
   void* create_publisher(void* node, const std::string& topic) override {
-    python_.publishers.push_back(told("publisher", [&] {
+    python_.publishers.push_back(checked("publisher", [&] {
       return call("create_publisher", *static_cast<py::object*>(node), rtmeter_ros::topic_name(run_, topic),
                   qos(), topic);
     }));
     threads_.enforce();
     return &python_.publishers.back();
   }
-  int publish(void* publisher, const rtm_message& message) noexcept override {
-    return guarded([&] {
+  int publish(void* publisher, const rtm_message& message) override {
+    return with_gil([&] {
       (*static_cast<py::object*>(publisher))(message.sequence,
                                              py::memoryview::from_memory(message.data, message.bytes));
     });
@@ -174,7 +177,7 @@ class Rclpy final : public rtmeter::Adapter {
 
   void* create_subscriber(void* node, const std::string& topic, rtm_on_message on_message,
                           void* user) override {
-    told("subscription", [&] {
+    checked("subscription", [&] {
       const auto received = [on_message, user](std::uint64_t sequence, const py::buffer& payload) {
         Py_buffer view;
         if (PyObject_GetBuffer(payload.ptr(), &view, PyBUF_SIMPLE) != 0) throw py::error_already_set();
@@ -190,22 +193,22 @@ class Rclpy final : public rtmeter::Adapter {
     return this;
   }
 
-  int spin(std::int64_t /*timeout_ns*/) noexcept override {
+  int spin(std::int64_t /*timeout_ns*/) override {
     int result = 0;
     bool is_over = false;
     while (result == 0 && !interrupted_.exchange(false) && !is_over)
-      result = guarded([&] { is_over = call("spin").cast<bool>(); });
+      result = with_gil([&] { is_over = call("spin").cast<bool>(); });
     return result;
   }
-  int wait(std::int64_t timeout_ns) noexcept override {
-    return interrupted_.exchange(false) ? 0 : guarded([&] { call("wait", timeout_ns); });
+  int wait(std::int64_t timeout_ns) override {
+    return interrupted_.exchange(false) ? 0 : with_gil([&] { call("wait", timeout_ns); });
   }
-  int spin_some() noexcept override {
-    return guarded([&] { call("spin_some"); });
+  int spin_some() override {
+    return with_gil([&] { call("spin_some"); });
   }
-  void interrupt() noexcept override {
+  void interrupt() override {
     interrupted_.store(true);
-    guarded([&] { call("interrupt"); });
+    with_gil([&] { call("interrupt"); });
   }
 
   void describe(rtmeter::Sink& sink) const override {
@@ -213,16 +216,16 @@ class Rclpy final : public rtmeter::Adapter {
     threads_.describe(sink);
     if (!python_.timers.empty()) sink.put("reported_clock", reported_clock());
     using Facts = std::tuple<std::string, std::map<std::string, std::string>, std::size_t, std::string>;
-    std::vector<rtmeter_dds::EndFacts> ends;
+    std::vector<rtmeter_common::EndFacts> ends;
     int others = 0;
-    told("rclpy", [&] {
+    checked("rclpy", [&] {
       for (const auto& fact : call("facts").cast<std::map<std::string, std::string>>())
         sink.put(fact.first, fact.second);
       for (Facts& end : call("ends").cast<std::vector<Facts>>())
         ends.push_back({std::get<0>(end), std::get<1>(end), std::get<2>(end), std::get<3>(end)});
       others = call("other_nodes").cast<int>();
     });
-    rtmeter_dds::describe_ends(sink, ends, others, rtmeter_ros::whereabouts(domain_), "nodes");
+    rtmeter_common::describe_ends(sink, ends, others, rtmeter_ros::discovery_scope(domain_), "nodes");
   }
 
  private:
@@ -238,12 +241,12 @@ class Rclpy final : public rtmeter::Adapter {
   }
   std::string reported_clock() const {
     if (!steady_) return "time_of_day";
-    const auto now_ns = [&] { return told("clock", [&] { return call("now_ns").cast<std::int64_t>(); }); };
+    const auto now_ns = [&] { return checked("clock", [&] { return call("now_ns").cast<std::int64_t>(); }); };
     return rtmeter_ros::is_monotonic(now_ns) ? "monotonic" : "monotonic_raw";
   }
 
   const rtm_run run_;
-  rtmeter_dds::ThreadPlan threads_;
+  rtmeter_common::ThreadPlan threads_;
   const std::size_t domain_;
   const rmw_qos_profile_t qos_;
   bool steady_ = false;

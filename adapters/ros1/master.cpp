@@ -16,17 +16,15 @@
 #include <fstream>
 #include <vector>
 
+#include "../common/text.hpp"
+#include "options.hpp"
+
 namespace rtmeter_ros1 {
 namespace {
 
 using rtmeter_daemon::File;
 
 constexpr int kStartTimeoutMs = 30000, kEndTimeoutMs = 5000, kLookMs = 20, kPorts = 3;
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 // A port of the address that nobody listens at just now.
 std::string free_port(const std::string& ip) {
@@ -62,20 +60,20 @@ void wait_a_little() { usleep(kLookMs * 1000); }
 
 Master::Master(const rtm_run& run, const std::string& address) {
   const bool client = run.role == RTM_ROLE_CLIENT;
-  const std::string endpoint = client ? rtmeter::option_or(run, "endpoint", "") : "";
-  const std::string usual = environment("ROS_MASTER_URI");
+  const std::string endpoint = client ? kOptions.endpoint.of(run) : "";
+  const std::string usual = rtmeter_common::environment("ROS_MASTER_URI");
   if (!endpoint.empty()) {
     if (!answers(endpoint))
-      throw rtmeter::SetupError(
-          "option endpoint", endpoint, "no rosmaster answers there",
+      throw kOptions.endpoint.error(
+          endpoint, "no rosmaster answers there",
           "see whether the server still runs; on two hosts ROS_MASTER_URI must be one that both reach");
   } else if (usual.empty() || !answers(usual)) {
     if (client)
-      throw rtmeter::SetupError("option endpoint", "",
-                                usual.empty()
-                                    ? "no rosmaster is known: ROS_MASTER_URI is not set"
-                                    : "no rosmaster is known: none answers at ROS_MASTER_URI, " + usual,
-                                "give the endpoint that the server states, or set ROS_MASTER_URI");
+      throw kOptions.endpoint.error("",
+                                    usual.empty()
+                                        ? "no rosmaster is known: ROS_MASTER_URI is not set"
+                                        : "no rosmaster is known: none answers at ROS_MASTER_URI, " + usual,
+                                    "give the endpoint that the server states, or set ROS_MASTER_URI");
     start(address.empty() ? "127.0.0.1" : address);
   }
   std::string command;
@@ -111,7 +109,7 @@ void Master::start(const std::string& address) {
   const std::string program = rtmeter_daemon::find_program("rosmaster");
   if (program.empty())
     throw rtmeter::SetupError(
-        "rosmaster", environment("ROS_MASTER_URI"),
+        "rosmaster", rtmeter_common::environment("ROS_MASTER_URI"),
         "no master answers at ROS_MASTER_URI, and there is no program rosmaster to start",
         "apt install python3-rosmaster, or set ROS_MASTER_URI to a master that runs");
   std::string said;

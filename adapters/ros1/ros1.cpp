@@ -18,11 +18,12 @@
 #include <string>
 #include <vector>
 
-#include "../common/dds/options.hpp"
+#include "../common/session.hpp"
 #include "master.hpp"
 #include "message.hpp"
+#include "options.hpp"
 #include "rtmeter/adapter.hpp"
-#include "rtmeter/bell.hpp"
+#include "rtmeter/event_count.hpp"
 #include "timers.hpp"
 
 namespace rtmeter_ros1 {
@@ -57,31 +58,23 @@ class Ros1 final : public rtmeter::Adapter {
     for (const char* way : {"spin", "spin_once", "listener", "poll"}) sink.put("receives.roundtrip", way);
     for (const char* way : {"spin", "spin_once", "listener", "poll"}) sink.put("receives.cycle", way);
     for (const char* what : {"timer", "roundtrip"}) sink.put("background", what);
-    sink.put("option.timer", "Timer|SteadyTimer|WallTimer: which of roscpp's timers");
-    sink.put(
-        "option.spinner",
-        "single|async|multi_threaded: ros::spin() or its loop; a thread of an AsyncSpinner calls back (of "
-        "messages that is receive listener); a MultiThreadedSpinner (receive spin)");
-    sink.put("option.spinner_threads", "of spinner=multi_threaded; 0, the default: one a CPU");
-    sink.put("option.transport", "tcp|tcp_nodelay|udp: TCPROS, the same with TCP_NODELAY, or UDPROS");
-    sink.put("option.interface",
-             "IPv4 address of this end that the other reaches, by default as ROS_IP and ROS_HOSTNAME say");
+    kOptions.describe(sink);
   }
 
   explicit Ros1(const rtm_run& run)
       : run_(run), kind_(spinner_of(run)), async_(kind_ == "async"), threads_(spinner_threads(run, kind_)) {
     if (run.measurement == RTM_TIMER || (run.measurement == RTM_CYCLE && run.drive == RTM_SPIN))
-      timer_ = rtmeter_dds::choose(run, "timer", {"Timer", "SteadyTimer", "WallTimer"}, "Timer");
+      timer_ = kOptions.timer.of(run);
     if (run.measurement == RTM_ROUNDTRIP) transport_ = checked_transport(run);
     if (async_ && run.measurement == RTM_TIMER && run.drive != RTM_SPIN)
       throw rtmeter::SetupError("drive", run.drive == RTM_POLL ? "poll" : "sleep_then_spin_some",
                                 "an AsyncSpinner calls back itself: there is nothing to spin",
                                 "leave out the drive, or choose option spinner=single");
-    const std::string address = rtmeter::option_or(run, "interface", "");
+    const std::string address = kOptions.interface.of(run);
     in_addr parsed{};
     if (!address.empty() && inet_pton(AF_INET, address.c_str(), &parsed) != 1)
-      throw rtmeter::SetupError("option interface", address, "this is no IPv4 address",
-                                "give the address of this end that the other reaches");
+      throw kOptions.interface.error(address, "this is no IPv4 address",
+                                     "give the address of this end that the other reaches");
     master_.reset(new Master(run, address));
     ros::M_string settings{{"__master", master_->uri()}};
     const bool one_host = master_->uri().find("//127.0.0.1:") != std::string::npos;
@@ -92,7 +85,7 @@ class Ros1 final : public rtmeter::Adapter {
     const char* role = run.role == RTM_ROLE_CLIENT   ? "client"
                        : run.role == RTM_ROLE_SERVER ? "server"
                                                      : "one";
-    std::string name = rtmeter_dds::topic_name(run, role);
+    std::string name = rtmeter_common::topic_name(run, role);
     for (char& c : name)
       if (c == '/') c = '_';
     ros::init(settings, name, ros::init_options::NoSigintHandler);
@@ -139,8 +132,9 @@ class Ros1 final : public rtmeter::Adapter {
     traits.reports_monotonic = timer_ == "SteadyTimer" ? 1 : 0;  // the others report the time of day
     return timers_.back().get();
   }
-  int arm(void* timer, std::int64_t /*now_ns*/) noexcept override {
-    return guarded([&] { static_cast<Timer*>(timer)->arm(); });
+  int arm(void* timer, std::int64_t /*now_ns*/) override {
+    static_cast<Timer*>(timer)->arm();
+    return 0;
   }
 
   void* create_publisher(void* /*node*/, const std::string& topic) override {
@@ -167,7 +161,7 @@ class Ros1 final : public rtmeter::Adapter {
           const rtm_message message{m->number, m->payload.data(),
                                     static_cast<std::uint32_t>(m->payload.size())};
           on_message(user, &message);
-          if (async_) called_.ring();
+          if (async_) called_.notify();
         };
     subscribers_.push_back(node_->subscribe<Message>(full_name(topic), run_.history_depth, callback,
                                                      ros::VoidConstPtr(), hints));
@@ -175,42 +169,42 @@ class Ros1 final : public rtmeter::Adapter {
     return &subscribers_.back();
   }
 
-  int publish(void* publisher_pointer, const rtm_message& message) noexcept override {
+  int publish(void* publisher_pointer, const rtm_message& message) override {
     if (master_->gone()) return RTM_BROKEN;
     auto* publisher = static_cast<Publisher*>(publisher_pointer);
     for (MessagePointer& free : publisher->pool) {
       if (!free.unique()) continue;
-      return guarded([&] {
-        free->number = message.sequence;
-        free->payload.resize(message.bytes);
-        std::memcpy(free->payload.data(), message.data, message.bytes);
-        publisher->port.publish(free);
-      });
+      free->number = message.sequence;
+      free->payload.resize(message.bytes);
+      std::memcpy(free->payload.data(), message.data, message.bytes);
+      publisher->port.publish(free);
+      return 0;
     }
     return -1;
   }
 
   // The loop of ros::spin(), which itself only ends with the node.
-  int spin(std::int64_t /*timeout_ns*/) noexcept override {
+  int spin(std::int64_t /*timeout_ns*/) override {
     if (async_) return wait_for_interrupt();
     if (kind_ == "multi_threaded") return spin_multi_threaded();
-    return result(guarded([&] {
-      while (!interrupted_.exchange(false) && !master_->gone()) queue_->callAvailable(ros::WallDuration(0.1));
-    }));
+    while (!interrupted_.exchange(false) && !master_->gone()) queue_->callAvailable(ros::WallDuration(0.1));
+    return result();
   }
-  int wait(std::int64_t timeout_ns) noexcept override {
+  int wait(std::int64_t timeout_ns) override {
     if (async_) return wait_for_spinner(timeout_ns);
     if (interrupted_.exchange(false)) return 0;
-    return result(guarded([&] { queue_->callOne(duration<ros::WallDuration>(timeout_ns)); }));
+    queue_->callOne(duration<ros::WallDuration>(timeout_ns));
+    return result();
   }
-  int spin_some() noexcept override {
-    return result(guarded([] { ros::spinOnce(); }));
+  int spin_some() override {
+    ros::spinOnce();
+    return result();
   }
-  void interrupt() noexcept override {
+  void interrupt() override {
     interrupted_.store(true);
-    called_.ring();
-    ended_.ring();
-    if (!async_) guarded([&] { queue_->addCallback(boost::make_shared<Wake>()); });
+    called_.notify();
+    ended_.notify();
+    if (!async_) queue_->addCallback(boost::make_shared<Wake>());
   }
 
   void describe(rtmeter::Sink& sink) const override {
@@ -230,8 +224,8 @@ class Ros1 final : public rtmeter::Adapter {
  private:
   // Who calls back. Of messages, `receive` decides; the option says which spinner spins.
   static std::string spinner_of(const rtm_run& run) {
-    const auto choose = [&run](const std::vector<std::string>& choices) {
-      return rtmeter_dds::choose(run, "spinner", choices, choices.front());
+    const auto choose = [&run](const std::vector<std::string>& possible) {
+      return kOptions.spinner.of(run, possible);
     };
     if (run.measurement == RTM_TIMER || run.measurement == RTM_WAKEUP) return choose({"single", "async"});
     if (run.receive == RTM_RECEIVE_LISTENER) return choose({"async"});
@@ -240,16 +234,11 @@ class Ros1 final : public rtmeter::Adapter {
   }
   static std::uint32_t spinner_threads(const rtm_run& run, const std::string& kind) {
     if (kind != "multi_threaded") return 0;
-    const std::string given = rtmeter::option_or(run, "spinner_threads", "0");
-    char* end = nullptr;
-    const unsigned long threads = std::strtoul(given.c_str(), &end, 10);
-    if (given.empty() || *end != '\0' || given.front() < '0' || given.front() > '9' || threads > 1024)
-      throw rtmeter::SetupError("option spinner_threads", given, "is no number of threads", "give 0 to 1024");
-    return static_cast<std::uint32_t>(threads);
+    return static_cast<std::uint32_t>(kOptions.spinner_threads.of(run, 0));
   }
 
   static std::string checked_transport(const rtm_run& run) {
-    std::string transport = rtmeter_dds::choose(run, "transport", {"tcp", "tcp_nodelay", "udp"}, "tcp");
+    std::string transport = kOptions.transport.of(run);
     if (transport == "udp" && run.reliability == RTM_RELIABLE)
       throw rtmeter::SetupError("reliability", "reliable", "UDPROS repeats nothing that was lost",
                                 "choose best_effort, or option transport=tcp");
@@ -266,7 +255,9 @@ class Ros1 final : public rtmeter::Adapter {
     return transport;
   }
 
-  std::string full_name(const std::string& topic) const { return "/" + rtmeter_dds::topic_name(run_, topic); }
+  std::string full_name(const std::string& topic) const {
+    return "/" + rtmeter_common::topic_name(run_, topic);
+  }
 
   template <typename Event>
   boost::function<void(const Event&)> callback(const rtm_timer_spec& spec) {
@@ -274,7 +265,7 @@ class Ros1 final : public rtmeter::Adapter {
       const rtm_fire fire{static_cast<std::int64_t>(event.current_expected.toNSec()),
                           static_cast<std::int64_t>(event.current_real.toNSec())};
       spec.on_fire(spec.user, &fire);
-      if (async_) called_.ring();
+      if (async_) called_.notify();
     };
   }
   template <typename Duration, typename RosTimer>
@@ -338,21 +329,16 @@ class Ros1 final : public rtmeter::Adapter {
   }
 
   // What ros::MultiThreadedSpinner does, which itself only ends with the node.
-  int spin_multi_threaded() noexcept {
-    int waited = 0;
-    const int spun = guarded([&] {
-      ros::AsyncSpinner spinner(threads_);
-      spinner.start();
-      waited = wait_for_interrupt();
-      spinner.stop();
-    });
-    return spun != 0 ? spun : waited;
+  int spin_multi_threaded() {
+    ros::AsyncSpinner spinner(threads_);  // its destructor stops it
+    spinner.start();
+    return wait_for_interrupt();
   }
   // Callbacks that ran since the last call count.
   int wait_for_spinner(std::int64_t timeout_ns) noexcept {
     if (called_.ticket() == heard_ && called_.wait(heard_, timeout_ns) != 0) return -1;
     heard_ = called_.ticket();
-    return result(0);
+    return result();
   }
   // No callback wakes this thread; it looks after the master now and then, as spin() does otherwise.
   int wait_for_interrupt() noexcept {
@@ -360,10 +346,10 @@ class Ros1 final : public rtmeter::Adapter {
     std::uint32_t ticket = ended_.ticket();
     for (; !interrupted_.exchange(false) && !master_->gone(); ticket = ended_.ticket())
       if (ended_.wait(ticket, kLook) != 0) return -1;
-    return result(0);
+    return result();
   }
 
-  int result(int of_call) const noexcept { return master_->gone() ? RTM_BROKEN : of_call; }
+  int result() const noexcept { return master_->gone() ? RTM_BROKEN : 0; }
 
   const rtm_run run_;
   const std::string kind_;  // of spinner
@@ -378,9 +364,9 @@ class Ros1 final : public rtmeter::Adapter {
   std::deque<Publisher> publishers_;
   std::deque<ros::Subscriber> subscribers_;
   std::atomic<bool> interrupted_{false};
-  rtmeter::ThreadBell called_{};  // rung when a callback ran, for wait()
-  rtmeter::ThreadBell ended_{};   // rung when spin() shall return
-  std::uint32_t heard_ = 0;             // rings of called_ that were seen
+  rtmeter::ThreadEventCount called_{};  // notified when a callback ran, for wait()
+  rtmeter::ThreadEventCount ended_{};   // notified when spin() shall return
+  std::uint32_t heard_ = 0;             // ticket of called_ that was served
 };
 
 }  // namespace

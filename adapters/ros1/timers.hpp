@@ -1,4 +1,4 @@
-// roscpp's three timers as one, and calls that must not throw.
+// roscpp's three timers as one.
 #pragma once
 
 #include <ros/ros.h>
@@ -7,17 +7,6 @@
 #include <cstdint>
 
 namespace rtmeter_ros1 {
-
-// Nothing may throw on the measured path: there, failure is a value.
-template <typename Call>
-int guarded(Call&& call) noexcept {
-  try {
-    call();
-    return 0;
-  } catch (...) {
-    return -1;
-  }
-}
 
 template <typename Duration>
 Duration duration(std::int64_t ns) {

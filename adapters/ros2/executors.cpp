@@ -13,10 +13,10 @@
 #define RTMETER_EVENTS_CBG
 #endif
 
-#include <cstdlib>
+#include <algorithm>
 #include <vector>
 
-#include "../common/dds/options.hpp"
+#include "options.hpp"
 
 namespace rtmeter_ros2 {
 namespace {
@@ -75,27 +75,27 @@ const std::vector<Kind>& kinds() {
 }
 
 const Kind& kind_of(const std::string& name) {
-  std::string remedy = executor_names();
-  for (std::size_t at = 0; (at = remedy.find('|', at)) != remedy.npos;) remedy.replace(at, 1, ", ");
-  remedy = "choose one of " + remedy;
-  for (const Kind& kind : kinds()) {
-    if (kind.name != name) continue;
-    if (kind.make == nullptr)
-      throw rtmeter::SetupError("option executor", name,
-                                std::string("rclcpp ") + RTMETER_RCLCPP_VERSION + " has no " + kind.type,
-                                remedy);
-    return kind;
-  }
-  throw rtmeter::SetupError("option executor", name, "no such choice", remedy);
+  const auto is_it = [&name](const Kind& kind) { return kind.name == name; };
+  return *std::find_if(kinds().begin(), kinds().end(), is_it);
 }
 
 }  // namespace
 
-std::string executor_names() {
-  std::string names;
+std::vector<std::string> executor_names() {
+  std::vector<std::string> names;
   for (const Kind& kind : kinds())
-    if (kind.make != nullptr) names += (names.empty() ? "" : "|") + std::string(kind.name);
+    if (kind.make != nullptr) names.emplace_back(kind.name);
   return names;
+}
+
+std::string executor_of(const rtm_run& run) {
+  const std::string asked = kOptions.executor.text_or(run, "");
+  for (const Kind& kind : kinds())
+    if (kind.name == asked && kind.make == nullptr)
+      throw kOptions.executor.error(
+          asked, std::string("rclcpp ") + RTMETER_RCLCPP_VERSION + " has no " + kind.type,
+          "choose one of " + rtmeter_common::joined(kOptions.executor.words(), ", "));
+  return kOptions.executor.of(run);
 }
 
 std::unique_ptr<rclcpp::Executor> make_executor(const std::string& name, std::size_t threads,
@@ -104,18 +104,11 @@ std::unique_ptr<rclcpp::Executor> make_executor(const std::string& name, std::si
 }
 
 std::size_t executor_threads(const rtm_run& run, const std::string& executor) {
-  const std::string given = rtmeter::option_or(run, "executor_threads", "");
-  const bool has_threads = kind_of(executor).has_threads;
-  if (given.empty()) return 0;
-  if (!has_threads)
-    throw rtmeter::SetupError("option executor_threads", given,
-                              "the executor " + executor + " has one thread",
-                              "leave it out, or choose option executor=multi_threaded");
-  char* end = nullptr;
-  const unsigned long threads = std::strtoul(given.c_str(), &end, 10);
-  if (*end != '\0' || given.front() < '0' || given.front() > '9' || threads < 1 || threads > 1024)
-    throw rtmeter::SetupError("option executor_threads", given, "is no number of threads", "give 1 to 1024");
-  return threads;
+  const rtmeter::Number& option = kOptions.executor_threads;
+  if (option.given(run) && !kind_of(executor).has_threads)
+    throw option.error(option.text_or(run, ""), "the executor " + executor + " has one thread",
+                       "leave it out, or choose option executor=multi_threaded");
+  return static_cast<std::size_t>(option.of(run, 0));
 }
 
 }  // namespace rtmeter_ros2

@@ -6,16 +6,19 @@
 #include <memory>
 #include <rclcpp/rclcpp.hpp>
 #include <string>
+#include <vector>
 
 #include "rtmeter/adapter.hpp"
 
 namespace rtmeter_ros2 {
 
-// The names of those it has, separated by |, default first.
-std::string executor_names();
+// The names of those it has, default first.
+std::vector<std::string> executor_names();
 
-// Throws SetupError for a name that is none, or whose executor this rclcpp lacks. threads: of one that has
-// several; 0: as many as it takes by itself.
+// Option executor. Throws SetupError for one that this rclcpp lacks.
+std::string executor_of(const rtm_run& run);
+
+// threads: of one that has several; 0: as many as it takes by itself.
 std::unique_ptr<rclcpp::Executor> make_executor(const std::string& name, std::size_t threads,
                                                 const rclcpp::ExecutorOptions& options);
 

@@ -11,6 +11,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "options.hpp"
+
 #ifdef RTMETER_ROS2_TLSF
 #include <rclcpp/strategies/allocator_memory_strategy.hpp>
 #include <tlsf_cpp/tlsf.hpp>
@@ -57,37 +59,38 @@ rtm_message view(const T& message) {
 
 // What rclcpp says against a publisher or subscription, in terms of the options.
 template <typename Create>
-auto created(const Manner& manner, Create&& create) {
+auto created(const EndpointSettings& settings, Create&& create) {
   try {
     return create();
   } catch (const std::invalid_argument& error) {
-    if (!manner.intra_process) throw;
-    throw rtmeter::SetupError("option intra_process", "yes", std::string("rclcpp: ") + error.what(),
-                              "leave out the options history and durability, or choose intra_process=no");
+    if (!settings.intra_process) throw;
+    throw kOptions.intra_process.error(
+        "yes", std::string("rclcpp: ") + error.what(),
+        "leave out the options history and durability, or choose intra_process=no");
   }
 }
 
 rtmeter::SetupError not_lent() {
   const std::string rmw = rmw_get_implementation_identifier();
-  return rtmeter::SetupError("option loan", "yes", rmw + " lends this publisher no memory",
+  return kOptions.loan.error("yes", rmw + " lends this publisher no memory",
                              "see the adapter's page for what each RMW needs for it, or choose loan=no");
 }
 
 template <typename T, typename Allocator>
 class PublisherOf final : public Publisher {
  public:
-  PublisherOf(rclcpp::Node& node, const rclcpp::CallbackGroup::SharedPtr& group, const Manner& manner,
-              const std::string& topic)
-      : Publisher("publisher of " + topic), intra_process_(manner.intra_process) {
+  PublisherOf(rclcpp::Node& node, const rclcpp::CallbackGroup::SharedPtr& group,
+              const EndpointSettings& settings, const std::string& topic)
+      : Publisher("publisher of " + topic), intra_process_(settings.intra_process) {
     rclcpp::PublisherOptionsWithAllocator<Allocator> options;
     options.callback_group = group;
     options.allocator = shared_allocator<Allocator>();
     options.event_callbacks.incompatible_qos_callback = on_refusal<rclcpp::QOSOfferedIncompatibleQoSInfo>();
-    publisher_ = created(manner, [&] {
-      return node.create_publisher<T>(rtmeter_ros::topic_name(manner.run, topic), manner.qos, options);
+    publisher_ = created(settings, [&] {
+      return node.create_publisher<T>(rtmeter_ros::topic_name(settings.run, topic), settings.qos, options);
     });
     if (kIsLent<T> && !publisher_->can_loan_messages()) throw not_lent();
-    if constexpr (!kIsLent<T>) message_.payload.reserve(manner.run.payload_bytes);
+    if constexpr (!kIsLent<T>) message_.payload.reserve(settings.run.payload_bytes);
   }
 
   void publish(const rtm_message& message) override {
@@ -108,7 +111,9 @@ class PublisherOf final : public Publisher {
   std::size_t matched() const override {
     return std::max(publisher_->get_subscription_count(), publisher_->get_intra_process_subscription_count());
   }
-  rtmeter_dds::EndFacts facts() const override { return facts_with(publisher_->get_actual_qos(), matched()); }
+  rtmeter_common::EndFacts facts() const override {
+    return facts_with(publisher_->get_actual_qos(), matched());
+  }
 
  private:
   auto make() {
@@ -134,8 +139,9 @@ class PublisherOf final : public Publisher {
 template <typename T, typename Allocator>
 class SubscriptionOf final : public Port {
  public:
-  SubscriptionOf(rclcpp::Node& node, const rclcpp::CallbackGroup::SharedPtr& group, const Manner& manner,
-                 const std::string& topic, rtm_on_message on_message, void* user)
+  SubscriptionOf(rclcpp::Node& node, const rclcpp::CallbackGroup::SharedPtr& group,
+                 const EndpointSettings& settings, const std::string& topic, rtm_on_message on_message,
+                 void* user)
       : Port("subscription of " + topic) {
     rclcpp::SubscriptionOptionsWithAllocator<Allocator> options;
     options.callback_group = group;
@@ -146,13 +152,13 @@ class SubscriptionOf final : public Port {
       on_message(user, &message);
     };
     using Strategy = rclcpp::message_memory_strategy::MessageMemoryStrategy<T, Allocator>;
-    subscription_ = created(manner, [&] {
-      return node.create_subscription<T>(rtmeter_ros::topic_name(manner.run, topic), manner.qos, callback,
+    subscription_ = created(settings, [&] {
+      return node.create_subscription<T>(rtmeter_ros::topic_name(settings.run, topic), settings.qos, callback,
                                          options, std::make_shared<Strategy>(shared_allocator<Allocator>()));
     });
   }
 
-  rtmeter_dds::EndFacts facts() const override {
+  rtmeter_common::EndFacts facts() const override {
     return facts_with(subscription_->get_actual_qos(), subscription_->get_publisher_count());
   }
 
@@ -171,14 +177,14 @@ constexpr std::size_t kRoom = std::tuple_size<decltype(T::payload)>::value;
 
 // make(a message, an allocator), of the types that the run needs.
 template <typename Make>
-auto with_types(const Manner& manner, Make&& make) {
+auto with_types(const EndpointSettings& settings, Make&& make) {
   using namespace rtmeter_msgs::msg;
 #ifdef RTMETER_ROS2_TLSF
-  if (manner.tlsf) return make(Type<Message>(), Type<Tlsf>());
+  if (settings.tlsf) return make(Type<Message>(), Type<Tlsf>());
 #endif
   const Type<Std> ordinary;
-  if (!manner.loan) return make(Type<Message>(), ordinary);
-  const std::size_t bytes = manner.run.payload_bytes;
+  if (!settings.loan) return make(Type<Message>(), ordinary);
+  const std::size_t bytes = settings.run.payload_bytes;
   if (bytes <= kRoom<Block1K>) return make(Type<Block1K>(), ordinary);
   if (bytes <= kRoom<Block32K>) return make(Type<Block32K>(), ordinary);
   if (bytes <= kRoom<Block128K>) return make(Type<Block128K>(), ordinary);
@@ -186,75 +192,59 @@ auto with_types(const Manner& manner, Make&& make) {
   return make(Type<Block4M>(), ordinary);
 }
 
-std::string allocator_of(const rtm_run& run) {
-  return rtmeter_dds::choose(run, "allocator", {"std", "tlsf", "tlsf_or_std"}, "std");
+bool tlsf_of(const rtm_run& run) {
+#ifndef RTMETER_ROS2_TLSF
+  if (kOptions.tlsf.text_or(run, "") == "tlsf")
+    throw kOptions.tlsf.error("tlsf", "tlsf_cpp was not there when the adapter was built",
+                              "install ros-<distro>-tlsf-cpp, source its setup.bash, and build again");
+#endif
+  return kOptions.tlsf.of(run);
 }
 
 }  // namespace
 
-Manner::Manner(const rtm_run& of)
-    : run(of), qos(rclcpp::QoSInitialization::from_rmw(rtmeter_ros::qos_of(of)), rtmeter_ros::qos_of(of)),
-      intra_process(rtmeter_dds::choose(of, "intra_process", {"no", "yes"}, "no") == "yes"),
-      loan(rtmeter_dds::choose(of, "loan", {"no", "yes"}, "no") == "yes"),
-#ifdef RTMETER_ROS2_TLSF
-      tlsf(allocator_of(of) != "std") {
-#else
-      tlsf(false) {
-  if (allocator_of(of) == "tlsf")
-    throw rtmeter::SetupError("option allocator", "tlsf", "tlsf_cpp was not there when the adapter was built",
-                              "install ros-<distro>-tlsf-cpp, source its setup.bash, and build again");
-#endif
+EndpointSettings::EndpointSettings(const rtm_run& of)
+    : run(of), qos(rclcpp::QoSInitialization::from_rmw(rtmeter_ros::qos_of(of, kOptions)),
+                   rtmeter_ros::qos_of(of, kOptions)),
+      intra_process(kOptions.intra_process.of(of)), loan(kOptions.loan.of(of)), tlsf(tlsf_of(of)) {
   if (loan && (intra_process || tlsf))
-    throw rtmeter::SetupError(
-        "option loan", "yes",
+    throw kOptions.loan.error(
+        "yes",
         std::string("means nothing with option ") + (intra_process ? "intra_process=yes" : "allocator=tlsf"),
         "leave out one of the two");
   constexpr std::size_t kMost = kRoom<rtmeter_msgs::msg::Block4M>;
-  if (loan && run.payload_bytes > kMost) throw rtmeter_dds::too_large_for_loans(run.payload_bytes, kMost);
+  if (loan && run.payload_bytes > kMost) throw rtmeter_common::too_large_for_loans(run.payload_bytes, kMost);
 }
 
 std::unique_ptr<Publisher> make_publisher(rclcpp::Node& node, const rclcpp::CallbackGroup::SharedPtr& group,
-                                          const Manner& manner, const std::string& topic) {
-  return with_types(manner, [&](auto message, auto allocator) -> std::unique_ptr<Publisher> {
+                                          const EndpointSettings& settings, const std::string& topic) {
+  return with_types(settings, [&](auto message, auto allocator) -> std::unique_ptr<Publisher> {
     using T = typename decltype(message)::type;
     using Allocator = typename decltype(allocator)::type;
-    return std::make_unique<PublisherOf<T, Allocator>>(node, group, manner, topic);
+    return std::make_unique<PublisherOf<T, Allocator>>(node, group, settings, topic);
   });
 }
 
 std::unique_ptr<Port> make_subscription(rclcpp::Node& node, const rclcpp::CallbackGroup::SharedPtr& group,
-                                        const Manner& manner, const std::string& topic,
+                                        const EndpointSettings& settings, const std::string& topic,
                                         rtm_on_message on_message, void* user) {
-  return with_types(manner, [&](auto message, auto allocator) -> std::unique_ptr<Port> {
+  return with_types(settings, [&](auto message, auto allocator) -> std::unique_ptr<Port> {
     using T = typename decltype(message)::type;
     using Allocator = typename decltype(allocator)::type;
-    return std::make_unique<SubscriptionOf<T, Allocator>>(node, group, manner, topic, on_message, user);
+    return std::make_unique<SubscriptionOf<T, Allocator>>(node, group, settings, topic, on_message, user);
   });
 }
 
-rclcpp::ExecutorOptions executor_options(const Manner& manner) {
+rclcpp::ExecutorOptions executor_options(const EndpointSettings& settings) {
   rclcpp::ExecutorOptions options;
 #ifdef RTMETER_ROS2_TLSF
   using rclcpp::memory_strategies::allocator_memory_strategy::AllocatorMemoryStrategy;
-  if (manner.tlsf)
+  if (settings.tlsf)
     options.memory_strategy = std::make_shared<AllocatorMemoryStrategy<Tlsf>>(shared_allocator<Tlsf>());
 #else
-  static_cast<void>(manner);
+  static_cast<void>(settings);
 #endif
   return options;
-}
-
-void describe_port_options(rtmeter::Sink& sink) {
-  sink.put("option.intra_process", "no|yes: rclcpp hands messages over between nodes of one process");
-  sink.put("option.loan", "no|yes: publish in memory that the middleware lends (see the adapter's page)");
-#ifdef RTMETER_ROS2_TLSF
-  const std::string names = "std|tlsf|tlsf_or_std";
-#else
-  const std::string names = "std|tlsf_or_std";  // which is std here
-#endif
-  sink.put("option.allocator", names +
-                                   ": of publishers, subscriptions and the executor, and of messages but for "
-                                   "the bytes of their payloads; tlsf takes the same time each time");
 }
 
 }  // namespace rtmeter_ros2

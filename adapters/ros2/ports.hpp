@@ -13,8 +13,8 @@
 namespace rtmeter_ros2 {
 
 // How a run sends and receives.
-struct Manner {
-  explicit Manner(const rtm_run& run);  // throws SetupError for options that exclude each other
+struct EndpointSettings {
+  explicit EndpointSettings(const rtm_run& run);  // throws SetupError for options that exclude each other
 
   rtm_run run;
   rclcpp::QoS qos;
@@ -25,7 +25,7 @@ struct Manner {
 class Port {
  public:
   virtual ~Port() = default;
-  virtual rtmeter_dds::EndFacts facts() const = 0;
+  virtual rtmeter_common::EndFacts facts() const = 0;
 
  protected:
   explicit Port(std::string name) : name_(std::move(name)) {}
@@ -34,8 +34,8 @@ class Port {
   auto on_refusal() {
     return [this](Info& info) { refused_.store(info.last_policy_kind); };
   }
-  rtmeter_dds::EndFacts facts_with(const rclcpp::QoS& qos, std::size_t matched) const {
-    rtmeter_dds::EndFacts facts;
+  rtmeter_common::EndFacts facts_with(const rclcpp::QoS& qos, std::size_t matched) const {
+    rtmeter_common::EndFacts facts;
     facts.name = name_;
     rtmeter_ros::add_policies(qos.get_rmw_qos_profile(), facts);
     facts.matched = matched;
@@ -56,15 +56,13 @@ class Publisher : public Port {
 };
 
 std::unique_ptr<Publisher> make_publisher(rclcpp::Node& node, const rclcpp::CallbackGroup::SharedPtr& group,
-                                          const Manner& manner, const std::string& topic);
+                                          const EndpointSettings& settings, const std::string& topic);
 
 std::unique_ptr<Port> make_subscription(rclcpp::Node& node, const rclcpp::CallbackGroup::SharedPtr& group,
-                                        const Manner& manner, const std::string& topic,
+                                        const EndpointSettings& settings, const std::string& topic,
                                         rtm_on_message on_message, void* user);
 
 // Executors allocate with TLSF too, where the run does.
-rclcpp::ExecutorOptions executor_options(const Manner& manner);
-
-void describe_port_options(rtmeter::Sink& sink);
+rclcpp::ExecutorOptions executor_options(const EndpointSettings& settings);
 
 }  // namespace rtmeter_ros2

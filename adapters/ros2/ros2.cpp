@@ -8,12 +8,12 @@
 #include <thread>
 #include <vector>
 
-#include "../common/dds/threads.hpp"
 #include "../common/ros/installation.hpp"
 #include "../common/ros/rmw.hpp"
+#include "background_executor.hpp"
 #include "executors.hpp"
+#include "options.hpp"
 #include "ports.hpp"
-#include "rest.hpp"
 #include "rtmeter/adapter.hpp"
 #include "timer.hpp"
 
@@ -22,32 +22,19 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// Nothing may throw on the measured path: there, failure is a value.
-template <typename Call>
-int guarded(Call&& call) noexcept {
-  try {
-    call();
-    return 0;
-  } catch (...) {
-    return -1;
-  }
-}
-
 // How the run spins: by which executor, which of its calls, and what that executor has to serve.
 struct Spinning {
   explicit Spinning(const rtm_run& run)
-      : executor(rtmeter::option_or(run, "executor", "single_threaded")),
-        threads(executor_threads(run, executor)), call(call_of(run)),
-        own_group(rtmeter_dds::choose(run, "callback_group", {"node", "own"}, "node") == "own") {}
+      : executor(executor_of(run)), threads(executor_threads(run, executor)), call(call_of(run)),
+        own_group(kOptions.own_group.of(run)) {}
 
   // The option is asked for where more than one call can be: otherwise the core refuses it.
   static std::string call_of(const rtm_run& run) {
     const bool is_timer = run.measurement == RTM_TIMER;
     if (is_timer && run.drive == RTM_SPIN)
-      return run.timer_mode == RTM_ONE_SHOT ? "spin_once"
-                                            : rtmeter_dds::choose(run, "spin", {"spin", "spin_once"}, "spin");
+      return run.timer_mode == RTM_ONE_SHOT ? "spin_once" : kOptions.spin.of(run, {"spin", "spin_once"});
     if (is_timer || run.receive == RTM_RECEIVE_POLL)
-      return rtmeter_dds::choose(run, "spin", {"spin_some", "spin_all", "spin_once"}, "spin_some");
+      return kOptions.spin.of(run, {"spin_some", "spin_all", "spin_once"});
     return run.receive == RTM_RECEIVE_SPIN ? "spin" : "spin_once";
   }
 
@@ -59,11 +46,11 @@ struct Spinning {
 
 // Before anything of ROS's is called: which RMW is loaded, and whether it is the right ROS 2.
 const rtm_run& prepared(const rtm_run& run) {
-  if (rtmeter_dds::setting("AMENT_PREFIX_PATH").empty())
+  if (rtmeter_common::environment("AMENT_PREFIX_PATH").empty())
     throw rtmeter::SetupError("AMENT_PREFIX_PATH", "", "no ROS 2 is sourced",
                               "source the setup.bash of the ROS 2 that rtmeter was built with");
   rtmeter_ros::check_installation("rclcpp", RTMETER_RCLCPP_VERSION);
-  rtmeter_ros::load_rmw(run);
+  rtmeter_ros::load_rmw(run, kOptions);
   return run;
 }
 
@@ -98,52 +85,33 @@ class Ros2 final : public rtmeter::Adapter {
     for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
     for (const char* components : {"one_thread", "two_threads"}) sink.put("components", components);
     for (const char* way : {"spin", "spin_once", "poll"}) sink.put("receives.roundtrip", way);
-    sink.put("option.executor", executor_names() + ": the executor that the measured thread spins");
-    sink.put("option.executor_threads", "of an executor that has several; by default as many as it takes");
-    sink.put(
-        "option.spin",
-        "spin|spin_once|spin_some|spin_all: the executor's call; of periodic timers the first two with drive "
-        "spin; of timers with other drives and where messages are polled spin_some (default), "
-        "spin_all and spin_once. Of messages that are not polled receive says it");
-    sink.put(
-        "option.callback_group",
-        "node|own: the measured callbacks in the node's group, or in one of their own with an executor "
-        "and a thread to themselves; thread ros2-rest then serves everything else. In a cycle they are those "
-        "of both components, or with two_threads those of the first");
-    sink.put("option.node", "default|bare: bare has no parameter services, parameter events and rosout");
-    sink.put("option.server",
-             "process|inline: the server of a round trip in a process of its own, or as a "
-             "node of the client's process, on thread ros2-rest");
     sink.put("inline.server", "inline");
     for (const char* place : {"same_node", "same_process"}) sink.put("second_topic", place);
     for (const char* what : {"roundtrip", "cycle components=two_threads"}) sink.put("background", what);
-    describe_port_options(sink);
-    rtmeter_ros::describe_options(sink);
-    sink.put("option.threads",
-             "fifo:P or rr:P for all of the middleware's threads, NAME=fifo:P,... for some, by the system");
+    rtmeter_ros::describe_brings(sink);
+    kOptions.describe(sink);
   }
 
   explicit Ros2(const rtm_run& run)
-      : run_(prepared(run)), spinning_(run), manner_(run), threads_(run),
-        domain_(rtmeter_ros::domain_of(run)),
-        bare_node_(rtmeter_dds::choose(run, "node", {"default", "bare"}, "default") == "bare"),
-        inline_server_(rtmeter_dds::choose(run, "server", {"process", "inline"}, "process") == "inline" &&
-                       run.role == RTM_ROLE_CLIENT),
+      : run_(prepared(run)), spinning_(run), settings_(run), threads_(run, kOptions.threads),
+        domain_(rtmeter_ros::domain_of(run, kOptions)), bare_node_(kOptions.bare_node.of(run)),
+        inline_server_(kOptions.inline_server.of(run) && run.role == RTM_ROLE_CLIENT),
         init_(Init::of_process(domain_)) {
     if (run.measurement == RTM_WAKEUP) return;  // nothing is ever called back
-    executor_ = make_executor(spinning_.executor, spinning_.threads, executor_options(manner_));
-    if (spinning_.own_group || inline_server_ || two_threads()) rest_ = std::make_unique<Rest>();
+    executor_ = make_executor(spinning_.executor, spinning_.threads, executor_options(settings_));
+    if (spinning_.own_group || inline_server_ || two_threads())
+      background_ = std::make_unique<BackgroundExecutor>();
   }
 
   ~Ros2() override {
-    rest_.reset();
+    background_.reset();
     executor_.reset();
     timers_.clear();
     ports_.clear();
     nodes_.clear();
   }
 
-  // On two threads component b is on ros2-rest.
+  // On two threads component b is on ros2-background.
   void* create_node(const std::string& name) override {
     Component& made = add_node(name, two_threads() && name == "b");
     if (inline_server_) add_server();
@@ -161,8 +129,9 @@ class Ros2 final : public rtmeter::Adapter {
     traits.reports_monotonic = kTellsExpected && steady_is_monotonic() ? 1 : 0;
     return &timers_.back();
   }
-  int arm(void* timer, std::int64_t /*now_ns*/) noexcept override {
-    return guarded([&] { static_cast<Timer*>(timer)->arm(); });
+  int arm(void* timer, std::int64_t /*now_ns*/) override {
+    static_cast<Timer*>(timer)->arm();
+    return 0;
   }
 
   void* create_publisher(void* component, const std::string& topic) override {
@@ -174,11 +143,12 @@ class Ros2 final : public rtmeter::Adapter {
     if (run_.measurement == RTM_CYCLE) await_match(topic);
     return made;
   }
-  int publish(void* publisher, const rtm_message& message) noexcept override {
-    return guarded([&] { static_cast<Publisher*>(publisher)->publish(message); });
+  int publish(void* publisher, const rtm_message& message) override {
+    static_cast<Publisher*>(publisher)->publish(message);
+    return 0;
   }
 
-  int spin(std::int64_t /*timeout_ns*/) noexcept override {
+  int spin(std::int64_t /*timeout_ns*/) override {
     return uninterrupted([&] {
       if (spinning_.call == "spin")
         executor_->spin();
@@ -186,26 +156,25 @@ class Ros2 final : public rtmeter::Adapter {
         while (!interrupted_.load()) executor_->spin_once(nanoseconds(-1));
     });
   }
-  int wait(std::int64_t timeout_ns) noexcept override {
+  int wait(std::int64_t timeout_ns) override {
     return uninterrupted([&] { executor_->spin_once(nanoseconds(timeout_ns)); });
   }
-  int spin_some() noexcept override {
-    return guarded([&] {
-      if (spinning_.call == "spin_once")
-        executor_->spin_once(nanoseconds(0));
-      else if (spinning_.call == "spin_all")
-        executor_->spin_all(nanoseconds(run_.period_ns));
-      else
-        executor_->spin_some();
-    });
+  int spin_some() override {
+    if (spinning_.call == "spin_once")
+      executor_->spin_once(nanoseconds(0));
+    else if (spinning_.call == "spin_all")
+      executor_->spin_all(nanoseconds(run_.period_ns));
+    else
+      executor_->spin_some();
+    return 0;
   }
   // cancel() does nothing to a call that is about to begin: that one is waited for, which takes microseconds.
-  void interrupt() noexcept override {
+  void interrupt() override {
     interrupted_.store(true);
     if (executor_ == nullptr) return;
     while (inside_.load() && interrupted_.load() && !executor_->is_spinning())
       std::this_thread::sleep_for(std::chrono::microseconds(20));
-    if (executor_->is_spinning()) guarded([&] { executor_->cancel(); });
+    if (executor_->is_spinning()) executor_->cancel();
   }
 
   void describe(rtmeter::Sink& sink) const override {
@@ -217,13 +186,14 @@ class Ros2 final : public rtmeter::Adapter {
     sink.put("callback_group", spinning_.own_group ? "own" : "node");
     if (!timers_.empty()) sink.put("reported_clock", steady_is_monotonic() ? "monotonic" : "monotonic_raw");
     if (ports_.empty()) return;
-    sink.put("intra_process", manner_.intra_process ? "yes" : "no").put("loan", manner_.loan ? "yes" : "no");
-    sink.put("allocator", manner_.tlsf ? "tlsf" : "std");
-    if (manner_.tlsf) sink.put("payload_allocator", "std");
+    sink.put("intra_process", settings_.intra_process ? "yes" : "no")
+        .put("loan", settings_.loan ? "yes" : "no");
+    sink.put("allocator", settings_.tlsf ? "tlsf" : "std");
+    if (settings_.tlsf) sink.put("payload_allocator", "std");
     if (run_.role == RTM_ROLE_CLIENT) sink.put("server", inline_server_ ? "inline" : "process");
-    std::vector<rtmeter_dds::EndFacts> ends;
+    std::vector<rtmeter_common::EndFacts> ends;
     for (const auto& port : ports_) ends.push_back(port->facts());
-    rtmeter_dds::describe_ends(sink, ends, other_nodes(), rtmeter_ros::whereabouts(domain_), "nodes");
+    rtmeter_common::describe_ends(sink, ends, other_nodes(), rtmeter_ros::discovery_scope(domain_), "nodes");
   }
 
  private:
@@ -233,12 +203,17 @@ class Ros2 final : public rtmeter::Adapter {
 
   // A call of the executor's. An interruption ends the one under way, or else the next one, and no other.
   template <typename Call>
-  int uninterrupted(Call&& call) noexcept {
-    inside_.store(true);
-    const int result = interrupted_.load() ? 0 : guarded(call);
-    interrupted_.store(false);
-    inside_.store(false);
-    return result;
+  int uninterrupted(Call&& call) {
+    struct Inside {
+      explicit Inside(Ros2& adapter) : of(adapter) { of.inside_.store(true); }
+      ~Inside() {
+        of.interrupted_.store(false);
+        of.inside_.store(false);
+      }
+      Ros2& of;
+    } const inside(*this);
+    if (!interrupted_.load()) call();
+    return 0;
   }
 
   struct Component {
@@ -246,22 +221,22 @@ class Ros2 final : public rtmeter::Adapter {
     rclcpp::CallbackGroup::SharedPtr group;  // null: the node's own
   };
 
-  Component& add_node(const std::string& name, bool is_rest) {
+  Component& add_node(const std::string& name, bool in_background) {
     rclcpp::NodeOptions options;
-    options.use_intra_process_comms(manner_.intra_process);
+    options.use_intra_process_comms(settings_.intra_process);
     if (bare_node_)
       options.start_parameter_services(false).start_parameter_event_publisher(false).enable_rosout(false);
     Component& made = nodes_.emplace_back();
     made.node = std::make_shared<rclcpp::Node>(name, "/rtmeter", options);
     if (executor_ == nullptr) return made;
-    if (is_rest) {
-      rest_->add(made.node);
+    if (in_background) {
+      background_->add(made.node);
       return made;
     }
     if (spinning_.own_group) {
       made.group = made.node->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive, false);
       executor_->add_callback_group(made.group, made.node->get_node_base_interface());
-      rest_->add(made.node);
+      background_->add(made.node);
     } else {
       executor_->add_node(made.node);
     }
@@ -271,15 +246,16 @@ class Ros2 final : public rtmeter::Adapter {
   // The server of a round trip between two nodes of one process.
   void add_server() {
     Component& server = add_node("server", true);
-    Publisher* pong = add_publisher(server, "pong");
-    const rtm_on_message echo = [](void* to, const rtm_message* message) {
-      guarded([&] { static_cast<Publisher*>(to)->publish(*message); });
+    echo_to_ = add_publisher(server, "pong");
+    const rtm_on_message echo = [](void* adapter, const rtm_message* message) {
+      auto* self = static_cast<Ros2*>(adapter);
+      self->attempt("publish", [&] { return self->publish(self->echo_to_, *message); });
     };
-    add_subscription(server, "ping", echo, pong);
+    add_subscription(server, "ping", echo, this);
   }
 
   Publisher* add_publisher(Component& of, const std::string& topic) {
-    auto made = make_publisher(*of.node, of.group, manner_, topic);
+    auto made = make_publisher(*of.node, of.group, settings_, topic);
     Publisher* publisher = made.get();
     ports_.push_back(std::move(made));
     publishers_.push_back({topic, publisher});
@@ -287,7 +263,7 @@ class Ros2 final : public rtmeter::Adapter {
     return publisher;
   }
   Port* add_subscription(Component& of, const std::string& topic, rtm_on_message on_message, void* user) {
-    ports_.push_back(make_subscription(*of.node, of.group, manner_, topic, on_message, user));
+    ports_.push_back(make_subscription(*of.node, of.group, settings_, topic, on_message, user));
     threads_.enforce();
     return ports_.back().get();
   }
@@ -300,7 +276,7 @@ class Ros2 final : public rtmeter::Adapter {
         if (std::chrono::steady_clock::now() > give_up)
           throw rtmeter::SetupError(
               "topic", rtmeter_ros::topic_name(run_, topic),
-              "its two ends in this process do not find each other: " + rtmeter_ros::whereabouts(domain_),
+              "its two ends in this process do not find each other: " + rtmeter_ros::discovery_scope(domain_),
               "see the RMW's messages in the cell's probe.stderr");
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
       }
@@ -318,17 +294,18 @@ class Ros2 final : public rtmeter::Adapter {
 
   const rtm_run run_;
   const Spinning spinning_;
-  const Manner manner_;
-  rtmeter_dds::ThreadPlan threads_;
+  const EndpointSettings settings_;
+  rtmeter_common::ThreadPlan threads_;
   const std::size_t domain_;
   const bool bare_node_, inline_server_;
   const std::shared_ptr<Init> init_;
   std::unique_ptr<rclcpp::Executor> executor_;
-  std::unique_ptr<Rest> rest_;
+  std::unique_ptr<BackgroundExecutor> background_;
   std::deque<Component> nodes_;
   std::deque<Timer> timers_;
   std::deque<std::unique_ptr<Port>> ports_;
   std::vector<std::pair<std::string, Publisher*>> publishers_;
+  Publisher* echo_to_ = nullptr;  // the server's
   std::atomic<bool> inside_{false}, interrupted_{false};
 };
 

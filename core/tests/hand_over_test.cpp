@@ -7,7 +7,7 @@
 #include <mutex>
 
 #include "by_hand.hpp"
-#include "rtmeter/bell.hpp"
+#include "rtmeter/event_count.hpp"
 
 namespace rtmeter {
 namespace {

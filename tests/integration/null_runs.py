@@ -113,7 +113,8 @@ def probe_command(folder: Path, config: dict[str, Any], script: Script) -> list[
     """What starts the probe; it will write ``run.rtlog`` into the folder."""
     log, settings, table = folder / "run.rtlog", folder / "config.json", write_script(folder, script)
     given = {key: value for key, value in config.items() if value is not None}
-    settings.write_text(json.dumps({"version": 1, "log": str(log), "script": str(table), **given}))
+    given["options"] = {"script": str(table)} | given.get("options", {})
+    settings.write_text(json.dumps({"version": 1, "log": str(log), **given}))
     return [find_probes()["null"], "--config", settings]
 
 

@@ -136,7 +136,7 @@ def test_cycle_of_two_nodes(
     assert (facts["intra_process"], facts["callback_group"]) == (intra_process, group)
     assert reader.meta["counters"]["refused_calls"] == 0
     names = {thread["name"] for thread in threads_of(reader.meta).values()}
-    assert ("ros2-rest" in names) == (group == "own" or components == "two_threads")
+    assert ("ros2-background" in names) == (group == "own" or components == "two_threads")
     assert reader.meta["effective"]["components"] == components
 
 

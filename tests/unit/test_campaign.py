@@ -172,7 +172,7 @@ def test_scale_is_applied_to_every_cell(tmp_path: Path) -> None:
 def test_a_script_is_looked_for_beside_the_campaign(tmp_path: Path) -> None:
     (tmp_path / "delays.csv").write_text("wake_delay_ns\n1\n")
     text = 'cells:\n- {measurement: wakeup, adapter: "null", script: delays.csv}'
-    assert read(tmp_path, text).cells[0].config["script"] == str(tmp_path / "delays.csv")
+    assert read(tmp_path, text).cells[0].config["options"]["script"] == str(tmp_path / "delays.csv")
 
 
 @pytest.mark.parametrize(

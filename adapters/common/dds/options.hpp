@@ -1,4 +1,4 @@
-// What the DDS adapters have in common: their options, and the names that keep runs apart.
+// What the DDS adapters have in common: their options.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -6,41 +6,36 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 
-#include <algorithm>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include "../session.hpp"
+#include "../text.hpp"
+#include "../threads.hpp"
 #include "rtmeter/adapter.hpp"
 
 namespace rtmeter_dds {
 
-inline std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts;
-  std::istringstream in(text);
-  for (std::string part; std::getline(in, part, separator);) parts.push_back(part);
-  return parts;
-}
-
-inline std::string joined(const std::vector<std::string>& parts, const char* separator) {
-  std::string all;
-  for (const std::string& part : parts) all += (all.empty() ? "" : separator) + part;
-  return all;
-}
-
-// The option's value, one of the choices.
-inline std::string choose(const rtm_run& run, const char* option, const std::vector<std::string>& choices,
-                          const std::string& otherwise) {
-  std::string value = rtmeter::option_or(run, option, otherwise.c_str());
-  if (std::find(choices.begin(), choices.end(), value) == choices.end())
-    throw rtmeter::SetupError(std::string("option ") + option, value, "no such choice",
-                              "choose one of " + joined(choices, ", "));
-  return value;
+// The policy of the id that the DDS standard gives it; empty for 0, none.
+inline std::string policy_name(std::uint32_t id) {
+  static const char* const names[] = {"",
+                                      "user_data",
+                                      "durability",
+                                      "presentation",
+                                      "deadline",
+                                      "latency_budget",
+                                      "ownership",
+                                      "ownership_strength",
+                                      "liveliness",
+                                      "time_based_filter",
+                                      "partition",
+                                      "reliability",
+                                      "destination_order",
+                                      "history"};
+  return id < sizeof names / sizeof names[0] ? names[id] : "policy " + std::to_string(id);
 }
 
 // Lease of a writer's liveliness where Dust DDS may be the reader. Dust DDS 0.16 takes another
@@ -54,7 +49,7 @@ struct Interface {
 };
 
 // The IPv4 interface of this machine that is given by name or by address.
-inline Interface interface_of(const std::string& given) {
+inline Interface interface_of(const std::string& given, const rtmeter::Option& option) {
   ifaddrs* all = nullptr;
   getifaddrs(&all);
   const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(all, &freeifaddrs);
@@ -69,74 +64,64 @@ inline Interface interface_of(const std::string& given) {
       return {one->ifa_name, address, (one->ifa_flags & (IFF_MULTICAST | IFF_LOOPBACK)) != 0};
     known.push_back(one->ifa_name);
   }
-  throw rtmeter::SetupError("option interface", given, "this machine has no such IPv4 interface",
-                            "choose one of " + joined(known, ", ") + ", or an address of theirs");
+  throw option.error(given, "this machine has no such IPv4 interface",
+                     "choose one of " + rtmeter_common::joined(known, ", ") + ", or an address of theirs");
 }
 
-// Domains 1 to 100: 0 is everybody's, and above that ports would reach into those of clients.
-inline std::uint32_t domain_of(const rtm_run& run) {
-  const std::string given = rtmeter::option_or(run, "domain", "");
-  if (given.empty()) {
-    std::uint32_t hash = 2166136261U;  // FNV-1a: both ends, whatever implementation, agree
-    for (const char* c = run.session; *c != '\0'; ++c)
-      hash = (hash ^ static_cast<unsigned char>(*c)) * 16777619U;
-    return hash % 100 + 1;
+// Their declaration, in which the implementations differ by transports and meanings.
+struct OptionSet : rtmeter::OptionSet {
+  // lacks: options that the implementation has not: loan, peers.
+  OptionSet(const std::vector<std::string>& transports, const std::string& transport_about,
+            const std::string& threads_about, const std::vector<std::string>& lacks = {})
+      : transport(*this, "transport", transports, transport_about), threads(*this, threads_about),
+        has_loan(!rtmeter_common::contains(lacks, "loan")),
+        has_peers(!rtmeter_common::contains(lacks, "peers")) {
+    if (!has_loan) leave_out(loan);
+    if (!has_peers) leave_out(peers);
   }
-  char* end = nullptr;
-  const unsigned long domain = std::strtoul(given.c_str(), &end, 10);
-  if (*end != '\0' || given.front() < '0' || given.front() > '9' || domain > 232)
-    throw rtmeter::SetupError("option domain", given, "is no DDS domain", "give a number from 0 to 232");
-  return static_cast<std::uint32_t>(domain);
-}
 
-// What the implementations differ in.
-struct Implementation {
-  std::vector<std::string> transports, networkless;  // networkless: those that use no interface of ours
-  std::string settings_name;                         // variable or file that has the user's settings
-  std::string settings;                              // its value; empty: none
-  std::vector<std::string> lacks = {};               // options that it does not have: loan, peers
+  rtmeter::Choice transport;
+  rtmeter::Flag loan{*this, "loan", "write into memory that the middleware lends (see the adapter's page)"};
+  rtmeter_common::DomainOption domain{*this};
+  rtmeter::Text interface{*this, "interface", "name or address of the network interface, lo by default"};
+  rtmeter::Text peers{*this, "peers",
+                      "addresses, separated by commas, where others are looked for besides multicast; by "
+                      "default the interface's own"};
+  rtmeter_common::ThreadsOption threads;
+  const bool has_loan, has_peers;
 };
 
-inline bool contains(const std::vector<std::string>& texts, const std::string& text) {
-  return std::find(texts.begin(), texts.end(), text) != texts.end();
+// Options and ways to receive.
+inline void describe(const OptionSet& options, rtmeter::Sink& sink) {
+  for (const char* way : {"spin", "spin_once", "listener", "poll"}) sink.put("receives.roundtrip", way);
+  for (const char* way : {"spin_once", "listener", "poll"}) sink.put("receives.cycle", way);
+  options.describe(sink);
 }
 
-// The variable of the environment, or nothing.
-inline std::string setting(const char* variable) {
-  const char* value = std::getenv(variable);
-  return value == nullptr ? "" : value;
-}
+// The user's own settings of the implementation.
+struct UserSettings {
+  std::string name;  // of the variable or file that has them
+  std::string text;  // its value; empty: none
+};
 
-// The options that every DDS adapter has, as the run gave them.
+// The options as the run gave them.
 struct Options {
-  Options(const rtm_run& run, const Implementation& of)
-      : settings_name(of.settings_name), settings(of.settings),
-        transport(choose(run, "transport", of.transports, settings.empty() ? "udp" : "vendor")),
-        listener(run.receive == RTM_RECEIVE_LISTENER),
-        loan(!contains(of.lacks, "loan") && choose(run, "loan", {"no", "yes"}, "no") == "yes"),
-        domain(domain_of(run)) {
-    const std::string given = rtmeter::option_or(run, "interface", "lo");
-    if (!contains(of.networkless, transport)) interface = interface_of(given);
-    if (!contains(of.lacks, "peers"))
-      peers = split(rtmeter::option_or(run, "peers", interface.address.c_str()), ',');
+  // networkless: transports that use no interface of ours.
+  Options(const rtm_run& run, const OptionSet& set, const std::vector<std::string>& networkless,
+          const UserSettings& of_user = {})
+      : settings_name(of_user.name), settings(of_user.text),
+        transport(set.transport.given(run) || settings.empty() ? set.transport.of(run) : "vendor"),
+        listener(run.receive == RTM_RECEIVE_LISTENER), loan(set.has_loan && set.loan.of(run)),
+        domain(set.domain.of(run)) {
+    const std::string given = set.interface.of(run, "lo");
+    if (!rtmeter_common::contains(networkless, transport)) interface = interface_of(given, set.interface);
+    if (set.has_peers)
+      peers = rtmeter_common::split(set.peers.of(run, interface.address), ',');
     else if (!interface.name.empty() && !interface.multicast)
-      throw rtmeter::SetupError("option interface", interface.name,
+      throw set.interface.error(interface.name,
                                 "it does no multicast, by which alone this implementation finds others",
                                 "switch it on (ip link set " + interface.name +
                                     " multicast on), or choose another interface or adapter");
-  }
-
-  static void describe(rtmeter::Sink& sink, const std::vector<std::string>& lacks = {}) {
-    for (const char* way : {"spin", "spin_once", "listener", "poll"}) sink.put("receives.roundtrip", way);
-    for (const char* way : {"spin_once", "listener", "poll"}) sink.put("receives.cycle", way);
-    if (!contains(lacks, "loan"))
-      sink.put("option.loan", "no|yes: write into memory that the middleware lends (see the adapter's page)");
-    sink.put("option.domain", "0 to 232; by default one of 1 to 100 that follows from the session");
-    sink.put("option.interface", "name or address of the network interface, lo by default");
-    if (!contains(lacks, "peers"))
-      sink.put("option.peers",
-               "addresses, separated by commas, where others are looked for besides multicast; by default "
-               "the interface's own");
   }
 
   void describe_effect(rtmeter::Sink& sink) const {
@@ -147,11 +132,11 @@ struct Options {
   }
 
   // Where the run looks for its other end, and what may keep it from being heard.
-  std::string whereabouts(std::uint32_t payload_bytes) const {
+  std::string discovery_scope(std::uint32_t payload_bytes) const {
     std::string where = "domain " + std::to_string(domain) + ", transport " + transport;
     if (interface.address.empty()) return where;
     where += " on " + interface.name + ", multicast";
-    if (!peers.empty()) where += " and " + joined(peers, ", ");
+    if (!peers.empty()) where += " and " + rtmeter_common::joined(peers, ", ");
     std::uint64_t buffer_bytes = UINT64_MAX;
     std::ifstream("/proc/sys/net/core/rmem_max") >> buffer_bytes;
     if (transport == "udp" && payload_bytes > buffer_bytes)
@@ -168,20 +153,5 @@ struct Options {
   Interface interface;  // empty: the transport uses none of ours
   std::vector<std::string> peers;
 };
-
-// Nobody else's topic has this name. Names consist of letters, digits, _ and /: what else the session has
-// is written in hexadecimal.
-inline std::string topic_name(const rtm_run& run, const std::string& topic) {
-  std::string name = "rtmeter/";
-  for (const char* c = run.session; *c != '\0'; ++c) {
-    const auto byte = static_cast<unsigned char>(*c);
-    const bool plain =
-        (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
-    char text[4] = {*c, '\0'};
-    if (!plain) std::snprintf(text, sizeof text, "_%02x", byte);
-    name += text;
-  }
-  return name + "/" + topic;
-}
 
 }  // namespace rtmeter_dds

@@ -4,38 +4,41 @@
 #include <string>
 #include <vector>
 
-#include "describe.hpp"
+#include "../ends.hpp"
 #include "options.hpp"
-#include "threads.hpp"
 
-using rtmeter_dds::EndFacts;
-using rtmeter_dds::Implementation;
-using rtmeter_dds::split;
+using rtmeter_common::split;
+
+namespace {
+
+rtmeter_dds::OptionSet option_set(const rtm_dds_options& of) {
+  return {split(of.transports, ','), of.transport_about, of.threads_about, split(of.lacks, ',')};
+}
+
+}  // namespace
 
 struct rtm_dds {
-  rtm_dds(const rtm_run& of, const Implementation& implementation)
-      : run(of), options(of, implementation), threads(of) {}
+  rtm_dds(const rtm_run& of, const rtmeter_dds::OptionSet& set, const std::vector<std::string>& networkless)
+      : run(of), options(of, set, networkless), threads(of, set.threads) {}
 
   const rtm_run run;
   const rtmeter_dds::Options options;
-  rtmeter_dds::ThreadPlan threads;
-  std::vector<EndFacts> ends;
+  rtmeter_common::ThreadPlan threads;
+  std::vector<rtmeter_common::EndFacts> ends;
   std::string topic;
 };
 
-void rtm_dds_describe_static(rtm_sink* sink, const char* lacks) {
+void rtm_dds_describe_static(rtm_sink* sink, const rtm_dds_options* of) {
   rtmeter::Sink text(sink);
-  rtmeter_dds::Options::describe(text, split(lacks, ','));
+  rtmeter_dds::describe(option_set(*of), text);
 }
 
-int rtm_dds_open(const rtm_run* run, const char* transports, const char* networkless, const char* lacks,
-                 rtm_dds** dds, rtm_error* error) {
+int rtm_dds_open(const rtm_run* run, const rtm_dds_options* of, const char* networkless, rtm_dds** dds,
+                 rtm_error* error) {
   return rtmeter::set_up(error, "adapter", "options", [&] {
-    const Implementation implementation{split(transports, ','), split(networkless, ','), "", "",
-                                        split(lacks, ',')};
-    auto made = std::make_unique<rtm_dds>(*run, implementation);
+    auto made = std::make_unique<rtm_dds>(*run, option_set(*of), split(networkless, ','));
     for (const auto& wanted : made->threads.wanted())
-      if (!wanted.thread.empty() && rtmeter_dds::contains(implementation.lacks, "names"))
+      if (!wanted.thread.empty() && rtmeter_common::contains(split(of->lacks, ','), "names"))
         throw made->threads.error("this implementation's threads cannot be told apart by their names",
                                   "give fifo:PRIORITY for all of them");
     *dds = made.release();
@@ -50,7 +53,7 @@ const char* rtm_dds_interface_address(const rtm_dds* dds) { return dds->options.
 uint32_t rtm_dds_domain(const rtm_dds* dds) { return dds->options.domain; }
 int rtm_dds_listener(const rtm_dds* dds) { return dds->options.listener; }
 const char* rtm_dds_topic_name(rtm_dds* dds, const char* topic) {
-  dds->topic = rtmeter_dds::topic_name(dds->run, topic);
+  dds->topic = rtmeter_common::topic_name(dds->run, topic);
   return dds->topic.c_str();
 }
 
@@ -77,7 +80,7 @@ void rtm_dds_describe(rtm_dds* dds, int other_participants, rtm_sink* sink) {
   rtmeter::Sink text(sink);
   dds->options.describe_effect(text);
   dds->threads.describe(text);
-  rtmeter_dds::describe_ends(text, dds->ends, other_participants,
-                             dds->options.whereabouts(dds->run.payload_bytes));
+  rtmeter_common::describe_ends(text, dds->ends, other_participants,
+                                dds->options.discovery_scope(dds->run.payload_bytes));
   dds->ends.clear();
 }

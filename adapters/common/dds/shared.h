@@ -16,21 +16,28 @@ extern "C" {
 
 typedef struct rtm_dds rtm_dds;
 
-/* The common options, for `rtmeter adapters`. lacks: those that the implementation has not, separated by
- * commas: loan, peers, and names where threads have none to tell them apart. */
-void rtm_dds_describe_static(rtm_sink* sink, const char* lacks);
+/* What the options are for this implementation. Lists are separated by commas. */
+typedef struct rtm_dds_options {
+  const char* transports; /* the default first */
+  const char* transport_about;
+  const char* threads_about;
+  const char* lacks; /* what it has not: loan, peers, and names where threads have none to tell them apart */
+} rtm_dds_options;
 
-/* Reads the run's options; threads that come from now on are the middleware's. transports: the choices, the
- * default first; networkless: those of them that use no interface of ours. */
-int rtm_dds_open(const rtm_run* run, const char* transports, const char* networkless, const char* lacks,
-                 rtm_dds** dds, rtm_error* error);
+/* The options and ways to receive, for `rtmeter adapters`. */
+void rtm_dds_describe_static(rtm_sink* sink, const rtm_dds_options* of);
+
+/* Reads the run's options; threads that come from now on are the middleware's. networkless: those of the
+ * transports that use no interface of ours. */
+int rtm_dds_open(const rtm_run* run, const rtm_dds_options* of, const char* networkless, rtm_dds** dds,
+                 rtm_error* error);
 void rtm_dds_close(rtm_dds* dds);
 
 /* Seconds of the lease and deadline that must be finite (options.hpp). */
 int32_t rtm_dds_lease_s(void);
 
 /* Strings live until rtm_dds_close(). */
-const char* rtm_dds_interface_name(const rtm_dds* dds);    /* empty: the transport uses none of ours */
+const char* rtm_dds_interface_name(const rtm_dds* dds); /* empty: the transport uses none of ours */
 const char* rtm_dds_interface_address(const rtm_dds* dds); /* IPv4 */
 uint32_t rtm_dds_domain(const rtm_dds* dds);
 int rtm_dds_listener(const rtm_dds* dds);

@@ -17,10 +17,30 @@
 #include <string>
 #include <vector>
 
-#include "../dds/describe.hpp"
-#include "../dds/options.hpp"
+#include "../ends.hpp"
+#include "../session.hpp"
+#include "../text.hpp"
+#include "../threads.hpp"
 
 namespace rtmeter_ros {
+
+// The options of all of them.
+struct OptionSet : rtmeter::OptionSet {
+  rtmeter::Text rmw{*this, "rmw", "the RMW to load, instead of what RMW_IMPLEMENTATION says"};
+  rtmeter_common::DomainOption domain{*this, "ROS_DOMAIN_ID, else "};
+  rtmeter::ChoiceOf<rmw_qos_history_policy_t> history{
+      *this,
+      "history",
+      {{"keep_last", RMW_QOS_POLICY_HISTORY_KEEP_LAST}, {"keep_all", RMW_QOS_POLICY_HISTORY_KEEP_ALL}},
+      "of publishers and subscriptions"};
+  rtmeter::ChoiceOf<rmw_qos_durability_policy_t> durability{
+      *this,
+      "durability",
+      {{"volatile", RMW_QOS_POLICY_DURABILITY_VOLATILE},
+       {"transient_local", RMW_QOS_POLICY_DURABILITY_TRANSIENT_LOCAL}},
+      "of publishers and subscriptions"};
+  rtmeter_common::ThreadsOption threads{*this};
+};
 
 // The names in a folder that begin so.
 inline std::vector<std::string> names_in(const std::string& folder, const std::string& beginning) {
@@ -35,7 +55,8 @@ inline std::vector<std::string> names_in(const std::string& folder, const std::s
 // The RMWs that can be loaded here, as the ament index lists them.
 inline std::vector<std::string> installed_rmws() {
   std::vector<std::string> all;
-  for (const std::string& prefix : rtmeter_dds::split(rtmeter_dds::setting("AMENT_PREFIX_PATH"), ':'))
+  for (const std::string& prefix :
+       rtmeter_common::split(rtmeter_common::environment("AMENT_PREFIX_PATH"), ':'))
     for (const std::string& name :
          names_in(prefix + "/share/ament_index/resource_index/rmw_typesupport", "rmw_"))
       if (name != "rmw_implementation" && std::find(all.begin(), all.end(), name) == all.end())
@@ -58,10 +79,10 @@ __attribute__((section(".preinit_array"), used)) static void (*const hide_rmw_fi
 
 // Chooses the RMW and loads it: option rmw, else RMW_IMPLEMENTATION, else as ROS does. Throws if that is not
 // what is then there.
-inline void load_rmw(const rtm_run& run) {
-  const std::string option = rtmeter::option_or(run, "rmw", "");
-  const std::string wanted = option.empty() ? rtmeter_dds::setting(kHiddenVariable) : option;
-  if (!wanted.empty() && rtmeter_dds::setting("RMW_IMPLEMENTATION") != wanted)
+inline void load_rmw(const rtm_run& run, const OptionSet& options) {
+  const std::string option = options.rmw.of(run);
+  const std::string wanted = option.empty() ? rtmeter_common::environment(kHiddenVariable) : option;
+  if (!wanted.empty() && rtmeter_common::environment("RMW_IMPLEMENTATION") != wanted)
     setenv("RMW_IMPLEMENTATION", wanted.c_str(), 1);
   const char* loaded = nullptr;
   std::string complaint;
@@ -74,10 +95,10 @@ inline void load_rmw(const rtm_run& run) {
   rmw_reset_error();
   if (loaded != nullptr && (wanted.empty() || wanted == loaded)) return;
   const std::vector<std::string> installed = installed_rmws();
-  const std::string known = !installed.empty()  ? rtmeter_dds::joined(installed, ", ")
+  const std::string known = !installed.empty()  ? rtmeter_common::joined(installed, ", ")
                             : loaded != nullptr ? loaded
                                                 : "none";
-  throw rtmeter::SetupError(option.empty() ? "RMW_IMPLEMENTATION" : "option rmw", wanted,
+  throw rtmeter::SetupError(option.empty() ? "RMW_IMPLEMENTATION" : options.rmw.field(), wanted,
                             loaded == nullptr ? "cannot be loaded. " + complaint
                                               : "is not there: what is loaded is " + std::string(loaded),
                             "choose one of " + known + ", or install the package that has it");
@@ -107,40 +128,31 @@ inline std::string loaded_middleware() {
 }
 
 // Option domain, else ROS_DOMAIN_ID, else one that follows from the session.
-inline std::size_t domain_of(const rtm_run& run) {
-  const std::string given = rtmeter_dds::setting("ROS_DOMAIN_ID");
-  if (given.empty() || !rtmeter::option_or(run, "domain", "").empty()) return rtmeter_dds::domain_of(run);
-  char* end = nullptr;
-  const unsigned long domain = std::strtoul(given.c_str(), &end, 10);
-  if (*end != '\0' || given.front() < '0' || given.front() > '9' || domain > 232)
-    throw rtmeter::SetupError("ROS_DOMAIN_ID", given, "is no domain", "give a number from 0 to 232");
-  return domain;
+inline std::size_t domain_of(const rtm_run& run, const OptionSet& options) {
+  const std::string given = rtmeter_common::environment("ROS_DOMAIN_ID");
+  if (given.empty() || options.domain.given(run)) return options.domain.of(run);
+  return static_cast<std::size_t>(options.domain.parse(given, "ROS_DOMAIN_ID"));
 }
 
 // Nobody else's topic has this name. No part of it begins with a digit.
 inline std::string topic_name(const rtm_run& run, const std::string& topic) {
-  const std::string name = rtmeter_dds::topic_name(run, topic);  // rtmeter/SESSION/TOPIC
+  const std::string name = rtmeter_common::topic_name(run, topic);  // rtmeter/SESSION/TOPIC
   return "/rtmeter/s" + name.substr(name.find('/') + 1);
 }
 
 // The quality of service of a run: what it and the options say, the rest as ROS has it.
-inline rmw_qos_profile_t qos_of(const rtm_run& run) {
+inline rmw_qos_profile_t qos_of(const rtm_run& run, const OptionSet& options) {
   rmw_qos_profile_t qos = rmw_qos_profile_default;
   qos.depth = run.history_depth;
   qos.reliability = run.reliability == RTM_RELIABLE ? RMW_QOS_POLICY_RELIABILITY_RELIABLE
                                                     : RMW_QOS_POLICY_RELIABILITY_BEST_EFFORT;
-  qos.history = rtmeter_dds::choose(run, "history", {"keep_last", "keep_all"}, "keep_last") == "keep_last"
-                    ? RMW_QOS_POLICY_HISTORY_KEEP_LAST
-                    : RMW_QOS_POLICY_HISTORY_KEEP_ALL;
-  qos.durability =
-      rtmeter_dds::choose(run, "durability", {"volatile", "transient_local"}, "volatile") == "volatile"
-          ? RMW_QOS_POLICY_DURABILITY_VOLATILE
-          : RMW_QOS_POLICY_DURABILITY_TRANSIENT_LOCAL;
+  qos.history = options.history.of(run);
+  qos.durability = options.durability.of(run);
   return qos;
 }
 
 // The policies that a publisher or subscription really has.
-inline void add_policies(const rmw_qos_profile_t& qos, rtmeter_dds::EndFacts& facts) {
+inline void add_policies(const rmw_qos_profile_t& qos, rtmeter_common::EndFacts& facts) {
   const auto put = [&](const char* policy, const char* value) {
     facts.policies[policy] = value == nullptr ? "unknown" : value;
   };
@@ -158,13 +170,9 @@ inline std::string policy_name(rmw_qos_policy_kind_t kind) {
   return name == nullptr ? "policy " + std::to_string(kind) : name;
 }
 
-inline void describe_options(rtmeter::Sink& sink) {
+// The threads that are neither the core's nor the adapter's.
+inline void describe_brings(rtmeter::Sink& sink) {
   sink.put("brings", "*: those of the RMW that is loaded, and of rcl and what is above it");
-  sink.put("option.rmw", "the RMW to load, instead of what RMW_IMPLEMENTATION says");
-  sink.put("option.domain",
-           "0 to 232; by default ROS_DOMAIN_ID, else one of 1 to 100 that follows from the session");
-  sink.put("option.history", "keep_last|keep_all: of publishers and subscriptions");
-  sink.put("option.durability", "volatile|transient_local: of publishers and subscriptions");
 }
 
 // What is in effect below ROS, and the variables of the environment that say so.
@@ -177,13 +185,13 @@ inline void describe_rmw(rtmeter::Sink& sink, std::size_t domain) {
         "ROS_STATIC_PEERS", "ROS_LOCALHOST_ONLY", "ROS_DISABLE_LOANED_MESSAGES", "CYCLONEDDS_URI",
         "FASTDDS_DEFAULT_PROFILES_FILE", "FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_BUILTIN_TRANSPORTS",
         "RMW_FASTRTPS_USE_QOS_FROM_XML", "RMW_FASTRTPS_PUBLICATION_MODE", "ZENOH_SESSION_CONFIG_URI"}) {
-    const std::string value = rtmeter_dds::setting(variable);
+    const std::string value = rtmeter_common::environment(variable);
     if (!value.empty()) sink.put(std::string("environment.") + variable, value);
   }
 }
 
 // Where a run looks for its other end.
-inline std::string whereabouts(std::size_t domain) {
+inline std::string discovery_scope(std::size_t domain) {
   const char* loaded = rmw_get_implementation_identifier();
   return std::string(loaded == nullptr ? "no RMW" : loaded) + ", domain " + std::to_string(domain);
 }

@@ -35,12 +35,12 @@ pub const TYPE_NAME: &str = "rtmeter_dds::Message";
 
 /// What the run asks of writers and readers.
 #[derive(Clone, Copy)]
-pub struct Manner {
+pub struct EndpointSettings {
     reliability: Reliability,
     depth: u32,
 }
 
-impl Manner {
+impl EndpointSettings {
     pub fn new(run: &Run) -> Self {
         Self { reliability: run.reliability(), depth: run.history_depth() }
     }

@@ -24,10 +24,12 @@ use dust_dds::infrastructure::qos::QosKind;
 use dust_dds::infrastructure::status::{NO_STATUS, StatusKind};
 use rtmeter_adapter::{Adapter, NoTimer, OnMessage, Refused, Run, SetupError, Sink};
 
-use ends::{Gate, Incompatible, Manner, Message, Reader, ReaderListener, TYPE_NAME, Writer, WriterListener};
+use ends::{
+    EndpointSettings, Gate, Incompatible, Message, Reader, ReaderListener, TYPE_NAME, Writer, WriterListener,
+};
 use factory::{Factory, factory_of_process};
 use shared::Shared;
-use waiting::{Bell, Ended, block_on, death, refused, watch_for_panics};
+use waiting::{Ended, Wakeup, block_on, death, refused, watch_for_panics};
 
 type Wait = Pin<Box<dyn Future<Output = DdsResult<()>> + Send>>;
 
@@ -40,7 +42,7 @@ struct Participant {
 
 struct DustDds {
     shared: Shared,
-    manner: Manner,
+    settings: EndpointSettings,
     factory: &'static Factory,
     participant: Option<Participant>,
     topics: HashMap<String, TopicAsync>,
@@ -49,7 +51,7 @@ struct DustDds {
     wait_set: WaitSetAsync,
     /// The wait under way: one that was interrupted is gone on with.
     wait: Mutex<Option<Wait>>,
-    bell: Arc<Bell>,
+    wakeup: Arc<Wakeup>,
     open: Gate,
 }
 
@@ -98,7 +100,7 @@ impl DustDds {
         }
         let mut under_way = self.wait.lock().map_err(|_| Refused::Call)?;
         let mut wait = under_way.take().unwrap_or_else(|| self.new_wait());
-        match self.bell.wait_for(&mut wait, until) {
+        match self.wakeup.wait_for(&mut wait, until) {
             Ended::Ready(result) => {
                 drop(under_way);
                 result.map_err(refused)?;
@@ -171,26 +173,21 @@ impl Adapter for DustDds {
             sink.put("background", what);
         }
         sink.put("components", "one_thread");
-        sink.put(
-            "option.transport",
-            "udp|vendor: UDP on one interface, or on all as Dust DDS has it by default",
-        );
         for place in ["same_node", "same_process"] {
             sink.put("second_topic", place);
         }
         Shared::describe_static(sink);
-        sink.put("option.threads", "fifo:P or rr:P for all of Dust DDS's threads, by the system");
     }
 
     fn start(run: &Run) -> Result<Self, SetupError> {
         let shared = Shared::open(run)?;
         let factory = factory_of_process(&shared)?;
         shared.enforce_threads()?;
-        let bell: Arc<Bell> = Arc::default();
-        watch_for_panics(bell.clone());
+        let wakeup: Arc<Wakeup> = Arc::default();
+        watch_for_panics(wakeup.clone());
         Ok(Self {
             shared,
-            manner: Manner::new(run),
+            settings: EndpointSettings::new(run),
             factory,
             participant: None,
             topics: HashMap::new(),
@@ -198,7 +195,7 @@ impl Adapter for DustDds {
             readers: Vec::new(),
             wait_set: WaitSetAsync::new(),
             wait: Mutex::new(None),
-            bell,
+            wakeup,
             open: Arc::new(Mutex::new(true)),
         })
     }
@@ -240,7 +237,7 @@ impl Adapter for DustDds {
         let made_topic = self.topic(topic)?;
         let made = block_on(self.participant()?.publisher.create_datawriter::<Message>(
             &made_topic,
-            QosKind::Specific(self.manner.of_writer()),
+            QosKind::Specific(self.settings.of_writer()),
             Some(WriterListener(incompatible.clone())),
             &[StatusKind::OfferedIncompatibleQos],
         ));
@@ -263,7 +260,7 @@ impl Adapter for DustDds {
         let made_topic = self.topic(topic)?;
         let made = block_on(self.participant()?.subscriber.create_datareader::<Message>(
             &made_topic,
-            QosKind::Specific(self.manner.of_reader()),
+            QosKind::Specific(self.settings.of_reader()),
             Some(listener),
             &told,
         ));
@@ -289,7 +286,7 @@ impl Adapter for DustDds {
         self.take_all()
     }
     fn interrupt(&self) {
-        self.bell.interrupt();
+        self.wakeup.interrupt();
     }
 }
 

@@ -7,22 +7,36 @@ use std::sync::Mutex;
 use rtmeter_adapter::contract::{rtm_error, rtm_run, rtm_sink};
 use rtmeter_adapter::{Run, SetupError, Sink};
 
-/// What Dust DDS has not: it lends no memory, it looks for others by multicast alone, and two of its three
-/// receivers have one name.
-const LACKS: &CStr = c"loan,peers,names";
-const TRANSPORTS: &CStr = c"udp,vendor";
 const NETWORKLESS: &CStr = c"vendor";
+/// What Dust DDS lacks: it lends no memory, it looks for others by multicast alone, and two of its three
+/// receivers have one name.
+fn options() -> rtm_dds_options {
+    rtm_dds_options {
+        transports: c"udp,vendor".as_ptr(),
+        transport_about: c"UDP on one interface, or on all as Dust DDS has it by default".as_ptr(),
+        threads_about: c"fifo:P or rr:P for all of Dust DDS's threads, by the system".as_ptr(),
+        lacks: c"loan,peers,names".as_ptr(),
+    }
+}
+
+#[allow(non_camel_case_types)]
+#[repr(C)]
+struct rtm_dds_options {
+    transports: *const c_char,
+    transport_about: *const c_char,
+    threads_about: *const c_char,
+    lacks: *const c_char,
+}
 
 #[allow(non_camel_case_types)]
 enum rtm_dds {}
 
 unsafe extern "C" {
-    fn rtm_dds_describe_static(sink: *mut rtm_sink, lacks: *const c_char);
+    fn rtm_dds_describe_static(sink: *mut rtm_sink, of: *const rtm_dds_options);
     fn rtm_dds_open(
         run: *const rtm_run,
-        transports: *const c_char,
+        of: *const rtm_dds_options,
         networkless: *const c_char,
-        lacks: *const c_char,
         dds: *mut *mut rtm_dds,
         error: *mut rtm_error,
     ) -> c_int;
@@ -56,15 +70,14 @@ pub struct EndFacts {
 
 impl Shared {
     pub fn describe_static(sink: &mut Sink) {
-        unsafe { rtm_dds_describe_static(sink.as_raw(), LACKS.as_ptr()) }
+        unsafe { rtm_dds_describe_static(sink.as_raw(), &options()) }
     }
 
     /// Threads that come from now on are the middleware's.
     pub fn open(run: &Run) -> Result<Self, SetupError> {
         let mut dds = core::ptr::null_mut();
-        let texts = [TRANSPORTS, NETWORKLESS, LACKS].map(CStr::as_ptr);
         SetupError::check(|error| unsafe {
-            rtm_dds_open(run.as_raw(), texts[0], texts[1], texts[2], &mut dds, error)
+            rtm_dds_open(run.as_raw(), &options(), NETWORKLESS.as_ptr(), &mut dds, error)
         })?;
         Ok(Self(Mutex::new(dds)))
     }

@@ -15,14 +15,14 @@ struct State {
     interrupted: bool,
 }
 
-/// What a thread waits at: futures ring it when they can go on, and so does whoever interrupts.
+/// What a thread waits at: futures wake it when they can go on, and so does whoever interrupts.
 #[derive(Default)]
-pub struct Bell {
+pub struct Wakeup {
     state: Mutex<State>,
-    rung: Condvar,
+    changed: Condvar,
 }
 
-impl Wake for Bell {
+impl Wake for Wakeup {
     fn wake(self: Arc<Self>) {
         self.set(|state| state.woken = true);
     }
@@ -36,7 +36,7 @@ pub enum Ended<T> {
     TimedOut,
 }
 
-impl Bell {
+impl Wakeup {
     /// One interruption that comes before a wait ends that wait at once.
     pub fn interrupt(&self) {
         self.set(|state| state.interrupted = true);
@@ -44,7 +44,7 @@ impl Bell {
 
     fn set(&self, change: impl FnOnce(&mut State)) {
         change(&mut self.state.lock().expect("nothing panics while it holds the lock"));
-        self.rung.notify_one();
+        self.changed.notify_one();
     }
 
     /// Polls until the future is ready, an interruption comes, or the moment has passed.
@@ -62,9 +62,9 @@ impl Bell {
             while !state.woken && !state.interrupted {
                 let left = until.map(|moment| moment.saturating_duration_since(Instant::now()));
                 state = match left {
-                    None => self.rung.wait(state).expect("as above"),
+                    None => self.changed.wait(state).expect("as above"),
                     Some(Duration::ZERO) => return Ended::TimedOut,
-                    Some(left) => self.rung.wait_timeout(state, left).expect("as above").0,
+                    Some(left) => self.changed.wait_timeout(state, left).expect("as above").0,
                 };
             }
             state.woken = false;
@@ -79,7 +79,7 @@ impl Bell {
 static DEATH: OnceLock<String> = OnceLock::new();
 
 /// Notes when a thread of Dust DDS's panics, and ends the wait under way.
-pub fn watch_for_panics(bell: Arc<Bell>) {
+pub fn watch_for_panics(wakeup: Arc<Wakeup>) {
     let print = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         print(panic);
@@ -88,7 +88,7 @@ pub fn watch_for_panics(bell: Arc<Bell>) {
         if name.starts_with("Dust DDS") || name.starts_with("SomethingOn") {
             let words = words_of(panic.payload());
             let _ = DEATH.set(format!("its thread {name} panicked: {words}"));
-            bell.interrupt();
+            wakeup.interrupt();
         }
     }));
 }

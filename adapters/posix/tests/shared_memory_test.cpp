@@ -6,7 +6,7 @@
 #include "echo.hpp"
 #include "mapping.hpp"
 #include "ring.hpp"
-#include "rtmeter/bell.hpp"
+#include "rtmeter/event_count.hpp"
 #include "system.hpp"
 
 namespace rtmeter_posix {
@@ -50,20 +50,20 @@ TEST(Ring, HoldsFewLargeOrManySmallMessages) {
   EXPECT_EQ(Ring::slots_for(16 << 20), 4U);
 }
 
-TEST(Bell, NoRingIsMissed) {
-  rtmeter::ThreadBell bells[2]{};
+TEST(EventCount, NoEventIsMissed) {
+  rtmeter::ThreadEventCount events[2]{};
   std::atomic<int> turns{0};
   const auto play = [&](int me) {
     while (turns.load() < 20000) {
-      const std::uint32_t ticket = bells[me].ticket();
+      const std::uint32_t ticket = events[me].ticket();
       if (turns.load() % 2 != me) {
-        bells[me].wait(ticket, kNever);
+        events[me].wait(ticket, kNever);
         continue;
       }
       turns.fetch_add(1);
-      bells[1 - me].ring();
+      events[1 - me].notify();
     }
-    bells[1 - me].ring();
+    events[1 - me].notify();
   };
   std::thread other(play, 1);
   play(0);

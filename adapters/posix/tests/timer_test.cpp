@@ -217,7 +217,7 @@ TEST(TimerSetup, RefusesAnUnknownMakeAndASecondTimer) {
   ASSERT_FALSE(refused.started());
   EXPECT_STREQ(refused.error().field, "option timer");
   EXPECT_STREQ(refused.error().value, "hourglass");
-  EXPECT_STREQ(refused.error().remedy, "choose one of clock_nanosleep|timerfd|posix");
+  EXPECT_STREQ(refused.error().remedy, "choose one of clock_nanosleep, timerfd, posix");
 
   Instance instance({});
   const rtm_timer_spec spec{RTM_PERIODIC, kPeriod, [](void*, const rtm_fire*) {}, nullptr};

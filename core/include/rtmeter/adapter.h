@@ -86,7 +86,6 @@ typedef struct rtm_run {
   rtm_reliability reliability;
   uint32_t history_depth; /* KEEP_LAST depth: a queue that is full drops its oldest; 1 where nobody asked */
   const char* session; /* unique to the run: derive topics, ports, domains from it */
-  const char* script; /* null adapter's script, or NULL */
   int32_t overrun_asked; /* rtm_overrun, or -1: the adapter's own default */
   const rtm_option* options;
   size_t option_count;

@@ -73,9 +73,9 @@ class Adapter {
     try {
       return call();
     } catch (const std::exception& e) {
-      keep_first(what, e.what());
+      if (!keeps_.test_and_set()) keep(what, e.what());
     } catch (...) {
-      keep_first(what, "something that is not an exception");
+      if (!keeps_.test_and_set()) keep(what, "something that is not an exception");
     }
     return -1;
   }
@@ -96,8 +96,7 @@ class Adapter {
                       "choose a measurement that `rtmeter adapters` lists for it");
   }
 
-  void keep_first(const char* what, const char* why) noexcept {
-    if (keeps_.test_and_set()) return;
+  void keep(const char* what, const char* why) noexcept {
     std::snprintf(exception_, sizeof exception_, "%s threw: %s", what, why);
     threw_.store(true, std::memory_order_release);
   }

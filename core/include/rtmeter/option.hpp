@@ -54,6 +54,10 @@ class Option {
   // Of errors.
   std::string field() const { return "option " + key_; }
   bool given(const rtm_run& run) const { return rtm_option_or(&run, key_.c_str(), nullptr) != nullptr; }
+  // As the run has it, unchecked.
+  std::string text_or(const rtm_run& run, const std::string& otherwise) const {
+    return rtm_option_or(&run, key_.c_str(), otherwise.c_str());
+  }
   void describe(Sink& sink) const { sink.put("option." + key_, values() + about_); }
   SetupError error(const std::string& value, const std::string& message, const std::string& remedy) const {
     return SetupError(field(), value, message, remedy);
@@ -66,9 +70,6 @@ class Option {
   }
   // What precedes its meaning where it is described.
   virtual std::string values() const { return ""; }
-  std::string given_or(const rtm_run& run, const std::string& otherwise) const {
-    return rtm_option_or(&run, key_.c_str(), otherwise.c_str());
-  }
 
  private:
   const std::string key_, about_;
@@ -83,7 +84,7 @@ class Text : public Option {
  public:
   Text(OptionSet& set, std::string key, std::string about) : Option(set, std::move(key), std::move(about)) {}
   std::string of(const rtm_run& run, const std::string& otherwise = "") const {
-    return given_or(run, otherwise);
+    return text_or(run, otherwise);
   }
 };
 
@@ -94,7 +95,7 @@ class Number : public Option {
       : Option(set, std::move(key), std::move(about)), least_(least), most_(most) {}
 
   std::int64_t of(const rtm_run& run, std::int64_t otherwise) const {
-    return given(run) ? parse(given_or(run, ""), field()) : otherwise;
+    return given(run) ? parse(text_or(run, ""), field()) : otherwise;
   }
   // Also for the same number by another way, such as a variable of the environment.
   std::int64_t parse(const std::string& text, const std::string& from) const {
@@ -125,7 +126,7 @@ class Choice : public Option {
   std::string of(const rtm_run& run) const { return of(run, words_); }
   // Of those that are possible in this run, the first by default.
   std::string of(const rtm_run& run, const std::vector<std::string>& possible) const {
-    std::string word = given_or(run, possible.front());
+    std::string word = text_or(run, possible.front());
     if (!contains(possible, word))
       throw error(word, contains(words_, word) ? "means nothing in this run" : "no such choice",
                   "choose one of " + joined(possible, ", "));

@@ -6,7 +6,7 @@
 
 #include "measure/measurement.hpp"
 #include "measure/pending.hpp"
-#include "rtmeter/bell.hpp"
+#include "rtmeter/event_count.hpp"
 
 namespace rtmeter {
 
@@ -97,7 +97,7 @@ class Exchange : public Measurement {
       if (late) note(b_.counters.late_after_lost, k);
       if (!late) s->set(kAnswered, now_ns);
       Ring::settle(*s, late ? State::late : State::answered);
-      if (apart_) answered_.ring();
+      if (apart_) answered_.notify();
       return !late;
     }
     State lost = State::lost;
@@ -148,7 +148,7 @@ class Exchange : public Measurement {
   std::int64_t grace_ns_;  // real time: the receiver may have stamped but not stored yet
   Ring pending_;
   bool apart_ = false;             // answers come on another thread
-  ThreadBell answered_{}; // rung by that thread; a system call only if the sender waits
+  ThreadEventCount answered_{}; // rung by that thread; a system call only if the sender waits
 
  private:
   static std::size_t room(const Config& c) {

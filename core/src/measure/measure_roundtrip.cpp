@@ -75,7 +75,7 @@ class Client final : public Exchange<kColumns, kSent, kReceived, kFree> {
       if (!intact) return;
       if (self->greets_.load(std::memory_order_acquire)) self->stampers_.note();
       self->heard_.store(true, std::memory_order_release);
-      self->answered_.ring();
+      self->answered_.notify();
       return;
     }
     const auto k = static_cast<std::int64_t>(message->sequence);

@@ -232,7 +232,6 @@ Config config_from_json(const Json& json) {
   c.prefault_stack_bytes = r.integer("prefault_stack_bytes", 0, std::int64_t{1} << 40).value_or(0);
   c.prefault_heap_bytes = r.integer("prefault_heap_bytes", 0, std::int64_t{1} << 40).value_or(0);
   c.cpu_dma_latency = r.flag("cpu_dma_latency");
-  c.script = r.text("script").value_or("");
   c.options = r.texts("options");
   c.session = r.text("session").value_or(c.session);
   c.connect_timeout_ns = r.integer("connect_timeout_ns", 1, kMaxTime).value_or(c.connect_timeout_ns);

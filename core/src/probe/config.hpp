@@ -53,7 +53,6 @@ struct Config {
   bool lock_memory = false;
   std::int64_t prefault_stack_bytes = 0, prefault_heap_bytes = 0;
   bool cpu_dma_latency = false;
-  std::string script;
   std::vector<std::pair<std::string, std::string>> options;
   std::string session = "rtmeter";
   std::int64_t connect_timeout_ns = 10'000'000'000;

@@ -190,7 +190,7 @@ rtm_receive choose_receive(const Json& description, const Config& config, rtm_dr
 }
 
 Session::Session(const rtm_adapter& adapter, const Config& config, rtm_drive drive, rtm_receive receive)
-    : adapter_(adapter), session_(config.session), script_(config.script) {
+    : adapter_(adapter), session_(config.session) {
   if (adapter.abi != RTM_ADAPTER_ABI)
     throw Failure("adapter", std::to_string(adapter.abi), "was built for another version of the contract",
                   "rebuild the adapter against this core");
@@ -208,7 +208,6 @@ Session::Session(const rtm_adapter& adapter, const Config& config, rtm_drive dri
   run_.history_depth = config.history_depth;
   run_.history_depth_asked = config.history_depth_asked;
   run_.session = session_.c_str();
-  run_.script = script_.empty() ? nullptr : script_.c_str();
   run_.components_asked = config.components ? static_cast<std::int32_t>(*config.components) : -1;
   run_.overrun_asked = config.overrun ? static_cast<std::int32_t>(*config.overrun) : -1;
   run_.options = options_.data();

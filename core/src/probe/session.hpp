@@ -86,7 +86,7 @@ class Session {
 
   const rtm_adapter& adapter_;
   rtm_run run_{};
-  std::string session_, script_;
+  std::string session_;
   std::vector<rtm_option> options_;
   void* self_ = nullptr;
   std::atomic<std::uint64_t> refused_{0};

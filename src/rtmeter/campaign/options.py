@@ -383,6 +383,8 @@ class CellOptions(BaseModel):
         if "history_depth" not in self.model_fields_set:  # a middleware without KEEP_LAST has its own default
             inapplicable.add("history_depth")
         config = self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=inapplicable)
+        if "script" in config:  # the null adapter's own option
+            config["options"] = {"script": config.pop("script")} | config["options"]
         return config if self.missed_after_ns is None else config | {"deadline_ns": self.missed_after_ns}
 
 

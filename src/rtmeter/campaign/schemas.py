@@ -40,6 +40,7 @@ def probe_config_schema() -> _Schema:
     schema["description"] = "The config of one probe: see probe.md. Times are nanoseconds, sizes bytes."
     schema["properties"]["samples"]["description"] = "Measured releases; required except for a server."
     schema["properties"]["warm_up"]["description"] = "Number of warm-up releases."
+    del schema["properties"]["script"]  # an option of the null adapter's
     for field in schema["properties"].values():
         field.pop("examples", None)  # those are of what people write
     return tidy(schema)

@@ -68,5 +68,3 @@ def _real_time(cell: Cell) -> Iterator[str]:
 def _options(cell: Cell) -> Iterator[str]:
     for options in (cell.config.get("options"), cell.server_options):
         yield from (f"{name}={value}" for name, value in (options or {}).items())
-    if cell.config.get("script"):
-        yield f"script {cell.config['script']}"

@@ -37,7 +37,6 @@ pub struct rtm_run {
     pub reliability: rtm_enum,
     pub history_depth: u32,
     pub session: *const c_char,
-    pub script: *const c_char,
     pub overrun_asked: i32,
     pub options: *const rtm_option,
     pub option_count: usize,
@@ -138,7 +137,7 @@ pub(crate) const LAYOUT: &[(&str, usize)] = layout! {
     rtm_error { field, value, message, remedy }
     rtm_option { key, value }
     rtm_run { measurement, role, drive, receive, timer_mode, period_ns, payload_bytes, reliability, history_depth,
-              session, script, overrun_asked, options, option_count, components_asked,
+              session, overrun_asked, options, option_count, components_asked,
               history_depth_asked }
     rtm_sink { put }
     rtm_message { sequence, data, bytes }

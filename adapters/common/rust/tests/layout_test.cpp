@@ -33,7 +33,6 @@ TEST(RustContract, StructuresAreLaidOutAsInTheHeader) {
   EXPECT_PLACE(rtm_run, reliability);
   EXPECT_PLACE(rtm_run, history_depth);
   EXPECT_PLACE(rtm_run, session);
-  EXPECT_PLACE(rtm_run, script);
   EXPECT_PLACE(rtm_run, overrun_asked);
   EXPECT_PLACE(rtm_run, options);
   EXPECT_PLACE(rtm_run, option_count);

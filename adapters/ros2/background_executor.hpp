@@ -12,13 +12,13 @@
 
 namespace rtmeter_ros2 {
 
-// A single-threaded executor on a thread of its own, named ros2-rest.
-class Rest {
+// A single-threaded executor on a thread of its own, named ros2-background.
+class BackgroundExecutor {
  public:
-  Rest() : thread_([this] { run(); }) {}
-  Rest(const Rest&) = delete;
-  Rest& operator=(const Rest&) = delete;
-  ~Rest() {
+  BackgroundExecutor() : thread_([this] { run(); }) {}
+  BackgroundExecutor(const BackgroundExecutor&) = delete;
+  BackgroundExecutor& operator=(const BackgroundExecutor&) = delete;
+  ~BackgroundExecutor() {
     done_.store(true);
     while (!ended_.load()) {  // a spin that is about to begin does not heed it
       executor_.cancel();
@@ -31,7 +31,7 @@ class Rest {
 
  private:
   void run() {
-    pthread_setname_np(pthread_self(), "ros2-rest");
+    pthread_setname_np(pthread_self(), "ros2-background");
     while (!done_.load()) executor_.spin();
     ended_.store(true);
   }

@@ -1,4 +1,4 @@
-// How DDS adapters tell of their endpoints: quality of service in effect, and whom they found.
+// How adapters of DDS and ROS 2 describe their endpoints: quality of service in effect, and whom they found.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,26 +10,7 @@
 
 #include "rtmeter/adapter.hpp"
 
-namespace rtmeter_dds {
-
-// The policy of the id that the DDS standard gives it; empty for 0, none.
-inline std::string policy_name(std::uint32_t id) {
-  static const char* const names[] = {"",
-                                      "user_data",
-                                      "durability",
-                                      "presentation",
-                                      "deadline",
-                                      "latency_budget",
-                                      "ownership",
-                                      "ownership_strength",
-                                      "liveliness",
-                                      "time_based_filter",
-                                      "partition",
-                                      "reliability",
-                                      "destination_order",
-                                      "history"};
-  return id < sizeof names / sizeof names[0] ? names[id] : "policy " + std::to_string(id);
-}
+namespace rtmeter_common {
 
 // A writer or reader, in words.
 struct EndFacts {
@@ -39,8 +20,9 @@ struct EndFacts {
   std::string incompatible;                     // the policy that kept another from matching
 };
 
+// scope: where others were looked for.
 inline void describe_ends(rtmeter::Sink& sink, const std::vector<EndFacts>& ends, int others,
-                          const std::string& whereabouts, const std::string& kind = "participants") {
+                          const std::string& scope, const std::string& kind = "participants") {
   if (ends.empty()) return;
   std::map<std::string, std::map<std::string, std::string>> policies;  // policy, value, ends that have it
   for (const EndFacts& end : ends)
@@ -60,7 +42,7 @@ inline void describe_ends(rtmeter::Sink& sink, const std::vector<EndFacts>& ends
     found += ", " + end.name + " matched " + std::to_string(end.matched);
     if (!end.incompatible.empty()) sink.put("incompatible_qos", end.incompatible + " (" + end.name + ")");
   }
-  sink.put("discovery", whereabouts + ": found " + std::to_string(others) + " other " + kind + found);
+  sink.put("discovery", scope + ": found " + std::to_string(others) + " other " + kind + found);
 }
 
 inline rtmeter::SetupError too_large_for_loans(std::uint32_t payload_bytes, std::size_t limit) {
@@ -69,4 +51,4 @@ inline rtmeter::SetupError too_large_for_loans(std::uint32_t payload_bytes, std:
                              "choose a smaller payload, or option loan=no");
 }
 
-}  // namespace rtmeter_dds
+}  // namespace rtmeter_common

@@ -17,9 +17,10 @@
 #include <string>
 #include <vector>
 
-#include "options.hpp"
+#include "rtmeter/adapter.hpp"
+#include "text.hpp"
 
-namespace rtmeter_dds {
+namespace rtmeter_common {
 
 // The process's threads, by id.
 inline std::vector<int> thread_ids() {
@@ -45,10 +46,20 @@ struct ThreadPriority {
 
 // Option threads: "fifo:75" for all threads, "recv=fifo:80,tev=fifo:70" for some by name; the last that
 // fits a thread holds.
+class ThreadsOption : public rtmeter::Text {
+ public:
+  explicit ThreadsOption(rtmeter::OptionSet& set, const std::string& about =
+                                                      "fifo:P or rr:P for all of the middleware's threads, "
+                                                      "NAME=fifo:P,... for some, by the system")
+      : Text(set, "threads", about) {}
+};
+
+// What it asks for, and what came of it.
 class ThreadPlan {
  public:
   // Threads that run already when the process makes its first plan are not the middleware's.
-  explicit ThreadPlan(const rtm_run& run) : given_(rtmeter::option_or(run, "threads", "")) {
+  ThreadPlan(const rtm_run& run, const ThreadsOption& option)
+      : field_(option.field()), given_(option.of(run)) {
     for (const std::string& part : split(given_, ',')) {
       const std::size_t equals = part.find('='), colon = part.find(':');
       const std::string policy = part.substr(equals + 1, colon - equals - 1);  // npos + 1 is 0
@@ -71,7 +82,7 @@ class ThreadPlan {
   }
 
   rtmeter::SetupError error(const std::string& message, const std::string& remedy) const {
-    return rtmeter::SetupError("option threads", given_, message, remedy);
+    return rtmeter::SetupError(field_, given_, message, remedy);
   }
 
   // Returns when all threads but so many have got the name that they give themselves, or after a second.
@@ -161,9 +172,9 @@ class ThreadPlan {
     return all;
   }
 
-  std::string given_;
+  std::string field_, given_;
   std::vector<ThreadPriority> wanted_;
   std::set<int> set_by_system_;
 };
 
-}  // namespace rtmeter_dds
+}  // namespace rtmeter_common

@@ -1,0 +1,45 @@
+// What keeps runs apart that know nothing of each other: domains and names of topics that follow from the
+// session.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+#include "rtmeter/adapter.hpp"
+
+namespace rtmeter_common {
+
+// Option domain: 1 to 100 by default: 0 is everybody's, and above that ports would reach into those of
+// clients.
+class DomainOption : public rtmeter::Number {
+ public:
+  explicit DomainOption(rtmeter::OptionSet& set, const std::string& first = "")
+      : Number(set, "domain", 0, 232,
+               "by default " + first + "one of 1 to 100 that follows from the session") {}
+
+  std::uint32_t of(const rtm_run& run) const {
+    std::uint32_t hash = 2166136261U;  // FNV-1a: both ends, whatever implementation, agree
+    for (const char* c = run.session; *c != '\0'; ++c)
+      hash = (hash ^ static_cast<unsigned char>(*c)) * 16777619U;
+    return static_cast<std::uint32_t>(Number::of(run, hash % 100 + 1));
+  }
+};
+
+// Nobody else's topic has this name. Names consist of letters, digits, _ and /: what else the session has
+// is written in hexadecimal.
+inline std::string topic_name(const rtm_run& run, const std::string& topic) {
+  std::string name = "rtmeter/";
+  for (const char* c = run.session; *c != '\0'; ++c) {
+    const auto byte = static_cast<unsigned char>(*c);
+    const bool plain =
+        (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
+    char text[4] = {*c, '\0'};
+    if (!plain) std::snprintf(text, sizeof text, "_%02x", byte);
+    name += text;
+  }
+  return name + "/" + topic;
+}
+
+}  // namespace rtmeter_common
