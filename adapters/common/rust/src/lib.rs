@@ -13,8 +13,8 @@ mod table;
 
 pub use adapter::{Adapter, NoPublisher, NoTimer, Publisher, Refused, SetupError, Timer};
 pub use run::{
-    Drive, Fire, Measurement, Message, OnFire, OnMessage, Overrun, Receive, Reliability, Role, Run, Sink,
-    Ticks, TimerMode, TimerSpec, TimerTraits,
+    Choice, Drive, Fire, Measurement, Message, OnFire, OnMessage, Overrun, Receive, Reliability, Role, Run,
+    Sink, Ticks, TimerMode, TimerSpec, TimerTraits,
 };
 #[doc(hidden)]
 pub use table::table;

@@ -120,13 +120,31 @@ impl Run<'_> {
         let (key, otherwise) = (c_string(key), c_string(otherwise));
         text(unsafe { contract::rtm_option_or(self.0, key.as_ptr(), otherwise.as_ptr()) })
     }
+}
 
-    /// The option's value, which must be one of the choices; the first one when it was not given.
-    pub fn choose<'c>(&self, key: &str, choices: &[&'c str]) -> Result<&'c str, SetupError> {
-        let value = self.option_or(key, choices[0]);
-        choices.iter().find(|choice| **choice == value).copied().ok_or_else(|| {
-            let field = format!("option {key}");
-            SetupError::new(field, value, "no such choice", format!("choose one of {}", choices.join(", ")))
+/// An option that is one of some words, the first by default. One declaration is what `rtmeter adapters` lists,
+/// what is read, and what is refused.
+pub struct Choice {
+    /// Its name.
+    pub key: &'static str,
+    /// What it can be.
+    pub words: &'static [&'static str],
+    /// What it means.
+    pub about: &'static str,
+}
+
+impl Choice {
+    /// For `describe_static`.
+    pub fn describe(&self, sink: &mut Sink) {
+        sink.put(&format!("option.{}", self.key), format!("{}: {}", self.words.join("|"), self.about));
+    }
+
+    /// The run's; an error if that is none of the words.
+    pub fn of(&self, run: &Run) -> Result<&'static str, SetupError> {
+        let value = run.option_or(self.key, self.words[0]);
+        self.words.iter().find(|word| **word == value).copied().ok_or_else(|| {
+            let remedy = format!("choose one of {}", self.words.join(", "));
+            SetupError::new(format!("option {}", self.key), value, "no such choice", remedy)
         })
     }
 }

@@ -7,7 +7,12 @@ mod tiny;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rtmeter_adapter::{Adapter, Message, NoTimer, OnMessage, Publisher, Refused, Run, SetupError, Sink};
+use rtmeter_adapter::{
+    Adapter, Choice, Message, NoTimer, OnMessage, Publisher, Refused, Run, SetupError, Sink,
+};
+
+const HISTORY: Choice =
+    Choice { key: "history", words: &["keep_last"], about: "as many messages as --history-depth says" };
 
 struct Template {
     depth: u32,
@@ -49,12 +54,12 @@ impl Adapter for Template {
             sink.put("drives.cycle", drive);
         }
         sink.put("components", "one_thread");
-        sink.put("option.history", "keep_last: as many messages as --history-depth says");
+        HISTORY.describe(sink);
     }
 
-    // The middleware's init. An option is asked for by its name; one that nobody asks for is refused.
+    // The middleware's init. An option is read where it means something; one that nobody reads is refused.
     fn start(run: &Run) -> Result<Self, SetupError> {
-        run.choose("history", &["keep_last"])?;
+        HISTORY.of(run)?;
         let depth = run.history_depth();
         Ok(Self { depth, context: Arc::new(tiny::Context::new(depth as usize)) })
     }
