@@ -1,9 +1,11 @@
+#include "system/affinity.hpp"
+
 #include <linux/capability.h>
 #include <sched.h>
 
 #include "child.hpp"
 #include "control_group_fixture.hpp"
-#include "system/rt_settings.hpp"
+#include "system/scheduling.hpp"
 
 namespace rtmeter {
 namespace {

@@ -1,3 +1,5 @@
+#include "system/audit.hpp"
+
 #include <linux/capability.h>
 #include <pthread.h>
 #include <sys/prctl.h>
@@ -11,7 +13,8 @@
 #include <thread>
 
 #include "child.hpp"
-#include "system/rt_settings.hpp"
+#include "system/affinity.hpp"
+#include "system/scheduling.hpp"
 
 namespace rtmeter {
 namespace {

@@ -1,3 +1,5 @@
+#include "system/cpu_dma_latency.hpp"
+
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <sched.h>
@@ -8,7 +10,6 @@
 #include <optional>
 
 #include "child.hpp"
-#include "system/rt_settings.hpp"
 
 namespace rtmeter {
 namespace {

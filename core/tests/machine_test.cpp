@@ -1,3 +1,5 @@
+#include "system/machine.hpp"
+
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -5,7 +7,7 @@
 #include <thread>
 
 #include "child.hpp"
-#include "system/rt_settings.hpp"
+#include "system/clock_anchors.hpp"
 
 namespace rtmeter {
 namespace {

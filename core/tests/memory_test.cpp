@@ -1,3 +1,5 @@
+#include "system/memory.hpp"
+
 #include <alloca.h>
 #include <linux/capability.h>
 #include <sys/mman.h>
@@ -7,7 +9,6 @@
 #include <thread>
 
 #include "child.hpp"
-#include "system/rt_settings.hpp"
 
 namespace rtmeter {
 namespace {

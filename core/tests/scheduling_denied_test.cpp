@@ -13,7 +13,8 @@
 
 #include "child.hpp"
 #include "control_group_fixture.hpp"
-#include "system/rt_settings.hpp"
+#include "system/affinity.hpp"
+#include "system/scheduling.hpp"
 
 namespace rtmeter {
 namespace {

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "child.hpp"
-#include "system/rt_settings.hpp"
+#include "system/scheduling.hpp"
 
 namespace rtmeter {
 namespace {

@@ -1,4 +1,6 @@
 // Settings that take. Each is read back here by other calls than the code under test makes.
+#include "system/scheduling.hpp"
+
 #include <linux/capability.h>
 #include <sched.h>
 
@@ -6,7 +8,6 @@
 #include <thread>
 
 #include "child.hpp"
-#include "system/rt_settings.hpp"
 
 namespace rtmeter {
 namespace {

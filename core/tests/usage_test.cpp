@@ -1,3 +1,5 @@
+#include "system/usage.hpp"
+
 #include <linux/capability.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -6,7 +8,7 @@
 #include <thread>
 
 #include "child.hpp"
-#include "system/rt_settings.hpp"
+#include "system/affinity.hpp"
 
 namespace rtmeter {
 namespace {

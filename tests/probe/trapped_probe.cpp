@@ -17,7 +17,7 @@
 
 #include "json/json.hpp"
 #include "rtmeter/adapter.h"
-#include "system/rt_settings.hpp"
+#include "system/usage.hpp"
 #include "traps.hpp"
 
 namespace {

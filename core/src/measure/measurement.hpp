@@ -16,7 +16,8 @@
 #include "probe/config.hpp"
 #include "probe/session.hpp"
 #include "rtmeter/clock.hpp"
-#include "system/rt_settings.hpp"
+#include "system/audit.hpp"
+#include "system/usage.hpp"
 
 namespace rtmeter {
 

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "system/rt_settings.hpp"
+#include "system/audit.hpp"
 
 namespace rtmeter {
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "errors.hpp"
+#include "system/audit.hpp"
 
 namespace rtmeter {
 namespace {

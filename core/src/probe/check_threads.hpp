@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "probe/config.hpp"
-#include "system/rt_settings.hpp"
+#include "system/audit.hpp"
 
 namespace rtmeter {
 

@@ -9,7 +9,7 @@
 
 #include "json/json.hpp"
 #include "rtmeter/adapter.h"
-#include "system/rt_settings.hpp"
+#include "system/scheduling.hpp"
 
 namespace rtmeter {
 

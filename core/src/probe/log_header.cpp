@@ -1,7 +1,8 @@
 #include "probe/log_header.hpp"
 
 #include "measure/measurement.hpp"
-#include "system/rt_settings.hpp"
+#include "system/clock_anchors.hpp"
+#include "system/machine.hpp"
 
 namespace rtmeter {
 

@@ -6,8 +6,9 @@
 #include <string>
 
 #include "errors.hpp"
+#include "system/affinity.hpp"
 #include "system/limits.hpp"
-#include "system/rt_settings.hpp"
+#include "system/scheduling.hpp"
 
 namespace rtmeter {
 namespace {

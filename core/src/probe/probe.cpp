@@ -22,6 +22,10 @@
 #include "probe/progress.hpp"
 #include "probe/status.hpp"
 #include "probe/trials.hpp"
+#include "system/affinity.hpp"
+#include "system/audit.hpp"
+#include "system/cpu_dma_latency.hpp"
+#include "system/memory.hpp"
 #include "system/path.hpp"
 
 namespace rtmeter {

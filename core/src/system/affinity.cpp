@@ -1,10 +1,12 @@
 // CPU affinity of threads.
+#include "system/affinity.hpp"
+
 #include <algorithm>
 #include <cerrno>
 
 #include "system/explain.hpp"
 #include "system/limits.hpp"
-#include "system/rt_settings.hpp"
+#include "system/scheduling.hpp"
 
 namespace rtmeter {
 namespace {

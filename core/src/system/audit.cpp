@@ -1,4 +1,6 @@
 // What every thread of the process runs as.
+#include "system/audit.hpp"
+
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -8,8 +10,9 @@
 #include <string>
 
 #include "errors.hpp"
+#include "system/affinity.hpp"
 #include "system/limits.hpp"
-#include "system/rt_settings.hpp"
+#include "system/scheduling.hpp"
 
 namespace rtmeter {
 namespace {

@@ -1,9 +1,9 @@
 // The system's clocks, tied together at one moment.
+#include "system/clock_anchors.hpp"
+
 #include <time.h>
 
 #include <cstdint>
-
-#include "system/rt_settings.hpp"
 
 namespace rtmeter {
 namespace {

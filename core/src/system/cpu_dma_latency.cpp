@@ -1,4 +1,6 @@
 // Documentation/power/pm_qos_interface.rst: the request holds while the file is open.
+#include "system/cpu_dma_latency.hpp"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,7 +10,6 @@
 #include <cstdio>
 
 #include "system/explain.hpp"
-#include "system/rt_settings.hpp"
 
 namespace rtmeter {
 namespace {

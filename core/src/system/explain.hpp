@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "errors.hpp"
-#include "system/rt_settings.hpp"
+#include "system/scheduling.hpp"
 
 namespace rtmeter {
 

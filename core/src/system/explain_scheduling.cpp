@@ -10,6 +10,7 @@
 #include <cstring>
 #include <optional>
 
+#include "system/affinity.hpp"
 #include "system/explain.hpp"
 #include "system/limits.hpp"
 

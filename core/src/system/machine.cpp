@@ -1,4 +1,6 @@
 // Facts about the machine a measurement ran on.
+#include "system/machine.hpp"
+
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -8,7 +10,6 @@
 #include <sstream>
 
 #include "system/limits.hpp"
-#include "system/rt_settings.hpp"
 
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>

@@ -1,4 +1,6 @@
 // Memory that is there before the measured window: locked and touched.
+#include "system/memory.hpp"
+
 #include <alloca.h>
 #include <linux/capability.h>
 #include <malloc.h>
@@ -14,7 +16,6 @@
 
 #include "system/explain.hpp"
 #include "system/limits.hpp"
-#include "system/rt_settings.hpp"
 
 namespace rtmeter {
 namespace {

@@ -1,4 +1,6 @@
 // Scheduling policies through sched_setattr(2), whose structure and calls the C library does not have.
+#include "system/scheduling.hpp"
+
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -9,7 +11,6 @@
 
 #include "errors.hpp"
 #include "system/explain.hpp"
-#include "system/rt_settings.hpp"
 
 namespace rtmeter {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "errors.hpp"
-#include "system/rt_settings.hpp"
+#include "system/affinity.hpp"
 
 namespace rtmeter {
 namespace {

@@ -1,4 +1,6 @@
 // Counters of the measured thread. Reading them costs system calls, but neither memory nor faults.
+#include "system/usage.hpp"
+
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <sys/resource.h>
@@ -8,8 +10,6 @@
 #include <cstdio>
 #include <string_view>
 #include <utility>
-
-#include "system/rt_settings.hpp"
 
 namespace rtmeter {
 namespace {
