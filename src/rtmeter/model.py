@@ -68,15 +68,21 @@ Criticality = Literal["hard", "firm", "soft"]
 """What a missed deadline means: the system has failed; the result is worthless; it is worth less."""
 
 
+HORIZON = 10.0
+"""Times the run over which what was missed must not by itself be more than allowed, unless it is said."""
+
+
 @dataclass(frozen=True, slots=True)
 class Requirement:
     """What a cell is judged by. ``deadline_ns`` on the judged quantity; ``miss_ratio`` is the allowed
-    share of misses, or None: any miss fails; ``confidence`` of the one-sided bounds."""
+    share of misses, or None: any miss fails; ``confidence`` of the one-sided bounds; ``horizon``: the times
+    the run over which the misses seen alone must meet the ratio."""
 
     deadline_ns: Annotated[int, Gt(0), Lt(2**56)]
     miss_ratio: Annotated[float, Gt(0), Lt(1)] | None = None
     confidence: Annotated[float, Gt(0), Lt(1)] = 0.95
     criticality: Criticality = "firm"
+    horizon: Annotated[float, Ge(1), Lt(1e6)] = HORIZON
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,7 +113,10 @@ def test_without_a_miss_ratio_the_bound_of_some_lengths_is_told(capsys: Captured
     lengths = as_json("--deadline 1ms --period 1ms", capsys)["lengths"]
     assert [row["releases"] for row in lengths] == [60_000, 3_600_000, 86_400_000]
     assert lengths[1]["upper"] == pytest.approx(-math.log(0.05) / 3.6e6, rel=1e-5)
-    assert "any run without a miss passes" in plan("--deadline 1ms --period 1ms", capsys)[1]
+    assert (
+        "any run of 1,000 releases at least without a miss passes"
+        in plan("--deadline 1ms --period 1ms", capsys)[1]
+    )
 
 
 def test_a_hard_deadline_needs_releases_for_its_extremes(capsys: Captured) -> None:
@@ -132,7 +135,8 @@ cells:
 - {name: long, duration: 10s}
 - {name: short, samples: 2994}
 - {name: exact, samples: 2995}
-- {name: any, samples: 10, miss_ratio: null}
+- {name: any, samples: 1000, miss_ratio: null}
+- {name: few, samples: 999, miss_ratio: null}
 - {name: hard, samples: 2499, miss_ratio: null, class: hard}
 - {name: unjudged, samples: 10, requirement: null}
 """
@@ -141,11 +145,14 @@ cells:
 def test_a_campaign_is_told_which_cells_can_never_pass(capsys: Captured) -> None:
     Path("c.yaml").write_text(CAMPAIGN)
     found = {cell["id"]: cell for cell in as_json("c.yaml", capsys)["cells"]}
-    assert {name: found[f"{name}-r1"]["outcome"] for name in ("long", "short", "exact", "any", "hard")} == {
+    assert {
+        name: found[f"{name}-r1"]["outcome"] for name in ("long", "short", "exact", "any", "few", "hard")
+    } == {
         "long": "can pass",
         "short": "never",
         "exact": "can pass",
         "any": "can pass",
+        "few": "never",
         "hard": "never",
     }
     assert found["unjudged-r2"]["outcome"] == "no requirement"
@@ -155,7 +162,7 @@ def test_a_campaign_is_told_which_cells_can_never_pass(capsys: Captured) -> None
     assert (long["needed"]["releases"], found["hard-r1"]["needed"]["releases"]) == (2995, 2500)
     code, said = plan("c.yaml", capsys)
     assert code == exit_codes.INCONCLUSIVE
-    assert "4 of 12 cells are too short to pass whatever they measure" in said
+    assert "6 of 14 cells are too short to pass whatever they measure" in said
     assert plan("c.yaml --only id==long-r1", capsys)[0] == exit_codes.PASS
     assert plan("c.yaml --only id==long-r1 --scale 0.1", capsys)[0] == exit_codes.INCONCLUSIVE
 

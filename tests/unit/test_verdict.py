@@ -18,6 +18,12 @@ def verdict(missed: int, n: int, miss_ratio: float | None, confidence: float = 0
     return judge_misses(Misses("latency", n, missed, 0, 0), Requirement(MS, miss_ratio, confidence))
 
 
+def verdict_by_bounds(missed: int, n: int, miss_ratio: float, confidence: float) -> Verdict:
+    """With a horizon beyond which nothing fails."""
+    required = Requirement(MS, miss_ratio, confidence, horizon=999_999)
+    return judge_misses(Misses("latency", n, missed, 0, 0), required)
+
+
 @settings(max_examples=200, deadline=None)
 @given(data=st.data(), confidence=st.sampled_from((0.5, 0.9, 0.95, 0.99, 0.999)))
 def test_bounds_agree_with_scipy(data: st.DataObject, confidence: float) -> None:
@@ -41,7 +47,7 @@ def test_outcome_follows_the_tails_of_the_binomial(
     missed: int, in_time: int, miss_ratio: float, confidence: float
 ) -> None:
     n = missed + in_time
-    got = verdict(missed, n, miss_ratio, confidence)
+    got = verdict_by_bounds(missed, n, miss_ratio, confidence)
     so_few = binom.cdf(missed, n, miss_ratio)  # pass: so few misses are improbable at the allowed ratio
     so_many = binom.sf(missed - 1, n, miss_ratio)
     alpha = 1 - confidence
@@ -53,8 +59,11 @@ def test_outcome_follows_the_tails_of_the_binomial(
         assert got.outcome == "inconclusive"
     if got.outcome == "inconclusive":
         assert got.more_samples is not None
-        assert verdict(missed, n + got.more_samples, miss_ratio, confidence).outcome == "pass"
-        assert verdict(missed, n + got.more_samples - 1, miss_ratio, confidence).outcome == "inconclusive"
+        assert verdict_by_bounds(missed, n + got.more_samples, miss_ratio, confidence).outcome == "pass"
+        assert (
+            verdict_by_bounds(missed, n + got.more_samples - 1, miss_ratio, confidence).outcome
+            == "inconclusive"
+        )
     else:
         assert got.more_samples is None
 
@@ -102,7 +111,7 @@ def test_reason_in_words() -> None:
 
 
 def test_nothing_measured_is_inconclusive() -> None:
-    assert (verdict(0, 0, None).outcome, verdict(0, 0, None).more_samples) == ("inconclusive", 1)
+    assert (verdict(0, 0, None).outcome, verdict(0, 0, None).more_samples) == ("inconclusive", 1000)
     assert (verdict(0, 0, 1e-6).outcome, verdict(0, 0, 1e-6).more_samples) == ("inconclusive", 2_995_731)
 
 

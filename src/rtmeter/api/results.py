@@ -17,7 +17,7 @@ from rtmeter.api.verdicts import CellVerdict, verdicts
 from rtmeter.errors import RtmeterError
 from rtmeter.judge.compared import ComparisonOptions
 from rtmeter.judge.pooled import DEFAULT_MARGIN
-from rtmeter.model import Criticality, Requirement
+from rtmeter.model import HORIZON, Criticality, Requirement
 from rtmeter.results import store
 from rtmeter.results.cell_table import cell_table, names_of, samples_table
 from rtmeter.results.cells import StoredCell, find_cells
@@ -85,6 +85,7 @@ class Results:
         miss_ratio: str | float | None = None,
         confidence: str | float = 0.95,
         criticality: Criticality = "firm",
+        horizon: float = HORIZON,
         pool: bool = False,
         margin: float = DEFAULT_MARGIN,
         once_in: str | int | None = None,
@@ -94,11 +95,12 @@ class Results:
         stored where that is the same; ``anew``: each from its samples.
 
         ``deadline`` and ``once_in`` are text with a unit (``"1ms"``) or nanoseconds; ``miss_ratio`` is the
-        allowed share of misses (None: any miss fails). Without a deadline each cell is judged by its own
+        allowed share of misses (None: any miss fails); ``horizon``: the times the run over which the misses
+        seen alone must meet it. Without a deadline each cell is judged by its own
         requirement. ``pool``: repeats are judged as one run where their quantiles differ by less than
         ``margin``, a share. Raises RtmeterError for what is none, or if no cell has a requirement.
         """
-        required = _requirement(deadline, miss_ratio, confidence, criticality)
+        required = _requirement(deadline, miss_ratio, confidence, criticality, horizon)
         hours = None if once_in is None else _ns("once_in", once_in, "duration") / 3.6e12
         cells = list(self._cells.values())
         judged = verdicts(cells, required, pool=pool, margin=margin, horizon_hours=hours, anew=anew)
@@ -159,6 +161,7 @@ def _requirement(
     miss_ratio: str | float | None,
     confidence: str | float,
     criticality: Criticality,
+    horizon: float,
 ) -> Requirement | None:
     if deadline is None:
         if miss_ratio is not None:
@@ -167,7 +170,7 @@ def _requirement(
         return None
     ratio = None if miss_ratio is None else _fact("miss_ratio", miss_ratio)
     sure, kind = _fact("confidence", confidence), _fact("class", criticality)
-    return Requirement(_ns("deadline", deadline), ratio, sure, kind)
+    return Requirement(_ns("deadline", deadline), ratio, sure, kind, _fact("horizon", horizon))
 
 
 def _ns(field: str, given: str | int, name: str = "deadline") -> int:

@@ -26,7 +26,7 @@ from rtmeter.campaign.option_types import (
 )
 from rtmeter.campaign.second_topic import SECOND_TOPIC, SecondTopicOption
 from rtmeter.campaign.strain_options import LoadOption, TrafficOption
-from rtmeter.model import WATCH_NS, Criticality, Measurement, Requirement
+from rtmeter.model import HORIZON, WATCH_NS, Criticality, Measurement, Requirement
 
 MOST_RELEASES = 2**48
 """That can be counted: less than any counter of ours holds."""
@@ -173,6 +173,17 @@ class CellOptions(BaseModel):
             exclude=True,
         ),
     ] = "firm"
+    horizon: Annotated[
+        float,
+        Field(
+            description="Fails if not even so many times the run without a further miss would meet the "
+            "miss ratio.",
+            examples=["10"],
+            ge=1,
+            lt=1e6,
+            exclude=True,
+        ),
+    ] = HORIZON
     mode: Annotated[Literal["one_shot", "periodic"], _TIMER, Field(description="Kind of timer.")] = "periodic"
     timeout: Annotated[
         Duration | None,
@@ -357,7 +368,7 @@ class CellOptions(BaseModel):
         """What the cell is judged by: there if a deadline was given."""
         if self.deadline is None:
             return None
-        return Requirement(self.deadline, self.miss_ratio, self.confidence, self.criticality)
+        return Requirement(self.deadline, self.miss_ratio, self.confidence, self.criticality, self.horizon)
 
     @property
     def missed_after_ns(self) -> int | None:

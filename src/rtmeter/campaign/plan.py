@@ -18,7 +18,7 @@ from rtmeter.statistics.bounds import (
     plan,
     releases_needed,
 )
-from rtmeter.statistics.evidence import Evidence
+from rtmeter.statistics.evidence import FEWEST_JUDGED, Evidence
 from rtmeter.statistics.extremes import FEWEST_RELEASES, MOST_FACTOR
 
 _HOURS = (1 / 60, 1.0, 24.0)
@@ -176,10 +176,9 @@ def assumptions(requirement: Requirement, assumed: Assumed) -> list[str]:
 
 
 def _at_least(row: Plan, requirement: Requirement, period_ns: int) -> Plan:
-    """The plan, long enough for the extremes if the deadline is hard."""
-    if requirement.criticality != "hard" or row.releases >= FEWEST_RELEASES:
-        return row
-    return Plan(row.misses_allowed, FEWEST_RELEASES, hours(FEWEST_RELEASES, period_ns))
+    """The plan, long enough to be looked at, and for the extremes if the deadline is hard."""
+    least = FEWEST_RELEASES if requirement.criticality == "hard" else FEWEST_JUDGED
+    return row if row.releases >= least else Plan(row.misses_allowed, least, hours(least, period_ns))
 
 
 def _length(n: int, period_ns: int, requirement: Requirement, effect: float) -> Length:

@@ -105,6 +105,7 @@ def _check_deadlines(o: CellOptions) -> None:
             ("miss_ratio", "miss_ratio"),
             ("confidence", "confidence"),
             ("criticality", "class"),
+            ("horizon", "horizon"),
         ):
             if field in o.model_fields_set:
                 remedy = "give a deadline, or leave it out"

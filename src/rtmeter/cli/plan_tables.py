@@ -9,6 +9,7 @@ from rtmeter.campaign.plan import Assumed, CellPlan, Planned, assumptions
 from rtmeter.cli.columns import print_table
 from rtmeter.cli.output import console
 from rtmeter.statistics.bounds import NS_PER_HOUR
+from rtmeter.statistics.evidence import FEWEST_JUDGED
 from rtmeter.statistics.extremes import FEWEST_RELEASES
 from rtmeter.statistics.words import about
 from rtmeter.values import format_duration
@@ -33,9 +34,12 @@ def show_plan(planned: Planned, assumes: Sequence[str]) -> None:
         for row in planned.plans:
             table.add_row(f"{row.misses_allowed:,}", f"{row.releases:,}", _run(row.hours))
     else:
-        hard = f" of {FEWEST_RELEASES:,} releases at least" if required.criticality == "hard" else ""
+        hard = required.criticality == "hard"
+        least = f" of {FEWEST_RELEASES if hard else FEWEST_JUDGED:,} releases at least"
         passes = "can pass" if hard else "passes"
-        out.print(f"any run{hard} without a miss {passes}; the longer it is, the more it says:", markup=False)
+        out.print(
+            f"any run{least} without a miss {passes}; the longer it is, the more it says:", markup=False
+        )
         table = _table("releases", "run", "miss ratio at most")
         for length in planned.lengths:
             table.add_row(f"{length.releases:,}", _run(length.hours), f"{length.upper:.3g}")

@@ -30,13 +30,27 @@ Class = Annotated[
     ),
 ]
 
+Horizon = Annotated[
+    str | None,
+    typer.Option(
+        metavar="H",
+        help="Fail if not even H times the run without a further miss would meet P (default 10).",
+        show_default=False,
+    ),
+]
+
 _FIELDS = {"deadline": "deadline_ns", "miss_ratio": "miss_ratio", "confidence": "confidence"} | {
-    "class": "criticality"
+    "class": "criticality",
+    "horizon": "horizon",
 }
 
 
 def required(
-    deadline: str | None, miss_ratio: str | None, confidence: str | None, criticality: str | None
+    deadline: str | None,
+    miss_ratio: str | None,
+    confidence: str | None,
+    criticality: str | None,
+    horizon: str | None = None,
 ) -> Requirement | None:
     """The requirement that the options state; None without any. Raises RtmeterError naming the option."""
     from rtmeter.campaign import matrix
@@ -44,7 +58,7 @@ def required(
     from rtmeter.errors import RtmeterError
     from rtmeter.model import Requirement
 
-    texts = (deadline, miss_ratio, confidence, criticality)
+    texts = (deadline, miss_ratio, confidence, criticality, horizon)
     given = {name: text for name, text in zip(matrix.REQUIREMENT, texts, strict=True) if text is not None}
     try:
         if given and deadline is None:

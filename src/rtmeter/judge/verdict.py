@@ -4,12 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
+from rtmeter.judge.rule import (
+    BEYOND_THE_HORIZON,
+    LEVEL_TOO_HIGH,
+    MEETS,
+    MISSES_TOO_OFTEN,
+    NO_LEVEL,
+    NONE_ALLOWED,
+    NOTHING_MEASURED,
+    REFUSED,
+    TOO_FEW,
+    UNDECIDED,
+    Row,
+)
 from rtmeter.model import GateFinding, Requirement, Support, Verdict
-from rtmeter.statistics.bounds import NS_PER_HOUR, further_releases, miss_ratio_bounds
+from rtmeter.statistics.bounds import NS_PER_HOUR, beyond_the_horizon, further_releases, miss_ratio_bounds
+from rtmeter.statistics.evidence import fewest_further, too_few_alone
 from rtmeter.statistics.judged import JudgedRun, judged_run
 from rtmeter.statistics.order import pieces
 from rtmeter.statistics.quantities import judged_quantity
@@ -18,8 +32,6 @@ from rtmeter.statistics.support import support_of
 from rtmeter.statistics.views import LATER
 from rtmeter.statistics.words import about
 from rtmeter.values import format_duration
-
-Decided = Literal["pass", "fail", "inconclusive"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,17 +117,18 @@ def refuse(meta: Mapping[str, Any], requirement: Requirement, reason: str) -> Ve
 
 
 def judge_misses(found: Misses, requirement: Requirement, support: Support | None = None) -> Verdict:
-    """The verdict by the number of misses and by what supports it, if anything does.
+    """The verdict by the number of misses and by what supports it, if anything does: the first row of
+    ``rule.ROWS`` that holds.
 
-    With a miss ratio P: pass if the upper bound is at most P, fail if the lower bound is above P, else
-    inconclusive. Without: any miss fails. The bounds are one-sided and exact (Clopper and Pearson, 1934),
-    for as many releases as dependence leaves; where gates refuse them nothing passes.
+    The bounds are one-sided and exact (Clopper and Pearson, 1934), for as many releases as dependence
+    leaves; where gates refuse them nothing passes.
     """
     lower, upper = miss_ratio_bounds(found.total, found.n, requirement.confidence)
-    outcome, why, more = _outcome(found, requirement, support)
+    row = row_of(found, requirement, support)
+    why, more = _why(row, found, requirement, support)
     notes = "".join(f"; {note}" for note in _notes(found, requirement, support))
     return Verdict(
-        outcome=outcome,
+        outcome=row.outcome,
         reason=f"{found.words(requirement.deadline_ns)}: {why}{notes}",
         requirement=requirement,
         quantity=found.quantity,
@@ -131,66 +144,94 @@ def judge_misses(found: Misses, requirement: Requirement, support: Support | Non
     )
 
 
-def _outcome(
-    found: Misses, requirement: Requirement, support: Support | None
-) -> tuple[Decided, str, int | None]:
-    """The outcome, why, and the fewest further samples that would pass."""
-    allowed, effect = requirement.miss_ratio, support.design_effect if support else 1.0
+def row_of(found: Misses, requirement: Requirement, support: Support | None) -> Row:
+    """The row of the rule that decides."""
+    allowed, hard = requirement.miss_ratio, requirement.criticality == "hard"
+    effect = support.design_effect if support else 1.0
     if found.n == 0:
-        return "inconclusive", "nothing was measured", 1 if allowed is None else _more(found, requirement)
-    if requirement.criticality == "hard":
-        outcome, why = _hard(found, requirement, support)
-        if outcome != "pass" or allowed is None:
-            return outcome, why, None
-        tolerated = replace(requirement, criticality="firm")  # what a hard deadline is besides
-        outcome, ratio, more = _outcome(found, tolerated, support)
-        return outcome, f"{why}; {ratio}", more
+        return NOTHING_MEASURED
+    if found.total and (hard or allowed is None):
+        return NONE_ALLOWED
+    if hard:
+        level = support.return_level if support else None
+        if level is None or level.upper_ns is None:
+            return NO_LEVEL
+        if level.upper_ns > requirement.deadline_ns:
+            return LEVEL_TOO_HIGH
+    refused = bool(support and _refusing(support.findings))
+    lower, upper = miss_ratio_bounds(found.total, found.n, requirement.confidence, effect)
+    if allowed is not None and lower > allowed:
+        return MISSES_TOO_OFTEN
+    if allowed is not None and beyond_the_horizon(found.total, found.n, allowed, requirement.horizon):
+        return BEYOND_THE_HORIZON
+    if support and refused:
+        return TOO_FEW if too_few_alone(support.findings) else REFUSED
+    return MEETS if allowed is None or upper <= allowed else UNDECIDED
+
+
+def _why(
+    row: Row, found: Misses, requirement: Requirement, support: Support | None
+) -> tuple[str, int | None]:
+    """Why, in words, and the fewest further samples that would pass."""
+    allowed, effect = requirement.miss_ratio, support.design_effect if support else 1.0
     lower, upper = miss_ratio_bounds(found.total, found.n, requirement.confidence, effect)
     sure = f"with {_percent(requirement)} confidence the miss ratio is"
     refused = _refusals(support.findings) if support else ""
     no_bound = f"no bound of the miss ratio is stated: {refused}"
-    if allowed is None:
-        if found.total:
-            return "fail", "none is allowed", None
-        if refused:
-            return "inconclusive", f"that says nothing of other runs, and {no_bound}", None
-        return "pass", f"{sure} at most {upper:.3g}", None
-    if lower > allowed and refused:
-        seen = f"{found.total / found.n:.3g} of this run's releases missed, and {allowed:g} is allowed"
-        return "fail", f"{seen}; {no_bound}", None
-    if lower > allowed:
-        return "fail", f"{sure} at least {lower:.3g}, and {allowed:g} is allowed", None
-    if refused:
-        return "inconclusive", no_bound, None
-    if upper <= allowed:
-        return "pass", f"{sure} at most {upper:.3g}, and {allowed:g} is allowed", None
-    more = _more(found, requirement, effect)
-    further = "more than 10^15" if more is None else f"{more:,}"
-    takes = f" ({about(support.more_hours * NS_PER_HOUR)})" if support and support.more_hours else ""
+    proof = f"{_level(requirement, support)}; " if requirement.criticality == "hard" else ""
+    match row.key:
+        case "nothing_measured":
+            return "nothing was measured", fewest_further(0, 0, requirement, effect)
+        case "none_allowed":
+            hard = requirement.criticality == "hard"
+            return "a hard deadline allows none" if hard else "none is allowed", None
+        case "no_level" | "level_too_high":
+            return proof.removesuffix("; "), None
+        case "misses_too_often" if refused:
+            seen = f"{found.total / found.n:.3g} of this run's releases missed, and {allowed:g} is allowed"
+            return f"{seen}; {no_bound}", None
+        case "misses_too_often":
+            return f"{sure} at least {lower:.3g}, and {allowed:g} is allowed", None
+        case "beyond_the_horizon":
+            times = f"{requirement.horizon:g} times as many releases"
+            ratio = f"{found.total / (requirement.horizon * found.n):.3g}"
+            return f"even in {times} without a further miss that is {ratio}, and {allowed:g} is allowed", None
+        case "too_few":
+            further = fewest_further(found.total, found.n, requirement, effect)
+            said = "more than 10^15" if further is None else f"{further:,}"
+            passes = f"{said} further samples{_takes(support)}, all in time, would pass"
+            return f"{proof}{no_bound}; {passes}", further
+        case "refused":
+            nothing = "" if found.total else "that says nothing of other runs, and "
+            return f"{proof}{nothing if allowed is None else ''}{no_bound}", None
+        case "meets":
+            asked = "" if allowed is None else f", and {allowed:g} is allowed"
+            ratio = "" if proof and allowed is None else f"{sure} at most {upper:.3g}{asked}"
+            return f"{proof}{ratio}".removesuffix("; "), None
+    further = _more(found, requirement, effect)
+    said = "more than 10^15" if further is None else f"{further:,}"
     why = f"{sure} at most {upper:.3g} and at least {lower:.3g}, and {allowed:g} is allowed"
-    return "inconclusive", f"{why}; {further} further samples{takes}, all in time, would pass", more
+    return f"{proof}{why}; {said} further samples{_takes(support)}, all in time, would pass", further
 
 
-def _hard(found: Misses, requirement: Requirement, support: Support | None) -> tuple[Decided, str]:
-    """A hard deadline: no miss is seen, and what is extrapolated stays below it."""
+def _takes(support: Support | None) -> str:
+    return f" ({about(support.more_hours * NS_PER_HOUR)})" if support and support.more_hours else ""
+
+
+def _level(requirement: Requirement, support: Support | None) -> str:
+    """What is extrapolated for a hard deadline."""
     no_proof = "measurement cannot prove that a hard deadline is never missed"
-    if found.total:
-        return "fail", "a hard deadline allows none"
     level = support.return_level if support else None
     if level is None:
-        return (
-            "inconclusive",
-            f"the order of the releases is not known, so nothing is extrapolated; {no_proof}",
-        )
+        return f"the order of the releases is not known, so nothing is extrapolated; {no_proof}"
     if level.upper_ns is None:
-        return "inconclusive", f"nothing is extrapolated: {_refusals(level.findings)}; {no_proof}"
+        return f"nothing is extrapolated: {_refusals(level.findings)}; {no_proof}"
     extrapolated = (
         f"with {_percent(requirement)} confidence what is passed once in {about(level.hours * NS_PER_HOUR)} "
         f"is at most {about(level.upper_ns)}"
     )
-    if level.upper_ns <= requirement.deadline_ns:
-        return "pass", f"{extrapolated}; {no_proof}"
-    return "inconclusive", f"{extrapolated}, beyond the deadline; {no_proof}"
+    beyond = "" if level.upper_ns <= requirement.deadline_ns else ", beyond the deadline"
+    return f"{extrapolated}{beyond}; {no_proof}"
 
 
 def _notes(found: Misses, requirement: Requirement, support: Support | None) -> Iterator[str]:
@@ -211,8 +252,12 @@ def _notes(found: Misses, requirement: Requirement, support: Support | None) -> 
         yield f"late releases hang together: {worth}"
 
 
+def _refusing(findings: tuple[GateFinding, ...]) -> list[GateFinding]:
+    return [finding for finding in findings if finding.consequence == "refuse"]
+
+
 def _refusals(findings: tuple[GateFinding, ...]) -> str:
-    return "; ".join(finding.message for finding in findings if finding.consequence == "refuse")
+    return "; ".join(finding.message for finding in _refusing(findings))
 
 
 def _percent(requirement: Requirement) -> str:

@@ -94,6 +94,13 @@ def further_releases(
     return releases_needed(misses, miss_ratio, confidence, design_effect, at_least=n) - n
 
 
+def beyond_the_horizon(misses: int, n: int, miss_ratio: float, horizon: float) -> bool:
+    """Whether the misses of n releases alone are more than ``horizon`` times as many may have: then not even
+    that long a run without a further miss meets the ratio, however misses hang together. Of a system that
+    misses as often as allowed this is seen in at most 1 / horizon of its runs (Markov's inequality)."""
+    return misses > miss_ratio * horizon * n
+
+
 def misses_allowed(n: int, miss_ratio: float, confidence: float, design_effect: float = 1.0) -> int | None:
     """The most misses of n releases with which the upper bound is at most ``miss_ratio``; None if it is
     above even without one."""

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rtmeter.model import GateFinding
+from rtmeter.model import GateFinding, Requirement
 from rtmeter.statistics import gates
-from rtmeter.statistics.blocks import Blocks, blocks_of
+from rtmeter.statistics.blocks import FEWEST_BLOCKS, SMALLEST_BLOCK, Blocks, blocks_of
+from rtmeter.statistics.bounds import further_releases
 from rtmeter.statistics.clusters import Dependence, decluster
 from rtmeter.statistics.drift import Bools, Drift, drift
 from rtmeter.statistics.modes import quantum, second_mode
@@ -22,6 +23,11 @@ TAIL_SHARE = 10
 MOST_TAIL = 70_000
 """The tail in which modes are looked for: a tenth of the run, at most so many."""
 
+
+TOO_FEW = "too_few_samples"
+
+FEWEST_JUDGED = FEWEST_BLOCKS * SMALLEST_BLOCK
+"""Releases below which there are no blocks, and so no bound."""
 
 LATEST = (100, 25)
 """So many of the latest releases may keep a period that all the exceedances among them hide."""
@@ -129,12 +135,27 @@ VIRTUAL_MACHINE = GateFinding(
 
 def _too_short(n: int) -> GateFinding:
     return GateFinding(
-        "too_few_samples",
+        TOO_FEW,
         "releases",
         float(n),
-        "info",
-        f"{n:,} releases are too few to look at dependence and stationarity: the bound assumes both",
+        "refuse",
+        f"{n:,} releases are too few to look at dependence and stationarity: it takes {FEWEST_JUDGED:,}",
     )
+
+
+def too_few_alone(findings: tuple[GateFinding, ...]) -> bool:
+    """Whether nothing refuses a bound but that the run is too short to look at it."""
+    return {finding.type for finding in findings if finding.consequence == "refuse"} == {TOO_FEW}
+
+
+def fewest_further(misses: int, n: int, requirement: Requirement, design_effect: float) -> int | None:
+    """The fewest further releases, all in time, with which a run of n is long enough to be looked at and
+    meets the requirement; None if more than can be told."""
+    least = max(0, FEWEST_JUDGED - n)
+    if requirement.miss_ratio is None:
+        return least
+    more = further_releases(misses, n, requirement.miss_ratio, requirement.confidence, design_effect)
+    return None if more is None else max(more, least)
 
 
 def _clustered(found: Dependence) -> list[GateFinding]:

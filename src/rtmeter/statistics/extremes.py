@@ -91,7 +91,7 @@ def extremes(
     return Extremes(horizon_hours, confidence, best, agreeing, tuple(_by_fit(best, agreeing)))
 
 
-DISQUALIFYING = ("warm_up", "constant", "lost", "too_few_samples")
+DISQUALIFYING = ("warm_up", "constant", "lost")
 """Findings that a bound of the miss ratio can stand and a model of the tail cannot."""
 
 

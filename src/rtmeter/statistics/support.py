@@ -14,7 +14,7 @@ from rtmeter.statistics.bounds import (
     per_hour,
 )
 from rtmeter.statistics.clusters import decluster, longest_run
-from rtmeter.statistics.evidence import Evidence
+from rtmeter.statistics.evidence import Evidence, fewest_further, too_few_alone
 from rtmeter.statistics.extremes import MOST_FACTOR, extremes
 from rtmeter.statistics.judged import JudgedRun
 from rtmeter.statistics.views import LATER
@@ -31,6 +31,8 @@ def support_of(
     lower, upper = bounds or (None, None)
     more = expected = None
     allowed = requirement.miss_ratio
+    if too_few_alone(evidence.findings) and requirement.criticality != "hard":
+        more = fewest_further(misses, n, requirement, effect)
     if allowed is not None and upper is not None and upper > allowed:
         more = further_releases(misses, n, allowed, requirement.confidence, effect)
         total = expected_releases_needed(misses, n, allowed, requirement.confidence, effect)

@@ -9,7 +9,7 @@ import typer
 
 from rtmeter.cli import exit_codes
 from rtmeter.cli.choices import one_of
-from rtmeter.cli.requirement_options import Class, Confidence, MissRatio
+from rtmeter.cli.requirement_options import Class, Confidence, Horizon, MissRatio
 from rtmeter.importers import FORMATS
 
 EXAMPLE = "rtmeter import cyclictest.json --deadline 100us --miss-ratio 1e-4"
@@ -40,6 +40,7 @@ def command(
     miss_ratio: MissRatio = None,
     confidence: Confidence = None,
     criticality: Class = None,
+    horizon: Horizon = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder for the cells (default: one under results/).")
     ] = None,
@@ -56,7 +57,7 @@ def command(
     from rtmeter.importers import cells as imported
     from rtmeter.results import store
 
-    asked = required(deadline, miss_ratio, confidence, criticality)
+    asked = required(deadline, miss_ratio, confidence, criticality, horizon)
     try:
         period_ns = None if period is None else matrix.parse_fact("period", period)
     except RtmeterError as error:

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rtmeter.cli import exit_codes
-from rtmeter.cli.requirement_options import Class, Confidence, MissRatio
+from rtmeter.cli.requirement_options import Class, Confidence, Horizon, MissRatio
 
 if TYPE_CHECKING:
     from rtmeter.api.verdicts import CellVerdict
 
 EXAMPLE = "rtmeter verdict results --deadline 1ms --miss-ratio 1e-6 --confidence 95%"
 DETAILS = (
-    "Passes if the upper bound of the miss ratio is at most P, fails if the lower bound is above it, else "
-    "says how much longer a run would pass. Without P any miss fails. A hard deadline besides has to stay "
+    "Passes if the upper bound of the miss ratio is at most P; fails if the lower bound is above it, or if "
+    "not even a horizon of ten times the run without a further miss would meet it; else says how much longer "
+    "a run would pass. Without P any miss fails. A hard deadline besides has to stay "
     "above what is extrapolated. Without --deadline each cell is judged by its own requirement. Exit codes: "
     "0 pass, 1 error, 2 requirement not met, 3 inconclusive; of several cells the worst, in the order 1, 2, "
     "3, 0."
@@ -38,6 +39,7 @@ def command(
     miss_ratio: MissRatio = None,
     confidence: Confidence = None,
     criticality: Class = None,
+    horizon: Horizon = None,
     pool: Annotated[
         bool, typer.Option("--pool", help="Judge repeats as one run where they are equivalent.")
     ] = False,
@@ -72,18 +74,18 @@ def command(
     from rtmeter.judge.pooled import DEFAULT_MARGIN
     from rtmeter.results.cells import find_cells
 
-    asked = required(deadline, miss_ratio, confidence, criticality)
+    asked = required(deadline, miss_ratio, confidence, criticality, horizon)
     if margin is not None and not pool:
         raise RtmeterError(
             "means nothing without --pool", field="--margin", value=margin, remedy="add --pool"
         )
     within = share("--margin", margin) if margin else DEFAULT_MARGIN
-    horizon = None if once_in is None else once_in_hours(once_in)
+    level_hours = None if once_in is None else once_in_hours(once_in)
     cells = find_cells(path)
     times = Counter(cell.record.id for cell in cells)
     found: list[CellVerdict] = []
     judging = verdicts(
-        cells, asked, pool=pool, margin=within, horizon_hours=horizon, anew=anew, reading=reading
+        cells, asked, pool=pool, margin=within, horizon_hours=level_hours, anew=anew, reading=reading
     )
     try:
         for one in judging:

@@ -10,7 +10,7 @@ import re
 from dataclasses import fields
 from typing import Any
 
-from rtmeter.model import Support
+from rtmeter.model import HORIZON, Support
 from rtmeter.results.record.summary import Statistics
 
 _NULL = (
@@ -35,7 +35,7 @@ def cell_of_version_1(old: dict[str, Any]) -> dict[str, Any]:
     _fill(new, "config", {"warm_up": 0, "period_ns": None})
     _fill(new, "conditions", {"asked": {}, "effective": {}, "achieved": {}})
     _fill(new, "error", dict.fromkeys(("field", "value", "remedy", "where")))
-    _fill(new, "requirement", {"criticality": "firm"})
+    _fill(new, "requirement", {"criticality": "firm", "horizon": HORIZON})
     _fill(new, "imported", dict.fromkeys(("version", "unit", "period_from")))
     for key in ("findings", "server_findings"):
         new[key] = _each(new[key], {"why": "", "source": "", "fix": "", "items": []}, at_worst="grade")
@@ -91,7 +91,7 @@ def _published(found: Any) -> Any:
 
 def _verdict(found: dict[str, Any]) -> dict[str, Any]:
     new = {"more_samples": None, "support": None, "misses_between": None} | found
-    _fill(new, "requirement", {"criticality": "firm"})
+    _fill(new, "requirement", {"criticality": "firm", "horizon": HORIZON})
     _fill(new, "support", dict.fromkeys(field.name for field in fields(Support)) | _OF_SUPPORT)
     return new
 

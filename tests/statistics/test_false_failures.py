@@ -1,0 +1,151 @@
+"""How often does a system that meets its requirement fail, by the horizon's rule and by the whole one?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from processes import CLUSTERED, INDEPENDENT, Process
+from rates import Rates, Sized
+from simulation import Simulation
+
+from rtmeter.judge.verdict import Misses, row_of
+from rtmeter.model import HORIZON, Requirement
+from rtmeter.statistics.bounds import beyond_the_horizon
+from rtmeter.statistics.evidence import examine
+from rtmeter.statistics.judged import JudgedRun
+from rtmeter.statistics.support import support_of
+
+MS = 1_000_000
+N = 20_000
+DEADLINE_NS = 5 * MS
+RUNS = {"reduced": 20, "full": 2000}
+EXCESS = 1.1
+"""By how much less than allowed a system misses that meets its requirement."""
+
+_CALM = np.arange(2_000, dtype=np.int64) % 97
+SUPPORT = support_of(
+    run := JudgedRun("latency", _CALM, None, None, MS, True), run.examine(MS), Requirement(MS, 0.01)
+)
+
+
+@dataclass(frozen=True)
+class Stalls:
+    """So many stalls of 30 releases a run, on average."""
+
+    a_run: float
+    length = 30
+
+    @property
+    def name(self) -> str:
+        often = f"{self.a_run:g} stalls a run" if self.a_run >= 1 else f"a stall in {1 / self.a_run:g} runs"
+        return f"rare stalls, {often}"
+
+    @property
+    def ratio(self) -> float:
+        return self.a_run * self.length / N
+
+    def draw(self, generator: np.random.Generator) -> np.ndarray:
+        values = Process("exponential").draw(generator, N + self.length)
+        for start in generator.integers(0, N, generator.poisson(self.a_run * (N + self.length) / N)):
+            values[start : start + self.length] = 2 * DEADLINE_NS
+        return values[self.length :]
+
+
+@dataclass(frozen=True)
+class Load:
+    """Load that comes and goes, on for a fifth of the time; while it is there 1 in 20 is late."""
+
+    spell: int
+
+    @property
+    def name(self) -> str:
+        return f"slow load, on for {self.spell:,} of {N:,} releases and off for {4 * self.spell:,}"
+
+    @property
+    def ratio(self) -> float:
+        return 0.2 * 0.05
+
+    def draw(self, generator: np.random.Generator) -> np.ndarray:
+        spells = max(8, 4 * N // self.spell)
+        lengths = generator.exponential(np.tile([self.spell, 4 * self.spell], spells)).astype(np.int64)
+        on = np.repeat(np.tile([True, False], spells), lengths)
+        start = generator.integers(0, max(1, len(on) - N))  # far into it: as it is at any time
+        on = np.resize(on[start:], N)
+        values = Process("exponential").draw(generator, N)
+        values[on & (generator.random(N) < 0.05)] = 2 * DEADLINE_NS
+        return values
+
+
+@dataclass(frozen=True)
+class Tail:
+    """The misses of a stationary process, so many clusters a run."""
+
+    process: Process
+    clusters: float
+
+    @property
+    def name(self) -> str:
+        return f"{self.process.name}, {self.clusters:g} clusters a run"
+
+    @property
+    def ratio(self) -> float:
+        return self.clusters / self.process.extremal_index / N
+
+    def draw(self, generator: np.random.Generator) -> np.ndarray:
+        late = self.process.draw(generator, N)
+        return np.where(late > round(self.process.level_ns(self.ratio)), late + 2 * DEADLINE_NS, late // 100)
+
+
+def failed(
+    generator: np.random.Generator, system: Stalls | Load | Tail, less: float = EXCESS
+) -> tuple[bool, bool]:
+    """Whether a run fails by the horizon alone, and by the whole rule."""
+    values, allowed = system.draw(generator), less * system.ratio
+    seen = examine(values, MS, DEADLINE_NS)
+    missed = len(seen.misses)
+    support = replace(SUPPORT, design_effect=seen.design_effect, findings=seen.findings)
+    row = row_of(Misses("latency", N, missed, 0, 0), Requirement(DEADLINE_NS, allowed), support)
+    return beyond_the_horizon(missed, N, allowed, HORIZON), row.outcome == "fail"
+
+
+SYSTEMS = (
+    *(Tail(process, clusters) for process in (INDEPENDENT[0], CLUSTERED[0]) for clusters in (0.5, 3.5, 30)),
+    *(Stalls(a_run) for a_run in (0.04, 0.2, 0.5, 2)),
+    *(Load(spell) for spell in (500, 2_000)),
+)
+
+
+@pytest.mark.parametrize("system", SYSTEMS, ids=lambda system: system.name)
+def test_what_meets_its_requirement_seldom_fails(
+    system: Stalls | Load | Tail, simulate: Simulation, rates: Rates, sized: Sized
+) -> None:
+    by_horizon, by_all = zip(*simulate(failed, sized("runs", **RUNS), system), strict=True)
+    rates.at_most(
+        0.05, by_horizon, "systems that miss a tenth less than allowed fail by the horizon", system.name
+    )
+    rates.at_most(0.05, by_all, "systems that miss a tenth less than allowed fail", system.name)
+
+
+WORST = 12
+"""Runs in one of which there is a stall: the fewest misses that are more than ten runs may have."""
+
+
+def test_at_its_worst_the_horizon_fails_no_more_than_markov_allows(
+    simulate: Simulation, rates: Rates, sized: Sized
+) -> None:
+    """What comes once in ten runs, and then is all that is allowed of them, fails the run it comes in."""
+    system = Stalls(1 / WORST)
+    by_horizon, _ = zip(*simulate(failed, sized("runs", **RUNS), system), strict=True)
+    rates.at_most(1 / HORIZON, by_horizon, "the horizon's worst case fails", system.name)
+    rarer = Stalls(1 / 24)
+    half, _ = zip(*simulate(failed, sized("runs", **RUNS), rarer, 2.0), strict=True)
+    rates.at_most(0.05, half, "systems that miss half of what is allowed fail by the horizon", rarer.name)
+
+
+def test_misses_at_the_horizon_itself_do_not_fail() -> None:
+    assert not beyond_the_horizon(10, 1_000, 0.001, 10)
+    assert beyond_the_horizon(11, 1_000, 0.001, 10)
+    assert not beyond_the_horizon(11, 1_000, 0.001, 11)
+    assert beyond_the_horizon(2_097, 5_000, 0.001, HORIZON) and beyond_the_horizon(88, 5_000, 0.001, HORIZON)

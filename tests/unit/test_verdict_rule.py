@@ -1,0 +1,118 @@
+"""The rule of verdicts: docs/judge.md has the code's table, and each row decides where it is planted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rtmeter.judge.cell import judge_cell
+from rtmeter.judge.rule import ROWS, Row
+from rtmeter.judge.verdict import judge_run, misses, row_of
+from rtmeter.model import Requirement, Verdict
+from rtmeter.results.record import read_cell_file
+from rtmeter.statistics.judged import JudgedRun
+from rtmeter.statistics.support import support_of
+from synthetic import Made, write_cell
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "judge.md"
+MS = 1_000_000
+LATE = 2 * MS
+
+
+def even(n: int, late: int = 0) -> np.ndarray:
+    """n releases in time, the late ones spread evenly among them."""
+    values = np.random.default_rng(7).exponential(20_000, n).astype(np.int64)
+    values[np.linspace(0, n - 1, late).astype(np.int64)] = LATE
+    return values
+
+
+def burst(n: int, late: int) -> np.ndarray:
+    values = even(n)
+    values[n // 2 : n // 2 + late] = LATE
+    return values
+
+
+def run_of(values: np.ndarray) -> JudgedRun:
+    return JudgedRun("latency", values, None, None, MS, True, own_grid=True)
+
+
+def climbing(n: int) -> np.ndarray:
+    return even(n) + np.arange(n, dtype=np.int64) * 5
+
+
+PLANTED: dict[str, tuple[Callable[[], np.ndarray], Requirement]] = {
+    "nothing_measured": (lambda: even(0), Requirement(MS, 0.01)),
+    "none_allowed": (lambda: even(5_000, 1), Requirement(MS)),
+    "no_level": (lambda: even(1_500), Requirement(MS, criticality="hard")),
+    "level_too_high": (lambda: even(60_000), Requirement(int(even(60_000).max()) + 1, criticality="hard")),
+    "misses_too_often": (lambda: even(5_000, 88), Requirement(MS, 0.01, horizon=100)),
+    "beyond_the_horizon": (lambda: burst(5_000, 88), Requirement(MS, 0.001)),
+    "too_few": (lambda: even(999), Requirement(MS, 0.01)),
+    "refused": (lambda: climbing(20_000), Requirement(MS, 0.01)),
+    "meets": (lambda: even(5_000), Requirement(MS, 0.001)),
+    "undecided": (lambda: even(5_000, 5), Requirement(MS, 0.001)),
+}
+
+
+def judged(key: str) -> tuple[Row, Verdict]:
+    make, required = PLANTED[key]
+    run = run_of(make())
+    found, verdict = misses(run, required.deadline_ns), judge_run(run, required, False)
+    support = support_of(run, run.examine(required.deadline_ns), required) if found.n else None
+    return row_of(found, required, support), verdict
+
+
+def test_the_table_of_the_page_is_the_rule() -> None:
+    section = PAGE.read_text().split("## The rule\n")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| (.*) \|$", section, re.M)[1:]  # without the head
+    assert rows == [" | ".join((row.seen, row.outcome, row.said, row.do)) for row in ROWS]
+    assert {row.key for row in ROWS} == {*PLANTED, "not_judged"}
+
+
+@pytest.mark.parametrize("key", PLANTED)
+def test_each_row_decides_where_it_is_planted(key: str) -> None:
+    row, verdict = judged(key)
+    assert row.key == key, verdict.reason
+    assert verdict.outcome == row.outcome
+    assert row.said in verdict.reason
+
+
+def test_what_must_not_be_judged_is_an_error(tmp_path: Path) -> None:
+    (row,) = (row for row in ROWS if row.key == "not_judged")
+    error = {"message": "the middleware ended", "field": None, "value": None, "remedy": None, "where": None}
+    folder = write_cell(tmp_path / "cell", Made(samples=100, changes={"status": "failed", "error": error}))
+    verdict = judge_cell(read_cell_file(folder / "cell.json"), folder, Requirement(MS))
+    assert (verdict.outcome, row.said in verdict.reason) == (row.outcome, True)
+
+
+def test_the_horizon_needs_no_bound() -> None:
+    """300 of a run that drifts, in one burst: gates refuse a bound, common sense does not."""
+    values = climbing(20_000)
+    values[9_000:9_300] = LATE
+    verdict = judge_run(run_of(values), Requirement(MS, 0.001), False)
+    assert verdict.support is not None and verdict.support.upper is None
+    assert (verdict.outcome, "without a further miss that is 0.0015" in verdict.reason) == ("fail", True)
+    assert judge_run(run_of(values), Requirement(MS, 0.001, horizon=16), False).outcome == "inconclusive"
+
+
+@pytest.mark.parametrize(("horizon", "outcome"), [(17.5, "fail"), (17.6, "inconclusive")])
+def test_the_horizon_is_so_many_times_the_run(horizon: float, outcome: str) -> None:
+    """88 of 5,000, one in a thousand allowed: as many as 88,000 releases may have."""
+    required = Requirement(MS, 0.001, horizon=horizon)
+    assert judge_run(run_of(burst(5_000, 88)), required, False).outcome == outcome
+
+
+@pytest.mark.parametrize("miss_ratio", [None, 0.01, 0.001])
+def test_too_few_pass_nothing_and_say_how_many_more(miss_ratio: float | None) -> None:
+    required = Requirement(MS, miss_ratio)
+    few = judge_run(run_of(even(999)), required, False)
+    assert few.outcome == "inconclusive" and few.more_samples is not None
+    assert few.more_samples == (1 if miss_ratio != 0.001 else 1_996)
+    assert f"{few.more_samples:,} further samples" in few.reason and "it takes 1,000" in few.reason
+    enough = judge_run(run_of(even(999 + few.more_samples)), required, False)
+    assert enough.support is not None and enough.support.design_effect == 1.0
+    assert enough.outcome == "pass"
