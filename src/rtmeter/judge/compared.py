@@ -148,6 +148,9 @@ def _doubts(pairing: Pairing, differs: Sequence[Difference]) -> Iterator[Doubt]:
             yield Doubt("unknown_condition", message)
         if difference.known and difference.name == "machine.hostname":
             yield Doubt("other_host", f"hosts differ: {difference.a}, {difference.b}", "")
+        if difference.name == "machine.machine_id" and "machine.hostname" not in {d.name for d in differs}:
+            message = f"two machines of one host name: {difference.a}, {difference.b}"
+            yield Doubt("other_host", message, "")
     for pair in pairing.pairs:
         for cell in pair:
             yield from _doubts_of(cell)

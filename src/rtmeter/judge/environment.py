@@ -33,6 +33,9 @@ _UNTOLD = {
 _PASSING = {"boot_id", "time_namespace"}
 """Facts of a machine that are others after the next boot."""
 
+_IDS = ("machine.machine_id", "server_machine.machine_id")
+"""Which machine of a host name it is, where that is known."""
+
 _GRAVE = ("fatal", "high")
 
 _VIRTUAL = "machine.virtual_machine"
@@ -94,6 +97,9 @@ def differences(a: CellRecord, b: CellRecord) -> list[Difference]:
     only what is in effect, where that is known.
     """
     first, second = dict(_conditions(a)), dict(_conditions(b))
+    for name in _IDS:
+        if None in (first.get(name), second.get(name)):  # the host name decides
+            first.pop(name, None), second.pop(name, None)
     for name in SHAPE:
         if first.get(name) is not None and second.get(name) is not None:
             for conditions in (first, second):

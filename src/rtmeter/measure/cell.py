@@ -10,6 +10,7 @@ from typing import Any
 
 from rtmeter import conditions, machine
 from rtmeter.errors import RtmeterError
+from rtmeter.host.identity import machine_id
 from rtmeter.host.root import Root
 from rtmeter.measure.by_probes import ByProbes
 from rtmeter.measure.cyclictest import CYCLICTEST, ByCyclictest
@@ -47,7 +48,9 @@ def run_cell(
     """
     new = store.NewCell(path)
     stop.keeping = False
-    source, ran = source_of(cell), Ran(datetime.now(UTC), None)
+    own = machine_id(Root())
+    source = source_of(cell)
+    ran = Ran(datetime.now(UTC), None, machine_id=own, server_machine_id=own)
     standing: conditions.Standing | None = None
     try:
         source.prepare()
@@ -81,7 +84,8 @@ def _looked(ran: Ran, cell: Cell, standing: conditions.Standing) -> Ran:
     ran = replace(ran, findings=_findings(Root(), machine.intent_of(cell)))
     if standing.server_root is None:
         return ran
-    return replace(ran, server_findings=_findings(standing.server_root, machine.server_intent_of(cell)))
+    found = _findings(standing.server_root, machine.server_intent_of(cell))
+    return replace(ran, server_findings=found, server_machine_id=machine_id(standing.server_root))
 
 
 def _findings(root: Root, intent: machine.Intent) -> list[dict[str, Any]]:

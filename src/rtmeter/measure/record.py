@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -19,7 +20,7 @@ from rtmeter.samples.meta import LogMeta
 from rtmeter.statistics.quantities import judged_quantity
 from rtmeter.statistics.summary import summarise
 
-_WORDS = ("effective", "usage", "instrument", "counters", "grid", "ticks", "machine", "clock")
+_WORDS = ("effective", "usage", "instrument", "counters", "grid", "ticks", "clock")
 """What the record has in the words of the client's log."""
 
 
@@ -72,7 +73,8 @@ def record_cell(cell: Cell, outcome: Outcome, logs: Logs, folder: Path, ran: Ran
             "config": cell.config,
             "server_config": server.cell_config if server else None,
             "hosts": cell.hosts,
-            "server_machine": server.machine if server else None,
+            "machine": _known(meta.machine, ran.machine_id),
+            "server_machine": _known(server.machine, ran.server_machine_id) if server else None,
             "requirement": cell.requirement,
             "published": cell.published,
             "imported": None,
@@ -150,6 +152,11 @@ def _server_meta(log: Path) -> LogMeta | None:
         return LogMeta.of(LogReader(log).meta, log) if log.is_file() else None
     except RtmeterError:
         return None  # said by _convert()
+
+
+def _known(machine: Mapping[str, Any], machine_id: str | None) -> dict[str, Any]:
+    """What a probe says of its machine, and which one it is; nothing if there was no probe."""
+    return {**machine, "machine_id": machine_id} if machine and machine_id else dict(machine)
 
 
 def _second_topic(client: LogMeta, server: LogMeta | None) -> dict[str, Any] | None:

@@ -10,6 +10,8 @@ from typing import Any, Protocol, Self
 
 from rtmeter import version
 from rtmeter.errors import RtmeterError
+from rtmeter.host.identity import machine_id
+from rtmeter.host.root import Root
 from rtmeter.measure import cell as runner
 from rtmeter.measure.supervise import Stop
 from rtmeter.model import Campaign, Cell
@@ -48,6 +50,7 @@ class Run:
             cells=[cell.id for cell in campaign.cells],
             scale=scale,
             host=campaign.host,
+            machine_id=machine_id(Root()),
             rtmeter=version(),
         )
         with store.own_run_folder(out, campaign.name) as folder:

@@ -19,7 +19,8 @@ class Ran:
     """What is known of a run beside its data.
 
     ``conditions``: what was asked of the machine and what became of it; ``findings``: what it had wrong
-    before; ``server_findings``: what the server's had, if that is another one; None where that is not known.
+    before; ``server_findings``: what the server's had, if that is another one; ``machine_id`` and
+    ``server_machine_id``: which machines they are (rtmeter.host.identity); None where that is not known.
     """
 
     started: datetime
@@ -27,6 +28,8 @@ class Ran:
     conditions: Mapping[str, Any] | None = None
     findings: list[dict[str, Any]] | None = None
     server_findings: list[dict[str, Any]] | None = None
+    machine_id: str | None = None
+    server_machine_id: str | None = None
 
 
 class Source(Protocol):

@@ -19,7 +19,7 @@ _EXACT = ("min_ns", "p50_ns", "p90_ns", "p99_ns", "p99_9_ns", "p99_99_ns", "p99_
 _MEANS = ("mean_ns", "stddev_ns")
 _TEXT = (
     *("cell", "id", "path", "status", "measurement", "mode", "adapter", "server_adapter"),
-    *("host", "kernel", "scheduling", "started", "outcome", "quantity", "view"),
+    *("host", "machine_id", "kernel", "scheduling", "started", "outcome", "quantity", "view"),
 )
 _COUNTS = ("period_ns", "deadline_ns", "misses", "n", *_EXACT, "max_at_k")
 
@@ -38,8 +38,8 @@ def cell_table(cells: Mapping[str, StoredCell]) -> pa.Table:
     """The table of cells by name.
 
     Columns: ``cell`` (the name), ``id``, ``path``, ``status``, ``valid``, ``measurement``, ``mode``,
-    ``adapter``, ``server_adapter``, ``host``, ``kernel``, ``scheduling``, ``started``, ``period_ns``,
-    ``deadline_ns``, ``outcome`` and ``misses`` of the stored verdict, ``quantity``, ``view``
+    ``adapter``, ``server_adapter``, ``host``, ``machine_id``, ``kernel``, ``scheduling``, ``started``,
+    ``period_ns``, ``deadline_ns``, ``outcome`` and ``misses`` of the stored verdict, ``quantity``, ``view``
     (``per_release``, ``as_served`` or ``corrected``), ``n``, the statistics in nanoseconds (int64; mean and
     standard deviation float64), ``max_at_k``, and ``lost``, the names of statistics that fall on a lost
     release and are therefore null. A text column ``axis_<name>`` for each axis of the campaigns. A cell
@@ -51,7 +51,7 @@ def cell_table(cells: Mapping[str, StoredCell]) -> pa.Table:
     types = dict.fromkeys(_TEXT, pa.string()) | dict.fromkeys(_COUNTS, pa.int64())
     types |= dict.fromkeys(_MEANS, pa.float64()) | {"valid": pa.bool_(), "lost": pa.list_(pa.string())}
     types |= {f"axis_{axis}": pa.string() for axis in axes}
-    order = [*_TEXT[:4], "valid", *_TEXT[4:12], "period_ns", "deadline_ns", "outcome", "misses"]
+    order = [*_TEXT[:4], "valid", *_TEXT[4:13], "period_ns", "deadline_ns", "outcome", "misses"]
     order += [
         "quantity",
         "view",
@@ -87,6 +87,7 @@ def _conditions(record: CellRecord) -> dict[str, Any]:
     scheduling = record.effective.get("scheduling")
     return {key: getattr(record, key) for key in keys} | {
         "host": machine.get("hostname"),
+        "machine_id": machine.get("machine_id"),
         "kernel": machine.get("kernel"),
         "scheduling": str(Scheduling.from_probe(scheduling)) if scheduling else None,
         "period_ns": record.period_ns,

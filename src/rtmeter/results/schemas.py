@@ -21,7 +21,8 @@ def schema_of(name: str) -> dict[str, Any]:
     """What the file is of: cell.json or run.json as they are written (spec/results.md)."""
     model, title = _MODELS[name]
     schema = model.model_json_schema()
-    schema["required"] = [*schema["properties"]]  # format and version, too, which a record has by itself
+    needed = {"format", "version", *schema["required"]}  # a record has the first two by itself
+    schema["required"] = [name for name in schema["properties"] if name in needed]
     schema |= {"$schema": DIALECT, "title": title, "description": f"{title}: see results.md."}
     return tidy(schema)
 

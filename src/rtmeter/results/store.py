@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Self
 
 from rtmeter.errors import RtmeterError
 from rtmeter.host.durable import exchange, make_folders, sync
+from rtmeter.host.identity import SHORT, machine_id
+from rtmeter.host.root import Root
 from rtmeter.results import counted as unordered
 from rtmeter.results.record import CellRecord, RunRecord, read_cell_file, read_run_file, text_of
 from rtmeter.samples.rows import Samples
@@ -163,10 +165,27 @@ def machine_name() -> str:
     return slug(socket.gethostname()) or "machine"
 
 
+def own_machine(out: Path) -> str:
+    """The folder of this machine in ``out``: the host's name, and the first digits of this machine's id
+    where what lies in that one is of another machine of the same name."""
+    name, own = machine_name(), machine_id(Root())
+    if own is None:
+        return name
+    apart = f"{name}-{own[:SHORT]}"
+    ids = {found for file in (out / name).glob(f"*/*/{RUN}") if (found := _machine_of(file)) is not None}
+    return apart if (out / apart).is_dir() or (ids and own not in ids) else name
+
+
+def _machine_of(run_file: Path) -> str | None:
+    with contextlib.suppress(RtmeterError):  # told by whoever needs that run
+        return read_run_file(run_file).machine_id
+    return None
+
+
 def new_run_folder(out: Path, campaign: str, machine: str | None = None) -> Path:
     """``<out>/<machine>/<campaign>/<run>``, not yet there; runs are named by the time they start (UTC).
     The machine is by default this one."""
-    parent = out / (machine or machine_name()) / slug(campaign)
+    parent = out / (machine or own_machine(out)) / slug(campaign)
     name = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     taken = (parent / name, *(parent / f"{name}-{n}" for n in range(2, 1000)))
     return next(folder for folder in taken if not folder.exists())
@@ -190,8 +209,15 @@ def own_run_folder(out: Path, campaign: str) -> Iterator[Path]:
 
 def latest_run(out: Path, campaign: str) -> Path | None:
     """The folder of the campaign's last run on this machine, if there is one."""
-    runs = (file.parent for file in (out / machine_name() / slug(campaign)).glob(f"*/{RUN}"))
-    return max(runs, key=lambda run: read_run(run).started, default=None)
+    own = machine_id(Root())
+    files = (out / own_machine(out) / slug(campaign)).glob(f"*/{RUN}")
+    runs = ((read_run_file(file), file.parent) for file in files)
+    ours = [
+        (run.started, folder)
+        for run, folder in runs
+        if None in (own, run.machine_id) or run.machine_id == own
+    ]
+    return max(ours)[1] if ours else None
 
 
 def stamp(time: datetime) -> str:

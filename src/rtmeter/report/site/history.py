@@ -9,6 +9,7 @@ import numpy as np
 
 from rtmeter.errors import RtmeterError
 from rtmeter.results import store
+from rtmeter.results.machines import Machine, names_of
 from rtmeter.results.overview import CellEntry, cell_entries
 from rtmeter.statistics.changes import change_points
 from rtmeter.values import slug
@@ -82,12 +83,13 @@ def file_name(*parts: str) -> str:
 
 def histories(results: Path) -> list[History]:
     """Every cell under the folder, the worst of their latest first. Raises RtmeterError if there is none."""
+    places = [(cell, *_place(cell.folder.parent, cell)) for cell in cell_entries(results)]
+    called = names_of(machine for _, machine, _, _ in places)
     groups: dict[tuple[str, str, str], list[Entry]] = {}
-    for cell in cell_entries(results):
-        run = cell.folder.parent
-        machine, campaign, started = _place(run, cell)
+    for cell, machine, campaign, started in places:
         name = cell.record.id if cell.record else cell.folder.name.removesuffix(store.PARTIAL)
-        groups.setdefault((machine, campaign, name), []).append(Entry(run, started, cell))
+        entry = Entry(cell.folder.parent, started, cell)
+        groups.setdefault((called[machine], campaign, name), []).append(entry)
     found, pages = [], set[str]()
     for key in sorted(groups):
         page = name = file_name(*key)
@@ -101,15 +103,16 @@ def histories(results: Path) -> list[History]:
     return sorted(found, key=lambda h: (h.latest.cell.badness, h.machine, h.campaign, h.cell))
 
 
-def _place(run: Path, cell: CellEntry) -> tuple[str, str, str]:
+def _place(run: Path, cell: CellEntry) -> tuple[Machine, str, str]:
     """Machine, campaign and start of a run; of a cell that is in none, what the cell says."""
-    machine = (cell.record.machine.get("hostname") if cell.record else None) or ""
+    told = cell.record.machine if cell.record else {}
+    machine, own = told.get("hostname") or "", told.get("machine_id")
     started = (cell.record.started if cell.record else None) or ""
     try:
         about = store.read_run(run)
     except RtmeterError:
-        return machine or "machine", "measure", started
-    return run.parent.parent.name or machine, about.campaign, about.started
+        return (machine or "machine", own), "measure", started
+    return (run.parent.parent.name or machine, own or about.machine_id), about.campaign, about.started
 
 
 def _number(value: int | float | str | None) -> float | None:

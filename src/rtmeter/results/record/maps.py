@@ -91,10 +91,12 @@ class Effective(TypedDict, total=False):
 
 
 class MachineFacts(TypedDict, total=False):
-    """What a machine says of itself (spec/probe.md)."""
+    """What a machine says of itself (spec/probe.md), and ``machine_id``, which of one host name it is
+    (rtmeter.host.identity); older records have none."""
 
     __pydantic_config__ = OPEN  # type: ignore[misc]
     hostname: str | None
+    machine_id: str | None
     kernel: str | None
     kernel_version: str | None
     cpu_model: str | None

@@ -12,7 +12,8 @@ RUN_VERSION: Literal[2] = 2
 
 class RunRecord(Part):
     """A run: which cells it was to measure, in order, and what it was started with. ``ended`` is None while
-    it goes on, or if it was killed; ``host``: where the servers of round trips ran, if not here."""
+    it goes on, or if it was killed; ``host``: where the servers of round trips ran, if not here;
+    ``machine_id``: which machine measured it (rtmeter.host.identity), None where that is not known."""
 
     format: Literal["rtmeter-run"] = "rtmeter-run"
     version: Literal[2] = RUN_VERSION
@@ -23,4 +24,5 @@ class RunRecord(Part):
     cells: list[str]
     scale: float
     host: str | None
+    machine_id: str | None = None
     rtmeter: str
