@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +100,26 @@ def test_it_is_killed_in_mid_run(tmp_path: Path, victim: str, type_: str, strict
     failure = strained.failure()
     assert (failure is not None) == strict
     assert failure is None or failure.field == "load"
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_an_idle_machine_that_others_keep_busy(tmp_path: Path, strict: bool) -> None:
+    """They are this test's, not rtmeter's."""
+    cell, busy = tmp_path / "cell", [sys.executable, "-c", "while True: pass"]
+    asked = ["wakeup", "--adapter=posix", "--samples=1500", "--load=idle", f"--out={cell}"]
+    with ExitStack() as stack:
+        for _ in os.sched_getaffinity(0):
+            one = stack.enter_context(subprocess.Popen(busy))
+            stack.callback(one.kill)
+        done = rtmeter("measure", *asked, *(["--strict"] if strict else []))
+    assert done.code == int(strict)
+    record = cell_json(cell)
+    assert "load_not_idle" in [doubt["type"] for doubt in record["warnings"]]
+    machine = record["conditions"]["achieved"]["machine"]
+    assert machine["others"] > 0.1
+    assert machine["others_most"][0]["share"] > 0
+    assert "others took" in done.err + done.out
+    assert (record["error"] is not None) == strict
 
 
 def test_a_load_that_is_too_weak(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

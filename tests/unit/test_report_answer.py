@@ -103,3 +103,27 @@ def test_a_result_of_another_version_names_both_and_what_reads_it(folder):
     page = page_of(write_cell(folder, Made(changes={"version": 3})))
     assert "cell.json: version: has version 3, this rtmeter reads versions 1 and 2." in page.text
     assert "What to do next Read it with the rtmeter that wrote it, or a newer one." in page.text
+
+
+def meanwhile(others: float, steal: float) -> dict[str, object]:
+    machine = {"others": others, "steal": steal, "others_most": [{"name": "make", "share": others}]}
+    return {"conditions": {"asked": {}, "effective": {}, "achieved": {"machine": machine}}}
+
+
+def test_what_others_took_meanwhile_limits_it(folder):
+    page = page_of(write_cell(folder, Made(changes=meanwhile(0.3, 0.37))))
+    said = "others took 30% of the CPUs (make 30%) and the hypervisor took 37% of the CPUs"
+    assert f"{said[0].upper()}{said[1:]} meanwhile." in page.text
+    assert f"Meanwhile: {said.replace(' and ', '; ')}." in page.text
+    quiet = page_of(write_cell(folder / "quiet", Made(changes=meanwhile(0.05, 0.05))))
+    assert "of the CPUs meanwhile." not in quiet.text
+    assert (
+        "Meanwhile: others took 5% of the CPUs (make 5%); the hypervisor took 5% of the CPUs." in quiet.text
+    )
+
+
+def test_of_several_cells_the_busiest_is_named(folder):
+    for name, others in (("a", 0.2), ("b", 0.6), ("c", 0.0)):
+        write_cell(folder / name, Made(id=name, changes=meanwhile(others, 0.0)))
+    page = page_of(folder)
+    assert "a, b: up to 60% of the CPUs were taken meanwhile, in b others took 60% of the CPUs" in page.text

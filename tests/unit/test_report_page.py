@@ -284,7 +284,7 @@ def test_a_full_disk_leaves_the_old_report(folder, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(Path, "replace", no_space)
-    with pytest.raises(RtmeterError, match="No space left on device"):
+    with pytest.raises(RtmeterError, match="cannot be written: no space left on device"):
         report.write(folder, out)
     assert out.read_text() == "the old one"
     assert list(out.parent.iterdir()) == [out, folder] or set(out.parent.iterdir()) == {out, folder}

@@ -134,7 +134,7 @@ def test_throttling_by_quotas_and_heat_is_counted(tmp_path: Path, kind: str) -> 
     files = throttling.files(root)
     assert look(root.read_all, files).totals == {"quota_throttles": 7, "thermal_throttles": 27}
     assert look(root.read_all).totals == {}
-    watched = Watch(tmp_path, root.read_all, 0, set(), throttling_files=files)
+    watched = Watch(tmp_path, root.read_all, 0, set(), more_files=files)
     watched.start()
     planted_quota(tmp_path, groups | {"pod/robot": stat.format(13)}, mount)
     watched.stop()

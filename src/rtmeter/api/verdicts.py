@@ -13,7 +13,7 @@ from rtmeter.judge.cell import judge_cell, stored_verdict
 from rtmeter.judge.conditions import in_one_line
 from rtmeter.judge.pooled import DEFAULT_MARGIN, judge_pooled
 from rtmeter.model import Requirement, Verdict
-from rtmeter.results import store
+from rtmeter.results import condition_words, store
 from rtmeter.results.cells import StoredCell
 from rtmeter.values import as_json
 
@@ -28,7 +28,8 @@ class CellVerdict:
     """The judgement of a cell, or of its repeats together.
 
     ``path``: its folder, or those of all that were pooled; ``conditions``: what it holds for;
-    ``verdict``: None if nothing was required; ``pooled``: what became of pooling, where it was asked for.
+    ``verdict``: None if nothing was required; ``pooled``: what became of pooling, where it was asked for;
+    ``meanwhile``: what others did to the machine.
     """
 
     id: str
@@ -39,6 +40,7 @@ class CellVerdict:
     conditions: list[str]
     verdict: Verdict | None
     pooled: str | None = None
+    meanwhile: tuple[str, ...] = ()
 
     @property
     def outcome(self) -> str:
@@ -53,7 +55,7 @@ class CellVerdict:
     def to_json(self) -> dict[str, Any]:
         """As ``rtmeter verdict --json`` prints it: times in nanoseconds, null for what is infinite or no
         number."""
-        keys = ("id", "status", "measurement", "adapter", "path", "conditions")
+        keys = ("id", "status", "measurement", "adapter", "path", "conditions", "meanwhile")
         about: dict[str, Any] = {key: getattr(self, key) for key in keys}
         about |= {} if self.pooled is None else {"pooled": self.pooled}
         unjudged = {"outcome": self.outcome, "reason": self.reason, "n": 0}
@@ -107,6 +109,7 @@ def verdicts(
             [f"{len(runs)} runs, each", *in_one_line(first)],
             found.verdict,
             found.words,
+            _meanwhile(*runs),
         )
 
 
@@ -125,4 +128,10 @@ def _each(
             with reading() as read:
                 verdict = judge_cell(record, cell.folder, asked, read, horizon_hours)
         about = (record.id, record.status, record.measurement, record.adapter, str(cell.folder))
-        yield CellVerdict(*about, in_one_line(record), verdict, pooled)
+        yield CellVerdict(*about, in_one_line(record), verdict, pooled, _meanwhile(cell))
+
+
+def _meanwhile(*cells: StoredCell) -> tuple[str, ...]:
+    """Of each run in a part of its own; what several had in common once."""
+    told = ("; ".join(condition_words.meanwhile(cell.record.conditions)) for cell in cells)
+    return tuple(dict.fromkeys(words for words in told if words))

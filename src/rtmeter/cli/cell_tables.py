@@ -218,3 +218,5 @@ def _show_verdict(record: CellRecord, out: Console) -> None:
         out.print(f"[{style}]{verdict.outcome}[/{style}]: {escape(verdict.reason)}", soft_wrap=True)
         for line in evidence_lines(verdict):
             out.print(line, markup=False, soft_wrap=True)
+    if meanwhile := condition_words.meanwhile(record.conditions):
+        out.print(f"  {'meanwhile':<17}{'; '.join(meanwhile)}", markup=False, soft_wrap=True)

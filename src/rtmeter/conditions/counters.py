@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from rtmeter.conditions import throttling
+from rtmeter.conditions import heat, throttling
+from rtmeter.host.root import Root
 
 Read = Callable[[Iterable[str]], Mapping[str, str]]
 """Reads files of the kernel (``Root.read_all``); without those that are not there, or cannot be read."""
@@ -37,10 +38,15 @@ class Counters:
     now: Mapping[str, float]
 
 
-def look(read: Read, throttling_files: Iterable[str] = ()) -> Counters:
-    """Reads all counters; ``throttling_files``: ``throttling.files``."""
+def files_of(root: Root) -> list[str]:
+    """What look() reads besides where the machine has it."""
+    return [*throttling.files(root), *heat.frequency_files(root)]
+
+
+def look(read: Read, more_files: Iterable[str] = ()) -> Counters:
+    """Reads all counters; ``more_files``: files_of()."""
     at_ns = time.monotonic_ns()
-    texts = read([*_FILES, *throttling_files])
+    texts = read([*_FILES, *more_files])
     stat = texts.get("/proc/stat", "")
     busy_s, steal_s = {}, {}
     totals: dict[str, float] = {}
@@ -56,6 +62,7 @@ def look(read: Read, throttling_files: Iterable[str] = ()) -> Counters:
             totals[{"ctxt": "context_switches", "intr": "interrupts"}[name]] = int(fields[0])
         elif name in ("procs_running", "procs_blocked"):
             now[name.removeprefix("procs_")] = int(fields[0])
+    now |= heat.frequencies(texts)
     totals |= _memory(texts) | _disks(texts) | _pressure(texts) | throttling.totals(texts)
     return Counters(at_ns, busy_s, steal_s, totals, now)
 

@@ -12,41 +12,55 @@ _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
-    """A living process of a group, with the processor time that it and its reaped children took."""
+class Process:
+    """A living process: the processor time that it took, and with its reaped children (``with_children_s``).
+
+    ``started``: the clock tick since boot at which it was made; a number is given again, with this it is not.
+    """
 
     pid: int
+    name: str
     parent: int
     group: int
+    started: int
     cpu_s: float
+    with_children_s: float
 
 
-def members(group: int, root: Root) -> list[Member]:
+def everyone(root: Root) -> list[Process]:
+    """All processes, zombies left out."""
+    return _processes(root.glob("/proc/[0-9]*/stat"), root)
+
+
+def members(group: int, root: Root) -> list[Process]:
     """The processes of a process group, zombies left out."""
-    return [member for member in _members(root.glob("/proc/[0-9]*/stat"), root) if member.group == group]
+    return [process for process in everyone(root) if process.group == group]
 
 
 def children(pid: int, root: Root) -> int:
     """How many direct children a process has that live."""
     listed = root.read(f"/proc/{pid}/task/{pid}/children")
     if listed is None:  # it is gone, or the kernel has no such list
-        return sum(member.parent == pid for member in members(pid, root))
-    return len(_members([f"/proc/{child}/stat" for child in listed.split()], root))
+        return sum(process.parent == pid for process in members(pid, root))
+    return len(_processes([f"/proc/{child}/stat" for child in listed.split()], root))
 
 
 def processor_s(group: int, root: Root) -> float:
     """Processor time that all of a process group took so far, in seconds."""
-    return sum(member.cpu_s for member in members(group, root))
+    return sum(process.with_children_s for process in members(group, root))
 
 
-def _members(files: Iterable[str], root: Root) -> list[Member]:
-    found = (_member(int(file.split("/")[2]), text) for file, text in root.read_all(files).items())
-    return [member for member in found if member is not None]
+def _processes(files: Iterable[str], root: Root) -> list[Process]:
+    found = (_process(int(file.split("/")[2]), text) for file, text in root.read_all(files).items())
+    return [process for process in found if process is not None]
 
 
-def _member(pid: int, stat: str) -> Member | None:
+def _process(pid: int, stat: str) -> Process | None:
     """The process; None if it is gone, or a zombie."""
-    fields = stat.rpartition(")")[2].split()
+    head, _, rest = stat.rpartition(")")
+    fields = rest.split()
     if not fields or fields[0] in "ZX":
         return None
-    return Member(pid, int(fields[1]), int(fields[2]), sum(map(int, fields[11:15])) * _TICK_S)
+    own, reaped = (sum(map(int, fields[at : at + 2])) * _TICK_S for at in (11, 13))
+    name = head.partition("(")[2]
+    return Process(pid, name, int(fields[1]), int(fields[2]), int(fields[19]), own, own + reaped)

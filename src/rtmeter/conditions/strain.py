@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Self
 
-from rtmeter.conditions import throttling
+from rtmeter.conditions import heat
+from rtmeter.conditions.counters import files_of
 from rtmeter.conditions.load import Load, workers
+from rtmeter.conditions.others import OWN, Others
 from rtmeter.conditions.traffic import Elsewhere, Traffic, is_any
 from rtmeter.conditions.watch import FILE, Gauge, Watch
 from rtmeter.errors import RtmeterError
+from rtmeter.host.remote_shell import ConnectionLostError
 from rtmeter.host.root import Root
 from rtmeter.host.ssh import Ssh
 from rtmeter.host.threads import cpu_set
 from rtmeter.model import LOCAL, WATCH_NS, Cell, Doubt
+from rtmeter.results import condition_words
 
-NOT_REACHED = ("load_died", "load_not_reached", "traffic_died", "traffic_not_reached")
+NOT_REACHED = ("load_died", "load_not_reached", "load_not_idle", "traffic_died", "traffic_not_reached")
 """Types of doubts that are errors where the campaign is strict."""
 
 LOAD_WORKERS, TRAFFIC_STREAMS = "load_workers", "traffic_streams"
+LOAD_PROGRAM, TRAFFIC_PROGRAM = "stress-ng", "iperf3"
+IDLE = "idle"
 
 
 class Strain:
@@ -52,11 +58,17 @@ class Strain:
         if self._traffic is not None:
             gauges[TRAFFIC_STREAMS] = self._traffic.streams_alive
         interval_ns = asked.get("watch_ns", WATCH_NS)
-        counted_by = throttling.files(root)
-        self._watch = Watch(folder, root.read_all, interval_ns, measured_cpus, gauges, watch_file, counted_by)
+        made = {LOAD_PROGRAM: self._load, TRAFFIC_PROGRAM: self._traffic}
+        others = Others(root, (OWN, *(name for name, part in made.items() if part is not None)))
+        self._watch = Watch(
+            folder, root.read_all, interval_ns, measured_cpus, gauges, watch_file, files_of(root), others
+        )
+        self._idle = load.get("preset") == IDLE
+        self._root, self._temperatures = root, dict[str, float]()
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
+        self._feel("begin")
         with ExitStack() as stack:
             for part in (self._traffic, self._load, self._watch):
                 if part is not None:
@@ -67,10 +79,17 @@ class Strain:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+        with suppress(ConnectionLostError):  # then it is not known
+            self._feel("end")
+
+    def _feel(self, when: str) -> None:
+        temperature_c = heat.temperature_c(self._root)
+        if temperature_c is not None:
+            self._temperatures[f"{heat.TEMPERATURE}_{when}"] = temperature_c
 
     def facts(self) -> dict[str, Any]:
         """How load and traffic were made; what the machine did, and what they came to."""
-        watched = self._watch.achieved()
+        watched = self._watch.achieved() | self._temperatures
         effective: dict[str, Any] = {}
         achieved: dict[str, Any] = {"machine": watched}
         if self._load is not None:
@@ -82,6 +101,8 @@ class Strain:
     def doubts(self) -> list[Doubt]:
         """What was asked and did not come about."""
         doubts = list(self._watch.doubts())
+        if self._idle:
+            doubts += not_idle(self._watch.achieved())
         if self._load is not None:
             doubts += self._load.doubts(self._watch.achieved(), self._watch.least(LOAD_WORKERS))
         if self._traffic is not None:
@@ -106,6 +127,13 @@ class Strain:
             return None
         field = first.type.partition("_")[0]
         return RtmeterError(first.message, field=field, remedy=f"{first.hint}, or leave out strict")
+
+
+def not_idle(watched: Mapping[str, Any]) -> Iterator[Doubt]:
+    """``load_not_idle``: an idle machine was asked, and others worked; ``watched``: Watch.achieved()."""
+    if watched.get("steal", 0.0) + watched.get("others", 0.0) > condition_words.IDLE_MOST:
+        message = f"an idle machine was asked, but {' and '.join(condition_words.taken(watched))}"
+        yield Doubt("load_not_idle", message, "end that work, or ask for the load that is meant")
 
 
 def strain_of(cell: Cell, folder: Path, root: Root) -> Strain:

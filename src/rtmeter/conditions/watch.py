@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rtmeter.conditions.counters import Counters, Read, look
+from rtmeter.conditions.others import Others
 from rtmeter.conditions.throttling import QUOTA, THERMAL
 from rtmeter.conditions.watch_table import Row, Table
 from rtmeter.host.remote_shell import ConnectionLostError
@@ -32,7 +33,8 @@ Gauge = Callable[[], float | None]
 class Watch:
     """From start() to stop(), a row of ``folder``/``file`` (spec/results.md) every ``interval_ns``.
 
-    With an interval of 0 there is one row, at the end. ``throttling_files``: as in counters.look.
+    With an interval of 0 there is one row, at the end. ``more_files``: as in counters.look;
+    ``others`` are looked at with each row.
     """
 
     def __init__(
@@ -43,12 +45,14 @@ class Watch:
         measured_cpus: set[int],
         gauges: Mapping[str, Gauge] | None = None,
         file: str = FILE,
-        throttling_files: Sequence[str] = (),
+        more_files: Sequence[str] = (),
+        others: Others | None = None,
     ) -> None:
-        self._look = partial(look, read, throttling_files)
+        self._look = partial(look, read, more_files)
         self._interval_s, self._table = interval_ns / 1e9, Table(folder / file)
         self._now = folder / NOW if interval_ns and file == FILE else None
         self._avoid, self._gauges = measured_cpus, dict(gauges or {})
+        self._others = others
         self._first = self._last = self._look()
         self._seen: dict[str, list[float]] = {}  # of momentary values: sum, count, least, largest
         self._done = threading.Event()
@@ -57,6 +61,8 @@ class Watch:
     def start(self) -> None:
         """Begins to sample."""
         self._first = self._last = self._look()
+        if self._others is not None:
+            self._others.look()
         self._thread.start()
 
     def stop(self) -> None:
@@ -92,11 +98,15 @@ class Watch:
             busy, steal = (sum(cpu[i] for cpu in cpus.values()) / len(cpus) for i in (0, 1))
             found |= {"busy": round(busy, 4), "steal": round(steal, 4)}
             found["busy_cpus"] = {str(number): round(cpu[0], 4) for number, cpu in cpus.items()}
+            if self._others is not None:
+                found |= self._others.found(elapsed_s * len(cpus))
         found |= {name: round(per_s[name], 4) for name in per_s if name.startswith("psi_")}
         found |= {f"{name}_per_s": round(per_s[name], 1) for name in _RATES if name in per_s}
         found |= {name: int(grown[name]) for name in _TIMES if name in grown}
-        for name, (total, count, _, largest) in self._seen.items():
+        for name, (total, count, least, largest) in self._seen.items():
             found |= {f"{name}_mean": round(total / count, 2), f"{name}_max": largest}
+            if name.endswith("_mhz"):
+                found[f"{name}_min"] = least
         return found
 
     def _grown(self) -> dict[str, float]:
@@ -127,6 +137,8 @@ class Watch:
 
     def _row(self) -> Row:
         before, self._last = self._last, self._look()
+        if self._others is not None:
+            self._others.look()
         span_s = max(self._last.at_ns - before.at_ns, 1) / 1e9
         row: Row = {"at_ns": self._last.at_ns, "interval_ns": round(span_s * 1e9)}
         for number, (busy, steal) in shares(before, self._last).items():

@@ -152,8 +152,23 @@ def _limits(cells: Sequence[CellEntry]) -> Iterator[str]:
             yield "The run was interrupted: what it measured until then is judged."
         if cell.record and (why := unfit(cell.record)):
             yield _sentence(why)
+    yield from _taken(cells)
     for doubt, names in shared(cells):
         yield _of_cells(doubt.message, names, cells)
+
+
+def _taken(cells: Sequence[CellEntry]) -> Iterator[str]:
+    """Where others took so much of the CPUs that it limits what the numbers say, unless a warning says so."""
+    found: list[tuple[float, str, str]] = []
+    for cell in cells:
+        if cell.record and not any(doubt.type == "load_not_idle" for doubt in cell.record.warnings):
+            share, said = condition_words.taken_much(cell.record.conditions)
+            if said:
+                found.append((share, cell.id, said))
+    if found:
+        share, most, said = max(found, key=lambda one: one[0])
+        of = "" if len(found) == 1 else f"up to {share:.0%} of the CPUs were taken meanwhile, in {most} "
+        yield _of_cells(f"{of}{said}{'' if of else ' meanwhile'}", [cell for _, cell, _ in found], cells)
 
 
 def shared(cells: Sequence[CellEntry]) -> list[tuple[Doubt, list[str]]]:

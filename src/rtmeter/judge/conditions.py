@@ -8,7 +8,7 @@ from typing import Any
 
 from rtmeter.machine.causes import Suspicion, suspicions
 from rtmeter.results import words
-from rtmeter.results.condition_words import carried, in_words
+from rtmeter.results.condition_words import carried, in_words, most_of
 from rtmeter.results.record import CellRecord
 
 _IN_EFFECT = {"lock_memory": "memory_locked"}
@@ -119,7 +119,9 @@ def meanwhile_there(record: CellRecord) -> dict[str, Any]:
 def _meanwhile(found: Mapping[str, Any]) -> dict[str, Any]:
     achieved: Mapping[str, Any] = found.get("achieved", {})
     parts: dict[str, Any] = {what: told for what, told in achieved.items() if told is not None}
-    return {**parts.pop("machine", {}), **parts}
+    machine = parts.pop("machine", {})
+    most = {"others_most": most_of(machine["others_most"])} if "others_most" in machine else {}
+    return {**machine, **most, **parts}
 
 
 def facts(*sources: Mapping[str, Any] | None) -> list[tuple[str, str]]:

@@ -25,7 +25,7 @@ from rtmeter.plots.figures import Figure, Panel, detail_for, panels
 from rtmeter.plots.floors import QUANTILES, Floor
 from rtmeter.plots.grammar import Spec
 from rtmeter.report import matrix, published
-from rtmeter.results import words
+from rtmeter.results import condition_words, words
 from rtmeter.results.condition_words import uncertainty, which_cells
 from rtmeter.results.overview import WORST_FIRST, CellEntry
 from rtmeter.results.record import Statistics
@@ -158,6 +158,7 @@ def environment(*rooms: str) -> jinja2.Environment:
     environment.globals |= {"in_one_line": conditions.in_one_line, "settings": conditions.settings}
     environment.globals |= {"facts_of": conditions.facts, "judged_of": words.judged}
     environment.globals |= {"suspected": conditions.suspected, "meanwhile": conditions.meanwhile}
+    environment.globals |= {"in_words_meanwhile": condition_words.meanwhile}
     environment.globals |= {"published": published.published, "anchors": published.anchors}
     environment.globals |= {"column_label": label, "beside_value": published.shown, "views": words.VIEWS}
     environment.globals |= {"line_quantity": published.quantity}

@@ -42,6 +42,65 @@ def in_words(conditions: object) -> list[str]:
     return [*settings, *load, *traffic, *_server(_mapping(found.get("server")))]
 
 
+def meanwhile(conditions: object) -> list[str]:
+    """What the machine did while a cell was measured that its own probes and load did not; empty if that is
+    not known."""
+    machine = _mapping(_mapping(_mapping(conditions).get("achieved")).get("machine"))
+    known = _number(machine.get("others")) is not None or _number(machine.get("steal")) is not None
+    return [*(taken(machine) or (["nobody else took 1% of the CPUs"] if known else [])), *_slowed(machine)]
+
+
+def taken(machine: Mapping[str, Any]) -> list[str]:
+    """What others and the hypervisor took of the CPUs, of what a watch saw (``achieved.machine`` of a
+    cell.json); nothing below a hundredth."""
+    said = []
+    others, steal = _number(machine.get("others")) or 0.0, _number(machine.get("steal")) or 0.0
+    if others >= _WORTH_A_WORD:
+        most = most_of(machine.get("others_most"))
+        said.append(f"others took {others:.0%} of the CPUs" + (f" ({most})" if most else ""))
+    if steal >= _WORTH_A_WORD:
+        said.append(f"the hypervisor took {steal:.0%} of the CPUs")
+    return said
+
+
+def taken_much(conditions: object) -> tuple[float, str]:
+    """The share that others and the hypervisor took, and in words where it is more than an idle machine's."""
+    machine = _mapping(_mapping(_mapping(conditions).get("achieved")).get("machine"))
+    share = sum(_number(machine.get(name)) or 0.0 for name in ("others", "steal"))
+    return share, " and ".join(taken(machine)) if share > IDLE_MOST else ""
+
+
+def most_of(others: object) -> str:
+    """Who took most, by name."""
+    told = [_mapping(one) for one in others] if isinstance(others, list) else []
+    known = ((one.get("name"), _number(one.get("share"))) for one in told)
+    return ", ".join(f"{name} {share:.0%}" for name, share in known if share and share >= _WORTH_A_WORD)
+
+
+def _slowed(machine: Mapping[str, Any]) -> Iterator[str]:
+    for key, by in (("quota_throttles", "a CPU quota"), ("thermal_throttles", "heat")):
+        if count := _number(machine.get(key)):
+            yield f"throttled by {by} {'once' if count == 1 else f'{count:.0f} times'}"
+    least = [_number(value) for name, value in machine.items() if name.endswith("_mhz_min")]
+    most = [_number(value) for name, value in machine.items() if name.endswith("_mhz_max")]
+    low, high = ([value for value in ends if value is not None] for ends in (least, most))
+    if low and high:
+        yield f"CPUs at {_between(min(low) / 1000, max(high) / 1000, '.2g')} GHz"
+    ends = [_number(machine.get(f"temperature_c_{when}")) for when in ("begin", "end")]
+    if felt := [end for end in ends if end is not None]:
+        yield f"{_between(min(felt), max(felt), '.0f')} °C"
+
+
+def _between(low: float, high: float, form: str) -> str:
+    ends = [format(low, form), format(high, form)]
+    return ends[0] if ends[0] == ends[1] else " to ".join(ends)
+
+
+IDLE_MOST = 0.1
+"""Share of all CPUs that others and the hypervisor may take of an idle machine: a desktop's own is less."""
+
+_WORTH_A_WORD = 0.01
+
 _WAYS = {"udp": "UDP", "tcp": "TCP", "unix": "Unix sockets", "other": "sockets of another kind",
          "shared_memory": "shared memory"}  # fmt: skip
 

@@ -111,4 +111,6 @@ def _lines(one: CellVerdict, alone: bool) -> Iterator[str]:
         yield f"  {'pooling':<17}{one.pooled}"
     if one.verdict and (lines := evidence_lines(one.verdict)):
         yield from lines
+        for words in one.meanwhile:
+            yield f"  {'meanwhile':<17}{words}"
         yield f"  {'holds for':<17}{', '.join(one.conditions)}"
