@@ -26,8 +26,14 @@ def a_run(out: Path, number: int, machine_id: str | None, machine: str = "robot"
     started = f"2026-11-{number:02}T09:00:00Z"
     facts = {"hostname": machine} | ({"machine_id": machine_id} if machine_id else {})
     write_cell(folder / "wakeup", Made(id="wakeup", samples=50, changes={"machine": facts}))
-    about: dict[str, object] = {"campaign": "day", "description": "", "started": started, "ended": None, "scale": 1.0}
-    about |= {"host": None, "cells": ["wakeup"], "rtmeter": "0.1.0", "machine_id": machine_id}
+    about: dict[str, object] = {
+        "campaign": "day",
+        "description": "",
+        "started": started,
+        "ended": None,
+        "scale": 1.0,
+    }
+    about |= {"scale": 1.0, "host": None, "cells": ["wakeup"], "rtmeter": "0.1.0", "machine_id": machine_id}
     store.write_run(folder, RunRecord.model_validate(about), None)
     return folder
 
