@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::int64_t A = kAbsent, kWarm = kServed | kWarmUpFlag;
 
-Json told(const std::vector<std::vector<std::int64_t>>& rows, std::int64_t minus_ns = 0) {
+Json progress_of(const std::vector<std::vector<std::int64_t>>& rows, std::int64_t minus_ns = 0) {
   Progress progress({1, 0, minus_ns}, 4, 12);
   std::vector<std::int64_t> flat;
   for (const auto& row : rows) flat.insert(flat.end(), row.begin(), row.end());
@@ -17,20 +17,21 @@ Json told(const std::vector<std::vector<std::int64_t>>& rows, std::int64_t minus
 }
 
 TEST(Progress, TheMaximumIsThatOfTheMeasuredReleases) {
-  const Json seen = told({{100, 9'000, A, kWarm},
-                          {200, 230, A, kServed},
-                          {300, 350, A, kServed},
-                          {400, 410, A, kServed},
-                          {500, A, 800, kSkipped},
-                          {600, A, A, kLost},
-                          {700, A, A, kLost},
-                          {800, 9'999, A, kInFlight}});
+  const Json seen = progress_of({{100, 9'000, A, kWarm},
+                                 {200, 230, A, kServed},
+                                 {300, 350, A, kServed},
+                                 {400, 410, A, kServed},
+                                 {500, A, 800, kSkipped},
+                                 {600, A, A, kLost},
+                                 {700, A, A, kLost},
+                                 {800, 9'999, A, kInFlight}});
   EXPECT_EQ(seen.dump(),
             R"({"event":"progress","released":8,"of":12,"warm_up":1,"max_ns":50,"lost":2,"skipped":1})");
 }
 
 TEST(Progress, InWarmUpThereIsNoMaximum) {
-  EXPECT_TRUE(told({{100, 9'000, A, kWarm}, {200, A, A, kLost | kWarmUpFlag}}).find("max_ns")->is_null());
+  EXPECT_TRUE(
+      progress_of({{100, 9'000, A, kWarm}, {200, A, A, kLost | kWarmUpFlag}}).find("max_ns")->is_null());
 }
 
 TEST(Progress, NothingWasSentForWhatWasSkippedInWarmUpEither) {
@@ -43,7 +44,7 @@ TEST(Progress, NothingWasSentForWhatWasSkippedInWarmUpEither) {
 }
 
 TEST(Progress, TheTimeoutIsTakenOffAndEarlyIsNegative) {
-  EXPECT_EQ(told({{100, 230, A, kServed}, {200, 320, A, kServed}}, 150).find("max_ns")->as_int(), -20);
+  EXPECT_EQ(progress_of({{100, 230, A, kServed}, {200, 320, A, kServed}}, 150).find("max_ns")->as_int(), -20);
 }
 
 }  // namespace

@@ -13,6 +13,9 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent.parent
 MOST_LINES = 400
 SOURCES = {".c", ".cpp", ".h", ".hpp", ".py", ".rs", ".sh", ".cmake"}
+CORE_ROOMS = ["json", "system", "log", "measure", "probe"]
+"""Each of ``core/src`` includes only itself, those before it, and what lies outside of rooms."""
+LARGE_ADAPTER_LINES = 400
 DATA = {".css", ".in", ".j2", ".js", ".json", ".lock", ".md", ".toml", ".txt", ".xml", ".yaml", ".yml"}
 
 
@@ -36,6 +39,47 @@ def test_no_source_file_is_longer_than_allowed() -> None:
         if path.suffix in SOURCES and (lines := path.read_text().count("\n")) > MOST_LINES
     }
     assert not too_long
+
+
+def test_the_rooms_of_the_core_include_each_other_in_one_direction() -> None:
+    sources = [path for path in FILES if path.is_relative_to(ROOT / "core/src")]
+    room_of = {path: path.relative_to(ROOT / "core/src").parts[0] for path in sources}
+    assert {room for path, room in room_of.items() if path.parent.name != "src"} == set(CORE_ROOMS)
+    upward = [
+        f"{name_of(path)}: {included}"
+        for path, room in room_of.items()
+        for included in re.findall(r'#include "([a-z]+)/', path.read_text())
+        if included in CORE_ROOMS
+        and room != included
+        and room not in CORE_ROOMS[CORE_ROOMS.index(included) :]
+    ]
+    assert not upward
+
+
+def lines_of_adapter(folder: Path) -> int:
+    """Without what tests it."""
+    return sum(
+        path.read_text().count("\n")
+        for path in FILES
+        if path.is_relative_to(folder) and path.suffix in SOURCES and "tests" not in path.parts
+    )
+
+
+ADAPTERS = sorted({path.parent for path in FILES if path.match("adapters/*/CMakeLists.txt")})
+
+
+@pytest.mark.parametrize("folder", ADAPTERS, ids=name_of)
+def test_the_page_of_a_large_adapter_says_how_large_it_is_and_why(folder: Path) -> None:
+    lines = lines_of_adapter(folder)
+    page = (ROOT / f"docs/{folder.name}-adapter.md").read_text()
+    said = re.search(
+        r"^## Its size\n\nAbout ([\d,]+) lines, more than the 400 of an ordinary adapter: ", page, re.M
+    )
+    if lines <= LARGE_ADAPTER_LINES:
+        assert said is None
+    else:
+        assert said is not None
+        assert int(said[1].replace(",", "")) == pytest.approx(lines, rel=0.1)
 
 
 def test_no_file_names_a_path_of_one_machine() -> None:

@@ -12,9 +12,9 @@
 
 #include "json/json.hpp"
 #include "log/recorder.hpp"
+#include "measure/config.hpp"
+#include "measure/session.hpp"
 #include "measure/stampers.hpp"
-#include "probe/config.hpp"
-#include "probe/session.hpp"
 #include "rtmeter/clock.hpp"
 #include "system/audit.hpp"
 #include "system/usage.hpp"

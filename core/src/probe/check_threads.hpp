@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "probe/config.hpp"
+#include "measure/config.hpp"
 #include "system/audit.hpp"
 
 namespace rtmeter {

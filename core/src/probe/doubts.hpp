@@ -6,7 +6,7 @@
 #include <string>
 
 #include "json/json.hpp"
-#include "probe/config.hpp"
+#include "measure/config.hpp"
 
 namespace rtmeter {
 
@@ -32,15 +32,15 @@ inline std::optional<Json> doubt_of_lost(const Config& config, std::uint64_t rel
                                          std::uint64_t skipped) {
   if (config.role == RTM_ROLE_SERVER || (lost + skipped) * 2 <= released) return std::nullopt;
   const bool messages = config.measurement == RTM_ROUNDTRIP || config.measurement == RTM_CYCLE;
-  const std::string told = std::to_string(lost) + " of " + std::to_string(released) +
-                           " releases were lost and " + std::to_string(skipped) + " skipped";
+  const std::string counts = std::to_string(lost) + " of " + std::to_string(released) +
+                             " releases were lost and " + std::to_string(skipped) + " skipped";
   if (!messages)
     return doubt(
-        "mostly_skipped", told,
+        "mostly_skipped", counts,
         "the period is shorter than what is done in it, or the thread gets too little CPU: lengthen the "
         "period, or look at load, priority and CPUs");
   return doubt(
-      "mostly_lost", told + ", with a queue depth of " + std::to_string(config.history_depth),
+      "mostly_lost", counts + ", with a queue depth of " + std::to_string(config.history_depth),
       "a queue may be too short (history_depth: messages that come before one is taken replace or refuse "
       "others), the loss timeout too short, the thread without a CPU, or the other end gone; one that is lost passes over all that are released until its timeout; see the middleware's messages");
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "json/json.hpp"
-#include "probe/config.hpp"
+#include "measure/config.hpp"
 
 namespace rtmeter {
 

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "errors.hpp"
-#include "probe/session.hpp"
+#include "measure/session.hpp"
 
 namespace rtmeter {
 namespace {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "errors.hpp"
-#include "probe/config.hpp"
+#include "measure/config.hpp"
+#include "measure/session.hpp"
 #include "probe/progress.hpp"
-#include "probe/session.hpp"
 #include "probe/status.hpp"
 #include "probe/supervisor.hpp"
 #include "rtmeter/clock.hpp"

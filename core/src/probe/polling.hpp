@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "json/json.hpp"
-#include "probe/config.hpp"
+#include "measure/config.hpp"
 
 namespace rtmeter {
 

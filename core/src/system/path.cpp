@@ -36,12 +36,12 @@ Json shared_files(std::istream& maps) {
 
 Json within_process(const Json& adapter, const Json& path) {
   const Json* carried = path.find("carried_by");
-  Json told = Json::object();
+  Json facts = Json::object();
   for (const auto& [key, value] : adapter.as_object()) {
-    told[key == "transport" ? "transport_asked" : key] = value;
-    if (key == "transport" && carried != nullptr) told["transport"] = *carried;
+    facts[key == "transport" ? "transport_asked" : key] = value;
+    if (key == "transport" && carried != nullptr) facts["transport"] = *carried;
   }
-  return told;
+  return facts;
 }
 
 Json Path::to_json(const Published& published) const {

@@ -1,4 +1,4 @@
-#include "probe/session.hpp"
+#include "measure/session.hpp"
 
 #include <algorithm>
 #include <cstring>

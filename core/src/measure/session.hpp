@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "json/json.hpp"
-#include "probe/config.hpp"
+#include "measure/config.hpp"
 #include "rtmeter/adapter.h"
 
 namespace rtmeter {

@@ -1,4 +1,4 @@
-#include "probe/config.hpp"
+#include "measure/config.hpp"
 
 #include <algorithm>
 #include <set>
