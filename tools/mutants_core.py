@@ -57,14 +57,19 @@ class Mutant(NamedTuple):
         return f"{self.file}:{self.line}: `{self.before.strip()}` -> `{self.after.strip() or 'nothing'}`"
 
 
+def found(sources: Path, file: str) -> Path:
+    """In whatever room of the core it lies."""
+    return next(sources.rglob(file))
+
+
 def mutants_of(file: str) -> Iterator[Mutant]:
-    for number, line in enumerate((ROOT / "core/src" / file).read_text().splitlines(), 1):
+    for number, line in enumerate(found(ROOT / "core/src", file).read_text().splitlines(), 1):
         code = line.split("  // ")[0]
         if SKIPPED.match(code) or '"' in code or "json" in code.lower() or "Failure" in code:
             continue
         for pattern, other in SWAPS:
-            for found in re.finditer(pattern, code):
-                after = code[: found.start()] + found.expand(other) + code[found.end() :]
+            for match in re.finditer(pattern, code):
+                after = code[: match.start()] + match.expand(other) + code[match.end() :]
                 yield Mutant(file, number, code, after)
         if STATEMENT.match(code) and not DECLARATION.match(code):
             yield Mutant(file, number, code, "")
@@ -93,7 +98,7 @@ def build_base() -> None:
     shutil.rmtree(WORK, ignore_errors=True)
     shutil.copytree(ROOT / "core/src", WORK / "src")
     (WORK / "base").mkdir()
-    sources = [*(WORK / "src").glob("*.cpp"), *(ROOT / f"core/tests/{test}_test.cpp" for test in TESTS)]
+    sources = [*(WORK / "src").rglob("*.cpp"), *(ROOT / f"core/tests/{test}_test.cpp" for test in TESTS)]
     for source in sources:
         if not compile_(source, WORK / "base" / f"{source.stem}.o"):
             raise SystemExit(f"{source} does not compile")
@@ -126,7 +131,7 @@ def seeing(file: str) -> list[Path]:
 
 def survives(mutant: Mutant) -> bool | None:
     """None: it does not compile."""
-    path = WORK / "src" / mutant.file
+    path = found(WORK / "src", mutant.file)
     kept = path.read_text()
     lines = kept.splitlines()
     lines[mutant.line - 1] = mutant.after
@@ -137,7 +142,7 @@ def survives(mutant: Mutant) -> bool | None:
     try:
         for one in seeing(mutant.file):
             tests = ROOT / "core/tests" / f"{one.stem}.cpp"
-            source = tests if tests.exists() else WORK / "src" / f"{one.stem}.cpp"
+            source = tests if tests.exists() else found(WORK / "src", f"{one.stem}.cpp")
             if not compile_(source, changed / one.name):
                 return None
         objects = [
