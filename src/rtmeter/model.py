@@ -188,7 +188,7 @@ class Cell:
     process, unless None.
     ``published``: the published values that it is to be set beside (spec/results.md); None: its campaign
     names none. ``conditions``: what was asked of the machine, of ``load``, ``traffic``, ``settings``,
-    ``strict`` and, unless it is WATCH_NS, ``watch_ns``.
+    ``explain``, ``strict`` and, unless it is WATCH_NS, ``watch_ns``.
     """
 
     id: str

@@ -74,7 +74,7 @@ def test_a_file_that_is_wrong(
 def test_what_is_missing_or_is_not_there(tmp_path: Path, capsys: Captured) -> None:
     files = written(tmp_path, SCRIPT, (4, 1000, 2000, 1))
     assert cli.invoke(["explain", "--events", str(files[0]), "--thread", "10"]) == exit_codes.ERROR
-    assert "--releases: is missing; give --events, --releases, --thread" in capsys.readouterr().err
+    assert "--releases: is missing; give --events, --releases, --thread, or a cell" in capsys.readouterr().err
     nowhere = tmp_path / "nowhere.csv"
     assert "cannot be read: No such file" in explain(capsys, nowhere, files[1])[1]
     assert "--thread = 11: occurs in no event" in explain(capsys, *files, "--thread", "11")[1]

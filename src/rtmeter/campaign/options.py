@@ -25,7 +25,7 @@ from rtmeter.campaign.option_types import (
     Size,
 )
 from rtmeter.campaign.second_topic import SECOND_TOPIC, SecondTopicOption
-from rtmeter.campaign.strain_options import LoadOption, TrafficOption
+from rtmeter.campaign.strain_options import ExplainOption, LoadOption, TrafficOption
 from rtmeter.model import HORIZON, WATCH_NS, Criticality, Measurement, Requirement
 
 MOST_RELEASES = 2**48
@@ -336,6 +336,7 @@ class CellOptions(BaseModel):
     strict: Annotated[
         bool, Field(description="Fail where a condition was not reached, instead of warning.", exclude=True)
     ] = False
+    explain: ExplainOption = False
     keep_log: Annotated[
         bool, Field(description="Keep the sample logs beside samples.parquet.", exclude=True)
     ] = False
@@ -382,7 +383,7 @@ class CellOptions(BaseModel):
         if server := asked(settings=self.server_conditions, load=self.server_load):
             found["server"] = server
         watch = {"watch_ns": self.watch} if self.watch != WATCH_NS else {}
-        return found | watch | ({"strict": True} if self.strict else {})
+        return found | watch | {name: True for name in ("explain", "strict") if getattr(self, name)}
 
     @field_serializer("warm_up")
     def _warm_up_releases(self, warm_up_ns: int) -> Annotated[int, Field(ge=0)]:

@@ -135,3 +135,7 @@ class Traffic(BaseModel):
 
 LoadOption = Annotated[Load, as_written(Load | str)]
 TrafficOption = Annotated[Traffic, as_written(Traffic | str)]
+ExplainOption = Annotated[
+    bool,
+    Field(description="Record the kernel's events meanwhile, for rtmeter explain; needs root.", exclude=True),
+]

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from rtmeter.cli.columns import print_table
 from rtmeter.cli.output import console, microseconds
 from rtmeter.explain.causes import Explained, Explanation
 from rtmeter.explain.segments import UNKNOWN, Key
-from rtmeter.values import harmless, visible
+from rtmeter.values import format_duration, harmless, visible
+
+if TYPE_CHECKING:
+    from rtmeter.api.explained import CellExplanation
 
 _CATEGORIES = {
     "own": "its own code ran",
@@ -37,11 +41,21 @@ def words_of(key: Key) -> str:
     return f"{said}, {_RELATIONS[key.relation]}" if key.relation else said
 
 
-def show_explanation(found: Explanation, releases: Sequence[Explained]) -> None:
-    """The causes of the late releases, then the segments of some releases."""
+def limit_words(cell: CellExplanation) -> str:
+    """What counts as late, and what cannot be explained."""
+    limit = format_duration(cell.late_after_ns)
+    said = f"late: beyond the deadline of {limit}" if cell.by_deadline else ""
+    said = said or f"no deadline: the latest hundredth counts as late, beyond {limit}"
+    return said + (f"; {cell.unserved:,} releases without a stamp" if cell.unserved else "")
+
+
+def show_explanation(found: Explanation, releases: Sequence[Explained], words: str = "") -> None:
+    """The causes of the late releases, then the segments of some releases; ``words`` come first."""
     from rich.table import Table
 
     out = console()
+    if words:
+        out.print(words, markup=False)
     late = [each.release for each in found.releases if each.release.late]
     lateness_ns = sum(release.lateness_ns for release in late)
     out.print(

@@ -10,8 +10,9 @@ from typing import Any, Protocol
 
 from rtmeter.campaign.condition_options import SystemSettings
 from rtmeter.conditions.component import Component
+from rtmeter.conditions.recording import Recording
 from rtmeter.conditions.settings import NOT_JOINED, Launchers, Settings
-from rtmeter.conditions.strain import strain_of
+from rtmeter.conditions.strain import measured_cpus, strain_of
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
 from rtmeter.model import LOCAL, Cell, Doubt
@@ -87,13 +88,18 @@ class Standing:
 
 def parts_of(cell: Cell, folder: Path, root: Root) -> Iterator[Part]:
     """The parts that the cell asks for, in the order they are entered: what another host has (first, for it
-    may be out of reach), settings; traffic, load, watch."""
+    may be out of reach), settings; traffic, load, watch; the kernel's events. Each is entered before the next
+    is made."""
     if cell.hosts.get("component", LOCAL) != LOCAL:
         yield Component(cell, folder, root)
-    if "settings" in cell.conditions:
-        asked = SystemSettings.model_validate(cell.conditions["settings"])
-        yield Settings(asked, root, strict=bool(cell.conditions.get("strict")))
+    traced, settings = bool(cell.conditions.get("explain")), None
+    if "settings" in cell.conditions or traced:
+        asked = SystemSettings.model_validate(cell.conditions.get("settings", {}))
+        settings = Settings(asked, root, strict=bool(cell.conditions.get("strict")), traced=traced)
+        yield settings
     yield strain_of(cell, folder, root)
+    if traced and settings is not None:
+        yield Recording(settings.instance, folder, measured_cpus(cell), root)
 
 
 @contextmanager

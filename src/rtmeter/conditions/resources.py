@@ -159,8 +159,14 @@ class Controller(Plain):
         root.write(self.file, f"{value}{self.controller}\n")
 
 
+class Made(Plain):
+    """What rtmeter makes, and takes away again: nothing of that name may be there before."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
-class Group(Plain):
+class Group(Made):
     """A cgroup that rtmeter makes; taking it away moves whoever is in it to the group above."""
 
     name: str

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from rtmeter.campaign.condition_options import SystemSettings
-from rtmeter.conditions import interrupts, isolation, kernel_settings, network, rt_groups
+from rtmeter.conditions import interrupts, isolation, kernel_settings, network, rt_groups, tracing
 from rtmeter.conditions.change import Change, refuse
 from rtmeter.conditions.journal import Entry, Journal
-from rtmeter.conditions.resources import Affinity, Group, Thread
+from rtmeter.conditions.resources import Affinity, Group, Made, Thread
 from rtmeter.conditions.undo import Undone, undo
 from rtmeter.errors import RtmeterError
 from rtmeter.host.cgroups import find
@@ -84,8 +84,12 @@ def _given(asked: SystemSettings) -> dict[str, Any]:
 class Settings:
     """The part of a cell's conditions that is settings of the machine."""
 
-    def __init__(self, asked: SystemSettings, root: Root, *, strict: bool = False) -> None:
-        self._asked, self._root, self._strict = asked, root, strict
+    def __init__(
+        self, asked: SystemSettings, root: Root, *, strict: bool = False, traced: bool = False
+    ) -> None:
+        """``traced``: the cell has a tracefs instance of its own, ``instance``, while this stands."""
+        self._asked, self._root, self._strict, self._traced = asked, root, strict, traced
+        self.instance = ""
         self._entries: list[Entry] = []
         self._effective: dict[str, dict[str, str]] = {}
         self._refused: list[RtmeterError] = []
@@ -98,6 +102,9 @@ class Settings:
         try:
             for asked in self._in_turn():
                 self._apply(asked)
+            for change in tracing.own_instance(self._root) if self._traced else ():
+                self._make(change)
+                self.instance = change.resource.name
         except BaseException as error:
             self._undo()
             if isinstance(error, RtmeterError):
@@ -194,11 +201,11 @@ class Settings:
     def _make(self, change: Change) -> None:
         resource, root = change.resource, self._root
         old = resource.read(root)
-        is_group = isinstance(resource, Group)
-        if is_group and old is not None:
+        is_made = isinstance(resource, Made)
+        if is_made and old is not None:
             remedy = f"remove it, with what is in it: rmdir {root.at(resource.name)}"
             raise change.error(f"there is a group {resource.name} already", remedy)
-        if old is None and not is_group:
+        if old is None and not is_made:
             if isinstance(resource, Thread):
                 return  # it has ended
             self._refuse(change, change.missing())
@@ -216,7 +223,7 @@ class Settings:
             except OSError as error:
                 self._refuse(change, change.refused(error, root), error.errno in (errno.EROFS, errno.EACCES))
                 return
-        if is_group and change.setting != "stray_tasks":
+        if isinstance(resource, Group) and change.setting != "stray_tasks":
             self._groups.append(resource.name)
         found = resource.read(root)
         if found is None and isinstance(resource, Thread):
@@ -229,7 +236,9 @@ class Settings:
         """The error with the value of its setting as it was asked for."""
         option, _, setting = (error.field or "").partition(".")
         key, _, device = setting.partition(".")
-        if option == "conditions":
+        if setting == tracing.SETTING:
+            error.field, error.value = setting, "yes"
+        elif option == "conditions":
             value = self._asked.model_dump(mode="json")[key]
             value = value[device] if device else value
             error.value = ("on" if value else "off") if isinstance(value, bool) else value

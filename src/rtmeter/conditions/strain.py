@@ -141,11 +141,15 @@ def strain_of(cell: Cell, folder: Path, root: Root) -> Strain:
     config = cell.config
     tick_ns = config.get("timeout_ns") if config.get("mode") == "one_shot" else config.get("period_ns")
     expected_s = (config.get("samples", 0) + config.get("warm_up", 0)) * (tick_ns or 0) / 1e9
-    isolated = cpu_set(cell.conditions.get("settings", {}).get("isolate"))
-    measured_cpus = {*(config.get("cpus") or ()), *(cell.server_cpus or ()), *isolated}
     target = cell.hosts.get("component", LOCAL)
     elsewhere = None
     if target != LOCAL and is_any(cell.conditions.get("traffic", {})):
         ssh = Ssh(target, "hosts.component")
         elsewhere = Elsewhere(ssh.address(), lambda command: ssh.command(f"exec {shlex.join(command)}"))
-    return Strain(cell.conditions, folder, measured_cpus, expected_s, root, elsewhere)
+    return Strain(cell.conditions, folder, measured_cpus(cell), expected_s, root, elsewhere)
+
+
+def measured_cpus(cell: Cell) -> set[int]:
+    """Those that are kept free of the front where there are others."""
+    isolated = cpu_set(cell.conditions.get("settings", {}).get("isolate"))
+    return {*(cell.config.get("cpus") or ()), *(cell.server_cpus or ()), *isolated}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 SWITCH, WAKING, IRQ_IN, IRQ_OUT, SOFTIRQ_IN, SOFTIRQ_OUT = range(6)
@@ -61,6 +61,15 @@ class Trace:
         self.priority.append(row.priority)
         self.name.append(self.place(row.name))
         self.value.append(row.value)
+
+    def taken(self, rows: Sequence[int]) -> Trace:
+        """The rows in that order."""
+        found = Trace()
+        found.names, found._places = self.names, self._places
+        for column in ("time_ns", "value", "cpu", "tid", "target", "priority", "name", "event", "state"):
+            values = getattr(self, column)
+            setattr(found, column, array(values.typecode, map(values.__getitem__, rows)))
+        return found
 
     def place(self, name: str) -> int:
         """Where the name stands in ``names``; it is added if it is new."""

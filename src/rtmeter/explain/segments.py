@@ -131,7 +131,7 @@ class Explainer:
         if piece.thread == IDLE:
             return Key("timer_idle")
         name = known.name(piece.thread, now)
-        in_kernel = name.startswith("[") or known.call_at(piece.thread, now) is not None
+        in_kernel = is_kernels(name) or known.call_at(piece.thread, now) is not None
         return Key("held_off", name) if in_kernel else Key("outside")
 
     def _wait(
@@ -164,6 +164,11 @@ class Explainer:
         inner = sorted({time for time in at_ns if piece.start_ns < time < piece.end_ns})
         bounds: Sequence[int] = [piece.start_ns, *inner, piece.end_ns]
         return pairwise(bounds)
+
+
+def is_kernels(name: str) -> bool:
+    """Whether a name, as the events have it, is a kernel thread's."""
+    return name.startswith("[") and name.endswith("]")
 
 
 def merged(segments: Iterable[Segment]) -> list[Segment]:

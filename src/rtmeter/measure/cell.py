@@ -31,7 +31,7 @@ def source_of(cell: Cell) -> Source:
 def need_the_machine(cells: Iterable[Cell]) -> bool:
     """Whether one of the cells is measured in real time, or changes the machine."""
     asked = list(cells)
-    if any(cell.conditions.keys() & {"settings", "load", "traffic", "server"} for cell in asked):
+    if any(cell.conditions.keys() & {"settings", "load", "traffic", "server", "explain"} for cell in asked):
         return True
     one_each = {(cell.adapter, cell.server_adapter): cell for cell in asked}
     return any(source_of(cell).real_time for cell in one_each.values())

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rtmeter.cli import exit_codes
 
-EXAMPLE = "rtmeter explain --events events.csv --releases releases.csv --thread 4711"
+if TYPE_CHECKING:
+    from rtmeter.explain.causes import Explanation
+    from rtmeter.results.cells import StoredCell
+
+EXAMPLE = "rtmeter explain results/robot/measure/20261121T090000Z --top 5"
 DETAILS = (
     "Splits the time from each release to its stamp into segments by the kernel's events (who ran, "
     "interrupts, where the thread waited), which sum to its lateness exactly; names the cause of each late "
     "release, and ranks causes by the lateness that they carry. What the events do not tell is unknown, and "
-    "said."
+    "said. PATH is a cell that was measured with --explain; or --events, --releases and --thread give a "
+    "trace of your own."
 )
 
 
 def command(
+    path: Annotated[
+        Path | None, typer.Argument(help="A cell that was measured with --explain.", show_default=False)
+    ] = None,
     events: Annotated[
         Path | None,
         typer.Option(metavar="FILE.csv", help="The kernel's events, in order of time.", show_default=False),
@@ -37,25 +45,54 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Explains the late releases."""
-    from rtmeter.cli.explanations import show_explanation
+    from rtmeter.cli.explanations import limit_words, show_explanation
     from rtmeter.cli.output import print_json
     from rtmeter.errors import RtmeterError
-    from rtmeter.explain.causes import chosen, explain
+    from rtmeter.explain.causes import chosen
     from rtmeter.explain.document import explanation_json
+
+    if path is None:
+        found, words = _scripted(events, releases, thread), ""
+    else:
+        for option, value in (("--events", events), ("--releases", releases), ("--thread", thread)):
+            if value is not None:
+                remedy = "give a cell, or a trace of your own"
+                raise RtmeterError("contradicts PATH", field=option, value=str(value), remedy=remedy)
+        from rtmeter.api.explained import explained
+
+        cell = explained(_cell_at(path))
+        found, words = cell.found, limit_words(cell)
+    shown = chosen(found, release, top)
+    if as_json:
+        print_json(explanation_json(found, found.releases if release is None else shown))
+    else:
+        show_explanation(found, shown, words)
+    return exit_codes.PASS
+
+
+def _cell_at(path: Path) -> StoredCell:
+    from rtmeter.errors import RtmeterError
+    from rtmeter.results.cells import find_cells
+
+    cells = find_cells(path)
+    if len(cells) != 1:
+        remedy = f"name one of them: {cells[0].folder}"
+        raise RtmeterError(f"holds {len(cells)} cells", field="PATH", value=str(path), remedy=remedy)
+    return cells[0]
+
+
+def _scripted(events: Path | None, releases: Path | None, thread: int | None) -> Explanation:
+    from rtmeter.errors import RtmeterError
+    from rtmeter.explain.causes import explain
     from rtmeter.explain.scripted import read_events, read_releases
 
     given = {"--events": events, "--releases": releases, "--thread": thread}
     missing = [option for option, value in given.items() if value is None]
     if events is None or releases is None or thread is None:
-        raise RtmeterError("is missing", field=missing[0], remedy=f"give {', '.join(given)}")
+        remedy = f"give {', '.join(given)}, or a cell"
+        raise RtmeterError("is missing", field=missing[0], remedy=remedy)
     trace = read_events(events)
     if len(trace) and thread not in trace.tid and thread not in trace.target:
         remedy = "give the id of the thread that stamps, as the column tid has it"
         raise RtmeterError("occurs in no event", field="--thread", value=thread, remedy=remedy)
-    found = explain(trace, read_releases(releases), thread)
-    shown = chosen(found, release, top)
-    if as_json:
-        print_json(explanation_json(found, found.releases if release is None else shown))
-    else:
-        show_explanation(found, shown)
-    return exit_codes.PASS
+    return explain(trace, read_releases(releases), thread)

@@ -1,0 +1,95 @@
+"""A tracefs instance of the cell's own, and tracefs itself where it is not mounted."""
+
+from __future__ import annotations
+
+import errno
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rtmeter.conditions.change import Change
+from rtmeter.conditions.resources import MADE, Made, register
+from rtmeter.errors import RtmeterError
+from rtmeter.host.root import Root
+from rtmeter.model import LOCAL
+
+SETTING = "explain"
+USUAL = "/sys/kernel/tracing"
+_PID_NAMESPACE, _INITIAL = "/proc/self/ns/pid", "pid:[4026531836]"
+
+
+@dataclass(frozen=True, slots=True)
+class Mount(Made):
+    """tracefs on a folder."""
+
+    name: str
+    kind: ClassVar[str] = "tracefs"
+
+    def read(self, root: Root) -> str | None:
+        return MADE if root.exists(f"{self.name}/instances") else None
+
+    def write(self, root: Root, value: str | None) -> None:
+        program = ["mount", "-t", "tracefs", "tracefs"] if value is not None else ["umount", "--lazy"]
+        code, said = root.run([*program, self.name])
+        if code != 0:
+            raise OSError(errno.EPERM, said.strip() or "cannot be mounted", self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Instance(Made):
+    """An instance: buffers and switches of its own. Taking it away ends its recording."""
+
+    name: str
+    kind: ClassVar[str] = "trace_instance"
+
+    def read(self, root: Root) -> str | None:
+        return MADE if root.exists(self.name) else None
+
+    def write(self, root: Root, value: str | None) -> None:
+        if value is not None:
+            root.make_folder(self.name)
+        else:
+            root.remove_folder(self.name)
+
+
+register(Mount)
+register(Instance)
+
+
+def own_instance(root: Root) -> Iterator[Change]:
+    """What an instance of our own takes here; the last change is the instance.
+
+    Raises RtmeterError for what is missing.
+    """
+    _require(root)
+    mounted = _mounted(root)
+    if mounted is None:
+        remedy = "in a container, run it with --privileged; else see CONFIG_TRACEFS"
+        yield Change(SETTING, Mount(USUAL), MADE, remedy)
+    instance = Instance(f"{mounted or USUAL}/instances/rtmeter-{uuid.uuid4().hex[:12]}")
+    yield Change(SETTING, instance, MADE, "see dmesg: the kernel makes no trace instance")
+
+
+def _require(root: Root) -> None:
+    if root.host != LOCAL:
+        raise _missing("reaches this host only", "leave it out, or let the server run here")
+    if not root.is_superuser():
+        raise _missing("needs root: tracefs is root's alone", "run rtmeter as root (sudo)")
+    if "tracefs" not in (root.read("/proc/filesystems") or "").split():
+        raise _missing("finds no tracefs in this kernel", "use a kernel with CONFIG_TRACING, or leave it out")
+    namespace = root.at(_PID_NAMESPACE)
+    if namespace.is_symlink() and str(namespace.readlink()) != _INITIAL:
+        message = "is in a PID namespace, where threads have other ids than in the kernel's events"
+        raise _missing(message, "run rtmeter on the host, or the container with --pid=host")
+
+
+def _mounted(root: Root) -> str | None:
+    """Where tracefs is mounted; the usual place first."""
+    mounts = [line.split() for line in (root.read("/proc/mounts") or "").splitlines()]
+    found = [mount[1] for mount in mounts if len(mount) > 2 and mount[2] == "tracefs"]
+    return USUAL if USUAL in found else next(iter(found), None)
+
+
+def _missing(message: str, remedy: str) -> RtmeterError:
+    return RtmeterError(message, field=SETTING, value="yes", remedy=remedy)

@@ -1,0 +1,250 @@
+"""The pages of all CPUs → the table that explain/ takes.
+
+A timer's ``target`` is whom its own function wakes: the first thread that is woken on that CPU until the
+function returns. Its expiry is that with which it was started last. Kernels may keep a thread's events to
+themselves: where another thread acts than the last switch let run, a ``lost`` stands for what is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rtmeter.explain import events as kinds
+from rtmeter.explain.events import NO_VALUE, NOBODY, Event, Trace
+from rtmeter.explain.segments import is_kernels
+from rtmeter.trace.events import SOFTIRQS, VECTORS
+from rtmeter.trace.formats import Format, PageForm
+from rtmeter.trace.pages import UNTOLD, events_of, missed
+
+_REALTIME_NS = 10**18
+"""An expiry beyond is the wall clock's: no machine is up for thirty years."""
+
+Handle = Callable[[int, int, bytes, int], None]
+"""Takes time, CPU, page and offset of an event."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """``cpus``: the pages of each; ``kernel_threads``: ids; ``calls``: names of system calls by number;
+    ``realtime_offset_ns``: the wall clock's time less the monotonic one's; ``cut_ns``: where the recording
+    broke off, if it did."""
+
+    form: PageForm
+    formats: Sequence[Format]
+    cpus: Mapping[int, Iterable[bytes]]
+    kernel_threads: frozenset[int]
+    calls: Sequence[str]
+    realtime_offset_ns: int
+    cut_ns: int | None = None
+
+
+def decoded(recorded: Recorded) -> Trace:
+    """The events of all CPUs in order of time."""
+    rows = _Rows(recorded)
+    for cpu, pages in recorded.cpus.items():
+        rows.read(cpu, pages)
+        if recorded.cut_ns is not None:
+            rows.add(Event(recorded.cut_ns, cpu, kinds.LOST))
+    return rows.in_order()
+
+
+class _Rows:
+    def __init__(self, recorded: Recorded) -> None:
+        self._recorded = recorded
+        self._trace = Trace()
+        self._timers: list[tuple[int, int]] = []
+        """Row of each start and firing, and the address of its timer."""
+        self._firing: dict[int, int] = {}
+        self._irqs: dict[int, str] = {}
+        by_name: dict[str, Callable[[Format], Handle]] = {
+            "sched_switch": self._switch,
+            "sched_waking": self._waking,
+            "sched_wakeup_new": self._waking,
+            "irq_handler_entry": self._irq_in,
+            "irq_handler_exit": self._irq_out,
+            "softirq_entry": lambda form: self._softirq(form, kinds.SOFTIRQ_IN),
+            "softirq_exit": lambda form: self._softirq(form, kinds.SOFTIRQ_OUT),
+            "hrtimer_start": self._armed,
+            "hrtimer_expire_entry": self._fired,
+            "hrtimer_expire_exit": lambda form: self._fired_out,
+            "sys_enter": lambda form: self._call(form, kinds.SYS_IN),
+            "sys_exit": lambda form: self._call(form, kinds.SYS_OUT),
+            "page_fault_user": lambda form: self._plain(form, kinds.FAULT, ""),
+            "page_fault_kernel": lambda form: self._plain(form, kinds.FAULT, ""),
+            "ipi_entry": lambda form: self._plain(form, kinds.IRQ_IN, "ipi"),
+            "ipi_exit": lambda form: self._plain(form, kinds.IRQ_OUT, "ipi"),
+        }
+        for path, name in VECTORS.items():
+            kind = kinds.IRQ_IN if path.endswith("_entry") else kinds.IRQ_OUT
+            by_name[path.partition("/")[2]] = lambda form, kind=kind, name=name: self._plain(form, kind, name)  # type: ignore[misc]
+        self._handles = {form.id: by_name[form.name](form) for form in recorded.formats}
+        self._pids = {form.id: form.field("common_pid").read for form in recorded.formats}
+        self._tid = 0
+        self._running: int | None = None
+        """Who is on the CPU that is read, by its events so far."""
+
+    def add(self, event: Event) -> None:
+        self._trace.append(event)
+
+    def read(self, cpu: int, pages: Iterable[bytes]) -> None:
+        handles, pids, form = self._handles, self._pids, self._recorded.form
+        self._running = None
+        for page in pages:
+            lost = missed(page, form)
+            for time_ns, at in events_of(page, form):
+                if lost is not None:
+                    self.add(Event(time_ns, cpu, kinds.LOST, value=NO_VALUE if lost == UNTOLD else lost))
+                    lost, self._running = None, None
+                    self._firing.pop(cpu, None)
+                kind = page[at] | page[at + 1] << 8
+                handle = handles.get(kind)
+                if handle is not None:
+                    self._tid = tid = pids[kind](page, at)
+                    if self._running not in (None, tid):  # the kernel did not tell of a switch
+                        self.add(Event(time_ns, cpu, kinds.LOST, value=1))
+                    self._running = tid
+                    handle(time_ns, cpu, page, at)
+
+    def in_order(self) -> Trace:
+        trace = self._trace
+        order = np.argsort(np.frombuffer(trace.time_ns, np.int64), kind="stable")
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        started: dict[int, int] = {}
+        for row, timer in sorted(self._timers, key=lambda one: place[one[0]]):
+            if trace.event[row] == kinds.TIMER_ARMED:
+                started[timer] = row
+            elif (start := started.pop(timer, None)) is not None:
+                trace.value[row] = trace.value[start]
+                trace.target[start] = trace.target[row]
+        return trace.taken(order.tolist())
+
+    def _switch(self, form: Format) -> Handle:
+        following, priority, state = (form.field(n).read for n in ("next_pid", "next_prio", "prev_state"))
+        name = self._comm(form, "next_comm", following)
+        letters = form.states()
+        ends = sum(bit for bit, letter in letters.items() if letter in "XZ")
+        blocks = sum(bit for bit, letter in letters.items() if letter in "DI")
+        known = sum(letters)
+
+        def handle(time_ns: int, cpu: int, page: bytes, at: int) -> None:
+            left = state(page, at) & known
+            leaves = 1 if not left else 4 if left & ends else 3 if left & blocks else 2
+            self._running = target = following(page, at)
+            row = (time_ns, cpu, kinds.SWITCH, self._tid, target, leaves, priority(page, at), name(page, at))
+            self.add(Event(*row))
+
+        return handle
+
+    def _waking(self, form: Format) -> Handle:
+        target, priority = form.field("pid").read, form.field("prio").read
+        name = self._comm(form, "comm", target)
+
+        def handle(time_ns: int, cpu: int, page: bytes, at: int) -> None:
+            woken = target(page, at)
+            fired = self._firing.get(cpu, -1)
+            if fired >= 0 and self._trace.target[fired] == NOBODY:
+                self._trace.target[fired] = woken
+            row = (time_ns, cpu, kinds.WAKING, self._tid, woken, 0, priority(page, at), name(page, at))
+            self.add(Event(*row))
+
+        return handle
+
+    def _irq_in(self, form: Format) -> Handle:
+        number, text = form.field("irq").read, _dynamic(form, "name")
+
+        def handle(time_ns: int, cpu: int, page: bytes, at: int) -> None:
+            name = self._irqs[number(page, at)] = text(page, at)
+            self.add(Event(time_ns, cpu, kinds.IRQ_IN, self._tid, name=name))
+
+        return handle
+
+    def _irq_out(self, form: Format) -> Handle:
+        number = form.field("irq").read
+
+        def handle(time_ns: int, cpu: int, page: bytes, at: int) -> None:
+            irq = number(page, at)
+            self.add(Event(time_ns, cpu, kinds.IRQ_OUT, self._tid, name=self._irqs.get(irq, f"irq {irq}")))
+
+        return handle
+
+    def _softirq(self, form: Format, kind: int) -> Handle:
+        number = form.field("vec").read
+
+        def handle(time_ns: int, cpu: int, page: bytes, at: int) -> None:
+            vector = number(page, at)
+            name = SOFTIRQS[vector] if vector < len(SOFTIRQS) else f"softirq {vector}"
+            self.add(Event(time_ns, cpu, kind, self._tid, name=name))
+
+        return handle
+
+    def _armed(self, form: Format) -> Handle:
+        timer, expires = form.field("hrtimer").read, form.field("expires").read
+        wall_ns = self._recorded.realtime_offset_ns
+
+        def handle(time_ns: int, cpu: int, page: bytes, at: int) -> None:
+            expiry = expires(page, at)
+            value = expiry - wall_ns if expiry > _REALTIME_NS else expiry
+            self._timers.append((len(self._trace), timer(page, at)))
+            self.add(Event(time_ns, cpu, kinds.TIMER_ARMED, self._tid, value=value))
+
+        return handle
+
+    def _fired(self, form: Format) -> Handle:
+        timer = form.field("hrtimer").read
+
+        def handle(time_ns: int, cpu: int, page: bytes, at: int) -> None:
+            self._firing[cpu] = len(self._trace)
+            self._timers.append((len(self._trace), timer(page, at)))
+            self.add(Event(time_ns, cpu, kinds.TIMER_FIRED, self._tid))
+
+        return handle
+
+    def _fired_out(self, time_ns: int, cpu: int, page: bytes, at: int) -> None:
+        self._firing.pop(cpu, None)
+
+    def _call(self, form: Format, kind: int) -> Handle:
+        number, calls = form.field("id").read, self._recorded.calls
+
+        def handle(time_ns: int, cpu: int, page: bytes, at: int) -> None:
+            call = number(page, at)
+            name = calls[call] if 0 <= call < len(calls) else f"system call {call}"
+            self.add(Event(time_ns, cpu, kind, self._tid, name=name))
+
+        return handle
+
+    def _plain(self, form: Format, kind: int, name: str) -> Handle:
+        def handle(time_ns: int, cpu: int, page: bytes, at: int) -> None:
+            self.add(Event(time_ns, cpu, kind, self._tid, name=name))
+
+        return handle
+
+    def _comm(self, form: Format, name: str, tid: Callable[[bytes, int], int]) -> Callable[[bytes, int], str]:
+        """A thread's name; in brackets if it is the kernel's, as the idle ones are, and only then."""
+        field, known = form.field(name), self._recorded.kernel_threads
+        names: dict[tuple[bytes, bool], str] = {}
+
+        def read(page: bytes, at: int) -> str:
+            raw = page[at + field.offset : at + field.offset + field.size].partition(b"\0")[0]
+            one = tid(page, at)
+            key = (raw, one == 0 or one in known)
+            if key not in names:
+                text = raw.decode(errors="backslashreplace")
+                names[key] = f"[{text}]" if key[1] else f"{text} (user)" if is_kernels(text) else text
+            return names[key]
+
+        return read
+
+
+def _dynamic(form: Format, name: str) -> Callable[[bytes, int], str]:
+    """A text whose place stands in the event: its offset and, above, its length."""
+    where = form.field(name).read
+
+    def read(page: bytes, at: int) -> str:
+        start = at + (where(page, at) & 0xFFFF)
+        return page[start : page.index(b"\0", start)].decode(errors="backslashreplace")
+
+    return read

@@ -1,0 +1,68 @@
+"""The pages of the kernel's ring buffer (Documentation/trace/ring-buffer-design.rst, header_event).
+
+A page: the time of its first event, a word with the length of its data and two flags, the data. An event
+begins with a word of 5 bits of type and 27 of nanoseconds since the one before.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+from rtmeter.trace.formats import PageForm
+
+_LENGTH_FOLLOWS, _LARGEST, _PADDING, _EXTEND, _STAMP = 0, 28, 29, 30, 31
+_MISSED, _MISSED_STORED = 1 << 31, 1 << 30
+_LENGTH = _MISSED_STORED - 1
+_STAMP_BITS = 59
+
+UNTOLD = -1
+"""How many events were lost, where the kernel does not say."""
+
+_WORD = struct.Struct("<I").unpack_from
+_TIME = struct.Struct("<Q").unpack_from
+
+
+def missed(page: bytes, form: PageForm) -> int | None:
+    """How many events the kernel could not keep before those of this page; None: none."""
+    commit = _commit(page, form)
+    if not commit & _MISSED:
+        return None
+    end = form.data + (commit & _LENGTH)
+    if not commit & _MISSED_STORED or end + form.commit.size > len(page):
+        return UNTOLD
+    return int.from_bytes(page[end : end + form.commit.size], "little")
+
+
+def events_of(page: bytes, form: PageForm) -> Iterator[tuple[int, int]]:
+    """The time of each event, and where in the page its fields begin."""
+    now_ns = _TIME(page, 0)[0]
+    at, end = form.data, form.data + (_commit(page, form) & _LENGTH)
+    end = min(end, len(page))
+    while at + 4 <= end:
+        head = _WORD(page, at)[0]
+        kind, delta = head & 31, head >> 5
+        at += 4
+        if 0 < kind <= _LARGEST:
+            now_ns += delta
+            yield now_ns, at
+            at += 4 * kind
+        elif kind == _LENGTH_FOLLOWS:
+            now_ns += delta
+            yield now_ns, at + 4
+            at += (_WORD(page, at)[0] + 3) & ~3
+        elif kind == _EXTEND:
+            now_ns += delta + (_WORD(page, at)[0] << 27)
+            at += 4
+        elif kind == _STAMP:
+            above = now_ns >> _STAMP_BITS << _STAMP_BITS
+            now_ns = above | delta | _WORD(page, at)[0] << 27
+            at += 4
+        elif delta == 0:  # padding up to the page's end
+            return
+        else:  # an event that was taken back
+            at += _WORD(page, at)[0]
+
+
+def _commit(page: bytes, form: PageForm) -> int:
+    return int(_WORD(page, form.commit.offset)[0])

@@ -1,0 +1,64 @@
+"""A trace on the disk: trace.parquet, with the columns that docs/explain.md lists."""
+
+from __future__ import annotations
+
+from array import array
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from rtmeter.errors import RtmeterError
+from rtmeter.explain.events import KINDS, NO_PRIORITY, NO_VALUE, NOBODY, STATES, Trace
+
+FILE = "trace.parquet"
+_ABSENT = {"tid": NOBODY, "target": NOBODY, "priority": NO_PRIORITY, "value": NO_VALUE}
+
+
+def write_trace(trace: Trace, path: Path) -> None:
+    """Writes the table."""
+    columns: dict[str, pa.Array] = {}
+    for name in ("time_ns", "cpu", "event", "tid", "target", "state", "priority", "name", "value"):
+        values = np.asarray(getattr(trace, name))
+        if name in ("event", "state", "name"):
+            words = {"event": KINDS, "state": STATES, "name": trace.names}[name]
+            places = pa.array(
+                values.astype(np.int32), mask=np.asarray([not w for w in words] or [False])[values]
+            )
+            columns[name] = pa.DictionaryArray.from_arrays(places, pa.array(words, pa.string()))
+        else:
+            columns[name] = pa.array(values, mask=values == _ABSENT[name] if name in _ABSENT else None)
+    pq.write_table(pa.table(columns), path, compression="zstd")
+
+
+def read_trace(path: Path) -> Trace:
+    """The table again. Raises RtmeterError if it cannot be read."""
+    try:
+        table = pq.read_table(path)
+        return _trace(table)
+    except (OSError, pa.ArrowException, KeyError, ValueError) as error:
+        message = f"the trace cannot be read: {str(error).splitlines()[0]}"
+        raise RtmeterError(message, where=str(path), remedy="measure the cell again with --explain") from None
+
+
+def _trace(table: pa.Table) -> Trace:
+    trace = Trace()
+    for name in ("time_ns", "cpu", "tid", "target", "priority", "value"):
+        column = pc.fill_null(table[name], _ABSENT.get(name, 0))
+        _fill(trace, name, column.to_numpy())
+    for name, words in (("event", KINDS), ("state", STATES), ("name", None)):
+        column = pc.fill_null(table[name].cast(pa.string()), "").combine_chunks().dictionary_encode()
+        theirs = column.dictionary.to_pylist()
+        ours = [trace.place(w) if words is None else words.index(w) for w in theirs]
+        _fill(trace, name, np.asarray(ours or [0])[column.indices.to_numpy()])
+    return trace
+
+
+def _fill(trace: Trace, name: str, values: Any) -> None:
+    typecode = getattr(trace, name).typecode
+    kept = array(typecode)
+    kept.frombytes(values.astype(np.dtype(typecode)).tobytes())
+    setattr(trace, name, kept)

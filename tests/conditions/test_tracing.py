@@ -1,0 +1,75 @@
+"""What an own tracefs instance takes, on planted machines: what is missing is named."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from rtmeter.conditions.resources import MADE, from_json, to_json
+from rtmeter.conditions.tracing import USUAL, Instance, Mount, own_instance
+from rtmeter.errors import RtmeterError
+from rtmeter.host.root import Root
+
+
+@pytest.fixture
+def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Root:
+    """A machine with tracefs that is not mounted, and root on it."""
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    plant(tmp_path, "proc/filesystems", "nodev\tsysfs\nnodev\ttracefs\n")
+    plant(tmp_path, "proc/mounts", "proc /proc proc rw 0 0\n")
+    (tmp_path / "proc/self/ns").mkdir(parents=True)
+    (tmp_path / "proc/self/ns/pid").symlink_to("pid:[4026531836]")
+    return Root(tmp_path)
+
+
+def plant(root: Path, name: str, text: str) -> None:
+    (root / name).parent.mkdir(parents=True, exist_ok=True)
+    (root / name).write_text(text)
+
+
+def test_it_is_mounted_where_it_is_not_and_each_run_has_an_instance_of_its_own(planted: Root) -> None:
+    mount, instance = own_instance(planted)
+    assert (mount.resource, mount.value) == (Mount(USUAL), MADE)
+    assert instance.resource.name.startswith(f"{USUAL}/instances/rtmeter-")
+    assert [*own_instance(planted)][1].resource.name != instance.resource.name
+
+
+def test_where_it_is_mounted_it_is_used(planted: Root) -> None:
+    plant(planted.path, "proc/mounts", "t /debug/tracing tracefs rw 0 0\n")
+    (instance,) = own_instance(planted)
+    assert instance.resource.name.startswith("/debug/tracing/instances/rtmeter-")
+    plant(planted.path, "proc/mounts", f"t /debug/tracing tracefs rw 0 0\nt {USUAL} tracefs rw 0 0\n")
+    (instance,) = own_instance(planted)
+    assert instance.resource.name.startswith(f"{USUAL}/instances/")
+
+
+def refused(root: Root) -> str:
+    with pytest.raises(RtmeterError) as error:
+        list(own_instance(root))
+    assert error.value.field == "explain"
+    return str(error.value)
+
+
+def test_what_is_missing_is_named(planted: Root, monkeypatch: pytest.MonkeyPatch) -> None:
+    link = planted.at("/proc/self/ns/pid")
+    link.unlink()
+    link.symlink_to("pid:[4026532000]")
+    assert "is in a PID namespace" in refused(planted)
+    plant(planted.path, "proc/filesystems", "nodev\tsysfs\n")
+    assert "finds no tracefs in this kernel; use a kernel with CONFIG_TRACING" in refused(planted)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert "needs root: tracefs is root's alone; run rtmeter as root (sudo)" in refused(planted)
+
+
+def test_an_instance_is_made_taken_away_and_kept_in_a_journal(planted: Root) -> None:
+    instance = Instance("/t/instances/rtmeter-1")
+    planted.at("/t/instances").mkdir(parents=True)
+    assert instance.read(planted) is None
+    instance.write(planted, MADE)
+    assert instance.read(planted) == MADE
+    for resource in (instance, Mount(USUAL)):
+        assert from_json(to_json(resource)) == resource
+    instance.write(planted, None)
+    assert instance.read(planted) is None

@@ -1,0 +1,79 @@
+"""`rtmeter measure --explain` and `rtmeter explain` on this machine's kernel."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from front import rtmeter, running
+from waiting import until
+
+INITIAL_PID_NAMESPACE = "pid:[4026531836]"
+
+
+def instances() -> set[str]:
+    """The tracefs instances of rtmeter that are there."""
+    mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
+    roots = [Path(mount[1]) for mount in mounts if mount[2] == "tracefs"]
+    return {path.name for root in roots for path in (root / "instances").glob("rtmeter-*")}
+
+
+@pytest.fixture(autouse=True)
+def _traceable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    if os.geteuid() != 0 or "tracefs" not in Path("/proc/filesystems").read_text().split():
+        pytest.skip("needs root and tracefs")
+    if str(Path("/proc/self/ns/pid").readlink()) != INITIAL_PID_NAMESPACE:
+        pytest.skip("in a PID namespace")
+    monkeypatch.setenv("RTMETER_STATE_DIR", str(tmp_path / "state"))
+    yield
+
+
+def measured(cell: Path, *more: str) -> tuple[str, ...]:
+    options = ("--period=2ms", "--samples=300", "--warm-up=20ms", "--deadline=1us", "--explain", *more)
+    return ("measure", "wakeup", "--adapter=posix", *options, f"--out={cell}")
+
+
+def test_a_cell_keeps_its_events_and_every_lateness_is_whole(tmp_path: Path) -> None:
+    before, cell = instances(), tmp_path / "cell"
+    done = rtmeter(*measured(cell))
+    assert (cell / "trace.parquet").is_file(), done.out + done.err
+    assert sorted(path.name for path in cell.glob("trace*")) == ["trace.parquet"]
+    assert instances() <= before, "the instance is gone"
+    told = json.loads((cell / "cell.json").read_text())["conditions"]["achieved"]["trace"]
+    assert told["events"] > 300 * 4
+    found = rtmeter("explain", cell, "--json").json
+    assert len(found["releases"]) == 300
+    for release in found["releases"]:
+        assert sum(one["end_ns"] - one["start_ns"] for one in release["segments"]) == release["lateness_ns"]
+        assert release["cause"] is not None
+    assert sum(cause["releases"] for cause in found["causes"]) == 300
+    served = [one for each in found["releases"] for one in each["segments"][-1:] if one["category"] == "own"]
+    assert len(served) > 150, "the stamp is taken in the thread's own code"
+    said = rtmeter("explain", cell, "--top", "1").out
+    assert "late: beyond the deadline of 1us" in said and "300 of 300 releases are late" in said
+
+
+def test_after_kill_9_restore_takes_the_instance_away(tmp_path: Path) -> None:
+    journal = tmp_path / "state" / "journal"
+    options = measured(tmp_path / "cell", "--samples=100000000")
+    with running(*(option for option in options if option != "--samples=300")) as front:
+        until(lambda: any(tmp_path.glob("cell.partial/trace.cpu*")), of=front)
+        front.kill()
+        front.wait()
+    (own,) = set(re.findall(r"rtmeter-[0-9a-f]{12}", journal.read_text()))
+    assert own in instances()
+    done = rtmeter("restore")
+    assert done.code == 0 and f"{own}: taken away" in done.out, done.out + done.err
+    assert own not in instances() and not journal.exists()
+
+
+def test_a_cell_without_a_trace_says_how_to_get_one(tmp_path: Path) -> None:
+    cell = tmp_path / "cell"
+    rtmeter(*(option for option in measured(cell) if option != "--explain"))
+    done = rtmeter("explain", cell)
+    assert done.code == 1 and "has no record of the kernel's events; measure it with --explain" in done.err

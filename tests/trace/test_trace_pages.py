@@ -1,0 +1,115 @@
+"""Pages made by hand: every type of entry of the ring buffer, and what the kernel could not keep."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from rtmeter.explain.events import FAULT, LOST, NO_VALUE
+from rtmeter.trace.decode import Recorded, decoded
+from rtmeter.trace.formats import format_of, page_form
+from rtmeter.trace.pages import UNTOLD, events_of, missed
+
+HEADER = """
+\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;
+\tfield: local_t commit;\toffset:8;\tsize:{word};\tsigned:1;
+\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;
+\tfield: char data;\toffset:{data};\tsize:{size};\tsigned:0;
+"""
+FORMS = {
+    "64 bits": page_form(HEADER.format(word=8, data=16, size=4080)),
+    "32 bits": page_form(HEADER.format(word=4, data=12, size=4084)),
+}
+FAULT_FORMAT = format_of(
+    "page_fault_user",
+    """
+name: page_fault_user
+ID: 7
+\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
+\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;
+""",
+)
+MISSED, STORED = 1 << 31, 1 << 30
+
+
+def page(form, entries: bytes, flags: int = 0, start_ns: int = 1000, count: int | None = None) -> bytes:
+    commit = (len(entries) | flags).to_bytes(form.commit.size, "little")
+    data = struct.pack("<Q", start_ns) + commit + entries
+    if count is not None:
+        data += count.to_bytes(form.commit.size, "little")
+    return data.ljust(form.size, b"\0")
+
+
+def entry(kind: int, delta: int, *words: int) -> bytes:
+    return struct.pack(f"<{1 + len(words)}I", kind | delta << 5, *words)
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_each_type_of_entry_moves_the_time_as_it_says(form) -> None:
+    entries = (
+        entry(2, 5, 1, 1)  # two words of data
+        + entry(30, 3, 2)  # the time goes on by 2 << 27, and 3
+        + entry(1, 4, 1)
+        + entry(29, 1, 8, 0)  # taken back
+        + entry(0, 6, 8, 1)  # its length in the first word
+        + entry(31, 9, 1)  # the time is 1 << 27, and 9
+        + entry(1, 1, 1)
+        + entry(29, 0, 4)  # the rest is empty
+        + entry(1, 1, 1)
+    )
+    extended = 1005 + (2 << 27) + 3 + 4
+    head = form.data
+    assert list(events_of(page(form, entries), form)) == [
+        (1005, head + 4),
+        (extended, head + 24),
+        (extended + 6, head + 48),
+        ((1 << 27) + 10, head + 64),
+    ]
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_what_the_kernel_could_not_keep(form) -> None:
+    entries = entry(1, 5, 1)
+    assert missed(page(form, entries), form) is None
+    assert missed(page(form, entries, MISSED), form) == UNTOLD
+    assert missed(page(form, entries, MISSED | STORED, count=77), form) == 77
+    assert [at for at, _ in events_of(page(form, entries, MISSED | STORED, count=77), form)] == [1005]
+
+
+def test_a_page_that_is_cut_or_damaged_ends_nothing() -> None:
+    form = FORMS["64 bits"]
+    whole = page(form, entry(2, 5, 1, 1) * 3)
+    for length in range(20, 60):
+        assert len(list(events_of(whole[:length], form))) <= 3
+    list(events_of(page(form, entry(0, 1, 0) * 4), form))  # no length: it ends
+
+
+def fault(delta: int, tid: int) -> bytes:
+    return entry(2, delta, 7, tid)
+
+
+def test_lost_events_stand_before_those_of_their_page_and_at_the_end_of_a_recording_that_broke_off() -> None:
+    form = FORMS["64 bits"]
+    pages = [page(form, fault(5, 9)), page(form, fault(5, 9), MISSED | STORED, 2000, 77)]
+    pages.append(page(form, fault(5, 9), MISSED, 3000))
+    trace = decoded(Recorded(form, [FAULT_FORMAT], {3: pages}, frozenset(), (), 0, 9000))
+    assert list(zip(trace.time_ns, trace.event, trace.value, strict=True)) == [
+        (1005, FAULT, NO_VALUE),
+        (2005, LOST, 77),
+        (2005, FAULT, NO_VALUE),
+        (3005, LOST, NO_VALUE),
+        (3005, FAULT, NO_VALUE),
+        (9000, LOST, NO_VALUE),
+    ]
+    assert set(trace.cpu) == {3}
+
+
+def test_a_switch_that_the_kernel_keeps_to_itself_is_lost() -> None:
+    form = FORMS["64 bits"]
+    pages = [page(form, fault(5, 9) + fault(5, 9) + fault(5, 8))]
+    trace = decoded(Recorded(form, [FAULT_FORMAT], {0: pages}, frozenset(), (), 0))
+    assert list(zip(trace.time_ns, trace.event, trace.value, strict=True))[2:] == [
+        (1015, LOST, 1),
+        (1015, FAULT, NO_VALUE),
+    ]
