@@ -225,7 +225,7 @@ def test_every_value_is_in_one_row_of_the_histogram() -> None:
 
 def test_a_line_says_the_same() -> None:
     assert (
-        line(STATE) == "[2/4] c-cell: 60%, max 9,000.0 us, 4 late, 3 lost, 12 skipped, 0:01:10 left; 3 lost"
+        line(STATE) == "[3/4] c-cell: 60%, max 9,000.0 us, 4 late, 3 lost, 12 skipped, 0:01:10 left; 3 lost"
     )
 
 
@@ -253,7 +253,7 @@ def test_metrics_are_openmetrics(tmp_path: Path) -> None:
 def test_watch_looks_once_and_ends_with_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = a_run(tmp_path)
     assert cli.invoke(["watch", str(tmp_path), "--once", "--metrics", str(tmp_path / "m.prom")]) == 0
-    assert capsys.readouterr().out == "[1/3] b: starts\n"
+    assert capsys.readouterr().out == "[2/3] b: starts\n"
     assert "rtmeter_cells_to_come 1.0" in (tmp_path / "m.prom").read_text()
     (run / "b.partial").rmdir()
     for cell in ("b", "c"):

@@ -168,6 +168,8 @@ def test_a_rhythm_of_a_second_points_to_throttling(machine: PlantedMachine) -> N
     assert suspicions([], 1.0, usage) == []
     (usual,) = suspicions(found, None, {"involuntary_switches": 1200})
     assert usual.sign == "the measured thread saw 1,200 involuntary switches"
+    (single,) = suspicions(found, None, {"involuntary_switches": 1})
+    assert single.sign == "the measured thread saw 1 involuntary switch"
 
 
 def test_cpus_that_conditions_isolate_are_isolated(machine: PlantedMachine) -> None:

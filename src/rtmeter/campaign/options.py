@@ -87,7 +87,7 @@ class CellOptions(BaseModel):
     scheduling: Annotated[
         Policy,
         Field(
-            description="Policy of the measured thread: other, fifo:P, rr:P or "
+            description="Policy of the measured thread, and of the server's: other, fifo:P, rr:P or "
             "deadline:RUNTIME/DEADLINE/PERIOD.",
             examples=["fifo:80"],
         ),

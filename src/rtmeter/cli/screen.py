@@ -114,7 +114,7 @@ def machine_words(machine: Mapping[str, float]) -> str:
 def line(state: State) -> str:
     """The same in one line, for where there is no terminal."""
     total = len(state.done) + len(state.to_come) + (state.running is not None)
-    place = f"[{len(state.done)}/{total}]"
+    place = f"[{len(state.done) + (state.running is not None)}/{total}]"  # as `rtmeter run` counts them
     if state.running is None:
         how = "done" if not state.to_come else "ended" if state.ended else "nothing runs"
         return f"{place} {state.name}: {how}"

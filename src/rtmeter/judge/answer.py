@@ -197,7 +197,7 @@ def _maximum(cell: CellEntry, cells: int) -> Iterator[str]:
     if judged is None or judged.n == 0:
         return
     if judged.max_ns == "lost":
-        text = "the maximum is a release that was lost"
+        text = "the maximum is a release that never ended"
     else:
         deadline_ns = cell.record.deadline_ns if cell.record else None
         of = f" of {words.round_us(deadline_ns)} µs allowed" if deadline_ns else ""

@@ -38,7 +38,7 @@ from rtmeter.values import format_duration
 class Misses:
     """How many of n releases missed a deadline on the judged quantity, each counted once: ``late``,
     ``skipped`` and ``lost``. In a round trip a skipped release is no miss by itself but late, lost or
-    in time with the next ping."""
+    in time with the next ping; one without a later ping is a miss, and skipped."""
 
     quantity: str
     n: int
@@ -65,14 +65,13 @@ def misses(run: JudgedRun, deadline_ns: int) -> Misses:
     n, late, skipped, lost = len(run.values), 0, 0, 0
     start = 0
     for values in pieces(run.values):
-        over = values > deadline_ns
-        if run.skipped is not None and run.skips_miss:
-            passed_over = run.skipped[start : start + len(values)]
-            skipped += int(np.count_nonzero(passed_over))
-            over &= ~passed_over
-        gone = int(np.count_nonzero(values == LATER))
-        late += int(np.count_nonzero(over)) - gone
-        lost += gone
+        gone = values == LATER
+        passed = np.zeros_like(gone)
+        if run.skipped is not None:
+            passed = run.skipped[start : start + len(values)] & (gone | run.skips_miss)
+        skipped += int(np.count_nonzero(passed))
+        lost += int(np.count_nonzero(gone & ~passed))
+        late += int(np.count_nonzero((values > deadline_ns) & ~gone & ~passed))
         start += len(values)
     return Misses(run.quantity, n, late, skipped, lost)
 

@@ -69,5 +69,7 @@ def _signs(rhythm_s: float | None, usage: Mapping[str, Any]) -> Iterator[tuple[s
             period = format_duration(round(known_s * 1e9))
             yield f"late releases come every {period}, the period of {cause_of(rhythm_s)}", names
     for word, names in OF_USAGE.items():
-        if usage.get(word):
-            yield f"the measured thread saw {usage[word]:,} {word.replace('_', ' ')}", names
+        if count := usage.get(word):
+            things = word.replace("_", " ")
+            one = things.removesuffix("es" if things.endswith("ches") else "s")
+            yield f"the measured thread saw {count:,} {one if count == 1 else things}", names
