@@ -25,7 +25,7 @@ from rtmeter.campaign.option_types import (
     Size,
 )
 from rtmeter.campaign.second_topic import SECOND_TOPIC, SecondTopicOption
-from rtmeter.campaign.strain_options import ExplainOption, LoadOption, TrafficOption
+from rtmeter.campaign.strain_options import LOAD, TRAFFIC, ExplainOption, LoadOption, TrafficOption
 from rtmeter.model import HORIZON, WATCH_NS, Criticality, Measurement, Requirement
 
 MOST_RELEASES = 2**48
@@ -291,23 +291,8 @@ class CellOptions(BaseModel):
         SystemSettings | None,
         Field(description="System settings while the cell is measured (docs/conditions.md).", exclude=True),
     ] = None
-    load: Annotated[
-        LoadOption | None,
-        Field(
-            description="Load by stress-ng: idle, cpu80, erle_pc, erle_device, stress10, or workers "
-            "(cpu=8,vm=8,vm_bytes=64MiB).",
-            examples=["cpu80"],
-            exclude=True,
-        ),
-    ] = None
-    traffic: Annotated[
-        TrafficOption | None,
-        Field(
-            description="Traffic by iperf3, both directions: a rate, or rate=40Mbit/s,to=IP,protocol=tcp.",
-            examples=["40Mbit/s"],
-            exclude=True,
-        ),
-    ] = None
+    load: Annotated[LoadOption | None, LOAD] = None
+    traffic: Annotated[TrafficOption | None, TRAFFIC] = None
     hosts: Annotated[
         Hosts | None,
         _ROUNDTRIP,

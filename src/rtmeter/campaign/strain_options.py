@@ -135,6 +135,18 @@ class Traffic(BaseModel):
 
 LoadOption = Annotated[Load, as_written(Load | str)]
 TrafficOption = Annotated[Traffic, as_written(Traffic | str)]
+LOAD = Field(
+    description="Load by stress-ng: idle, cpu80, erle_pc, erle_device, stress10, or workers "
+    "(cpu=8,vm=8,vm_bytes=64MiB).",
+    examples=["cpu80"],
+    exclude=True,
+)
+TRAFFIC = Field(
+    description="Traffic by iperf3, both directions: a rate, or rate=40Mbit/s,to=IP,protocol=tcp.",
+    examples=["40Mbit/s"],
+    exclude=True,
+)
+"""What the options are, in help and schemas."""
 ExplainOption = Annotated[
     bool,
     Field(description="Record the kernel's events meanwhile, for rtmeter explain; needs root.", exclude=True),
