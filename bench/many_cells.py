@@ -52,6 +52,7 @@ def axes(cells: int) -> Iterator[dict[str, object]]:
 def make_cells(run_folder: Path, cells: int) -> None:
     """A run of so many cells of a few kinds, whose samples are the same files."""
     from rtmeter import version
+    from rtmeter.judge.cell import judged_by
     from rtmeter.results.record import text_of
     from rtmeter.results.record.reading import cell_of
     from synthetic import Made, usual, write_cell
@@ -70,7 +71,7 @@ def make_cells(run_folder: Path, cells: int) -> None:
         os.link(made[number % KINDS] / "samples.parquet", folder / "samples.parquet")
         record = records[number % KINDS] | {"id": ids[-1], "axes": values, "rtmeter": version()}
         content = cell_of(json.dumps(record).encode(), folder / "cell.json")
-        (folder / "cell.json").write_text(text_of(content))
+        (folder / "cell.json").write_text(text_of(content.changed(judged_by=judged_by(folder))))
     about = {"format": "rtmeter-run", "version": 2, "campaign": "many", "description": "", "cells": ids}
     about |= {
         "started": "2026-11-21T05:00:00Z",

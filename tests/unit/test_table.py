@@ -13,7 +13,7 @@ import pytest
 
 import rtmeter
 from rtmeter.cli import invoke
-from rtmeter.judge.cell import judge_cell
+from rtmeter.judge.cell import judged
 from rtmeter.live.run import FollowedRun
 from rtmeter.results import store, table
 from rtmeter.results.cells import each_cell
@@ -79,8 +79,8 @@ def test_a_row_for_each_cell_quantity_and_view(run: Path) -> None:
             for name, value in views[row["quantity"], row["view"]] if row["view"] else ():
                 assert row[name] == (None if value == "lost" else value)
         assert [row["record"] is not None for row in own] == [True] + [False] * (len(own) - 1)
-    judged = [row["quantity"] for row in found if row["judged"]]
-    assert judged == ["latency", "latency", "response"]
+    quantities_judged = [row["quantity"] for row in found if row["judged"]]
+    assert quantities_judged == ["latency", "latency", "response"]
 
 
 def test_cells_of_an_older_version_are_kept_as_of_the_one_that_is_read(run: Path) -> None:
@@ -118,6 +118,10 @@ def test_it_is_read_in_the_place_of_the_cells(run: Path, opened: Counter[str]) -
 def test_commands_over_many_cells_open_no_cell_json(
     run: Path, opened: Counter[str], command: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
+    for cell in list(each_cell(run)):
+        if cell.record.requirement is not None:
+            record = judged(cell.record, cell.folder, cell.record.requirement)
+            (cell.folder / store.CELL).write_text(text_of(record))
     results = str(run.parent.parent.parent)
     code = invoke([command[0], results, *command[1:]])
     before = capsys.readouterr().out
@@ -215,41 +219,3 @@ def test_a_run_that_is_watched_is_read_once(run: Path, opened: Counter[str]) -> 
     opened.clear()
     assert followed.state().done["a"] == "interrupted"
     assert opened == {"a": 1}
-
-
-def test_a_stored_verdict_is_the_one_of_the_samples(
-    run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("rtmeter.judge.cell.version", lambda: "0.1.0")
-    for cell in each_cell(run):
-        verdict = judge_cell(cell.record, cell.folder, cell.record.requirement)
-        (cell.folder / store.CELL).write_text(text_of(cell.record.changed(verdict=verdict)))
-    judged: list[Path] = []
-    plain = store.chunks
-    monkeypatch.setattr(store, "chunks", lambda folder: (judged.append(folder), plain(folder))[1])
-    told = {}
-    for option in ([], ["--anew"]):
-        judged.clear()
-        invoke(["verdict", str(run), "--json", *option])
-        told[bool(option)] = json.loads(capsys.readouterr().out)
-        assert len(judged) == (3 if option else 0)
-    assert told[False] == told[True]
-    for anew in (False, True):
-        judged.clear()
-        assert [found.to_json() for found in rtmeter.read(run).verdict(anew=anew)] == told[anew]["cells"]
-        assert len(judged) == (3 if anew else 0)
-    judged.clear()
-    invoke(["verdict", str(run / "a")])
-    assert judged == [run / "a"]  # a single cell always
-    judged.clear()
-    invoke(["verdict", str(run), "--deadline", "2ms"])
-    assert len(judged) == 3
-    newer = (run / "a" / store.CELL).stat().st_mtime_ns + 10**9
-    os.utime(run / "a" / store.SAMPLES, ns=(newer, newer))
-    judged.clear()
-    invoke(["verdict", str(run)])
-    assert judged == [run / "a"]
-    monkeypatch.setattr("rtmeter.judge.cell.version", lambda: "0.2.0")
-    judged.clear()
-    invoke(["verdict", str(run)])
-    assert len(judged) == 3

@@ -91,8 +91,8 @@ class Results:
         once_in: str | int | None = None,
         anew: bool = False,
     ) -> list[CellVerdict]:
-        """Each cell judged as `rtmeter verdict` does: a single one from its samples, several by what is
-        stored where that is the same; ``anew``: each from its samples.
+        """Each cell judged as `rtmeter verdict` does: by the verdict that is stored where the same
+        would come of the samples; ``anew``: each from its samples.
 
         ``deadline`` and ``once_in`` are text with a unit (``"1ms"``) or nanoseconds; ``miss_ratio`` is the
         allowed share of misses (None: any miss fails); ``horizon``: the times the run over which the misses

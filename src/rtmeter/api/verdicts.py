@@ -77,10 +77,9 @@ def verdicts(
 
     ``pool``: repeats are judged as one run where their quantiles differ by less than ``margin``, a share;
     ``horizon_hours``: once in which time the return level is passed; ``anew``: also from the samples where
-    the verdict that is stored with a cell is the same, as a single cell is judged always. Raises RtmeterError
-    if there is no requirement.
+    the verdict that is stored with a cell is the same. Raises RtmeterError if there is no requirement.
     """
-    anew = anew or len(cells) == 1 or horizon_hours is not None
+    anew = anew or horizon_hours is not None
     if requirement is None and not any(cell.record.requirement for cell in cells):
         below = os.path.commonpath([cell.folder for cell in cells])
         message = f"is missing, and no cell of {below} has a requirement of its own"

@@ -11,7 +11,7 @@ from pathlib import Path
 from rtmeter import version
 from rtmeter.errors import RtmeterError
 from rtmeter.importers import Imported, Series, read
-from rtmeter.judge.cell import judge_cell
+from rtmeter.judge.cell import judged
 from rtmeter.model import Doubt, Requirement
 from rtmeter.results import counted as unordered
 from rtmeter.results import store
@@ -30,7 +30,16 @@ UNKNOWN_MACHINE = "unknown-machine"
 _EMPTY = ("axes", "hosts", "effective", "usage", "instrument", "counters", "grid", "clock")
 _NULL = (
     *("mode", "server_adapter", "server_config", "server_machine", "published", "second_topic", "path"),
-    *("ticks", "clock_offset", "conditions", "findings", "server_findings", "summary", "verdict"),
+    *(
+        "ticks",
+        "clock_offset",
+        "conditions",
+        "findings",
+        "server_findings",
+        "summary",
+        "verdict",
+        "judged_by",
+    ),
 )
 """What only a probe says: nothing here, and null."""
 
@@ -128,7 +137,7 @@ def content_of(one: Import, folder: Path, requirement: Requirement | None) -> Ce
         record = record.changed(summary=_write_data(one, record, folder))
     if requirement is None:
         return record
-    return record.changed(verdict=judge_cell(record, folder, requirement))
+    return judged(record, folder, requirement)
 
 
 def _write_data(one: Import, record: CellRecord, folder: Path) -> Summary:

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from rtmeter import machine, version
 from rtmeter.errors import RtmeterError
-from rtmeter.judge.cell import judge_cell
+from rtmeter.judge.cell import judged
 from rtmeter.measure.clocks import Clocks, compare
 from rtmeter.measure.source import Ran
 from rtmeter.model import Cell, Doubt, Outcome
@@ -90,6 +90,7 @@ def record_cell(cell: Cell, outcome: Outcome, logs: Logs, folder: Path, ran: Ran
             "warnings": [],
             "summary": None,
             "verdict": None,
+            "judged_by": None,
             "started": store.stamp(ran.started),
             "ended": store.stamp(ran.ended) if ran.ended else None,
             "rtmeter": version(),
@@ -200,4 +201,4 @@ def _judged(cell: Cell, record: CellRecord, folder: Path, has_rows: bool, doubts
     record = record.changed(summary=summary, valid=has_rows and not invalid)
     if cell.requirement is None:
         return record
-    return record.changed(verdict=judge_cell(record, folder, cell.requirement))
+    return judged(record, folder, cell.requirement)

@@ -64,7 +64,7 @@ def command(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
-    """Judges a cell from its samples; several by what is stored with them, where that is the same."""
+    """Judges cells from their samples, or says what is stored where the same would come of them."""
     from rtmeter.api.verdicts import verdicts
     from rtmeter.cli.cell_options import as_flag
     from rtmeter.cli.output import print_json

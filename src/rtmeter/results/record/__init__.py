@@ -1,7 +1,7 @@
 """cell.json and run.json (spec/results.md): one model of each for every writer and reader."""
 
 from rtmeter.results.record.cell import CellRecord
-from rtmeter.results.record.parts import Failure, MachineFinding, Provenance, Threads
+from rtmeter.results.record.parts import Failure, JudgedBy, MachineFinding, Provenance, Threads
 from rtmeter.results.record.reading import read_cell_file, read_run_file, text_of
 from rtmeter.results.record.run import RunRecord
 from rtmeter.results.record.summary import Statistics, Summary, Views
@@ -9,6 +9,7 @@ from rtmeter.results.record.summary import Statistics, Summary, Views
 __all__ = [
     "CellRecord",
     "Failure",
+    "JudgedBy",
     "MachineFinding",
     "Provenance",
     "RunRecord",

@@ -22,7 +22,7 @@ from rtmeter.results.record.maps import (
     MachineFacts,
     SecondTopic,
 )
-from rtmeter.results.record.parts import Failure, MachineFinding, Part, Provenance, Threads
+from rtmeter.results.record.parts import Failure, JudgedBy, MachineFinding, Part, Provenance, Threads
 from rtmeter.results.record.published import PublishedRows
 from rtmeter.results.record.summary import Summary
 from rtmeter.values import without_repeat
@@ -79,6 +79,7 @@ class CellRecord(Part):
     missing: list[tuple[int, int | None]]
     summary: Summary | None
     verdict: Verdict | None
+    judged_by: JudgedBy | None
     started: str | None
     ended: str | None
     rtmeter: str

@@ -15,7 +15,7 @@ from rtmeter.results.record.summary import Statistics
 
 _NULL = (
     *("server_config", "server_machine", "published", "imported", "second_topic", "path", "ticks"),
-    *("clock_offset", "conditions", "findings", "server_findings"),
+    *("clock_offset", "conditions", "findings", "server_findings", "judged_by"),
 )
 _MAPS = ("effective", "usage", "instrument", "counters", "grid", "adapter_facts", "machine", "clock")
 _WITH_CPUS = (

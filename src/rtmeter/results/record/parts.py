@@ -70,6 +70,14 @@ class Provenance(Part):
     unknown: list[str]
 
 
+class JudgedBy(Part):
+    """What the stored verdict was made of: the statistics that judged, by a hash of them, and the size in
+    bytes of each file of data."""
+
+    statistics: str
+    data: dict[str, int]
+
+
 class Threads(Part):
     """The threads of both processes."""
 
