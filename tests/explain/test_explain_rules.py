@@ -112,12 +112,14 @@ def test_interrupts_and_softirqs_of_the_cpu_come_before_the_thread_on_it(said) -
 
 def test_inside_since_the_beginning_of_the_trace(said) -> None:
     events = """
+1100 0 irq_out 10 - - - virtio0
 1200 0 irq_out 10 - - - eth0
 1300 0 softirq_out 10 - - - NET_RX
 1400 0 sys_out 10 - - - read
 """
     assert said(events) == [
-        (1000, 1200, "interrupt", "eth0"),
+        (1000, 1100, "interrupt", "virtio0"),
+        (1100, 1200, "interrupt", "eth0"),
         (1200, 1300, "softirq", "NET_RX"),
         (1300, 1400, "own_kernel", "read"),
         (1400, 2000, "own"),
@@ -190,6 +192,14 @@ def test_a_wait_that_an_interrupt_or_a_softirq_ends(said) -> None:
     assert said(WAITS.format(call="recvmsg", by="write", waking=by_softirq))[0][2:] == ("blocked", "NET_RX")
     by_irq = "1 irq_in 88 - - - nvme\n1300 1 waking 88"
     assert said(WAITS.format(call="read", by="write", waking=by_irq))[0][2:] == ("blocked", "nvme")
+
+
+def test_a_timer_that_wakes_nobody_is_no_end_of_a_sleep(said) -> None:
+    events = ASLEEP + woken(1010, 1003, 1040, 1300, back=1310)
+    waking = "1015 0 waking 0 10 - 19 loop\n"
+    later = "1100 1 irq_in 0 - - - eth0\n1200 1 waking 0 10 - 19 loop\n1300 0 switch"
+    found = said(events.replace(waking, "").replace("1300 0 switch", later))
+    assert found[0] == (1000, 1200, "blocked", "eth0")
 
 
 def test_a_timer_that_fired_in_an_earlier_sleep_is_not_this_ones(said) -> None:

@@ -13,6 +13,7 @@ from rtmeter.values import format_duration, harmless, visible
 
 if TYPE_CHECKING:
     from rtmeter.api.explained import CellExplanation
+    from rtmeter.selftest.blamed import Blamed
 
 _CATEGORIES = {
     "own": "its own code ran",
@@ -39,6 +40,17 @@ def words_of(key: Key) -> str:
     """A key as a person says it."""
     said = _CATEGORIES[key.category].format(who=visible(key.who or "an unnamed one"))
     return f"{said}, {_RELATIONS[key.relation]}" if key.relation else said
+
+
+def show_blamed(one: Blamed) -> None:
+    """A planted cause: how often it was named."""
+    out = console()
+    out.print(f"{one.outcome}  {one.name}: {one.done}", markup=False)
+    told = f"{one.problem}; " if one.problem else ""
+    word = "blamed on a plant" if one.outcome.endswith("blamed") else "named first"
+    out.print(f"    {told}{one.hit} late releases, {one.first} of them {word}", markup=False)
+    for key in one.others:
+        out.print(f"    other: {words_of(key)}", markup=False)
 
 
 def limit_words(cell: CellExplanation) -> str:

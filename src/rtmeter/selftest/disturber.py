@@ -13,10 +13,13 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 
 
 def prepare(kind: str, arguments: list[str]) -> None:
-    """Takes policy and place; raises OSError if they are refused."""
+    """Takes policy and place, and a name by which the kernel's events tell it; raises OSError if they are
+    refused."""
+    Path("/proc/self/comm").write_text(f"rtm-{kind}")
     if kind == "hog":
         policy, priority, cpu, _ = arguments
         os.sched_setaffinity(0, {int(cpu)})

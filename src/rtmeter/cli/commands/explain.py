@@ -42,6 +42,10 @@ def command(
         int | None, typer.Option(metavar="K", help="Show this release's segments.", show_default=False)
     ] = None,
     top: Annotated[int, typer.Option(metavar="N", min=0, help="Show those of the N latest.")] = 3,
+    self_test: Annotated[
+        bool,
+        typer.Option("--self-test", help="Plant causes of lateness here: is each named? Needs root."),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Explains the late releases."""
@@ -51,6 +55,8 @@ def command(
     from rtmeter.explain.causes import chosen
     from rtmeter.explain.document import explanation_json
 
+    if self_test:
+        return _self_test(as_json)
     if path is None:
         found, words = _scripted(events, releases, thread), ""
     else:
@@ -68,6 +74,33 @@ def command(
     else:
         show_explanation(found, shown, words)
     return exit_codes.PASS
+
+
+def _self_test(as_json: bool) -> int:
+    from dataclasses import asdict
+
+    from rtmeter.cli.alone import called, tell
+    from rtmeter.cli.explanations import show_blamed
+    from rtmeter.cli.output import print_json
+    from rtmeter.conditions.restore import restore_before_a_run
+    from rtmeter.host.lock import machine_lock
+    from rtmeter.host.root import Root
+    from rtmeter.machine import Intent
+    from rtmeter.selftest.blamed import blame
+    from rtmeter.values import Scheduling
+
+    with machine_lock(called(), wait=False, say=tell):
+        restore_before_a_run(Root())
+        found = blame(Intent(cpus=None, scheduling=Scheduling("fifo", 80)))
+    if as_json:
+        print_json({"self_test": [asdict(one) | {"outcome": one.outcome} for one in found]})
+    else:
+        for one in found:
+            show_blamed(one)
+    outcomes = {one.outcome for one in found}
+    if outcomes & {"not named", "blamed"}:
+        return exit_codes.FAIL
+    return exit_codes.INCONCLUSIVE if "not planted" in outcomes else exit_codes.PASS
 
 
 def _cell_at(path: Path) -> StoredCell:
