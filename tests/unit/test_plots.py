@@ -17,11 +17,13 @@ from scipy.stats import beta
 
 from rtmeter import cli
 from rtmeter.model import Requirement
-from rtmeter.plots.chart_compare import Layer, waterfall
+from rtmeter.plots import factors
+from rtmeter.plots.chart_compare import Layer, shifts, waterfall
 from rtmeter.plots.picture import write_picture
 from rtmeter.plots.plots import PlotOptions, draw
 from rtmeter.results import store
 from rtmeter.results.overview import cell_entries
+from rtmeter.statistics.compare import Shift
 from synthetic import Made, usual, write_cell, write_failed_cell
 from wakeups import MS, write_wakeups
 from wakeups import draw as exponential
@@ -341,3 +343,31 @@ def test_hostile_names_stay_text_in_a_picture(tmp_path):
     text = (tmp_path / "x.svg").read_text()
     assert "<script" not in text
     assert "&lt;script" in text
+
+
+def test_a_bent_axis_has_labels_from_its_bend_to_its_ends() -> None:
+    """78 us among shifts of up to 50 ms: between 0 and the largest stands every power of ten."""
+    sizes = {"p50": 78e3, "p99": -5e6, "p99.9": 50e6}
+    found = [Shift(name, 0.0, by, by, *sorted((0.9 * by, 1.1 * by))) for name, by in sizes.items()]
+    spec = shifts(found, 300)
+    y = spec["layer"][-1]["encoding"]["y"]
+    assert y["scale"]["type"] == "symlog"
+    powers = [10.0, 100.0, 1_000.0, 10_000.0, 100_000.0]
+    assert y["axis"]["values"] == [*(-power for power in reversed(powers)), 0.0, *powers]
+    (columns,) = spec["datasets"].values()
+    assert columns["text"] == ["+78.0", "-5,000.0", "+50,000.0"]
+
+
+def test_repeats_have_names_of_their_own(tmp_path: Path) -> None:
+    places = [("a", "one"), ("a", "two"), ("b", "one")]
+    cells = [write_cell(tmp_path / of / folder, Made(id=of, samples=50)) for of, folder in places]
+    records = [store.read_cell(cell) for cell in cells]
+    assert factors.labels(records) == ["a, run 1", "a, run 2", "b"]
+
+
+def test_a_legend_is_no_wider_than_its_panel(root: Path) -> None:
+    spec = spec_of(root / "wakes", "ccdf", by=("load",))
+    widths = {panel["width"] for row in spec["vconcat"] for panel in row["hconcat"]}
+    legend = spec["config"]["legend"]
+    assert legend["columns"] == 1
+    assert legend["labelLimit"] < min(widths)

@@ -52,13 +52,16 @@ def shifts(found: Sequence[Shift], height: int) -> Spec:
         "a": [one.a / 1e3 for one in known],
         "b": [one.b / 1e3 for one in known],
         "says": [_SAYS[one.outcome][0] for one in known],
+        "text": [f"{one.difference / 1e3:+,.1f}" for one in known],
     }
     x: Spec = {"field": "quantile", "type": "ordinal", "sort": None, "title": "Quantile"}
     x |= {"axis": {"labelAngle": 0, "grid": False}}
     y: Spec = {"field": "shift", "type": "quantitative", "title": "B less A, µs; above 0: B is later"}
     sizes = [abs(value) for name in ("shift", "low", "high") for value in columns[name] if value]
     if sizes and max(sizes) > _SYMLOG_FROM * min(sizes):
-        y["scale"] = {"type": "symlog", "constant": max(min(sizes), 0.1)}
+        constant = max(min(sizes), 0.1)
+        y["scale"] = {"type": "symlog", "constant": constant}
+        y["axis"] = {"values": _decades(constant, max(sizes)), "format": ",~r"}
     seen = [_SAYS[name] for name in _SAYS if _SAYS[name][0] in columns["says"]]
     colour: Spec = {"field": "says", "type": "nominal"}
     colour["scale"] = {"domain": [name for name, _ in seen], "range": [shade for _, shade in seen]}
@@ -79,9 +82,19 @@ def shifts(found: Sequence[Shift], height: int) -> Spec:
                 for end in ("low", "high")
             ),
             {"mark": point, "encoding": {"x": x, "y": y, "color": colour}},
+            {
+                "mark": {"type": "text", "align": "left", "dx": 12},
+                "encoding": {"x": x, "y": y, "text": {"field": "text"}},
+            },
             grammar.hover({"type": "point", "filled": True, "size": 300}, {"x": x, "y": y}, shown),
         ],
     )
+
+
+def _decades(least: float, most: float) -> list[float]:
+    """What an axis that is bent around 0 has labels at: 0, and powers of ten on both sides."""
+    powers = [10.0**e for e in range(math.floor(math.log10(least)), math.ceil(math.log10(most)) + 1)]
+    return [*(-power for power in reversed(powers)), 0.0, *powers]
 
 
 def _end(ns: float) -> float | None:

@@ -64,13 +64,19 @@ def titled(record: CellRecord, factor: str) -> str:
 
 def labels(cells: Sequence[CellRecord], laid_out: Sequence[str] = ()) -> list[str]:
     """A name for each cell by what it differs in from the others, ``laid_out`` factors apart; its id where
-    that does not tell them apart."""
+    that does not tell them apart, and the number of its run where that does not either."""
     axes = dict.fromkeys(axis for record in cells for axis in record.axes if axis not in laid_out)
     varying = [axis for axis in axes if len({str(record.axes.get(axis)) for record in cells}) > 1]
     if len({record.adapter for record in cells}) > 1 and "adapter" not in {*varying, *laid_out}:
         varying = ["adapter", *varying]
     found = [", ".join(_one(record, axis) for axis in varying) for record in cells]
-    return found if all(found) and len(set(found)) == len(cells) else [record.id for record in cells]
+    if all(found) and len(set(found)) == len(cells):
+        return found
+    ids = [record.id for record in cells]
+    return [
+        f"{name}, run {ids[: place + 1].count(name)}" if ids.count(name) > 1 else name
+        for place, name in enumerate(ids)
+    ]
 
 
 def _one(record: CellRecord, axis: str) -> str:

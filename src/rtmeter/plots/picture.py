@@ -79,6 +79,8 @@ def grid(rows: Sequence[Sequence[tuple[str, Spec]]], title: str, notes: Sequence
     }
     if len(rows) == across == 1:
         return _coloured(whole | placed[0][0])
+    legend = CONFIG["legend"] | {"columns": 1, "labelLimit": each - 50}  # no wider than the panel
+    whole["config"] = whole["config"] | {"legend": legend}
     rows_of_panels = [{"hconcat": row, "spacing": 24} | _APART for row in placed]
     return _coloured(whole | {"vconcat": rows_of_panels, "spacing": 28} | _APART)
 
