@@ -187,8 +187,9 @@ class Cell:
     ``server_cpus``, ``server_options`` and ``server_receive`` replace the config's in the server
     process, unless None.
     ``published``: the published values that it is to be set beside (spec/results.md); None: its campaign
-    names none. ``conditions``: what was asked of the machine, of ``load``, ``traffic``, ``settings``,
-    ``explain``, ``strict`` and, unless it is WATCH_NS, ``watch_ns``.
+    names none. ``factors``: its level of each factor of its campaign (campaign/factors.py).
+    ``conditions``: what was asked of the machine, of ``load``, ``traffic``, ``settings``, ``explain``,
+    ``strict`` and, unless it is WATCH_NS, ``watch_ns``.
     """
 
     id: str
@@ -204,6 +205,7 @@ class Cell:
     hosts: dict[str, str] = field(default_factory=dict)
     conditions: dict[str, Any] = field(default_factory=dict)
     published: list[dict[str, Any]] | None = None
+    factors: dict[str, Any] = field(default_factory=dict)
 
     @property
     def planned_ns(self) -> int:

@@ -28,7 +28,7 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> Path:
             for repeat in (1, 2) if (period, load) == (1, "none") else (1,):
                 late = (period, load, repeat) == (1, "none", 2)
                 axes = {"period": f"{period}ms", "load": load, "repeat": repeat}
-                made = Made(id=f"{load}-{period}-{repeat}", samples=20, period_ns=period * MS, axes=axes)
+                made = Made(id=f"{load}-{period}-{repeat}", samples=1_000, period_ns=period * MS, axes=axes)
                 made.delays = lambda k, late=late: (5e6 if late and k == 110 else 4e4,)
                 if (period, load) == (10, "stress10"):
                     write_failed_cell(folder / made.id, made, {"message": "no stress-ng"})

@@ -25,6 +25,8 @@ from rtmeter.results.cells import StoredCell, find_cells
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from rtmeter.judge.factors import FactorEffects
+
     PathLike = str | os.PathLike[str]
 
 
@@ -133,6 +135,28 @@ class Results:
         pairs = Pairs.of(list(self._cells.values()), list(theirs._cells.values()), options)
         compared = list(pairs.compared(lambda: nullcontext(store.chunks)))
         return Comparisons(compared, pairs.only_in_a, pairs.only_in_b)
+
+    def effects(
+        self,
+        factor: str,
+        *,
+        reference: str | None = None,
+        deadline: str | int | None = None,
+        confidence: str | float = 0.95,
+        force: bool = False,
+    ) -> FactorEffects:
+        """The effect of each level of a factor of these cells' campaign on the miss ratio and on p50, p99,
+        p99.9, matched over all other factors, as ``rtmeter compare --factor`` has it.
+
+        ``reference``: the level that the others are compared with (default: the one measured first); the
+        rest as in compare(). Raises RtmeterError if the cells have no such factor, or none are alike in all
+        others.
+        """
+        from rtmeter.judge.factors import FactorOptions, factor_effects
+
+        within = None if deadline is None else _ns("deadline", deadline)
+        asked = FactorOptions(factor, reference, within, _fact("confidence", confidence), force)
+        return factor_effects(list(self._cells.values()), asked)
 
     def sql(self, text: str) -> pa.Table:
         """What a SELECT finds in the tables ``cells`` (as ``cells``) and ``samples`` (as samples(), with the

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rtmeter.campaign import matrix, yaml_lines
+from rtmeter.campaign.factors import Chosen, factors
 from rtmeter.campaign.filters import Predicate, compile_only, what_was_meant
 from rtmeter.campaign.options import OPTIONS, CellOptions
 from rtmeter.campaign.published import Published
@@ -66,7 +67,14 @@ def resolve_script(given: dict[str, Any], folder: Path) -> dict[str, Any]:
 class _Planned:
     cell: Cell
     facts: dict[str, Any]
+    given: dict[str, Any]
     repeat: int
+
+
+def _with_factors(planned: list[_Planned]) -> list[_Planned]:
+    """The cells, each with its level of every factor of the campaign."""
+    found = factors([Chosen(one.cell, one.given, one.facts) for one in planned])
+    return [replace(p, cell=replace(p.cell, factors=own)) for p, own in zip(planned, found, strict=True)]
 
 
 class _Reader:
@@ -114,6 +122,7 @@ class _Reader:
             if len(planned) == count:
                 raise self._error(("cells", index, "only"), self._blocks[index]["only"], "leaves no cell",
                                   "correct it, or remove the block")  # fmt: skip
+        planned = _with_factors(planned)
         if self._interleave:
             planned.sort(key=lambda p: p.repeat)  # stable: every cell once, then every cell again
         return planned
@@ -132,7 +141,7 @@ class _Reader:
                 cell = matrix.cell_from(options, matrix.cell_id(options, name, axes), axes)
                 facts = matrix.facts(options, id=cell.id, block=name, variant=variant, repeat=repeat)
                 if only(facts):
-                    yield _Planned(self._beside(cell, facts), facts, repeat)
+                    yield _Planned(self._beside(cell, facts), facts, choice.given, repeat)
 
     def _beside(self, cell: Cell, facts: dict[str, Any]) -> Cell:
         """The cell, with the published values that it is to be set beside."""

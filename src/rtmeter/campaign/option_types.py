@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
+from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
 from rtmeter import values
 from rtmeter.model import Measurement
@@ -98,4 +98,15 @@ OptionText = Annotated[
     str,
     BeforeValidator(values.parse_option_text),
     WithJsonSchema({"type": ["string", "number", "boolean"]}, mode="validation"),
+]
+
+Horizon = Annotated[
+    float,
+    Field(
+        description="Fails if not even so many times the run without a further miss would meet the ratio.",
+        examples=["10"],
+        ge=1,
+        lt=1e6,
+        exclude=True,
+    ),
 ]

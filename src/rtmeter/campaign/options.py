@@ -18,6 +18,7 @@ from rtmeter.campaign.option_types import (
     Duration,
     DurationOrZero,
     For,
+    Horizon,
     OptionText,
     Policy,
     Ratio,
@@ -173,17 +174,7 @@ class CellOptions(BaseModel):
             exclude=True,
         ),
     ] = "firm"
-    horizon: Annotated[
-        float,
-        Field(
-            description="Fails if not even so many times the run without a further miss would meet the "
-            "miss ratio.",
-            examples=["10"],
-            ge=1,
-            lt=1e6,
-            exclude=True,
-        ),
-    ] = HORIZON
+    horizon: Horizon = HORIZON
     mode: Annotated[Literal["one_shot", "periodic"], _TIMER, Field(description="Kind of timer.")] = "periodic"
     timeout: Annotated[
         Duration | None,

@@ -58,9 +58,9 @@ class Compared:
 
 def compare_cells(pairing: Pairing, asked: ComparisonOptions, read: store.Read = store.chunks) -> Compared:
     """Compares the pairs of two cells. Raises RtmeterError if a gate asks for what they have not."""
-    differs = _differences(pairing)
+    differs = differences_of(pairing)
     doubts = list(_doubts(pairing, differs))
-    refusal = _refusal(pairing, differs)
+    refusal = refusal_of(pairing, differs)
     if refusal is not None and not (asked.force and pairing.pairs):
         return Compared(pairing, "", None, None, (), differs, tuple(doubts), refusal)
     if refusal is not None:
@@ -76,7 +76,7 @@ def compare_cells(pairing: Pairing, asked: ComparisonOptions, read: store.Read =
     percents = list(dict.fromkeys((*COMPARED, *(gate.percent for gate in asked.gates if gate.percent))))
     pairs = []
     for a, b in pairing.pairs:
-        first, second = (_estimates(cell, deadline, asked.confidence, percents, read) for cell in (a, b))
+        first, second = (estimates_of(cell, deadline, asked.confidence, percents, read) for cell in (a, b))
         pairs.append((first[0], second[0]))
         for cell, (_, refusals) in ((a, first), (b, second)):
             doubts += (_doubt_by(cell, finding.type, finding.message) for finding in refusals)
@@ -86,7 +86,7 @@ def compare_cells(pairing: Pairing, asked: ComparisonOptions, read: store.Read =
     return Compared(pairing, quantity, deadline, found, gates, differs, tuple(doubts))
 
 
-def _estimates(
+def estimates_of(
     cell: StoredCell, deadline_ns: int | None, confidence: float, percents: Sequence[str], read: store.Read
 ) -> tuple[compare.Estimates, tuple[GateFinding, ...]]:
     """The estimates of a cell's judged quantity, from its samples or from what it has in their place; and
@@ -102,7 +102,7 @@ def _estimates(
     return estimates, () if judged else run.examine(deadline_ns or LATER - 1).refusals
 
 
-def _differences(pairing: Pairing) -> tuple[Difference, ...]:
+def differences_of(pairing: Pairing) -> tuple[Difference, ...]:
     """Those of any pair, the first of each name."""
     found: dict[str, Difference] = {}
     for a, b in pairing.pairs:
@@ -112,7 +112,8 @@ def _differences(pairing: Pairing) -> tuple[Difference, ...]:
     return tuple(found.values())
 
 
-def _refusal(pairing: Pairing, differs: Sequence[Difference]) -> str | None:
+def refusal_of(pairing: Pairing, differs: Sequence[Difference]) -> str | None:
+    """Why there is no comparison; None if there is one."""
     if not pairing.pairs:
         return "; ".join(pairing.left_out) or "there is nothing to compare"
     refusing = [f"{d.refusal} ({d.name}: {d.a}, {d.b})" for d in differs if d.refusal]

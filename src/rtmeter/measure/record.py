@@ -70,6 +70,7 @@ def record_cell(cell: Cell, outcome: Outcome, logs: Logs, folder: Path, ran: Ran
             "adapter": cell.adapter,
             "server_adapter": cell.server_adapter,
             "axes": cell.axes,
+            "factors": cell.factors,
             "config": cell.config,
             "server_config": server.cell_config if server else None,
             "hosts": cell.hosts,

@@ -52,7 +52,7 @@ class Matrix:
 def axes_of(cells: Sequence[CellEntry]) -> list[str]:
     """The axes in which cells differ, repeats apart, in the order of the campaign."""
     axes = dict.fromkeys(
-        axis for cell in cells if cell.record for axis in cell.record.factors if axis != _REPEAT
+        axis for cell in cells if cell.record for axis in cell.record.layout if axis != _REPEAT
     )
     return [axis for axis in axes if len({_value(cell, axis) for cell in cells if cell.record}) > 1]
 
@@ -68,7 +68,7 @@ def matrices(cells: Sequence[tuple[str, CellEntry]]) -> list[Matrix]:
     groups: dict[tuple[str, frozenset[str]], list[tuple[str, CellEntry]]] = {}
     for anchor, cell in cells:
         if cell.record is not None:
-            kind = cell.record.measurement, frozenset(cell.record.factors) - {_REPEAT}
+            kind = cell.record.measurement, frozenset(cell.record.layout) - {_REPEAT}
             groups.setdefault(kind, []).append((anchor, cell))
     found = [_matrix(group) for group in groups.values()]
     return [one for one in found if one is not None]
@@ -125,18 +125,18 @@ def choices(cells: Sequence[CellEntry]) -> list[tuple[str, list[str]]]:
 def searched(cell: CellEntry) -> str:
     """The words by which a cell is found: its name, adapter, values and verdict."""
     record = cell.record
-    values = [f"{axis}={_value(cell, axis)}" for axis in record.factors] if record else []
+    values = [f"{axis}={_value(cell, axis)}" for axis in record.layout] if record else []
     parts = [cell.id, record.adapter if record else "", *values, cell.outcome, cell.state]
     return " ".join(parts).lower()
 
 
 def filtered_by(cell: CellEntry) -> str:
     """The values of its axes, as JSON."""
-    return json.dumps({axis: _value(cell, axis) for axis in cell.record.factors} if cell.record else {})
+    return json.dumps({axis: _value(cell, axis) for axis in cell.record.layout} if cell.record else {})
 
 
 def _value(cell: CellEntry, axis: str) -> str:
-    return words.setting(axis, cell.record.factors.get(axis)) if cell.record else words.NONE
+    return words.setting(axis, cell.record.layout.get(axis)) if cell.record else words.NONE
 
 
 def _order(name: str) -> tuple[int, float, str]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rtmeter.cli import exit_codes
+
+if TYPE_CHECKING:
+    from rtmeter.judge.compared import ComparisonOptions
 
 EXAMPLE = "rtmeter compare results/before results/after --gate 'p99.9<+5%' --junit compare.xml"
 DETAILS = (
@@ -22,7 +25,26 @@ Side = "A cell, its repeats, or a folder of cells."
 
 def command(
     a: Annotated[Path, typer.Argument(metavar="A", help=f"Before: {Side}", show_default=False)],
-    b: Annotated[Path, typer.Argument(metavar="B", help=f"After: {Side}", show_default=False)],
+    b: Annotated[
+        Path | None,
+        typer.Argument(metavar="B", help=f"After: {Side} Not with --factor.", show_default=False),
+    ] = None,
+    factor: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="What each level of a factor of A's campaign does: scheduling, load, variant, block.",
+            show_default=False,
+        ),
+    ] = None,
+    reference: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LEVEL",
+            help="The factor's level to compare with (default: measured first).",
+            show_default=False,
+        ),
+    ] = None,
     gate: Annotated[
         list[str] | None,
         typer.Option(
@@ -54,9 +76,20 @@ def command(
     from rtmeter.cli.output import print_json
     from rtmeter.cli.reading_progress import reading
     from rtmeter.cli.requirement_options import asked_of
+    from rtmeter.errors import RtmeterError
     from rtmeter.results.cells import find_cells
 
     asked = asked_of(gate or [], deadline, confidence, force)
+    if factor is not None:
+        _only_without_factor({"B": b, "--gate": gate, "--junit": junit})
+        return _effects_of(a, factor, reference, asked, as_json)
+    if reference is not None:
+        raise RtmeterError(
+            "says nothing without --factor", field="--reference", value=reference, remedy="add --factor"
+        )
+    if b is None:
+        remedy = "name the cells to compare with, or give --factor NAME for the factors of one campaign"
+        raise RtmeterError("is missing", field="B", remedy=remedy)
     pairs = Pairs.of(find_cells(a), find_cells(b), asked, str(b))
     compared, only_a, only_b = [], pairs.only_in_a, pairs.only_in_b
     for one in pairs.compared(reading):
@@ -71,3 +104,29 @@ def command(
         write_junit(junit, f"{a} against {b}", compared, only_a)
     lacking = [exit_codes.INCONCLUSIVE] if only_a else []
     return exit_codes.worst([*map(code_of, compared), *lacking])
+
+
+def _only_without_factor(given: dict[str, object]) -> None:
+    from rtmeter.errors import RtmeterError
+
+    for name, value in given.items():
+        if value:
+            message, remedy = "is not for --factor", "leave it out: --factor looks at the cells of A alone"
+            raise RtmeterError(message, field=name, value=str(value), remedy=remedy)
+
+
+def _effects_of(
+    path: Path, factor: str, reference: str | None, asked: ComparisonOptions, as_json: bool
+) -> int:
+    from rtmeter.api.factors import effects_json
+    from rtmeter.cli.factor_tables import code_of, show_effects
+    from rtmeter.cli.output import print_json
+    from rtmeter.cli.reading_progress import reading
+    from rtmeter.judge.factors import FactorOptions, factor_effects
+    from rtmeter.results.cells import find_cells
+
+    options = FactorOptions(factor, reference, asked.deadline_ns, asked.confidence, asked.force)
+    with reading() as read:
+        found = factor_effects(find_cells(path), options, read)
+    print_json(effects_json(found)) if as_json else show_effects(found)
+    return code_of(found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from rtmeter.model import Doubt, Measurement, Requirement, Verdict
@@ -52,6 +52,7 @@ class CellRecord(Part):
     adapter: str
     server_adapter: str | None
     axes: Axes
+    factors: Facts = Field(default_factory=dict)
     config: Config
     server_config: Config | None
     hosts: dict[str, str]
@@ -96,9 +97,11 @@ class CellRecord(Part):
         return self
 
     @property
-    def factors(self) -> dict[str, Any]:
-        """The axes of its campaign, and the adapter, also where the campaign does not vary it in a list."""
-        axes = dict(self.axes)
+    def layout(self) -> dict[str, Any]:
+        """The axes of its campaign, the name of its block where that tells it apart, and the adapter, also
+        where the campaign does not vary it in a list."""
+        block = {"block": self.factors["block"]} if "block" in self.factors else {}
+        axes = block | dict(self.axes)
         return axes if "adapter" in axes else {"adapter": self.adapter} | axes
 
     @property

@@ -1,0 +1,277 @@
+"""The effect of each level of a factor, over cells that are alike in all other factors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rtmeter.campaign.factors import LABELS
+from rtmeter.errors import RtmeterError
+from rtmeter.judge.compared import differences_of, estimates_of, refusal_of
+from rtmeter.judge.pairs import Pairing, Repeats, pairing
+from rtmeter.model import Doubt
+from rtmeter.results import store, words
+from rtmeter.results.cells import StoredCell, by_name
+from rtmeter.results.record import CellRecord
+from rtmeter.statistics.compare import Estimates, each_of
+from rtmeter.statistics.effects import RATIO, Effect, Interaction, Said, Stratum, effect, interactions
+from rtmeter.statistics.quantities import judged_quantity
+
+OF_A_FACTOR = ("50", "99", "99.9")
+"""Percentages whose quantiles a factor is looked at by."""
+
+
+@dataclass(frozen=True, slots=True)
+class FactorOptions:
+    """``reference``: the level that the others are compared with (None: the one measured first); the rest as
+    in a comparison of cells."""
+
+    factor: str
+    reference: str | None = None
+    deadline_ns: int | None = None
+    confidence: float = 0.95
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LevelEffects:
+    """A level against the reference: over how many matched cells and pairs of runs, the effects, and where
+    they depend on another factor by more than they are large."""
+
+    level: str
+    matched: int
+    pairs: int
+    effects: tuple[Effect, ...]
+    interactions: tuple[Interaction, ...]
+
+    @property
+    def said(self) -> Said:
+        """Worse if anything is; not told if the quantity that decides is not; else better if anything is.
+
+        It decides the miss ratio, where it is compared and anything missed, else p99."""
+        by_name = {one.quantity: one for one in self.effects}
+        every = {one.said for one in self.effects}
+        if "worse" in every:
+            return "worse"
+        ratio = by_name.get(RATIO)
+        decides = by_name["p99"] if ratio is None or ratio.words else ratio
+        if decides.said == "not told":
+            return "not told"
+        return "better" if "better" in every else "no difference"
+
+    @property
+    def repeats(self) -> int | None:
+        """How many runs of each cell tell what is not told; None if all is, or it cannot be said."""
+        return max((one.repeats for one in self.effects if one.repeats), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class FactorEffects:
+    """What a factor does. ``others``: the factors it is matched over; ``confounded``: those that change with
+    it, so that what they do is in its effect; ``left_out``: cells without a partner."""
+
+    factor: str
+    reference: str
+    quantity: str
+    deadline_ns: int | None
+    confidence: float
+    levels: tuple[LevelEffects, ...]
+    others: tuple[str, ...]
+    confounded: tuple[str, ...]
+    left_out: tuple[str, ...]
+    doubts: tuple[Doubt, ...]
+
+
+def factor_effects(
+    cells: Sequence[StoredCell], asked: FactorOptions, read: store.Read = store.chunks
+) -> FactorEffects:
+    """The effect of each level but the reference. Raises RtmeterError if the cells have no such factor, or
+    none are alike in all others."""
+    named = by_name(cells)
+    records = {name: next(iter(repeats.values())).record for name, repeats in named.items()}
+    layouts = {name: factors_of(record) for name, record in records.items()}
+    layouts = _with_setting(layouts, records, asked.factor)
+    levels = {name: found[asked.factor] for name, found in layouts.items() if asked.factor in found}
+    order = sorted(levels, key=lambda name: str(records[name].started or ""))
+    known = list(dict.fromkeys(levels[name] for name in order))
+    _check(asked, known, layouts)
+    reference = asked.reference or known[0]
+    axes = {axis for record in records.values() for axis in record.axes}
+    others, confounded = _matched_over(layouts, asked.factor, axes)
+    strata: dict[tuple[Any, ...], dict[str, str]] = {}
+    for name in order:
+        record, about = records[name], tuple(layouts[name].get(other, words.NONE) for other in others)
+        strata.setdefault((record.measurement, record.mode, *about), {})[levels[name]] = name
+    source = _Source(named, asked, read, _deadline(cells, asked))
+    each = each_of(asked.confidence, (len(OF_A_FACTOR) + (source.deadline_ns is not None)) * (len(known) - 1))
+    found = [
+        one
+        for level in known
+        if level != reference and (one := source.level(level, reference, strata, others, each))
+    ]
+    if not found:
+        message = (
+            f"has no cells that differ in {asked.factor} and are alike in {', '.join(others) or 'all else'}"
+        )
+        why = "; ".join(dict.fromkeys(source.left_out))
+        remedy = (
+            f"{why}; measure both levels in one campaign" if why else "measure both levels in one campaign"
+        )
+        raise RtmeterError(message, field="--factor", value=asked.factor, remedy=remedy)
+    return FactorEffects(
+        asked.factor,
+        reference,
+        source.quantity,
+        source.deadline_ns,
+        asked.confidence,
+        tuple(found),
+        others,
+        confounded,
+        tuple(dict.fromkeys(source.left_out)),
+        tuple(dict.fromkeys(source.doubts)),
+    )
+
+
+def factors_of(record: CellRecord) -> dict[str, str]:
+    """A cell's level of each factor, in words; of what was stored without them, its axes."""
+    found = record.factors or record.layout
+    return {
+        name: words.setting(name, value) or words.NONE for name, value in found.items() if name != "repeat"
+    }
+
+
+def _with_setting(
+    layouts: Mapping[str, dict[str, str]], records: Mapping[str, CellRecord], factor: str
+) -> dict[str, dict[str, str]]:
+    """With a setting of the config as a factor, where no cell has one of that name."""
+    if any(factor in found for found in layouts.values()):
+        return dict(layouts)
+    settings = {name: record.config.get(factor) for name, record in records.items()}
+    return {
+        name: found | ({factor: words.setting(factor, settings[name])} if settings[name] is not None else {})
+        for name, found in layouts.items()
+    }
+
+
+def _check(asked: FactorOptions, known: Sequence[str], layouts: Mapping[str, Mapping[str, str]]) -> None:
+    names = dict.fromkeys(name for found in layouts.values() for name in found)
+    varying = [name for name in names if len({found.get(name) for found in layouts.values()}) > 1]
+    if len(known) < 2:
+        message = "is the same in all cells" if known else "is no factor of these cells"
+        remedy = f"name one of {', '.join(varying)}" if varying else "measure cells that differ"
+        raise RtmeterError(message, field="--factor", value=asked.factor, remedy=remedy)
+    if asked.reference is not None and asked.reference not in known:
+        remedy = f"name one of {', '.join(known)}"
+        raise RtmeterError(
+            f"is no level of {asked.factor}", field="--reference", value=asked.reference, remedy=remedy
+        )
+
+
+def _matched_over(
+    layouts: Mapping[str, Mapping[str, str]], factor: str, axes: set[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The other factors that matched cells are alike in, and those that change with the factor. What names a
+    cell as a whole stands for the options that it sets, and these for it."""
+    names = dict.fromkeys(name for found in layouts.values() for name in found if name != factor)
+    if factor in LABELS:
+        names = {name: None for name in names if name in axes or name in LABELS}
+    elif factor not in axes:
+        names = {name: None for name in names if name not in LABELS}
+    with_it = {name for name in names if _determined(layouts, factor, name)}
+    alike = {name for name in names if len({found.get(name) for found in layouts.values()}) == 1}
+    others = tuple(name for name in names if name not in with_it)
+    return others, tuple(name for name in names if name in with_it - alike - {*LABELS})
+
+
+def _determined(layouts: Mapping[str, Mapping[str, str]], by: str, name: str) -> bool:
+    """Whether each level of one factor has one level of another only."""
+    seen: dict[str | None, str | None] = {}
+    return all(
+        seen.setdefault(found.get(by), found.get(name)) == found.get(name) for found in layouts.values()
+    )
+
+
+def _deadline(cells: Sequence[StoredCell], asked: FactorOptions) -> int | None:
+    if asked.deadline_ns is not None:
+        return asked.deadline_ns
+    known = {cell.record.deadline_ns for cell in cells}
+    return next(iter(known)) if len(known) == 1 else None
+
+
+class _Source:
+    """The estimates of cells, each read once, and what was left out."""
+
+    def __init__(
+        self, named: Mapping[str, Repeats], asked: FactorOptions, read: store.Read, deadline_ns: int | None
+    ) -> None:
+        self._named, self._asked, self._read = named, asked, read
+        self._known: dict[str, Estimates] = {}
+        self.deadline_ns = deadline_ns
+        self.quantity = ""
+        self.left_out: list[str] = []
+        self.doubts: list[Doubt] = []
+        if deadline_ns is None:
+            message = "no deadline in common: miss ratios are not compared"
+            self.doubts.append(Doubt("no_deadline", message, "give --deadline"))
+
+    def level(
+        self,
+        level: str,
+        reference: str,
+        strata: Mapping[tuple[Any, ...], Mapping[str, str]],
+        others: Sequence[str],
+        each: float,
+    ) -> LevelEffects | None:
+        """The effects of one level; None if no cell of it has a partner."""
+        matched = list(self._strata(level, reference, strata, others))
+        if not matched:
+            return None
+        quantities = list(matched[0].pairs[0][0].quantities)
+        effects = tuple(effect(name, matched, each) for name in quantities)
+        tests = len(quantities) * max(1, sum(len({s.others[o] for s in matched}) for o in others))
+        alone = each_of(self._asked.confidence, tests)
+        depends = tuple(one for name in quantities for one in interactions(name, matched, alone))
+        pairs = sum(len(one.pairs) for one in matched)
+        return LevelEffects(level, len(matched), pairs, effects, depends)
+
+    def _strata(
+        self,
+        level: str,
+        reference: str,
+        strata: Mapping[tuple[Any, ...], Mapping[str, str]],
+        others: Sequence[str],
+    ) -> Iterator[Stratum]:
+        for about, at in strata.items():
+            if level not in at or reference not in at:
+                lone = at.get(level) or at.get(reference)
+                if lone is not None:
+                    self.left_out.append(f"{lone} has no partner")
+                continue
+            both = pairing(at[reference], self._named[at[reference]], at[level], self._named[at[level]])
+            self.left_out += both.left_out
+            refusal = refusal_of(both, differences_of(both))
+            if refusal is not None and not (self._asked.force and both.pairs):
+                self.left_out.append(f"{both.name}: {refusal}")
+                continue
+            self._doubt(both)
+            pairs = tuple((self._of(a), self._of(b)) for a, b in both.pairs)
+            yield Stratum(dict(zip(others, about[2:], strict=True)), pairs)
+
+    def _doubt(self, both: Pairing) -> None:
+        if len(both.pairs) > 1 and not both.interleaved:
+            message = (
+                f"{both.name}: not measured in turn: what changed in the machine between is in the effect"
+            )
+            self.doubts.append(Doubt("not_interleaved", message, "measure both in one campaign with repeat"))
+
+    def _of(self, cell: StoredCell) -> Estimates:
+        key = str(cell.folder)
+        if key not in self._known:
+            found, refusals = estimates_of(
+                cell, self.deadline_ns, self._asked.confidence, OF_A_FACTOR, self._read
+            )
+            self._known[key] = found
+            self.quantity = self.quantity or judged_quantity(cell.record.meta).name
+            self.doubts += (Doubt(one.type, f"{cell.folder}: {one.message}") for one in refusals)
+        return self._known[key]

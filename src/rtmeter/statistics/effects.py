@@ -1,0 +1,260 @@
+"""What a factor does: the effect of a level against the reference, over all that it is matched over.
+
+A quantile is compared by its quotient and a miss ratio by its odds, both on the logarithm: so an interval of
+a quotient stays above zero, and that of a ratio within 0 and 1 (Agresti, Categorical Data Analysis, 2013,
+chapters 2 and 3; half a miss is added to each side, Haldane, Annals of Human Genetics 20, 1956). Repeats of
+matched cells make pairs; their spread around the mean of their stratum, pooled over strata, is the spread
+between runs, with Student's distribution.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.special import expit, ndtri, stdtrit
+
+from rtmeter.statistics.compare import Estimates
+from rtmeter.statistics.quantiles import Estimate
+
+Said = Literal["better", "worse", "no difference", "not told"]
+
+HALVING = math.log(2)
+"""The effect that has to be seen, or ruled out: half, or twice as much."""
+
+MOST_REPEATS = 10_000
+
+RATIO = "miss_ratio"
+
+Pair = tuple[Estimates, Estimates]
+"""A run at the reference, and the matched one at the level."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stratum:
+    """Matched runs: the levels of all other factors, and the pairs of repeats, one at least."""
+
+    others: Mapping[str, str]
+    pairs: tuple[Pair, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """Of a level on one quantity: its means at the reference and at the level (ns, or a ratio; infinite:
+    lost), ``times``: the quotient, of a ratio that of the odds, with its interval ``lower`` to ``upper``, all
+    above 0; NaN where there is none, and ``words`` says why. ``level_interval``: what the level's ratio is
+    where the reference's is its mean. ``repeats``: how many runs of each cell would show a halving, or rule
+    it out; None where it is told already, or that cannot be said."""
+
+    quantity: str
+    reference: float
+    level: float
+    times: float
+    lower: float
+    upper: float
+    said: Said
+    level_interval: tuple[float, float] | None = None
+    repeats: int | None = None
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Interaction:
+    """Where a level's effect on a quantity depends on another factor more than it is large: the effect at one
+    level of that factor, with its interval; ``overall``: the effect over all of them."""
+
+    quantity: str
+    factor: str
+    at: str
+    times: float
+    lower: float
+    upper: float
+    overall: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Spread:
+    """Of the pairs' differences: the mean of each stratum, how many pairs it has, what its runs' intervals
+    leave open of that mean, and the variance of a difference between runs with its degrees of freedom."""
+
+    means: np.ndarray
+    counts: np.ndarray
+    own: np.ndarray
+    variance: float
+    freedom: int
+    between_strata: bool
+
+    def reach(self, weights: np.ndarray, each: float) -> float:
+        """Half the width of the interval of a weighted sum of the strata's means; NaN without a spread."""
+        if self.freedom < 1:
+            return math.nan
+        error = math.sqrt(self.variance * float(np.sum(weights**2 / self.counts)))
+        student = float(stdtrit(self.freedom, (1 + each) / 2)) * error
+        return max(student, math.sqrt(float(np.sum((weights * self.own) ** 2))))
+
+    def repeats(self, each: float) -> int | None:
+        """The fewest runs of each cell with which the mean's interval reaches no further than a halving."""
+        strata, now = len(self.means), float(self.counts.mean())
+        own = math.sqrt(float(np.sum(self.own**2))) / strata
+        for runs in range(2, MOST_REPEATS + 1):
+            if repeated_reach(math.sqrt(self.variance), runs, strata, each) <= HALVING:
+                least = math.ceil(now * (own / HALVING) ** 2)
+                return max(runs, least) if least <= MOST_REPEATS else None
+        return None
+
+
+def repeated_reach(spread: float, runs: int, strata: int, each: float) -> float:
+    """Half the width of the interval of an effect over so many matched strata of ``runs`` pairs, whose
+    differences have the standard deviation ``spread``."""
+    freedom = strata * (runs - 1)
+    return float(stdtrit(freedom, (1 + each) / 2)) * spread / math.sqrt(strata * runs)
+
+
+def repeats_to_show_halving(spread: float, strata: int, each: float) -> int | None:
+    """The fewest runs of each cell with which an effect's interval reaches no further than a halving."""
+    enough = (n for n in range(2, MOST_REPEATS + 1) if repeated_reach(spread, n, strata, each) <= HALVING)
+    return next(enough, None)
+
+
+def effect(quantity: str, strata: Sequence[Stratum], each: float) -> Effect:
+    """The effect over all strata alike, its interval at the confidence ``each``."""
+    known = [[(a.quantities[quantity], b.quantities[quantity]) for a, b in one.pairs] for one in strata]
+    first, second = (_mean([pair[side] for pairs in known for pair in pairs], quantity) for side in (0, 1))
+    if words := _no_quotient(quantity, known):
+        said = _by_lost([pair for pairs in known for pair in pairs])
+        return Effect(quantity, first, second, math.nan, math.nan, math.nan, said, words=words)
+    spread = _spread(quantity, strata, each)
+    log = float(spread.means.mean())
+    weights = np.full(len(strata), 1 / len(strata))
+    reach = spread.reach(weights, each)
+    if math.isnan(reach):
+        words = "one run each: how runs differ anyway is not seen"
+        return Effect(quantity, first, second, math.exp(log), math.nan, math.nan, "not told", words=words)
+    lower, upper = log - reach, log + reach
+    said = _said(lower, upper)
+    interval = None
+    if quantity == RATIO:
+        at = math.log(max(first, 1e-300)) - math.log1p(-min(first, 1 - 1e-16))
+        interval = (float(expit(at + lower)), float(expit(at + upper)))
+        if not any(estimate.value for pairs in known for pair in pairs for estimate in pair):
+            words = "no miss in any run"
+    repeats = spread.repeats(each) if said == "not told" and not spread.between_strata and not words else None
+    return Effect(
+        quantity,
+        first,
+        second,
+        math.exp(log),
+        math.exp(lower),
+        math.exp(upper),
+        said,
+        interval,
+        repeats,
+        words,
+    )
+
+
+def interactions(quantity: str, strata: Sequence[Stratum], each: float) -> list[Interaction]:
+    """The levels of other factors at which the effect differs from that over all by more than it is large,
+    and by more than runs differ anyway at the confidence ``each``; none where cells have one run each."""
+    known = [[(a.quantities[quantity], b.quantities[quantity]) for a, b in one.pairs] for one in strata]
+    if _no_quotient(quantity, known):
+        return []
+    spread = _spread(quantity, strata, each)
+    if spread.between_strata or spread.freedom < 1:
+        return []
+    overall, found = float(spread.means.mean()), []
+    for factor in strata[0].others:
+        values = [one.others[factor] for one in strata]
+        for value in dict.fromkeys(values):
+            there = np.array([one == value for one in values])
+            if there.all():
+                continue
+            weights = there / there.sum()
+            here = float(np.sum(weights * spread.means))
+            apart, reach = here - overall, spread.reach(weights - 1 / len(strata), each)
+            if abs(apart) > max(abs(overall), reach):
+                wide = spread.reach(weights, each)
+                ends = math.exp(here), math.exp(here - wide), math.exp(here + wide)
+                found.append(Interaction(quantity, factor, value, *ends, math.exp(overall)))
+    return found
+
+
+def log_odds(ratio: Estimate, n: int) -> tuple[float, float]:
+    """The logarithm of the odds of a miss, and its standard error, for the n that dependence leaves."""
+    worth = n / ratio.design_effect
+    misses = ratio.value * worth + 0.5
+    others = worth - ratio.value * worth + 0.5
+    return math.log(misses / others), math.sqrt(1 / misses + 1 / others)
+
+
+def _spread(quantity: str, strata: Sequence[Stratum], each: float) -> _Spread:
+    differences, own = [], []
+    for one in strata:
+        logs = [tuple(_log(quantity, run, each) for run in pair) for pair in one.pairs]
+        differences.append(np.array([b[0] - a[0] for a, b in logs]))
+        own.append(math.sqrt(sum(a[1] ** 2 + b[1] ** 2 for a, b in logs)) / len(logs))
+    counts = np.array([len(one) for one in differences])
+    means = np.array([one.mean() for one in differences])
+    freedom = int(np.sum(counts - 1))
+    between = freedom == 0 and len(strata) > 1
+    if between:
+        variance, freedom = float(means.var(ddof=1)), len(strata) - 1
+    else:
+        squares = sum(float(np.sum((one - one.mean()) ** 2)) for one in differences)
+        variance = squares / freedom if freedom else math.nan
+    return _Spread(means, counts, np.array(own), variance, freedom, between)
+
+
+def _log(quantity: str, run: Estimates, each: float) -> tuple[float, float]:
+    """A run's quantity on the logarithm, and how far its own interval at ``each`` reaches on either side."""
+    one = run.quantities[quantity]
+    if quantity == RATIO:
+        odds, error = log_odds(one, run.n)
+        return odds, float(ndtri((1 + each) / 2)) * error
+    ends = [math.log(end / one.value) for end in (one.lower, one.upper) if 0 < end < math.inf]
+    return math.log(one.value), max((abs(end) for end in ends), default=0.0)
+
+
+def _said(lower: float, upper: float) -> Said:
+    if lower > 0:
+        return "worse"
+    if upper < 0:
+        return "better"
+    return "no difference" if lower > -HALVING and upper < HALVING else "not told"
+
+
+def _no_quotient(quantity: str, known: Sequence[Sequence[tuple[Estimate, Estimate]]]) -> str:
+    """Why a quantity has none; empty if it has."""
+    runs = [pair for pairs in known for pair in pairs]
+    values = [[pair[side].value for pair in runs] for side in (0, 1)]
+    if any(math.isnan(value) for side in values for value in side):
+        return "not known of every run"
+    lost = [sum(math.isinf(value) for value in side) for side in values]
+    if any(lost):
+        return f"lost in {lost[0]} of {len(runs)} runs at the reference, in {lost[1]} of {len(runs)} here"
+    if quantity != RATIO and min(min(side) for side in values) <= 0:
+        return "not above zero in every run: no quotient"
+    return ""
+
+
+def _by_lost(pairs: Sequence[tuple[Estimate, Estimate]]) -> Said:
+    """Where the quantity is lost in every run on one side, and in none on the other, of two pairs or more."""
+    lost = [{math.isinf(pair[side].value) for pair in pairs} for side in (0, 1)]
+    if len(pairs) < 2 or any(math.isnan(pair[side].value) for pair in pairs for side in (0, 1)):
+        return "not told"
+    if lost == [{False}, {True}]:
+        return "worse"
+    return (
+        "better" if lost == [{True}, {False}] else "no difference" if lost == [{True}, {True}] else "not told"
+    )
+
+
+def _mean(estimates: Sequence[Estimate], quantity: str) -> float:
+    """Of a ratio the mean, of times above zero the geometric one; infinite if a run's is lost."""
+    values = np.array([one.value for one in estimates])
+    if quantity == RATIO or not (np.isfinite(values).all() and (values > 0).all()):
+        return float(values.mean())
+    return float(np.exp(np.log(values).mean()))

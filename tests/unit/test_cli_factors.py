@@ -1,0 +1,203 @@
+"""`rtmeter compare --factor`: planted effects are found, matched and held together; none is made up."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rtmeter
+from rtmeter import cli
+from rtmeter.cli import exit_codes
+from rtmeter.model import Requirement
+from wakeups import write_wakeups
+
+Captured = pytest.CaptureFixture[str]
+Scale = Callable[[str, str], float]
+DEADLINE = Requirement(300_000, 0.01)
+N = 4_000
+
+
+@pytest.fixture(autouse=True)
+def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def plant(scale: Scale, *, repeats: int = 3, spread: float = 0.05, **changes: Any) -> None:
+    """A campaign of two named cells over two loads, measured in turn: exponential latencies of 50 us times
+    ``scale`` of scheduling and load, and of runs that differ by ``spread``."""
+    generator = np.random.default_rng(3)
+    order = itertools.count()
+    for repeat in range(1, repeats + 1):
+        for block, load in itertools.product(("normal", "fifo"), ("idle", "cpu80")):
+            policy = {"normal": "other", "fifo": "fifo:80"}[block]
+            ns = 50_000 * scale(policy, load) * math.exp(generator.normal(0, spread))
+            values = np.rint(generator.exponential(ns, N)).astype(np.int64)
+            factors = {"block": block, "load": load, "scheduling": policy, "lock_memory": block == "fifo"}
+            started = f"2026-11-21T05:00:{next(order):02d}Z"
+            more = {"started": started, "factors": factors} | changes
+            where, axes = Path(f"r/{block}-{load}-r{repeat}"), {"load": load}
+            write_wakeups(
+                where, values, repeat=repeat, axes=axes, requirement=DEADLINE, adapter="null", changes=more
+            )
+
+
+def compare(line: str, capsys: Captured) -> tuple[int, str]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        code = cli.invoke(["compare", *line.split()])
+    said = capsys.readouterr()
+    return code, said.out + said.err
+
+
+def level(line: str, capsys: Captured) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """The only level of a factor, and its effects by quantity."""
+    found = json.loads(compare(f"{line} --json", capsys)[1], parse_constant=pytest.fail)
+    (one,) = found["levels"]
+    return one, {effect["quantity"]: effect for effect in one["effects"]}
+
+
+def halved(policy: str, load: str) -> float:
+    return (0.5 if policy == "fifo:80" else 1.0) * (3.0 if load == "cpu80" else 1.0)
+
+
+def test_a_planted_effect_has_its_size_and_direction_at_each_quantity(capsys: Captured) -> None:
+    plant(halved)
+    one, effects = level("r --factor scheduling", capsys)
+    assert (one["level"], one["said"], one["matched"], one["pairs"]) == ("fifo:80", "better", 2, 6)
+    assert list(effects) == ["p50", "p99", "p99.9", "miss_ratio"]
+    for name in ("p50", "p99", "p99.9"):
+        effect = effects[name]
+        assert effect["said"] == "better" and effect["of"] == "quotient"
+        assert 0 < effect["lower"] < 0.5 < effect["upper"] < 1
+        assert effect["level"] < effect["reference"]
+    ratio = effects["miss_ratio"]
+    assert ratio["said"] == "better" and 0 < ratio["lower"] < ratio["times"] < ratio["upper"] < 1
+    assert 0 <= ratio["level_interval"][0] < ratio["level_interval"][1] <= 1
+    assert one["interactions"] == []
+    code, said = compare("r --factor scheduling", capsys)
+    assert code == exit_codes.PASS
+    assert "scheduling fifo:80 against other: better" in said and "matched over load" in said
+    assert "changes with it: lock_memory" in said
+
+
+def test_the_other_way_round_it_is_worse(capsys: Captured) -> None:
+    plant(halved)
+    one, effects = level("r --factor scheduling --reference fifo:80", capsys)
+    assert (one["level"], one["said"]) == ("other", "worse")
+    assert effects["p99"]["lower"] > 1 and effects["p99"]["lower"] < 2 < effects["p99"]["upper"]
+    assert compare("r --factor scheduling --reference fifo:80", capsys)[0] == exit_codes.FAIL
+
+
+def test_named_cells_axes_and_settings_are_factors_alike(capsys: Captured) -> None:
+    plant(halved)
+    by_setting, by_name = (level(f"r --factor {name}", capsys)[1] for name in ("scheduling", "block"))
+    assert by_setting == by_name
+    one, effects = level("r --factor load", capsys)
+    assert (one["level"], one["said"], one["matched"]) == ("cpu80", "worse", 2)
+    assert effects["p50"]["lower"] < 3 < effects["p50"]["upper"]
+
+
+def test_cells_are_matched_over_all_other_factors(capsys: Captured) -> None:
+    """FIFO was measured under load only: against what was idle the load would be taken for the policy."""
+    plant(lambda policy, load: 5.0 if load == "cpu80" else 1.0)
+    for repeat in (1, 2, 3):
+        folder = Path(f"r/fifo-idle-r{repeat}")
+        for file in folder.iterdir():
+            file.unlink()
+        folder.rmdir()
+    one, effects = level("r --factor scheduling", capsys)
+    assert (one["matched"], one["pairs"]) == (1, 3)
+    assert effects["p50"]["lower"] < 1 < effects["p50"]["upper"] < 2
+    assert "left out: normal-idle has no partner" in compare("r --factor scheduling", capsys)[1]
+
+
+def test_an_interaction_larger_than_the_effect_is_named(capsys: Captured) -> None:
+    """FIFO halves under load what it doubles on the idle machine."""
+    plant(lambda policy, load: 1.0 if policy == "other" else (0.4 if load == "cpu80" else 2.5))
+    one, _ = level("r --factor scheduling", capsys)
+    found = {(each["quantity"], each["at"]): each for each in one["interactions"]}
+    assert {each["factor"] for each in one["interactions"]} == {"load"}
+    under_load, idle = found["p50", "cpu80"], found["p50", "idle"]
+    assert under_load["upper"] < 1 < idle["lower"]
+    assert under_load["lower"] < 0.4 < under_load["upper"] and idle["lower"] < 2.5 < idle["upper"]
+    assert "depends on load: of p50 at cpu80 x 0.4" in compare("r --factor scheduling", capsys)[1]
+
+
+def test_no_effect_is_no_difference_and_says_above_what(capsys: Captured) -> None:
+    plant(lambda policy, load: 3.0 if load == "cpu80" else 1.0)
+    one, effects = level("r --factor scheduling", capsys)
+    assert one["said"] == "no difference" and one["interactions"] == []
+    assert {effects[name]["said"] for name in ("p50", "p99")} == {"no difference"}
+    code, said = compare("r --factor scheduling", capsys)
+    assert code == exit_codes.PASS and "no difference above x 1." in said
+
+
+def test_too_few_repeats_for_a_halving_are_told_and_how_many_it_takes(capsys: Captured) -> None:
+    plant(lambda policy, load: 1.0, repeats=2, spread=0.6)
+    one, _ = level("r --factor scheduling", capsys)
+    assert one["said"] == "not told" and one["repeats_needed"] > 2
+    code, said = compare("r --factor scheduling", capsys)
+    assert code == exit_codes.INCONCLUSIVE
+    assert f"so few repeats do not show even a halving; it takes {one['repeats_needed']}" in said
+    assert "no evidence" not in said
+
+
+def test_one_run_each_over_one_pair_of_cells_tells_nothing(capsys: Captured) -> None:
+    plant(halved, repeats=1)
+    for load in ("idle",):
+        for block in ("normal", "fifo"):
+            for file in Path(f"r/{block}-{load}-r1").iterdir():
+                file.unlink()
+            Path(f"r/{block}-{load}-r1").rmdir()
+    code, said = compare("r --factor scheduling", capsys)
+    assert code == exit_codes.INCONCLUSIVE and "one run each" in said
+
+
+def test_lost_quantiles_are_told_in_words(capsys: Captured) -> None:
+    from synthetic import Made, write_cell
+
+    for repeat, (policy, lost) in itertools.product((1, 2), (("other", True), ("fifo:80", False))):
+        delays = (lambda k: (1000, None, None)) if lost else (lambda k: (1000, 20_000 + k % 7, 20_000))
+        about = {"factors": {"scheduling": policy}, "started": f"2026-11-21T05:00:0{repeat}Z"}
+        axes = {"scheduling": policy, "repeat": repeat}
+        made = Made(
+            f"{policy[:4]}-r{repeat}", "roundtrip", delays=delays, samples=50, axes=axes, changes=about
+        )
+        write_cell(Path(f"r/{policy[:4]}-r{repeat}"), made)
+    code, said = compare("r --factor scheduling --reference other", capsys)
+    assert "p99: lost in 2 of 2 runs at the reference, in 0 of 2 here" in said
+    assert not {"nan", "inf", "-lost"} & set(said.replace(",", " ").split())
+    assert code == exit_codes.PASS and "better" in said
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("r --factor policy", "--factor = 'policy': is no factor of these cells; name one of block, load"),
+        ("r --factor scheduling --reference rr:1", "is no level of scheduling; name one of other, fifo:80"),
+        ("r --reference other", "--reference = 'other': says nothing without --factor"),
+        ("r r --factor load", "B = 'r': is not for --factor"),
+        ("r", "B: is missing"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_by_name(line: str, said: str, capsys: Captured) -> None:
+    plant(halved, repeats=1)
+    code, printed = compare(line, capsys)
+    assert code == exit_codes.ERROR and said in printed
+
+
+def test_the_api_has_the_same_effects(capsys: Captured) -> None:
+    from rtmeter.api.factors import effects_json
+
+    plant(halved)
+    found = rtmeter.read("r").effects("scheduling")
+    assert found.levels[0].said == "better"
+    assert effects_json(found) == json.loads(compare("r --factor scheduling --json", capsys)[1])
