@@ -13,6 +13,8 @@ from rtmeter.values import format_duration, harmless, visible
 
 if TYPE_CHECKING:
     from rtmeter.api.explained import CellExplanation
+    from rtmeter.results.cells import StoredCell
+    from rtmeter.results.record import CellRecord
     from rtmeter.selftest.blamed import Blamed
 
 _CATEGORIES = {
@@ -42,6 +44,33 @@ def words_of(key: Key) -> str:
     return f"{said}, {_RELATIONS[key.relation]}" if key.relation else said
 
 
+def why_words(cell: StoredCell) -> str | None:
+    """What most of the cell's late releases waited for, in a sentence, and what mends it."""
+    from rtmeter.api.why import why
+
+    found = why(cell)
+    if found is None:
+        return None
+    first = found.causes[0] if found.causes else None
+    if first is None:
+        return None
+    share = f"{100 * first.lateness_ns / found.lateness_ns:.0f} % of all lateness"
+    unknown = f", {100 * found.unknown_ns / found.lateness_ns:.0f} % unknown" if found.unknown_ns else ""
+    said = f"of {found.late:,} late releases {first.releases:,}: {words_of(first.key)} ({share}{unknown})"
+    return said + mends(first.key, cell.record)
+
+
+def mends(key: Key, record: CellRecord) -> str:
+    """The finding of the machine's check that explains the cause, and the command that mends it."""
+    from rtmeter.api.why import finding_for
+
+    finding = finding_for(key, [dict(one) for one in record.findings or ()])
+    if finding is None:
+        return ""
+    fix = f": {finding['fix']}" if finding.get("fix") else ""
+    return str(harmless(f"; see {finding['id']}{fix}"))
+
+
 def show_blamed(one: Blamed) -> None:
     """A planted cause: how often it was named."""
     out = console()
@@ -61,13 +90,15 @@ def limit_words(cell: CellExplanation) -> str:
     return said + (f"; {cell.unserved:,} releases without a stamp" if cell.unserved else "")
 
 
-def show_explanation(found: Explanation, releases: Sequence[Explained], words: str = "") -> None:
-    """The causes of the late releases, then the segments of some releases; ``words`` come first."""
+def show_explanation(
+    found: Explanation, releases: Sequence[Explained], cell: CellExplanation | None = None
+) -> None:
+    """The causes of the late releases, then the segments of some; of a cell also what mends a cause."""
     from rich.table import Table
 
     out = console()
-    if words:
-        out.print(words, markup=False)
+    if cell is not None:
+        out.print(limit_words(cell), markup=False)
     late = [each.release for each in found.releases if each.release.late]
     lateness_ns = sum(release.lateness_ns for release in late)
     out.print(
@@ -84,6 +115,9 @@ def show_explanation(found: Explanation, releases: Sequence[Explained], words: s
             share = f"{100 * ns / lateness_ns:.0f} %" if lateness_ns else "-"
             table.add_row(words_of(key), f"{count:,}", microseconds(ns), share)
         print_table(out, table, markup=False)
+    for cause in found.causes if cell is not None else ():
+        if cell is not None and (see := mends(cause.key, cell.cell.record)):
+            out.print(f"{words_of(cause.key)}{see}", markup=False, soft_wrap=True)
     for each in releases:
         for line in _lines(each):
             out.print(line, markup=False, soft_wrap=True)

@@ -49,7 +49,7 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Explains the late releases."""
-    from rtmeter.cli.explanations import limit_words, show_explanation
+    from rtmeter.cli.explanations import show_explanation
     from rtmeter.cli.output import print_json
     from rtmeter.errors import RtmeterError
     from rtmeter.explain.causes import chosen
@@ -58,7 +58,7 @@ def command(
     if self_test:
         return _self_test(as_json)
     if path is None:
-        found, words = _scripted(events, releases, thread), ""
+        cell, found = None, _scripted(events, releases, thread)
     else:
         for option, value in (("--events", events), ("--releases", releases), ("--thread", thread)):
             if value is not None:
@@ -67,12 +67,12 @@ def command(
         from rtmeter.api.explained import explained
 
         cell = explained(_cell_at(path))
-        found, words = cell.found, limit_words(cell)
+        found = cell.found
     shown = chosen(found, release, top)
     if as_json:
         print_json(explanation_json(found, found.releases if release is None else shown))
     else:
-        show_explanation(found, shown, words)
+        show_explanation(found, shown, cell)
     return exit_codes.PASS
 
 

@@ -67,6 +67,11 @@ def command(
         print_json(cell_summary(record, path))
     else:
         show_cell(record, path)
+        if record.conditions and record.conditions["asked"].get("explain"):
+            from rtmeter.cli.explanations import why_words
+            from rtmeter.results.cells import StoredCell
+
+            print(why_words(StoredCell(path, record)) or "nothing is late that could be explained")
     return exit_codes.of_cell(record)
 
 

@@ -111,6 +111,25 @@ def _lines(one: CellVerdict, alone: bool) -> Iterator[str]:
         yield f"  {'pooling':<17}{one.pooled}"
     if one.verdict and (lines := evidence_lines(one.verdict)):
         yield from lines
+        if why := _why(one):
+            yield f"  {'why':<17}{why}"
         for words in one.meanwhile:
             yield f"  {'meanwhile':<17}{words}"
         yield f"  {'holds for':<17}{', '.join(one.conditions)}"
+
+
+def _why(one: CellVerdict) -> str | None:
+    """Why its releases were late, if the cell has a trace and is judged by its own requirement."""
+    from rtmeter.cli.explanations import why_words
+    from rtmeter.results import store
+    from rtmeter.results.cells import StoredCell
+    from rtmeter.trace.table import FILE
+
+    if isinstance(one.path, list) or not (Path(one.path) / FILE).is_file() or one.verdict is None:
+        return None
+    record = store.read_cell(Path(one.path))
+    same = (
+        record.requirement is not None
+        and record.requirement.deadline_ns == one.verdict.requirement.deadline_ns
+    )
+    return why_words(StoredCell(Path(one.path), record)) if same else None
