@@ -42,7 +42,7 @@ inline void describe_ends(rtmeter::Sink& sink, const std::vector<EndFacts>& ends
     found += ", " + end.name + " matched " + std::to_string(end.matched);
     if (!end.incompatible.empty()) sink.put("incompatible_qos", end.incompatible + " (" + end.name + ")");
   }
-  sink.put("discovery", scope + ": found " + std::to_string(others) + " other " + kind + found);
+  sink.put_chosen("discovery", scope + ": found " + std::to_string(others) + " other " + kind + found);
 }
 
 inline rtmeter::SetupError too_large_for_loans(std::uint32_t payload_bytes, std::size_t limit) {

@@ -142,7 +142,7 @@ class Iceoryx final : public rtmeter::Adapter {
 
   void describe(rtmeter::Sink& sink) const override {
     const std::string pid = std::to_string(roudi_.pid());
-    sink.put("roudi", (roudi_.ran_already() ? "ran already, process " : "started, process ") + pid);
+    sink.put_chosen("roudi", (roudi_.ran_already() ? "ran already, process " : "started, process ") + pid);
     if (chunk_bytes_ > 0) sink.put("chunk_bytes", std::to_string(chunk_bytes_));
     if (!ports_.subscribers.empty()) {
       const bool reliable = run_.reliability == RTM_RELIABLE;
@@ -152,9 +152,9 @@ class Iceoryx final : public rtmeter::Adapter {
     }
     if (run_.measurement == RTM_ROUNDTRIP) {
       for (const Publisher& p : ports_.publishers)
-        sink.put("discovery", "RouDi (process " + pid + ") at /tmp/roudi, service rtmeter, instance " +
-                                  session_ + ": found " + (p.port.hasSubscribers() ? "a" : "no") +
-                                  " subscriber of " + p.topic);
+        sink.put_chosen("discovery", "RouDi (process " + pid + ") at /tmp/roudi, service rtmeter, instance " +
+                                         session_ + ": found " + (p.port.hasSubscribers() ? "a" : "no") +
+                                         " subscriber of " + p.topic);
     }
     if (roudi_.gone()) sink.put("broken", "iox-roudi (process " + pid + ") died while the run was measured");
   }

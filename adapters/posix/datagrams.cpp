@@ -57,7 +57,7 @@ void Datagrams::describe(rtmeter::Sink& sink) const {
   socklen_t length = sizeof bytes;
   getsockopt(socket_.get(), SOL_SOCKET, SO_RCVBUF, &bytes, &length);
   sink.put("qos.history", "the socket's receive buffer, SO_RCVBUF = " + std::to_string(bytes));
-  sink.put(is_server() ? "endpoint" : "local_address", to_string(bound_address(socket_.get())));
+  sink.put_chosen(is_server() ? "endpoint" : "local_address", to_string(bound_address(socket_.get())));
 }
 
 int Datagrams::publish(void* publisher, const rtm_message& message) noexcept {

@@ -63,7 +63,7 @@ class SharedMemory final : public Messaging, private Loop {
     sink.put("qos.reliability", "reliable");
     sink.put("qos.history", "queue of " + std::to_string(slots_) + " messages, refusing more");
     if (is_server_)
-      sink.put("endpoint", "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(fd_.get()));
+      sink.put_chosen("endpoint", "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(fd_.get()));
   }
 
   int publish(void* /*publisher*/, const rtm_message& message) noexcept override {

@@ -133,7 +133,7 @@ class Rcl final : public rtmeter::Adapter {
   }
 
   void describe(rtmeter::Sink& sink) const override {
-    rtmeter_ros::describe_rmw(sink, domain_);
+    rtmeter_ros::describe_rmw(sink, domain_, run_, kOptions);
     threads_.describe(sink);
     if (!timers_.empty()) sink.put("reported_clock", is_monotonic() ? "monotonic" : "monotonic_raw");
     std::vector<rtmeter_common::EndFacts> ends;

@@ -212,7 +212,7 @@ class Rclpy final : public rtmeter::Adapter {
   }
 
   void describe(rtmeter::Sink& sink) const override {
-    rtmeter_ros::describe_rmw(sink, domain_);
+    rtmeter_ros::describe_rmw(sink, domain_, run_, kOptions);
     threads_.describe(sink);
     if (!python_.timers.empty()) sink.put("reported_clock", reported_clock());
     using Facts = std::tuple<std::string, std::map<std::string, std::string>, std::size_t, std::string>;

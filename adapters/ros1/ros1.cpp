@@ -209,8 +209,8 @@ class Ros1 final : public rtmeter::Adapter {
 
   void describe(rtmeter::Sink& sink) const override {
     const std::string where = master_->uri() + " (process " + std::to_string(master_->pid()) + ")";
-    sink.put("master", (master_->is_ours() ? "started, " : "ran already, ") + where);
-    if (run_.role == RTM_ROLE_SERVER) sink.put("endpoint", master_->uri());
+    sink.put_chosen("master", (master_->is_ours() ? "started, " : "ran already, ") + where);
+    if (run_.role == RTM_ROLE_SERVER) sink.put_chosen("endpoint", master_->uri());
     sink.put("spinner", kind_);
     if (!timer_.empty())
       sink.put("timer", timer_).put("reported_clock", timer_ == "SteadyTimer" ? "monotonic" : "time_of_day");
@@ -325,7 +325,7 @@ class Ros1 final : public rtmeter::Adapter {
           ", " + std::to_string(one.port.getNumSubscribers()) + " subscribers of " + full_name(one.topic);
     for (const ros::Subscriber& one : subscribers_)
       found += ", " + std::to_string(one.getNumPublishers()) + " publishers of " + one.getTopic();
-    sink.put("discovery", "rosmaster at " + where + ": found" + found);
+    sink.put_chosen("discovery", "rosmaster at " + where + ": found" + found);
   }
 
   // What ros::MultiThreadedSpinner does, which itself only ends with the node.

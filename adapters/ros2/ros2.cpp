@@ -178,7 +178,7 @@ class Ros2 final : public rtmeter::Adapter {
   }
 
   void describe(rtmeter::Sink& sink) const override {
-    rtmeter_ros::describe_rmw(sink, domain_);
+    rtmeter_ros::describe_rmw(sink, domain_, run_, kOptions);
     threads_.describe(sink);
     sink.put("node", bare_node_ ? "bare" : "default");
     if (run_.measurement == RTM_WAKEUP) return;

@@ -78,7 +78,7 @@ class Zeromq final : public rtmeter::Adapter {
     sink.put("transport", run_.measurement == RTM_CYCLE ? "inproc" : ipc_ ? "ipc" : "tcp");
     sink.put("qos.reliability", reliable() ? "reliable" : "best_effort");
     sink.put("qos.history", reliable() ? "refuse_new" : "drop_new").put("qos.depth", std::to_string(depth()));
-    if (run_.role == RTM_ROLE_SERVER && !ipc_) sink.put("endpoint", endpoint_);
+    if (run_.role == RTM_ROLE_SERVER && !ipc_) sink.put_chosen("endpoint", endpoint_);
   }
 
   void* create_publisher(void* /*node*/, const std::string& topic) override {

@@ -314,8 +314,8 @@ def test_all_lost_is_worse_than_anything_and_no_worse_than_itself(capsys: Captur
     code, said = compare("a lost", capsys)
     assert code == exit_codes.FAIL and "lost" in said
     found = as_json("a lost", capsys)["cells"][0]["shifts"][0]
-    assert (found["b"], found["difference"], found["outcome"]) == ("lost", "lost", "worse")
-    assert as_json("lost a", capsys)["cells"][0]["shifts"][0]["difference"] == "-lost"
+    assert (found["b"], found["difference"], found["outcome"]) == ("lost", "B lost", "worse")
+    assert as_json("lost a", capsys)["cells"][0]["shifts"][0]["difference"] == "A lost"
     assert compare("lost gone", capsys)[0] == exit_codes.PASS
 
 

@@ -77,3 +77,18 @@ def test_other_conditions_are_told_and_refuse_nothing() -> None:
         (found,) = differences(record_of(FACTS), changed(name, value))
         assert (found.name, found.refusal) == (name, None)
     assert differences(record_of(FACTS), record_of(FACTS)) == []
+
+
+def test_what_a_session_chose_by_itself_is_no_difference() -> None:
+    """Nor where the other was told; what both were told is one."""
+    by_itself, other, asked, elsewhere = (
+        record_of(FACTS | {"adapter_facts": {"domain": domain, "transport": "udp"} | marked})
+        for domain, marked in (
+            ("12", {"chosen": ["domain"]}),
+            ("88", {"chosen": ["domain", "local_address"], "local_address": "127.0.0.1:4711"}),
+            ("7", {}),
+            ("8", {}),
+        )
+    )
+    assert differences(by_itself, other) == differences(by_itself, asked) == differences(asked, other) == []
+    assert [one.name for one in differences(asked, elsewhere)] == ["adapter_facts.domain"]

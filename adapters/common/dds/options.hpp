@@ -112,7 +112,7 @@ struct Options {
       : settings_name(of_user.name), settings(of_user.text),
         transport(set.transport.given(run) || settings.empty() ? set.transport.of(run) : "vendor"),
         listener(run.receive == RTM_RECEIVE_LISTENER), loan(set.has_loan && set.loan.of(run)),
-        domain(set.domain.of(run)) {
+        domain(set.domain.of(run)), domain_given(set.domain.given(run)) {
     const std::string given = set.interface.of(run, "lo");
     if (!rtmeter_common::contains(networkless, transport)) interface = interface_of(given, set.interface);
     if (set.has_peers)
@@ -125,7 +125,11 @@ struct Options {
   }
 
   void describe_effect(rtmeter::Sink& sink) const {
-    sink.put("domain", std::to_string(domain)).put("transport", transport);
+    if (domain_given)
+      sink.put("domain", std::to_string(domain));
+    else
+      sink.put_chosen("domain", std::to_string(domain));
+    sink.put("transport", transport);
     sink.put("loan", loan ? "yes" : "no");
     if (!interface.address.empty()) sink.put("interface", interface.name + " (" + interface.address + ")");
     if (!settings.empty()) sink.put(settings_name, settings);
@@ -150,6 +154,7 @@ struct Options {
   std::string transport;
   bool listener, loan;
   std::uint32_t domain;
+  bool domain_given;
   Interface interface;  // empty: the transport uses none of ours
   std::vector<std::string> peers;
 };

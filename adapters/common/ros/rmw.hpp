@@ -176,10 +176,15 @@ inline void describe_brings(rtmeter::Sink& sink) {
 }
 
 // What is in effect below ROS, and the variables of the environment that say so.
-inline void describe_rmw(rtmeter::Sink& sink, std::size_t domain) {
+inline void describe_rmw(rtmeter::Sink& sink, std::size_t domain, const rtm_run& run,
+                         const OptionSet& options) {
   const char* loaded = rmw_get_implementation_identifier();
   sink.put("rmw", loaded == nullptr ? "none" : loaded).put("rmw_library", loaded_middleware());
-  sink.put("domain", std::to_string(domain));
+  const bool asked = options.domain.given(run) || !rtmeter_common::environment("ROS_DOMAIN_ID").empty();
+  if (asked)
+    sink.put("domain", std::to_string(domain));
+  else
+    sink.put_chosen("domain", std::to_string(domain));
   for (const char* variable :
        {"RMW_IMPLEMENTATION", "ROS_DOMAIN_ID", "ROS_DISTRO", "ROS_AUTOMATIC_DISCOVERY_RANGE",
         "ROS_STATIC_PEERS", "ROS_LOCALHOST_ONLY", "ROS_DISABLE_LOANED_MESSAGES", "CYCLONEDDS_URI",

@@ -46,7 +46,7 @@ class TwoProcesses final : public rtmeter::Adapter {
   // After start, and everything is created: what the client needs to know of the server.
   void describe(rtmeter::Sink& sink) const override {
     sink.put("qos.reliability", "best_effort").put("qos.history", "drop_new");
-    if (!endpoint_.empty()) sink.put("endpoint", endpoint_);
+    if (!endpoint_.empty()) sink.put_chosen("endpoint", endpoint_);
   }
 
   // Topics of a round trip are ping, to the server, and pong, back: here the direction tells them apart.

@@ -160,9 +160,10 @@ typedef struct rtm_timer_traits {
  * "cycle" or, with these components or a value of an option only, "cycle components=two_threads": a measured
  * thread of real-time priority that polls leaves them no time on its CPU, and that is refused. After
  * start also endpoint (what a client in another process needs), qos.<policy>, and whatever is in effect.
- * Where ends find each other by discovery: discovery (what was looked for, where, and who was found) and
- * incompatible_qos (the policy by which found ends do not match); a client that gets no answer is asked once
- * more and shows them. */
+ * chosen (repeated): keys of what follows from the session alone, such as a domain, port or process that
+ * nobody asked for; it tells no two runs apart. Where ends find each other by discovery: discovery (what was
+ * looked for, where, and who was found) and incompatible_qos (the policy by which found ends do not match); a
+ * client that gets no answer is asked once more and shows them. */
 typedef struct rtm_adapter {
   uint32_t abi; /* RTM_ADAPTER_ABI */
 

@@ -33,6 +33,10 @@ class Sink {
     sink_->put(sink_, key.c_str(), value.c_str());
     return *this;
   }
+  // What this session brought, and nobody asked for: no condition of what is measured.
+  Sink& put_chosen(const std::string& key, const std::string& value) {
+    return put(key, value).put("chosen", key);
+  }
 
  private:
   rtm_sink* sink_;

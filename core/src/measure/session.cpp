@@ -36,12 +36,12 @@ void put_path(Json& object, const std::string& path, const std::string& value, b
   }
 }
 
-// `measures`, `second_topic` and what these begin are lists even with one entry.
+// `measures`, `second_topic`, `chosen` and what these begin are lists even with one entry.
 bool is_list(const std::string& key) {
   const auto begins = [&](const char* start) { return key.rfind(start, 0) == 0; };
   return key == "measures" || key == "second_topic" || key == "background" || key == "components" ||
-         key == "brings" || begins("drives.") || begins("receives.") || begins("same_host.") ||
-         begins("inline.") || begins("poll.");
+         key == "brings" || key == "chosen" || begins("drives.") || begins("receives.") ||
+         begins("same_host.") || begins("inline.") || begins("poll.");
 }
 
 struct JsonSink : rtm_sink {

@@ -85,12 +85,19 @@ def compared_json(compared: Compared) -> dict[str, Any]:
 
 
 def _shift(shift: Shift) -> dict[str, Any]:
-    numbers = {name: number(getattr(shift, name)) for name in ("a", "b", "difference", "lower", "upper")}
-    return {"quantity": shift.quantity} | numbers | {"relative": number(shift.relative)}
+    values = {name: number(getattr(shift, name)) for name in ("a", "b")}
+    apart = {name: apart_by(getattr(shift, name)) for name in ("difference", "lower", "upper")}
+    relative = shift.relative if math.isfinite(shift.relative) else None
+    return {"quantity": shift.quantity} | values | apart | {"relative": relative}
 
 
 def number(value: float) -> float | str | None:
-    """As JSON has it: null for none, ``lost`` or ``-lost`` for what is infinite."""
-    if math.isnan(value):
-        return None
-    return value if math.isfinite(value) else "lost" if value > 0 else "-lost"
+    """As JSON has it: null for none, ``lost`` for what is infinite."""
+    return value if math.isfinite(value) else None if math.isnan(value) else "lost"
+
+
+def apart_by(difference: float) -> float | str | None:
+    """B - A as JSON has it: null for none; which of the two is lost where it has no size."""
+    if math.isinf(difference):
+        return "B lost" if difference > 0 else "A lost"
+    return number(difference)

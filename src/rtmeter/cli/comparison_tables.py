@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rtmeter.api.comparisons import number
+from rtmeter.api.comparisons import apart_by, number
 from rtmeter.cli import exit_codes
 from rtmeter.cli.columns import print_table
 from rtmeter.cli.output import console
@@ -109,7 +109,7 @@ def show_layers(compared: Sequence[Compared]) -> None:
 def _layer(shift: Shift) -> str:
     if shift.outcome == "not enough data":
         return "too short"
-    return f"{_time(shift.difference)}\n{_plain(f'[{_time(shift.lower)}, {_time(shift.upper)}]')}"
+    return f"{_apart(shift.difference)}\n{_plain(f'[{_apart(shift.lower)}, {_apart(shift.upper)}]')}"
 
 
 def _fewest_n(compared: Compared) -> int:
@@ -121,16 +121,17 @@ def _fewest_n(compared: Compared) -> int:
 def _row(shift: Shift, deadline_ns: int | None, n: int) -> Iterator[str]:
     of_time = shift.quantity != "miss_ratio"
     text: Callable[[float], str] = _time if of_time else _ratio
+    shifted: Callable[[float], str] = _apart if of_time else _ratio
     if of_time and n < fewest(share_of(shift.quantity.removeprefix("p"))):
-        text = _nothing
+        text = shifted = _nothing
     late = f" > {format_duration(deadline_ns)}" if deadline_ns is not None and not of_time else ", us"
     yield shift.quantity.replace("_", " ") + late
     yield text(shift.a)
     yield text(shift.b)
-    yield text(shift.difference)
+    yield shifted(shift.difference)
     short = shift.outcome == "not enough data"
-    yield "-" if short else text(shift.lower)
-    yield "-" if short else text(shift.upper)
+    yield "-" if short else shifted(shift.lower)
+    yield "-" if short else shifted(shift.upper)
     told = math.isfinite(shift.relative) and text is not _nothing
     yield f"{100 * shift.relative:+.2f} %" if told else "-"
     unknown = "too short a run" if of_time else "not known"
@@ -171,8 +172,14 @@ def _time(ns: float) -> str:
     return "-" if found is None else words.us(found)
 
 
+def _apart(ns: float) -> str:
+    """A difference of times; where it has no size, which of the two is lost."""
+    found = apart_by(ns)
+    return found if isinstance(found, str) else _time(ns)
+
+
 def _us(ns: float) -> str:
-    return f"{_time(ns)} us"
+    return _apart(ns) if math.isinf(ns) else f"{_time(ns)} us"
 
 
 def _ratio(share: float) -> str:

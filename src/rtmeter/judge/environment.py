@@ -25,6 +25,7 @@ _UNTOLD = {
             "second_topic",
             "poll",
             "background",
+            "chosen",
         )
     ),
     *("config.measurement", "config.mode"),
@@ -93,7 +94,8 @@ class Difference:
 def differences(a: CellRecord, b: CellRecord) -> list[Difference]:
     """The conditions in which two cells (their cell.json) differ.
 
-    A setting in effect is told only where what was asked is the same; of drive, threads and idle states
+    What either session chose by itself, a domain or a port that nobody asked for, is none of them. A setting
+    in effect is told only where what was asked is the same; of drive, threads and idle states
     only what is in effect, where that is known.
     """
     first, second = dict(_conditions(a)), dict(_conditions(b))
@@ -110,12 +112,13 @@ def differences(a: CellRecord, b: CellRecord) -> list[Difference]:
     if inferred[0] != inferred[1]:
         refusing |= {GRID: "a grid inferred from callbacks against a known one"}
     found = []
+    chosen = {f"adapter_facts.{fact}" for record in (a, b) for fact in record.adapter_facts.get("chosen", ())}
     for name in [*first, *(name for name in second if name not in first)]:
         mine, other = first.get(name), second.get(name)
         key = name.rpartition(".")[2]
         asked = f"config.{key}"
         told = name.startswith("effective.") and first.get(asked) != second.get(asked)
-        if mine != other and not told:
+        if mine != other and not told and name not in chosen:
             known = (mine is not None and other is not None) or (name == _VIRTUAL and machines_known)
             told_as = words.setting(key, mine), words.setting(key, other)
             found.append(Difference(name, *told_as, known, refusing.get(name)))

@@ -105,7 +105,11 @@ def _words(found: Pooling, cells: Sequence[StoredCell]) -> str:
 
 
 def _by(lower: float, upper: float) -> str:
-    """How far two quantiles lie apart; an end is NaN where a run is too short for it."""
+    """How far two quantiles lie apart; an end is NaN where a run is too short for it, infinite where a
+    release was lost."""
+    if math.isinf(lower) and math.isinf(upper):
+        return "is a lost release in one of them only"
     if math.isnan(lower) or math.isnan(upper):
         return "cannot be compared: too short a run for an interval"
-    return f"differs by {100 * lower:+.0f} % to {100 * upper:+.0f} %"
+    low, high = ("a lost release" if math.isinf(end) else f"{100 * end:+.0f} %" for end in (lower, upper))
+    return f"differs by {low} to {high}"

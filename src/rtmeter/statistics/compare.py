@@ -116,7 +116,8 @@ def shift(
     known = [(a.quantities[quantity], b.quantities[quantity]) for a, b in pairs]
     first, second = (np.array([run.value for run in runs]) for runs in zip(*known, strict=True))
     differences = [_less(b, factor * a) - allowance for a, b in zip(first, second, strict=True)]
-    difference = float(np.mean(differences))
+    one_way = not {-math.inf, math.inf} <= set(differences)
+    difference = float(np.mean(differences)) if one_way else math.nan
     if len(pairs) == 1:
         lower, upper = mover(known[0][0].times(factor), known[0][1])
         lower, upper = lower - allowance, upper - allowance
@@ -131,7 +132,10 @@ def shift(
 
 
 def mover(a: Estimate, b: Estimate) -> tuple[float, float]:
-    """The interval of b - a."""
+    """The interval of b - a. Infinite is a lost release: where a value is one, the interval is that of the
+    furthest ends, and of two that may be lost it is not known which was later."""
+    if math.isinf(a.value) or math.isinf(b.value):
+        return _less(b.lower, a.upper), _less(b.upper, a.lower)
     difference = _less(b.value, a.value)
     lower = difference - math.hypot(_less(b.value, b.lower), _less(a.upper, a.value))
     upper = difference + math.hypot(_less(b.upper, b.value), _less(a.value, a.lower))

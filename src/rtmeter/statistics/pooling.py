@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
 from rtmeter.statistics.compare import mover
-from rtmeter.statistics.quantiles import quantiles
+from rtmeter.statistics.quantiles import Estimate, quantiles
 from rtmeter.statistics.quantities import Ints
 
 POOLED = ("50", "99")
@@ -44,9 +43,7 @@ def pooling(
     furthest: tuple[int, int, str, float, float] | None = None
     for (i, a), (j, b) in itertools.combinations(enumerate(known), 2):
         for percent in percents:
-            size = abs(a[percent].value + b[percent].value) / 2
-            ends = np.array(mover(a[percent], b[percent]))
-            lower, upper = (float(end) for end in (ends / size if size else ends))
+            lower, upper = _apart(a[percent], b[percent])
             if furthest is None or not max(-lower, upper) <= max(-furthest[3], furthest[4]):
                 furthest = (i, j, f"p{percent}", lower, upper)
             if lower > margin or upper < -margin:
@@ -54,3 +51,12 @@ def pooling(
             elif outcome == "equivalent" and not (-margin < lower and upper < margin):
                 outcome = "not shown"
     return Pooling(outcome, margin, furthest)
+
+
+def _apart(a: Estimate, b: Estimate) -> tuple[float, float]:
+    """The ends of the interval of b - a, as shares of their mean; infinite where one of them is lost."""
+    if math.isinf(a.value) or math.isinf(b.value):
+        return (0.0, 0.0) if a.value == b.value else (b.value - a.value,) * 2
+    size = abs(a.value + b.value) / 2
+    lower, upper = mover(a, b)
+    return (lower / size, upper / size) if size else (lower, upper)

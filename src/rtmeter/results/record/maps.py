@@ -128,6 +128,7 @@ class AdapterFacts(TypedDict, total=False):
     middleware: str | None
     middleware_version: str | None
     reported_clock: str
+    chosen: list[str]
 
 
 class SecondTopic(TypedDict, total=False):

@@ -1,0 +1,50 @@
+"""Where a quantile falls on a lost release, nothing is made up: no number, no warning."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+from rtmeter.statistics.compare import compare, estimates, mover
+from rtmeter.statistics.pooling import pooling
+from rtmeter.statistics.quantiles import Estimate
+from rtmeter.statistics.views import LATER
+
+N = 5_000
+
+
+def run(lost_share: float, seed: int = 1) -> np.ndarray:
+    generator = np.random.default_rng(seed)
+    values = generator.exponential(50_000, N).astype(np.int64)
+    values[generator.random(N) < lost_share] = LATER
+    return values
+
+
+@pytest.mark.parametrize("sides", [*itertools.product((0.0, 0.02, 0.6), repeat=2)])
+def test_pooling_says_different_or_equivalent_without_a_warning(sides: tuple[float, float]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = pooling([run(sides[0]), run(sides[1], 2)], 0.5)
+    assert found.furthest is not None and not any(map(math.isnan, found.furthest[3:]))
+    assert found.outcome == ("equivalent" if sides[0] == sides[1] else "different")
+
+
+@pytest.mark.parametrize("sides", [*itertools.product((0.0, 0.02, 0.6), repeat=4)])
+def test_pairs_are_compared_without_a_warning(sides: tuple[float, ...]) -> None:
+    known = [estimates(run(share, seed), 10**6) for seed, share in enumerate(sides)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compare([(known[0], known[1]), (known[2], known[3])])
+        compare([(known[0], known[1])])
+
+
+def test_the_interval_of_what_is_lost_is_that_of_the_furthest_ends() -> None:
+    seen, lost = Estimate(5.0, 4.0, 7.0, 1.0), Estimate(math.inf, 6.0, math.inf, 1.0)
+    sure = Estimate(math.inf, math.inf, math.inf, 1.0)
+    assert mover(seen, lost) == (-1.0, math.inf) and mover(lost, seen) == (-math.inf, 1.0)
+    assert mover(seen, sure) == (math.inf, math.inf) and mover(sure, seen) == (-math.inf, -math.inf)
+    assert mover(sure, sure) == (0.0, 0.0)
