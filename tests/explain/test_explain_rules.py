@@ -187,6 +187,40 @@ def test_a_message_by_what_its_sender_did(said) -> None:
     ]
 
 
+LOOPBACK = """
+1250 1 softirq_in 88 - - - NET_RX
+1300 1 waking 88 10 - 19 loop
+1310 1 softirq_out 88 - - - NET_RX
+"""
+
+
+def test_a_message_that_a_softirq_delivers_is_its_senders_where_paths_are_followed(tmp_path: Path) -> None:
+    def path(events: str) -> list[tuple[object, ...]]:
+        trace = read_events(written(tmp_path, events)[0])
+        found = explain(trace, [Release(0, 1000, 1350, True)], T, paths=True).releases[0].segments
+        return [(one.start_ns, one.end_ns, *filter(None, one.key)) for one in found]
+
+    before, _, after = WAITS.format(call="recvmsg", by="sendmsg", waking="-").partition(
+        "1300 - 10 - 19 loop\n"
+    )
+    assert path(before + LOOPBACK + after) == [
+        (1000, 1100, "own", "holder"),
+        (1100, 1150, "interrupt", "eth0"),
+        (1150, 1200, "own", "holder"),
+        (1200, 1250, "own_kernel", "sendmsg of holder"),
+        (1250, 1300, "softirq", "NET_RX"),
+        (1300, 1350, "dispatch"),
+    ]
+    after_irq = "1240 1 irq_in 88 - - - eth0\n1250 1 irq_out 88 - - - eth0" + LOOPBACK
+    assert path(before + after_irq + after)[0] == (1000, 1300, "blocked", "NET_RX")
+    assert path((before + LOOPBACK + after).replace("sendmsg", "ioctl"))[0] == (
+        1000,
+        1300,
+        "blocked",
+        "NET_RX",
+    )
+
+
 def test_a_wait_that_an_interrupt_or_a_softirq_ends(said) -> None:
     by_softirq = "1 softirq_in 88 - - - NET_RX\n1300 1 waking 88"
     assert said(WAITS.format(call="recvmsg", by="write", waking=by_softirq))[0][2:] == ("blocked", "NET_RX")

@@ -51,7 +51,7 @@ def explained(cell: StoredCell) -> CellExplanation:
         for k, release, stamp in served
         if stamp is not None
     ]
-    found = explain(read_trace(cell.folder / FILE), releases, tid)
+    found = explain(read_trace(cell.folder / FILE), releases, tid, paths=True)
     return CellExplanation(cell, found, limit_ns, required is not None, len(rows) - len(served))
 
 

@@ -40,6 +40,8 @@ _RELATIONS = {
 
 def words_of(key: Key) -> str:
     """A key as a person says it."""
+    if key.category == "own" and key.who:
+        return f"{visible(key.who)}, on the message's path, ran its own code"
     said = _CATEGORIES[key.category].format(who=visible(key.who or "an unnamed one"))
     return f"{said}, {_RELATIONS[key.relation]}" if key.relation else said
 

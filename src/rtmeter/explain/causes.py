@@ -62,11 +62,11 @@ class Explanation:
     unknown_ns: int
 
 
-def explain(trace: Trace, releases: Iterable[Release], tid: int) -> Explanation:
-    """Explains the releases that the thread ``tid`` stamps."""
+def explain(trace: Trace, releases: Iterable[Release], tid: int, *, paths: bool = False) -> Explanation:
+    """Explains the releases that the thread ``tid`` stamps; ``paths``: as Explainer has it."""
     releases = list(releases)
     known = Known(trace)
-    explainer = Explainer(known)
+    explainer = Explainer(known, paths=paths)
     split, faults = [], []
     for release in releases:
         thread = known.thread_at(tid, release.stamp_ns)

@@ -45,10 +45,14 @@ RECEIVING = {
 
 
 class Explainer:
-    """Splits spans of threads; the states of each thread are found once."""
+    """Splits spans of threads; the states of each thread are found once.
 
-    def __init__(self, known: Known) -> None:
-        self._known = known
+    ``paths``: messages are followed through the network's softirqs, too, where they stay on this host, and
+    what another thread does on the path has its name.
+    """
+
+    def __init__(self, known: Known, *, paths: bool = False) -> None:
+        self._known, self._paths = known, paths
         self._states: dict[int, list[State]] = {}
 
     def segments(self, thread: int, start_ns: int, end_ns: int) -> list[Segment]:
@@ -68,7 +72,7 @@ class Explainer:
             if start >= end:
                 continue
             if isinstance(state, OnCpu):
-                yield from self._on_cpu(thread, state, start, end)
+                yield from self._on_cpu(thread, state, start, end, bool(path) and self._paths)
             elif isinstance(state, Runnable):
                 yield from self._runnable(thread, state, start, end)
             elif isinstance(state, TimerSleep):
@@ -78,14 +82,19 @@ class Explainer:
             else:
                 yield Segment(start, end, UNKNOWN)
 
-    def _on_cpu(self, thread: int, state: OnCpu, start_ns: int, end_ns: int) -> Iterator[Segment]:
+    def _on_cpu(
+        self, thread: int, state: OnCpu, start_ns: int, end_ns: int, named: bool
+    ) -> Iterator[Segment]:
+        """``named``: who it is is said."""
         for piece in self._pieces(state.cpu, start_ns, end_ns):
             if (outer := self._not_the_thread(piece)) is not None:
                 yield outer
                 continue
             for start, end in self._cut(piece, self._known.call_bounds(thread, *piece[:2])):
                 call = self._known.call_at(thread, start)
-                yield Segment(start, end, Key("own_kernel", call.name) if call else Key("own"))
+                who = self._known.name(thread, start) if named else None
+                said = f"{call.name} of {who}" if call and who else call.name if call else who
+                yield Segment(start, end, Key("own_kernel" if call else "own", said))
 
     def _runnable(self, thread: int, state: Runnable, start_ns: int, end_ns: int) -> Iterator[Segment]:
         for piece in self._pieces(state.cpu, start_ns, end_ns):
@@ -138,9 +147,9 @@ class Explainer:
         self, thread: int, state: Wait, start_ns: int, end_ns: int, path: frozenset[int]
     ) -> Iterator[Segment]:
         call = self._known.call_at(thread, state.start_ns)
-        follows = state.waker not in {IDLE, thread, *path} and call is not None and call.name in RECEIVING
-        if follows:
-            yield from self._of(state.waker, start_ns, end_ns, path | {thread})
+        waker = state.waker or (state.sender if self._paths else IDLE)
+        if waker not in {IDLE, thread, *path} and call is not None and call.name in RECEIVING:
+            yield from self._of(waker, start_ns, end_ns, path | {thread})
         else:
             yield Segment(start_ns, end_ns, Key("blocked", state.name))
 

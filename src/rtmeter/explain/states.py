@@ -7,10 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rtmeter.explain.cpus import BEGINNING, NOT_INSIDE
-from rtmeter.explain.events import LOST, NO_VALUE, RUNNABLE, SWITCH, Trace
+from rtmeter.explain.events import IRQ_OUT, LOST, NO_VALUE, RUNNABLE, SOFTIRQ_IN, SWITCH, Trace
 from rtmeter.explain.threads import IDLE, Known
 
 _NO_ROW = -1
+
+_NETWORK = ("NET_RX", "NET_TX")
+_SENDING = {"write", "writev", "sendto", "sendmsg", "sendmmsg", "pwritev2", "sendfile", "io_uring_enter"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +49,12 @@ class TimerSleep(State):
 
 @dataclass(frozen=True, slots=True)
 class Wait(State):
-    """Ended by an interrupt or softirq of this ``name``, or by the thread ``waker``, else IDLE."""
+    """Ended by an interrupt or softirq of this ``name``, or by the thread ``waker``, else IDLE. ``sender``:
+    the thread that ran the softirq itself, to deliver what it sent on this host, else IDLE."""
 
     name: str | None
     waker: int
+    sender: int = IDLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +133,20 @@ def _sleep(known: Known, thread: int, start_ns: int, end_ns: int | None, waking:
             return TimerSleep(start_ns, end_ns, trace.cpu[fired], expiry_ns, trace.time_ns[fired], irq)
         return Wait(start_ns, end_ns, trace.name_of(irq), IDLE)
     if softirq != NOT_INSIDE:
-        return Wait(start_ns, end_ns, trace.name_of(softirq), IDLE)
+        return Wait(start_ns, end_ns, trace.name_of(softirq), IDLE, _sender(known, waking, softirq))
     waker = known.threads[waking]
     return Wait(start_ns, end_ns, known.name(waker, trace.time_ns[waking]), max(waker, IDLE))
+
+
+def _sender(known: Known, waking: int, softirq: int) -> int:
+    """Who sends, if a softirq of the network runs in its system call, and not after an interrupt."""
+    trace, thread, cpu = known.trace, known.threads[waking], known.trace.cpu[softirq]
+    before = next((row for row in range(softirq - 1, -1, -1) if trace.cpu[row] == cpu), _NO_ROW)
+    after_irq = before != _NO_ROW and trace.event[before] == IRQ_OUT
+    if trace.name_of(softirq) not in _NETWORK or trace.event[softirq] != SOFTIRQ_IN or after_irq:
+        return IDLE
+    call = known.call_at(thread, trace.time_ns[waking]) if thread > IDLE else None
+    return thread if call is not None and call.name in _SENDING else IDLE
 
 
 def _expiry(trace: Trace, known: Known, thread: int, fired: int) -> int | None:
