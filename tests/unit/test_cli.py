@@ -22,11 +22,11 @@ from stored import cell_json, run_json
 from synthetic import Made, write_cell, write_failed_cell
 from waiting import until
 
-MEASURE = ["measure", "wakeup", "--adapter", "fake", "--samples", "97", "--warm-up", "3ms"]
+MEASURE = ["measure", "wakeup", "--adapter", "fake", "--samples", "1097", "--warm-up", "3ms"]
 CAMPAIGN = """
 name: small
 description: Does one failure spare the others?
-defaults: {measurement: wakeup, adapter: fake, samples: 97, warm_up: 3ms}
+defaults: {measurement: wakeup, adapter: fake, samples: 1097, warm_up: 3ms}
 cells:
 - {name: good}
 - {name: bad, options: {behave: %s}}
@@ -44,9 +44,9 @@ def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 def cells() -> Path:
     """``results/`` with a cell that meets 1 ms, one that misses it now and then, and one that failed."""
     root = Path("results")
-    write_cell(root / "good", Made(id="good", samples=100))
+    write_cell(root / "good", Made(id="good", samples=1000))
     write_cell(
-        root / "late", Made(id="late", samples=100, delays=lambda k: [2_000_000 if k == 150 else 1000])
+        root / "late", Made(id="late", samples=1000, delays=lambda k: [2_000_000 if k == 150 else 1000])
     )
     error = {"field": "cpus", "value": "9", "message": "CPU 9 does not exist", "remedy": "choose 0-1"}
     write_failed_cell(root / "failed", Made(id="failed"), error)
@@ -97,7 +97,7 @@ WRONG = [
     ("verdict --deadline 10ms", 1, "failed: error", ""),
     ("export --format csv -o x.csv", 0, "x.csv", ""),
     ("summary results", 0, "late", ""),
-    ("summary results/good", 0, "released = served + skipped: 100 = 100 + 0", ""),
+    ("summary results/good", 0, "released = served + skipped: 1000 = 1000 + 0", ""),
     ("summary results/failed", 0, "CPU 9 does not exist", ""),
     ("verdict results/good", 0, "missed the deadline of 1ms", ""),
     ("verdict results/good --miss-ratio 0.1", 1, "", "--miss-ratio = '0.1': says nothing without a deadline"),
@@ -112,7 +112,7 @@ WRONG = [
     ("verdict results/good --deadline 1ms", 0, "good: pass", ""),
     ("verdict results/late --deadline 1ms", 2, "late: fail", ""),
     ("verdict results/late --deadline 1ms --miss-ratio 0.5", 0, "late: pass", ""),
-    ("verdict results/late --deadline 1ms --miss-ratio 0.02", 3, "late: inconclusive", ""),
+    ("verdict results/late --deadline 1ms --miss-ratio 0.002", 3, "late: inconclusive", ""),
     ("verdict results/failed --deadline 1ms", 1, "failed: error", ""),
     ("verdict results --deadline 10ms", 1, "failed: error", ""),
     (
@@ -155,9 +155,9 @@ def test_exit_codes(line: str, code: int, out: str, err: str, capsys: pytest.Cap
         ("verdict results/late --deadline 1ms --json", 2),
         ("adapters --json", 0),
         ("measure wakeup --adapter fake --json --perod 1", 1),
-        ("measure wakeup --adapter fake --samples 97 --warm-up 3ms --json", 0),
-        ("measure wakeup --adapter fake --samples 97 --option behave=refuse --json", 1),
-        ("measure wakeup --adapter fake --samples 97 --option behave=die --json", 1),
+        ("measure wakeup --adapter fake --samples 1097 --warm-up 3ms --json", 0),
+        ("measure wakeup --adapter fake --samples 1097 --option behave=refuse --json", 1),
+        ("measure wakeup --adapter fake --samples 1097 --option behave=die --json", 1),
     ],
 )
 def test_json_is_all_there_is_on_standard_output(
@@ -176,7 +176,7 @@ def test_the_summary_of_a_cell(cells: Path, capsys: pytest.CaptureFixture[str]) 
     found = summary("summary results/late", capsys)
     assert (found["measurement"], found["adapter"], found["valid"]) == ("wakeup", "posix", True)
     assert found["warnings"] == []
-    assert found["counts"] == {"released": 100, "served": 100, "skipped": 0, "warm_up": 100}
+    assert found["counts"] == {"released": 1000, "served": 1000, "skipped": 0, "warm_up": 100}
     latency = found["quantities"]["latency"]
     assert latency["per_release"]["max_ns"] == 2_000_000
     assert latency["per_release"]["max_at_k"] == 150
@@ -232,7 +232,7 @@ class TestMeasure:
     def test_a_death_keeps_what_was_measured(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert cli.invoke([*MEASURE, "--option", "behave=die", "--out", "a"]) == exit_codes.ERROR
         assert "rtmeter: a: probe = 'fake': died in mid-run (killed by SIGKILL)" in capsys.readouterr().err
-        assert summary("summary a", capsys)["counts"]["released"] == 47
+        assert summary("summary a", capsys)["counts"]["released"] == 547
 
     def test_a_failure_tells_what_is_in_doubt_besides(
         self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -255,16 +255,16 @@ class TestMeasure:
         assert cli.invoke(["export", "a", "--format", "csv", "-o", "a.csv"]) == exit_codes.PASS
         lines = Path("a.csv").read_text().splitlines()
         assert lines[0] == "k,release_ns,wake_ns,free_ns,status,warm_up"
-        assert len(lines) == 101
+        assert len(lines) == 1101
 
     def test_a_log_that_was_left_alone(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert cli.invoke([*MEASURE, "--option", "behave=die", "--out", "a"]) == exit_codes.ERROR
         assert cli.invoke(["recover", f"a/{store.CLIENT_LOG}", "-o", "b"]) == exit_codes.PASS
         said = capsys.readouterr().out
-        assert "missing: releases 50 to the end, unknown" in said
+        assert "missing: releases 550 to the end, unknown" in said
         found = summary("summary b", capsys)
         assert (found["status"], found["valid"]) == ("failed", False)
-        assert found["counts"]["released"] == 47
+        assert found["counts"]["released"] == 547
 
 
 @pytest.mark.usefixtures("fake_probe")
@@ -337,7 +337,7 @@ class TestRun:
     def test_a_missing_adapter_keeps_no_other_cell_from_being_measured(
         self, adapter: str, deadline: str, code: int, status: str, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        cell = f"measurement: wakeup, adapter: [{adapter}, fake], samples: 97, warm_up: 3ms{deadline}"
+        cell = f"measurement: wakeup, adapter: [{adapter}, fake], samples: 1097, warm_up: 3ms{deadline}"
         Path("c.yaml").write_text(f"cells: [{{{cell}}}]")
         assert cli.invoke(["run", "c.yaml"]) == code
         records = [cell_json(cell) for cell in store.cell_folders(Path("results"))]
@@ -351,8 +351,8 @@ class TestRun:
 
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
     def test_a_signal_ends_it_cleanly(self, fake_probe: Path, number: signal.Signals) -> None:
-        text = CAMPAIGN.replace("samples: 97", "samples: 1000000") % "slow"
-        Path("small.yaml").write_text(text.replace("{name: good}", "{name: good, samples: 97}"))
+        text = CAMPAIGN.replace("samples: 1097", "samples: 1000000") % "slow"
+        Path("small.yaml").write_text(text.replace("{name: good}", "{name: good, samples: 1097}"))
         with running("run", "small.yaml", "--out", "r", RTMETER_PROBE_PATH=str(fake_probe.parent)) as run:
             logs = Path("r").rglob
             until(lambda: any(log.stat().st_size > 3000 for log in logs("bad.partial/*.rtlog")), of=run)

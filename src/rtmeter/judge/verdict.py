@@ -38,13 +38,14 @@ from rtmeter.values import format_duration
 class Misses:
     """How many of n releases missed a deadline on the judged quantity, each counted once: ``late``,
     ``skipped`` and ``lost``. In a round trip a skipped release is no miss by itself but late, lost or
-    in time with the next ping; one without a later ping is a miss, and skipped."""
+    in time with the next ping; without a later one it is lost (``unserved`` of the lost)."""
 
     quantity: str
     n: int
     late: int
     skipped: int
     lost: int
+    unserved: int = 0
 
     @property
     def total(self) -> int:
@@ -55,6 +56,9 @@ class Misses:
         """The misses as a clause, by kind."""
         kinds = {"late": self.late, "skipped": self.skipped, "lost": self.lost}
         found = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items() if count)
+        if self.unserved:
+            which = "" if self.unserved == self.lost else f", {self.unserved:,} of them"
+            found += f"{which} skipped with no later ping to serve {'it' if self.unserved == 1 else 'them'}"
         deadline = f"the deadline of {format_duration(deadline_ns)} on {self.quantity}"
         missed = f"{self.total:,} of {self.n:,} releases missed {deadline}"
         return f"{missed} ({found})" if found else missed
@@ -62,18 +66,23 @@ class Misses:
 
 def misses(run: JudgedRun, deadline_ns: int) -> Misses:
     """Counts the misses of a run."""
-    n, late, skipped, lost = len(run.values), 0, 0, 0
+    n, late, skipped, lost, unserved = len(run.values), 0, 0, 0, 0
     start = 0
     for values in pieces(run.values):
         gone = values == LATER
         passed = np.zeros_like(gone)
         if run.skipped is not None:
-            passed = run.skipped[start : start + len(values)] & (gone | run.skips_miss)
-        skipped += int(np.count_nonzero(passed))
-        lost += int(np.count_nonzero(gone & ~passed))
-        late += int(np.count_nonzero((values > deadline_ns) & ~gone & ~passed))
+            passed = run.skipped[start : start + len(values)]
+        if run.skips_miss:
+            skipped += int(np.count_nonzero(passed))
+            gone &= ~passed
+            late += int(np.count_nonzero((values > deadline_ns) & ~passed & ~gone))
+        else:
+            unserved += int(np.count_nonzero(gone & passed))
+            late += int(np.count_nonzero((values > deadline_ns) & ~gone))
+        lost += int(np.count_nonzero(gone))
         start += len(values)
-    return Misses(run.quantity, n, late, skipped, lost)
+    return Misses(run.quantity, n, late, skipped, lost, unserved)
 
 
 def judge(
