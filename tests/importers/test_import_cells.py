@@ -254,10 +254,10 @@ def test_releases_passed_over_that_cannot_be_counted_never_pass(tmp_path: Path, 
         assert "import it again with --period" in cell["verdict"]["reason"]
         assert cell["verdict"]["support"]["upper"] is None
     run("import", file, *asked, "--period", "10s", "--out", tmp_path / "period")
-    compared = run("compare", tmp_path / "text", tmp_path / "period", "--force")
+    compared = run("compare", tmp_path / "text", tmp_path / "period", "--force", code=3)
     for cell in compared["cells"]:
         by_name = {shift["quantity"]: shift["outcome"] for shift in cell["shifts"]}
-        assert by_name["miss_ratio"] == "not enough data" and by_name["p50"] == "no evidence"
+        assert by_name["miss_ratio"] == "not enough data" and by_name["p50"] == "no difference"
         assert "skips_unseen" in {doubt["type"] for doubt in cell["doubts"]}
 
 
@@ -340,7 +340,7 @@ def test_a_comparison_of_histograms(tmp_path: Path, run, write) -> None:
     for name, late_us in (("before", 0), ("same", 0), ("later", 9)):
         run("import", write(later(late_us), f"{name}.json"), "--out", tmp_path / name)
     deadline = ["--deadline", "75us"]
-    assert outcome(run("compare", tmp_path / "before", tmp_path / "same", *deadline)) == "no evidence"
+    assert outcome(run("compare", tmp_path / "before", tmp_path / "same", *deadline)) == "no difference"
     assert outcome(run("compare", tmp_path / "before", tmp_path / "later", *deadline, code=2)) == "worse"
     assert outcome(run("compare", tmp_path / "later", tmp_path / "before", *deadline)) == "improved"
 

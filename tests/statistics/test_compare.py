@@ -107,7 +107,7 @@ def test_three_samples_are_not_enough() -> None:
 
 def test_equal_constant_runs_do_not_differ() -> None:
     a, b = (estimates(np.full(N, value), DEADLINE) for value in (5_000, 6_000))
-    assert compare([(a, a)]).outcome == "no evidence"
+    assert compare([(a, a)]).outcome == "no difference"
     assert compare([(a, b)]).outcome == "worse"
 
 
@@ -120,7 +120,7 @@ def test_losses_are_worse(generator: np.random.Generator) -> None:
 
 def test_all_lost_twice_does_not_differ() -> None:
     lost = estimates(np.full(N, LATER), DEADLINE)
-    assert compare([(lost, lost)]).outcome == "no evidence"
+    assert compare([(lost, lost)]).outcome == "no difference"
 
 
 # Interleaved pairs.
@@ -156,7 +156,7 @@ def test_pairs_that_happen_to_agree_are_not_sure(generator: np.random.Generator)
         pairs.append((estimates(a, DEADLINE), estimates(b, DEADLINE)))
     shift = {shift.quantity: shift for shift in compare(pairs).shifts}["miss_ratio"]
     assert shift.difference == pytest.approx(1 / SHORT)
-    assert shift.outcome == "no evidence" and shift.lower < 0 < shift.upper
+    assert shift.outcome == "not told" and shift.lower < 0 < shift.upper
 
 
 def test_pairs_see_that_runs_differ_anyway(generator: np.random.Generator) -> None:
@@ -165,7 +165,7 @@ def test_pairs_see_that_runs_differ_anyway(generator: np.random.Generator) -> No
         a, b = draw(generator, n=20_000) + first, draw(generator, n=20_000) + second
         pairs.append((estimates(a, None), estimates(b, None)))
     assert compare(pairs[:1]).outcome == "worse"
-    assert compare(pairs).outcome == "no evidence"
+    assert compare(pairs).outcome == "not told"
 
 
 # Gates.

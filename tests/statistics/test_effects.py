@@ -11,16 +11,8 @@ from scipy.stats import norm, t
 from simulation import Simulation
 
 from rtmeter.statistics.compare import Estimates, each_of
-from rtmeter.statistics.effects import (
-    HALVING,
-    RATIO,
-    Stratum,
-    effect,
-    interactions,
-    log_odds,
-    repeated_reach,
-    repeats_to_show_halving,
-)
+from rtmeter.statistics.effects import Stratum, effect, interactions
+from rtmeter.statistics.halving import HALVING, RATIO, log_odds, repeated_reach, repeats_to_show_halving
 from rtmeter.statistics.quantiles import Estimate
 
 N = 1_000_000

@@ -54,7 +54,7 @@ def test_cells_have_a_row_a_view_and_a_failed_one_has_its_row(capsys: pytest.Cap
     assert capsys.readouterr().out.splitlines() == [
         '"cell","status","quantity","n","max_ns","outcome","axis_load"',
         '"failed","failed",,,,"error",',
-        '"good","complete","latency",100,50000,"pass",',
+        '"good","complete","latency",100,50000,"inconclusive",',
         '"late","complete","latency",100,2000000,"fail","idle"',
     ]
 

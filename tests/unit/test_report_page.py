@@ -165,7 +165,7 @@ def test_samples_cut_in_the_middle_are_damage(folder):
 
 def test_one_sample_is_plotted(folder):
     page = page_of(write_cell(folder, Made(samples=1)))
-    assert "The one release met the deadline of 1,000 µs." in page.text
+    assert "The one release met the deadline of 1,000 µs: not enough evidence." in page.text
     assert "n = 1 " in page.text
     over_time, histogram, ccdf = page.plots
     assert over_time["datasets"]["stretches"]["max"] == [50.0]

@@ -88,7 +88,12 @@ def _shift(shift: Shift) -> dict[str, Any]:
     values = {name: number(getattr(shift, name)) for name in ("a", "b")}
     apart = {name: apart_by(getattr(shift, name)) for name in ("difference", "lower", "upper")}
     relative = shift.relative if math.isfinite(shift.relative) else None
-    return {"quantity": shift.quantity} | values | apart | {"relative": relative}
+    return (
+        {"quantity": shift.quantity}
+        | values
+        | apart
+        | {"relative": relative, "repeats_needed": shift.repeats}
+    )
 
 
 def number(value: float) -> float | str | None:

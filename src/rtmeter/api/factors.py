@@ -8,7 +8,8 @@ from typing import Any
 
 from rtmeter.api.comparisons import number
 from rtmeter.judge.factors import FactorEffects, LevelEffects
-from rtmeter.statistics.effects import RATIO, Effect
+from rtmeter.statistics.effects import Effect
+from rtmeter.statistics.halving import RATIO
 
 
 def effects_json(found: FactorEffects) -> dict[str, Any]:

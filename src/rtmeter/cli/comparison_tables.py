@@ -23,17 +23,25 @@ if TYPE_CHECKING:
 
 _CODES = {
     "improved": exit_codes.PASS,
-    "no evidence": exit_codes.PASS,
+    "no difference": exit_codes.PASS,
     "worse": exit_codes.FAIL,
+    "not told": exit_codes.INCONCLUSIVE,
     "not enough data": exit_codes.INCONCLUSIVE,
     "error": exit_codes.ERROR,
 }
-_STYLES = {"improved": "green", "worse": "red", "error": "red", "not enough data": "yellow"} | {
-    "pass": "green",
-    "fail": "red",
-    "inconclusive": "yellow",
-}
-WORDS = {"no evidence": "no evidence of a difference"}
+_STYLES = (
+    {"improved": "green", "worse": "red", "error": "red"}
+    | {
+        "not told": "yellow",
+        "not enough data": "yellow",
+    }
+    | {
+        "pass": "green",
+        "fail": "red",
+        "inconclusive": "yellow",
+    }
+)
+WORDS = {"not told": "not told: half or twice as much is not ruled out"}
 
 
 def code_of(compared: Compared) -> int:
@@ -56,6 +64,8 @@ def show(compared: Compared) -> None:
         for shift in compared.found.shifts:
             table.add_row(*_row(shift, compared.deadline_ns, _fewest_n(compared)))
         print_table(out, table)
+    if compared.outcome == "not told" and compared.found:
+        out.print(f"  {_how_many(compared)}", markup=False, soft_wrap=True)
     for result in compared.gates:
         judged = f"[{_STYLES[result.outcome]}]{result.outcome}[/]"
         out.print(f"  gate {_plain(result.gate.text)}: {judged}{_excess(result)}", soft_wrap=True)
@@ -70,6 +80,16 @@ def _how(compared: Compared) -> str:
     runs = "one run each" if count == 1 else f"{count} pairs of runs, {turns}"
     sure = f"{100 * compared.found.confidence:.10g} % confidence for all intervals together"
     return f" ({compared.quantity} per release, {runs}; {sure})"
+
+
+def _how_many(compared: Compared) -> str:
+    """How many repeats would tell."""
+    count = len(compared.pairing.pairs)
+    if count == 1:
+        return "one run each does not rule out half or twice as much: measure longer, and repeat both in turn"
+    few = f"{count} pairs do not show even a halving"
+    needed = compared.found.repeats if compared.found else None
+    return f"{few}; it takes {needed:,}, if they go on to differ as much" if needed else few
 
 
 def _show_conditions(compared: Compared, out: Console) -> None:
@@ -135,9 +155,18 @@ def _row(shift: Shift, deadline_ns: int | None, n: int) -> Iterator[str]:
     told = math.isfinite(shift.relative) and text is not _nothing
     yield f"{100 * shift.relative:+.2f} %" if told else "-"
     unknown = "too short a run" if of_time else "not known"
-    outcome = unknown if short else WORDS.get(shift.outcome, shift.outcome)
+    outcome = unknown if short else _said(shift, shifted)
     style = _STYLES.get(shift.outcome)
     yield f"[{style}]{outcome}[/{style}]" if style else outcome
+
+
+def _said(shift: Shift, text: Callable[[float], str]) -> str:
+    """What a shift says; of no difference above which, of what is not told how many pairs would tell."""
+    if shift.outcome == "no difference" and text is not _nothing:
+        return f"no difference above {text(max(-shift.lower, shift.upper))}"
+    if shift.outcome == "not told" and shift.repeats is not None:
+        return f"not told: {shift.repeats:,} pairs would"
+    return shift.outcome
 
 
 def _nothing(_: float) -> str:

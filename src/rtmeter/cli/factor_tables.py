@@ -12,7 +12,8 @@ from rtmeter.cli.columns import print_table
 from rtmeter.cli.output import console
 from rtmeter.judge.factors import FactorEffects, LevelEffects
 from rtmeter.results import words
-from rtmeter.statistics.effects import RATIO, Effect, Interaction, Said
+from rtmeter.statistics.effects import Effect, Interaction, Said
+from rtmeter.statistics.halving import RATIO
 from rtmeter.values import format_duration
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from rtmeter.statistics.views import LATER
 ENOUGH_PAIRS = 5
 """Pairs below which Student's interval is twice that of many."""
 
-Outcome = Literal["improved", "worse", "no evidence", "not enough data", "error"]
+Outcome = Literal["improved", "worse", "no difference", "not told", "not enough data", "error"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ from rtmeter.results import store, words
 from rtmeter.results.cells import StoredCell, by_name
 from rtmeter.results.record import CellRecord
 from rtmeter.statistics.compare import Estimates, each_of
-from rtmeter.statistics.effects import RATIO, Effect, Interaction, Said, Stratum, effect, interactions
+from rtmeter.statistics.effects import Effect, Interaction, Said, Stratum, effect, interactions
+from rtmeter.statistics.halving import RATIO
 from rtmeter.statistics.quantities import judged_quantity
 
 OF_A_FACTOR = ("50", "99", "99.9")

@@ -14,7 +14,8 @@ from rtmeter.statistics.compare import Shift
 _SAYS = {
     "improved": ("earlier", "var(--pass)"),
     "worse": ("later", "var(--fail)"),
-    "no evidence": ("no evidence of a difference", "var(--muted)"),
+    "no difference": ("no halving, no doubling", "var(--muted)"),
+    "not told": ("not told", "var(--skipped)"),
     "not enough data": ("too short a run", "var(--skipped)"),
 }
 

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 import scipy
 
 from rtmeter.statistics.drift import Bools
+from rtmeter.statistics.halving import HALVING, RATIO, log_odds, repeats_to_show_halving
 from rtmeter.statistics.quantiles import COMPARED, Estimate, miss_ratio, quantiles
 from rtmeter.statistics.quantities import Ints
 from rtmeter.statistics.trend import Floats
 
-Outcome = Literal["improved", "worse", "no evidence", "not enough data"]
+Outcome = Literal["improved", "worse", "no difference", "not told", "not enough data"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,8 @@ class Estimates:
 @dataclass(frozen=True, slots=True)
 class Shift:
     """The difference B - A of one quantity (``p99.9`` in ns, ``miss_ratio``): A's and B's values, the
-    difference, its two-sided interval, and what it says. Ends are NaN if a run is too short."""
+    difference, its two-sided interval, and what it says. Ends are NaN if a run is too short. ``repeats``: how
+    many pairs of runs would show half or twice as much; None where that is told, or cannot be said."""
 
     quantity: str
     a: float
@@ -44,6 +46,7 @@ class Shift:
     difference: float
     lower: float
     upper: float
+    repeats: int | None = None
 
     @property
     def outcome(self) -> Outcome:
@@ -52,7 +55,17 @@ class Shift:
             return "not enough data"
         if self.lower > 0:
             return "worse"
-        return "improved" if self.upper < 0 else "no evidence"
+        if self.upper < 0:
+            return "improved"
+        return "no difference" if self.halving_ruled_out else "not told"
+
+    @property
+    def halving_ruled_out(self) -> bool:
+        """Whether the interval lies within a half and the double of A; of a time that is not above zero that
+        says nothing, nor of a ratio without a miss."""
+        if self.a <= 0:
+            return self.quantity != RATIO or self.b == 0
+        return self.lower > -self.a / 2 and self.upper < self.a
 
     @property
     def relative(self) -> float:
@@ -71,12 +84,28 @@ class Comparison:
 
     @property
     def outcome(self) -> Outcome:
-        """Worse if anything is, else improved if anything is."""
+        """Worse if anything is; not told if the quantity that decides is not; else improved if anything is.
+
+        It decides the miss ratio where anything missed, else p99, of shorter runs a lower quantile."""
         outcomes = {shift.outcome for shift in self.shifts}
-        for outcome in ("worse", "improved", "no evidence"):
+        if "worse" in outcomes:
+            return "worse"
+        known = {one.quantity: one for one in self.shifts if one.outcome != "not enough data"}
+        ratio = known.pop(RATIO, None)
+        missed = ratio is not None and bool(ratio.a or ratio.b)
+        lower = (known[name] for name in ("p99", "p90", "p50") if name in known)
+        decides = ratio if missed else next(lower, ratio)
+        if decides is not None and decides.outcome == "not told":
+            return "not told"
+        for outcome in ("improved", "no difference", "not told"):
             if outcome in outcomes:
                 return outcome
         return "not enough data"
+
+    @property
+    def repeats(self) -> int | None:
+        """How many pairs of runs tell what is not told; None if it cannot be said."""
+        return max((one.repeats for one in self.shifts if one.repeats), default=None)
 
 
 def estimates(
@@ -128,7 +157,48 @@ def shift(
             difference - float(np.maximum(reach, below)),
             difference + float(np.maximum(reach, above)),
         )
-    return Shift(quantity, float(first.mean()), float(second.mean()), difference, lower, upper)
+    found = Shift(quantity, float(first.mean()), float(second.mean()), difference, lower, upper)
+    if len(pairs) == 1:
+        return found
+    if quantity == RATIO:
+        return _of_ratios(found, pairs, factor, allowance)
+    if found.outcome != "not told" or not np.isfinite(differences).all():
+        return found
+    each = each_of(pairs[0][0].confidence, len(pairs[0][0].quantities))
+    spread = float(np.std(differences, ddof=1))
+    return replace(found, repeats=repeats_to_show_halving(spread * HALVING / (found.a / 2), 1, each))
+
+
+def _of_ratios(
+    found: Shift, pairs: Sequence[tuple[Estimates, Estimates]], factor: float, allowance: float
+) -> Shift:
+    """With the interval that the odds have over the pairs (Student's, on their logarithm, and no narrower
+    than the runs' own): what B's ratio is where A's is its mean. It never leaves 0 and 1. For a share of A's
+    ratio the interval of the difference is kept within what ratios can differ by."""
+    if math.isnan(found.lower):
+        return found
+    if factor != 1:
+        least, most = -factor - allowance, 1 - allowance
+        return replace(found, lower=max(found.lower, least), upper=min(found.upper, most))
+    each = each_of(pairs[0][0].confidence, len(pairs[0][0].quantities))
+    odds = [[log_odds(run.quantities[RATIO], run.n) for run in pair] for pair in pairs]
+    apart = np.array([b[0] - a[0] for a, b in odds])
+    own = (
+        float(scipy.special.ndtri((1 + each) / 2))
+        * math.sqrt(sum(a[1] ** 2 + b[1] ** 2 for a, b in odds))
+        / len(pairs)
+    )
+    reach = max(_student(apart, each), own)
+    least = 0.5 / max(run.n for pair in pairs for run in pair)
+    share = min(max(found.a, least), 1 - least)
+    at, middle = math.log(share / (1 - share)), float(apart.mean())
+    lower, upper = (float(scipy.special.expit(at + middle + side * reach)) - share for side in (-1, 1))
+    ends = min(lower, found.difference + allowance), max(upper, found.difference + allowance)
+    told = replace(found, lower=ends[0] - allowance, upper=ends[1] - allowance)
+    if told.outcome != "not told":
+        return told
+    needed = repeats_to_show_halving(float(apart.std(ddof=1)), 1, each)
+    return replace(told, repeats=needed)
 
 
 def mover(a: Estimate, b: Estimate) -> tuple[float, float]:

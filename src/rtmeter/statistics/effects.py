@@ -15,19 +15,19 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.special import expit, ndtri, stdtrit
+import scipy
 
 from rtmeter.statistics.compare import Estimates
+from rtmeter.statistics.halving import (
+    HALVING,
+    MOST_REPEATS,
+    RATIO,
+    log_odds,
+    repeated_reach,
+)
 from rtmeter.statistics.quantiles import Estimate
 
 Said = Literal["better", "worse", "no difference", "not told"]
-
-HALVING = math.log(2)
-"""The effect that has to be seen, or ruled out: half, or twice as much."""
-
-MOST_REPEATS = 10_000
-
-RATIO = "miss_ratio"
 
 Pair = tuple[Estimates, Estimates]
 """A run at the reference, and the matched one at the level."""
@@ -92,7 +92,7 @@ class _Spread:
         if self.freedom < 1:
             return math.nan
         error = math.sqrt(self.variance * float(np.sum(weights**2 / self.counts)))
-        student = float(stdtrit(self.freedom, (1 + each) / 2)) * error
+        student = float(scipy.special.stdtrit(self.freedom, (1 + each) / 2)) * error
         return max(student, math.sqrt(float(np.sum((weights * self.own) ** 2))))
 
     def repeats(self, each: float) -> int | None:
@@ -104,19 +104,6 @@ class _Spread:
                 least = math.ceil(now * (own / HALVING) ** 2)
                 return max(runs, least) if least <= MOST_REPEATS else None
         return None
-
-
-def repeated_reach(spread: float, runs: int, strata: int, each: float) -> float:
-    """Half the width of the interval of an effect over so many matched strata of ``runs`` pairs, whose
-    differences have the standard deviation ``spread``."""
-    freedom = strata * (runs - 1)
-    return float(stdtrit(freedom, (1 + each) / 2)) * spread / math.sqrt(strata * runs)
-
-
-def repeats_to_show_halving(spread: float, strata: int, each: float) -> int | None:
-    """The fewest runs of each cell with which an effect's interval reaches no further than a halving."""
-    enough = (n for n in range(2, MOST_REPEATS + 1) if repeated_reach(spread, n, strata, each) <= HALVING)
-    return next(enough, None)
 
 
 def effect(quantity: str, strata: Sequence[Stratum], each: float) -> Effect:
@@ -138,7 +125,7 @@ def effect(quantity: str, strata: Sequence[Stratum], each: float) -> Effect:
     interval = None
     if quantity == RATIO:
         at = math.log(max(first, 1e-300)) - math.log1p(-min(first, 1 - 1e-16))
-        interval = (float(expit(at + lower)), float(expit(at + upper)))
+        interval = (float(scipy.special.expit(at + lower)), float(scipy.special.expit(at + upper)))
         if not any(estimate.value for pairs in known for pair in pairs for estimate in pair):
             words = "no miss in any run"
     repeats = spread.repeats(each) if said == "not told" and not spread.between_strata and not words else None
@@ -182,14 +169,6 @@ def interactions(quantity: str, strata: Sequence[Stratum], each: float) -> list[
     return found
 
 
-def log_odds(ratio: Estimate, n: int) -> tuple[float, float]:
-    """The logarithm of the odds of a miss, and its standard error, for the n that dependence leaves."""
-    worth = n / ratio.design_effect
-    misses = ratio.value * worth + 0.5
-    others = worth - ratio.value * worth + 0.5
-    return math.log(misses / others), math.sqrt(1 / misses + 1 / others)
-
-
 def _spread(quantity: str, strata: Sequence[Stratum], each: float) -> _Spread:
     differences, own = [], []
     for one in strata:
@@ -213,7 +192,7 @@ def _log(quantity: str, run: Estimates, each: float) -> tuple[float, float]:
     one = run.quantities[quantity]
     if quantity == RATIO:
         odds, error = log_odds(one, run.n)
-        return odds, float(ndtri((1 + each) / 2)) * error
+        return odds, float(scipy.special.ndtri((1 + each) / 2)) * error
     ends = [math.log(end / one.value) for end in (one.lower, one.upper) if 0 < end < math.inf]
     return math.log(one.value), max((abs(end) for end in ends), default=0.0)
 

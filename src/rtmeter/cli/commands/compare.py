@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 EXAMPLE = "rtmeter compare results/before results/after --gate 'p99.9<+5%' --junit compare.xml"
 DETAILS = (
     "Cells belong together by id, else by the values of their axes; repeats are analysed as pairs. Other "
-    "measurements, periods or machines are refused unless --force. Exit codes: 0 improved or no evidence of "
-    "a difference, 1 error or refused, 2 worse, 3 not enough data; with gates 0 all pass, 2 one fails, 3 one "
-    "is inconclusive."
+    "measurements, periods or machines are refused unless --force. With --factor the cells of one campaign "
+    "are compared, matched over all its other factors. Exit codes: 0 better or no difference, 1 error or "
+    "refused, 2 worse, 3 not told (too few repeats to show even a halving) or too short a run; with gates 0 "
+    "all pass, 2 one fails, 3 one is inconclusive."
 )
 
 Side = "A cell, its repeats, or a folder of cells."
