@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,23 +18,28 @@ from rtmeter.results.record import CellRecord
 from rtmeter.statistics.quantities import judged_quantity, timeout_ns
 from rtmeter.trace.table import FILE, read_trace
 
+MOST_IN_TIME = 2000
+"""Releases in time that late ones are compared with, chosen at random, always the same ones."""
+
 _REMEDY = "measure it with --explain, as root"
 
 
 @dataclass(frozen=True)
 class CellExplanation:
     """``late_after_ns``: what counts as late: the cell's deadline, or where it has none its 99th percentile
-    (``by_deadline``); ``unserved``: releases that were skipped, lost or in flight, which have no stamp."""
+    (``by_deadline``); ``unserved``: releases that were skipped, lost or in flight, which have no stamp;
+    ``in_time``: how many were, of which ``found`` has MOST_IN_TIME at most."""
 
     cell: StoredCell
     found: Explanation
     late_after_ns: int
     by_deadline: bool
     unserved: int
+    in_time: int
 
 
-def explained(cell: StoredCell) -> CellExplanation:
-    """Explains the late releases of a cell. Raises RtmeterError if it has no trace, or no samples."""
+def explained(cell: StoredCell, k: int | None = None) -> CellExplanation:
+    """Explains the late releases of a cell, and the release ``k``. Raises RtmeterError if it has no trace, or no samples."""
     if not (cell.folder / FILE).is_file():
         message = "has no record of the kernel's events"
         raise RtmeterError(message, field="PATH", value=str(cell.folder), remedy=_REMEDY)
@@ -51,8 +57,12 @@ def explained(cell: StoredCell) -> CellExplanation:
         for k, release, stamp in served
         if stamp is not None
     ]
-    found = explain(read_trace(cell.folder / FILE), releases, tid, paths=True)
-    return CellExplanation(cell, found, limit_ns, required is not None, len(rows) - len(served))
+    in_time = [release for release in releases if not release.late]
+    compared = set(random.Random(0).sample(in_time, min(len(in_time), MOST_IN_TIME)))
+    asked = [release for release in releases if release.late or release in compared or release.k == k]
+    found = explain(read_trace(cell.folder / FILE), asked, tid, paths=True)
+    unserved = len(rows) - len(served)
+    return CellExplanation(cell, found, limit_ns, required is not None, unserved, len(in_time))
 
 
 def _rows(cell: StoredCell) -> Iterator[tuple[int, int, int | None]]:

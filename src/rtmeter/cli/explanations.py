@@ -85,10 +85,15 @@ def show_blamed(one: Blamed) -> None:
 
 
 def limit_words(cell: CellExplanation) -> str:
-    """What counts as late, and what cannot be explained."""
+    """What counts as late, what it is compared with, and what cannot be explained."""
+    from rtmeter.api.explained import MOST_IN_TIME
+
     limit = format_duration(cell.late_after_ns)
     said = f"late: beyond the deadline of {limit}" if cell.by_deadline else ""
     said = said or f"no deadline: the latest hundredth counts as late, beyond {limit}"
+    compared = min(cell.in_time, MOST_IN_TIME)
+    said += f"; compared with {compared:,} of {cell.in_time:,} in time"
+    said += ", chosen at random" if compared < cell.in_time else ""
     return said + (f"; {cell.unserved:,} releases without a stamp" if cell.unserved else "")
 
 
@@ -103,8 +108,9 @@ def show_explanation(
         out.print(limit_words(cell), markup=False)
     late = [each.release for each in found.releases if each.release.late]
     lateness_ns = sum(release.lateness_ns for release in late)
+    total = len(found.releases) if cell is None else len(late) + cell.in_time
     out.print(
-        f"{len(late):,} of {len(found.releases):,} releases are late; their lateness is "
+        f"{len(late):,} of {total:,} releases are late; their lateness is "
         f"{microseconds(lateness_ns)} us, of which {microseconds(found.unknown_ns)} us unknown",
         markup=False,
     )

@@ -7,7 +7,7 @@ A thread id is used again after its thread has ended: a thread is its id and how
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -107,7 +107,9 @@ class Known:
 
     def faults(self, thread: int, start_ns: int, end_ns: int) -> int:
         """How many page faults it had."""
-        return sum(start_ns <= self.trace.time_ns[row] < end_ns for row in self._faults[thread])
+        rows = self._faults[thread]
+        first, last = (bisect_left(rows, time_ns, key=self._time) for time_ns in (start_ns, end_ns))
+        return max(last - first, 0)
 
     def name(self, thread: int, time_ns: int) -> str:
         """As the last event says that tells it, or the first after; ``tid N`` if none does."""

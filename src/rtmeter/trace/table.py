@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,11 +51,18 @@ def _trace(table: pa.Table) -> Trace:
         column = pc.fill_null(table[name], _ABSENT.get(name, 0))
         _fill(trace, name, column.to_numpy())
     for name, words in (("event", KINDS), ("state", STATES), ("name", None)):
-        column = pc.fill_null(table[name].cast(pa.string()), "").combine_chunks().dictionary_encode()
-        theirs = column.dictionary.to_pylist()
-        ours = [trace.place(w) if words is None else words.index(w) for w in theirs]
-        _fill(trace, name, np.asarray(ours or [0])[column.indices.to_numpy()])
+        column = table[name].unify_dictionaries().combine_chunks()
+        if isinstance(column, pa.ChunkedArray):  # of a table without rows
+            continue
+        theirs = [*column.dictionary.to_pylist(), ""]
+        ours = [trace.place(word) if words is None else _place(words, word) for word in theirs]
+        places = pc.fill_null(column.indices, len(theirs) - 1).to_numpy()
+        _fill(trace, name, np.asarray(ours)[places])
     return trace
+
+
+def _place(words: Sequence[str], word: str) -> int:
+    return words.index(word) if word in words else 0
 
 
 def _fill(trace: Trace, name: str, values: Any) -> None:

@@ -66,7 +66,7 @@ def command(
                 raise RtmeterError("contradicts PATH", field=option, value=str(value), remedy=remedy)
         from rtmeter.api.explained import explained
 
-        cell = explained(_cell_at(path))
+        cell = explained(_cell_at(path), release)
         found = cell.found
     shown = chosen(found, release, top)
     if as_json:
