@@ -26,7 +26,7 @@ _REMEDY = "measure it with --explain, as root"
 
 @dataclass(frozen=True)
 class CellExplanation:
-    """``late_after_ns``: what counts as late: the cell's deadline, or where it has none its 99th percentile
+    """``late_after_ns``: what counts as late: the cell's deadline, or where it has none its p99
     (``by_deadline``); ``unserved``: releases that were skipped, lost or in flight, which have no stamp;
     ``in_time``: how many were, of which ``found`` has MOST_IN_TIME at most."""
 
@@ -39,7 +39,10 @@ class CellExplanation:
 
 
 def explained(cell: StoredCell, k: int | None = None) -> CellExplanation:
-    """Explains the late releases of a cell, and the release ``k``. Raises RtmeterError if it has no trace, or no samples."""
+    """Explains the late releases of a cell, and the release ``k``.
+
+    Raises RtmeterError if it has no trace, or no samples.
+    """
     if not (cell.folder / FILE).is_file():
         message = "has no record of the kernel's events"
         raise RtmeterError(message, field="PATH", value=str(cell.folder), remedy=_REMEDY)

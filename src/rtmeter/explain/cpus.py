@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from rtmeter.explain.events import (
     IRQ_IN,
@@ -23,6 +26,8 @@ from rtmeter.explain.events import (
     SWITCH,
     Trace,
 )
+
+Ints = npt.NDArray[np.int64]
 
 BEGINNING = -(2**63)
 NOT_INSIDE = -1
@@ -51,15 +56,16 @@ class Cpu:
     softirqs: array[int] = field(default_factory=lambda: array("i"))
     lost: array[int] = field(default_factory=lambda: array("b"))
 
-    def add(self, start_ns: int, thread: int, irq: int, softirq: int, lost: bool = False) -> None:
-        if self.starts_ns and self.starts_ns[-1] == start_ns:  # of what holds from one time, the last
+    def add(self, starts_ns: Ints, threads: Ints, irqs: Ints, softirqs: Ints, lost: bool = False) -> None:
+        """Adds pieces; of what holds from one time, the last."""
+        if self.starts_ns and self.starts_ns[-1] == starts_ns[0]:
             for column in (self.starts_ns, self.threads, self.irqs, self.softirqs, self.lost):
                 column.pop()
-        self.starts_ns.append(start_ns)
-        self.threads.append(thread)
-        self.irqs.append(irq)
-        self.softirqs.append(softirq)
-        self.lost.append(lost)
+        last = np.append(starts_ns[1:] != starts_ns[:-1], True)
+        columns = (starts_ns, threads, irqs, softirqs, np.full(len(starts_ns), lost))
+        kept = (self.starts_ns, self.threads, self.irqs, self.softirqs, self.lost)
+        for column, values in zip(kept, columns, strict=True):
+            column.frombytes(values[last].astype(column.typecode).tobytes())
 
     def within(self, start_ns: int, end_ns: int) -> Iterator[Piece]:
         """The pieces of a span, cut to it."""
@@ -91,89 +97,84 @@ class Cpus:
     after: dict[int, tuple[int, int]]
 
 
-def cpus_of(trace: Trace, threads: Sequence[int], targets: Sequence[int]) -> Cpus:
+def cpus_of(trace: Trace, threads: Ints, targets: Ints) -> Cpus:
     """``threads`` and ``targets``: of each event, the threads that its ``tid`` and ``target`` stand for."""
     nowhere = array("i", [NOT_INSIDE]) * len(trace)
     cpus = Cpus({}, nowhere, array("i", nowhere), {}, {})
-    rows: dict[int, array[int]] = {}
-    for row, number in enumerate(trace.cpu):
-        rows.setdefault(number, array("i")).append(row)
-    for number, of_cpu in rows.items():
+    numbers, events = np.asarray(trace.cpu), np.asarray(trace.event)
+    for number in np.unique(numbers).tolist():
+        rows = np.flatnonzero(numbers == number)
         cpu = cpus.of[number] = Cpu()
         begins, before, start_ns = 0, NOBODY, BEGINNING
-        ends = [place for place, row in enumerate(of_cpu) if trace.event[row] == LOST]
-        for end in [*ends, len(of_cpu)]:
-            known = of_cpu[begins:end]
-            first = next((threads[row] for row in known if threads[row] != NOBODY), NOBODY)
+        for end in [*np.flatnonzero(events[rows] == LOST).tolist(), len(rows)]:
+            known = rows[begins:end]
+            there = threads[known]
+            first = next(iter(there[there != NOBODY][:1].tolist()), NOBODY)
             if begins == 0:
                 cpus.first[number] = first
             else:
-                cpus.after[of_cpu[begins - 1]] = (before, first)
-            before = _one_epoch(trace, cpus, cpu, known, start_ns, first, threads, targets)
-            if end < len(of_cpu):
-                cpu.add(trace.time_ns[known[-1]] if known else start_ns, NOBODY, NOT_INSIDE, NOT_INSIDE, True)
-                start_ns = trace.time_ns[of_cpu[end]]
+                cpus.after[int(rows[begins - 1])] = (before, first)
+            before = _one_epoch(trace, cpus, cpu, known, start_ns, first, targets)
+            if end < len(rows):
+                since_ns = trace.time_ns[known[-1]] if len(known) else start_ns
+                nothing = np.array([NOT_INSIDE])
+                cpu.add(np.array([since_ns]), np.array([NOBODY]), nothing, nothing, True)
+                start_ns = trace.time_ns[rows[end]]
             begins = end + 1
     return cpus
 
 
 def _one_epoch(
-    trace: Trace,
-    cpus: Cpus,
-    cpu: Cpu,
-    rows: Sequence[int],
-    start_ns: int,
-    thread: int,
-    threads: Sequence[int],
-    targets: Sequence[int],
+    trace: Trace, cpus: Cpus, cpu: Cpu, rows: Ints, start_ns: int, first: int, targets: Ints
 ) -> int:
     """Adds the pieces from one ``lost`` to the next; returns who is on the CPU at the end."""
-    irqs = _Nested(trace, rows, IRQ_IN, IRQ_OUT)
-    softirqs = _Nested(trace, rows, SOFTIRQ_IN, SOFTIRQ_OUT)
-    cpu.add(start_ns, thread, irqs.innermost, softirqs.innermost)
-    for row in rows:
-        kind = trace.event[row]
-        if kind == SWITCH:
-            thread = targets[row]
-        elif kind in (IRQ_IN, IRQ_OUT):
-            irqs.follow(row)
-        elif kind in (SOFTIRQ_IN, SOFTIRQ_OUT):
-            softirqs.follow(row)
-        else:
-            cpus.irq[row], cpus.softirq[row] = irqs.innermost, softirqs.innermost
-            continue
-        cpu.add(trace.time_ns[row], thread, irqs.innermost, softirqs.innermost)
-    return thread
+    events = np.asarray(trace.event)[rows]
+    changing = (events == SWITCH) | ((events >= IRQ_IN) & (events <= SOFTIRQ_OUT))
+    at, others = rows[changing], rows[~changing]
+    switches = rows[events == SWITCH]
+    there = np.append([first], targets[switches])
+    irqs = _Nested(trace, rows[(events == IRQ_IN) | (events == IRQ_OUT)], IRQ_IN)
+    softirqs = _Nested(trace, rows[(events == SOFTIRQ_IN) | (events == SOFTIRQ_OUT)], SOFTIRQ_IN)
+    np.asarray(cpus.irq)[others] = irqs.innermost_at(others)
+    np.asarray(cpus.softirq)[others] = softirqs.innermost_at(others)
+    begin = np.array([-1])  # before all rows
+    at = np.append(begin, at)
+    starts_ns = np.append([start_ns], np.asarray(trace.time_ns)[at[1:]])
+    threads = there[np.searchsorted(switches, at, "right")]
+    cpu.add(starts_ns, threads, irqs.innermost_at(at), softirqs.innermost_at(at))
+    return int(there[-1])
 
 
 class _Nested:
     """The interrupts, or the softirqs, that a CPU is in; each is the row that tells its name."""
 
-    def __init__(self, trace: Trace, rows: Sequence[int], enters: int, leaves: int) -> None:
-        self._opened_by: dict[int, int] = {}
-        """For each ``_out`` its ``_in``, or itself."""
+    def __init__(self, trace: Trace, rows: Ints, enters: int) -> None:
+        opened_by: dict[int, int] = {}
         inside: list[int] = []
         already: list[int] = []
-        for row in rows:
+        listed = rows.tolist()
+        for row in listed:
             if trace.event[row] == enters:
                 inside.append(row)
-            elif trace.event[row] == leaves:
-                name, nameless = trace.name[row], not trace.name_of(row)
-                opened = next((one for one in reversed(inside) if nameless or trace.name[one] == name), row)
-                self._opened_by[row] = opened
-                if opened == row:
-                    already.append(row)
-                else:
-                    inside.remove(opened)
-        self._inside = already[::-1]
+                continue
+            name, nameless = trace.name[row], not trace.name_of(row)
+            opened = next((one for one in reversed(inside) if nameless or trace.name[one] == name), row)
+            opened_by[row] = opened
+            if opened == row:
+                already.append(row)
+            else:
+                inside.remove(opened)
+        inside = already[::-1]
+        innermost = [inside[-1] if inside else NOT_INSIDE]
+        for row in listed:
+            if row in opened_by:
+                inside.remove(opened_by[row])
+            else:
+                inside.append(row)
+            innermost.append(inside[-1] if inside else NOT_INSIDE)
+        self._rows, self._innermost = rows, np.array(innermost)
 
-    def follow(self, row: int) -> None:
-        opened = self._opened_by.get(row)
-        if opened is None:
-            self._inside.append(row)
-        else:
-            self._inside.remove(opened)
-
-    @property
-    def innermost(self) -> int:
-        return self._inside[-1] if self._inside else NOT_INSIDE
+    def innermost_at(self, rows: Ints) -> Ints:
+        """The innermost one once each of these rows has happened, or NOT_INSIDE."""
+        found: Ints = self._innermost[np.searchsorted(self._rows, rows, "right")]
+        return found

@@ -11,6 +11,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from rtmeter.explain.cpus import BEGINNING, cpus_of
 from rtmeter.explain.events import (
     ENDED,
@@ -27,8 +30,17 @@ from rtmeter.explain.events import (
     Trace,
 )
 
+Ints = npt.NDArray[np.int64]
+
 IDLE = 0
 _ID = (1 << 32) - 1
+
+
+def _threads_of(ids: Ints, tids: Ints, ended: Ints) -> Ints:
+    """The thread that an id stands for in each row: how many had it before and ended."""
+    ends = np.sort(tids[ended] << 32 | ended)
+    before = np.searchsorted(ends, ids << 32 | np.arange(len(ids))) - np.searchsorted(ends, ids << 32)
+    return np.where(ids == NOBODY, NOBODY, before << 32 | ids)
 
 
 class Call(NamedTuple):
@@ -40,17 +52,18 @@ class Call(NamedTuple):
 
 
 class _Rows:
-    """The rows of one kind for each thread."""
+    """The rows of one kind for each thread, in their order."""
 
-    def __init__(self) -> None:
-        self._of: dict[int, array[int]] = {}
+    def __init__(self, rows: Ints, threads: Ints) -> None:
+        order = np.lexsort((rows, threads))
+        self._rows, self._threads = rows[order], threads[order]
+        self._of: dict[int, list[int]] = {}
 
-    def add(self, thread: int, row: int) -> None:
-        if thread != NOBODY:
-            self._of.setdefault(thread, array("i")).append(row)
-
-    def __getitem__(self, thread: int) -> array[int]:
-        return self._of.get(thread, array("i"))
+    def __getitem__(self, thread: int) -> list[int]:
+        if thread not in self._of:
+            first, last = np.searchsorted(self._threads, [thread, thread + 1])
+            self._of[thread] = self._rows[first:last].tolist()
+        return self._of[thread]
 
 
 class Known:
@@ -58,48 +71,26 @@ class Known:
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
-        self.threads, self.targets = array("q"), array("q")
-        self.moves, self.told, self.wakings = _Rows(), _Rows(), _Rows()
-        self.fired, self.armed = _Rows(), _Rows()
-        self.lost = array("i")
-        self._system, self._faults = _Rows(), _Rows()
+        events, tids = np.asarray(trace.event), np.asarray(trace.tid, np.int64)
+        ended = np.flatnonzero((events == SWITCH) & (np.asarray(trace.state) == ENDED) & (tids > IDLE))
+        threads = _threads_of(tids, tids, ended)
+        targets = _threads_of(np.asarray(trace.target, np.int64), tids, ended)
+        self.threads, self.targets = (array("q", column.tobytes()) for column in (threads, targets))
+        switches, wakings = (np.flatnonzero(events == kind) for kind in (SWITCH, WAKING))
+        moves = np.concatenate([switches, switches, wakings])
+        self.moves = _Rows(moves, np.concatenate([threads[switches], targets[switches], targets[wakings]]))
+        telling = np.concatenate([switches, wakings])
+        self.told, self.wakings = _Rows(telling, targets[telling]), _Rows(wakings, targets[wakings])
+        fired, armed, faults = (np.flatnonzero(events == kind) for kind in (TIMER_FIRED, TIMER_ARMED, FAULT))
+        self.fired, self.armed = _Rows(fired, targets[fired]), _Rows(armed, targets[armed])
+        system = np.flatnonzero((events == SYS_IN) | (events == SYS_OUT))
+        self._system, self._faults = _Rows(system, threads[system]), _Rows(faults, threads[faults])
+        self.lost = np.flatnonzero(events == LOST).tolist()
         self._ends_ns: dict[int, list[int]] = {}
-        self._generations: dict[int, int] = {}
-        for row in range(len(trace)):
-            self._index(row)
-        self.cpus = cpus_of(trace, self.threads, self.targets)
+        for row in ended.tolist():
+            self._ends_ns.setdefault(trace.tid[row], []).append(trace.time_ns[row])
+        self.cpus = cpus_of(trace, threads, targets)
         self._calls: dict[int, list[Call]] = {}
-
-    def _index(self, row: int) -> None:
-        trace, kind = self.trace, self.trace.event[row]
-        thread, target = self._thread(trace.tid[row]), self._thread(trace.target[row])
-        self.threads.append(thread)
-        self.targets.append(target)
-        if kind == SWITCH:
-            self.moves.add(thread, row)
-            self.moves.add(target, row)
-            self.told.add(target, row)
-            if trace.state[row] == ENDED and thread > IDLE:
-                tid = trace.tid[row]
-                self._generations[tid] = self._generations.get(tid, 0) + 1
-                self._ends_ns.setdefault(tid, []).append(trace.time_ns[row])
-        elif kind == WAKING:
-            self.wakings.add(target, row)
-            self.moves.add(target, row)
-            self.told.add(target, row)
-        elif kind == TIMER_FIRED:
-            self.fired.add(target, row)
-        elif kind == TIMER_ARMED:
-            self.armed.add(target, row)
-        elif kind in (SYS_IN, SYS_OUT):
-            self._system.add(thread, row)
-        elif kind == FAULT:
-            self._faults.add(thread, row)
-        elif kind == LOST:
-            self.lost.append(row)
-
-    def _thread(self, tid: int) -> int:
-        return tid if tid == NOBODY else self._generations.get(tid, 0) << 32 | tid
 
     def thread_at(self, tid: int, time_ns: int) -> int:
         """The thread that has the id at a time."""

@@ -38,20 +38,20 @@ def write_trace(trace: Trace, path: Path) -> None:
 def read_trace(path: Path) -> Trace:
     """The table again. Raises RtmeterError if it cannot be read."""
     try:
-        table = pq.read_table(path)
-        return _trace(table)
+        return _trace(pq.ParquetFile(path))
     except (OSError, pa.ArrowException, KeyError, ValueError) as error:
         message = f"the trace cannot be read: {str(error).splitlines()[0]}"
         raise RtmeterError(message, where=str(path), remedy="measure the cell again with --explain") from None
 
 
-def _trace(table: pa.Table) -> Trace:
+def _trace(file: pq.ParquetFile) -> Trace:
+    """Column by column: a long trace is hundreds of megabytes."""
     trace = Trace()
     for name in ("time_ns", "cpu", "tid", "target", "priority", "value"):
-        column = pc.fill_null(table[name], _ABSENT.get(name, 0))
+        column = pc.fill_null(file.read([name])[name], _ABSENT.get(name, 0))
         _fill(trace, name, column.to_numpy())
     for name, words in (("event", KINDS), ("state", STATES), ("name", None)):
-        column = table[name].unify_dictionaries().combine_chunks()
+        column = file.read([name])[name].unify_dictionaries().combine_chunks()
         if isinstance(column, pa.ChunkedArray):  # of a table without rows
             continue
         theirs = [*column.dictionary.to_pylist(), ""]
