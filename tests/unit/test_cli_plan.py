@@ -197,3 +197,72 @@ def test_the_cells_of_a_campaign_are_matched_with_those_of_a_run_like_it(capsys:
 def test_wrong_options_are_refused(line: str, message: str, capsys: Captured) -> None:
     code, said = plan(line, capsys)
     assert code == exit_codes.ERROR and message in said
+
+
+FACTORS = """
+repeat: 3
+defaults: {measurement: wakeup, adapter: posix, period: 1ms, samples: 5000, requirement: {deadline: 1ms}}
+cells:
+- {name: normal, load: %s}
+- {name: fifo, scheduling: fifo:80, load: %s}
+"""
+
+
+def test_repeats_that_cannot_show_a_halving_are_told_before_anything_is_run(capsys: Captured) -> None:
+    Path("c.yaml").write_text(FACTORS % ("idle", "idle"))
+    found = {one["factor"]: one for one in as_json("c.yaml", capsys)["factors"]}
+    assert {*found} == {"block", "scheduling"}
+    few = found["scheduling"]
+    assert (few["levels"], few["matched"], few["repeats"], few["enough"]) == (2, 1, 3, False)
+    assert few["needed"] > 3
+    code, said = plan("c.yaml", capsys)
+    assert code == exit_codes.PASS  # what each cell is asked can be told
+    assert "scheduling: 3 runs of each cell show not even a halving" in said
+    assert f"it takes {few['needed']} (repeat)" in said
+
+
+def test_more_repeats_or_more_matched_cells_can(capsys: Captured) -> None:
+    Path("c.yaml").write_text(FACTORS % ("idle", "idle"))
+    needed = as_json("c.yaml", capsys)["factors"][0]["needed"]
+    for repeat, enough in ((needed, True), (needed - 1, False)):
+        Path("d.yaml").write_text((FACTORS % ("idle", "idle")).replace("repeat: 3", f"repeat: {repeat}"))
+        assert [one["enough"] for one in as_json("d.yaml", capsys)["factors"]] == [enough, enough]
+    loads = "[idle, cpu80, stress10]"
+    Path("e.yaml").write_text(FACTORS % (loads, loads))
+    found = {one["factor"]: one for one in as_json("e.yaml", capsys)["factors"]}
+    assert (found["scheduling"]["matched"], found["scheduling"]["enough"]) == (3, True)
+
+
+def test_the_time_of_all_cells_is_told(capsys: Captured) -> None:
+    Path("c.yaml").write_text(FACTORS % ("idle", "idle"))
+    assert as_json("c.yaml", capsys)["planned_ns"] == 6 * (5_000 + 1_000) * MS
+    assert "all releases, warm-up included: 36 s" in plan("c.yaml", capsys)[1]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("{domain: 7}", "options.domain = '7': this adapter has no such option; choose one of mode, level"),
+        ("{mode: udb}", "options.mode = 'udb': no such choice; choose one of udp, unix"),
+        ("{level: 64}", "options.level = '64': is no number from 0 to 63; give 0 to 63"),
+        ("{level: 63, mode: unix}", ""),
+    ],
+)
+def test_options_are_checked_as_the_run_does(
+    given: str, said: str, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from rtmeter.measure import can_run, given_options
+    from rtmeter.measure.probes import Probe
+
+    facts = {
+        "measures": ["wakeup"],
+        "option": {"mode": "udp|unix: what carries", "level": "0 to 63: how much"},
+    }
+    probe = Probe("posix", Path("probe"), facts)
+    monkeypatch.setattr(given_options, "probes_for", lambda cell: (probe, None))
+    monkeypatch.setattr(can_run.ByProbes, "check", lambda self: None)
+    text = "cells:\n- {measurement: wakeup, adapter: posix, samples: 1000, options: %s}\n"
+    Path("c.yaml").write_text(text % given)
+    code, told = plan("c.yaml", capsys)
+    assert code == (exit_codes.ERROR if said else exit_codes.PASS)
+    assert said in told and ("cannot run here" in told) == bool(said)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -18,8 +19,11 @@ from rtmeter.statistics.bounds import (
     plan,
     releases_needed,
 )
+from rtmeter.statistics.compare import each_of
 from rtmeter.statistics.evidence import FEWEST_JUDGED, Evidence
 from rtmeter.statistics.extremes import FEWEST_RELEASES, MOST_FACTOR
+from rtmeter.statistics.halving import repeats_to_show_halving
+from rtmeter.values import without_repeat
 
 _HOURS = (1 / 60, 1.0, 24.0)
 """Lengths whose bound is told where no miss ratio asks for one."""
@@ -184,3 +188,49 @@ def _at_least(row: Plan, requirement: Requirement, period_ns: int) -> Plan:
 def _length(n: int, period_ns: int, requirement: Requirement, effect: float) -> Length:
     upper = miss_ratio_bounds(0, n, requirement.confidence, effect)[1]
     return Length(n, hours(n, period_ns), upper)
+
+
+SPREAD_OF_RUNS = 0.25
+"""By how much runs of one cell are assumed to differ: the standard deviation of the logarithm of a quantile,
+or of the odds of a miss."""
+
+_QUANTITIES = 4
+"""The miss ratio, p50, p99 and p99.9: what a factor is compared by."""
+
+
+@dataclass(frozen=True, slots=True)
+class FactorPlan:
+    """Whether the repeats of a campaign can show that a factor halves something, or rule it out: over
+    ``matched`` cells that are alike in all other factors, with ``repeats`` runs each (the fewest of any),
+    where runs differ by SPREAD_OF_RUNS; ``needed``: how many runs of each cell it takes."""
+
+    factor: str
+    levels: int
+    matched: int
+    repeats: int
+    needed: int | None
+
+    @property
+    def enough(self) -> bool:
+        """Whether they can."""
+        return self.needed is not None and self.repeats >= self.needed
+
+
+def plan_factors(cells: Sequence[Cell], confidence: float = 0.95) -> list[FactorPlan]:
+    """What the campaign's repeats can show of each of its factors; empty if nothing varies."""
+    found = []
+    named: dict[tuple[str, str], list[Cell]] = {}
+    for cell in cells:
+        kind = str(cell.config["measurement"])
+        named.setdefault((kind, without_repeat(cell.id, cell.axes)), []).append(cell)
+    names = dict.fromkeys(name for cell in cells for name in cell.factors)
+    for name in names:
+        having = [runs for runs in named.values() if name in runs[0].factors]
+        levels = len({str(runs[0].factors[name]) for runs in having})
+        if levels < 2:
+            continue
+        matched = max(1, len(having) // levels)
+        each = each_of(confidence, _QUANTITIES * (levels - 1))
+        needed = repeats_to_show_halving(SPREAD_OF_RUNS * math.sqrt(2), matched, each)
+        found.append(FactorPlan(name, levels, matched, min(map(len, having)), needed))
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rtmeter.campaign.plan import Assumed, CellPlan, Planned, assumptions
+from rtmeter.campaign.plan import SPREAD_OF_RUNS, Assumed, CellPlan, FactorPlan, Planned, assumptions
 from rtmeter.cli.columns import print_table
 from rtmeter.cli.output import console
 from rtmeter.statistics.bounds import NS_PER_HOUR
@@ -48,8 +48,9 @@ def show_plan(planned: Planned, assumes: Sequence[str]) -> None:
         out.print(line, markup=False, soft_wrap=True)
 
 
-def show_cells(cells: Sequence[CellPlan]) -> None:
-    """Whether each cell of a campaign can pass."""
+def show_cells(cells: Sequence[CellPlan], factors: Sequence[FactorPlan], total_ns: int) -> None:
+    """Whether each cell of a campaign can pass, how long all of them take, and whether its repeats can tell
+    what its factors do."""
     table = _table("cell", "releases", "run", "can pass", "misses", "needs", "which takes")
     for cell in cells:
         said = {"can pass": "yes", "never": "[red]never[/red]", "no requirement": "not judged"}[cell.outcome]
@@ -58,6 +59,10 @@ def show_cells(cells: Sequence[CellPlan]) -> None:
         table.add_row(cell.id, f"{cell.releases:,}", _run(cell.hours), said, most, *needs)
     out = console()
     print_table(out, table)
+    out.print(f"all releases, warm-up included: {about(total_ns)}", markup=False)
+    for one in factors:
+        if not one.enough:
+            out.print(_too_few_repeats(one), markup=False, soft_wrap=True)
     refused = [_unmended(cell.assumed) for cell in cells if cell.requirement and cell.assumed.refusals]
     for sentence in dict.fromkeys(refused):
         out.print(sentence, markup=False, soft_wrap=True)
@@ -68,6 +73,17 @@ def show_cells(cells: Sequence[CellPlan]) -> None:
     assumed = (s for cell in cells if cell.requirement for s in assumptions(cell.requirement, cell.assumed))
     for sentence in dict.fromkeys(assumed):
         out.print(f"assumes: {sentence}", markup=False, soft_wrap=True)
+
+
+def _too_few_repeats(one: FactorPlan) -> str:
+    """What a campaign's repeats cannot show."""
+    have = "one run" if one.repeats == 1 else f"{one.repeats:,} runs"
+    cells = "cell" if one.matched == 1 else "cells"
+    takes = "more than can be told" if one.needed is None else f"{one.needed:,}"
+    return (
+        f"{one.factor}: {have} of each cell show not even a halving, compared over {one.matched:,} {cells} a "
+        f"level; it takes {takes} (repeat), if runs differ by {100 * SPREAD_OF_RUNS:.0f} %"
+    )
 
 
 def _expected(planned: Planned) -> list[str]:

@@ -11,6 +11,8 @@ from rtmeter.conditions.companion import require_program
 from rtmeter.conditions.settings import changes
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
+from rtmeter.measure import given_options
+from rtmeter.measure.by_probes import ByProbes
 from rtmeter.measure.cell import source_of
 from rtmeter.measure.probes import NotBuiltError
 from rtmeter.model import Cell
@@ -25,7 +27,7 @@ def lacking(cell: Cell, root: Root = Root()) -> list[RtmeterError]:  # noqa: B00
     An adapter that is not here is a NotBuiltError: the cell would be skipped; of all else it would fail.
     Other hosts are not looked at.
     """
-    looks: list[Callable[[], None]] = [source_of(cell).check]
+    looks: list[Callable[[], None]] = [partial(_look_at_source, cell)]
     load = cell.conditions.get("load")
     if load is not None and load != {"preset": "idle"}:
         looks.append(partial(require_program, "stress-ng", "load", root))
@@ -40,9 +42,17 @@ def lacking(cell: Cell, root: Root = Root()) -> list[RtmeterError]:  # noqa: B00
 
 def refused(cells: Iterable[Cell]) -> dict[str, RtmeterError]:
     """The cells, by id, that the source of each would refuse, such as for polling threads without a CPU of
-    their own; not those whose adapter is elsewhere: their campaign may be planned here all the same."""
-    found = {cell.id: _of(source_of(cell).check) for cell in cells}
+    their own, or its adapter, for options that it does not have; not those whose adapter is elsewhere: their
+    campaign may be planned here all the same."""
+    found = {cell.id: _of(partial(_look_at_source, cell)) for cell in cells}
     return {name: e for name, e in found.items() if e is not None and not isinstance(e, NotBuiltError)}
+
+
+def _look_at_source(cell: Cell) -> None:
+    source = source_of(cell)
+    source.check()
+    if isinstance(source, ByProbes):
+        given_options.check(cell)
 
 
 def _of(look: Callable[[], None]) -> RtmeterError | None:

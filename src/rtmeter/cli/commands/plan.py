@@ -55,7 +55,7 @@ def command(
 ) -> int:
     """Plans one run, or checks the plan that a campaign is."""
     from rtmeter.campaign.file import read_campaign
-    from rtmeter.campaign.plan import assumptions, plan_cell, plan_run
+    from rtmeter.campaign.plan import assumptions, plan_cell, plan_factors, plan_run
     from rtmeter.cli.assumed_dependence import Assume
     from rtmeter.cli.output import print_json
     from rtmeter.cli.plan_tables import show_cells, show_plan
@@ -73,7 +73,12 @@ def command(
         planned_cells = read_campaign(campaign, scale=scale, only=only).cells
         cannot_run = refused(planned_cells)
         cells = [plan_cell(cell, assume(cell.requirement, cell)) for cell in planned_cells]
-        print_json({"cells": [asdict(cell) for cell in cells]}) if as_json else show_cells(cells)
+        factors, total_ns = plan_factors(planned_cells), sum(cell.planned_ns for cell in planned_cells)
+        if as_json:
+            told = [asdict(one) | {"enough": one.enough} for one in factors]
+            print_json({"cells": [asdict(cell) for cell in cells], "factors": told, "planned_ns": total_ns})
+        else:
+            show_cells(cells, factors, total_ns)
         for id_, error in cannot_run.items():
             print(f"{id_} cannot run here: {error}", file=sys.stderr)
         if cannot_run:

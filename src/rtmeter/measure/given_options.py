@@ -1,0 +1,44 @@
+"""Options of a middleware that its adapter would refuse, seen by what the adapter says of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from rtmeter.errors import RtmeterError
+from rtmeter.measure.by_probes import probes_for
+from rtmeter.measure.probes import Probe
+from rtmeter.model import Cell
+
+_CHOICES = re.compile(r"[\w.+-]+(\|[\w.+-]+)+")
+_RANGE = re.compile(r"(-?\d+) to (-?\d+)")
+
+
+def check(cell: Cell) -> None:
+    """Raises RtmeterError for an option that the adapter of either end does not have, or a value that is none
+    of its choices or out of its range. What means nothing in this cell only the adapter itself can tell."""
+    client, server = probes_for(cell)
+    _check("options", cell.config.get("options", {}), client)
+    if server is not None:
+        _check("server_options", cell.server_options or {}, server)
+
+
+def _check(field: str, given: Mapping[str, str], probe: Probe) -> None:
+    known = probe.facts.get("option")
+    if not isinstance(known, dict):
+        return
+    for name, value in given.items():
+        at = f"{field}.{name}"
+        if name not in known:
+            remedy = f"choose one of {', '.join(known)}"
+            raise RtmeterError("this adapter has no such option", field=at, value=value, remedy=remedy)
+        values = str(known[name]).partition(":")[0]
+        if _CHOICES.fullmatch(values) and value not in values.split("|"):
+            remedy = f"choose one of {values.replace('|', ', ')}"
+            raise RtmeterError("no such choice", field=at, value=value, remedy=remedy)
+        if (bounds := _RANGE.fullmatch(values)) and not _within(value, int(bounds[1]), int(bounds[2])):
+            raise RtmeterError(f"is no number from {values}", field=at, value=value, remedy=f"give {values}")
+
+
+def _within(value: str, least: int, most: int) -> bool:
+    return bool(re.fullmatch(r"-?\d+", value)) and least <= int(value) <= most
