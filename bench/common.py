@@ -84,9 +84,11 @@ class Ratio:
         return asdict(self) | {"outcome": self.outcome}
 
 
-def wakeup_quantiles(args: argparse.Namespace, names: Iterable[str], **more: str) -> dict[str, float]:
+def wakeup_quantiles(
+    args: argparse.Namespace, names: Iterable[str], flags: Iterable[str] = (), **more: str
+) -> dict[str, float]:
     """One run of `rtmeter measure wakeup`, as served, in nanoseconds: by ``args``' samples, period_us,
-    priority, cpu and limit_s, and ``more`` options; memory locked, no warm-up, no overrun served late."""
+    priority, cpu and limit_s, ``more`` options, ``flags``; memory locked, no warm-up, overruns skipped."""
     with tempfile.TemporaryDirectory() as folder:
         options = {
             "adapter": "posix",
@@ -100,7 +102,7 @@ def wakeup_quantiles(args: argparse.Namespace, names: Iterable[str], **more: str
         }
         command = [str(Path(sys.executable).parent / "rtmeter"), "measure", "wakeup"]
         command += [part for key, value in (options | more).items() for part in (f"--{key}", value)]
-        command += ["--lock-memory", "--cpu-dma-latency", "--wait", "--json"]
+        command += ["--lock-memory", "--cpu-dma-latency", "--wait", "--json", *flags]
         done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=args.limit_s)
     cell = json.loads(done.stdout)
     assert cell["valid"], cell

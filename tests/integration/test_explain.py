@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from front import rtmeter, running
+from rtmeter.api.explained import explained
+from rtmeter.results.cells import find_cells
 from waiting import until
 
 INITIAL_PID_NAMESPACE = "pid:[4026531836]"
@@ -62,6 +64,25 @@ def test_a_cell_keeps_its_events_and_every_lateness_is_whole(tmp_path: Path) -> 
     assert "why " not in rtmeter("verdict", cell, "--deadline=1h").out
     said = rtmeter("explain", cell, "--top", "1").out
     assert "late: beyond the deadline of 1us" in said and "300 of 300 releases are late" in said
+
+
+def test_late_releases_are_compared_with_some_in_time_and_a_release_asked_for_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cell = tmp_path / "cell"
+    rtmeter(*(option for option in measured(cell, "--deadline=1h") if option != "--deadline=1us"))
+    (stored,) = find_cells(cell)
+    everyone = explained(stored)
+    assert (everyone.in_time, everyone.unserved, len(everyone.found.releases)) == (300, 0, 300)
+    monkeypatch.setattr("rtmeter.api.explained.MOST_IN_TIME", 40)
+    some = explained(stored)
+    assert some.in_time == 300 and len(some.found.releases) == 40
+    assert some.found.releases == explained(stored).found.releases, "always the same ones"
+    ks = {each.release.k for each in some.found.releases}
+    asked = next(each.release.k for each in everyone.found.releases if each.release.k not in ks)
+    assert {each.release.k for each in explained(stored, asked).found.releases} == {*ks, asked}
+    by_k = {each.release.k: each.segments for each in everyone.found.releases}
+    assert all(by_k[each.release.k] == each.segments for each in some.found.releases)
 
 
 def test_after_kill_9_restore_takes_the_instance_away(tmp_path: Path) -> None:
