@@ -14,7 +14,14 @@ ALONE = {"kernel", "test_selftest", "test_selftest_explain", "test_settings_real
 
 TOGETHER = {
     "iox-roudi": {"test_cyclonedds", "test_iceoryx", "test_second_topic"},
-    "settings": {"test_campaigns", "test_check", "test_kills", "test_network_settings", "test_restore"}
+    "settings": {
+        "test_campaigns",
+        "test_check",
+        "test_explain",
+        "test_kills",
+        "test_network_settings",
+        "test_restore",
+    }
     | {"test_undo_kills"},
 }
 """By what they share: iceoryx's daemon, of which a machine has one; what rtmeter sets of a machine."""

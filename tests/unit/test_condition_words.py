@@ -100,3 +100,8 @@ def test_which_way_messages_went_is_told(
     path = {end: {"carried_by": way} for end, way in ends.items() if way} or None
     assert carried(path) == words
     assert beside_the_network(path) is beside
+
+
+def test_that_the_kernels_events_were_recorded_is_said_beside_every_number() -> None:
+    assert in_words({"asked": {"explain": True}}) == ["the kernel's events recorded"]
+    assert in_words({"asked": {}}) == []

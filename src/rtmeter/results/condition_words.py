@@ -33,13 +33,15 @@ def which_cells(names: Sequence[str], of: int) -> str:
 
 
 def in_words(conditions: object) -> list[str]:
-    """Settings, load and traffic that were asked for, with what they achieved; nothing if not known."""
+    """Settings, load, traffic and recording that were asked for, with what they achieved; nothing if not
+    known."""
     found = _mapping(conditions)
     asked, achieved = _mapping(found.get("asked")), _mapping(found.get("achieved"))
     settings = _settings(_mapping(asked.get("settings")), _mapping(found.get("left_out")))
     load = _load(_mapping(asked.get("load")), _number(_mapping(achieved.get("machine")).get("busy")))
     traffic = _traffic(_mapping(asked.get("traffic")), _mapping(achieved.get("traffic")))
-    return [*settings, *load, *traffic, *_server(_mapping(found.get("server")))]
+    recorded = ["the kernel's events recorded"] if asked.get("explain") else []
+    return [*settings, *load, *traffic, *recorded, *_server(_mapping(found.get("server")))]
 
 
 def meanwhile(conditions: object) -> list[str]:
