@@ -9,7 +9,6 @@ from simulation import Simulation
 from rtmeter.errors import RtmeterError
 from rtmeter.statistics.compare import Comparison, Estimates, compare, estimates
 from rtmeter.statistics.gate import judge_gate, parse_gate
-from rtmeter.statistics.pooling import pooling
 from rtmeter.statistics.views import LATER
 
 N = 60_000
@@ -222,37 +221,3 @@ def test_a_gate_without_data_cannot_tell() -> None:
     few = estimates(np.array([1, 2, 3]), None)
     found = judge_gate(parse_gate("p99.9<+5%"), [(few, few)])
     assert found.outcome == "inconclusive" and math.isnan(found.excess.upper)
-
-
-# Pooling.
-
-
-def test_runs_alike_are_pooled(generator: np.random.Generator) -> None:
-    found = pooling([draw(generator) for _ in range(4)], margin=0.15)
-    assert found.outcome == "equivalent"
-
-
-def test_runs_that_differ_are_not(generator: np.random.Generator) -> None:
-    found = pooling([draw(generator), draw(generator, 1.5), draw(generator)], margin=0.15)
-    assert found.outcome == "different"
-    assert found.furthest is not None and 1 in found.furthest[:2]
-
-
-def test_too_little_data_shows_no_equivalence(generator: np.random.Generator) -> None:
-    assert pooling([draw(generator, n=300) for _ in range(2)], margin=0.05).outcome == "not shown"
-
-
-def pooling_at_the_border(generator: np.random.Generator) -> str:
-    """Of two runs whose quantiles differ by the margin: the worst case."""
-    further = (1 + 0.15 / 2) / (1 - 0.15 / 2)
-    return pooling([draw(generator, n=10_000), draw(generator, further, n=10_000)], margin=0.15).outcome
-
-
-def test_unequal_runs_are_seldom_pooled(simulate: Simulation, rates: Rates, sized: Sized) -> None:
-    found = simulate(pooling_at_the_border, sized("pairs", reduced=60, full=2000))
-    pooled = (outcome == "equivalent" for outcome in found)
-    rates.at_most(0.05, pooled, "runs apart by the margin are pooled", "exponential, margin 15 %")
-
-
-def test_one_run_is_itself(generator: np.random.Generator) -> None:
-    assert pooling([draw(generator)], margin=0.1).outcome == "equivalent"

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from rtmeter.statistics.compare import compare, estimates, mover
-from rtmeter.statistics.pooling import pooling
 from rtmeter.statistics.quantiles import Estimate
 from rtmeter.statistics.views import LATER
 
@@ -22,15 +21,6 @@ def run(lost_share: float, seed: int = 1) -> np.ndarray:
     values = generator.exponential(50_000, N).astype(np.int64)
     values[generator.random(N) < lost_share] = LATER
     return values
-
-
-@pytest.mark.parametrize("sides", [*itertools.product((0.0, 0.02, 0.6), repeat=2)])
-def test_pooling_says_different_or_equivalent_without_a_warning(sides: tuple[float, float]) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        found = pooling([run(sides[0]), run(sides[1], 2)], 0.5)
-    assert found.furthest is not None and not any(map(math.isnan, found.furthest[3:]))
-    assert found.outcome == ("equivalent" if sides[0] == sides[1] else "different")
 
 
 @pytest.mark.parametrize("sides", [*itertools.product((0.0, 0.02, 0.6), repeat=4)])

@@ -76,10 +76,6 @@ def test_the_summary_is_that_of_the_command_line(root: Path, capsys: pytest.Capt
             ["--deadline", "43us", "--miss-ratio", "50%", "--confidence", "90%", "--class", "hard"],
         ),
         ({"deadline": "1ms", "once_in": "10s"}, ["--deadline", "1ms", "--once-in", "10s"]),
-        (
-            {"deadline": "1ms", "pool": True, "margin": 0.5},
-            ["--deadline", "1ms", "--pool", "--margin", "50%"],
-        ),
         ({}, []),
     ],
 )
@@ -90,9 +86,8 @@ def test_verdicts_are_those_of_the_command_line(
     assert {"cells": as_read([one.to_json() for one in found])} == printed(
         capsys, "verdict", str(root / "a"), *flags
     )
-    assert len(found) == 4
-    pooled = [one.id for one in found if (one.pooled or "").startswith("not pooled: 2 runs")]
-    assert pooled == (["late-r1", "late-r2"] if "pool" in asked else [])
+    assert [one.id for one in found] == ["failed", "late", "trip"]
+    assert [one.id for one in found[1].repeats] == ["late-r1", "late-r2"]
 
 
 def test_a_verdict_says_what_it_rests_on(root: Path) -> None:

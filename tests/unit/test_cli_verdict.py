@@ -1,4 +1,4 @@
-"""`rtmeter verdict`: its evidence in words and numbers, its options, and pooled repeats."""
+"""`rtmeter verdict`: its evidence in words and numbers, its options, and one verdict of all repeats."""
 
 from __future__ import annotations
 
@@ -216,9 +216,7 @@ def test_a_soft_deadline_tells_by_how_much_releases_are_late(capsys: Captured) -
         ("a --class hard", "--class = 'hard': says nothing without a deadline; give --deadline"),
         ("a --deadline 1ms --confidence 101%", "--confidence = '101%': should be less than 1"),
         ("a --deadline 1ms --confidence x%", "--confidence = 'x%': is no share; write it like 0.95 or 95%"),
-        ("a --deadline 1ms --margin 10%", "--margin = '10%': means nothing without --pool"),
         ("a --deadline 1ms --once-in 24", "--once-in = '24': has no unit; write it with its unit"),
-        ("a --deadline 1ms --pool --margin 3", "--margin = '3': should be less than 1"),
     ],
 )
 def test_wrong_options_are_refused(line: str, message: str, capsys: Captured) -> None:
@@ -273,50 +271,59 @@ def repeats(scales: dict[int, float], **changes: Any) -> None:
         write_wakeups(folder, draw(number, scale_ns=50_000 * scale), repeat=number, **changes)
 
 
-def test_equivalent_repeats_are_pooled_and_it_is_said(capsys: Captured) -> None:
+def test_repeats_of_a_cell_have_one_verdict(capsys: Captured) -> None:
     repeats({1: 1.0, 2: 1.0, 3: 1.0})
-    code, said = verdict("r --deadline 1ms --miss-ratio 1e-4 --pool --margin 20%", capsys)
+    code, said = verdict("r --deadline 1ms --miss-ratio 1e-4", capsys)
     assert code == exit_codes.PASS  # 20,000 alone would not do: 3 / n = 1.5e-4
-    assert said.startswith(
-        "cell: pass: pooled from 3 runs, equivalent within 20 % (p50 and p99): 0 of 60,000"
-    )
-    assert verdict("r --deadline 1ms --miss-ratio 1e-4", capsys)[0] == exit_codes.INCONCLUSIVE
-    (found,) = as_json("r --deadline 1ms --miss-ratio 1e-4 --pool --margin 20%", capsys)["cells"]
-    assert found["n"] == 60_000 and found["pooled"].startswith("pooled: 3 runs")
-    assert found["path"] == ["r/cell-r1", "r/cell-r2", "r/cell-r3"]
+    assert said.startswith("cell: pass: 0 of 60,000 releases missed the deadline of 1ms")
+    assert "cell-r1" not in said and verdict("r/cell-r1 --deadline 1ms --miss-ratio 1e-4", capsys)[0] == 3
+    (found,) = as_json("r --deadline 1ms --miss-ratio 1e-4", capsys)["cells"]
+    assert found["n"] == 60_000 and found["path"] == ["r/cell-r1", "r/cell-r2", "r/cell-r3"]
+    assert [one["outcome"] for one in found["repeats"]] == ["inconclusive"] * 3
+    each = verdict("r --deadline 1ms --miss-ratio 1e-4 --repeats", capsys)[1]
+    assert [f"    cell-r{number}: inconclusive: 0 of 20,000" in each for number in (1, 2, 3)] == [True] * 3
+
+
+def test_the_stored_verdicts_of_repeats_make_that_of_all(capsys: Captured) -> None:
+    repeats({1: 1.0, 2: 1.0}, requirement=Requirement(MS, 2e-4))
+    code, said = verdict("r", capsys)
+    assert code == exit_codes.PASS and said == verdict("r --anew", capsys)[1]
 
 
 def test_repeats_are_named_without_their_number(capsys: Captured) -> None:
     repeats({1: 1.0, 2: 1.0})
     write_wakeups(Path("r/cell-rare"), draw(9))
-    assert "pooled from 2 runs" in verdict("r/cell --deadline 1ms --pool --margin 20%", capsys)[1]
-    assert "is not there" in verdict("r/cel --deadline 1ms --pool", capsys)[1]
+    assert "cell: pass: 0 of 40,000" in verdict("r/cell --deadline 1ms", capsys)[1]
+    assert "is not there" in verdict("r/cel --deadline 1ms", capsys)[1]
 
 
-def test_runs_that_differ_are_judged_one_by_one(capsys: Captured) -> None:
-    repeats({1: 1.0, 2: 1.5})
-    code, said = verdict("r --deadline 1ms --pool", capsys)
-    assert code == exit_codes.PASS
-    assert "cell-r1: pass" in said and "cell-r2: pass" in said
-    assert said.count("pooling          not pooled: 2 runs, not equivalent within 10 %") == 2
+def test_runs_that_lie_apart_widen_the_bound_and_ask_for_more_runs(capsys: Captured) -> None:
+    for number, many in enumerate((0, 0, 12), 1):
+        write_wakeups(Path(f"r/cell-r{number}"), late_at(*range(500, 500 + 1500 * many, 1500)), repeat=number)
+    code, said = verdict("r --deadline 1ms --miss-ratio 5e-4", capsys)
+    assert code == exit_codes.INCONCLUSIVE  # 12 of 60,000 that hang together no more than by chance would do
+    assert "the 3 runs differ more than dependence within them explains" in said
+    assert "further runs such as these would pass" in said
+    (found,) = as_json("r --deadline 1ms --miss-ratio 5e-4", capsys)["cells"]
+    assert found["support"]["upper"] > 5e-4 and found["misses"] == 12 and found["more_samples"] % 20_000 == 0
+    assert [one["outcome"] for one in found["repeats"]] == ["pass", "pass", "inconclusive"]
 
 
-def test_equivalence_that_is_not_shown_does_not_pool(capsys: Captured) -> None:
-    for number in (1, 2):
-        write_wakeups(Path(f"r/cell-r{number}"), draw(number, 300), repeat=number)
-    assert "not shown to be equivalent within 10 %" in verdict("r --deadline 1ms --pool", capsys)[1]
+def test_a_run_that_failed_leaves_the_condition_an_error(capsys: Captured) -> None:
+    repeats({1: 1.0})
+    error = {"message": "the probe died", "field": None, "value": None, "remedy": None}
+    write_wakeups(Path("r/cell-r2"), draw(2), repeat=2, changes={"status": "failed", "error": error})
+    code, said = verdict("r --deadline 1ms --repeats", capsys)
+    assert code == exit_codes.ERROR
+    assert "cell: error: one of 2 runs could not be judged: cell-r2: the run failed: the probe died" in said
+    assert "cell-r1: pass" in said
 
 
-def test_other_settings_and_failed_runs_are_not_pooled(capsys: Captured) -> None:
+def test_repeats_with_other_settings_in_effect_have_no_bound(capsys: Captured) -> None:
     repeats({1: 1.0})
     write_wakeups(Path("r/cell-r2"), draw(2), repeat=2, changes={"effective": {"timer_slack_ns": 1}})
-    assert "not pooled: effective.timer_slack_ns differs" in verdict("r --deadline 1ms --pool", capsys)[1]
-    write_wakeups(Path("s/cell-r1"), draw(1), repeat=1)
-    error = {"message": "the probe died", "field": None, "value": None, "remedy": None}
-    write_wakeups(Path("s/cell-r2"), draw(2), repeat=2, changes={"status": "failed", "error": error})
-    code, said = verdict("s --deadline 1ms --pool", capsys)
-    assert code == exit_codes.ERROR
-    assert "not pooled: s/cell-r2 failed: the probe died" in said and "cell-r1: pass" in said
+    code, said = verdict("r --deadline 1ms", capsys)
+    assert code == exit_codes.INCONCLUSIVE and "effective.timer_slack_ns differs" in said
 
 
 def test_what_refuses_the_bound_of_one_run_refuses_that_of_all(capsys: Captured) -> None:
@@ -324,14 +331,22 @@ def test_what_refuses_the_bound_of_one_run_refuses_that_of_all(capsys: Captured)
     wandering = draw(2)
     wandering[5000:15_000] = np.rint(wandering[5000:15_000] * 1.5).astype(np.int64)
     write_wakeups(Path("r/cell-r2"), wandering, repeat=2)
-    said = verdict("r --deadline 10ms --miss-ratio 1e-3 --pool --margin 99%", capsys)[1]
-    assert "pooled from 2 runs" in said and "r/cell-r2: the tail changes" in said
+    code, said = verdict("r --deadline 10ms --miss-ratio 1e-3", capsys)
+    assert code == exit_codes.INCONCLUSIVE and "cell-r2: the tail changes" in said
 
 
-def test_runs_of_their_own_are_pooled_like_repeats(capsys: Captured) -> None:
+def test_short_runs_stay_too_short_together(capsys: Captured) -> None:
+    for number in (1, 2, 3):
+        write_wakeups(Path(f"r/cell-r{number}"), draw(number, 600), repeat=number)
+    code, said = verdict("r --deadline 1ms --miss-ratio 1e-2", capsys)
+    assert code == exit_codes.INCONCLUSIVE
+    assert "3 of 3 runs are too short" in said and "1,200 further samples in all" in said
+
+
+def test_cells_of_several_runs_are_no_repeats(capsys: Captured) -> None:
     for number, run in enumerate(("one", "two")):
         write_wakeups(Path(f"r/{run}/cell"), draw(number))
-    assert "cell: pass: pooled from 2 runs" in verdict("r --deadline 1ms --pool --margin 20%", capsys)[1]
+    assert len(as_json("r --deadline 1ms", capsys)["cells"]) == 2
 
 
 def test_cells_of_one_name_are_told_with_their_folder(capsys: Captured) -> None:

@@ -172,7 +172,7 @@ def commands(results: Path, cell: Path, tmp_path: Path) -> dict[str, list[str]]:
         "summary": ["summary", str(results)],
         "summary --json": ["summary", str(cell), "--json"],
         "verdict": ["verdict", str(cell)],
-        "verdict --pool": ["verdict", str(run), "--pool"],
+        "verdict --repeats": ["verdict", str(run), "--repeats"],
         "compare": ["compare", str(cell), str(other)],
         "compare with it": ["compare", str(other), str(cell)],
         "layers": ["layers", str(run), "--floor", "plain"],
@@ -243,7 +243,7 @@ def test_no_command_over_a_run_accepts_a_mutilated_one(
 ) -> None:
     path = cell.parent / store.RUN
     whole = path.read_text()
-    over_runs = ("summary", "verdict --pool", "layers", "report", "site", "watch", "run --resume")
+    over_runs = ("summary", "verdict --repeats", "layers", "report", "site", "watch", "run --resume")
     try:
         for one in mutilations(json.loads(whole)):
             if one.path == (key,):

@@ -14,7 +14,6 @@ from rtmeter import cli
 from rtmeter.campaign.published import names
 from rtmeter.cli import exit_codes
 from rtmeter.judge.conditions import in_one_line
-from rtmeter.judge.pooled import _by
 from rtmeter.judge.published.held import told
 from rtmeter.plots.floors import X
 from rtmeter.results import words
@@ -167,8 +166,3 @@ def test_an_interval_without_an_end_says_so(ends: tuple[float, float], known: bo
     assert x.known == known
     assert said is None or x.interval == said
     assert words.us(NAN) == words.NONE and words.us(-math.inf) == "-lost"
-
-
-def test_runs_too_short_for_an_interval_are_not_apart_by_nan() -> None:
-    assert _by(0.1, NAN) == _by(NAN, NAN) == "cannot be compared: too short a run for an interval"
-    assert _by(-0.1, 0.25) == "differs by -10 % to +25 %"

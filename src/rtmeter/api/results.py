@@ -16,7 +16,6 @@ from rtmeter.api.summaries import cell_summary
 from rtmeter.api.verdicts import CellVerdict, verdicts
 from rtmeter.errors import RtmeterError
 from rtmeter.judge.compared import ComparisonOptions
-from rtmeter.judge.pooled import DEFAULT_MARGIN
 from rtmeter.model import HORIZON, Criticality, Requirement
 from rtmeter.results import store
 from rtmeter.results.cell_table import cell_table, names_of, samples_table
@@ -88,24 +87,22 @@ class Results:
         confidence: str | float = 0.95,
         criticality: Criticality = "firm",
         horizon: float = HORIZON,
-        pool: bool = False,
-        margin: float = DEFAULT_MARGIN,
         once_in: str | int | None = None,
         anew: bool = False,
     ) -> list[CellVerdict]:
-        """Each cell judged as `rtmeter verdict` does: by the verdict that is stored where the same
+        """Each condition judged as `rtmeter verdict` does: by the verdict that is stored where the same
         would come of the samples; ``anew``: each from its samples.
 
         ``deadline`` and ``once_in`` are text with a unit (``"1ms"``) or nanoseconds; ``miss_ratio`` is the
         allowed share of misses (None: any miss fails); ``horizon``: the times the run over which the misses
         seen alone must meet it. Without a deadline each cell is judged by its own
-        requirement. ``pool``: repeats are judged as one run where their quantiles differ by less than
-        ``margin``, a share. Raises RtmeterError for what is none, or if no cell has a requirement.
+        requirement. Repeats of a cell have one verdict. Raises RtmeterError for what is none, or if no cell
+        has a requirement.
         """
         required = _requirement(deadline, miss_ratio, confidence, criticality, horizon)
         hours = None if once_in is None else _ns("once_in", once_in, "duration") / 3.6e12
         cells = list(self._cells.values())
-        judged = verdicts(cells, required, pool=pool, margin=margin, horizon_hours=hours, anew=anew)
+        judged = verdicts(cells, required, horizon_hours=hours, anew=anew)
         return list(judged)
 
     def compare(

@@ -1,4 +1,4 @@
-"""Cells judged by their samples or by what is stored, each for itself or repeats as one run."""
+"""Conditions judged by their samples or by what is stored: a cell, or all repeats of one together."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from typing import Any
 from rtmeter.errors import RtmeterError
 from rtmeter.judge.cell import judge_cell, stored_verdict
 from rtmeter.judge.conditions import in_one_line
-from rtmeter.judge.pooled import DEFAULT_MARGIN, judge_pooled
+from rtmeter.judge.joint import judge_condition
 from rtmeter.model import Requirement, Verdict
 from rtmeter.results import condition_words, store
-from rtmeter.results.cells import StoredCell
+from rtmeter.results.cells import StoredCell, conditions
+from rtmeter.results.record import CellRecord
+from rtmeter.statistics.quantities import judged_quantity
 from rtmeter.values import as_json
 
 _NO_REQUIREMENT = "it has no requirement of its own, and no --deadline was given"
@@ -25,11 +27,11 @@ Reading = Callable[[], AbstractContextManager[store.Read]]
 
 @dataclass(frozen=True, slots=True)
 class CellVerdict:
-    """The judgement of a cell, or of its repeats together.
+    """The judgement of a condition: of a cell, or of all its repeats together.
 
-    ``path``: its folder, or those of all that were pooled; ``conditions``: what it holds for;
-    ``verdict``: None if nothing was required; ``pooled``: what became of pooling, where it was asked for;
-    ``meanwhile``: what others did to the machine.
+    ``path``: its folder, or those of all repeats; ``conditions``: what it holds for; ``verdict``: None if
+    nothing was required; ``meanwhile``: what others did to the machine; ``repeats``: of each its own, the
+    cell alone has none; ``worst_ns``: the maximum of the judged quantity, None where none is known.
     """
 
     id: str
@@ -39,8 +41,9 @@ class CellVerdict:
     path: str | list[str]
     conditions: list[str]
     verdict: Verdict | None
-    pooled: str | None = None
     meanwhile: tuple[str, ...] = ()
+    worst_ns: float | str | None = None
+    repeats: tuple[CellVerdict, ...] = ()
 
     @property
     def outcome(self) -> str:
@@ -55,9 +58,10 @@ class CellVerdict:
     def to_json(self) -> dict[str, Any]:
         """As ``rtmeter verdict --json`` prints it: times in nanoseconds, null for what is infinite or no
         number."""
-        keys = ("id", "status", "measurement", "adapter", "path", "conditions", "meanwhile")
+        keys = ("id", "status", "measurement", "adapter", "path", "conditions", "meanwhile", "worst_ns")
         about: dict[str, Any] = {key: getattr(self, key) for key in keys}
-        about |= {} if self.pooled is None else {"pooled": self.pooled}
+        if self.repeats:
+            about["repeats"] = [one.to_json() for one in self.repeats]
         unjudged = {"outcome": self.outcome, "reason": self.reason, "n": 0}
         told: dict[str, Any] = as_json(about | (asdict(self.verdict) if self.verdict else unjudged))
         return told
@@ -67,15 +71,12 @@ def verdicts(
     cells: Sequence[StoredCell],
     requirement: Requirement | None,
     *,
-    pool: bool = False,
-    margin: float = DEFAULT_MARGIN,
     horizon_hours: float | None = None,
     anew: bool = False,
     reading: Reading = lambda: nullcontext(store.chunks),
 ) -> Iterator[CellVerdict]:
-    """Each cell judged by the requirement, or, without one, by its own.
+    """Each condition judged by the requirement, or, without one, by its own: repeats of a cell are one.
 
-    ``pool``: repeats are judged as one run where their quantiles differ by less than ``margin``, a share;
     ``horizon_hours``: once in which time the return level is passed; ``anew``: also from the samples where
     the verdict that is stored with a cell is the same. Raises RtmeterError if there is no requirement.
     """
@@ -84,50 +85,53 @@ def verdicts(
         below = os.path.commonpath([cell.folder for cell in cells])
         message = f"is missing, and no cell of {below} has a requirement of its own"
         raise RtmeterError(message, field="deadline", remedy="give a deadline, e.g. 1ms")
-    groups: dict[str, list[StoredCell]] = {}
-    for cell in cells:
-        groups.setdefault(cell.record.name if pool else str(cell.folder), []).append(cell)
-    for name, runs in groups.items():
-        asked = requirement or runs[0].record.requirement
-        if asked is None or len(runs) < 2:
-            yield from _each(runs, requirement, horizon_hours, anew, reading)
-            continue
-        with reading() as read:
-            found = judge_pooled(runs, asked, margin, read, horizon_hours)
-        if found.verdict is None:
-            yield from _each(runs, requirement, horizon_hours, anew, reading, found.words)
-            continue
-        statuses = [run.record.status for run in runs]
-        first = runs[0].record
-        yield CellVerdict(
-            name,
-            "interrupted" if "interrupted" in statuses else statuses[0],
-            first.measurement,
-            first.adapter,
-            [str(run.folder) for run in runs],
-            [f"{len(runs)} runs, each", *in_one_line(first)],
-            found.verdict,
-            found.words,
-            _meanwhile(*runs),
-        )
+    for runs in conditions(cells):
+        each = [_of_one(run, requirement, horizon_hours, anew, reading) for run in runs]
+        asked = {one.verdict.requirement if one.verdict else None for one in each}
+        if len(each) == 1 or len(asked) > 1:
+            yield from each
+        else:
+            yield _of_all(runs, each)
 
 
-def _each(
-    cells: Sequence[StoredCell],
+def _of_all(runs: Sequence[StoredCell], each: Sequence[CellVerdict]) -> CellVerdict:
+    """Of the repeats of a cell, by the verdict of each."""
+    first, statuses = runs[0].record, [run.record.status for run in runs]
+    known = [one.verdict for one in each if one.verdict is not None]
+    worst = [one.worst_ns for one in each if one.worst_ns is not None]
+    return CellVerdict(
+        first.name,
+        next((status for status in statuses if status != "complete"), "complete"),
+        first.measurement,
+        first.adapter,
+        [str(run.folder) for run in runs],
+        [f"{len(runs)} runs, each", *in_one_line(first)],
+        judge_condition([run.record for run in runs], known) if known else None,
+        _meanwhile(*runs),
+        "lost" if "lost" in worst else max((one for one in worst if not isinstance(one, str)), default=None),
+        tuple(each),
+    )
+
+
+def _of_one(
+    cell: StoredCell,
     requirement: Requirement | None,
     horizon_hours: float | None,
     anew: bool,
     reading: Reading,
-    pooled: str | None = None,
-) -> Iterator[CellVerdict]:
-    for cell in cells:
-        record = cell.record
-        verdict = None if anew else stored_verdict(cell, requirement)
-        if verdict is None and (asked := requirement or record.requirement) is not None:
-            with reading() as read:
-                verdict = judge_cell(record, cell.folder, asked, read, horizon_hours)
-        about = (record.id, record.status, record.measurement, record.adapter, str(cell.folder))
-        yield CellVerdict(*about, in_one_line(record), verdict, pooled, _meanwhile(cell))
+) -> CellVerdict:
+    record = cell.record
+    verdict = None if anew else stored_verdict(cell, requirement)
+    if verdict is None and (asked := requirement or record.requirement) is not None:
+        with reading() as read:
+            verdict = judge_cell(record, cell.folder, asked, read, horizon_hours)
+    about = (record.id, record.status, record.measurement, record.adapter, str(cell.folder))
+    return CellVerdict(*about, in_one_line(record), verdict, _meanwhile(cell), _worst(record))
+
+
+def _worst(record: CellRecord) -> float | str | None:
+    views = record.summary.quantities.get(judged_quantity(record.meta).name) if record.summary else None
+    return views.per_release.shown.max_ns if views and views.per_release else None
 
 
 def _meanwhile(*cells: StoredCell) -> tuple[str, ...]:

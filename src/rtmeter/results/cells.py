@@ -1,4 +1,4 @@
-"""The cells under a path, with their records; which of them repeat each other."""
+"""The cells under a path, with their records; which of them repeat each other, and are one condition."""
 
 from __future__ import annotations
 
@@ -65,3 +65,11 @@ def by_name(cells: Iterable[StoredCell]) -> dict[str, dict[int, StoredCell]]:
             )
         repeats[cell.record.repeat] = cell
     return groups
+
+
+def conditions(cells: Iterable[StoredCell]) -> list[list[StoredCell]]:
+    """The repeats of each cell of a run together, in the order of their first one."""
+    groups: dict[tuple[Path, str], list[StoredCell]] = {}
+    for cell in cells:
+        groups.setdefault((cell.folder.parent, cell.record.name), []).append(cell)
+    return [sorted(repeats, key=lambda cell: cell.record.repeat) for repeats in groups.values()]

@@ -1,4 +1,4 @@
-"""What a run's releases are worth: the one model of dependence of verdicts, comparisons, pooling and plots.
+"""What a run's releases are worth: the one model of dependence of verdicts, comparisons and plots.
 
 Exceedances of a limit hang together in three ways: they come in clusters; they crowd into parts of the run
 beyond that; and parts of the run resemble their neighbours. Each raises the variance of their number, and n

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import indent
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -20,9 +21,10 @@ DETAILS = (
     "Passes if the upper bound of the miss ratio is at most P; fails if the lower bound is above it, or if "
     "not even a horizon of ten times the run without a further miss would meet it; else says how much longer "
     "a run would pass. Without P any miss fails. A hard deadline besides has to stay "
-    "above what is extrapolated. Without --deadline each cell is judged by its own requirement. Exit codes: "
-    "0 pass, 1 error, 2 requirement not met, 3 inconclusive; of several cells the worst, in the order 1, 2, "
-    "3, 0."
+    "above what is extrapolated. Without --deadline each cell is judged by its own requirement. Repeats of a "
+    "cell have one verdict: their misses together, by dependence within each and by how far they lie apart. "
+    "Exit codes: 0 pass, 1 error, 2 requirement not met, 3 inconclusive; of several conditions the worst, in "
+    "the order 1, 2, 3, 0."
 )
 
 
@@ -40,17 +42,6 @@ def command(
     confidence: Confidence = None,
     criticality: Class = None,
     horizon: Horizon = None,
-    pool: Annotated[
-        bool, typer.Option("--pool", help="Judge repeats as one run where they are equivalent.")
-    ] = False,
-    margin: Annotated[
-        str | None,
-        typer.Option(
-            metavar="10%",
-            help="By how much quantiles of repeats that are pooled may differ.",
-            show_default=False,
-        ),
-    ] = None,
     once_in: Annotated[
         str | None,
         typer.Option(
@@ -62,6 +53,9 @@ def command(
     anew: Annotated[
         bool, typer.Option("--anew", help="Judge from the samples what was judged when it was measured.")
     ] = False,
+    repeats: Annotated[
+        bool, typer.Option("--repeats", help="Show each repeat below the verdict of all.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Judges cells from their samples, or says what is stored where the same would come of them."""
@@ -69,29 +63,23 @@ def command(
     from rtmeter.cli.cell_options import as_flag
     from rtmeter.cli.output import print_json
     from rtmeter.cli.reading_progress import reading
-    from rtmeter.cli.requirement_options import once_in_hours, required, share
+    from rtmeter.cli.requirement_options import once_in_hours, required
     from rtmeter.errors import RtmeterError
-    from rtmeter.judge.pooled import DEFAULT_MARGIN
-    from rtmeter.results.cells import find_cells
+    from rtmeter.results.cells import conditions, find_cells
 
     asked = required(deadline, miss_ratio, confidence, criticality, horizon)
-    if margin is not None and not pool:
-        raise RtmeterError(
-            "means nothing without --pool", field="--margin", value=margin, remedy="add --pool"
-        )
-    within = share("--margin", margin) if margin else DEFAULT_MARGIN
     level_hours = None if once_in is None else once_in_hours(once_in)
     cells = find_cells(path)
-    times = Counter(cell.record.id for cell in cells)
+    times = Counter(group[0].record.name for group in conditions(cells))
     found: list[CellVerdict] = []
-    judging = verdicts(
-        cells, asked, pool=pool, margin=within, horizon_hours=level_hours, anew=anew, reading=reading
-    )
+    judging = verdicts(cells, asked, horizon_hours=level_hours, anew=anew, reading=reading)
     try:
         for one in judging:
             found.append(one)
             if not as_json:
                 print("\n".join(_lines(one, alone=times[one.id] < 2)))
+                for repeat in one.repeats if repeats else ():
+                    print(indent("\n".join(_lines(repeat, alone=True)), "    "))
     except RtmeterError as error:
         raise as_flag(error) from None
     if as_json:
@@ -104,11 +92,10 @@ def _lines(one: CellVerdict, alone: bool) -> Iterator[str]:
     """The verdict in words; with its folder unless the cell is the only one of its id."""
     from rtmeter.cli.evidence import evidence_lines
 
-    where = "" if alone or isinstance(one.path, list) else f" in {one.path}"
+    folder = Path(one.path[0]).parent / one.id if isinstance(one.path, list) else one.path
+    where = "" if alone else f" in {folder}"
     interrupted = " (interrupted)" if one.status == "interrupted" else ""
     yield f"{one.id}{where}{interrupted}: {one.outcome}: {one.reason}"
-    if (one.pooled or "").startswith("not"):
-        yield f"  {'pooling':<17}{one.pooled}"
     if one.verdict and (lines := evidence_lines(one.verdict)):
         yield from lines
         if why := _why(one):
