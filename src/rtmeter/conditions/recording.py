@@ -37,6 +37,8 @@ class Recording:
         except (RtmeterError, OSError) as error:
             self._failure = error if isinstance(error, RtmeterError) else _unwritable(error)
             return
+        finally:
+            self._recorder.tidy()
         self._told = self._recorder.told(trace)
 
     def check(self) -> None:

@@ -7,6 +7,7 @@ themselves: where another thread acts than the last switch let run, a ``lost`` s
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -90,27 +91,39 @@ class _Rows:
         self._trace.append(event)
 
     def read(self, cpu: int, pages: Iterable[bytes]) -> None:
-        handles, pids, form = self._handles, self._pids, self._recorded.form
         self._running = None
+        damaged = False
         for page in pages:
-            lost = missed(page, form)
-            for time_ns, at in events_of(page, form):
-                if lost is not None:
-                    self.add(Event(time_ns, cpu, kinds.LOST, value=NO_VALUE if lost == UNTOLD else lost))
-                    lost, self._running = None, None
-                    self._firing.pop(cpu, None)
-                kind = page[at] | page[at + 1] << 8
-                handle = handles.get(kind)
-                if handle is not None:
-                    self._tid = tid = pids[kind](page, at)
-                    if self._running not in (None, tid):  # the kernel did not tell of a switch
-                        self.add(Event(time_ns, cpu, kinds.LOST, value=1))
-                    self._running = tid
-                    handle(time_ns, cpu, page, at)
+            try:
+                lost = missed(page, self._recorded.form)
+                self._page(cpu, page, UNTOLD if lost is None and damaged else lost)
+                damaged = False
+            except (
+                struct.error,
+                IndexError,
+                ValueError,
+            ):  # what is missing counts as lost, with the next page
+                damaged = True
+
+    def _page(self, cpu: int, page: bytes, lost: int | None) -> None:
+        handles, pids = self._handles, self._pids
+        for time_ns, at in events_of(page, self._recorded.form):
+            if lost is not None:
+                self.add(Event(time_ns, cpu, kinds.LOST, value=NO_VALUE if lost == UNTOLD else lost))
+                lost, self._running = None, None
+                self._firing.pop(cpu, None)
+            kind = page[at] | page[at + 1] << 8
+            handle = handles.get(kind)
+            if handle is not None:
+                self._tid = tid = pids[kind](page, at)
+                if self._running not in (None, tid):  # the kernel did not tell of a switch
+                    self.add(Event(time_ns, cpu, kinds.LOST, value=1))
+                self._running = tid
+                handle(time_ns, cpu, page, at)
 
     def in_order(self) -> Trace:
         trace = self._trace
-        order = np.argsort(np.frombuffer(trace.time_ns, np.int64), kind="stable")
+        order = np.argsort(np.asarray(trace.time_ns), kind="stable")
         place = np.empty(len(order), np.int64)
         place[order] = np.arange(len(order))
         started: dict[int, int] = {}

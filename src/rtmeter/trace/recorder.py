@@ -97,7 +97,7 @@ class Recorder:
         self._thread.join()
 
     def trace(self) -> Trace:
-        """The events. The pages' files are removed. Raises RtmeterError if they could not be written."""
+        """The events. Raises RtmeterError if they could not be written."""
         if self._failed is not None:
             message = f"the trace cannot be written: {(self._failed.strerror or '').lower()}"
             raise RtmeterError(message, field="explain", remedy="free space there, or leave it out")
@@ -111,10 +111,12 @@ class Recorder:
             realtime_offset_ns=offset_ns,
             cut_ns=self._cut_ns,
         )
-        found = decoded(recorded)
+        return decoded(recorded)
+
+    def tidy(self) -> None:
+        """Removes the pages' files."""
         for file in self._files.values():
             file.unlink(missing_ok=True)
-        return found
 
     def told(self, trace: Trace) -> Told:
         """What became of it, in numbers."""

@@ -1,0 +1,72 @@
+"""The recording of a cell where something fails: the cell stays whole, and says what its trace lacks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rtmeter.conditions import recording
+from rtmeter.conditions.recording import Recording
+from rtmeter.errors import RtmeterError
+from rtmeter.explain.events import KINDS, Event, Trace
+from rtmeter.host.root import Root
+from rtmeter.trace.recorder import MOST_BYTES, Told
+from rtmeter.trace.table import FILE
+
+
+class Fake:
+    """A recorder that has ended."""
+
+    def __init__(self, told: Told | None = None, error: RtmeterError | None = None) -> None:
+        self._told, self._error, self.tidied = told, error, False
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+    def trace(self) -> Trace:
+        if self._error is not None:
+            raise self._error
+        return Trace([Event(5, 0, KINDS.index("fault"), 7)])
+
+    def told(self, trace: Trace) -> Told | None:
+        return self._told
+
+    def tidy(self) -> None:
+        self.tidied = True
+
+
+def recorded(folder: Path, fake: Fake, monkeypatch: pytest.MonkeyPatch) -> Recording:
+    monkeypatch.setattr(recording, "Recorder", lambda *_: fake)
+    with Recording("/t/instances/x", folder, set(), Root()) as part:
+        pass
+    return part
+
+
+def test_what_a_trace_lacks_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = Told(10, 3, 4096, ("raw_syscalls/sys_enter",), True)
+    fake = Fake(told)
+    part = recorded(tmp_path, fake, monkeypatch)
+    assert (tmp_path / FILE).is_file() and fake.tidied and part.failure() is None
+    counts = {"events": 10, "lost": 3, "bytes": 4096, "missing": ["raw_syscalls/sys_enter"]}
+    assert part.facts() == {"achieved": {"trace": counts}}
+    doubts = {doubt.type: doubt.message for doubt in part.doubts()}
+    assert doubts["trace_lost"].startswith("3 events of the kernel were lost")
+    assert f"broke off at {MOST_BYTES >> 20} MiB" in doubts["trace_incomplete"]
+    assert "raw_syscalls/sys_enter: the kernel is not told from" in doubts["trace_event_missing"]
+    whole = recorded(tmp_path, Fake(Told(10, 0, 4096, (), False)), monkeypatch)
+    assert whole.doubts() == []
+
+
+def test_a_trace_that_cannot_be_written_leaves_the_cell_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error = RtmeterError("the trace cannot be written: no space left", field="explain", remedy="free space")
+    fake = Fake(error=error)
+    part = recorded(tmp_path, fake, monkeypatch)
+    assert fake.tidied and part.facts() == {} and part.failure() is None
+    (doubt,) = part.doubts()
+    assert (doubt.type, doubt.hint) == ("trace_incomplete", "free space")
+    part = recorded(tmp_path / "gone", Fake(Told(1, 0, 1, (), False)), monkeypatch)
+    assert "cannot be written: failed to open" in part.doubts()[0].message
