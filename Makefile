@@ -16,6 +16,8 @@ export CC CXX
 export CMAKE_C_COMPILER_LAUNCHER = $(shell command -v ccache)
 export CMAKE_CXX_COMPILER_LAUNCHER = $(CMAKE_C_COMPILER_LAUNCHER)
 export CCACHE_DIR ?= $(CURDIR)/build/ccache
+# It changes no code: what was compiled with it serves those who build without.
+export CCACHE_IGNOREOPTIONS = -Werror
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 export CTEST_PARALLEL_LEVEL := $(JOBS)
 # The first interpreter that is new enough; looked for when it is needed, since make may have to install it.
