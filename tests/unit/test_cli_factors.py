@@ -6,12 +6,13 @@ import itertools
 import json
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import t
 
 import rtmeter
 from rtmeter import cli
@@ -30,13 +31,18 @@ def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.chdir(tmp_path)
 
 
-def plant(scale: Scale, *, repeats: int = 3, spread: float = 0.05, **changes: Any) -> None:
+LOADS = ("idle", "cpu80")
+
+
+def plant(
+    scale: Scale, *, repeats: int = 3, spread: float = 0.05, loads: Sequence[str] = LOADS, **changes: Any
+) -> None:
     """A campaign of two named cells over two loads, measured in turn: exponential latencies of 50 us times
     ``scale`` of scheduling and load, and of runs that differ by ``spread``."""
     generator = np.random.default_rng(3)
     order = itertools.count()
     for repeat in range(1, repeats + 1):
-        for block, load in itertools.product(("normal", "fifo"), ("idle", "cpu80")):
+        for block, load in itertools.product(("normal", "fifo"), loads):
             policy = {"normal": "other", "fifo": "fifo:80"}[block]
             ns = 50_000 * scale(policy, load) * math.exp(generator.normal(0, spread))
             values = np.rint(generator.exponential(ns, N)).astype(np.int64)
@@ -94,6 +100,22 @@ def test_the_other_way_round_it_is_worse(capsys: Captured) -> None:
     assert (one["level"], one["said"]) == ("other", "worse")
     assert effects["p99"]["lower"] > 1 and effects["p99"]["lower"] < 2 < effects["p99"]["upper"]
     assert compare("r --factor scheduling --reference fifo:80", capsys)[0] == exit_codes.FAIL
+
+
+@pytest.mark.parametrize(("factor", "intervals"), [("scheduling", 4), ("load", 8)])
+def test_the_intervals_of_all_quantities_and_levels_hold_together(factor: str, intervals: int) -> None:
+    """Four quantities of each level but the reference: Bonferroni, seen by how the interval widens. Runs
+    differ by so much that their own intervals do not matter."""
+    plant(lambda policy, load: 1.0, spread=1.0, loads=(*LOADS, "stress10"))
+    cells, pairs = (3, 9) if factor == "scheduling" else (2, 6)
+    reaches = []
+    for confidence in (0.95, 0.6):
+        first = rtmeter.read("r").effects(factor, confidence=confidence).levels[0]
+        assert (first.matched, first.pairs) == (cells, pairs)
+        p50 = first.effects[0]
+        reaches.append(math.log(p50.upper / p50.times))
+    sided = [t.ppf(1 - (1 - confidence) / intervals / 2, pairs - cells) for confidence in (0.95, 0.6)]
+    assert reaches[0] / reaches[1] == pytest.approx(sided[0] / sided[1], rel=1e-9)
 
 
 def test_named_cells_axes_and_settings_are_factors_alike(capsys: Captured) -> None:
