@@ -15,7 +15,9 @@ LABELS = ("block", "variant")
 """The factors that name a cell as a whole: what a named block or a variant sets may be several options."""
 
 _NO_FACTORS = {*REQUIREMENT, "samples", "duration", "warm_up", "keep_log", "strict", "watch", "measurement"}
-"""Options that say how long and how well it is looked at: factors only as axes."""
+_NO_FACTORS |= {"script", "explain"}
+"""Options that say how long and how well it is looked at, and what the null adapter pretends: factors only as
+axes."""
 
 
 @dataclass(frozen=True, slots=True)
