@@ -274,7 +274,7 @@ def of_campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
             late = load == "stress10" and period_ms <= 2
             made = Made(
                 id=f"{load}-{period_ms}ms",
-                samples=400 + 5_600 * late,
+                samples=1_000 + 5_000 * late,
                 period_ns=period_ms * 1_000_000,
                 axes={"load": load, "period": f"{period_ms}ms"},
                 delays=lambda k, us=load_us, late=late: (1e3 * us + k % 90 + 3e6 * (late and k == 3_000),),
