@@ -35,7 +35,7 @@ def golden() -> Any:
     return json.loads(lzma.decompress(GOLDEN.read_bytes()))
 
 
-def recorded(golden: Any, kernel_threads: frozenset[int] = frozenset()) -> Recorded:
+def recorded(golden: Any, kernel_threads: dict[int, set[str]] | None = None) -> Recorded:
     form = page_form(golden["header_page"])
     pages = {int(cpu): base64.b64decode(text) for cpu, text in golden["pages"].items()}
     cut = {
@@ -43,7 +43,7 @@ def recorded(golden: Any, kernel_threads: frozenset[int] = frozenset()) -> Recor
         for cpu, data in pages.items()
     }
     formats = [format_of(name, text) for name, text in golden["formats"].items()]
-    return Recorded(form, formats, cut, kernel_threads, CALLS, 0)
+    return Recorded(form, formats, cut, kernel_threads or {}, CALLS, 0)
 
 
 def printed(golden: Any, cpu: int) -> list[tuple[Any, ...]]:
@@ -132,13 +132,14 @@ def test_kernel_threads_stand_in_brackets_and_no_other(golden: Any) -> None:
     every = {
         row[2]: row[5] for cpu in (0, 1) for row in printed(golden, cpu) if row[1] in ("switch", "waking")
     }
-    some = frozenset([next(tid for tid, name in every.items() if tid != 0)])
-    trace = decoded(recorded(golden, some))
+    some, other = [tid for tid in every if tid != 0][:2]
+    kernels = {some: {f"{every[some]}-events"}, other: {"had its id before"}}
+    trace = decoded(recorded(golden, kernels))
     names = {
         trace.target[r]: trace.names[trace.name[r]] for r in range(len(trace)) if trace.target[r] != NOBODY
     }
     for tid, name in every.items():
-        assert names[tid] == (f"[{name}]" if tid == 0 or tid in some else name)
+        assert names[tid] == (f"[{name}]" if tid in (0, some) else name)
 
 
 def test_a_table_is_read_back_as_it_was_written(golden: Any, tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def test_lost_events_stand_before_those_of_their_page_and_at_the_end_of_a_record
     form = FORMS["64 bits"]
     pages = [page(form, fault(5, 9)), page(form, fault(5, 9), MISSED | STORED, 2000, 77)]
     pages.append(page(form, fault(5, 9), MISSED, 3000))
-    trace = decoded(Recorded(form, [FAULT_FORMAT], {3: pages}, frozenset(), (), 0, 9000))
+    trace = decoded(Recorded(form, [FAULT_FORMAT], {3: pages}, {}, (), 0, 9000))
     assert list(zip(trace.time_ns, trace.event, trace.value, strict=True)) == [
         (1005, FAULT, NO_VALUE),
         (2005, LOST, 77),
@@ -109,20 +109,20 @@ def test_a_page_that_is_damaged_is_lost_up_to_the_next_whole_one() -> None:
     form = FORMS["64 bits"]
     damaged = page(form, fault(5, 9) + entry(1, 5, 7) * 1019, start_ns=1500)[: form.data + 16]
     pages = [page(form, fault(5, 9)), damaged, page(form, fault(5, 9), start_ns=2000)]
-    trace = decoded(Recorded(form, [FAULT_FORMAT], {0: pages}, frozenset(), (), 0))
+    trace = decoded(Recorded(form, [FAULT_FORMAT], {0: pages}, {}, (), 0))
     assert list(zip(trace.time_ns, trace.event, trace.value, strict=True)) == [
         (1005, FAULT, NO_VALUE),
         (1505, FAULT, NO_VALUE),
         (2005, LOST, NO_VALUE),
         (2005, FAULT, NO_VALUE),
     ]
-    assert len(decoded(Recorded(form, [FAULT_FORMAT], {0: [], 1: [b""]}, frozenset(), (), 0))) == 0
+    assert len(decoded(Recorded(form, [FAULT_FORMAT], {0: [], 1: [b""]}, {}, (), 0))) == 0
 
 
 def test_a_switch_that_the_kernel_keeps_to_itself_is_lost() -> None:
     form = FORMS["64 bits"]
     pages = [page(form, fault(5, 9) + fault(5, 9) + fault(5, 8))]
-    trace = decoded(Recorded(form, [FAULT_FORMAT], {0: pages}, frozenset(), (), 0))
+    trace = decoded(Recorded(form, [FAULT_FORMAT], {0: pages}, {}, (), 0))
     assert list(zip(trace.time_ns, trace.event, trace.value, strict=True))[2:] == [
         (1015, LOST, 1),
         (1015, FAULT, NO_VALUE),

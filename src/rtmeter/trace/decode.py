@@ -8,7 +8,7 @@ themselves: where another thread acts than the last switch let run, a ``lost`` s
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,14 +29,15 @@ Handle = Callable[[int, int, bytes, int], None]
 
 @dataclass(frozen=True)
 class Recorded:
-    """``cpus``: the pages of each; ``kernel_threads``: ids; ``calls``: names of system calls by number;
+    """``cpus``: the pages of each; ``kernel_threads``: their names by id, which others
+    may have had before or since; ``calls``: names of system calls by number;
     ``realtime_offset_ns``: the wall clock's time less the monotonic one's; ``cut_ns``: where the recording
     broke off, if it did."""
 
     form: PageForm
     formats: Sequence[Format]
     cpus: Mapping[int, Iterable[bytes]]
-    kernel_threads: frozenset[int]
+    kernel_threads: Mapping[int, Collection[str]]
     calls: Sequence[str]
     realtime_offset_ns: int
     cut_ns: int | None = None
@@ -238,15 +239,21 @@ class _Rows:
     def _comm(self, form: Format, name: str, tid: Callable[[bytes, int], int]) -> Callable[[bytes, int], str]:
         """A thread's name; in brackets if it is the kernel's, as the idle ones are, and only then."""
         field, known = form.field(name), self._recorded.kernel_threads
-        names: dict[tuple[bytes, bool], str] = {}
+        names: dict[tuple[bytes, int], str] = {}
 
         def read(page: bytes, at: int) -> str:
             raw = page[at + field.offset : at + field.offset + field.size].partition(b"\0")[0]
             one = tid(page, at)
-            key = (raw, one == 0 or one in known)
+            key = (raw, one if one in known else min(one, 1))
             if key not in names:
                 text = raw.decode(errors="backslashreplace")
-                names[key] = f"[{text}]" if key[1] else f"{text} (user)" if is_kernels(text) else text
+                names[key] = (
+                    f"[{text}]"
+                    if one == 0 or any(name.startswith(text) for name in known.get(one, ()))
+                    else f"{text} (user)"
+                    if is_kernels(text)
+                    else text
+                )
             return names[key]
 
         return read

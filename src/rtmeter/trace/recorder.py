@@ -106,7 +106,7 @@ class Recorder:
             form=self._form,
             formats=self._formats,
             cpus={number: _pages(file, self._form) for number, file in self._files.items()},
-            kernel_threads=self._before | _kernel_threads(self._root),
+            kernel_threads=_both(self._before, _kernel_threads(self._root)),
             calls=call_names(platform.machine()),
             realtime_offset_ns=offset_ns,
             cut_ns=self._cut_ns,
@@ -197,8 +197,13 @@ def call_names(architecture: str) -> Sequence[str]:
     return file.read_text().split() if file.is_file() else ()
 
 
-def _kernel_threads(root: Root) -> frozenset[int]:
-    return frozenset(task.tid for task in read_tasks(root) if task.is_kernel)
+def _kernel_threads(root: Root) -> dict[int, str]:
+    return {task.tid: task.name for task in read_tasks(root) if task.is_kernel}
+
+
+def _both(before: dict[int, str], after: dict[int, str]) -> dict[int, set[str]]:
+    ids = before.keys() | after.keys()
+    return {tid: {there[tid] for there in (before, after) if tid in there} for tid in ids}
 
 
 def _pages(file: Path, form: PageForm) -> Iterator[bytes]:
