@@ -30,7 +30,7 @@ def test_watching_ends_with_the_run_that_is_interrupted(tmp_path: Path) -> None:
             done = ended(watch)
     assert (done.code, done.err) == (0, "")
     lines = done.out.splitlines()
-    assert any(line.startswith("[0/2] a: ") and ", max " in line for line in lines)
+    assert any(line.startswith("[1/2] a: ") and ", max " in line for line in lines)
     assert lines[-1].endswith(": ended")
     assert "rtmeter_running 0.0" in watched.read_text()
     assert 'rtmeter_cells_done{outcome="interrupted"} 1.0' in watched.read_text()

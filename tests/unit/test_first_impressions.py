@@ -76,7 +76,7 @@ def test_a_warning_of_several_cells_is_shown_once_with_their_names(
 ) -> None:
     folder = warned(tmp_path, a=[STEAL], b=[STEAL, SHORT], c=[])
     text = page_of(folder).text
-    assert text.count("steal , a, b: the host took 3 % of a CPU measure again") == 1
+    assert text.count("steal , a, b: the host took 3 % of a CPU: measure again") == 1
     assert text.count("steal") == 1
     assert text.count("watch_incomplete") == 1
     records = [store.read_cell(cell) for cell in store.cell_folders(folder)]
