@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rtmeter.cli.columns import print_table
+from rtmeter.cli.condition_rows import ConditionRows, Row
 from rtmeter.cli.output import console, doubt_words, microseconds
 from rtmeter.model import Doubt
 from rtmeter.results import condition_words, words
 from rtmeter.results.condition_words import which_cells
 from rtmeter.results.record import CellRecord, Failure, Provenance, Statistics
-from rtmeter.statistics.quantities import judged_quantity
 from rtmeter.values import Scheduling, format_duration
 
 if TYPE_CHECKING:
@@ -55,19 +55,29 @@ def show_cell(record: CellRecord, path: Path) -> None:
     out.print(f"stored in {path}", markup=False)
 
 
-def show_cells(cells: Iterable[tuple[CellRecord, str]]) -> None:
-    """One line a cell, given with its name: the judged quantity per release, what was missed, and the
-    verdict. Of each record only what is said stays in memory."""
+def show_cells(cells: Iterable[tuple[CellRecord, str]], *, repeats: bool = False) -> None:
+    """One line a condition, of cells given with their names: the judged quantity per release, of several runs
+    that of the one with the largest maximum, what was missed, and the verdict; each of its ``repeats`` below,
+    if that is asked. Of each record only what is said stays in memory."""
     from rich.markup import escape
 
     out = console()
-    table = _table("cell", "quantity", "n", *_HEADERS.values(), "late", "verdict")
+    rows = ConditionRows()
     shown: dict[str | None, CellRecord] = {}
     said: list[tuple[str, Failure | None, str, list[Doubt]]] = []
     for record, name in cells:
         shown.setdefault(_file(record), record)
-        table.add_row(escape(name), *_cell_row(record))
+        rows.add(record, name)
         said.append((name, record.error, record.status, record.warnings))
+    found = list(rows)
+    counted = ["runs"] if any(row.repeats for row in found) else []
+    first = "condition" if counted else "cell"
+    table = _table(first, "quantity", *counted, "n", *_HEADERS.values(), "missed", "verdict")
+    for row in found:
+        runs = [str(len(row.repeats) or 1)] if counted else []
+        table.add_row(escape(row.name), row.quantity, *runs, *_cell_row(row))
+        for one in row.repeats if repeats else ():
+            table.add_row(f"  {escape(one.name)}", one.quantity, "", *_cell_row(one))
     for record in reversed(shown.values()):
         _show_conditions(record, out, machine_only=True)
     *least, p50, p99 = (_HEADERS[name] for name in _EXPENDABLE)
@@ -100,21 +110,14 @@ def _file(record: CellRecord) -> str | None:
     return record.imported.file if record.imported else None
 
 
-def _cell_row(record: CellRecord) -> list[str]:
-    quantity = judged_quantity(record.meta).name
-    verdict = record.verdict
-    ended = record.valid or record.status in ("failed", "skipped")
-    state = record.status if ended else "invalid"
-    outcome: str = (
-        verdict.outcome if verdict and state == "complete" else "" if state == "complete" else state
-    )
+def _cell_row(row: Row) -> list[str]:
+    verdict, complete = row.verdict, row.state == "complete"
+    outcome: str = verdict.outcome if verdict and complete else "" if complete else row.state
     style = _STYLES.get(outcome, "red" if outcome else "")
     said = f"[{style}]{outcome}[/{style}]" if style else outcome
-    views = record.summary.quantities.get(quantity) if record.summary else None
-    values = views.per_release if views else None
-    if values is None:
-        return [quantity, "0", *("-" for _ in _STATISTICS), "-", said]
-    return [quantity, f"{values.n:,}", *_row(values), verdict.missed if verdict else "-", said]
+    if row.values is None:
+        return ["0", *("-" for _ in _STATISTICS), "-", said]
+    return [f"{row.n:,}", *_row(row.values), verdict.missed if verdict else "-", said]
 
 
 def _row(values: Statistics) -> list[str]:
@@ -132,8 +135,8 @@ def _table(*headers: str) -> Table:
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for header in headers:
-        numeric = header.endswith("us") or header in ("n", "at k", "late")
-        name = header in ("cell", "quantity")
+        numeric = header.endswith("us") or header in ("n", "at k", "missed", "runs")
+        name = header in ("cell", "condition", "quantity")
         table.add_column(header, justify="right" if numeric else "left", no_wrap=not name, overflow="fold")
     return table
 

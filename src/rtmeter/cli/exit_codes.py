@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rtmeter.cli.condition_rows import Row
     from rtmeter.results.record import CellRecord
 
 PASS, ERROR, FAIL, INCONCLUSIVE = 0, 1, 2, 3
@@ -26,6 +27,15 @@ def of_cell(record: CellRecord) -> int:
     if record.status != "complete" or not record.valid:
         return ERROR
     return of_outcome(record.verdict.outcome) if record.verdict else PASS
+
+
+def of_row(row: Row) -> int:
+    """The exit code of a condition: as that of a cell, by the verdict of all its repeats."""
+    if row.state == "skipped":
+        return INCONCLUSIVE
+    if row.state != "complete":
+        return ERROR
+    return of_outcome(row.verdict.outcome) if row.verdict else PASS
 
 
 def worst(codes: Iterable[int]) -> int:

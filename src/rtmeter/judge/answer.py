@@ -14,6 +14,7 @@ from rtmeter.results.condition_words import which_cells
 from rtmeter.results.overview import WORST_FIRST, CellEntry, Outcome
 from rtmeter.results.record import CellRecord
 from rtmeter.statistics.bounds import releases_needed
+from rtmeter.trace.table import FILE
 
 NAMES: dict[Outcome, str] = {
     "error": "Error",
@@ -74,27 +75,22 @@ def answer(cells: Sequence[CellEntry]) -> Answer:
 def reason(cell: CellEntry) -> str:
     """Why the cell has its outcome, in a sentence."""
     if cell.state == "damaged":
-        return f"The result cannot be read: {_sentence(_and_remedy(cell)[0])}"
+        return f"The result cannot be read: {sentence(_and_remedy(cell)[0])}"
     if cell.record and cell.record.error and cell.state == "failed":
         error = cell.record.error
         what = " = ".join(part for part in (error.field, error.value) if part)
-        return _sentence(f"{what}: {error.message}" if what else error.message)
+        return sentence(f"{what}: {error.message}" if what else error.message)
     if cell.problem:
-        return _sentence(cell.problem)
+        return sentence(cell.problem)
     assert cell.record is not None
     if not cell.record.valid:
         return f"The data are invalid: {_why_invalid(cell.record)}."
     if cell.record.verdict:
-        return _sentence(cell.record.verdict.reason)
+        return sentence(cell.record.verdict.reason)
     return "No deadline was asked: this cell is described, not judged."
 
 
-def in_short(reason: str) -> str:
-    """What a reason begins with: the misses, without what else the gates saw."""
-    return _sentence(reason.partition("; ")[0])
-
-
-def _sentence(text: str) -> str:
+def sentence(text: str) -> str:
     """With a full stop, and a capital, unless it begins with the name of something: cell.json, adapter =."""
     first = text.partition(" ")[0].rstrip(".,:")
     head, colon, _ = text.partition(": ")
@@ -140,9 +136,13 @@ def _headline_of_many(cells: Sequence[CellEntry]) -> str:
     tally = Counter(cell.outcome for cell in cells)
     worst = [outcome for outcome in WORST_FIRST if tally[outcome]]
     if len(worst) == 1:
-        return f"All {len(cells)} cells {_OF_MANY[worst[0]]}."
+        return f"All {len(cells)} {_things(cells)} {_OF_MANY[worst[0]]}."
     named = [f"{tally[outcome]} {_OF_MANY[outcome]}" for outcome in worst[:2] if outcome != "pass"]
-    return f"Of {len(cells)} cells {', '.join(named)}."
+    return f"Of {len(cells)} {_things(cells)} {', '.join(named)}."
+
+
+def _things(cells: Sequence[CellEntry]) -> str:
+    return "conditions" if any(cell.repeats for cell in cells) else "cells"
 
 
 def _limits(cells: Sequence[CellEntry]) -> Iterator[str]:
@@ -151,7 +151,7 @@ def _limits(cells: Sequence[CellEntry]) -> Iterator[str]:
         if cell.state == "interrupted":
             yield "The run was interrupted: what it measured until then is judged."
         if cell.record and (why := unfit(cell.record)):
-            yield _sentence(why)
+            yield sentence(why)
     yield from _taken(cells)
     for doubt, names in shared(cells):
         yield _of_cells(doubt.message, names, cells)
@@ -183,7 +183,7 @@ def shared(cells: Sequence[CellEntry]) -> list[tuple[Doubt, list[str]]]:
 def _of_cells(text: str, names: Sequence[str], cells: Sequence[CellEntry]) -> str:
     """A sentence about some cells of several."""
     if len(cells) == 1:
-        return _sentence(text)
+        return sentence(text)
     whole = len(names) == len(cells)
     which = which_cells(names, len(cells))
     return f"{which.capitalize() if whole else which}: {text}" + (
@@ -203,7 +203,7 @@ def _maximum(cell: CellEntry, cells: int) -> Iterator[str]:
         of = f" of {words.round_us(deadline_ns)} µs allowed" if deadline_ns else ""
         text = f"the maximum is {words.us(judged.max_ns)} µs{of}, at k = {words.count(judged.max_at_k)}"
     if cells == 1:
-        yield _sentence(text)
+        yield sentence(text)
     elif cell.outcome == "pass":
         yield f"{cell.id} comes nearest to its deadline: {text}."
 
@@ -225,7 +225,7 @@ def _next(cells: Sequence[CellEntry]) -> Iterator[str]:
         for step in _steps(cell) if cell.outcome != "pass" or cells[0].outcome == "pass" else ():
             steps.setdefault(step, []).append(cell.id)
     for step, names in steps.items():
-        yield _sentence(step) if len(names) == len(cells) else f"{which_cells(names, len(cells))}: {step}"
+        yield sentence(step) if len(names) == len(cells) else f"{which_cells(names, len(cells))}: {step}"
     for doubt, names in shared(cells):
         if doubt.hint:
             yield _of_cells(f"{doubt.message.rstrip('.')}: {doubt.hint}", names, cells)
@@ -253,20 +253,35 @@ def _steps(cell: CellEntry) -> Iterator[str]:
         remedy = cell.record.error.remedy if cell.record and cell.record.error else None
         if cell.state == "damaged":
             remedy = _and_remedy(cell)[1]
-        yield _sentence(remedy or "measure the cell again")
+        yield sentence(remedy or "measure the cell again")
     elif cell.outcome == "unjudged":
         yield "give a deadline (--deadline) to have it judged."
     elif cell.record and cell.record.verdict and cell.record.requirement:
-        yield from _after_verdict(cell.record, cell.record.verdict, cell.record.requirement)
+        yield from _after_verdict(cell, cell.record, cell.record.verdict, cell.record.requirement)
 
 
-def _after_verdict(record: CellRecord, verdict: Verdict, asked: Requirement) -> Iterator[str]:
-    if verdict.outcome == "inconclusive" and verdict.more_samples:
-        time = _time(record, verdict.more_samples)
-        yield f"measure {verdict.more_samples:,} more releases{time}: if all are in time, it passes."
-    elif verdict.outcome == "fail":
+def _cause(cell: CellEntry) -> str:
+    """Where a trace tells why releases were late, or how to get one; nothing where neither can be."""
+    for one in cell.repeats or (cell,):
+        if (one.folder / FILE).is_file():
+            return f"type rtmeter explain {one.folder}: it says why releases were late. "
+    if cell.record is None or cell.record.imported or _scripted(cell.record):
+        return ""
+    return "measure it again with --explain, which says why releases were late. Until then: "
+
+
+def _after_verdict(
+    cell: CellEntry, record: CellRecord, verdict: Verdict, asked: Requirement
+) -> Iterator[str]:
+    often = verdict.misses > (asked.miss_ratio or 0.0) * verdict.n
+    if verdict.outcome == "fail" or (verdict.outcome == "inconclusive" and often):
         most = max((verdict.late, "late"), (verdict.skipped, "skipped"), (verdict.lost, "lost"))[1]
-        yield _WHERE_TO_LOOK.get((record.measurement, most)) or _WHERE_TO_LOOK["", most]
+        where = _WHERE_TO_LOOK.get((record.measurement, most)) or _WHERE_TO_LOOK["", most]
+        yield f"{_cause(cell)}{where}"
+    elif verdict.outcome == "inconclusive" and verdict.more_samples:
+        releases = "release" if verdict.more_samples == 1 else "releases"
+        time = _time(record, verdict.more_samples)
+        yield f"measure {verdict.more_samples:,} more {releases}{time}: if all are in time, it passes."
     elif verdict.outcome == "pass" and verdict.misses == 0 and verdict.bound:
         rarer = 10.0 ** -len(str(int(1 / verdict.bound)))
         needed = releases_needed(0, rarer, asked.confidence, verdict.design_effect)

@@ -23,10 +23,10 @@ _DECIDES_ALONE = ("error", "inconclusive")
 def judge_condition(records: Sequence[CellRecord], verdicts: Sequence[Verdict]) -> Verdict:
     """The verdict of the repeats of a cell, one at least, by the verdict of each."""
     named = [(record.id, verdict) for record, verdict in zip(records, verdicts, strict=True)]
-    return judge_joint(named, tuple(_unlike(records)))
+    return judge_joint(named, tuple(unlike(records)))
 
 
-def _unlike(records: Sequence[CellRecord]) -> Iterator[GateFinding]:
+def unlike(records: Sequence[CellRecord]) -> Iterator[GateFinding]:
     """What was in effect of one repeat and not of another: then they are not one condition."""
     first, *others = records
     for other in others:

@@ -22,19 +22,16 @@ _REPEAT = "repeat"
 
 @dataclass(frozen=True, slots=True)
 class Square:
-    """The cells at one place of the matrix: the worst one, its outcome and anchor, and how many there are."""
+    """The condition at one place of the matrix, the worst if there are several: its outcome and anchor."""
 
     outcome: Outcome
     anchor: str
     cell: CellEntry
-    cells: int
 
     @property
     def text(self) -> str:
-        """The largest value in microseconds, for a place with one cell; else how many there are."""
-        judged = self.cell.judged
-        most = "" if judged is None or judged.max_ns is None else words.us(judged.max_ns)
-        return most if self.cells == 1 else f"{self.cells} cells"
+        """The share of its releases that missed; nothing where none was judged."""
+        return "" if self.cell.missed is None else words.share(self.cell.missed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +106,7 @@ def _square(found: Sequence[tuple[str, CellEntry]]) -> Square | None:
     if not found:
         return None
     anchor, worst = min(found, key=lambda one: (WORST_FIRST.index(one[1].outcome), one[1].badness))
-    return Square(worst.outcome, anchor, worst, len(found))
+    return Square(worst.outcome, anchor, worst)
 
 
 def choices(cells: Sequence[CellEntry]) -> list[tuple[str, list[str]]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import itertools
 import json
 import zlib
 from collections import Counter
@@ -18,7 +19,10 @@ from markupsafe import Markup
 
 from rtmeter import version
 from rtmeter.errors import RtmeterError
-from rtmeter.judge import answer, conditions
+from rtmeter.judge import answer
+from rtmeter.judge import conditions as told
+from rtmeter.judge.entries import by_condition
+from rtmeter.judge.points import in_points
 from rtmeter.judge.published import label
 from rtmeter.plots.data import Detail
 from rtmeter.plots.figures import Figure, Panel, detail_for, panels
@@ -45,12 +49,19 @@ SYMBOLS = {"error": "!", "fail": "✕", "inconclusive": "?", "unfinished": "…"
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A cell and its plots; ``in_full``: whether it has more than a row of the table."""
+    """A cell and its plots, or a condition and its ``repeats``, the worst first; ``in_full``: whether it has
+    more than a row of a table."""
 
     anchor: str
     cell: CellEntry
     panels: list[Panel]
     in_full: bool = True
+    repeats: Sequence[Section] = ()
+
+    @property
+    def cells(self) -> Sequence[Section]:
+        """It itself, or its repeats."""
+        return self.repeats or [self]
 
     @property
     def statistics(self) -> list[tuple[str, str, Statistics]]:
@@ -88,15 +99,22 @@ class Plots:
 
 def render(title: str, cells: Sequence[CellEntry], floor: Floor) -> str:
     """The page of at least one cell."""
-    cells = sorted(cells, key=lambda cell: cell.badness)
+    conditions = sorted(by_condition(cells), key=lambda cell: cell.badness)
+    of = [sorted(one.repeats or [one], key=lambda cell: cell.badness) for one in conditions]
     detail, all_quantities = detail_for(min(len(cells), MOST_IN_FULL)), len(cells) <= _MANY_CELLS
-    sections = [
-        _section(number, cell, detail, all_quantities)
-        if number <= MOST_IN_FULL
-        else Section(f"cell-{number}", cell, [], in_full=False)
-        for number, cell in enumerate(cells, 1)
-    ]
+    numbers, sections = itertools.count(1), list[Section]()
+    for place, (one, repeats) in enumerate(zip(conditions, of, strict=True), 1):
+        each = [
+            _section(number, cell, detail, all_quantities)
+            if number <= MOST_IN_FULL
+            else Section(f"cell-{number}", cell, [], in_full=False)
+            for cell, number in zip(repeats, numbers, strict=False)
+        ]
+        sections.append(
+            Section(f"condition-{place}", one, [], each[0].in_full, each) if one.repeats else each[0]
+        )
     sections.sort(key=lambda section: section.cell.badness)
+    leaves = [leaf for section in sections for leaf in section.cells]
     cells = [section.cell for section in sections]
     tally = Counter(cell.outcome for cell in cells)
     script = _script()
@@ -108,7 +126,8 @@ def render(title: str, cells: Sequence[CellEntry], floor: Floor) -> str:
             answer=answer.answer(cells),
             tally=[(outcome, tally[outcome]) for outcome in WORST_FIRST if tally[outcome]],
             sections=sections,
-            in_rows_only=max(0, len(sections) - MOST_IN_FULL),
+            leaves=leaves,
+            in_rows_only=max(0, len(leaves) - MOST_IN_FULL),
             floor=floor,
             quantiles=QUANTILES,
             matrices=matrix.matrices([(section.anchor, section.cell) for section in sections]),
@@ -116,7 +135,7 @@ def render(title: str, cells: Sequence[CellEntry], floor: Floor) -> str:
             axes=matrix.shown_axes(cells),
             shared={doubt: cells for doubt, cells in answer.shared(cells) if len(cells) > 1},
             which_cells=which_cells,
-            few=len(cells) <= _FEW_CELLS,
+            few=len(leaves) <= _FEW_CELLS,
             plots=Plots(),
             script=Markup(script),
             script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
@@ -154,15 +173,15 @@ def environment(*rooms: str) -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.globals |= {"names": answer.NAMES, "symbols": SYMBOLS, "dash": words.NONE}
-    environment.globals |= {"reason": answer.reason, "in_short": answer.in_short, "unfit": answer.unfit}
-    environment.globals |= {"in_one_line": conditions.in_one_line, "settings": conditions.settings}
-    environment.globals |= {"facts_of": conditions.facts, "judged_of": words.judged}
-    environment.globals |= {"suspected": conditions.suspected, "meanwhile": conditions.meanwhile}
+    environment.globals |= {"reason": answer.reason, "in_points": in_points, "unfit": answer.unfit}
+    environment.globals |= {"in_one_line": told.in_one_line, "settings": told.settings}
+    environment.globals |= {"facts_of": told.facts, "judged_of": words.judged}
+    environment.globals |= {"suspected": told.suspected, "meanwhile": told.meanwhile}
     environment.globals |= {"in_words_meanwhile": condition_words.meanwhile}
     environment.globals |= {"published": published.published, "anchors": published.anchors}
     environment.globals |= {"column_label": label, "beside_value": published.shown, "views": words.VIEWS}
     environment.globals |= {"line_quantity": published.quantity}
-    environment.globals |= {"meanwhile_there": conditions.meanwhile_there}
+    environment.globals |= {"meanwhile_there": told.meanwhile_there}
     environment.filters |= {
         "searched": matrix.searched,
         "filtered_by": matrix.filtered_by,

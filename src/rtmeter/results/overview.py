@@ -23,7 +23,7 @@ WORST_FIRST: tuple[Outcome, ...] = ("error", "fail", "inconclusive", "unfinished
 @dataclass(frozen=True, slots=True)
 class CellEntry:
     """A cell's folder and its record; ``problem`` says why there is none, or what is wrong with it;
-    ``damage``: the error, if it cannot be read."""
+    ``damage``: the error, if it cannot be read; ``repeats``: the cells of which it is the condition."""
 
     id: str
     folder: Path
@@ -31,6 +31,7 @@ class CellEntry:
     record: CellRecord | None = None
     problem: str | None = None
     damage: RtmeterError | None = None
+    repeats: tuple[CellEntry, ...] = ()
 
     @property
     def outcome(self) -> Outcome:
@@ -43,18 +44,31 @@ class CellEntry:
 
     @property
     def judged(self) -> Statistics | None:
-        """The judged quantity, per release; None where nothing was measured."""
+        """The judged quantity, per release; None where nothing was measured. Of a condition that of the
+        repeat with the largest maximum."""
+        if self.repeats:
+            return max((one for cell in self.repeats if (one := cell.judged)), key=_latest, default=None)
         if self.record is None or self.record.summary is None:
             return None
         views = self.record.summary.quantities.get(judged_quantity(self.record.meta).name)
         return views.per_release.shown if views and views.per_release else None
 
     @property
+    def n(self) -> int | None:
+        """How many releases were judged, or measured; None where nothing was."""
+        verdict = self.record.verdict if self.record else None
+        return verdict.n if verdict and verdict.n else self.judged.n if self.judged else None
+
+    @property
+    def missed(self) -> float | None:
+        """The share of them that missed; None where nothing was judged."""
+        verdict = self.record.verdict if self.record else None
+        return verdict.misses / verdict.n if verdict and verdict.n else None
+
+    @property
     def badness(self) -> tuple[int, float, float]:
         """Sorts cells: the worst verdict first, then the most misses, then the nearest to its deadline."""
-        verdict = self.record.verdict if self.record else None
-        missed = verdict.misses / verdict.n if verdict and verdict.n else 0.0
-        return WORST_FIRST.index(self.outcome), -missed, -self.share_of_deadline
+        return WORST_FIRST.index(self.outcome), -(self.missed or 0.0), -self.share_of_deadline
 
     @property
     def share_of_deadline(self) -> float:
@@ -62,6 +76,10 @@ class CellEntry:
         maximum = self.judged.max_ns if self.judged else None
         deadline_ns = self.record.deadline_ns if self.record else None
         return math.inf if maximum == "lost" else (maximum or 0) / (deadline_ns or 1)
+
+
+def _latest(judged: Statistics) -> float:
+    return math.inf if judged.max_ns == "lost" else judged.max_ns or 0.0
 
 
 def cell_entries(path: Path) -> list[CellEntry]:

@@ -115,6 +115,14 @@ def ratio(share: float | None) -> str:
     return f"{times}10{str(exponent).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
 
 
+def share(part: float) -> str:
+    """A share in per cent: 41.9 %, 0.1 %, 0.002 %; never 0 % of what is more, nor 100 % of what is less."""
+    percent = f"{100 * part:.3g}"
+    if percent == "100" and part < 1:
+        percent = f"{100 * math.floor(part * 1e6) / 1e6:.10g}" if part <= 1 - 1e-6 else "99.9999"
+    return f"{percent} %" if "e" not in percent else f"{ratio(part)}"
+
+
 def one_in(share: float) -> str:
     """A share of things that are counted: 1 in 1,000, 0.3 in 100, 2.5 in 10,000."""
     of = 10 ** math.ceil(-math.log10(share) - 1e-9)

@@ -69,6 +69,7 @@ def command(
     from rtmeter.cli.announce import announce
     from rtmeter.cli.cell_options import component
     from rtmeter.cli.cell_tables import show_cells
+    from rtmeter.cli.condition_rows import ConditionRows
     from rtmeter.cli.interrupt import stopping
     from rtmeter.cli.output import print_json
     from rtmeter.cli.progress import progress_for
@@ -100,13 +101,13 @@ def command(
         names = run.measure(stop, progress)
     if not names:
         return exit_codes.ERROR
-    codes: list[int] = []
+    rows = ConditionRows()
 
     def stored() -> Iterator[tuple[CellRecord, str]]:
         for folder, record in table.records([run.folder / name for name in names]):
             if isinstance(record, RtmeterError):
                 raise record
-            codes.append(exit_codes.of_cell(record))
+            rows.add(record, folder.name)
             yield record, folder.name
 
     if as_json:
@@ -115,5 +116,6 @@ def command(
     else:
         show_cells(stored())
         print(f"stored in {run.folder}")
+    codes = [exit_codes.of_row(row) for row in rows]
     unfinished = len(names) < len(planned.cells)
     return exit_codes.worst([*codes, exit_codes.ERROR] if unfinished else codes)

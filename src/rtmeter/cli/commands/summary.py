@@ -11,13 +11,15 @@ from rtmeter.cli import exit_codes
 
 EXAMPLE = "rtmeter summary results --json"
 DETAILS = (
-    "PATH is a cell or a folder of cells. Every quantity is shown per release (what verdicts go by), as "
+    "PATH is a cell or a folder of cells; repeats of a cell are one condition, a line each. Every quantity "
+    "is shown per release (what verdicts go by), as "
     "served, and, for closed-loop round trips, corrected for coordinated omission."
 )
 
 
 def command(
     path: Annotated[Path, typer.Argument(help="A cell, or a folder of cells.")] = Path("results"),
+    repeats: Annotated[bool, typer.Option("--repeats", help="Show each repeat below its condition.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Shows what is stored; the exit code says only whether it could be read."""
@@ -39,5 +41,6 @@ def command(
 
         print_json({"cells": [cell_summary(cell.record, cell.folder) for cell in each_cell(path)]})
     else:
-        show_cells((cell.record, str(cell.folder.relative_to(path))) for cell in each_cell(path))
+        cells = ((cell.record, str(cell.folder.relative_to(path))) for cell in each_cell(path))
+        show_cells(cells, repeats=repeats)
     return exit_codes.PASS

@@ -91,11 +91,17 @@ def command(
 def _lines(one: CellVerdict, alone: bool) -> Iterator[str]:
     """The verdict in words; with its folder unless the cell is the only one of its id."""
     from rtmeter.cli.evidence import evidence_lines
+    from rtmeter.judge.points import line_and_points
 
     folder = Path(one.path[0]).parent / one.id if isinstance(one.path, list) else one.path
     where = "" if alone else f" in {folder}"
     interrupted = " (interrupted)" if one.status == "interrupted" else ""
-    yield f"{one.id}{where}{interrupted}: {one.outcome}: {one.reason}"
+    line, points = one.reason, list[str]()
+    if one.verdict and one.verdict.n:
+        line, points = line_and_points(one.verdict, one.worst_ns)
+    yield f"{one.id}{where}{interrupted}: {one.outcome}: {line}"
+    for number, point in enumerate(points):
+        yield f"  {'' if number else 'because':<17}{point}"
     if one.verdict and (lines := evidence_lines(one.verdict)):
         yield from lines
         if why := _why(one):

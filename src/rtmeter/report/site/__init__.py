@@ -72,14 +72,18 @@ def _about(history: History, made: Mapping[Path, str]) -> object:
     """What its page, and its row of the first one, are made of: another page if it is another."""
     entries = []
     for entry in history.entries:
-        try:
-            about = (entry.cell.folder / store.CELL).stat()
-            stamp = about.st_mtime_ns, about.st_size
-        except OSError:
-            stamp = 0, 0
+        stamp = [_stamp(one.folder) for one in entry.cell.repeats or (entry.cell,)]
         said = entry.cell.id, entry.cell.state, entry.cell.problem
-        entries.append((str(entry.run), entry.started, *said, stamp, made.get(entry.reported)))
+        entries.append((str(entry.run), entry.started, *said, *stamp, made.get(entry.reported)))
     return history.machine, history.campaign, history.cell, history.page, entries
+
+
+def _stamp(folder: Path) -> tuple[int, int]:
+    try:
+        about = (folder / store.CELL).stat()
+    except OSError:
+        return 0, 0
+    return about.st_mtime_ns, about.st_size
 
 
 def _known(out: Path) -> dict[str, str]:

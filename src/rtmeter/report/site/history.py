@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from rtmeter.errors import RtmeterError
+from rtmeter.judge.entries import by_condition
 from rtmeter.results import store
 from rtmeter.results.machines import Machine, names_of
 from rtmeter.results.overview import CellEntry, cell_entries
@@ -83,7 +84,7 @@ def file_name(*parts: str) -> str:
 
 def histories(results: Path) -> list[History]:
     """Every cell under the folder, the worst of their latest first. Raises RtmeterError if there is none."""
-    places = [(cell, *_place(cell.folder.parent, cell)) for cell in cell_entries(results)]
+    places = [(cell, *_place(cell.folder.parent, cell)) for cell in by_condition(cell_entries(results))]
     called = names_of(machine for _, machine, _, _ in places)
     groups: dict[tuple[str, str, str], list[Entry]] = {}
     for cell, machine, campaign, started in places:

@@ -1,0 +1,74 @@
+"""Cells as they lie on the disk → conditions: the repeats of a cell as one entry, with one verdict."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from rtmeter.judge.joint import judge_condition
+from rtmeter.results.overview import CellEntry, State
+
+_DECIDES: tuple[State, ...] = (
+    "damaged",
+    "failed",
+    "running",
+    "not run",
+    "skipped",
+    "interrupted",
+    "complete",
+)
+"""Of the states of the repeats the first one here is that of all."""
+
+
+def by_condition(cells: Sequence[CellEntry]) -> list[CellEntry]:
+    """An entry for each condition, in the order of their first cell; of one with a single cell, that cell."""
+    groups: dict[tuple[Path, str], list[CellEntry]] = {}
+    named = {(cell.folder.parent, cell.record.name) for cell in cells if cell.record and _repeated(cell)}
+    for cell in cells:
+        groups.setdefault((cell.folder.parent, _name(cell, named)), []).append(cell)
+    return [entry for (_, name), repeats in groups.items() for entry in _of(name, repeats)]
+
+
+def _repeated(cell: CellEntry) -> bool:
+    return cell.record is not None and "repeat" in cell.record.axes
+
+
+def _name(cell: CellEntry, named: set[tuple[Path, str]]) -> str:
+    """Of a cell without a record by its folder, if that is a repeat of one that has."""
+    if cell.record is not None:
+        return cell.record.name
+    folder = cell.folder.name.removesuffix(".partial")
+    name = re.sub(r"-r\d+$", "", folder)
+    return name if (cell.folder.parent, name) in named else folder
+
+
+def _of(name: str, repeats: list[CellEntry]) -> Iterator[CellEntry]:
+    asked = {cell.record.requirement for cell in repeats if cell.record}
+    if len(repeats) == 1 or len(asked) > 1:
+        yield from repeats
+        return
+    first = min(repeats, key=lambda cell: _DECIDES.index(cell.state))
+    judged = [cell for cell in repeats if cell.record is not None]
+    told = [(cell.record, cell.record.verdict) for cell in judged if cell.record and cell.record.verdict]
+    base = next((cell.record for cell in repeats if cell.record and not cell.record.valid), first.record)
+    record = None
+    if base is not None:
+        verdict = judge_condition(*zip(*told, strict=True)) if told else None
+        axes = {axis: value for axis, value in base.axes.items() if axis != "repeat"}
+        doubts = list(
+            dict.fromkeys(doubt for cell in judged if cell.record for doubt in cell.record.warnings)
+        )
+        record = base.changed(id=name, axes=axes, verdict=verdict, warnings=doubts)
+    problem = first.problem and f"{first.id}: {first.problem}"
+    damage = next((cell.damage for cell in repeats if cell.damage), None)
+    shown = re.sub(r"-r\d+$", "", first.id)
+    yield replace(
+        first,
+        id=shown,
+        record=record,
+        problem=problem,
+        damage=damage,
+        repeats=tuple(sorted(repeats, key=lambda cell: (cell.record.repeat if cell.record else 0, cell.id))),
+    )

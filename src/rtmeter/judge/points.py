@@ -1,0 +1,36 @@
+"""A verdict as a line (outcome apart: share missed, allowed, worst) and points for the rest."""
+
+from __future__ import annotations
+
+from rtmeter.judge.answer import reason, sentence
+from rtmeter.model import Verdict
+from rtmeter.results import words
+from rtmeter.results.overview import CellEntry
+
+
+def in_points(cell: CellEntry) -> list[str]:
+    """Of a cell or a condition: the line, and the points."""
+    verdict = cell.record.verdict if cell.record else None
+    if verdict is None or not verdict.n or cell.outcome not in ("pass", "fail", "inconclusive"):
+        return [reason(cell)]
+    line, points = line_and_points(verdict, cell.judged.max_ns if cell.judged else None)
+    return [sentence(line), *(sentence(point) for point in points)]
+
+
+def line_and_points(verdict: Verdict, worst_ns: float | str | None) -> tuple[str, list[str]]:
+    """What missed of how many, what is allowed and what came worst; why, a point each.
+
+    ``worst_ns``: the maximum of the judged quantity, ``lost``, or None where it is not known.
+    """
+    head, colon, rest = verdict.reason.partition(": ")
+    if not colon or not verdict.n:
+        return verdict.reason, []
+    allowed = verdict.requirement.miss_ratio
+    told = [words.share(verdict.misses / verdict.n)] if verdict.misses else []
+    told.append("none allowed" if allowed is None else f"{words.share(allowed)} allowed")
+    if worst_ns == "lost":
+        told.append("worst never ended")
+    elif worst_ns is not None and not isinstance(worst_ns, str):
+        told.append(f"worst {words.us(worst_ns)} µs")
+    points = [point for point in rest.split("; ") if point and point != "none is allowed"]
+    return f"{head}: {', '.join(told)}", points
