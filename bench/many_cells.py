@@ -25,6 +25,8 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 SAMPLES = 100
 KINDS = 20
+CONDITIONS = 400
+"""Of which the cells are repeats: as many as the other axes have values."""
 LOOKS = 20
 
 WATCH = f"""
@@ -65,7 +67,7 @@ def make_cells(run_folder: Path, cells: int) -> None:
     records = [json.loads((folder / "cell.json").read_text()) for folder in made]
     ids = []
     for number, values in zip(range(cells), axes(cells), strict=False):
-        ids.append(f"wakeup-{number:05}-r{values['repeat']}")
+        ids.append(f"wakeup-{number % CONDITIONS:03}-r{values['repeat']}")
         folder = run_folder / ids[-1]
         folder.mkdir(parents=True)
         os.link(made[number % KINDS] / "samples.parquet", folder / "samples.parquet")
