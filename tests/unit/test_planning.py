@@ -20,7 +20,7 @@ def cell(releases: int, requirement: Requirement | None) -> Cell:
 @pytest.mark.parametrize(("criticality", "most"), [("soft", 5), ("firm", 5), ("hard", 0)])
 def test_a_hard_cell_may_miss_nothing_however_long(criticality: str, most: int) -> None:
     required = Requirement(MS, 1e-3, criticality=criticality)  # type: ignore[arg-type]
-    found = plan_cell(cell(10_513, required), Assumed())
+    found = plan_cell("a", [cell(10_513, required)], Assumed())
     assert (found.outcome, found.most_misses) == ("can pass", most)
     assert miss_ratio_bounds(5, 10_513, 0.95)[1] <= 1e-3 < miss_ratio_bounds(6, 10_513, 0.95)[1]
 
@@ -28,28 +28,28 @@ def test_a_hard_cell_may_miss_nothing_however_long(criticality: str, most: int) 
 def test_a_cell_too_short_for_its_ratio_never_passes() -> None:
     required = Requirement(MS, 1e-3)
     needed = releases_needed(0, 1e-3, 0.95)
-    assert plan_cell(cell(needed - 1, required), Assumed()).outcome == "never"
-    found = plan_cell(cell(needed, required), Assumed())
+    assert plan_cell("a", [cell(needed - 1, required)], Assumed()).outcome == "never"
+    found = plan_cell("a", [cell(needed, required)], Assumed())
     assert (found.outcome, found.most_misses) == ("can pass", 0)
     assert found.needed is not None and found.needed.releases == needed
-    assert plan_cell(cell(needed, required), Assumed(design_effect=1.01)).outcome == "never"
+    assert plan_cell("a", [cell(needed, required)], Assumed(design_effect=1.01)).outcome == "never"
 
 
 def test_a_hard_cell_needs_its_extremes() -> None:
     required = Requirement(MS, None, criticality="hard")
-    assert plan_cell(cell(FEWEST_RELEASES - 1, required), Assumed()).outcome == "never"
-    found = plan_cell(cell(FEWEST_RELEASES, required), Assumed())
+    assert plan_cell("a", [cell(FEWEST_RELEASES - 1, required)], Assumed()).outcome == "never"
+    found = plan_cell("a", [cell(FEWEST_RELEASES, required)], Assumed())
     assert (found.outcome, found.most_misses) == ("can pass", 0)
     assert found.needed is not None and found.needed.releases == FEWEST_RELEASES
 
 
 def test_what_refuses_bounds_lets_no_length_pass() -> None:
-    found = plan_cell(cell(10**7, Requirement(MS, 1e-3)), Assumed(like="x", refusals=("drifts",)))
+    found = plan_cell("a", [cell(10**7, Requirement(MS, 1e-3))], Assumed(like="x", refusals=("drifts",)))
     assert (found.outcome, found.most_misses) == ("never", None)
 
 
 def test_a_cell_without_a_requirement_plans_nothing() -> None:
-    found = plan_cell(cell(10, None), Assumed())
+    found = plan_cell("a", [cell(10, None)], Assumed())
     assert (found.outcome, found.needed, found.releases) == ("no requirement", None, 10)
     assert found.hours == pytest.approx(10 / 3.6e6)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -99,10 +99,12 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class CellPlan:
-    """Whether a planned cell can ever pass: with at most ``most_misses`` (None: not even without one);
-    ``needed``: the shortest run that can, without a miss."""
+    """Whether a planned cell can ever pass, its ``runs`` together: with at most ``most_misses`` (None: not
+    even without one); ``releases`` and ``hours`` of all runs; ``needed``: the fewest that can, without a
+    miss."""
 
     id: str
+    runs: int
     requirement: Requirement | None
     releases: int
     hours: float
@@ -136,13 +138,22 @@ def plan_run(requirement: Requirement, period_ns: int, assumed: Assumed) -> Plan
     return Planned(requirement, period_ns, assumed, tuple(plans), (), expected)
 
 
-def plan_cell(cell: Cell, assumed: Assumed) -> CellPlan:
-    """Whether the cell's planned length can pass its requirement."""
-    releases, period_ns = int(cell.config["samples"]), int(cell.config["period_ns"])
+def plan_cells(cells: Iterable[Cell], assume: Callable[[Cell], Assumed]) -> list[CellPlan]:
+    """A plan for each cell: repeats are judged together."""
+    repeats: dict[str, list[Cell]] = {}
+    for cell in cells:
+        repeats.setdefault(without_repeat(cell.id, cell.axes), []).append(cell)
+    return [plan_cell(name, runs, assume(runs[0])) for name, runs in repeats.items()]
+
+
+def plan_cell(name: str, runs: Sequence[Cell], assumed: Assumed) -> CellPlan:
+    """Whether the planned runs of a cell, one at least, can pass its requirement."""
+    cell, count = runs[0], len(runs)
+    releases, period_ns = count * int(cell.config["samples"]), int(cell.config["period_ns"])
     span = hours(releases, period_ns)
     required = cell.requirement
     if required is None:
-        return CellPlan(cell.id, None, releases, span, "no requirement", None, None, assumed)
+        return CellPlan(name, count, None, releases, span, "no requirement", None, None, assumed)
     effect, allowed = assumed.design_effect, required.miss_ratio
     most: int | None = 0
     if allowed is not None:
@@ -150,11 +161,11 @@ def plan_cell(cell: Cell, assumed: Assumed) -> CellPlan:
         if most is not None and required.criticality == "hard":
             most = 0
     n = 1 if allowed is None else releases_needed(0, allowed, required.confidence, effect)
-    needed = _at_least(Plan(0, n, hours(n, period_ns)), required, period_ns)
+    needed = _at_least(Plan(0, n, hours(n, period_ns)), required, period_ns, count)
     if releases < needed.releases or assumed.refusals:
         most = None
     outcome: Literal["can pass", "never"] = "never" if most is None else "can pass"
-    return CellPlan(cell.id, required, releases, span, outcome, most, needed, assumed)
+    return CellPlan(name, count, required, releases, span, outcome, most, needed, assumed)
 
 
 def assumptions(requirement: Requirement, assumed: Assumed) -> list[str]:
@@ -179,9 +190,9 @@ def assumptions(requirement: Requirement, assumed: Assumed) -> list[str]:
     return said
 
 
-def _at_least(row: Plan, requirement: Requirement, period_ns: int) -> Plan:
-    """The plan, long enough to be looked at, and for the extremes if the deadline is hard."""
-    least = FEWEST_RELEASES if requirement.criticality == "hard" else FEWEST_JUDGED
+def _at_least(row: Plan, requirement: Requirement, period_ns: int, runs: int = 1) -> Plan:
+    """The plan, each run long enough to be looked at, and for the extremes if the deadline is hard."""
+    least = runs * (FEWEST_RELEASES if requirement.criticality == "hard" else FEWEST_JUDGED)
     return row if row.releases >= least else Plan(row.misses_allowed, least, hours(least, period_ns))
 
 

@@ -56,7 +56,9 @@ def show_cells(cells: Sequence[CellPlan], factors: Sequence[FactorPlan], total_n
         said = {"can pass": "yes", "never": "[red]never[/red]", "no requirement": "not judged"}[cell.outcome]
         most = "-" if cell.most_misses is None else f"≤ {cell.most_misses:,}"
         needs = (f"{cell.needed.releases:,}", _run(cell.needed.hours)) if cell.needed else ("-", "-")
-        table.add_row(cell.id, f"{cell.releases:,}", _run(cell.hours), said, most, *needs)
+        runs = _run(cell.hours / cell.runs)
+        run = runs if cell.runs == 1 else f"{cell.runs:,} x {runs}"
+        table.add_row(cell.id, f"{cell.releases:,}", run, said, most, *needs)
     out = console()
     print_table(out, table)
     out.print(f"all releases, warm-up included: {about(total_ns)}", markup=False)

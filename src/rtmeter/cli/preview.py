@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from rtmeter.campaign.plan import Assumed, plan_cell
+from rtmeter.campaign.plan import Assumed, plan_cells
 from rtmeter.cli import exit_codes
 from rtmeter.cli.columns import print_table
 from rtmeter.cli.output import console
@@ -16,6 +16,7 @@ from rtmeter.measure.probes import NotBuiltError
 from rtmeter.model import LOCAL, Cell
 from rtmeter.results.condition_words import which_cells
 from rtmeter.statistics.words import about
+from rtmeter.values import without_repeat
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class Preview:
     @classmethod
     def of(cls, campaign: str, cells: Sequence[Cell]) -> Self:
         """Looks at the machine as it is now, and changes nothing."""
-        never = [cell.id for cell in cells if plan_cell(cell, Assumed()).outcome == "never"]
+        never = [one.id for one in plan_cells(cells, lambda _: Assumed()) if one.outcome == "never"]
         return cls(campaign, cells, [lacking(cell) for cell in cells], never)
 
     @property
@@ -92,7 +93,8 @@ def show_preview(preview: Preview) -> None:
     for said, names in missing.items():
         out.print(f"missing for {which_cells(names, count)}: {said}", markup=False, soft_wrap=True)
     if preview.too_short:
-        which = which_cells(list(preview.too_short), count)
+        conditions = {without_repeat(cell.id, cell.axes) for cell in preview.cells}
+        which = which_cells(list(preview.too_short), len(conditions))
         out.print(f"too short to pass: {which}: see `rtmeter plan`", markup=False, soft_wrap=True)
     hosts = dict.fromkeys(host for cell in preview.cells for host in cell.hosts.values() if host != LOCAL)
     if hosts:

@@ -55,7 +55,7 @@ def command(
 ) -> int:
     """Plans one run, or checks the plan that a campaign is."""
     from rtmeter.campaign.file import read_campaign
-    from rtmeter.campaign.plan import assumptions, plan_cell, plan_factors, plan_run
+    from rtmeter.campaign.plan import assumptions, plan_cells, plan_factors, plan_run
     from rtmeter.cli.assumed_dependence import Assume
     from rtmeter.cli.output import print_json
     from rtmeter.cli.plan_tables import show_cells, show_plan
@@ -72,7 +72,7 @@ def command(
             raise RtmeterError("contradicts CAMPAIGN", field=field, value=deadline or period, remedy=remedy)
         planned_cells = read_campaign(campaign, scale=scale, only=only).cells
         cannot_run = refused(planned_cells)
-        cells = [plan_cell(cell, assume(cell.requirement, cell)) for cell in planned_cells]
+        cells = plan_cells(planned_cells, lambda cell: assume(cell.requirement, cell))
         factors, total_ns = plan_factors(planned_cells), sum(cell.planned_ns for cell in planned_cells)
         if as_json:
             told = [asdict(one) | {"enough": one.enough} for one in factors]
