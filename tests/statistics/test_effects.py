@@ -168,3 +168,13 @@ def test_a_halving_is_found_with_the_repeats_that_it_takes(
     called, covered, _ = zip(*found, strict=True)
     rates.at_least(0.5, called, "a halving is found with a repeat more than it takes", "two matched cells")
     rates.at_least(0.95, covered, "the effects of a factor are covered, all quantities together", "a halving")
+
+
+def test_odds_are_those_of_the_counts_whatever_depends_on_what() -> None:
+    """34 of 18,000 misses stay 34, where dependence leaves few of them; what it leaves widens the error, and
+    two errors reach to what these few would say alone."""
+    alone, narrow = log_odds(Estimate(34 / 18_000, 0, 0, 1.0), 18_000)
+    together, wide = log_odds(Estimate(34 / 18_000, 0, 0, 470.0), 18_000)
+    assert together == alone == pytest.approx(math.log(34.5 / 17_966.5))
+    few, left = 34 / 470, 17_966 / 470
+    assert wide >= max(narrow, (math.log((few + 0.5) / (left + 0.5)) - together) / 2)

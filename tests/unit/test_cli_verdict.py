@@ -13,6 +13,7 @@ from rtmeter import cli
 from rtmeter.cli import exit_codes
 from rtmeter.model import SERVED, SKIPPED, Requirement
 from rtmeter.statistics.bounds import miss_ratio_bounds
+from synthetic import Made, write_cell
 from wakeups import MS, draw, write_wakeups
 
 Captured = pytest.CaptureFixture[str]
@@ -364,3 +365,15 @@ def test_cells_of_one_name_are_told_with_their_folder(capsys: Captured) -> None:
     said = verdict("r --deadline 1ms", capsys)[1]
     assert "cell in r/one/cell: pass: " in said and "cell in r/two/cell: pass: " in said
     assert verdict("r/one --deadline 1ms", capsys)[1].startswith("cell: pass: ")
+
+
+def test_of_repeats_the_one_that_others_disturbed_most_is_told(capsys: Captured) -> None:
+    for repeat, others in ((1, 0.02), (2, 0.6), (3, 0.0)):
+        machine = {"others": others, "steal": 0.0, "others_most": [{"name": "make", "share": others}]}
+        conditions = {"asked": {}, "effective": {}, "achieved": {"machine": machine}}
+        made = Made(id=f"a-r{repeat}", axes={"repeat": repeat}, changes={"conditions": conditions})
+        write_cell(Path("run") / made.id, made)
+    cli.invoke(["verdict", "run"])
+    out = capsys.readouterr().out
+    assert out.count("meanwhile") == 1
+    assert "meanwhile        at most, in a-r2: others took 60% of the CPUs (make 60%)\n" in out

@@ -135,6 +135,10 @@ def _worst(record: CellRecord) -> float | str | None:
 
 
 def _meanwhile(*cells: StoredCell) -> tuple[str, ...]:
-    """Of each run in a part of its own; what several had in common once."""
-    told = ("; ".join(condition_words.meanwhile(cell.record.conditions)) for cell in cells)
-    return tuple(dict.fromkeys(words for words in told if words))
+    """What a run tells; of several runs the one of which others took most, by name."""
+    told = [(cell.record, "; ".join(condition_words.meanwhile(cell.record.conditions))) for cell in cells]
+    known = [(record, said) for record, said in told if said]
+    if len({said for _, said in known}) < 2:
+        return tuple(said for _, said in known[:1])
+    most, said = max(known, key=lambda one: condition_words.taken_much(one[0].conditions)[0])
+    return (f"at most, in {most.id}: {said}",)

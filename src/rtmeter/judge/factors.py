@@ -181,8 +181,18 @@ def _matched_over(
         names = {name: None for name in names if name not in LABELS}
     with_it = {name for name in names if _determined(layouts, factor, name)}
     alike = {name for name in names if len({found.get(name) for found in layouts.values()}) == 1}
-    others = tuple(name for name in names if name not in with_it)
+    others = tuple(_unlike(layouts, [name for name in names if name not in with_it]))
     return others, tuple(name for name in names if name in with_it - alike - {*LABELS})
+
+
+def _unlike(layouts: Mapping[str, Mapping[str, str]], names: Sequence[str]) -> Iterator[str]:
+    """Of factors whose levels change together one: the first."""
+    kept: list[str] = []
+    for name in names:
+        alike = (one for one in kept if _determined(layouts, one, name) and _determined(layouts, name, one))
+        if next(alike, None) is None:
+            kept.append(name)
+            yield name
 
 
 def _determined(layouts: Mapping[str, Mapping[str, str]], by: str, name: str) -> bool:

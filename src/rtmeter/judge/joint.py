@@ -187,8 +187,9 @@ def _findings(supports: Sequence[tuple[str, Support]]) -> list[GateFinding]:
     told = []
     for having in found.values():
         name, first = max(having, key=lambda one: one[1].value or 0.0)
-        which = name if len(having) == 1 else f"{len(having)} of {len(supports)} runs, as in {name}"
-        alike = len({finding.message for _, finding in having}) == 1 and len(having) == len(supports)
+        runs = len({one for one, _ in having})  # a run may have two of one type
+        which = name if runs == 1 else f"{runs} of {len(supports)} runs, as in {name}"
+        alike = len({finding.message for _, finding in having}) == 1 and runs == len(supports)
         told.append(first if alike else replace(first, message=f"{which}: {first.message}"))
     return told
 

@@ -30,8 +30,16 @@ def repeats_to_show_halving(spread: float, strata: int, each: float) -> int | No
 
 
 def log_odds(ratio: Estimate, n: int) -> tuple[float, float]:
-    """The logarithm of the odds of a miss, and its standard error, for the n that dependence leaves."""
+    """The logarithm of the odds of a miss in n releases, and its standard error.
+
+    The odds are those of the counts, half a miss added to each side. Their error is that of the counts that
+    dependence leaves; two of it reach to the odds that these alone would have, half a miss added to them: of
+    a run without a miss nothing else says how far it may be off.
+    """
     worth = n / ratio.design_effect
-    misses = ratio.value * worth + 0.5
-    others = worth - ratio.value * worth + 0.5
-    return math.log(misses / others), math.sqrt(1 / misses + 1 / others)
+    (misses, others), (worth_misses, worth_others) = (
+        (ratio.value * count + 0.5, (1 - ratio.value) * count + 0.5) for count in (n, worth)
+    )
+    odds = math.log(misses / others)
+    apart = abs(math.log(worth_misses / worth_others) - odds)
+    return odds, max(math.sqrt(1 / worth_misses + 1 / worth_others), apart / 2)
