@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 import json
 import zlib
+from collections.abc import Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 from rtmeter import report
+from rtmeter.judge.factors import FactorEffects
 
 HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>\"'{{7*7}}&amp;"
 """A name that would run a script, close an attribute or fill a template if it were not text."""
@@ -51,5 +53,6 @@ class Page(HTMLParser):
         return specs
 
 
-def page_of(path: Path) -> Page:
-    return Page(report.write(path, path.parent / "report.html").read_text(encoding="utf-8"))
+def page_of(path: Path, effects: Sequence[FactorEffects] = ()) -> Page:
+    out = report.write(path, path.parent / "report.html", effects=effects)
+    return Page(out.read_text(encoding="utf-8"))

@@ -85,30 +85,34 @@ class FactorEffects:
 
 
 def factor_effects(
-    cells: Sequence[StoredCell], asked: FactorOptions, read: store.Read = store.chunks
+    cells: Sequence[StoredCell],
+    asked: FactorOptions,
+    read: store.Read = store.chunks,
+    known: dict[str, Estimates] | None = None,
 ) -> FactorEffects:
-    """The effect of each level but the reference. Raises RtmeterError if the cells have no such factor, or
-    none are alike in all others."""
+    """The effect of each level but the reference; ``known`` keeps what was read of each cell, for another
+    factor of the same cells. Raises RtmeterError if the cells have no such factor, or none are alike in all
+    others."""
     named = by_name(cells)
     records = {name: next(iter(repeats.values())).record for name, repeats in named.items()}
     layouts = {name: factors_of(record) for name, record in records.items()}
     layouts = _with_setting(layouts, records, asked.factor)
     levels = {name: found[asked.factor] for name, found in layouts.items() if asked.factor in found}
     order = sorted(levels, key=lambda name: str(records[name].started or ""))
-    known = list(dict.fromkeys(levels[name] for name in order))
-    _check(asked, known, layouts)
-    reference = asked.reference or known[0]
+    there = list(dict.fromkeys(levels[name] for name in order))
+    _check(asked, there, layouts)
+    reference = asked.reference or there[0]
     axes = {axis for record in records.values() for axis in record.axes}
     others, confounded = _matched_over(layouts, asked.factor, axes)
     strata: dict[tuple[Any, ...], dict[str, str]] = {}
     for name in order:
         record, about = records[name], tuple(layouts[name].get(other, words.NONE) for other in others)
         strata.setdefault((record.measurement, record.mode, *about), {})[levels[name]] = name
-    source = _Source(named, asked, read, _deadline(cells, asked))
-    each = each_of(asked.confidence, (len(OF_A_FACTOR) + (source.deadline_ns is not None)) * (len(known) - 1))
+    source = _Source(named, asked, read, _deadline(cells, asked), {} if known is None else known)
+    each = each_of(asked.confidence, (len(OF_A_FACTOR) + (source.deadline_ns is not None)) * (len(there) - 1))
     found = [
         one
-        for level in known
+        for level in there
         if level != reference and (one := source.level(level, reference, strata, others, each))
     ]
     if not found:
@@ -132,6 +136,14 @@ def factor_effects(
         tuple(dict.fromkeys(source.left_out)),
         tuple(dict.fromkeys(source.doubts)),
     )
+
+
+def told_apart(cells: Sequence[StoredCell]) -> list[str]:
+    """The factors in which cells of a campaign differ; of those whose levels change together the first."""
+    layouts = {str(cell.folder): factors_of(cell.record) for cell in cells}
+    names = dict.fromkeys(name for found in layouts.values() for name in found)
+    varying = [name for name in names if len({found.get(name) for found in layouts.values()}) > 1]
+    return list(_unlike(layouts, varying))
 
 
 def factors_of(record: CellRecord) -> dict[str, str]:
@@ -214,10 +226,15 @@ class _Source:
     """The estimates of cells, each read once, and what was left out."""
 
     def __init__(
-        self, named: Mapping[str, Repeats], asked: FactorOptions, read: store.Read, deadline_ns: int | None
+        self,
+        named: Mapping[str, Repeats],
+        asked: FactorOptions,
+        read: store.Read,
+        deadline_ns: int | None,
+        known: dict[str, Estimates],
     ) -> None:
         self._named, self._asked, self._read = named, asked, read
-        self._known: dict[str, Estimates] = {}
+        self._known = known
         self.deadline_ns = deadline_ns
         self.quantity = ""
         self.left_out: list[str] = []

@@ -68,16 +68,21 @@ class Floors:
 
 def floors(path: Path, asked: ComparisonOptions, read: store.Read = store.chunks) -> Iterator[Floors]:
     """Of each run under the path that measured a middleware; cells that cannot be read are left out."""
-    runs: dict[Path, list[StoredCell]] = {}
-    for cell in _readable(path):
-        if cell.record.usable and cell.record.measurement != "imported":  # by another tool: no middleware
-            runs.setdefault(cell.folder.parent, []).append(cell)
-    for stored in runs.values():
+    for stored in measured_runs(path):
         cells = by_name(stored)
         above = [n for n, repeats in cells.items() if _adapter(repeats) not in _NO_MIDDLEWARE]
         bare = {n: repeats for n, repeats in cells.items() if _adapter(repeats) == BARE}
         if above:
             yield _floors(cells, above, bare, asked, read)
+
+
+def measured_runs(path: Path) -> Iterator[list[StoredCell]]:
+    """The cells of each run under the path that can be compared; what another tool measured is none."""
+    runs: dict[Path, list[StoredCell]] = {}
+    for cell in _readable(path):
+        if cell.record.usable and cell.record.measurement != "imported":
+            runs.setdefault(cell.folder.parent, []).append(cell)
+    yield from runs.values()
 
 
 def _readable(path: Path) -> Iterator[StoredCell]:

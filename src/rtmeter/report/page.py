@@ -22,13 +22,14 @@ from rtmeter.errors import RtmeterError
 from rtmeter.judge import answer
 from rtmeter.judge import conditions as told
 from rtmeter.judge.entries import by_condition
+from rtmeter.judge.factors import FactorEffects
 from rtmeter.judge.points import in_points
 from rtmeter.judge.published import label
 from rtmeter.plots.data import Detail
 from rtmeter.plots.figures import Figure, Panel, detail_for, panels
 from rtmeter.plots.floors import QUANTILES, Floor
 from rtmeter.plots.grammar import Spec
-from rtmeter.report import matrix, published
+from rtmeter.report import factors, matrix, published
 from rtmeter.results import condition_words, words
 from rtmeter.results.condition_words import uncertainty, which_cells
 from rtmeter.results.overview import WORST_FIRST, CellEntry
@@ -97,7 +98,9 @@ class Plots:
         return base64.b64encode(zlib.compress(text.encode())).decode()
 
 
-def render(title: str, cells: Sequence[CellEntry], floor: Floor) -> str:
+def render(
+    title: str, cells: Sequence[CellEntry], floor: Floor, effects: Sequence[FactorEffects] = ()
+) -> str:
     """The page of at least one cell."""
     conditions = sorted(by_condition(cells), key=lambda cell: cell.badness)
     of = [sorted(one.repeats or [one], key=lambda cell: cell.badness) for one in conditions]
@@ -129,6 +132,7 @@ def render(title: str, cells: Sequence[CellEntry], floor: Floor) -> str:
             leaves=leaves,
             in_rows_only=max(0, len(leaves) - MOST_IN_FULL),
             floor=floor,
+            factors=effects,
             quantiles=QUANTILES,
             matrices=matrix.matrices([(section.anchor, section.cell) for section in sections]),
             choices=matrix.choices(cells),
@@ -181,6 +185,8 @@ def environment(*rooms: str) -> jinja2.Environment:
     environment.globals |= {"published": published.published, "anchors": published.anchors}
     environment.globals |= {"column_label": label, "beside_value": published.shown, "views": words.VIEWS}
     environment.globals |= {"line_quantity": published.quantity}
+    environment.globals |= {"factor_rows": factors.rows, "factor_below": factors.below}
+    environment.globals |= {"factor_matched": factors.matched}
     environment.globals |= {"meanwhile_there": told.meanwhile_there}
     environment.filters |= {
         "searched": matrix.searched,

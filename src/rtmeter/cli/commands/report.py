@@ -35,6 +35,7 @@ def command(
     from rtmeter.cli.reading_progress import reading
     from rtmeter.cli.report_floor import floor_of
     from rtmeter.errors import RtmeterError
+    from rtmeter.judge.run_factors import effects_of_runs
     from rtmeter.results.overview import refuse
 
     paths = paths or [Path("results")]
@@ -42,7 +43,8 @@ def command(
         raise RtmeterError("is missing: the report is of several paths", field="--out", remedy="add -o FILE")
     with reading() as read:
         floor = floor_of(paths, read)
+        effects = list(effects_of_runs(paths, read))
     damage: list[RtmeterError] = []
-    print(report.write(paths, out or paths[0] / "report.html", floor, damage))
+    print(report.write(paths, out or paths[0] / "report.html", floor, damage, effects))
     refuse(damage)
     return exit_codes.PASS

@@ -1,0 +1,65 @@
+"""The report says what each factor of a campaign does."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+from report_page import page_of
+
+from rtmeter.judge import run_factors
+from rtmeter.judge.run_factors import effects_of_runs
+from rtmeter.model import Requirement
+from rtmeter.results import store
+from wakeups import write_wakeups
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """Two named cells over two loads, three times in turn: fifo takes half as long, load changes nothing."""
+    generator, order = np.random.default_rng(3), itertools.count()
+    for repeat, block, load in itertools.product((1, 2, 3), ("normal", "fifo"), ("idle", "cpu80")):
+        ns = 50_000 * (0.5 if block == "fifo" else 1.0) * np.exp(generator.normal(0, 0.05))
+        policy = "fifo:80" if block == "fifo" else "other"
+        factors = {"block": block, "load": load, "scheduling": policy}
+        write_wakeups(
+            tmp_path / "run" / f"{block}-{load}-r{repeat}",
+            np.rint(generator.exponential(ns, 2_000)).astype(np.int64),
+            repeat=repeat,
+            axes={"load": load},
+            requirement=Requirement(300_000, 0.01),
+            adapter="null",
+            changes={"started": f"2026-11-21T05:00:{next(order):02d}Z", "factors": factors},
+        )
+    return tmp_path / "run"
+
+
+def test_factors_that_change_together_are_told_once(run: Path) -> None:
+    found = list(effects_of_runs([run], store.chunks))
+    assert [one.factor for one in found] == ["block", "load"], "scheduling is what the blocks set"
+    (fifo,) = found[0].levels
+    assert (fifo.level, fifo.said, fifo.pairs) == ("fifo", "better", 6)
+    assert {one.said for one in found[1].levels[0].effects} <= {"no difference", "not told"}
+
+
+def test_the_page_has_a_table_of_them(run: Path) -> None:
+    text = page_of(run, list(effects_of_runs([run], store.chunks))).text
+    assert "What each factor does" in text
+    assert "block fifo against normal; 6 pairs of runs; matched over load" in text
+    assert "better" in text
+
+
+def test_of_large_runs_it_is_left_to_compare(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_factors, "MOST_CELLS", 11)
+    assert list(effects_of_runs([run], store.chunks)) == []
+    monkeypatch.setattr(run_factors, "MOST_CELLS", 12)
+    monkeypatch.setattr(run_factors, "MOST_RELEASES", 12 * 2_000 - 1)
+    assert list(effects_of_runs([run], store.chunks)) == []
+    monkeypatch.setattr(run_factors, "MOST_RELEASES", 12 * 2_000)
+    assert len(list(effects_of_runs([run], store.chunks))) == 2
+
+
+def test_one_cell_has_no_factor(run: Path) -> None:
+    assert list(effects_of_runs([run / "fifo-idle-r1"], store.chunks)) == []
