@@ -14,6 +14,7 @@
 
 #include "errors.hpp"
 #include "sample_log_file.hpp"
+#include "sanitized.hpp"
 
 namespace rtmeter {
 namespace {
@@ -242,6 +243,7 @@ std::int64_t anonymous_kib() {
 
 // Whatever is compressed later: a probe's memory stays as it was when the run began.
 TEST_F(LogWriterTest, AllMemoryIsTakenAndTouchedBeforeTheFirstRow) {
+  SKIP_UNDER_SANITIZERS();
   constexpr std::size_t kColumns = 5;
   std::mt19937_64 random{1};
   std::vector<std::vector<std::int64_t>> kinds(4, std::vector<std::int64_t>(kFullFrame * kColumns));

@@ -9,17 +9,12 @@
 #include <thread>
 
 #include "child.hpp"
+#include "sanitized.hpp"
 
 namespace rtmeter {
 namespace {
 
 using namespace testing_help;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SKIP_UNDER_SANITIZERS() GTEST_SKIP() << "sanitizers replace malloc and mlockall"
-#else
-#define SKIP_UNDER_SANITIZERS() (void)0
-#endif
 
 constexpr std::size_t kBytes = 1 << 20;
 
