@@ -79,12 +79,12 @@ def show_cells(cells: Sequence[CellPlan], factors: Sequence[FactorPlan], total_n
 
 def _too_few_repeats(one: FactorPlan) -> str:
     """What a campaign's repeats cannot show."""
-    have = "one run" if one.repeats == 1 else f"{one.repeats:,} runs"
+    have, shows = ("one run", "shows") if one.repeats == 1 else (f"{one.repeats:,} runs", "show")
     cells = "cell" if one.matched == 1 else "cells"
     takes = "more than can be told" if one.needed is None else f"{one.needed:,}"
     return (
-        f"{one.factor}: {have} of each cell show not even a halving, compared over {one.matched:,} {cells} a "
-        f"level; it takes {takes} (repeat), if runs differ by {100 * SPREAD_OF_RUNS:.0f} %"
+        f"{one.factor}: {have} of each cell {shows} not even a halving, compared over {one.matched:,} "
+        f"{cells} a level; it takes {takes} (repeat), if runs differ by {100 * SPREAD_OF_RUNS:.0f} %"
     )
 
 
