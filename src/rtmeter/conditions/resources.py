@@ -166,11 +166,10 @@ class Made(Plain):
 
 
 @dataclass(frozen=True, slots=True)
-class Group(Made):
-    """A cgroup that rtmeter makes; taking it away moves whoever is in it to the group above."""
+class Folder(Made):
+    """One that the kernel fills when it is made, and that is taken away as it is."""
 
     name: str
-    kind: ClassVar[str] = "group"
 
     def read(self, root: Root) -> str | None:
         return MADE if root.exists(self.name) else None
@@ -179,8 +178,21 @@ class Group(Made):
         if value is not None:
             root.make_folder(self.name)
         else:
-            move_all(root, self.name, self.name.rpartition("/")[0])
+            self.empty(root)
             root.remove_folder(self.name)
+
+    def empty(self, root: Root) -> None:
+        """Before it is taken away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group(Folder):
+    """A cgroup that rtmeter makes; taking it away moves whoever is in it to the group above."""
+
+    kind: ClassVar[str] = "group"
+
+    def empty(self, root: Root) -> None:
+        move_all(root, self.name, self.name.rpartition("/")[0])
 
 
 def members(group: str, root: Root) -> tuple[str, list[str]]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rtmeter.conditions.change import Change
-from rtmeter.conditions.resources import MADE, Made, register
+from rtmeter.conditions.resources import MADE, Folder, Made, register
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
 from rtmeter.model import LOCAL
@@ -37,20 +37,10 @@ class Mount(Made):
 
 
 @dataclass(frozen=True, slots=True)
-class Instance(Made):
+class Instance(Folder):
     """An instance: buffers and switches of its own. Taking it away ends its recording."""
 
-    name: str
     kind: ClassVar[str] = "trace_instance"
-
-    def read(self, root: Root) -> str | None:
-        return MADE if root.exists(self.name) else None
-
-    def write(self, root: Root, value: str | None) -> None:
-        if value is not None:
-            root.make_folder(self.name)
-        else:
-            root.remove_folder(self.name)
 
 
 register(Mount)
