@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +50,13 @@ def test_the_page_has_a_table_of_them(run: Path) -> None:
     assert "What each factor does" in text
     assert "block fifo against normal; 6 pairs of runs; matched over load" in text
     assert "better" in text
+
+
+def test_what_has_no_partner_is_named(run: Path) -> None:
+    for repeat in (1, 2, 3):
+        shutil.rmtree(run / f"normal-cpu80-r{repeat}")
+    text = page_of(run, list(effects_of_runs([run], store.chunks))).text
+    assert "left out: fifo-cpu80 has no partner" in text
 
 
 def test_of_large_runs_it_is_left_to_compare(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,4 +61,6 @@ def matched(found: FactorEffects) -> str:
     over = f"matched over {', '.join(map(words.label, found.others))}" if found.others else ""
     with_it = ", ".join(map(words.label, found.confounded))
     changes = f"with it changes {with_it}: what that does is in the effect" if with_it else ""
-    return "; ".join(part for part in (over, changes) if part)
+    return "; ".join(
+        part for part in (over, changes, *(f"left out: {name}" for name in found.left_out)) if part
+    )
