@@ -38,6 +38,12 @@ def of_row(row: Row) -> int:
     return of_outcome(row.verdict.outcome) if row.verdict else PASS
 
 
+def of_self_test(outcomes: Iterable[str]) -> int:
+    """The exit code of a self-test: inconclusive if all is well but something could not be planted."""
+    codes = {"not planted": INCONCLUSIVE} | dict.fromkeys(("seen", "named", "not blamed"), PASS)
+    return worst(codes.get(outcome, FAIL) for outcome in outcomes)
+
+
 def worst(codes: Iterable[int]) -> int:
     """The worst of several, in the order error, fail, inconclusive, pass."""
     return min(codes, key=_WORST_FIRST.index, default=PASS)

@@ -96,10 +96,7 @@ def _self_test(intent: Intent, wait: bool, as_json: bool) -> int:
     else:
         for sight in seen:
             _show_sight(sight)
-    outcomes = {sight.outcome for sight in seen}
-    if outcomes & {"not seen", "not named"}:
-        return exit_codes.FAIL
-    return exit_codes.INCONCLUSIVE if "not planted" in outcomes else exit_codes.PASS
+    return exit_codes.of_self_test(sight.outcome for sight in seen)
 
 
 def _show_sight(sight: Sight) -> None:

@@ -97,10 +97,7 @@ def _self_test(as_json: bool) -> int:
     else:
         for one in found:
             show_blamed(one)
-    outcomes = {one.outcome for one in found}
-    if outcomes & {"not named", "blamed"}:
-        return exit_codes.FAIL
-    return exit_codes.INCONCLUSIVE if "not planted" in outcomes else exit_codes.PASS
+    return exit_codes.of_self_test(one.outcome for one in found)
 
 
 def _cell_at(path: Path) -> StoredCell:
