@@ -52,7 +52,7 @@ def own_instance(root: Root) -> Iterator[Change]:
 
     Raises RtmeterError for what is missing.
     """
-    _require(root)
+    require(root)
     mounted = _mounted(root)
     if mounted is None:
         remedy = "in a container, run it with --privileged; else see CONFIG_TRACEFS"
@@ -61,17 +61,22 @@ def own_instance(root: Root) -> Iterator[Change]:
     yield Change(SETTING, instance, MADE, "see dmesg: the kernel makes no trace instance")
 
 
-def _require(root: Root) -> None:
+def require(root: Root, setting: str = SETTING, value: str = "yes") -> None:
+    """Raises RtmeterError, which names the setting, where the kernel's events cannot be had."""
+
+    def missing(message: str, remedy: str) -> RtmeterError:
+        return RtmeterError(message, field=setting, value=value, remedy=remedy)
+
     if root.host != LOCAL:
-        raise _missing("reaches this host only", "leave it out, or let the server run here")
+        raise missing("reaches this host only", "leave it out, or let the server run here")
     if not root.is_superuser():
-        raise _missing("needs root: tracefs is root's alone", "run rtmeter as root (sudo)")
+        raise missing("needs root: tracefs is root's alone", "run rtmeter as root (sudo)")
     if "tracefs" not in (root.read("/proc/filesystems") or "").split():
-        raise _missing("finds no tracefs in this kernel", "use a kernel with CONFIG_TRACING, or leave it out")
+        raise missing("finds no tracefs in this kernel", "use a kernel with CONFIG_TRACING, or leave it out")
     namespace = root.at(_PID_NAMESPACE)
     if namespace.is_symlink() and str(namespace.readlink()) != _INITIAL:
         message = "is in a PID namespace, where threads have other ids than in the kernel's events"
-        raise _missing(message, "run rtmeter on the host, or the container with --pid=host")
+        raise missing(message, "run rtmeter on the host, or the container with --pid=host")
 
 
 def _mounted(root: Root) -> str | None:
@@ -79,7 +84,3 @@ def _mounted(root: Root) -> str | None:
     mounts = [line.split() for line in (root.read("/proc/mounts") or "").splitlines()]
     found = [mount[1] for mount in mounts if len(mount) > 2 and mount[2] == "tracefs"]
     return USUAL if USUAL in found else next(iter(found), None)
-
-
-def _missing(message: str, remedy: str) -> RtmeterError:
-    return RtmeterError(message, field=SETTING, value="yes", remedy=remedy)

@@ -20,6 +20,7 @@ from rtmeter.trace.events import SOFTIRQS, VECTORS
 from rtmeter.trace.formats import Format, PageForm
 from rtmeter.trace.pages import UNTOLD, events_of, missed
 
+_NEAR_NS = 1_000_000
 _REALTIME_NS = 10**18
 """An expiry beyond is the wall clock's: no machine is up for thirty years."""
 
@@ -32,7 +33,9 @@ class Recorded:
     """``cpus``: the pages of each; ``kernel_threads``: their names by id, which others
     may have had before or since; ``calls``: names of system calls by number;
     ``realtime_offset_ns``: the wall clock's time less the monotonic one's; ``cut_ns``: where the recording
-    broke off, if it did."""
+    broke off, if it did. ``functions``: of a recording of some threads only, names of timers' functions by
+    address: timers are then named by them, with the time that was asked for (without slack), and no switch
+    is missed; ``offsets_ns``: what other clocks show more than the monotonic one."""
 
     form: PageForm
     formats: Sequence[Format]
@@ -41,6 +44,8 @@ class Recorded:
     calls: Sequence[str]
     realtime_offset_ns: int
     cut_ns: int | None = None
+    functions: Mapping[int, str] | None = None
+    offsets_ns: Sequence[int] = ()
 
 
 def decoded(recorded: Recorded) -> Trace:
@@ -59,6 +64,8 @@ class _Rows:
         self._trace = Trace()
         self._timers: list[tuple[int, int]] = []
         """Row of each start and firing, and the address of its timer."""
+        self._clocks: dict[int, int] = {}
+        """Row of each firing, and what its own clock showed."""
         self._firing: dict[int, int] = {}
         self._irqs: dict[int, str] = {}
         by_name: dict[str, Callable[[Format], Handle]] = {
@@ -117,7 +124,9 @@ class _Rows:
             handle = handles.get(kind)
             if handle is not None:
                 self._tid = tid = pids[kind](page, at)
-                if self._running not in (None, tid):  # the kernel did not tell of a switch
+                if (
+                    self._running not in (None, tid) and self._recorded.functions is None
+                ):  # the kernel did not tell of a switch
                     self.add(Event(time_ns, cpu, kinds.LOST, value=1))
                 self._running = tid
                 handle(time_ns, cpu, page, at)
@@ -132,9 +141,16 @@ class _Rows:
             if trace.event[row] == kinds.TIMER_ARMED:
                 started[timer] = row
             elif (start := started.pop(timer, None)) is not None:
+                if row in self._clocks:
+                    trace.value[start] -= self._offset_ns(self._clocks[row] - trace.time_ns[row])
                 trace.value[row] = trace.value[start]
                 trace.target[start] = trace.target[row]
         return trace.taken(order.tolist())
+
+    def _offset_ns(self, seen_ns: int) -> int:
+        """Of the clock that showed so much more when a timer fired; as seen if none is near: it was set."""
+        nearest = min((0, *self._recorded.offsets_ns), key=lambda offset: abs(offset - seen_ns))
+        return nearest if abs(nearest - seen_ns) < _NEAR_NS else seen_ns
 
     def _switch(self, form: Format) -> Handle:
         following, priority, state = (form.field(n).read for n in ("next_pid", "next_prio", "prev_state"))
@@ -196,26 +212,40 @@ class _Rows:
         return handle
 
     def _armed(self, form: Format) -> Handle:
-        timer, expires = form.field("hrtimer").read, form.field("expires").read
-        wall_ns = self._recorded.realtime_offset_ns
+        functions = self._recorded.functions
+        timer = form.field("hrtimer").read
+        expires = form.field("expires" if functions is None else "softexpires").read
+        name = self._function(form)
+        wall_ns = self._recorded.realtime_offset_ns if functions is None else 0
 
         def handle(time_ns: int, cpu: int, page: bytes, at: int) -> None:
             expiry = expires(page, at)
             value = expiry - wall_ns if expiry > _REALTIME_NS else expiry
             self._timers.append((len(self._trace), timer(page, at)))
-            self.add(Event(time_ns, cpu, kinds.TIMER_ARMED, self._tid, value=value))
+            self.add(Event(time_ns, cpu, kinds.TIMER_ARMED, self._tid, name=name(page, at), value=value))
 
         return handle
 
     def _fired(self, form: Format) -> Handle:
-        timer = form.field("hrtimer").read
+        timer, name = form.field("hrtimer").read, self._function(form)
+        now = None if self._recorded.functions is None else form.field("now").read
 
         def handle(time_ns: int, cpu: int, page: bytes, at: int) -> None:
-            self._firing[cpu] = len(self._trace)
-            self._timers.append((len(self._trace), timer(page, at)))
-            self.add(Event(time_ns, cpu, kinds.TIMER_FIRED, self._tid))
+            row = self._firing[cpu] = len(self._trace)
+            self._timers.append((row, timer(page, at)))
+            if now is not None:
+                self._clocks[row] = now(page, at)
+            self.add(Event(time_ns, cpu, kinds.TIMER_FIRED, self._tid, name=name(page, at)))
 
         return handle
+
+    def _function(self, form: Format) -> Callable[[bytes, int], str]:
+        """The name of a timer's function, where names are asked for and the function is known."""
+        functions = self._recorded.functions
+        if not functions:
+            return lambda page, at: ""
+        function = form.field("function").read
+        return lambda page, at: functions.get(function(page, at), "")
 
     def _fired_out(self, time_ns: int, cpu: int, page: bytes, at: int) -> None:
         self._firing.pop(cpu, None)

@@ -1,0 +1,146 @@
+"""Jobs → releases: the period, the grid if there is one, and what was skipped on it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from rtmeter.attach.jobs import RELATIVE, Job
+
+Ints = npt.NDArray[np.int64]
+
+EXACT_NS, BUDGET_NS = 10, 50_000
+"""How far an expiry may be off its grid: programs count with fractions; the kernel sets a deadline thread's
+timer by another clock."""
+
+CHANGED = 20
+"""So many equal distances in a row that are not the period are another period."""
+
+LARGEST_GAP = 1 << 20
+"""So many releases in a row are not skipped: the loop was stopped, or its clock was set."""
+
+_OCTAVE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """From this release on, the period was another."""
+
+    release_ns: int
+    period_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """What a thread's jobs come to. ``period_ns``: given, or the mode of the distances of releases (None: too
+    few). ``on_grid``: the releases lie on multiples of it, but where it began anew. ``kinds``: jobs by
+    what released them. ``drift_ns``: where sleeps are relative, by how much all releases together came
+    later than the given period, else the time that was slept for, after the one before; ``waits`` for
+    locks within jobs."""
+
+    period_ns: int | None
+    on_grid: bool
+    changes: tuple[Change, ...]
+    kinds: dict[str, int]
+    drift_ns: int | None
+    unknown: int
+    waits: int
+
+    @property
+    def by_timer(self) -> bool:
+        """Whether timers release most jobs."""
+        return 2 * self.kinds.get("message", 0) < sum(self.kinds.values())
+
+    @property
+    def kind(self) -> str:
+        """What releases most jobs."""
+        return max(self.kinds, key=lambda kind: self.kinds[kind]) if self.kinds else "nothing"
+
+
+def loop_of(jobs: Sequence[Job], period_ns: int | None = None) -> Loop:
+    """``period_ns``: as the user gave it."""
+    kinds = dict(Counter(job.kind for job in jobs))
+    by_timer = 2 * kinds.get("message", 0) < len(jobs)
+    told = [job for job in jobs if job.by_timer or not by_timer]
+    distances = [b.release_ns - a.release_ns for a, b in pairwise(told) if a.known and b.known]
+    period = period_ns or mode_of(distances)
+    on_grid = by_timer and period is not None and _is_grid(told, distances, period)
+    changes: tuple[Change, ...] = ()
+    if on_grid and period is not None and period_ns is None:
+        changes = tuple(_changes(told, period))
+    drift = None
+    if by_timer and not on_grid and period is not None and _is_steady(distances, period):
+        drift = sum(distances) - len(distances) * (period_ns or _asked_ns(told) or period)
+    unknown, waits = sum(not job.known for job in jobs), sum(job.waits for job in jobs)
+    return Loop(period, on_grid, changes, kinds, drift, unknown, waits)
+
+
+def mode_of(distances: Sequence[int]) -> int | None:
+    """The distance that most of them have to the nanosecond; else the middle of the fullest of bins which are
+    a 64th of an octave wide, and its neighbours."""
+    found = np.asarray([distance for distance in distances if distance > 0], np.int64)
+    if not len(found):
+        return None
+    values, counts = np.unique(found, return_counts=True)
+    most = int(counts.argmax())
+    if 2 * counts[most] >= len(found):
+        return int(values[most])
+    bins = np.floor(np.log2(found) * _OCTAVE).astype(np.int64)
+    numbers, full = np.unique(bins, return_counts=True)
+    fullest = numbers[int(full.argmax())]
+    near = np.sort(found[np.abs(bins - fullest) <= 1])
+    return int(near[(len(near) - 1) // 2])
+
+
+def tolerance_ns(jobs: Sequence[Job]) -> int:
+    """How far off the grid an expiry may be."""
+    return BUDGET_NS if any(job.kind == "deadline" for job in jobs) else EXACT_NS
+
+
+def steps_of(distance_ns: int, period_ns: int, within_ns: int) -> int | None:
+    """How many periods a distance is; None if it is no multiple."""
+    steps = round(distance_ns / period_ns)
+    return steps if steps >= 1 and abs(distance_ns - steps * period_ns) <= within_ns else None
+
+
+def _is_grid(jobs: Sequence[Job], distances: Sequence[int], period_ns: int) -> bool:
+    """Whether most expiries are a multiple of the period apart; timeouts from now on never are."""
+    if not distances or sum(job.kind in RELATIVE for job in jobs) * 2 > len(jobs):
+        return False
+    within = tolerance_ns(jobs)
+    exact = sum(steps_of(distance, period_ns, within) is not None for distance in distances)
+    return 2 * exact >= len(distances)
+
+
+def _is_steady(distances: Sequence[int], period_ns: int) -> bool:
+    """Whether there is one period: most distances are within a quarter of it."""
+    near = sum(4 * abs(distance - period_ns) <= period_ns for distance in distances)
+    return 2 * near >= len(distances) > 0
+
+
+def _asked_ns(jobs: Sequence[Job]) -> int | None:
+    """How long the thread asks to sleep, mostly."""
+    asked = sorted(job.release_ns - job.armed_ns for job in jobs if job.known and job.armed_ns is not None)
+    return asked[(len(asked) - 1) // 2] if asked else None
+
+
+def _changes(jobs: Sequence[Job], period_ns: int) -> Iterator[Change]:
+    """Where another period begins that stays."""
+    within = tolerance_ns(jobs)
+    releases = np.asarray([job.release_ns for job in jobs], np.int64)
+    distances = np.diff(releases)
+    now, at = period_ns, 0
+    while at < len(distances):
+        distance = int(distances[at])
+        run = distances[at : at + CHANGED]
+        if abs(distance - now) > within and len(run) == CHANGED and (np.abs(run - distance) <= within).all():
+            now = distance
+            yield Change(int(releases[at]), now)
+            at += CHANGED
+        else:
+            at += 1

@@ -1,0 +1,283 @@
+"""A thread's sleeps, from the kernel's events: when each began, what ended it, and when it was due.
+
+A sleep is a switch in which the thread leaves as ``sleeping``, a yield of a deadline thread until its budget
+is there again, or a timer that was due already when it was armed. A thread that leaves as ``blocked`` is held
+up by the kernel within its work (a page that is read, a disk): that is no sleep.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rtmeter.explain.events import (
+    ENDED,
+    LOST,
+    NO_VALUE,
+    STATES,
+    SWITCH,
+    SYS_IN,
+    SYS_OUT,
+    TIMER_ARMED,
+    TIMER_FIRED,
+    WAKING,
+    Trace,
+)
+
+SLEEPER, BUDGET = "hrtimer_wakeup", "dl_task_timer"
+"""The functions of timers that wake a sleeping thread, and that give a deadline thread its budget."""
+
+BEGINNING = -(2**62)
+MESSAGE = "message"
+"""What wakes a thread that no timer wakes."""
+
+_KINDS = {"timerfd_tmrproc": "timerfd", "posix_timer_fn": "posix_timer", "it_real_fn": "itimer"}
+_KINDS |= {BUDGET: "deadline"}
+_SLEEPING = STATES.index("sleeping")
+
+
+@dataclass(frozen=True, slots=True)
+class Sleep:
+    """``asleep_ns``: its beginning; ``due_ns``: the expiry of the timer that ended it, None: something else
+    did, at ``woken_ns``; ``wake_ns``: the return to the thread's own code. ``kind``: the system call, or
+    whose timer it was; ``armed_ns``: when a timeout was armed for it. ``ran_ns``: how long the thread had
+    been on a CPU at its beginning, and ``ran_at_wake_ns`` at its end. ``known``: what ended it, and when,
+    is told; ``whole_before``: so is all that the thread did since the sleep before."""
+
+    asleep_ns: int
+    woken_ns: int
+    wake_ns: int
+    due_ns: int | None
+    kind: str
+    call: str | None
+    ran_ns: int
+    ran_at_wake_ns: int
+    armed_ns: int | None = None
+    known: bool = True
+    whole_before: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """All sleeps of a thread in order; ``held_ups``: how often the kernel held it up within its work;
+    ``switches``: how often it came on a CPU; ``ended``: the thread has ended; ``first_ns`` and ``last_ns``:
+    of the events that are known of it."""
+
+    sleeps: list[Sleep]
+    held_ups: int
+    switches: int
+    ended: bool
+    first_ns: int
+    last_ns: int
+
+
+def sleeps_of(trace: Trace, tid: int) -> Told:
+    """The sleeps that are seen whole: from their beginning to the return."""
+    reader = _Reader(trace, tid)
+    for row in _rows_of(trace, tid):
+        reader.see(row)
+    return reader.told()
+
+
+def _rows_of(trace: Trace, tid: int) -> list[int]:
+    """The events that say something of it."""
+    event, its, target = (np.asarray(getattr(trace, name)) for name in ("event", "tid", "target"))
+    own = (its == tid) & np.isin(event, (SWITCH, SYS_IN, SYS_OUT, TIMER_ARMED))
+    of_it = (target == tid) & np.isin(event, (SWITCH, WAKING, TIMER_FIRED))
+    names = [place for place, name in enumerate(trace.names) if name == BUDGET]
+    budget = (event == TIMER_FIRED) & np.isin(np.asarray(trace.name), names)
+    found: list[int] = np.flatnonzero(own | of_it | budget | (event == LOST)).tolist()
+    return found
+
+
+def _before_lost(trace: Trace) -> dict[int, int]:
+    """For each row that tells of lost events the time of the last event before it on its CPU."""
+    found = {}
+    for row in np.flatnonzero(np.asarray(trace.event) == LOST).tolist():
+        before = row - 1
+        while before >= 0 and trace.cpu[before] != trace.cpu[row]:
+            before -= 1
+        found[row] = trace.time_ns[before] if before >= 0 else BEGINNING
+    return found
+
+
+class _Reader:
+    """Goes through the events in order of time."""
+
+    def __init__(self, trace: Trace, tid: int) -> None:
+        self._trace, self._tid = trace, tid
+        self._sleeps: list[Sleep] = []
+        self._now = 0
+        self._first_ns: int | None = None
+        self._held_ups = self._switches = 0
+        self._ended = False
+        self._ran_ns = 0
+        self._forget()
+        self._whole = True
+        """Since the last sleep nothing was lost."""
+        self._before_ns = _before_lost(trace)
+        self._has_calls = SYS_OUT in trace.event
+
+    def _forget(self) -> None:
+        """Nothing is known of it any more."""
+        self._on_since: int | None = None
+        self._call: str | None = None
+        self._in_call = False
+        self._armed: tuple[int, int, str] | None = None
+        self._fired: tuple[int, int, str] | None = None
+        self._budget: int | None = None
+        self._open: Sleep | None = None
+        self._woken = False
+
+    def see(self, row: int) -> None:
+        if self._ended:  # whoever has the id now is another
+            return
+        trace, kind = self._trace, self._trace.event[row]
+        self._now = trace.time_ns[row]
+        if kind == LOST:
+            self._lose(self._before_ns[row])
+            return
+        if self._first_ns is None:
+            self._first_ns = self._now
+        if kind == SWITCH:
+            if trace.tid[row] == self._tid:
+                self._leave(trace.state[row])
+            else:
+                self._come()
+        elif kind == WAKING:
+            self._wake(trace.cpu[row])
+        elif kind == SYS_IN:
+            self._enter(trace.name_of(row))
+        elif kind == SYS_OUT:
+            self._return(trace.name_of(row))
+        elif kind == TIMER_ARMED:
+            self._arm(trace.value[row], trace.name_of(row) or SLEEPER)
+        else:
+            self._fire(row)
+
+    def told(self) -> Told:
+        first = self._now if self._first_ns is None else self._first_ns
+        return Told(self._sleeps, self._held_ups, self._switches, self._ended, first, self._now)
+
+    def _lose(self, since_ns: int) -> None:
+        """Events since then are not there."""
+        ran = self._ran()
+        self._forget()
+        self._ran_ns, self._whole = ran, False
+        for place in range(len(self._sleeps) - 1, -1, -1):
+            if self._sleeps[place].wake_ns <= since_ns:
+                break
+            self._sleeps[place] = replace(self._sleeps[place], known=False, whole_before=False)
+
+    def _ran(self) -> int:
+        return self._ran_ns + (self._now - self._on_since if self._on_since is not None else 0)
+
+    def _enter(self, name: str | None) -> None:
+        self._be_on()
+        self._call, self._in_call, self._armed = name, True, None
+
+    def _be_on(self) -> None:
+        if self._on_since is None:
+            self._on_since = self._now
+
+    def _arm(self, due_ns: int, function: str) -> None:
+        if function == BUDGET:
+            self._budget = due_ns
+        elif self._in_call and function == SLEEPER and due_ns != NO_VALUE:
+            self._armed = (self._now, due_ns, function)
+
+    def _fire(self, row: int) -> None:
+        trace = self._trace
+        due, name = trace.value[row], trace.name_of(row) or SLEEPER
+        if name == BUDGET:
+            if self._open is not None and self._open.kind == _KINDS[BUDGET] and due == self._budget:
+                self._open = replace(self._open, due_ns=due, woken_ns=self._now)
+                self._woken = True
+                self._budget = None
+        else:
+            self._fired = (trace.cpu[row], due, name)
+
+    def _wake(self, cpu: int) -> None:
+        fired, self._fired = self._fired, None
+        by_timer = fired if fired is not None and fired[0] == cpu and fired[1] != NO_VALUE else None
+        if self._open is None:
+            if by_timer and self._in_call and self._on_since is not None and self._armed:
+                self._passed(by_timer)
+                return
+            if self._whole or self._on_since is not None:
+                return
+            self._open = Sleep(self._now, 0, 0, None, MESSAGE, self._call, self._ran(), 0)
+            self._in_call = self._has_calls  # its beginning was lost
+        due = by_timer[1] if by_timer else None
+        kind = _KINDS.get(by_timer[2], self._call or "timer") if by_timer else MESSAGE
+        unclear = fired is not None and by_timer is None  # a timer whose expiry is not known
+        self._open = replace(
+            self._open, woken_ns=self._now, due_ns=due, kind=kind, known=self._open.known and not unclear
+        )
+        self._woken = True
+
+    def _passed(self, by_timer: tuple[int, int, str]) -> None:
+        """It was due when it was armed: the thread does not leave the CPU."""
+        assert self._armed is not None
+        began = self._armed[0]
+        ran = self._ran() - (self._now - began)
+        kind = _KINDS.get(by_timer[2], self._call or "timer")
+        self._open = Sleep(began, self._now, 0, by_timer[1], kind, self._call, ran, 0, began)
+        self._woken = True
+
+    def _leave(self, state: int) -> None:
+        ran = self._ran()
+        self._on_since, self._ran_ns = None, ran
+        if state == ENDED:
+            self._ended = True
+            self._open = None
+            return
+        yields = self._call == "sched_yield" and self._budget is not None
+        if state == _SLEEPING or (yields and STATES[state] == "runnable"):
+            began = self._open if self._open is not None and self._in_call else None  # woken in vain
+            kind = _KINDS[BUDGET] if yields else MESSAGE
+            self._open = Sleep(
+                asleep_ns=began.asleep_ns if began else self._now,
+                woken_ns=0,
+                wake_ns=0,
+                due_ns=None,
+                kind=kind,
+                call=self._call,
+                armed_ns=self._armed[0] if self._armed else self._now if yields else None,
+                ran_ns=began.ran_ns if began else ran,
+                ran_at_wake_ns=0,
+            )
+            self._woken = False
+        elif STATES[state] == "blocked":
+            self._held_ups += 1
+
+    def _come(self) -> None:
+        self._switches += 1
+        if self._on_since is not None:  # it was not seen to leave
+            self._lose(self._on_since)
+        self._on_since = self._now
+        if self._open is not None and not self._woken:
+            self._open = replace(self._open, woken_ns=self._now, known=False)  # its waking is missing
+            self._woken = True
+        if self._open is not None and not self._in_call:
+            self._close()
+
+    def _return(self, name: str | None) -> None:
+        self._be_on()
+        if self._open is not None:
+            if self._call is None and self._open.kind == "timer" and name:
+                self._open = replace(self._open, kind=name, call=name)
+            self._close()
+        self._in_call, self._call, self._armed = False, None, None
+
+    def _close(self) -> None:
+        """It is back in its own code."""
+        assert self._open is not None
+        if self._woken:
+            sleep = replace(
+                self._open, wake_ns=self._now, ran_at_wake_ns=self._ran(), whole_before=self._whole
+            )
+            self._sleeps.append(sleep)
+            self._whole = True
+        self._open, self._woken = None, False

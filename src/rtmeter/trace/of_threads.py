@@ -1,0 +1,98 @@
+"""Records what the kernel tells of some threads only, with the functions of the timers that wake them."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+
+from rtmeter.host.root import Root
+from rtmeter.trace.decode import Recorded
+from rtmeter.trace.formats import Format, format_of
+from rtmeter.trace.recorder import Recorder
+
+FUNCTIONS = ("hrtimer_wakeup", "timerfd_tmrproc", "posix_timer_fn", "it_real_fn", "dl_task_timer")
+_TICKS = ("tick_sched_timer", "tick_nohz_handler")
+"""The kernel's own clock, which wakes nobody: its events are not recorded."""
+
+_SYMBOLS = "/proc/kallsyms"
+_READS = 20
+
+
+class ThreadsRecorder(Recorder):
+    """As Recorder, of the threads ``tids`` alone. ``is_32_bit``: their system calls have other numbers."""
+
+    most_bytes = 4 << 30
+
+    def __init__(
+        self,
+        instance: str,
+        folder: Path,
+        measured_cpus: set[int],
+        root: Root,
+        tids: Collection[int],
+        *,
+        is_32_bit: bool = False,
+    ) -> None:
+        super().__init__(instance, folder, measured_cpus, root)
+        self._tids = tuple(tids)
+        self.is_32_bit = is_32_bit
+        self._functions = functions_of(root)
+
+    def _enabled(self) -> Iterator[Format]:
+        ticks = [address for address, name in self._functions.items() if name in _TICKS]
+        no_tick = " && ".join(f"function != {address:#x}" for address in ticks)
+        for event, condition in (
+            ("sched/sched_switch", self._of("prev_pid", "next_pid")),
+            ("sched/sched_waking", self._of("pid")),
+            ("raw_syscalls/sys_enter", self._of("common_pid")),
+            ("raw_syscalls/sys_exit", self._of("common_pid")),
+            ("timer/hrtimer_start", no_tick),
+            ("timer/hrtimer_expire_entry", no_tick),
+            ("timer/hrtimer_expire_exit", ""),
+        ):
+            folder = self._at / "events" / event
+            if folder.is_dir():
+                if condition:
+                    self._write(f"events/{event}/filter", condition)
+                self._write(f"events/{event}/enable", "1")
+                yield format_of(event.rpartition("/")[2], (folder / "format").read_text())
+
+    def _of(self, *fields: str) -> str:
+        return " || ".join(f"{field} == {tid}" for tid in self._tids for field in fields)
+
+    def _told_beside(self, recorded: Recorded) -> Recorded:
+        calls = recorded.calls
+        if self.is_32_bit:
+            calls = call_names_32(platform.machine())
+        offsets = [offset_ns(clock) for clock in (time.CLOCK_REALTIME, time.CLOCK_BOOTTIME, time.CLOCK_TAI)]
+        functions = {a: name for a, name in self._functions.items() if name in FUNCTIONS}
+        return replace(recorded, calls=calls, functions=functions, offsets_ns=offsets)
+
+
+def functions_of(root: Root) -> dict[int, str]:
+    """Addresses of the functions that timers call, and their names; empty where the kernel hides them."""
+    found = {}
+    for line in (root.read(_SYMBOLS) or "").splitlines():
+        words = line.split()
+        if len(words) == 3 and words[2] in (*FUNCTIONS, *_TICKS) and int(words[0], 16):
+            found[int(words[0], 16)] = words[2]
+    return found
+
+
+def offset_ns(clock: int) -> int:
+    """By how much a clock shows more than the monotonic one, read where both were read closest together."""
+    read, here = time.clock_gettime_ns, time.CLOCK_MONOTONIC
+    reads = [(read(here), read(clock), read(here)) for _ in range(_READS)]
+    before, there, after = min(reads, key=lambda one: one[2] - one[0])
+    return there - (before + after) // 2
+
+
+def call_names_32(architecture: str) -> list[str]:
+    """Names of the system calls of 32-bit programs by number; none where they are not known."""
+    names = {"x86_64": "i386"}
+    file = resources.files("rtmeter.trace") / "calls" / f"{names.get(architecture, '')}.txt"
+    return [name.removesuffix("_time64") for name in file.read_text().split()] if file.is_file() else []
