@@ -50,7 +50,7 @@ class Attached:
         self,
         tids: Collection[int],
         folder: Path,
-        root: Root = Root(),
+        root: Root,
         *,
         is_32_bit: bool = False,
     ) -> None:

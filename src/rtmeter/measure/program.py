@@ -26,7 +26,7 @@ class Program:
 
 
 def program_of(pid: int, root: Root) -> Program:
-    """Raises RtmeterError if it cannot be attached to: not there, ended, stopped, a thread or the kernel's."""
+    """Raises RtmeterError if it cannot be attached to: not there, ended, stopped, a thread, the kernel's."""
     task = read_task(root, pid)
     if task is None:
         raise _wrong(pid, "is no process here", _where_it_is(pid, root))
