@@ -7,56 +7,106 @@ import pytest
 from rates import Rates, Sized
 from simulation import Simulation
 
+from rtmeter.judge.verdict import Misses, row_of
+from rtmeter.model import Requirement
 from rtmeter.statistics.bounds import miss_ratio_bounds
-from rtmeter.statistics.joint import RunMisses, joint, runs_needed
+from rtmeter.statistics.joint import Joint, RunMisses, joint, misses_allowed, releases_needed, runs_needed
 
 N = 20_000
-RATIO = 1e-3
+MS = 1_000_000
 RUNS = {"reduced": 250, "full": 5000}
 
 
-def covered(generator: np.random.Generator, runs: int, spread: float) -> tuple[bool, bool]:
-    """Whether the upper and the lower bound hold the ratio of which runs are drawn, by a gamma distribution
-    whose standard deviation is that share of it."""
+def drawn(generator: np.random.Generator, runs: int, spread: float, clusters: float, size: float) -> Joint:
+    """Runs whose ratios are drawn of a gamma distribution whose standard deviation is that share of it, with
+    so many clusters of misses a run on average, geometric and of that size."""
     shape = 1 / spread**2 if spread else 0.0
-    each = generator.gamma(shape, RATIO / shape, runs) if spread else np.full(runs, RATIO)
-    missed = generator.binomial(N, np.minimum(each, 1))
-    found = joint([RunMisses(N, int(misses), 1.0) for misses in missed], 0.95)
-    lower, upper = miss_ratio_bounds(found.misses, found.n, 0.95, found.design_effect)
-    return bool(upper >= RATIO), bool(lower <= RATIO)
+    each = generator.gamma(shape, clusters / shape, runs) if spread else np.full(runs, clusters)
+    found = []
+    for count in generator.binomial(N, np.minimum(each / N, 1)):
+        misses = int(generator.geometric(1 / size, count).sum())
+        found.append(RunMisses(N, min(N, misses), 2 * size - 1))
+    return joint(found, 0.95)
 
 
-@pytest.mark.parametrize("runs", [2, 3, 10])
-@pytest.mark.parametrize(("spread", "least"), [(0.0, 0.95), (0.5, 0.85), (1.0, 0.85)])
-def test_the_bound_of_all_repeats_covers_the_ratio_that_they_are_drawn_of(
-    runs: int, spread: float, least: float, simulate: Simulation, rates: Rates, sized: Sized
+def covered(
+    generator: np.random.Generator, runs: int, spread: float, clusters: float, size: float
+) -> tuple[bool, bool, bool]:
+    """Whether the upper and the lower bound hold the ratio, and whether a requirement that allows a tenth
+    more fails."""
+    found, ratio = drawn(generator, runs, spread, clusters, size), clusters * size / N
+    asked = Requirement(MS, 1.1 * ratio)
+    seen = Misses("latency", found.n, round(found.misses), 0, 0)
+    row = row_of(seen, asked, None, (found.lower, found.upper))
+    return found.upper >= ratio, found.lower <= ratio, row.outcome == "fail"
+
+
+@pytest.mark.parametrize("runs", [2, 3, 5, 10])
+@pytest.mark.parametrize("spread", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize(("clusters", "size"), [(20.0, 1.0), (20.0, 3.0), (2.0, 1.0)])
+def test_the_bounds_of_all_repeats_cover_the_ratio_that_they_are_drawn_of(
+    runs: int, spread: float, clusters: float, size: float, simulate: Simulation, rates: Rates, sized: Sized
 ) -> None:
-    upper, lower = zip(*simulate(covered, sized("runs", **RUNS), runs, spread), strict=True)
-    case = f"{runs} runs, spread {spread:g} of the ratio"
-    rates.at_least(least, upper, "joint bounds cover the miss ratio", f"upper, {case}")
-    rates.at_least(0.9, lower, "joint bounds cover the miss ratio", f"lower, {case}")
+    found = simulate(covered, sized("runs", **RUNS), runs, spread, clusters, size)
+    upper, lower, failed = zip(*found, strict=True)
+    case = f"{runs} runs, spread {spread:g} of the ratio, {clusters:g} clusters of {size:g}"
+    rates.at_least(0.95, upper, "joint bounds cover the miss ratio", f"upper, {case}")
+    rates.at_least(0.95, lower, "joint bounds cover the miss ratio", f"lower, {case}")
+    claim = "repeats of systems that miss a tenth less than allowed fail"
+    rates.at_most(0.05, failed, claim, case)
 
 
-def test_runs_alike_are_one_long_run() -> None:
-    alike = joint([RunMisses(N, 20, 3.0)] * 3, 0.95)
-    assert (alike.n, alike.misses, alike.dispersion, alike.design_effect) == (3 * N, 60, 0, 3)
-    assert not alike.apart
-    assert joint([RunMisses(1000, 0, 2.0), RunMisses(3000, 0, 4.0)], 0.95).design_effect == 3.5
+def test_one_run_has_the_bounds_of_that_run() -> None:
+    alone = joint([RunMisses(N, 20, 3.0)], 0.95)
+    assert (alone.lower, alone.upper) == miss_ratio_bounds(20, N, 0.95, 3.0)
+    assert (alone.spread, alone.design_effect, alone.apart) == (0, 3, False)
 
 
-def test_the_spread_decides_where_it_is_larger_than_dependence_explains() -> None:
-    runs = [RunMisses(N, misses, 1.0) for misses in (10, 20, 60)]
-    apart = joint(runs, 0.95)
-    ratio = 30 / N
-    assert apart.dispersion == pytest.approx((20**2 + 10**2 + 30**2) / (30 * (1 - ratio)) / 2, rel=1e-4)
-    student, normal = 2.919986, 1.644854  # of two degrees of freedom, at 95 %
-    assert apart.design_effect == pytest.approx(apart.dispersion * (student / normal) ** 2, rel=1e-5)
-    within = joint([RunMisses(N, run.misses, 30.0) for run in runs], 0.95)
-    assert within.design_effect == 30 and not within.apart
+def test_without_spread_the_bounds_are_those_of_one_long_run() -> None:
+    """So many misses in each of so many runs leave next to no room for a spread."""
+    alike = joint([RunMisses(10**7, 10**5, 1.0)] * 100, 0.95)
+    lower, upper = miss_ratio_bounds(10**7, 10**9, 0.95)
+    assert alike.spread < 0.01 and not alike.apart
+    assert (alike.lower, alike.upper) == (pytest.approx(lower, rel=2e-3), pytest.approx(upper, rel=2e-3))
 
 
-def test_one_miss_in_one_of_several_runs_is_no_spread() -> None:
-    assert joint([RunMisses(N, 1, 1.0), RunMisses(N, 0, 1.0), RunMisses(N, 0, 1.0)], 0.95).design_effect == 1
+@pytest.mark.parametrize(("runs", "times"), [(2, 5.628), (3, 3.669)])
+def test_few_runs_leave_room_for_as_much_as_the_ratio_itself(runs: int, times: float) -> None:
+    """Then ratios are exponential, and of many misses these are the ratios: 2 runs / chi-squared (0.05)."""
+    found = joint([RunMisses(10**8, 10**4, 300.0)] * runs, 0.95)
+    assert not found.apart and found.spread == pytest.approx(1, rel=1e-3)
+    assert found.upper / 1e-4 == pytest.approx(times, rel=4e-2)
+    assert found.upper > times * 1e-4  # dependence within them adds to it
+
+
+def test_a_spread_that_is_seen_is_made_room_for_beyond_that() -> None:
+    found = joint([RunMisses(N, misses, 1.0) for misses in (0, 0, 60)], 0.95)
+    assert found.apart and found.spread == pytest.approx(np.sqrt(3), rel=0.02)
+    assert found.dispersion == pytest.approx((2 * 20**2 + 40**2) / 20 / 2, rel=2e-3)
+    alike = joint([RunMisses(N, 20, 1.0)] * 3, 0.95)
+    assert found.upper > 1.5 * alike.upper and found.lower < alike.lower
+    within = joint([RunMisses(N, misses, 80.0) for misses in (0, 0, 60)], 0.95)
+    assert not within.apart and within.spread == pytest.approx(1, rel=1e-3)
+
+
+def test_the_design_effect_is_that_of_so_many_independent_releases() -> None:
+    for misses in [(0, 0, 0), (20, 20, 20), (0, 0, 12), (1, 0, 0)]:
+        found = joint([RunMisses(N, each, 1.5) for each in misses], 0.95)
+        upper = miss_ratio_bounds(found.misses, found.n, 0.95, found.design_effect)[1]
+        assert upper == pytest.approx(found.upper, rel=1e-4) and found.design_effect > 1.5
+
+
+def test_a_further_run_without_a_miss_unsays_nothing() -> None:
+    one, two, three = (joint([RunMisses(N, 0, 2.0)] * runs, 0.95).upper for runs in (1, 2, 3))
+    assert one == two > three > miss_ratio_bounds(0, 3 * N, 0.95, 2.0)[1]
+    assert joint([RunMisses(N, 0, 2.0), RunMisses(1000, 0, 1.0)], 0.95).upper == one
+
+
+def test_what_nearly_always_misses_is_not_taken_for_something_else() -> None:
+    always = joint([RunMisses(N, N, 1.0)] * 2, 0.95)
+    assert (always.spread, always.upper) == (0, 1) and always.lower > 0.999
+    nearly = joint([RunMisses(N, N - 200, 1.0)] * 2, 0.95)
+    assert nearly.lower > 0.8 and nearly.upper == 1
 
 
 def test_more_runs_bring_the_bound_of_runs_that_lie_apart_down() -> None:
@@ -64,9 +114,26 @@ def test_more_runs_bring_the_bound_of_runs_that_lie_apart_down() -> None:
     needed = runs_needed(apart, 5e-4, 0.95)
     assert needed is not None and needed > 3
     again = joint([RunMisses(N, misses, 1.0) for misses in (0, 0, 12) * needed], 0.95)
-    assert miss_ratio_bounds(again.misses, again.n, 0.95, again.design_effect)[1] <= 5e-4
+    assert again.upper <= 5e-4
     assert runs_needed(apart, 1e-4, 0.95) is None  # 2e-4 miss
+    calm = joint([RunMisses(N, 0, 1.0)] * 3, 0.95)
+    more = runs_needed(calm, 3e-5, 0.95)
+    assert more is not None
+    ends = [joint([RunMisses(N, 0, 1.0)] * runs, 0.95).upper <= 3e-5 for runs in (more - 1, more)]
+    assert ends == [False, True]
+
+
+def test_a_plan_of_repeats_is_what_their_bound_will_be() -> None:
+    needed = releases_needed(3, 1e-4, 0.95, 2.0)
+    uppers = [joint([RunMisses(n, 0, 2.0)] * 3, 0.95).upper for n in (needed // 3 - 1, needed // 3)]
+    assert uppers[0] > 1e-4 >= uppers[1]
+    most = misses_allowed(300_000, 3, 1e-4, 0.95, 1.0)
+    assert most is not None and most > 0
+    uppers = [joint([RunMisses(100_000, some / 3, 1.0)] * 3, 0.95).upper for some in (most, most + 1)]
+    assert uppers[0] <= 1e-4 < uppers[1]
+    assert misses_allowed(20_000, 3, 1e-4, 0.95, 1.0) is None
 
 
 def test_however_far_apart_runs_are_one_release_at_least() -> None:
-    assert joint([RunMisses(100, 100, 1.0), RunMisses(100, 0, 1.0)], 0.999).design_effect <= 200
+    found = joint([RunMisses(100, 100, 1.0), RunMisses(100, 0, 1.0)], 0.999)
+    assert found.design_effect <= 200 and found.upper == 1

@@ -13,6 +13,7 @@ from rtmeter import cli
 from rtmeter.cli import exit_codes
 from rtmeter.model import SERVED, SKIPPED, Requirement
 from rtmeter.statistics.bounds import miss_ratio_bounds
+from rtmeter.statistics.joint import RunMisses, joint
 from synthetic import Made, write_cell
 from wakeups import MS, draw, write_wakeups
 
@@ -317,6 +318,31 @@ def test_runs_that_lie_apart_widen_the_bound_and_ask_for_more_runs(capsys: Captu
     (found,) = as_json("r --deadline 1ms --miss-ratio 5e-4", capsys)["cells"]
     assert found["support"]["upper"] > 5e-4 and found["misses"] == 12 and found["more_samples"] % 20_000 == 0
     assert [one["outcome"] for one in found["repeats"]] == ["pass", "pass", "inconclusive"]
+
+
+def test_few_runs_leave_room_for_the_spread_that_they_do_not_show(capsys: Captured) -> None:
+    """3 / 60,000 is 5e-5: as one long run they would pass."""
+    repeats({1: 1.0, 2: 1.0, 3: 1.0})
+    (found,) = as_json("r --deadline 1ms --miss-ratio 7e-5", capsys)["cells"]
+    room = "3 runs do not show how far runs differ: room is made for as much as the ratio itself"
+    assert found["outcome"] == "inconclusive"
+    assert found["reason"].endswith(f"{room}; 1 further run such as these would pass")
+    (found,) = as_json("r --deadline 1ms --miss-ratio 9e-5", capsys)["cells"]
+    upper = joint([RunMisses(20_000, 0, 1.0)] * 3, 0.95).upper
+    assert (found["outcome"], found["support"]["upper"]) == ("pass", upper) and 7e-5 < upper < 9e-5
+    (spread,) = (one for one in found["support"]["findings"] if one["type"] == "spread")
+    assert spread["message"] == f"{room}: n counts as n / 1.7" and spread["consequence"] == "deflate"
+
+
+def test_repeats_that_miss_too_often_fail_by_their_own_lower_bound(capsys: Captured) -> None:
+    for number in (1, 2, 3):
+        write_wakeups(Path(f"r/cell-r{number}"), late_at(*range(500, 18_500, 900)), repeat=number)
+    (found,) = as_json("r --deadline 1ms --miss-ratio 3e-4", capsys)["cells"]
+    assert (found["misses"], found["outcome"]) == (60, "fail")
+    effects = {one["support"]["design_effect"] for one in found["repeats"]}
+    lower = joint([RunMisses(20_000, 20, effects.pop())] * 3, 0.95).lower
+    assert not effects and found["support"]["lower"] == lower > 3e-4
+    assert f"at least {lower:.3g}" in found["reason"]
 
 
 def test_a_run_that_failed_leaves_the_condition_an_error(capsys: Captured) -> None:

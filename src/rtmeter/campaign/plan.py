@@ -15,14 +15,13 @@ from rtmeter.statistics.bounds import (
     expected_releases_needed,
     hours,
     miss_ratio_bounds,
-    misses_allowed,
     plan,
-    releases_needed,
 )
 from rtmeter.statistics.compare import each_of
 from rtmeter.statistics.evidence import FEWEST_JUDGED, Evidence
 from rtmeter.statistics.extremes import FEWEST_RELEASES, MOST_FACTOR
 from rtmeter.statistics.halving import repeats_to_show_halving
+from rtmeter.statistics.joint import misses_allowed, releases_needed
 from rtmeter.values import without_repeat
 
 _HOURS = (1 / 60, 1.0, 24.0)
@@ -157,10 +156,10 @@ def plan_cell(name: str, runs: Sequence[Cell], assumed: Assumed) -> CellPlan:
     effect, allowed = assumed.design_effect, required.miss_ratio
     most: int | None = 0
     if allowed is not None:
-        most = misses_allowed(releases, allowed, required.confidence, effect)
+        most = misses_allowed(releases, count, allowed, required.confidence, effect)
         if most is not None and required.criticality == "hard":
             most = 0
-    n = 1 if allowed is None else releases_needed(0, allowed, required.confidence, effect)
+    n = 1 if allowed is None else releases_needed(count, allowed, required.confidence, effect)
     needed = _at_least(Plan(0, n, hours(n, period_ns)), required, period_ns, count)
     if releases < needed.releases or assumed.refusals:
         most = None

@@ -7,15 +7,11 @@ from dataclasses import replace
 
 from rtmeter.judge.environment import differences
 from rtmeter.judge.rule import BEYOND_THE_HORIZON, MISSES_TOO_OFTEN, TOO_FEW, UNDECIDED
-from rtmeter.judge.verdict import Misses, judge_misses, row_of
+from rtmeter.judge.verdict import SPREAD, Misses, judge_misses, row_of
 from rtmeter.model import GateFinding, Requirement, Support, Verdict
 from rtmeter.results.record import CellRecord
-from rtmeter.statistics.bounds import expected_releases_needed, further_releases, miss_ratio_bounds
 from rtmeter.statistics.evidence import FEWEST_JUDGED
 from rtmeter.statistics.joint import Joint, RunMisses, joint, runs_needed
-
-SPREAD = "spread"
-"""The finding that runs lie further apart than dependence within them explains."""
 
 _DECIDES_ALONE = ("error", "inconclusive")
 
@@ -85,12 +81,13 @@ def _together(
     misses = Misses(verdicts[0].quantity, found.n, max(0, found.misses - lost - skipped), skipped, lost)
     if any(one.support is None for one in verdicts):
         return judge_misses(misses, asked)
-    support = _support(runs, found, asked, known)
-    verdict = judge_misses(misses, asked, support)
-    row = row_of(misses, asked, support)
+    support = _support(runs, found, known)
+    bounds = found.lower, found.upper
+    verdict = judge_misses(misses, asked, support, bounds)
+    row = row_of(misses, asked, support, bounds)
     if row is TOO_FEW:
         return _more_of_each(verdict, verdicts)
-    if row is UNDECIDED and found.apart and asked.miss_ratio is not None:
+    if row is UNDECIDED and asked.miss_ratio is not None:
         return _more_runs(verdict, found, asked)
     if row in (MISSES_TOO_OFTEN, BEYOND_THE_HORIZON) or not found.apart:
         return verdict
@@ -110,44 +107,44 @@ def _more_of_each(verdict: Verdict, verdicts: Sequence[Verdict]) -> Verdict:
 
 
 def _more_runs(verdict: Verdict, found: Joint, asked: Requirement) -> Verdict:
-    """Of runs that lie apart more runs tell more, not more releases."""
+    """More runs tell how far runs differ; longer ones do not."""
     assert asked.miss_ratio is not None
-    lower, upper = miss_ratio_bounds(found.misses, found.n, asked.confidence, found.design_effect)
     head = verdict.reason.partition(": ")[0]
-    sure = f"with {100 * asked.confidence:.10g} % confidence the miss ratio is at most {upper:.3g}"
+    sure = f"with {100 * asked.confidence:.10g} % confidence the miss ratio is at most {found.upper:.3g}"
     needed = runs_needed(found, asked.miss_ratio, asked.confidence)
     tell = (
         "no number of such runs passes"
         if needed is None
-        else f"{needed - found.runs:,} further runs such as these would pass"
+        else f"{needed - found.runs:,} further run{'s' * (needed - found.runs > 1)} such as these would pass"
     )
-    reason = f"{head}: {sure} and at least {lower:.3g}, and {asked.miss_ratio:g} is allowed"
+    why = _apart(found) if found.apart else _may_differ(found)
+    reason = f"{head}: {sure} and at least {found.lower:.3g}, and {asked.miss_ratio:g} is allowed"
     more = None if needed is None else round((needed - found.runs) * found.n / found.runs)
-    return replace(verdict, reason=f"{reason}; {_apart(found)}; {tell}", more_samples=more)
+    return replace(verdict, reason=f"{reason}; {why}; {tell}", more_samples=more)
 
 
 def _apart(found: Joint) -> str:
     return f"the {found.runs} runs differ more than dependence within them explains"
 
 
-def _support(
-    runs: Sequence[tuple[str, Verdict]], found: Joint, asked: Requirement, known: tuple[GateFinding, ...]
-) -> Support:
+def _may_differ(found: Joint) -> str:
+    share = f"{100 * found.spread:.0f} % of the ratio"
+    room = "as much as the ratio itself" if found.spread > 0.95 else share
+    return f"{found.runs} runs do not show how far runs differ: room is made for {room}"
+
+
+def _support(runs: Sequence[tuple[str, Verdict]], found: Joint, known: tuple[GateFinding, ...]) -> Support:
     """What the joint verdict rests on: sums, extremes and all findings of the runs, each with its run."""
     supports = [(name, one.support) for name, one in runs if one.support is not None]
     findings = [*known, *_findings(supports)]
-    if found.apart:
-        message = f"{_apart(found)}: n counts as n / {found.design_effect:.1f}"
+    if found.spread:
+        why = _apart(found) if found.apart else _may_differ(found)
+        message = f"{why}: n counts as n / {found.design_effect:.1f}"
         findings.append(GateFinding(SPREAD, "dispersion", found.dispersion, "deflate", message))
     all_of = [support for _, support in supports]
     effect, upper, lower = found.design_effect, None, None
     if not any(finding.consequence == "refuse" for finding in findings):
-        lower, upper = miss_ratio_bounds(found.misses, found.n, asked.confidence, effect)
-    more = expected = None
-    allowed = asked.miss_ratio
-    if allowed is not None and upper is not None and upper > allowed and not found.apart:
-        more = further_releases(found.misses, found.n, allowed, asked.confidence, effect)
-        expected = expected_releases_needed(found.misses, found.n, allowed, asked.confidence, effect)
+        lower, upper = found.lower, found.upper
     per_hour = _releases_per_hour(runs)
     clusters = [one.clusters for one in all_of]
     levels = [one.return_level for one in all_of]
@@ -167,8 +164,8 @@ def _support(
         upper=upper,
         lower_per_hour=None if lower is None or per_hour is None else lower * per_hour,
         upper_per_hour=None if upper is None or per_hour is None else upper * per_hour,
-        more_hours=None if more is None or per_hour is None else more / per_hour,
-        expected_hours=None if expected is None or per_hour is None else (expected - found.n) / per_hour,
+        more_hours=None,
+        expected_hours=None,
         growth=_worst_growth(all_of),
         causes=tuple(dict.fromkeys(cause for one in all_of for cause in one.causes)),
         return_level=refused[0]

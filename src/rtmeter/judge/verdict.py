@@ -33,6 +33,12 @@ from rtmeter.statistics.views import LATER
 from rtmeter.statistics.words import about
 from rtmeter.values import format_duration
 
+Bounds = tuple[float, float]
+"""The lower and the upper bound of a miss ratio."""
+
+SPREAD = "spread"
+"""The finding of what the runs of a condition say together, where they differ or may."""
+
 
 @dataclass(frozen=True, slots=True)
 class Misses:
@@ -124,16 +130,18 @@ def refuse(meta: Mapping[str, Any], requirement: Requirement, reason: str) -> Ve
     return Verdict("error", reason, requirement, judged_quantity(meta).name, 0, 0, 0, 0, 0, None, None)
 
 
-def judge_misses(found: Misses, requirement: Requirement, support: Support | None = None) -> Verdict:
+def judge_misses(
+    found: Misses, requirement: Requirement, support: Support | None = None, bounds: Bounds | None = None
+) -> Verdict:
     """The verdict by the number of misses and by what supports it, if anything does: the first row of
     ``rule.ROWS`` that holds.
 
-    The bounds are one-sided and exact (Clopper and Pearson, 1934), for as many releases as dependence
-    leaves; where gates refuse them nothing passes.
+    The ``bounds``, if none are given, are one-sided and exact (Clopper and Pearson, 1934), for as many
+    releases as dependence leaves; where gates refuse them nothing passes.
     """
     lower, upper = miss_ratio_bounds(found.total, found.n, requirement.confidence)
-    row = row_of(found, requirement, support)
-    why, more = _why(row, found, requirement, support)
+    row = row_of(found, requirement, support, bounds)
+    why, more = _why(row, found, requirement, support, bounds)
     notes = "".join(f"; {note}" for note in _notes(found, requirement, support))
     return Verdict(
         outcome=row.outcome,
@@ -152,10 +160,11 @@ def judge_misses(found: Misses, requirement: Requirement, support: Support | Non
     )
 
 
-def row_of(found: Misses, requirement: Requirement, support: Support | None) -> Row:
+def row_of(
+    found: Misses, requirement: Requirement, support: Support | None, bounds: Bounds | None = None
+) -> Row:
     """The row of the rule that decides."""
     allowed, hard = requirement.miss_ratio, requirement.criticality == "hard"
-    effect = support.design_effect if support else 1.0
     if found.n == 0:
         return NOTHING_MEASURED
     if found.total and (hard or allowed is None):
@@ -167,7 +176,7 @@ def row_of(found: Misses, requirement: Requirement, support: Support | None) -> 
         if level.upper_ns > requirement.deadline_ns:
             return LEVEL_TOO_HIGH
     refused = bool(support and _refusing(support.findings))
-    lower, upper = miss_ratio_bounds(found.total, found.n, requirement.confidence, effect)
+    lower, upper = bounds or _bounds(found, requirement, support)
     if allowed is not None and lower > allowed:
         return MISSES_TOO_OFTEN
     if allowed is not None and beyond_the_horizon(found.total, found.n, allowed, requirement.horizon):
@@ -177,12 +186,17 @@ def row_of(found: Misses, requirement: Requirement, support: Support | None) -> 
     return MEETS if allowed is None or upper <= allowed else UNDECIDED
 
 
+def _bounds(found: Misses, requirement: Requirement, support: Support | None) -> Bounds:
+    effect = support.design_effect if support else 1.0
+    return miss_ratio_bounds(found.total, found.n, requirement.confidence, effect)
+
+
 def _why(
-    row: Row, found: Misses, requirement: Requirement, support: Support | None
+    row: Row, found: Misses, requirement: Requirement, support: Support | None, bounds: Bounds | None
 ) -> tuple[str, int | None]:
     """Why, in words, and the fewest further samples that would pass."""
     allowed, effect = requirement.miss_ratio, support.design_effect if support else 1.0
-    lower, upper = miss_ratio_bounds(found.total, found.n, requirement.confidence, effect)
+    lower, upper = bounds or _bounds(found, requirement, support)
     sure = f"with {_percent(requirement)} confidence the miss ratio is"
     refused = _refusals(support.findings) if support else ""
     no_bound = f"no bound of the miss ratio is stated: {refused}"
@@ -254,7 +268,8 @@ def _notes(found: Misses, requirement: Requirement, support: Support | None) -> 
         half, most = about(support.median_lateness_ns or 0), about(support.largest_lateness_ns)
         yield f"half of the late ones come within {half} after the deadline, all within {most}"
     bounded = support.upper is not None and (requirement.miss_ratio is not None or found.total == 0)
-    if bounded and support.design_effect > 1:
+    spread = any(finding.type == SPREAD for finding in support.findings)  # then that says what n is worth
+    if bounded and support.design_effect > 1 and not spread:
         single = "a single one" if support.effective_n < 1.5 else f"{support.effective_n:,.0f} single ones"
         worth = f"{found.n:,} releases say as much as {single}"
         yield f"late releases hang together: {worth}"

@@ -81,7 +81,7 @@ def releases_needed(
     def enough(n: int) -> bool:
         return miss_ratio_bounds(misses, n, confidence, design_effect)[1] <= miss_ratio
 
-    return _first(enough, max(at_least, misses, 1))
+    return first(enough, max(at_least, misses, 1))
 
 
 def further_releases(
@@ -108,7 +108,7 @@ def misses_allowed(n: int, miss_ratio: float, confidence: float, design_effect: 
     def too_many(misses: int) -> bool:
         return miss_ratio_bounds(misses, n, confidence, design_effect)[1] > miss_ratio
 
-    return None if too_many(0) else _first(too_many, 1) - 1
+    return None if too_many(0) else first(too_many, 1) - 1
 
 
 def expected_releases_needed(
@@ -128,10 +128,10 @@ def expected_releases_needed(
 
     if seen >= miss_ratio or not enough(n + MOST_FURTHER):
         return None
-    return _first(enough, n if at_least is None else at_least)
+    return first(enough, n if at_least is None else at_least)
 
 
-def _first(enough: Callable[[int], bool], start: int) -> int:
+def first(enough: Callable[[int], bool], start: int) -> int:
     """The smallest number from ``start`` on that is enough, where all larger ones are too."""
     low, high = start - 1, start
     while not enough(high):
