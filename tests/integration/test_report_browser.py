@@ -115,13 +115,9 @@ def opened(browser: Browser) -> Iterator[Open]:
 
 def draw_everything(page: Page) -> None:
     """Brings each plot into sight, which draws it."""
-    undrawn = page.locator(".plot:not([data-drawn])")
-    for _ in range(page.locator(".plot").count()):
-        if undrawn.count() == 0:
-            break
-        undrawn.last.scroll_into_view_if_needed()
-        page.wait_for_timeout(100)
-    assert undrawn.count() == 0
+    for plot in page.locator(".plot").all():
+        plot.scroll_into_view_if_needed()
+        expect(plot).to_have_attribute("data-drawn", "", timeout=30_000)
 
 
 def test_every_plot_is_drawn(opened, of_folder):

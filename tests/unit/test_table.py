@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -62,6 +63,18 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
 def rows(run: Path) -> list[dict[str, object]]:
     found: list[dict[str, object]] = table.read(run).read().to_pylist()
     return found
+
+
+def test_no_memory_of_python_is_read_by_threads_of_arrow(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that lets go of it while the interpreter ends aborts the process."""
+    lent: list[object] = []
+    reader = pa.BufferReader
+    monkeypatch.setattr(pa, "BufferReader", lambda memory: lent.append(memory) or reader(memory))
+    before = pa.total_allocated_bytes()
+    read = table.read(run)
+    assert read.metadata.num_rows > 0
+    assert [type(memory) for memory in lent] == [pa.Buffer]
+    assert pa.total_allocated_bytes() - before >= (run / table.TABLE).stat().st_size
 
 
 def test_a_row_for_each_cell_quantity_and_view(run: Path) -> None:

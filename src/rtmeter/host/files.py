@@ -34,7 +34,7 @@ def whole_file(out: Path, field: str = "-o") -> Iterator[Path]:
             partial.unlink(missing_ok=True)
 
 
-def replace_file(out: Path, content: bytes, field: str = "-o") -> None:
+def replace_file(out: Path, content: bytes | memoryview, field: str = "-o") -> None:
     """Writes the file as whole_file()."""
     with whole_file(out, field) as partial:
         partial.write_bytes(content)

@@ -6,7 +6,6 @@ that it was made of; where it cannot be written, it is made in memory.
 
 from __future__ import annotations
 
-import io
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -132,7 +131,7 @@ def read(run: Path) -> pq.ParquetFile:
     known = {} if old is None else _known(old)
     made = _made(run, stamps, old, {name for name, stamp in stamps.items() if known.get(name) == stamp})
     with suppress(RtmeterError):  # a folder that may only be read
-        replace_file(run / TABLE, made, "results")
+        replace_file(run / TABLE, memoryview(made), "results")
     return pq.ParquetFile(pa.BufferReader(made))
 
 
@@ -171,9 +170,13 @@ def _known(table: pq.ParquetFile) -> dict[str, Stamp]:
     return {name: (mtime_ns, size) for name, mtime_ns, size in zip(*columns, strict=True)}
 
 
-def _made(run: Path, stamps: Mapping[str, Stamp], old: pq.ParquetFile | None, kept: set[str]) -> bytes:
-    """The content of the table: what of the old one still holds, and the rest from the cells."""
-    out = io.BytesIO()
+def _made(run: Path, stamps: Mapping[str, Stamp], old: pq.ParquetFile | None, kept: set[str]) -> pa.Buffer:
+    """The content of the table: what of the old one still holds, and the rest from the cells.
+
+    In Arrow's own memory: a thread of Arrow's that lets go of Python's while the interpreter ends is ended in
+    a destructor, which aborts the process.
+    """
+    out = pa.BufferOutputStream()
     with pq.ParquetWriter(out, SCHEMA, compression="zstd") as writer:
         if old is not None and kept:
             try:

@@ -74,7 +74,7 @@ class Samples:
     def at(self, k: Ints, column: str) -> Ints:
         """A column's values in the rows with those k (ascending, shape (n,)), ABSENT where there is none."""
         with _reading(self._path):
-            chosen = pc.field("k").isin(k)
+            chosen = pc.field("k").isin(k.tolist())  # in Arrow's memory: results/table.py
             rows = pq.read_table(self._path, columns=["k", column], filters=chosen, partitioning=None)
         values = np.full(len(k), ABSENT)
         values[np.searchsorted(k, _int64s(rows.column("k")))] = _int64s(rows.column(column))
