@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,9 @@ from rtmeter.conditions.recording import Recording
 from rtmeter.errors import RtmeterError
 from rtmeter.explain.events import KINDS, Event, Trace
 from rtmeter.host.root import Root
-from rtmeter.trace.recorder import MOST_BYTES, Told
-from rtmeter.trace.table import FILE
+from rtmeter.trace.recorder import Told
+from rtmeter.trace.spool import MOST_BYTES
+from rtmeter.trace.table import FILE, open_trace
 
 
 class Fake:
@@ -25,12 +27,16 @@ class Fake:
 
     def stop(self) -> None: ...
 
-    def trace(self) -> Trace:
+    def parts(self) -> Iterator[Trace]:
         if self._error is not None:
             raise self._error
-        return Trace([Event(5, 0, KINDS.index("fault"), 7)])
+        yield Trace([Event(5, 0, KINDS.index("fault"), 7)])
 
-    def told(self, trace: Trace) -> Told | None:
+    @property
+    def kept(self) -> tuple[int, ...] | None:
+        return self._told.kept if self._told else None
+
+    def told(self) -> Told | None:
         return self._told
 
     def tidy(self) -> None:
@@ -49,7 +55,7 @@ def test_what_a_trace_lacks_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     fake = Fake(told)
     part = recorded(tmp_path, fake, monkeypatch)
     assert (tmp_path / FILE).is_file() and fake.tidied and part.failure() is None
-    counts = {"events": 10, "lost": 3, "bytes": 4096, "missing": ["raw_syscalls/sys_enter"]}
+    counts = {"events": 10, "lost": 3, "bytes": 4096, "missing": ["raw_syscalls/sys_enter"], "kept": None}
     assert part.facts() == {"achieved": {"trace": counts}}
     doubts = {doubt.type: doubt.message for doubt in part.doubts()}
     assert doubts["trace_lost"].startswith("3 events of the kernel were lost")
@@ -57,6 +63,15 @@ def test_what_a_trace_lacks_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "raw_syscalls/sys_enter: the kernel is not told from" in doubts["trace_event_missing"]
     whole = recorded(tmp_path, Fake(Told(10, 0, 4096, (), False)), monkeypatch)
     assert whole.doubts() == []
+
+
+def test_what_a_long_run_kept_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    part = recorded(tmp_path, Fake(Told(10, 0, 4096, (), False, (3, 9), 1.0)), monkeypatch)
+    assert part.facts()["achieved"]["trace"]["kept"] == {"releases": 2, "share_of_late": 1.0}
+    assert part.doubts() == [] and open_trace(tmp_path / FILE).kept == {3, 9}
+    part = recorded(tmp_path, Fake(Told(10, 0, 4096, (), False, (3,), 0.25, True)), monkeypatch)
+    first, second = part.doubts()
+    assert "only 25.00%, chosen at random" in first.message and "before the probe's log" in second.message
 
 
 def test_a_trace_that_cannot_be_written_leaves_the_cell_whole(

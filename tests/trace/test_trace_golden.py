@@ -7,16 +7,17 @@ import json
 import lzma
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rtmeter.explain.events import KINDS, LOST, NOBODY, STATES, TIMER_FIRED, Trace
-from rtmeter.trace.decode import Recorded, decoded
+from rtmeter.explain.events import KINDS, LOST, NOBODY, STATES, TIMER_FIRED, Trace, joined
+from rtmeter.trace.decode import Recorded, decoded, parts_of
 from rtmeter.trace.formats import format_of, page_form
 from rtmeter.trace.recorder import call_names
-from rtmeter.trace.table import read_trace, write_trace
+from rtmeter.trace.table import open_trace, write_trace
 
 GOLDEN = Path(__file__).parent / "data" / "pages.json.xz"
 CALLS = call_names("x86_64")
@@ -144,10 +145,22 @@ def test_kernel_threads_stand_in_brackets_and_no_other(golden: Any) -> None:
 
 def test_a_table_is_read_back_as_it_was_written(golden: Any, tmp_path: Path) -> None:
     trace = decoded(recorded(golden))
-    write_trace(trace, tmp_path / "trace.parquet")
-    assert rows_of(read_trace(tmp_path / "trace.parquet")) == rows_of(trace)
-    write_trace(Trace(), tmp_path / "empty.parquet")
-    assert len(read_trace(tmp_path / "empty.parquet")) == 0
+    write_trace([trace], tmp_path / "trace.parquet")
+    read = open_trace(tmp_path / "trace.parquet")
+    assert rows_of(joined(read.parts())) == rows_of(trace) and read.kept is None
+    write_trace([Trace()], tmp_path / "empty.parquet")
+    assert len(joined(open_trace(tmp_path / "empty.parquet").parts())) == 0
+
+
+def test_parts_together_are_the_whole_and_follow_one_another(golden: Any, tmp_path: Path) -> None:
+    whole, parts = decoded(recorded(golden)), list(parts_of(recorded(golden), most_rows=100))
+    assert len(parts) > 3
+    for before, after in pairwise(part for part in parts if len(part)):
+        assert before.time_ns[-1] <= after.time_ns[0]
+    assert sorted(rows_of(joined(parts))) == sorted(rows_of(whole)), "timers' expiries, too"
+    write_trace(parts, tmp_path / "trace.parquet", kept=[3, 5])
+    read = open_trace(tmp_path / "trace.parquet")
+    assert rows_of(joined(read.parts())) == rows_of(joined(parts)) and read.kept == {3, 5}
 
 
 def rows_of(trace: Trace) -> list[tuple[object, ...]]:

@@ -10,16 +10,14 @@ from pathlib import Path
 import numpy as np
 
 from rtmeter.errors import RtmeterError
-from rtmeter.explain.causes import Explanation, Release, explain
-from rtmeter.model import ABSENT, SERVED, WARM_UP_FLAG
+from rtmeter.explain.causes import Explanation, Release
+from rtmeter.explain.parts import explain_parts
 from rtmeter.results import store
 from rtmeter.results.cells import StoredCell
 from rtmeter.results.record import CellRecord
-from rtmeter.statistics.quantities import judged_quantity, timeout_ns
-from rtmeter.trace.table import FILE, read_trace
-
-MOST_IN_TIME = 2000
-"""Releases in time that late ones are compared with, chosen at random, always the same ones."""
+from rtmeter.statistics.served import Served, served
+from rtmeter.trace.chosen import MOST_IN_TIME, Span, span_of
+from rtmeter.trace.table import FILE, open_trace
 
 _REMEDY = "measure it with --explain, as root"
 
@@ -28,7 +26,8 @@ _REMEDY = "measure it with --explain, as root"
 class CellExplanation:
     """``late_after_ns``: what counts as late: the cell's deadline, or where it has none its p99
     (``by_deadline``); ``unserved``: releases that were skipped, lost or in flight, which have no stamp;
-    ``in_time``: how many were, of which ``found`` has MOST_IN_TIME at most."""
+    ``in_time``: how many were, of which ``compared`` are in ``found``, MOST_IN_TIME at most, chosen at
+    random, always the same ones; ``unrecorded``: late ones of which no events were kept."""
 
     cell: StoredCell
     found: Explanation
@@ -36,6 +35,8 @@ class CellExplanation:
     by_deadline: bool
     unserved: int
     in_time: int
+    compared: int
+    unrecorded: int
 
 
 def explained(cell: StoredCell, k: int | None = None) -> CellExplanation:
@@ -47,40 +48,56 @@ def explained(cell: StoredCell, k: int | None = None) -> CellExplanation:
         message = "has no record of the kernel's events"
         raise RtmeterError(message, field="PATH", value=str(cell.folder), remedy=_REMEDY)
     tid = _stamping(cell.record, cell.folder)
-    rows = list(_rows(cell))
-    served = [row for row in rows if row[2] is not None]
-    if not served:
+    trace = open_trace(cell.folder / FILE)
+    required = cell.record.requirement
+    limit_ns = required.deadline_ns if required else _p99_ns(cell)
+    late, in_time, unserved = 0, 0, 0
+    for one in _served(cell):
+        is_late = one.lateness_ns[one.measured] > limit_ns
+        late, in_time = late + int(is_late.sum()), in_time + int((~is_late).sum())
+        unserved += one.others
+    if not late + in_time:
         message, remedy = "has no release that was served", "measure it again"
         raise RtmeterError(message, field="PATH", value=str(cell.folder), remedy=remedy)
-    required = cell.record.requirement
-    lateness = sorted(stamp - release for _, release, stamp in served if stamp is not None)
-    limit_ns = required.deadline_ns if required else lateness[-(-99 * len(lateness) // 100) - 1]
-    releases = [
-        Release(k, release, stamp, stamp - release > limit_ns)
-        for k, release, stamp in served
-        if stamp is not None
-    ]
-    in_time = [release for release in releases if not release.late]
-    compared = set(random.Random(0).sample(in_time, min(len(in_time), MOST_IN_TIME)))
-    asked = [release for release in releases if release.late or release in compared or release.k == k]
-    found = explain(read_trace(cell.folder / FILE), asked, tid, paths=True)
-    unserved = len(rows) - len(served)
-    return CellExplanation(cell, found, limit_ns, required is not None, unserved, len(in_time))
+    spans = list(_asked(cell, limit_ns, in_time, trace.kept, k))
+    asked = [release for release, _ in spans]
+    surroundings = None if trace.kept is None else [(span.from_ns, span.to_ns) for _, span in spans]
+    found = explain_parts(trace.parts(), asked, tid, surroundings)
+    compared = sum(not one.late for one in asked) - (k in {one.k for one in asked if not one.late})
+    there = {one.k for one in asked} if trace.kept is None else trace.kept
+    unrecorded = sum(one.late and one.k not in there for one in asked)
+    return CellExplanation(
+        cell, found, limit_ns, required is not None, unserved, in_time, compared, unrecorded
+    )
 
 
-def _rows(cell: StoredCell) -> Iterator[tuple[int, int, int | None]]:
-    """k, release and stamp (None: not served) of each measured release."""
-    meta = cell.record.meta
-    quantity = judged_quantity(meta)
-    for columns in store.chunks(cell.folder)():
-        late_ns = quantity.of(columns, timeout_ns(meta))
-        stamps, statuses = columns[quantity.plus[0]], columns["status"]
-        is_served = (statuses == SERVED) & (late_ns != ABSENT)
-        releases = np.where(is_served, stamps - late_ns, 0)
-        measured = statuses & WARM_UP_FLAG == 0
-        for row in np.flatnonzero(measured).tolist():
-            stamp = int(stamps[row]) if is_served[row] else None
-            yield int(columns["k"][row]), int(releases[row]), stamp
+def _served(cell: StoredCell) -> Iterator[Served]:
+    return served(cell.record.meta, store.chunks(cell.folder)())
+
+
+def _p99_ns(cell: StoredCell) -> int:
+    lateness = np.sort(np.concatenate([one.lateness_ns[one.measured] for one in _served(cell)]))
+    return int(lateness[-(-99 * len(lateness) // 100) - 1]) if len(lateness) else 0
+
+
+def _asked(
+    cell: StoredCell, limit_ns: int, in_time: int, kept: frozenset[int] | None, k: int | None
+) -> Iterator[tuple[Release, Span]]:
+    """The late ones, those in time that they are compared with, and the release k."""
+    drawn = np.array(sorted(random.Random(0).sample(range(in_time), min(in_time, MOST_IN_TIME))), np.int64)
+    there = np.array(sorted(kept or ()), np.int64)
+    seen = 0
+    for one in _served(cell):
+        is_late = one.lateness_ns > limit_ns
+        others = one.measured & ~is_late
+        places = np.cumsum(others) - 1 + seen
+        seen += int(others.sum())
+        compared = others & (np.isin(places, drawn) if kept is None else np.isin(one.k, there))
+        rows = one.measured & (is_late | (one.k == k)) | compared
+        times = (one.k, one.before_ns, one.release_ns, one.stamp_ns, is_late)
+        for number, before, release, stamp, late in zip(*(c[rows].tolist() for c in times), strict=True):
+            span = span_of(number, before, release, stamp, late=late)
+            yield Release(number, release, stamp, late), span
 
 
 def _stamping(record: CellRecord, folder: Path) -> int:

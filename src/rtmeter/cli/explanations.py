@@ -86,14 +86,12 @@ def show_blamed(one: Blamed) -> None:
 
 def limit_words(cell: CellExplanation) -> str:
     """What counts as late, what it is compared with, and what cannot be explained."""
-    from rtmeter.api.explained import MOST_IN_TIME
-
     limit = format_duration(cell.late_after_ns)
     said = f"late: beyond the deadline of {limit}" if cell.by_deadline else ""
     said = said or f"no deadline: the latest hundredth counts as late, beyond {limit}"
-    compared = min(cell.in_time, MOST_IN_TIME)
-    said += f"; compared with {compared:,} of {cell.in_time:,} in time"
-    said += ", chosen at random" if compared < cell.in_time else ""
+    said += f"; compared with {cell.compared:,} of {cell.in_time:,} in time"
+    said += ", chosen at random" if cell.compared < cell.in_time else ""
+    said += f"; {cell.unrecorded:,} late ones were not recorded" if cell.unrecorded else ""
     return said + (f"; {cell.unserved:,} releases without a stamp" if cell.unserved else "")
 
 

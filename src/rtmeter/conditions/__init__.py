@@ -99,7 +99,8 @@ def parts_of(cell: Cell, folder: Path, root: Root) -> Iterator[Part]:
         yield settings
     yield strain_of(cell, folder, root)
     if traced and settings is not None:
-        yield Recording(settings.instance, folder, measured_cpus(cell), root)
+        deadline_ns = cell.requirement.deadline_ns if cell.requirement else None
+        yield Recording(settings.instance, folder, measured_cpus(cell), root, deadline_ns)
 
 
 @contextmanager

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
+
+import numpy as np
 
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
 from rtmeter.model import Doubt
+from rtmeter.results.store import CLIENT_LOG
+from rtmeter.samples.follow import Follower
+from rtmeter.samples.meta import LogMeta
+from rtmeter.samples.reader import Columns
+from rtmeter.statistics import bins
+from rtmeter.statistics.served import served
+from rtmeter.trace.chosen import Span, span_of
 from rtmeter.trace.events import OPTIONAL
-from rtmeter.trace.recorder import MOST_BYTES, Recorder, Told
+from rtmeter.trace.recorder import Recorder, Told
+from rtmeter.trace.spool import MOST_BYTES
 from rtmeter.trace.table import FILE, write_trace
 
 
@@ -19,27 +31,30 @@ class Recording:
     ``instance``: where the tracefs instance is that was made for it.
     """
 
-    def __init__(self, instance: str, folder: Path, cpus: set[int], root: Root) -> None:
+    def __init__(
+        self, instance: str, folder: Path, cpus: set[int], root: Root, deadline_ns: int | None = None
+    ) -> None:
+        """``deadline_ns``: what comes later is late; without one, the latest hundredth."""
         self._instance, self._folder, self._cpus, self._root = instance, folder, cpus, root
+        self._releases = _Releases(folder / CLIENT_LOG, deadline_ns)
         self._told: Told | None = None
         self._failure: RtmeterError | None = None
 
     def __enter__(self) -> Self:
-        self._recorder = Recorder(self._instance, self._folder, self._cpus, self._root)
+        self._recorder = Recorder(self._instance, self._folder, self._cpus, self._root, self._releases.new)
         self._recorder.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._recorder.stop()
         try:
-            trace = self._recorder.trace()
-            write_trace(trace, self._folder / FILE)
+            write_trace(self._recorder.parts(), self._folder / FILE, self._recorder.kept)
         except (RtmeterError, OSError) as error:
             self._failure = error if isinstance(error, RtmeterError) else _unwritable(error)
             return
         finally:
             self._recorder.tidy()
-        self._told = self._recorder.told(trace)
+        self._told = self._recorder.told()
 
     def check(self) -> None:
         """It is looked at when all is over."""
@@ -50,7 +65,8 @@ class Recording:
         if told is None:
             return {}
         counts = {"events": told.events, "lost": told.lost, "bytes": told.bytes}
-        return {"achieved": {"trace": counts | {"missing": list(told.missing)}}}
+        kept = None if told.kept is None else {"releases": len(told.kept), "share_of_late": told.share}
+        return {"achieved": {"trace": counts | {"missing": list(told.missing), "kept": kept}}}
 
     def doubts(self) -> list[Doubt]:
         """What will not be told of the run."""
@@ -65,6 +81,15 @@ class Recording:
         if told.cut:
             message = f"the recording broke off at {MOST_BYTES >> 20} MiB: what comes after is unknown"
             found.append(Doubt("trace_incomplete", message, "measure for a shorter time"))
+        if told.share < 1:
+            message = (
+                f"of the late releases only {told.share:.2%}, chosen at random, could be kept with their"
+            )
+            message += f" events in {MOST_BYTES >> 20} MiB: the others are unknown"
+            found.append(Doubt("trace_incomplete", message, "measure for a shorter time"))
+        if told.overrun:
+            message = "events went before the probe's log told whose they are: some releases are unknown"
+            found.append(Doubt("trace_incomplete", message, "measure with less load"))
         for event in told.missing:
             message = f"this kernel has no trace event {event}: {OPTIONAL[event]}"
             found.append(Doubt("trace_event_missing", message, "use a kernel that has it"))
@@ -78,3 +103,37 @@ class Recording:
 def _unwritable(error: OSError) -> RtmeterError:
     message = f"the trace cannot be written: {(error.strerror or str(error)).lower()}"
     return RtmeterError(message, field="explain", remedy="free space there, or leave it out")
+
+
+class _Releases:
+    """Those of a cell that is being measured, from its log as it grows."""
+
+    def __init__(self, log: Path, deadline_ns: int | None) -> None:
+        self._log, self._deadline_ns = Follower(log), deadline_ns
+        self._counts = np.zeros(bins.BINS, np.int64)
+        self._last: int | None = None
+
+    def new(self) -> Iterator[Span]:
+        """Since the last call. What the log has wrong is told by who reads it afterwards."""
+        with suppress(RtmeterError):
+            for rows in self._log.new():
+                meta = LogMeta.of(self._log.header, self._log.path)
+                known = {"measurement": meta.measurement, "mode": meta.mode}
+                yield from self._spans({"period_ns": 0} | meta.config | known, rows)
+
+    def _spans(self, meta: Mapping[str, Any], rows: Columns) -> Iterator[Span]:
+        for one in served(meta, [rows]):
+            self._counts += bins.count(one.lateness_ns[one.measured])
+            late = one.lateness_ns > self._limit_ns()
+            columns = (one.k, one.before_ns, one.release_ns, one.stamp_ns, late, one.measured)
+            for k, before, release, stamp, is_late, counts in zip(
+                *(c.tolist() for c in columns), strict=True
+            ):
+                before_ns, self._last = self._last or before, release
+                if counts:
+                    yield span_of(k, before_ns, release, stamp, late=is_late)
+
+    def _limit_ns(self) -> int:
+        if self._deadline_ns is not None:
+            return self._deadline_ns
+        return bins.quantile_range_ns(self._counts, ("99", "99"))[0] if self._counts.any() else 0

@@ -62,21 +62,44 @@ class Explanation:
     unknown_ns: int
 
 
+@dataclass(frozen=True)
+class Split:
+    """A release's lateness, taken apart; ``faults``: page faults of the thread within it."""
+
+    segments: tuple[Segment, ...]
+    faults: int
+
+    @classmethod
+    def unknown(cls, release: Release) -> Split:
+        """Of a release of which no events are there."""
+        span = release.release_ns, release.stamp_ns
+        return cls((Segment(*span, UNKNOWN),) if span[0] < span[1] else (), 0)
+
+
 def explain(trace: Trace, releases: Iterable[Release], tid: int, *, paths: bool = False) -> Explanation:
     """Explains the releases that the thread ``tid`` stamps; ``paths``: as Explainer has it."""
     releases = list(releases)
-    known = Known(trace)
+    return concluded(releases, split(Known(trace), releases, tid, paths=paths))
+
+
+def split(known: Known, releases: Iterable[Release], tid: int, *, paths: bool) -> list[Split]:
+    """Takes each lateness apart."""
     explainer = Explainer(known, paths=paths)
-    split, faults = [], []
+    found = []
     for release in releases:
         thread = known.thread_at(tid, release.stamp_ns)
-        split.append(tuple(explainer.segments(thread, release.release_ns, release.stamp_ns)))
-        faults.append(known.faults(thread, release.release_ns, release.stamp_ns))
-    times = [times_by_key(segments) for segments in split]
+        span = release.release_ns, release.stamp_ns
+        found.append(Split(tuple(explainer.segments(thread, *span)), known.faults(thread, *span)))
+    return found
+
+
+def concluded(releases: Sequence[Release], split: Sequence[Split]) -> Explanation:
+    """The causes of releases that were taken apart."""
+    times = [times_by_key(one.segments) for one in split]
     usual = _usual([of for of, release in zip(times, releases, strict=True) if not release.late])
     explained = tuple(
-        Explained(release, segments, count, _cause(of, usual) if release.late else None)
-        for release, segments, count, of in zip(releases, split, faults, times, strict=True)
+        Explained(release, one.segments, one.faults, _cause(of, usual) if release.late else None)
+        for release, one, of in zip(releases, split, times, strict=True)
     )
     unknown_ns = sum(of.get(UNKNOWN, 0) for of, release in zip(times, releases, strict=True) if release.late)
     return Explanation(explained, ranked(explained), unknown_ns)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 SWITCH, WAKING, IRQ_IN, IRQ_OUT, SOFTIRQ_IN, SOFTIRQ_OUT = range(6)
 TIMER_ARMED, TIMER_FIRED, SYS_IN, SYS_OUT, FAULT, LOST = range(6, 12)
@@ -62,13 +65,18 @@ class Trace:
         self.name.append(self.place(row.name))
         self.value.append(row.value)
 
-    def taken(self, rows: Sequence[int]) -> Trace:
-        """The rows in that order."""
+    def taken(self, rows: npt.NDArray[np.int64] | slice) -> Trace:
+        """The rows in that order; names are shared with this one."""
+        found = self.empty()
+        for column in COLUMNS:
+            values = getattr(self, column)
+            setattr(found, column, array(values.typecode, np.asarray(values)[rows].tobytes()))
+        return found
+
+    def empty(self) -> Trace:
+        """Without rows, names shared with this one."""
         found = Trace()
         found.names, found._places = self.names, self._places
-        for column in ("time_ns", "value", "cpu", "tid", "target", "priority", "name", "event", "state"):
-            values = getattr(self, column)
-            setattr(found, column, array(values.typecode, map(values.__getitem__, rows)))
         return found
 
     def place(self, name: str) -> int:
@@ -80,3 +88,13 @@ class Trace:
 
     def name_of(self, row: int) -> str | None:
         return self.names[self.name[row]] or None
+
+
+def joined(parts: Iterable[Trace]) -> Trace:
+    """Parts that share their names and follow one another, as one."""
+    found: Trace | None = None
+    for part in parts:
+        found = found or part.empty()
+        for column in COLUMNS:
+            getattr(found, column).extend(getattr(part, column))
+    return found or Trace()

@@ -141,7 +141,9 @@ class Explainer:
             return Key("timer_idle")
         name = known.name(piece.thread, now)
         in_kernel = is_kernels(name) or known.call_at(piece.thread, now) is not None
-        return Key("held_off", name) if in_kernel else Key("outside")
+        if in_kernel:
+            return Key("held_off", name)
+        return Key("outside") if known.is_told_of(piece.thread) else UNKNOWN
 
     def _wait(
         self, thread: int, state: Wait, start_ns: int, end_ns: int, path: frozenset[int]

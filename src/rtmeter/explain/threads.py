@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -67,10 +67,13 @@ class _Rows:
 
 
 class Known:
-    """A trace, with what its events tell of every CPU and thread."""
+    """A trace, with what its events tell of every CPU and thread. ``before``: name and priority of thread
+    ids, where no event tells them; ``begins_anew``: other events were there before, which nobody kept."""
 
-    def __init__(self, trace: Trace) -> None:
-        self.trace = trace
+    def __init__(
+        self, trace: Trace, before: Mapping[int, tuple[str, int]] | None = None, *, begins_anew: bool = False
+    ) -> None:
+        self.trace, self._before, self._begins_anew = trace, before or {}, begins_anew
         events, tids = np.asarray(trace.event), np.asarray(trace.tid, np.int64)
         ended = np.flatnonzero((events == SWITCH) & (np.asarray(trace.state) == ENDED) & (tids > IDLE))
         threads = _threads_of(tids, tids, ended)
@@ -104,19 +107,19 @@ class Known:
 
     def name(self, thread: int, time_ns: int) -> str:
         """As the last event says that tells it, or the first after; ``tid N`` if none does."""
-        row = self._telling(thread, time_ns)
-        name = None if row is None else self.trace.name_of(row)
-        return name or (f"tid {thread & _ID}" if thread != IDLE else "idle")
+        return self._told(thread, time_ns)[0] or (f"tid {thread & _ID}" if thread != IDLE else "idle")
 
     def priority(self, thread: int, time_ns: int) -> int | None:
-        row = self._telling(thread, time_ns)
-        priority = NO_PRIORITY if row is None else self.trace.priority[row]
+        priority = self._told(thread, time_ns)[1]
         return None if priority == NO_PRIORITY else priority
 
-    def _telling(self, thread: int, time_ns: int) -> int | None:
+    def _told(self, thread: int, time_ns: int) -> tuple[str | None, int]:
         rows = self.told[thread]
         place = bisect_right(rows, time_ns, key=self._time)
-        return rows[max(place - 1, 0)] if rows else None
+        if not place and thread in self._before:
+            return self._before[thread]
+        row = rows[max(place - 1, 0)] if rows else None
+        return (None, NO_PRIORITY) if row is None else (self.trace.name_of(row), self.trace.priority[row])
 
     def _time(self, row: int) -> int:
         return self.trace.time_ns[row]
@@ -156,6 +159,10 @@ class Known:
         place = bisect_right(calls, time_ns, key=lambda call: call.start_ns)
         call = calls[place - 1] if place else None
         return call if call and (call.end_ns is None or time_ns < call.end_ns) else None
+
+    def is_told_of(self, thread: int) -> bool:
+        """Whether an event tells if it is inside a system call, or would."""
+        return not self._begins_anew or bool(self._system[thread])
 
     def call_bounds(self, thread: int, start_ns: int, end_ns: int) -> Iterator[int]:
         """The times within a span at which it enters or leaves the kernel."""

@@ -106,7 +106,7 @@ class Attached:
             trace = self._recorder.trace()
         finally:
             self._recorder.tidy()
-        self.told: Told = self._recorder.told(trace)
+        self.told: Told = self._recorder.told()
         return trace
 
 

@@ -1,21 +1,26 @@
-"""The pages of all CPUs → the table that explain/ takes.
+"""The pages of all CPUs → the table that explain/ takes, in parts: a long run has more than memory.
 
 A timer's ``target`` is whom its own function wakes: the first thread that is woken on that CPU until the
 function returns. Its expiry is that with which it was started last. Kernels may keep a thread's events to
-themselves: where another thread acts than the last switch let run, a ``lost`` stands for what is missing.
+themselves: where another thread acts than the last switch let run, a ``lost`` stands for what is missing;
+or, if the CPU was idle and that thread had just been woken, the switch itself, where the thread first acts.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import sys
+from bisect import bisect_right, insort
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from rtmeter.explain import events as kinds
-from rtmeter.explain.events import NO_VALUE, NOBODY, Event, Trace
+from rtmeter.explain.events import NO_VALUE, NOBODY, Event, Trace, joined
 from rtmeter.explain.segments import is_kernels
+from rtmeter.explain.threads import IDLE
 from rtmeter.trace.events import SOFTIRQS, VECTORS
 from rtmeter.trace.formats import Format, PageForm
 from rtmeter.trace.pages import UNTOLD, events_of, missed
@@ -24,14 +29,20 @@ _NEAR_NS = 1_000_000
 _REALTIME_NS = 10**18
 """An expiry beyond is the wall clock's: no machine is up for thirty years."""
 
+_LOOK_BACK = 10_000
+"""Rows in which the waking of a thread is looked for whose switch is not told."""
+
+_BEGIN_BYTES = 8
+"""Of a page's begin: the time of its first event."""
+
 Handle = Callable[[int, int, bytes, int], None]
 """Takes time, CPU, page and offset of an event."""
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """``cpus``: the pages of each; ``kernel_threads``: their names by id, which others
-    may have had before or since; ``calls``: names of system calls by number;
+    """``cpus``: the pages of each, None where some were left out; ``kernel_threads``: their names by id,
+    which others may have had before or since; ``calls``: names of system calls by number;
     ``realtime_offset_ns``: the wall clock's time less the monotonic one's; ``cut_ns``: where the recording
     broke off, if it did. ``functions``: of a recording of some threads only, names of timers' functions by
     address: timers are then named by them, with the time that was asked for (without slack), and no switch
@@ -39,7 +50,7 @@ class Recorded:
 
     form: PageForm
     formats: Sequence[Format]
-    cpus: Mapping[int, Iterable[bytes]]
+    cpus: Mapping[int, Iterable[bytes | None]]
     kernel_threads: Mapping[int, Collection[str]]
     calls: Sequence[str]
     realtime_offset_ns: int
@@ -48,14 +59,59 @@ class Recorded:
     offsets_ns: Sequence[int] = ()
 
 
+MOST_ROWS = 500_000
+"""In a part, about."""
+
+LEFT_OUT = 0
+"""The value of a ``lost`` that stands for what was left out of a long run: nothing was lost there."""
+
+
 def decoded(recorded: Recorded) -> Trace:
     """The events of all CPUs in order of time."""
+    return joined(parts_of(recorded, sys.maxsize))
+
+
+def parts_of(recorded: Recorded, most_rows: int = MOST_ROWS) -> Iterator[Trace]:
+    """The same in parts that follow one another in time; they share their names."""
     rows = _Rows(recorded)
-    for cpu, pages in recorded.cpus.items():
-        rows.read(cpu, pages)
-        if recorded.cut_ns is not None:
-            rows.add(Event(recorded.cut_ns, cpu, kinds.LOST))
-    return rows.in_order()
+    coming = {cpu: _Coming(iter(pages)) for cpu, pages in recorded.cpus.items()}
+    while coming := {cpu: pages for cpu, pages in coming.items() if pages.page is not None}:
+        cpu = min(coming, key=lambda one: coming[one].begin_ns)
+        rows.read(cpu, coming[cpu])
+        if len(rows) >= most_rows:
+            begins_ns = [pages.begin_ns for pages in coming.values() if pages.page is not None]
+            yield rows.before(min(begins_ns, default=None))
+    for cpu in recorded.cpus if recorded.cut_ns is not None else ():
+        rows.add(Event(recorded.cut_ns or 0, cpu, kinds.LOST))
+    yield rows.before(None)
+
+
+class _Coming:
+    """The pages of a CPU, one ahead."""
+
+    def __init__(self, pages: Iterator[bytes | None]) -> None:
+        self._pages, self._begin_ns = pages, 0
+        self.page, self.left_out = self._next()
+
+    @property
+    def begin_ns(self) -> int:
+        """When the page begins that comes next; one that is damaged begins with the one before."""
+        if self.page is not None and len(self.page) >= _BEGIN_BYTES:
+            self._begin_ns = int.from_bytes(self.page[:_BEGIN_BYTES], "little")
+        return self._begin_ns
+
+    def take(self) -> tuple[bytes, bool]:
+        """That page, and whether others before it were left out."""
+        taken = self.page or b"", self.left_out
+        self.page, self.left_out = self._next()
+        return taken
+
+    def _next(self) -> tuple[bytes | None, bool]:
+        page = next(self._pages, b"")
+        left_out = page is None
+        if page is None:
+            page = next(self._pages, b"")
+        return page or None, left_out
 
 
 class _Rows:
@@ -66,6 +122,13 @@ class _Rows:
         """Row of each start and firing, and the address of its timer."""
         self._clocks: dict[int, int] = {}
         """Row of each firing, and what its own clock showed."""
+        self._started: dict[int, tuple[int, int, int, int]] = {}
+        """Of each timer that was started: expiry, CPU, time, and row, or -1 if that was given before."""
+        self._losses_ns: dict[int, list[int]] = {}
+        self._untold: list[tuple[int, bool, int]] = []
+        """Row of each switch that the kernel did not tell, if the CPU was idle, and who acts from then."""
+        self._on: dict[int, int | None] = {}
+        self._damaged: set[int] = set()
         self._firing: dict[int, int] = {}
         self._irqs: dict[int, str] = {}
         by_name: dict[str, Callable[[Format], Handle]] = {
@@ -95,57 +158,102 @@ class _Rows:
         self._running: int | None = None
         """Who is on the CPU that is read, by its events so far."""
 
+    def __len__(self) -> int:
+        return len(self._trace)
+
     def add(self, event: Event) -> None:
         self._trace.append(event)
 
-    def read(self, cpu: int, pages: Iterable[bytes]) -> None:
-        self._running = None
-        damaged = False
-        for page in pages:
-            try:
-                lost = missed(page, self._recorded.form)
-                self._page(cpu, page, UNTOLD if lost is None and damaged else lost)
-                damaged = False
-            except (
-                struct.error,
-                IndexError,
-                ValueError,
-            ):  # what is missing counts as lost, with the next page
-                damaged = True
+    def read(self, cpu: int, pages: _Coming) -> None:
+        page, left_out = pages.take()
+        try:
+            lost = LEFT_OUT if left_out else missed(page, self._recorded.form)
+            self._page(cpu, page, UNTOLD if lost is None and cpu in self._damaged else lost)
+            self._damaged.discard(cpu)
+        except (struct.error, IndexError, ValueError):  # what is missing counts as lost, with the next page
+            self._damaged.add(cpu)
 
     def _page(self, cpu: int, page: bytes, lost: int | None) -> None:
         handles, pids = self._handles, self._pids
+        self._running = self._on.pop(cpu, None)
         for time_ns, at in events_of(page, self._recorded.form):
             if lost is not None:
-                self.add(Event(time_ns, cpu, kinds.LOST, value=NO_VALUE if lost == UNTOLD else lost))
+                self._lose(time_ns, cpu, NO_VALUE if lost == UNTOLD else lost)
                 lost, self._running = None, None
                 self._firing.pop(cpu, None)
             kind = page[at] | page[at + 1] << 8
             handle = handles.get(kind)
             if handle is not None:
                 self._tid = tid = pids[kind](page, at)
-                if (
-                    self._running not in (None, tid) and self._recorded.functions is None
-                ):  # the kernel did not tell of a switch
+                told_all = self._recorded.functions is None
+                if told_all and self._running not in (None, tid):  # the kernel did not tell of a switch
+                    self._untold.append((len(self._trace), self._running == IDLE, tid))
                     self.add(Event(time_ns, cpu, kinds.LOST, value=1))
                 self._running = tid
                 handle(time_ns, cpu, page, at)
+        self._on[cpu] = self._running
 
-    def in_order(self) -> Trace:
-        trace = self._trace
-        order = np.argsort(np.asarray(trace.time_ns), kind="stable")
-        place = np.empty(len(order), np.int64)
+    def _lose(self, time_ns: int, cpu: int, count: int) -> None:
+        insort(self._losses_ns.setdefault(cpu, []), time_ns)
+        self.add(Event(time_ns, cpu, kinds.LOST, value=count))
+
+    def before(self, time_ns: int | None) -> Trace:
+        """What happened before, in order, and is given only once; None: all that is left. Not from a timer's
+        firing on whose waking is not known yet."""
+        trace, times = self._trace, np.asarray(self._trace.time_ns, np.int64)
+        if time_ns is not None:
+            time_ns = min([time_ns, *(trace.time_ns[row] for row in self._firing.values())])
+        now = times < time_ns if time_ns is not None else np.ones(len(times), bool)
+        order = np.flatnonzero(now)
+        order = order[np.argsort(times[order], kind="stable")]
+        place = np.full(len(times), -1, np.int64)
         place[order] = np.arange(len(order))
-        started: dict[int, int] = {}
-        for row, timer in sorted(self._timers, key=lambda one: place[one[0]]):
-            if trace.event[row] == kinds.TIMER_ARMED:
-                started[timer] = row
-            elif (start := started.pop(timer, None)) is not None:
-                if row in self._clocks:
-                    trace.value[start] -= self._offset_ns(self._clocks[row] - trace.time_ns[row])
-                trace.value[row] = trace.value[start]
-                trace.target[start] = trace.target[row]
-        return trace.taken(order.tolist())
+        for row, was_idle, tid in self._untold:
+            if now[row] and not (was_idle and self._is_told(row, tid, order[: place[row]])):
+                insort(self._losses_ns.setdefault(trace.cpu[row], []), trace.time_ns[row])
+        for row, timer in sorted((one for one in self._timers if now[one[0]]), key=lambda one: place[one[0]]):
+            self._expire(row, timer)
+        found, later = trace.taken(order), np.flatnonzero(~now)
+        self._started = {timer: (*one[:3], -1) for timer, one in self._started.items()}
+        self._trace = trace.taken(later)
+        moved = np.cumsum(~now) - 1
+        self._timers = [(int(moved[row]), timer) for row, timer in self._timers if not now[row]]
+        self._clocks = {int(moved[row]): shown for row, shown in self._clocks.items() if not now[row]}
+        self._untold = [(int(moved[row]), idle, tid) for row, idle, tid in self._untold if not now[row]]
+        self._firing = {cpu: int(moved[row]) for cpu, row in self._firing.items() if not now[row]}
+        return found
+
+    def _is_told(self, row: int, tid: int, before: npt.NDArray[np.int64]) -> bool:
+        """Makes a switch of the row if its thread was woken and has not run since: from an idle CPU nothing
+        else is possible. It stands where the thread first acts."""
+        trace = self._trace
+        for earlier in before[: -_LOOK_BACK - 1 : -1].tolist():
+            kind = trace.event[earlier]
+            if trace.target[earlier] == tid and kind in (kinds.WAKING, kinds.SWITCH):
+                if kind == kinds.SWITCH:
+                    return False
+                trace.event[row], trace.value[row], trace.state[row] = kinds.SWITCH, NO_VALUE, kinds.RUNNABLE
+                trace.tid[row], trace.target[row] = IDLE, tid
+                trace.priority[row], trace.name[row] = trace.priority[earlier], trace.name[earlier]
+                return True
+        return False
+
+    def _expire(self, row: int, timer: int) -> None:
+        """A timer's firing is told when it was due: as it was started, if nothing was lost since."""
+        trace, now_ns = self._trace, self._trace.time_ns[row]
+        if trace.event[row] == kinds.TIMER_ARMED:
+            self._started[timer] = trace.value[row], trace.cpu[row], now_ns, row
+        elif (started := self._started.pop(timer, None)) is not None:
+            value, cpu, start_ns, start = started
+            losses_ns = self._losses_ns.get(cpu, [])
+            after = bisect_right(losses_ns, start_ns)
+            if after < len(losses_ns) and losses_ns[after] <= now_ns:
+                return
+            if row in self._clocks:
+                value -= self._offset_ns(self._clocks[row] - now_ns)
+            trace.value[row] = value
+            if start >= 0:
+                trace.value[start], trace.target[start] = value, trace.target[row]
 
     def _offset_ns(self, seen_ns: int) -> int:
         """Of the clock that showed so much more when a timer fired; as seen if none is near: it was set."""

@@ -1,7 +1,7 @@
-"""Reads the pages of a tracefs instance into files, one a CPU, while something is measured.
+"""Reads the pages of a tracefs instance into files, a few a CPU, while something is measured.
 
 One thread of normal priority, off the measured CPUs, some twenty times a second; the kernel keeps what comes
-meanwhile.
+meanwhile. Of a long run only the surroundings of chosen releases stay (spool.py).
 """
 
 from __future__ import annotations
@@ -9,26 +9,28 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
+import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
+import numpy as np
+
 from rtmeter.errors import RtmeterError
-from rtmeter.explain.events import Trace
+from rtmeter.explain.events import LOST, NO_VALUE, Trace, joined
 from rtmeter.host.root import Root
 from rtmeter.host.threads import read_tasks
-from rtmeter.trace.decode import Recorded, decoded
+from rtmeter.trace.chosen import Chooser, Span
+from rtmeter.trace.decode import MOST_ROWS, Recorded, parts_of
 from rtmeter.trace.events import ALWAYS, EVERY, OPTIONAL
-from rtmeter.trace.formats import Format, PageForm, format_of, page_form
+from rtmeter.trace.formats import Format, format_of, page_form
+from rtmeter.trace.spool import MOST_BYTES, Spool
 
 BUFFER_KIB = 8192
 """For each CPU: some seconds, if the reader is held up."""
-
-MOST_BYTES = 256 << 20
-"""Of pages, of all CPUs together; what comes after is not recorded."""
 
 _EVERY_S = 0.05
 _AT_ONCE, _NOT_WAITING = 16, 2
@@ -37,29 +39,44 @@ _AT_ONCE, _NOT_WAITING = 16, 2
 
 @dataclass(frozen=True)
 class Told:
-    """What became of a recording: events, how many were lost, bytes of pages, events that the kernel has
-    not got, and whether it broke off."""
+    """What became of a recording: events, how many were lost, bytes of pages that came, events that the
+    kernel has not got, and whether it broke off. ``kept``: the releases whose surroundings stayed, None if
+    all did; ``share`` of the late ones that did; ``overrun``: pages went before their releases were known."""
 
     events: int
     lost: int
     bytes: int
     missing: tuple[str, ...]
     cut: bool
+    kept: tuple[int, ...] | None = None
+    share: float = 1.0
+    overrun: bool = False
 
 
 class Recorder:
-    """A recording into ``folder`` from start() to stop(); then ``trace`` makes the table of it.
+    """A recording into ``folder`` from start() to stop(); then parts() makes the table of it.
 
-    ``instance``: the folder of the tracefs instance, as the kernel has it.
+    ``instance``: the folder of the tracefs instance, as the kernel has it. ``releases`` gives those that have
+    come since it was called last; without it all is kept, until there is no more room.
     """
 
     most_bytes = MOST_BYTES
+    """Of pages, of all CPUs together."""
 
-    def __init__(self, instance: str, folder: Path, measured_cpus: set[int], root: Root) -> None:
+    def __init__(
+        self,
+        instance: str,
+        folder: Path,
+        measured_cpus: set[int],
+        root: Root,
+        releases: Callable[[], Iterable[Span]] | None = None,
+    ) -> None:
         self._at, self._root, self._avoid = root.at(instance), root, measured_cpus
-        self._folder = folder
-        self._files: dict[int, Path] = {}
-        self._bytes = 0
+        self._folder, self._releases = folder, releases
+        self._chooser = Chooser() if releases else None
+        self._spool: Spool | None = None
+        self._cpus: list[int] = []
+        self._events = self._lost = self._bytes = 0
         self._cut_ns: int | None = None
         self._failed: OSError | None = None
         self._done = threading.Event()
@@ -79,9 +96,9 @@ class Recorder:
             self._write("buffer_size_kb", str(BUFFER_KIB))
             self._form = page_form((self._at / "events/header_page").read_text())
             self._formats = list(self._enabled())
-            for pages in sorted((self._at / "per_cpu").glob("cpu*/trace_pipe_raw")):
-                number = int(pages.parent.name.removeprefix("cpu"))
-                self._files[number] = self._folder / f"trace.cpu{number}"
+            pages = (self._at / "per_cpu").glob("cpu*/trace_pipe_raw")
+            self._cpus = sorted(int(one.parent.name.removeprefix("cpu")) for one in pages)
+            self._spool = Spool(self._folder, self._cpus, self._form.size, self._chooser, self.most_bytes)
             self._before = _kernel_threads(self._root)
             self._write("tracing_on", "1")
         except OSError as error:
@@ -99,38 +116,53 @@ class Recorder:
         self._thread.join()
 
     def trace(self) -> Trace:
-        """The events. Raises RtmeterError if they could not be written."""
+        """All events at once. Raises RtmeterError if they could not be written."""
+        return joined(self.parts(sys.maxsize))
+
+    def parts(self, most_rows: int = MOST_ROWS) -> Iterator[Trace]:
+        """The events, in parts that follow one another. Raises RtmeterError as trace() does."""
         if self._failed is not None:
             message = f"the trace cannot be written: {(self._failed.strerror or '').lower()}"
             raise RtmeterError(message, field="explain", remedy="free space there, or leave it out")
         offset_ns = time.clock_gettime_ns(time.CLOCK_REALTIME) - time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        spool = self._spool
         recorded = Recorded(
             form=self._form,
             formats=self._formats,
-            cpus={number: _pages(file, self._form) for number, file in self._files.items()},
+            cpus={number: spool.pages(number) for number in self._cpus} if spool else {},
             kernel_threads=_both(self._before, _kernel_threads(self._root)),
             calls=call_names(platform.machine()),
             realtime_offset_ns=offset_ns,
             cut_ns=self._cut_ns,
         )
-        return decoded(self._told_beside(recorded))
+        for part in parts_of(self._told_beside(recorded), most_rows):
+            self._events += len(part)
+            lost = np.asarray(part.value)[np.asarray(part.event) == LOST]
+            self._lost += int(np.where(lost == NO_VALUE, 1, lost).sum())
+            yield part
 
     def _told_beside(self, recorded: Recorded) -> Recorded:
         return recorded
 
     def tidy(self) -> None:
         """Removes the pages' files."""
-        for file in self._files.values():
-            file.unlink(missing_ok=True)
+        if self._spool is not None:
+            self._spool.tidy()
 
-    def told(self, trace: Trace) -> Told:
-        """What became of it, in numbers."""
-        from rtmeter.explain.events import LOST
+    @property
+    def kept(self) -> tuple[int, ...] | None:
+        """The releases whose surroundings stayed; None if everything did."""
+        whole = self._spool is None or self._spool.whole or self._chooser is None
+        return None if whole or self._chooser is None else tuple(span.k for span in self._chooser.kept)
 
+    def told(self) -> Told:
+        """What became of it, in numbers, once parts() has ended."""
         here = {form.name for form in self._formats}
         missing = tuple(event for event in OPTIONAL if event.rpartition("/")[2] not in here)
-        lost = sum(max(v, 1) for kind, v in zip(trace.event, trace.value, strict=True) if kind == LOST)
-        return Told(len(trace), lost, self._bytes, missing, self._cut_ns is not None)
+        share = self._chooser.share if self._chooser else 1.0
+        overrun = bool(self._chooser and self._spool and self._spool.overrun)
+        cut = self._cut_ns is not None
+        return Told(self._events, self._lost, self._bytes, missing, cut, self.kept, share, overrun)
 
     def _enabled(self) -> Iterator[Format]:
         for event in EVERY:
@@ -145,44 +177,49 @@ class Recorder:
     def _run(self) -> None:
         with contextlib.suppress(OSError):  # the CPUs left over may have gone offline
             os.sched_setaffinity(0, (own := os.sched_getaffinity(0)) - self._avoid or own)
+        if self._spool is not None:
+            try:
+                self._move(self._spool)
+            except OSError as error:
+                self._failed = error
+
+    def _move(self, spool: Spool) -> None:
         with contextlib.ExitStack() as stack:
-            pages = _Pages(stack)
-            for number, file in self._files.items():
-                pages.add(self._at / f"per_cpu/cpu{number}/trace_pipe_raw", file)
+            pages = _Pages(stack, spool)
+            for number in self._cpus:
+                pages.add(number, self._at / f"per_cpu/cpu{number}/trace_pipe_raw")
             last = False
             while not last and self._cut_ns is None:
                 last = self._done.wait(_EVERY_S)
-                try:
-                    self._bytes = pages.move(self._form.size, rest=last)
-                    if self._bytes > self.most_bytes:
-                        self._cut_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
-                        self._write("tracing_on", "0")
-                except OSError as error:
-                    self._failed = error
-                    return
+                self._bytes = pages.move(self._form.size, rest=last)
+                if self._chooser is not None and self._releases is not None:
+                    self._chooser.add(self._releases())
+                if not spool.settle():
+                    self._cut_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+                    self._write("tracing_on", "0")
+            spool.end()
 
 
 class _Pages:
     """Moves pages from the kernel into files without copying them. Only whole ones: to read those that are
     being filled would be recorded itself, and never end."""
 
-    def __init__(self, stack: contextlib.ExitStack) -> None:
-        self._stack, self._moved = stack, 0
-        self._ends: list[tuple[int, int]] = []
+    def __init__(self, stack: contextlib.ExitStack, spool: Spool) -> None:
+        self._stack, self._spool, self._moved = stack, spool, 0
+        self._sources: dict[int, int] = {}
         self._out, self._in = os.pipe2(os.O_CLOEXEC)
         for end in (self._out, self._in):
             stack.callback(os.close, end)
 
-    def add(self, source: Path, file: Path) -> None:
-        ends = (os.open(source, os.O_RDONLY | os.O_NONBLOCK), os.open(file, os.O_WRONLY | os.O_CREAT, 0o644))
-        for end in ends:
-            self._stack.callback(os.close, end)
-        self._ends.append(ends)
+    def add(self, cpu: int, source: Path) -> None:
+        self._sources[cpu] = os.open(source, os.O_RDONLY | os.O_NONBLOCK)
+        self._stack.callback(os.close, self._sources[cpu])
 
     def move(self, size: int, *, rest: bool) -> int:
         """What is there; with ``rest``, when nothing is recorded any more, also what is in no whole page.
         Returns how many bytes were moved, ever."""
-        for source, file in self._ends:
+        for cpu, source in self._sources.items():
+            file = self._spool.files[cpu]
             with contextlib.suppress(BlockingIOError):
                 while count := os.splice(source, self._in, _AT_ONCE * size, flags=_NOT_WAITING):
                     while count:
@@ -209,9 +246,3 @@ def _kernel_threads(root: Root) -> dict[int, str]:
 def _both(before: dict[int, str], after: dict[int, str]) -> dict[int, set[str]]:
     ids = before.keys() | after.keys()
     return {tid: {there[tid] for there in (before, after) if tid in there} for tid in ids}
-
-
-def _pages(file: Path, form: PageForm) -> Iterator[bytes]:
-    with file.open("rb") as pages:
-        while page := pages.read(form.size):
-            yield page

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,55 +16,95 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rtmeter.errors import RtmeterError
-from rtmeter.explain.events import KINDS, NO_PRIORITY, NO_VALUE, NOBODY, STATES, Trace
+from rtmeter.explain.events import COLUMNS, KINDS, NO_PRIORITY, NO_VALUE, NOBODY, STATES, Trace
 
 FILE = "trace.parquet"
 _ABSENT = {"tid": NOBODY, "target": NOBODY, "priority": NO_PRIORITY, "value": NO_VALUE}
 
 
-def write_trace(trace: Trace, path: Path) -> None:
-    """Writes the table."""
+_ABOUT = b"rtmeter"
+
+
+def write_trace(parts: Iterable[Trace], path: Path, kept: Sequence[int] | None = None) -> None:
+    """Writes the table of parts that follow one another. ``kept``: where only their surroundings were
+    recorded, the releases (k)."""
+    writer: pq.ParquetWriter | None = None
+    try:
+        for part in parts:
+            table = _table(part)
+            writer = writer or pq.ParquetWriter(path, table.schema, compression="zstd")
+            writer.write_table(table)
+        if writer is not None and kept is not None:
+            writer.add_key_value_metadata({_ABOUT: json.dumps({"kept": list(kept)})})
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+def _table(part: Trace) -> pa.Table:
     columns: dict[str, pa.Array] = {}
-    for name in ("time_ns", "cpu", "event", "tid", "target", "state", "priority", "name", "value"):
-        values = np.asarray(getattr(trace, name))
+    for name in COLUMNS:
+        values = np.asarray(getattr(part, name))
         if name in ("event", "state", "name"):
-            words = {"event": KINDS, "state": STATES, "name": trace.names}[name]
+            words = {"event": KINDS, "state": STATES, "name": part.names}[name]
             places = pa.array(
                 values.astype(np.int32), mask=np.asarray([not w for w in words] or [False])[values]
             )
             columns[name] = pa.DictionaryArray.from_arrays(places, pa.array(words, pa.string()))
         else:
             columns[name] = pa.array(values, mask=values == _ABSENT[name] if name in _ABSENT else None)
-    pq.write_table(pa.table(columns), path, compression="zstd")
+    return pa.table(columns)
 
 
-def read_trace(path: Path) -> Trace:
-    """The table again. Raises RtmeterError if it cannot be read."""
+@dataclass(frozen=True)
+class StoredTrace:
+    """A table on the disk. ``kept``: the releases whose surroundings are there, None if all is; ``parts()``
+    reads it from the beginning, each time. Raises RtmeterError where it cannot be read."""
+
+    path: Path
+    kept: frozenset[int] | None
+
+    def parts(self) -> Iterator[Trace]:
+        names = Trace()
+        with _reading(self.path):
+            file = pq.ParquetFile(self.path)
+            for group in range(file.num_row_groups):
+                yield _part(file.read_row_group(group), names.empty())
+
+
+def open_trace(path: Path) -> StoredTrace:
+    """Raises RtmeterError if it cannot be read."""
+    with _reading(path):
+        about = (pq.read_metadata(path).metadata or {}).get(_ABOUT)
+        kept = None if about is None else frozenset(map(int, json.loads(about)["kept"]))
+    return StoredTrace(path, kept)
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
     try:
-        return _trace(pq.ParquetFile(path))
-    except (OSError, pa.ArrowException, KeyError, ValueError) as error:
+        yield
+    except (OSError, pa.ArrowException, KeyError, ValueError, TypeError) as error:
         message = f"the trace cannot be read: {str(error).splitlines()[0]}"
         raise RtmeterError(message, where=str(path), remedy="measure the cell again with --explain") from None
 
 
-def _trace(file: pq.ParquetFile) -> Trace:
-    """Column by column: a long trace is hundreds of megabytes."""
-    trace = Trace()
+def _part(table: pa.Table, part: Trace) -> Trace:
     for name in ("time_ns", "cpu", "tid", "target", "priority", "value"):
-        column = pc.fill_null(file.read([name])[name], _ABSENT.get(name, 0))
-        _fill(trace, name, column.to_numpy())
+        column = pc.fill_null(table[name], _ABSENT.get(name, 0))
+        _fill(part, name, column.to_numpy())
     for name, words in (("event", KINDS), ("state", STATES), ("name", None)):
-        column = file.read([name])[name].unify_dictionaries().combine_chunks()
+        column = table[name].unify_dictionaries().combine_chunks()
         if isinstance(column, pa.ChunkedArray):  # of a table without rows
             continue
         theirs = [*column.dictionary.to_pylist(), ""]
-        ours = [trace.place(word) if words is None else _place(words, word) for word in theirs]
+        ours = [part.place(word or "") if words is None else _at(words, word) for word in theirs]
         places = pc.fill_null(column.indices, len(theirs) - 1).to_numpy()
-        _fill(trace, name, np.asarray(ours)[places])
-    return trace
+        _fill(part, name, np.asarray(ours)[places])
+    return part
 
 
-def _place(words: Sequence[str], word: str) -> int:
+def _at(words: Sequence[str], word: str) -> int:
     return words.index(word) if word in words else 0
 
 

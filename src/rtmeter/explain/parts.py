@@ -1,0 +1,149 @@
+"""Explains a trace that comes in parts, each once: a long run's trace has more than memory.
+
+What is known from before a part are the last events of each thread and CPU (``_last_of_each``); where only
+the surroundings of some releases are there, each of them is a trace of its own, of which nothing is known
+from before but names and priorities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from rtmeter.explain.causes import Explanation, Release, Split, concluded, split
+from rtmeter.explain.events import (
+    LOST,
+    NO_PRIORITY,
+    SWITCH,
+    SYS_IN,
+    SYS_OUT,
+    TIMER_ARMED,
+    TIMER_FIRED,
+    WAKING,
+    Trace,
+    joined,
+)
+from rtmeter.explain.threads import Known
+
+Ints = npt.NDArray[np.int64]
+Bounds = tuple[int, int]
+
+TRAIL_NS = 100_000_000
+"""What an event tells of the time before it (an ``_out`` without its ``_in``) comes so soon."""
+
+
+def explain_parts(
+    parts: Iterable[Trace],
+    releases: Sequence[Release],
+    tid: int,
+    surroundings: Sequence[Bounds] | None = None,
+    trail_ns: int = TRAIL_NS,
+) -> Explanation:
+    """Explains releases of a cell, as causes.explain does, with paths. ``surroundings``: of each release,
+    from when to when events are there; None: all are. What lies outside them is unknown. ``trail_ns``: how
+    much of what comes after a stamp is heeded."""
+    found: list[Split | None] = [None] * len(releases)
+    needs = surroundings or [(one.release_ns, one.stamp_ns + trail_ns) for one in releases]
+    for trace, told, places in _windows(parts, needs, apart=surroundings is not None):
+        known = Known(trace, told, begins_anew=surroundings is not None)
+        for place, one in zip(
+            places, split(known, [releases[p] for p in places], tid, paths=True), strict=True
+        ):
+            found[place] = one
+    return concluded(releases, [one or Split.unknown(r) for one, r in zip(found, releases, strict=True)])
+
+
+Told = dict[int, tuple[str, int]]
+"""Name and priority of a thread id, as last told."""
+
+
+def _windows(
+    parts: Iterable[Trace], needs: Sequence[Bounds], *, apart: bool
+) -> Iterator[tuple[Trace, Told, list[int]]]:
+    """Traces, what is told of threads before, and which of ``needs`` lie in each."""
+    waiting = sorted(range(len(needs)), key=lambda place: needs[place])
+    before: Trace | None = None
+    buffer: Trace | None = None
+    told: Told = {}
+    for part in _and_end(parts):
+        if part is not None:
+            buffer = part if buffer is None else joined([buffer, part])
+        if buffer is None or not len(buffer):
+            continue
+        ends_ns = buffer.time_ns[-1]
+        ready = [p for p in waiting if part is None or needs[p][1] < ends_ns]
+        waiting = [p for p in waiting if part is not None and needs[p][1] >= ends_ns]
+        if apart:
+            yield from _apart(buffer, told, needs, ready)
+        elif ready:
+            yield joined([before, buffer]) if before is not None else buffer, told, ready
+        since_ns = min([needs[p][0] for p in waiting], default=ends_ns)
+        cut = int(np.searchsorted(np.asarray(buffer.time_ns), min(since_ns, ends_ns)))
+        gone, buffer = buffer.taken(slice(0, cut)), buffer.taken(slice(cut, None))
+        told = told | _told_in(gone)
+        if not apart:
+            before = _last_of_each(joined([before, gone]) if before is not None else gone)
+
+
+def _and_end(parts: Iterable[Trace]) -> Iterator[Trace | None]:
+    yield from parts
+    yield None
+
+
+def _apart(
+    trace: Trace, told: Told, needs: Sequence[Bounds], ready: Sequence[int]
+) -> Iterator[tuple[Trace, Told, list[int]]]:
+    """Those that overlap together, each bundle in a trace of its own."""
+    times = np.asarray(trace.time_ns)
+    bundle: list[int] = []
+    known = 0
+    for place in [*ready, None]:
+        if bundle and (place is None or needs[place][0] > max(needs[p][1] for p in bundle)):
+            first, last = min(needs[p][0] for p in bundle), max(needs[p][1] for p in bundle)
+            rows = slice(int(np.searchsorted(times, first)), int(np.searchsorted(times, last, "right")))
+            told |= _told_in(trace.taken(slice(known, rows.start)))
+            known = rows.start
+            yield trace.taken(rows), told, bundle
+            bundle = []
+        if place is not None:
+            bundle.append(place)
+
+
+def _told_in(trace: Trace) -> Told:
+    events, targets = np.asarray(trace.event), np.asarray(trace.target, np.int64)
+    rows = np.flatnonzero(((events == SWITCH) | (events == WAKING)) & (targets > 0))
+    last = _last(targets[rows]) if len(rows) else rows
+    return {
+        trace.target[row]: (trace.name_of(row) or "", trace.priority[row])
+        for row in rows[last].tolist()
+        if trace.priority[row] != NO_PRIORITY
+    }
+
+
+def _last_of_each(trace: Trace) -> Trace:
+    """The rows that say how things stand at the end: of each thread and CPU the last of its kind. Rows of
+    interrupts are left out: one that goes on is told by its end."""
+    events, cpus = np.asarray(trace.event, np.int64), np.asarray(trace.cpu, np.int64)
+    tids, targets = np.asarray(trace.tid, np.int64), np.asarray(trace.target, np.int64)
+    kept: list[Ints] = []
+    for kinds, of in (
+        ((SWITCH,), tids),
+        ((SWITCH,), targets),
+        ((WAKING,), targets),
+        ((SYS_IN, SYS_OUT), tids),
+        ((TIMER_ARMED,), targets),
+        ((TIMER_FIRED,), targets),
+        ((LOST,), cpus),
+    ):
+        rows = np.flatnonzero(np.isin(events, kinds))
+        if len(rows):
+            kept.append(rows[_last(of[rows] << 16 | cpus[rows] & 0xFFFF)])
+    return trace.taken(np.unique(np.concatenate(kept)) if kept else slice(0, 0))
+
+
+def _last(keys: Ints) -> Ints:
+    """The last place of each."""
+    _, places = np.unique(keys[::-1], return_index=True)
+    return len(keys) - 1 - places

@@ -1,0 +1,68 @@
+"""A trace in parts is explained as the whole is; what was left out is unknown."""
+
+from __future__ import annotations
+
+import csv
+import random
+from pathlib import Path
+
+from scheduler import Scheduler
+from simulated import COLUMNS
+
+from rtmeter.explain.causes import Release, explain
+from rtmeter.explain.events import IRQ_IN, IRQ_OUT, SWITCH, SYS_IN, TIMER_FIRED, WAKING, Event, Trace
+from rtmeter.explain.events import RUNNABLE as LEFT
+from rtmeter.explain.parts import explain_parts
+from rtmeter.explain.scripted import read_events
+from rtmeter.explain.segments import UNKNOWN, Key
+
+
+def test_random_scripts_in_parts(tmp_path: Path) -> None:
+    for seed in range(60):
+        run, dice = Scheduler(seed), random.Random(seed)
+        tid = dice.choice(sorted({thread.tid for thread in run.threads}))
+        ends = [row["time_ns"] for row in run.rows if row["event"] == "switch" and row.get("tid") == tid]
+        stamps = [dice.choice(ends or [run.end_ns]) - 1 for _ in range(12)]
+        releases = [
+            Release(k, max(stamp - dice.choice((0, 20, 500, 2000)), run.begin_ns), stamp, dice.random() < 0.5)
+            for k, stamp in enumerate(stamps)
+        ]
+        with (tmp_path / "events.csv").open("w", newline="") as file:
+            writer = csv.DictWriter(file, COLUMNS, restval="")
+            writer.writeheader()
+            writer.writerows(run.rows)
+        trace = read_events(tmp_path / "events.csv")
+        size = max(len(trace) // 5, 1)
+        parts = [trace.taken(slice(at, at + size)) for at in range(0, len(trace), size)]
+        assert explain_parts(parts, releases, tid, trail_ns=5000) == explain(trace, releases, tid, paths=True)
+
+
+def test_what_lies_outside_of_what_was_kept_is_unknown() -> None:
+    """T (10) sleeps on a timer; 20, in its own code or not, is on the CPU when that is due."""
+    rows = [
+        Event(100, 0, SWITCH, 20, 10, LEFT, 80, "T"),
+        Event(200, 0, SWITCH, 10, 20, 2, 120, "other"),
+        Event(1000, 0, IRQ_IN, 20, name="timer"),
+        Event(1010, 0, TIMER_FIRED, 20, 10, value=900),
+        Event(1020, 0, WAKING, 20, 10, 0, 80, "T"),
+        Event(1030, 0, IRQ_OUT, 20, name="timer"),
+        Event(1040, 0, SWITCH, 20, 10, LEFT, 80, "T"),
+        Event(1200, 0, SWITCH, 10, 20, 2, 120, "other"),
+        Event(1300, 0, SYS_IN, 20, name="read"),
+    ]
+    trace, release = Trace(rows), Release(0, 900, 1100, True)
+    timer, own = Key("interrupt", "timer"), Key("own")
+    waited = Key("displaced", "other", "below")
+    segments = explain_parts([trace], [release], 10).releases[0].segments
+    assert [one.key for one in segments] == [Key("outside"), timer, waited, own]
+    gone = Release(1, 5000, 5100, True)
+    found = explain_parts([trace], [release, gone], 10, [(150, 1250), (4000, 6000)])
+    kept, lost = (one.segments for one in found.releases)
+    assert [one.key for one in kept] == [UNKNOWN, timer, waited, own], (
+        "other may be in the kernel since before"
+    )
+    assert [one.key for one in lost] == [UNKNOWN] and found.unknown_ns == 100 + 100
+    found = explain_parts([trace], [release], 10, [(150, 1400)])
+    assert found.releases[0].segments[0].key == Key("outside"), "it enters the kernel later"
+    late = explain_parts([trace], [release], 10, [(900, 1250)]).releases[0].segments
+    assert late[-2].key == waited, "names are known from before"
