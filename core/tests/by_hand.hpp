@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "log/log_writer.hpp"
 #include "measure/measurement.hpp"
 #include "rtmeter/adapter.hpp"
 #include "sample_log_file.hpp"

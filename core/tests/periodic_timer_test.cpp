@@ -7,6 +7,7 @@
 #include <functional>
 #include <thread>
 
+#include "log/log_writer.hpp"
 #include "rtmeter/adapter.hpp"
 #include "sample_log_file.hpp"
 

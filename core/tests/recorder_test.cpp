@@ -20,6 +20,7 @@
 
 #include "errors.hpp"
 #include "log/hold.hpp"
+#include "log/log_writer.hpp"
 #include "sample_log_file.hpp"
 
 namespace rtmeter {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "rtmeter/adapter.h"
+
 namespace rtmeter {
 namespace {
 
@@ -106,6 +108,16 @@ TEST(Grid, TheLatestReleaseIsTheOneAtOrBefore) {
   for (const auto& [at_ns, k] : cases) EXPECT_EQ(grid.latest(at_ns), k) << at_ns;
   EXPECT_EQ(grid.release_ns(7), 1'700);
   EXPECT_EQ(grid.release_ns(-1), 900);
+}
+
+TEST(Ticks, WhereNothingIsReportedTheCallbackTells) {
+  Ticks ticks(Ticks::Rule::reported, kPeriod, 0);
+  EXPECT_EQ(ticks.serve(1010, 1000), 0);
+  EXPECT_EQ(ticks.serve(1105, kAbsent), 1);
+  EXPECT_EQ(ticks.serve(1415, kAbsent), 4) << "the latest one passed";
+  EXPECT_EQ(ticks.serve(1505, 1500), 5);
+  EXPECT_EQ(ticks.serve(1507, 1500), 5) << "served already";
+  EXPECT_EQ(ticks.next(), 6);
 }
 
 }  // namespace

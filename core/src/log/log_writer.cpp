@@ -41,12 +41,18 @@ std::size_t column_count(const Json& header, const std::string& path) {
   return count;
 }
 
+std::uint64_t first_row(const Json& header) {
+  const Json* first = header.find("first_row");
+  return first == nullptr ? 0 : static_cast<std::uint64_t>(first->as_int());
+}
+
 }  // namespace
 
 struct LogWriter::Impl {
   Impl(const std::string& path, const Json& header)
-      : columns_(column_count(header, path)), held_(kFrameRows * columns_), deltas_(kFrameRows),
-        planes_(held_.size() * 8), frame_(FrameFile::kHeadBytes + ZSTD_compressBound(planes_.size())),
+      : columns_(column_count(header, path)), rows_(first_row(header)), rows_in_frames_(rows_),
+        held_(kFrameRows * columns_), deltas_(kFrameRows), planes_(held_.size() * 8),
+        frame_(FrameFile::kHeadBytes + ZSTD_compressBound(planes_.size())),
         zstd_(ZSTD_createCCtx_advanced({touched, release, nullptr}), ZSTD_freeCCtx), file_(path) {
     ZSTD_CCtx_setParameter(zstd_.get(), ZSTD_c_compressionLevel, kZstdLevel);
     compress(planes_.size());  // a frame of full size makes zstd take its memory now
@@ -93,10 +99,10 @@ struct LogWriter::Impl {
 
   std::mutex mutex_;
   const std::size_t columns_;
-  std::uint64_t rows_ = 0;            // appended, whether they could be written or not
-  std::uint64_t rows_in_frames_ = 0;
-  std::size_t held_rows_ = 0;         // in held_
-  std::vector<std::int64_t> held_;    // rows of the next frame
+  std::uint64_t rows_;  // k of the next: those before were appended, whether they could be written or not
+  std::uint64_t rows_in_frames_;
+  std::size_t held_rows_ = 0;  // in held_
+  std::vector<std::int64_t> held_;  // rows of the next frame
   std::vector<std::uint64_t> deltas_;  // one column of them, zig-zag coded
   std::vector<std::uint8_t> planes_;
   std::vector<std::uint8_t> frame_;
@@ -157,6 +163,12 @@ void LogWriter::append(const std::int64_t* rows, std::size_t count) {
 void LogWriter::flush() {
   const std::lock_guard lock(impl_->mutex_);
   impl_->flush();
+}
+
+void LogWriter::go_to(std::uint64_t k) {
+  const std::lock_guard lock(impl_->mutex_);
+  impl_->flush();
+  impl_->rows_ = impl_->rows_in_frames_ = k;
 }
 
 void LogWriter::update(const Json& object) {

@@ -53,7 +53,7 @@ std::size_t ring_rows_for(std::int64_t period_ns, std::size_t columns) {
 }
 
 struct Recorder::Impl {
-  Impl(LogWriter& log, std::size_t columns, std::size_t ring_rows, WhenFull when_full, Tap tap)
+  Impl(RowSink& log, std::size_t columns, std::size_t ring_rows, WhenFull when_full, Tap tap)
       : columns_(columns), mask_(std::bit_ceil(std::max<std::size_t>(ring_rows, 2)) - 1),
         ring_((capacity() * columns * sizeof(std::int64_t) + kCacheLine - 1) / kCacheLine),
         when_full_(when_full), log_(log), tap_(std::move(tap)) {}
@@ -169,7 +169,7 @@ struct Recorder::Impl {
   std::atomic<std::uint64_t> high_water_{0};
   Hold hold_;  // of the oldest row that is drained and not yet in a frame
   const WhenFull when_full_;
-  LogWriter& log_;
+  RowSink& log_;
   const Tap tap_;
   std::string failure_;
   std::atomic<bool> failed_{false};
@@ -182,7 +182,7 @@ struct Recorder::Impl {
   std::optional<ServiceThread> thread_;
 };
 
-Recorder::Recorder(LogWriter& log, std::size_t columns, std::size_t ring_rows, WhenFull when_full, Tap tap)
+Recorder::Recorder(RowSink& log, std::size_t columns, std::size_t ring_rows, WhenFull when_full, Tap tap)
     : impl_(std::make_unique<Impl>(log, columns, ring_rows, when_full, std::move(tap))) {}
 
 Recorder::~Recorder() { finish(); }

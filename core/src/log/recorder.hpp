@@ -1,5 +1,5 @@
 // From the measured thread to the sample log: a preallocated single-producer single-consumer ring of
-// rows, drained by a normal-priority thread.
+// rows, drained by a normal-priority thread into a RowSink.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "log/log_writer.hpp"
+#include "log/row_sink.hpp"
 
 namespace rtmeter {
 
@@ -32,7 +32,7 @@ class Recorder {
   using Tap = std::function<void(const std::int64_t* rows, std::size_t count)>;
 
   // ring_rows is rounded up to a power of two; all memory is taken and touched here.
-  Recorder(LogWriter& log, std::size_t columns, std::size_t ring_rows, WhenFull when_full, Tap tap);
+  Recorder(RowSink& log, std::size_t columns, std::size_t ring_rows, WhenFull when_full, Tap tap);
   ~Recorder();
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;

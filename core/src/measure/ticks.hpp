@@ -3,7 +3,8 @@
 
 #include <cstdint>
 
-#include "measure/measurement.hpp"
+#include "log/recorder.hpp"
+#include "measure/grid.hpp"
 
 namespace rtmeter {
 
@@ -24,7 +25,8 @@ class Ticks {
     slack_ns_ = grid_.period_ns - 1;  // a reported time belongs to the first sleep that ends at it or after
   }
 
-  // The release that a callback at callback_ns serves; below next() if it had been served already.
+  // The release that a callback at callback_ns serves; below next() if it had been served already. Where
+  // the rule is `reported` and nothing is (kAbsent), it is found as in `jumps`.
   // Measured path.
   std::int64_t serve(std::int64_t callback_ns, std::int64_t expected_ns) noexcept {
     if (state_ == State::unknown) {
@@ -57,7 +59,11 @@ class Ticks {
 
   std::int64_t release_of(std::int64_t callback_ns, std::int64_t expected_ns) const noexcept {
     if (rule_ == Rule::every_tick) return next_;
-    if (rule_ == Rule::reported) return grid_.latest(expected_ns + slack_ns_);
+    if (rule_ == Rule::reported && expected_ns != kAbsent) {
+      const std::int64_t into_ns = expected_ns + slack_ns_ - grid_.release_ns(next_);
+      if (into_ns >= 0 && into_ns < grid_.period_ns) return next_;  // as most: spares a division
+      return grid_.latest(expected_ns + slack_ns_);
+    }
     return callback_ns < grid_.release_ns(next_ + 1) ? next_ : grid_.latest(callback_ns);
   }
 

@@ -36,6 +36,11 @@ def read(path: PathLike | Sequence[PathLike] = "results") -> Results:
     read when they are asked for.
     """
     paths = [path] if isinstance(path, str | os.PathLike) else list(path)
+    for one in paths:
+        if store.loop_folders(Path(one)):
+            from rtmeter.measure import own_loop
+
+            own_loop.adopt(Path(one))
     return Results(cell for one in paths for cell in find_cells(Path(one)))
 
 

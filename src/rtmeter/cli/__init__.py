@@ -5,8 +5,12 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections.abc import Callable
+from functools import wraps
 from importlib import import_module
 from keyword import iskeyword
+from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -41,6 +45,22 @@ COMMANDS = {
 """Command → one line of help; rtmeter.cli.commands.<command> (import_ for import, _ for -) has the
 function and an example."""
 
+_READ_CELLS = frozenset(
+    [
+        "summary",
+        "verdict",
+        "report",
+        "compare",
+        "export",
+        "plot",
+        "sql",
+        "site",
+        "layers",
+        "published",
+        "explain",
+    ]
+)
+
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 """Records and rows are trees, which go without: Python's 700 cost a third of a verdict on 10,000 cells."""
 
@@ -58,10 +78,36 @@ def application(chosen: str | None) -> typer.Typer:
         if name == chosen:
             module = import_module(f"rtmeter.cli.commands.{name.replace('-', '_')}{'_' * iskeyword(name)}")
             text = f"{line}\n\n{module.DETAILS}\n\n[bold]Example:[/bold] [cyan]{module.EXAMPLE}[/cyan]"
-            app.command(name, help=text)(module.command)
+            app.command(name, help=text)(_reading(module.command) if name in _READ_CELLS else module.command)
         else:
             app.command(name, help=line)(_not_chosen)
     return app
+
+
+def _reading(command: Callable[..., int]) -> Callable[..., int]:
+    """The command, which finds the cells of programs' own loops below its paths made."""
+
+    @wraps(command)
+    def run(**options: Any) -> int:
+        for name, value in options.items():
+            paths = value if isinstance(value, list) else [value]
+            paths = [_of_loop(one) if isinstance(one, Path) else one for one in paths]
+            options[name] = paths if isinstance(value, list) else paths[0]
+        return command(**options)
+
+    return run
+
+
+def _of_loop(path: Path) -> Path:
+    from rtmeter.results import store
+
+    if not path.is_dir() and not path.with_name(path.name + store.LOOP).is_dir():
+        return path
+    if store.loop_folders(path):
+        from rtmeter.measure import own_loop
+
+        own_loop.adopt(path)
+    return path.with_suffix("") if path.suffix == store.LOOP else path
 
 
 def _not_chosen() -> None:

@@ -63,6 +63,10 @@ def _lines(state: State, bar: str) -> Iterator[str]:
     if seen is None:
         yield f"{state.running}: starts"
         return
+    if not seen.planned:
+        yield f"{state.running}: {seen.settled:,} releases so far"
+        yield from _values(seen)
+        return
     filled = round(24 * seen.share)
     empty = " " if bar == "#" else "░"
     yield f"{state.running}: [{bar * filled}{empty * (24 - filled)}] {seen.share:.0%} of {seen.planned:,}"
@@ -123,5 +127,8 @@ def line(state: State) -> str:
     seen, left = state.seen, timedelta(seconds=round(state.left_ns / 1e9))
     late = "" if seen.late is None else f", {seen.late:,} late"
     ends = "".join(f", {n:,} {end}" for end, n in (("lost", seen.lost), ("skipped", seen.skipped)) if n)
-    words = f"{seen.share:.0%}, max {microseconds(seen.max_ns)} us{late}{ends}, {left} left"
+    share, rest = (
+        (f"{seen.share:.0%}", f", {left} left") if seen.planned else (f"{seen.settled:,} releases", "")
+    )
+    words = f"{share}, max {microseconds(seen.max_ns)} us{late}{ends}{rest}"
     return "; ".join((f"{place} {state.running}: {words}", *seen.doubts))

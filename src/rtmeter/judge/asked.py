@@ -19,6 +19,7 @@ _TERMS = {
     "timer/one_shot": "Lateness: how long after its timeout a timer calls. A release: a shot that was armed.",
     "roundtrip": "Response: from the release, the moment a message should be sent, until its reply is there.",
     "cycle": "Completion: from the release, the moment a cycle should begin, until its response is there.",
+    "own_loop": "Completion: from the release, the moment a job should begin, until its work is done.",
 }
 
 _ANY = "Release: the moment at which a thread, timer, message or cycle should begin."

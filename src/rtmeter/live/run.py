@@ -10,6 +10,7 @@ from pathlib import Path
 from rtmeter.campaign.file import read_campaign
 from rtmeter.errors import RtmeterError
 from rtmeter.live.seen import Running, Seen
+from rtmeter.measure.own_loop import is_open
 from rtmeter.model import Cell
 from rtmeter.results import store, table
 from rtmeter.results.record import CellRecord
@@ -38,6 +39,25 @@ class State:
 
 
 @dataclass
+class FollowedLoop:
+    """Follows a program's own loop in its ``folder``, until that is open no more."""
+
+    folder: Path
+    _running: Running = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._running = Running(self.folder)
+
+    def state(self) -> State:
+        """What is there now."""
+        going_on, name = is_open(self.folder), self.folder.parent.name
+        seen = self._running.look()
+        running = name if going_on else None
+        done = {} if going_on else {name: "recorded"}
+        return State(f"{name}, {self.folder.stem}", done, running, seen, (), 0, ended=not going_on)
+
+
+@dataclass
 class FollowedRun:
     """Follows the run in ``folder``; ``only`` one of its cells if it is the folder of one."""
 
@@ -50,12 +70,18 @@ class FollowedRun:
     _ended_at: tuple[Stamp, bool] | None = field(default=None, init=False)
 
     @classmethod
-    def at(cls, path: Path) -> FollowedRun:
-        """The run whose folder this is; or, of results, the one that began last. Raises RtmeterError."""
+    def at(cls, path: Path) -> FollowedRun | FollowedLoop:
+        """The run whose folder this is; or, of results, the one that began last; or a program's own loop, if
+        one is open there, or nothing else is. Raises RtmeterError."""
+        loops = store.loop_folders(path)
+        if going_on := [loop for loop in loops if is_open(loop)]:
+            return FollowedLoop(max(going_on, key=lambda loop: loop.name))
         folders = [path] if (path / store.RUN).is_file() else [f.parent for f in path.rglob(store.RUN)]
         if not folders:
             if (path.parent / f"{path.name}{store.PARTIAL}").is_dir() or store.is_cell(path):
                 return cls(path.parent, (), (path.name,), path.name)
+            if loops:
+                return FollowedLoop(max(loops, key=lambda loop: loop.name))
             remedy = "give the folder of a run or of a cell, or of the results"
             raise RtmeterError("holds no run", field="path", value=str(path), remedy=remedy)
         abouts = {folder: store.read_run(folder) for folder in folders}

@@ -14,7 +14,7 @@ from rtmeter.conditions.throttling import QUOTA, THERMAL
 from rtmeter.conditions.watch import NOW
 from rtmeter.model import LOST, SERVED, SKIPPED, WARM_UP_FLAG
 from rtmeter.results import store
-from rtmeter.samples.follow import Follower
+from rtmeter.samples.follow import Follower, SegmentsFollower
 from rtmeter.samples.meta import LogMeta
 from rtmeter.statistics import bins
 from rtmeter.statistics.quantities import Columns, Ints, Quantity, judged_quantity
@@ -27,8 +27,9 @@ _STOLEN = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What is known of a running cell: releases settled of those planned, warm-up included; then without it,
-    how those ended, and the judged quantity as served, in nanoseconds (None before the first).
+    """What is known of a running cell: releases settled of those planned (0: it has no end), warm-up
+    included; then without it, how those ended, and the judged quantity as served, in nanoseconds (None before
+    the first).
 
     ``counts``: shape (bins.BINS,). ``late``: served after the deadline; None without one. ``machine``: the
     last sample of the machine (spec/results.md, watch.parquet), empty without any. ``doubts``: what already
@@ -67,7 +68,7 @@ class Running:
     """Follows the cell that is being measured in ``folder``."""
 
     folder: Path
-    _log: Follower = field(init=False)
+    _log: Follower | SegmentsFollower = field(init=False)
     _quantity: Quantity | None = None
     _meta: dict[str, Any] = field(default_factory=dict)
     _counts: Ints = field(default_factory=lambda: np.zeros(bins.BINS, dtype=np.int64))
@@ -78,7 +79,8 @@ class Running:
     _max_ns: int | None = None
 
     def __post_init__(self) -> None:
-        self._log = Follower(self.folder / store.CLIENT_LOG)
+        own = self.folder.suffix == store.LOOP
+        self._log = SegmentsFollower(self.folder) if own else Follower(self.folder / store.CLIENT_LOG)
 
     def look(self) -> Seen | None:
         """Everything so far; None before the probe has begun its log."""
@@ -90,7 +92,7 @@ class Running:
         return Seen(
             quantity=quantity.name,
             settled=self._settled,
-            planned=int(config.get("samples") or 0) + int(config.get("warm_up") or 0),
+            planned=int(config["samples"]) + int(config.get("warm_up") or 0) if config.get("samples") else 0,
             period_ns=int(config.get("timeout_ns") or config.get("period_ns") or 0),
             served=self._ends[SERVED],
             skipped=self._ends[SKIPPED],

@@ -56,7 +56,7 @@ def record_cell(cell: Cell, outcome: Outcome, logs: Logs, folder: Path, ran: Ran
         elif logs.client.exists():
             doubts.append(Doubt("damaged_log", str(unreadable), "nothing of it was kept"))
     findings = None
-    if ran.findings is not None:
+    if ran.findings is not None and meta.measurement != "own_loop":
         findings = machine.with_threads(ran.findings, meta.measurement, meta.threads)
     server = _server_meta(logs.server)
     record = CellRecord.model_validate(

@@ -27,6 +27,7 @@ _PLOTTED = {
     "timer/one_shot": ("measured", "reported", "difference"),
     "roundtrip": ("response", "round_trip", "ping", "pong"),
     "cycle": ("completion", "cycle_delay", "request", "respond"),
+    "own_loop": ("completion", "latency"),
     "imported": ("latency",),
 }
 """The quantities that are plotted, the judged one first; the table shows all."""

@@ -35,6 +35,9 @@ DATA = (SAMPLES, unordered.HISTOGRAM, unordered.INTERVALS)
 
 PARTIAL = ".partial"
 
+LOOP = ".loop"
+"""What a program's own loop records into: ``<start>.loop``, of which the cell ``<start>`` is made."""
+
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
@@ -289,6 +292,17 @@ def cell_folders(path: Path) -> list[Path]:
         place = {name: number for number, name in enumerate(listed)}
         ordered += [(run, name) for name in sorted(runs[run], key=lambda one: (place.get(one, -1), one))]
     return [Path(run, name) for run, name in ordered]
+
+
+def loop_folders(path: Path) -> list[Path]:
+    """Those that the path is, is made of, or has below it at most three folders down, in order of name."""
+    if path.suffix == LOOP and path.is_dir():
+        return [path]
+    beside = path.with_name(path.name + LOOP)
+    if beside.is_dir():
+        return [beside]
+    depths = ("*", "*/*", "*/*/*")
+    return sorted(f for depth in depths for f in path.glob(f"{depth}{LOOP}") if f.is_dir())
 
 
 def _cells_below(path: Path) -> Iterator[str]:

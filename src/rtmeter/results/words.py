@@ -13,6 +13,8 @@ NONE = "–"
 
 QUANTITIES = {
     "wakeup/latency": "wake-up latency",
+    "own_loop/latency": "wake-up latency",
+    "own_loop/completion": "completion (release to the end of the work)",
     "timer/latency": "timer latency",
     "measured": "lateness, measured",
     "measured_after": "lateness, from after arming",
@@ -39,6 +41,7 @@ MEASUREMENTS = {
     "timer/one_shot": "one-shot timer",
     "roundtrip": "round trip",
     "cycle": "request–respond cycle",
+    "own_loop": "own loop",
     "imported": "data",
 }
 

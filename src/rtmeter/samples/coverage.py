@@ -45,11 +45,11 @@ def _sweep(order: Ints, first_rows: Ints, ends: Ints) -> Ints:
     return np.array(pieces, dtype=np.int64).reshape(-1, 3)
 
 
-def gaps(pieces: Ints, rows_known: int, ended: bool) -> list[list[int | None]]:
-    """The ranges ``[first, last]`` of rows that no piece covers, below ``rows_known`` or the last piece's
-    end; without an end frame the log may have gone on: a last range ``[first, None]``.
+def gaps(pieces: Ints, rows_known: int, ended: bool, first_row: int = 0) -> list[list[int | None]]:
+    """The ranges ``[first, last]`` of rows from ``first_row`` on that no piece covers, below ``rows_known``
+    or the last piece's end; without an end frame the log may have gone on: a last range ``[first, None]``.
     """
-    begins = np.concatenate(([0], pieces[:, 2]))
+    begins = np.concatenate(([first_row], pieces[:, 2]))
     ends = np.concatenate((pieces[:, 1], [max(rows_known, int(begins[-1]))]))
     open_ = np.flatnonzero(begins < ends)
     found: list[list[int | None]] = [[int(begins[i]), int(ends[i]) - 1] for i in open_]

@@ -21,6 +21,36 @@ from rtmeter.samples.frames import (
 )
 from rtmeter.samples.header import checked_header, parse_object
 from rtmeter.samples.reader import Columns
+from rtmeter.samples.segments import segments
+
+
+class SegmentsFollower:
+    """The same of the logs of a program's own loop, each of which goes on where the one before it ended."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder
+        self._logs: dict[Path, Follower] = {}
+        self._passed: set[Path] = set()
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """That of the first log; empty until it is there."""
+        return next((log.header for log in self._logs.values()), {})
+
+    @property
+    def damaged(self) -> int:
+        """How many places were passed over."""
+        return sum(log.damaged for log in self._logs.values())
+
+    def new(self) -> Iterator[Columns]:
+        """As Follower.new()."""
+        there = segments(self.path)
+        for number, path in enumerate(there):
+            if path in self._passed:
+                continue
+            yield from self._logs.setdefault(path, Follower(path)).new()
+            if number < len(there) - 1:
+                self._passed.add(path)
 
 
 class Follower:

@@ -39,6 +39,11 @@ def checked_header(header: dict[str, Any], where: str) -> dict[str, Any]:
             where=where,
             remedy="the probe that wrote it does not follow spec/sample-log.md",
         )
+    first = header.get("first_row", 0)
+    if type(first) is not int or not 0 <= first < 2**62:
+        raise RtmeterError(
+            "is no index of a row", where=where, field="first_row", value=first, remedy="the log is damaged"
+        )
     return header
 
 

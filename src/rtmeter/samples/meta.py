@@ -20,7 +20,7 @@ class LogMeta(BaseModel):
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
-    measurement: Measurement = "wakeup"
+    measurement: Measurement | Literal["own_loop"] = "wakeup"
     mode: Literal["one_shot", "periodic"] | None = None
     outcome: Literal["complete", "interrupted", "failed"] | None = None
     error: dict[str, Any] | None = None

@@ -18,6 +18,7 @@ from rtmeter.model import ABSENT, SERVED, STATUS_NAMES, WARM_UP_FLAG
 from rtmeter.samples.arrow import array, bits, strings
 from rtmeter.samples.join import SERVER_STAMPS, ServerRows
 from rtmeter.samples.reader import Columns, LogReader
+from rtmeter.samples.segments import WHOLE, SegmentedLog
 
 ROW_GROUP_ROWS = 1 << 20
 _STATUS = pa.dictionary(pa.int8(), pa.string())
@@ -44,14 +45,15 @@ def write_parquet(
     out: Path | str,
     server_log: Path | str | None = None,
     to_client: Callable[[NDArray[np.int64]], NDArray[np.int64]] | None = None,
+    part: str = WHOLE,
 ) -> Recovery:
     """Converts a log, and for a round trip the server's, into the Parquet file ``out`` (replaced whole, or
-    not at all). Memory does not grow with the length of the logs. ``to_client`` makes of the server's
-    stamps what the client's clock would have shown.
+    not at all); of the folder of a program's own loop the logs of a ``part``. Memory does not grow with the
+    length of the logs. ``to_client`` makes of the server's stamps what the client's clock would have shown.
 
     Raises RtmeterError if a log cannot be read at all or ``out`` cannot be written.
     """
-    reader = LogReader(client_log)
+    reader = SegmentedLog(Path(client_log), part) if Path(client_log).is_dir() else LogReader(client_log)
     server = None if server_log is None else ServerRows(LogReader(server_log), to_client)
     out = Path(out)
     partial = out.with_name(out.name + ".partial")
@@ -141,7 +143,7 @@ class _Rows:
         self._writer.close()
 
 
-def _write(reader: LogReader, server: ServerRows | None, out: Path) -> tuple[int, int]:
+def _write(reader: LogReader | SegmentedLog, server: ServerRows | None, out: Path) -> tuple[int, int]:
     """Writes all rows; returns how many, and how many have an unknown status."""
     names = [name for name in reader.columns if name != "status"]
     roundtrip = reader.meta.get("measurement") == "roundtrip" and reader.meta.get("role") != "server"
@@ -156,7 +158,7 @@ def _write(reader: LogReader, server: ServerRows | None, out: Path) -> tuple[int
     return rows.count, rows.unknown
 
 
-def _row_groups(reader: LogReader) -> Iterator[tuple[NDArray[np.int64], Columns]]:
+def _row_groups(reader: LogReader | SegmentedLog) -> Iterator[tuple[NDArray[np.int64], Columns]]:
     """The log's frames, gathered into groups of about ROW_GROUP_ROWS rows: k and the columns."""
     frames: list[tuple[int, Columns]] = []
     held = 0

@@ -67,7 +67,7 @@ class LogReader:
         self.columns: tuple[str, ...] = tuple(c["name"] for c in self.header["columns"])
         self._pieces = claims(*(np.asarray(a, dtype=np.int64) for a in (self._first_rows, self._row_counts)))
         self._report_claims()
-        self._gaps = gaps(self._pieces, self._rows_known, self.ended)
+        self._gaps = self._holes()
         if not self.ended:
             self._problem(f"no end frame: the log is cut after {self._last_row()}")
 
@@ -80,6 +80,17 @@ class LogReader:
     def rows(self) -> int:
         """How many rows :meth:`frames` yields, unless a payload cannot be decoded."""
         return int((self._pieces[:, 2] - self._pieces[:, 1]).sum())
+
+    @property
+    def first_row(self) -> int:
+        """k of the first row that the log is for."""
+        return int(self.header.get("first_row", 0))
+
+    @property
+    def end_row(self) -> int:
+        """k after the last row that is there, or is known to have been."""
+        ends: list[int] = self._pieces[-1:, 2].tolist()
+        return max(self.first_row, self._rows_known, *ends)
 
     def frames(self) -> Iterator[tuple[int, Columns]]:
         """Every whole frame's rows in the order of k: the first one's k, and for each column an array
@@ -94,6 +105,12 @@ class LogReader:
                 offset = first - self._first_rows[number]
                 cut = values[:, offset : offset + end - first]
                 yield first, dict(zip(self.columns, cut, strict=True))
+
+    def _holes(self) -> list[list[int | None]]:
+        """Rows that no frame has; of a log whose header says that it has only some rows, none."""
+        if self.header.get("sparse"):
+            return []
+        return gaps(self._pieces, self._rows_known, self.ended, self.first_row)
 
     def _index(self, file: BinaryIO) -> None:
         """Goes through all frames: notes where rows are and merges the JSON objects."""

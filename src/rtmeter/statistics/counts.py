@@ -17,6 +17,7 @@ _COUNTS: dict[str, dict[str, int]] = {
     "timer/one_shot": {"fired": SERVED, "lost": LOST, "in_flight": IN_FLIGHT},
     "roundtrip": {"served": SERVED, "lost": LOST, "skipped": SKIPPED, "in_flight": IN_FLIGHT},
     "cycle": {"served": SERVED, "lost": LOST, "skipped": SKIPPED, "in_flight": IN_FLIGHT},
+    "own_loop": {"served": SERVED, "lost": LOST, "skipped": SKIPPED},
     "imported": {"served": SERVED, "lost": LOST},
 }
 """The outcomes that a measurement has, by the name of their count."""
@@ -30,6 +31,7 @@ _IDENTITIES: dict[str, tuple[tuple[str, ...], ...]] = {
         ("served", "replied_in_time", "missed"),
     ),
     "cycle": (("released", "served", "lost", "skipped", "in_flight"),),
+    "own_loop": (("released", "served", "lost", "skipped"),),
     "imported": (("released", "served", "lost"),),
 }
 """The first count is the sum of the others (measurements.md)."""
@@ -53,7 +55,7 @@ class Tally:
         self._meta = meta
         self._outcomes = np.zeros(OUTCOME_BITS + 1, dtype=np.int64)
         self._rows = self._warm_up = 0
-        self._next_k = 0
+        self._first_k = self._next_k = int(meta.get("first_k") or 0)
         self._holes: list[str] = []
 
     def watch(self, chunks: Iterable[Columns]) -> Iterator[Columns]:
@@ -76,7 +78,7 @@ class Tally:
     def problems(self) -> list[str]:
         """Rows that are missing or out of order, and a warm-up of another length than configured."""
         found = list(self._holes)
-        expected = min(int(self._meta["warm_up"]), self._rows)
+        expected = min(max(int(self._meta["warm_up"]) - self._first_k, 0), self._rows)
         if not found and self._warm_up != expected:
             found.append(f"{self._warm_up} rows are marked as warm-up, {expected} were planned")
         return found

@@ -86,6 +86,10 @@ _QUANTITIES: dict[str, tuple[Quantity, ...]] = {
         Quantity("request", ("request_received_ns",), ("request_sent_ns",)),
         Quantity("respond", ("response_received_ns",), ("response_sent_ns",)),
     ),
+    "own_loop": (
+        Quantity("completion", ("done_ns",), ("release_ns",), per_release=True),
+        Quantity("latency", ("wake_ns",), ("release_ns",), per_release=True),
+    ),
     "imported": (Quantity("latency", ("latency_ns",), (), per_release=True),),
 }
 
@@ -108,7 +112,8 @@ def grid_inferred(meta: Mapping[str, Any]) -> bool:
 
 
 def kind(meta: Mapping[str, Any]) -> str:
-    """``wakeup``, ``timer/one_shot``, ``timer/periodic``, ``roundtrip``, ``cycle`` or ``imported``."""
+    """``wakeup``, ``timer/one_shot``, ``timer/periodic``, ``roundtrip``, ``cycle``, ``own_loop`` or
+    ``imported``."""
     measurement = str(meta["measurement"])
     return f"timer/{meta['mode']}" if measurement == "timer" else measurement
 

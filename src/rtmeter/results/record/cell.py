@@ -47,7 +47,7 @@ class CellRecord(Part):
     status: Status
     valid: bool
     error: Failure | None
-    measurement: Measurement | Literal["imported"]
+    measurement: Measurement | Literal["imported", "own_loop"]
     mode: Literal["one_shot", "periodic"] | None
     adapter: str
     server_adapter: str | None
@@ -160,7 +160,15 @@ class CellRecord(Part):
     @property
     def meta(self) -> dict[str, Any]:
         """What rtmeter.statistics asks of a cell."""
-        keys = ("period_ns", "timeout_ns", "deadline_ns", "loss_timeout_ns", "in_flight", "quantity")
+        keys = (
+            "period_ns",
+            "timeout_ns",
+            "deadline_ns",
+            "loss_timeout_ns",
+            "in_flight",
+            "quantity",
+            "first_k",
+        )
         return {
             "measurement": self.measurement,
             "mode": self.mode,

@@ -72,6 +72,7 @@ class Config(TypedDict, total=False):
     warm_up: Annotated[int, Field(ge=0, lt=2**48)]
     quantity: str | None
     in_flight: str | None
+    first_k: Annotated[int, Field(ge=0, lt=2**62)]
     scheduling: SchedulingFacts
     cpus: list[int] | None
 

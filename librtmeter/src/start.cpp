@@ -1,0 +1,81 @@
+#include "start.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+
+#include "errors.hpp"
+
+namespace rtmeter {
+namespace {
+
+constexpr std::size_t kLongestName = 64;
+constexpr int kMostStartsASecond = 1000;
+
+void check_name(const std::string& name) {
+  const char* allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+  if (name.empty() || name.size() > kLongestName || name[0] == '.' ||
+      name.find_first_not_of(allowed) != std::string::npos) {
+    throw Failure("name", name, "is no name of a loop",
+                  "give 1 to 64 letters, digits, '.', '_' or '-', not beginning with '.'");
+  }
+}
+
+[[noreturn]] void refuse(const std::string& path, int error) {
+  throw Failure("folder", path, std::string("cannot be made: ") + std::strerror(error),
+                "choose a folder that this program may write to");
+}
+
+int lock(const std::string& parent, const std::string& name) {
+  const int fd = open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) refuse(parent, errno);
+  if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {  // others: a file system without locks
+    close(fd);
+    throw Failure("name", name, "is open already, in this process or another",
+                  "close that loop, or choose another name or folder");
+  }
+  return fd;
+}
+
+}  // namespace
+
+Start::Start(const std::string& folder, const std::string& name) : lock_(-1) {
+  check_name(name);
+  const std::string parent = (std::filesystem::path(folder) / name).string();
+  std::error_code error;
+  std::filesystem::create_directories(parent, error);
+  if (error) refuse(parent, error.value());
+  lock_ = lock(parent, name);
+
+  char time[32];
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  std::strftime(time, sizeof time, "/%Y%m%dT%H%M%SZ", gmtime_r(&now, &parts));
+  for (int n = 1; path_.empty(); ++n) {
+    const std::string path = parent + time + (n > 1 ? "-" + std::to_string(n) : "") + ".loop";
+    if (mkdir(path.c_str(), 0777) == 0) {
+      path_ = path;
+    } else if (errno != EEXIST || n == kMostStartsASecond) {
+      const int why = errno;
+      close(lock_);
+      refuse(path, why);
+    }
+  }
+}
+
+Start::~Start() {
+  if (lock_ >= 0) close(lock_);
+}
+
+void Start::disown() noexcept {
+  if (lock_ >= 0) close(lock_);
+  lock_ = -1;
+}
+
+}  // namespace rtmeter

@@ -1,0 +1,158 @@
+// What is kept of a long run: simulated rows, so that a year takes seconds.
+#include "keeper.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
+
+#include "errors.hpp"
+#include "header.hpp"
+#include "log/recorder.hpp"
+#include "loop_folder.hpp"
+#include "sized.hpp"
+
+namespace rtmeter {
+namespace {
+
+using namespace testing_help;
+
+constexpr std::int64_t kSecond = 1'000'000'000, kHour = 3600 * kSecond, kT0 = 7 * kSecond;
+
+struct Simulation {
+  Simulation(std::int64_t period_ns, std::int64_t whole_ns, std::int64_t late_bytes = 1 << 28)
+      : period(period_ns), keeper({directory / "", period_ns, period_ns / 2, 0, whole_ns, late_bytes,
+                                   loop_header("arm", period_ns, period_ns / 2, 0, 0)}) {}
+  void job(std::int64_t k, std::int64_t wake_ns, std::int64_t done_ns) {
+    const std::int64_t release = kT0 + k * period;
+    const std::int64_t row[JobRow::kColumns] = {k, release, release + wake_ns, release + done_ns, kServed};
+    keeper.append(row, 1);
+  }
+  std::string folder() const { return directory / ""; }
+
+  TemporaryDirectory directory;
+  std::int64_t period;
+  Keeper keeper;
+};
+
+TEST(Bins, AreThoseOfTheDefinition) {
+  EXPECT_EQ(bin_of(0), 0);
+  EXPECT_EQ(bin_of(63), 63);
+  EXPECT_EQ(bin_of(64), 64);
+  EXPECT_EQ(bin_of(127), 127);
+  EXPECT_EQ(bin_of(128), 128);
+  EXPECT_EQ(bin_of(129), 128);
+  EXPECT_EQ(bin_of(130), 129);
+  EXPECT_EQ(bin_of(1'000'000), 64 * 14 + (1'000'000 >> 13) - 64);
+  EXPECT_EQ(bin_of(INT64_MAX), 64 * 57 + 127 - 64);
+  EXPECT_EQ(bin_of(-1), -1);
+  EXPECT_EQ(bin_of(-64), -64);
+  EXPECT_EQ(bin_of(-65), -65);
+  EXPECT_EQ(bin_of(INT64_MIN), -1 - bin_of(INT64_MAX));
+}
+
+// A year: the last day is there whole, every late release with its neighbours, and all else in the bins. What
+// lies on the disk stops growing with the first days, but for what was late.
+TEST(AYear, HasABoundedDiskAndEveryLateRelease) {
+  const std::int64_t period = sized("s between releases", 20, 2) * kSecond;  // fewer is more
+  const std::int64_t total = 365 * 24 * kHour / period, every = total / 40;
+  Simulation year(period, 24 * kHour);
+  std::vector<std::int64_t> late;
+  std::uintmax_t of_first_days = 0;
+  for (std::int64_t k = 0; k < total; ++k) {
+    const bool is_late = k % every == every / 2;
+    if (is_late) late.push_back(k);
+    year.job(k, 50'000 + k % 977, is_late ? period / 2 + 1 + k : 300'000 + k % 9973);
+    if (k == total / 100) of_first_days = bytes_of(year.folder());
+  }
+  year.keeper.finish(Json::object());
+
+  const auto rows = rows_of_part(year.folder(), "late");
+  std::vector<std::int64_t> kept;
+  for (const Row& row : rows)
+    if (row[3] - row[1] > period / 2) kept.push_back(row[0]);
+  EXPECT_EQ(kept, late);
+  EXPECT_EQ(rows.size(), late.size() * (2 * Keeper::kSurroundings + 1)) << "with 64 releases on either side";
+  EXPECT_EQ(rows[64], (Row{late[0], kT0 + late[0] * period, kT0 + late[0] * period + 50'000 + late[0] % 977,
+                           kT0 + late[0] * period + period / 2 + 1 + late[0], kAbsent, kServed}));
+
+  const auto whole = rows_of_part(year.folder(), "whole");
+  const std::int64_t day = 24 * kHour / period;
+  EXPECT_GE(static_cast<std::int64_t>(whole.size()), day);
+  EXPECT_LE(static_cast<std::int64_t>(whole.size()), day + day / Keeper::kSegments + 1);
+  EXPECT_EQ(whole.back()[0], total - 1);
+  EXPECT_EQ(whole.front()[0], total - static_cast<std::int64_t>(whole.size())) << "without a hole";
+
+  const Json bins = bins_of(year.folder());
+  EXPECT_EQ(bins.find("rows")->as_int(), total);
+  EXPECT_EQ(bins.find("missed")->as_int(), static_cast<std::int64_t>(late.size()));
+  EXPECT_EQ(bins.find("late_only_counted")->as_int(), 0);
+  const Json& completion = *bins.find("quantities")->find("completion");
+  EXPECT_EQ(completion.find("n")->as_int(), total);
+  EXPECT_EQ(completion.find("max_k")->as_int(), late.back());
+  EXPECT_EQ(completion.find("max_ns")->as_int(), period / 2 + 1 + late.back());
+  std::int64_t counted = 0;
+  for (const Json& bin : completion.find("bins")->as_array()) counted += bin.as_array()[1].as_int();
+  EXPECT_EQ(counted, total);
+
+  std::int64_t in_blocks = 0, missed_in_blocks = 0;
+  for (const Row& row : rows_of_part(year.folder(), "blocks", 6))
+    in_blocks += row[2], missed_in_blocks += row[3];
+  EXPECT_EQ(in_blocks, total) << "each release is in a block of five minutes";
+  EXPECT_EQ(missed_in_blocks, static_cast<std::int64_t>(late.size()));
+
+  std::uintmax_t for_good = 0;
+  for (const char* part : {"late-", "blocks-"})
+    for (const std::string& file : files_of(year.folder(), part))
+      for_good += std::filesystem::file_size(file);
+  EXPECT_LE(bytes_of(year.folder()), of_first_days * 3 / 2 + for_good);
+}
+
+// What no compression makes smaller.
+std::int64_t noise(std::int64_t k) {
+  auto x = static_cast<std::uint64_t>(k + 1) * 0x9E3779B97F4A7C15u;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+  return static_cast<std::int64_t>((x ^ (x >> 27)) >> 44);
+}
+
+// Where everything is late the disk is bounded all the same, and what is not kept is counted.
+TEST(LateReleases, AreKeptUpToABoundAndThenCounted) {
+  constexpr std::int64_t kBound = 200'000, kTotal = 400'000;
+  Simulation run(kSecond / 1000, kHour, kBound);
+  for (std::int64_t k = 0; k < kTotal; ++k) run.job(k, noise(k), 600'000 + noise(k + kTotal));
+  run.keeper.finish(Json::object());
+  std::uintmax_t bytes = 0;
+  for (const std::string& file : files_of(run.folder(), "late-")) bytes += std::filesystem::file_size(file);
+  EXPECT_LE(bytes, 2u * kBound) << "a frame and the header may come on top";
+  const Json bins = bins_of(run.folder());
+  const auto kept = static_cast<std::int64_t>(rows_of_part(run.folder(), "late").size());
+  EXPECT_GT(bins.find("late_without_surroundings")->as_int(), 0);
+  EXPECT_GT(bins.find("late_only_counted")->as_int(), 0);
+  EXPECT_EQ(kept + bins.find("late_only_counted")->as_int(), kTotal) << "each is kept or counted";
+  EXPECT_EQ(bins.find("missed")->as_int(), kTotal);
+}
+
+// A disk that is full for a while: the bins go on, whole logs begin again, and the end says it.
+TEST(AFullDisk, IsSaidAtTheEndAndWhatComesLaterIsKept) {
+  Simulation run(kSecond / 1000, kHour);
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  for (std::int64_t k = 0; k < 60'000; ++k) {
+    if (k == 10'000 || k == 30'000) {
+      run.keeper.flush();
+      const rlimit limit{k == 10'000 ? rlim_t{1000} : before.rlim_cur, before.rlim_max};
+      setrlimit(RLIMIT_FSIZE, &limit);
+    }
+    run.job(k, 50'000, 100'000);
+  }
+  EXPECT_THROW(run.keeper.finish(Json::object()), Failure);
+  const auto whole = rows_of_part(run.folder(), "whole");
+  EXPECT_EQ(whole[9'999][0], 9'999) << "what was there before is";
+  EXPECT_EQ(whole.back()[0], 59'999);
+  EXPECT_LT(whole.size(), 60'000u);
+  EXPECT_EQ(bins_of(run.folder()).find("quantities")->find("completion")->find("n")->as_int(), 60'000);
+}
+
+}  // namespace
+}  // namespace rtmeter

@@ -1,0 +1,177 @@
+// Loops in real processes, by the C ABI: forks, kills, and the CPU of the writer.
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include "loop_folder.hpp"
+#include "rtmeter/loop.h"
+#include "system/affinity.hpp"
+#include "system/audit.hpp"
+
+namespace rtmeter {
+namespace {
+
+using namespace testing_help;
+
+constexpr std::int64_t kT = 1'000'000;
+
+class LoopProcess : public testing::Test {
+ protected:
+  LoopProcess() {
+    folder_ = directory_ / "loops";
+    options_.folder = folder_.c_str();
+    options_.warm_up_ns = 1;
+  }
+  rtm_loop* open(const char* name = "arm") {
+    rtm_loop* loop = rtm_loop_open(name, kT, &options_, error_, sizeof error_);
+    EXPECT_NE(loop, nullptr) << error_;
+    return loop;
+  }
+  static void run(rtm_loop* loop, int jobs) {
+    for (int i = 0; i < jobs; ++i) {
+      EXPECT_GT(rtm_loop_sleep(loop), 0);
+      rtm_loop_done(loop);
+    }
+  }
+  std::string only_start(const char* name = "arm") {
+    const auto starts = files_of(folder_ + "/" + name, "");
+    EXPECT_EQ(starts.size(), 1u);
+    return starts.front();
+  }
+
+  TemporaryDirectory directory_;
+  std::string folder_;
+  rtm_loop_options options_ = RTM_LOOP_OPTIONS;
+  char error_[300] = "";
+};
+
+void expect_served_and_skipped(const std::vector<Row>& rows, std::size_t jobs) {
+  std::size_t served = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_EQ(rows[i][0], static_cast<std::int64_t>(i));
+    const bool skipped = (rows[i][5] & 15) == 2;
+    served += skipped ? 0 : 1;
+    if (skipped) continue;
+    EXPECT_LE(rows[i][1], rows[i][2]) << "it does not wake before its release";
+    EXPECT_LE(rows[i][2], rows[i][3]);
+  }
+  EXPECT_EQ(served, jobs);
+}
+
+TEST_F(LoopProcess, SleepsOnTheGridAndRecordsEachRelease) {
+  rtm_loop* loop = open();
+  run(loop, 50);
+  EXPECT_EQ(rtm_loop_close(loop, error_, sizeof error_), 0) << error_;
+  expect_served_and_skipped(rows_of_part(only_start(), "whole"), 50);
+}
+
+TEST_F(LoopProcess, CatchesUpIfAskedTo) {
+  options_.flags = RTM_LOOP_CATCH_UP;
+  rtm_loop* loop = open();
+  const std::int64_t first = rtm_loop_sleep(loop);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  rtm_loop_done(loop);
+  for (int k = 1; k < 20; ++k) {
+    EXPECT_EQ(rtm_loop_sleep(loop), first + k * kT);
+    rtm_loop_done(loop);
+  }
+  rtm_loop_close(loop, nullptr, 0);
+  EXPECT_EQ(rows_of_part(only_start(), "whole").size(), 20u);
+}
+
+TEST_F(LoopProcess, WithoutALoopNothingHappens) {
+  EXPECT_EQ(rtm_loop_open("a b", kT, &options_, error_, sizeof error_), nullptr);
+  EXPECT_STREQ(error_,
+               "name a b: is no name of a loop; give 1 to 64 letters, digits, '.', '_' or '-', not "
+               "beginning with '.'");
+  rtm_loop_wake(nullptr, RTM_LOOP_DUE_UNKNOWN);
+  rtm_loop_done(nullptr);
+  EXPECT_EQ(rtm_loop_sleep(nullptr), -1);
+  EXPECT_EQ(rtm_loop_close(nullptr, nullptr, 0), 0);
+}
+
+int wait_for(pid_t child) {
+  int status = 0;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  return status;
+}
+
+// A child has no writer: what it stamps goes nowhere, it may not take the name, and the parent goes on.
+TEST_F(LoopProcess, AForkLeavesTheLoopToTheParent) {
+  rtm_loop* loop = open();
+  run(loop, 10);
+  const pid_t child = fork();
+  if (child == 0) {
+    rtm_loop_wake(loop, RTM_LOOP_DUE_UNKNOWN);
+    rtm_loop_done(loop);
+    const bool refused = rtm_loop_open("arm", kT, &options_, error_, sizeof error_) == nullptr;
+    const bool closed = rtm_loop_close(loop, error_, sizeof error_) == 0;
+    std::exit(refused && closed ? 7 : 1);
+  }
+  EXPECT_EQ(WEXITSTATUS(wait_for(child)), 7);
+  run(loop, 10);
+  EXPECT_EQ(rtm_loop_close(loop, error_, sizeof error_), 0) << error_;
+  expect_served_and_skipped(rows_of_part(only_start(), "whole"), 20);
+}
+
+TEST_F(LoopProcess, AnExitWithoutCloseWritesWhatWasStamped) {
+  const pid_t child = fork();
+  if (child == 0) {
+    rtm_loop* loop = open();
+    run(loop, 20);
+    std::exit(0);
+  }
+  EXPECT_EQ(WEXITSTATUS(wait_for(child)), 0);
+  const std::string log = files_of(only_start(), "whole-").front();
+  expect_served_and_skipped(rows_with_k(log, 5), 20);
+  EXPECT_EQ(read_sample_log(log).frames.back().kind, 'E');
+}
+
+// Killed in the middle of a job: whole frames up to half a second before, and the name is free again.
+TEST_F(LoopProcess, AKilledProgramLeavesWholeRowsAndFreesTheName) {
+  const pid_t child = fork();
+  if (child == 0) {
+    rtm_loop* loop = open();
+    for (;;) run(loop, 100);
+  }
+  const auto there = [&]() -> bool {
+    std::error_code none;
+    if (!std::filesystem::exists(folder_ + "/arm", none)) return false;
+    for (const std::string& start : files_of(folder_ + "/arm", ""))
+      for (const std::string& log : files_of(start, "whole-"))
+        if (read_sample_log(log).kinds().find('R') != std::string::npos) return true;
+    return false;
+  };
+  for (int i = 0; i < 3000 && !there(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  kill(child, SIGKILL);
+  EXPECT_EQ(WTERMSIG(wait_for(child)), SIGKILL);
+  const std::string log = files_of(only_start(), "whole-").front();
+  const auto rows = rows_with_k(log, 5);
+  EXPECT_FALSE(rows.empty());
+  for (std::size_t i = 0; i < rows.size(); ++i) EXPECT_EQ(rows[i][0], static_cast<std::int64_t>(i));
+  EXPECT_EQ(read_sample_log(log).kinds().find('E'), std::string::npos);
+  rtm_loop_close(open(), nullptr, 0);
+}
+
+// A loop that is kept to one CPU, also where all of the program is.
+TEST_F(LoopProcess, TheWriterKeepsOffTheMeasuredCpu) {
+  const auto before = get_affinity(0);
+  if (before.size() < 2) GTEST_SKIP() << "needs two CPUs";
+  set_affinity(0, {before[1]});
+  rtm_loop* loop = open();
+  std::vector<int> of_writer;
+  for (const ThreadFacts& thread : audit_threads({}, {}))
+    if (thread.name == "rtm-writer") of_writer = thread.cpus;
+  set_affinity(0, before);
+  rtm_loop_close(loop, nullptr, 0);
+  ASSERT_FALSE(of_writer.empty());
+  EXPECT_EQ(std::count(of_writer.begin(), of_writer.end(), before[1]), 0);
+}
+
+}  // namespace
+}  // namespace rtmeter

@@ -1,0 +1,180 @@
+// The measured path on scripted stamps: which release each wake-up serves, and what is recorded of it.
+#include "loop.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "errors.hpp"
+#include "loop_folder.hpp"
+
+namespace rtmeter {
+namespace {
+
+using namespace testing_help;
+
+constexpr std::int64_t kT = 1'000'000, kT0 = 5'000'000'000;
+
+class LoopTest : public testing::Test {
+ protected:
+  LoopTest() {
+    folder_ = directory_ / "loops";
+    options_.folder = folder_.c_str();
+    options_.warm_up_ns = 2 * kT;
+    options_.on_late = [](void* context, std::int64_t k, std::int64_t release_ns, std::int64_t stamp_ns) {
+      static_cast<LoopTest*>(context)->late_.push_back({k, release_ns, stamp_ns});
+    };
+    options_.context = this;
+  }
+  // The rows with their k: release, wake, done, free, status.
+  template <typename Work>
+  std::vector<Row> record(Work&& work) {
+    Loop loop("arm", kT, options_);
+    work(loop);
+    loop.end();
+    path_ = loop.folder();
+    return rows_of_part(path_, "whole");
+  }
+  TemporaryDirectory directory_;
+  std::string folder_, path_;
+  rtm_loop_options options_ = RTM_LOOP_OPTIONS;
+  std::vector<Row> late_;
+};
+
+std::int64_t at(std::int64_t k, std::int64_t ns = 0) { return kT0 + k * kT + ns; }
+constexpr std::int64_t kWarm = kServed | kWarmUpFlag;
+
+TEST_F(LoopTest, EachJobHasARowOnTheGridOfItsDueTimes) {
+  const auto rows = record([](Loop& loop) {
+    for (std::int64_t k = 0; k < 4; ++k) {
+      loop.wake(at(k, 30 + k), at(k));
+      loop.done(at(k, 500 + k));
+    }
+  });
+  const std::vector<Row> expected = {{0, at(0), at(0, 30), at(0, 500), kAbsent, kWarm},
+                                     {1, at(1), at(1, 31), at(1, 501), kAbsent, kWarm},
+                                     {2, at(2), at(2, 32), at(2, 502), kAbsent, kServed},
+                                     {3, at(3), at(3, 33), at(3, 503), kAbsent, kServed}};
+  EXPECT_EQ(rows, expected);
+  EXPECT_TRUE(late_.empty());
+}
+
+// Work that takes three periods: the releases within it are skipped and carry when the thread became free; of
+// a sleep that took three periods, when it woke.
+TEST_F(LoopTest, ReleasesThatWerePassedOverAreSkippedAndCarryFree) {
+  const auto rows = record([](Loop& loop) {
+    for (const auto& [k, wake, done] : std::vector<std::array<std::int64_t, 3>>{
+             {0, 10, 20}, {1, 10, 20}, {2, 10, 2 * kT + 500'000}, {5, 10, 20}, {8, 10, 20}}) {
+      loop.wake(at(k, wake), at(k));
+      loop.done(at(k, done));
+    }
+  });
+  ASSERT_EQ(rows.size(), 9u);
+  const std::int64_t free = at(4, 500'000), woke = at(8, 10);
+  EXPECT_EQ(rows[3], (Row{3, at(3), kAbsent, kAbsent, free, kSkipped}));
+  EXPECT_EQ(rows[4], (Row{4, at(4), kAbsent, kAbsent, free, kSkipped}));
+  EXPECT_EQ(rows[5], (Row{5, at(5), at(5, 10), at(5, 20), kAbsent, kServed}));
+  EXPECT_EQ(rows[6], (Row{6, at(6), kAbsent, kAbsent, woke, kSkipped}));
+  EXPECT_EQ(rows[7], (Row{7, at(7), kAbsent, kAbsent, woke, kSkipped}));
+  // Release 2 by its end, then the first of each gap.
+  EXPECT_EQ(late_, (std::vector<Row>{{2, at(2), at(4, 500'000)}, {3, at(3), at(5, 10)}, {6, at(6), woke}}));
+}
+
+TEST_F(LoopTest, WithoutDueTimesTheGridIsThatOfTheEarliestWakeUpOfTheWarmUp) {
+  const auto rows = record([](Loop& loop) {
+    for (const auto& [k, wake] :
+         std::vector<std::array<std::int64_t, 2>>{{0, 90}, {1, 40}, {2, 70}, {3, 10}}) {
+      loop.wake(at(k, wake), kAbsent);
+      loop.done(at(k, 200));
+    }
+  });
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(rows[2], (Row{2, at(2, 40), at(2, 70), at(2, 200), kAbsent, kServed}));
+  EXPECT_EQ(rows[3], (Row{3, at(3, 40), at(3, 10), at(3, 200), kAbsent, kServed})) << "early is negative";
+}
+
+TEST_F(LoopTest, ALateReleaseIsToldOnceAndNeverInTheWarmUp) {
+  options_.deadline_ns = 400;
+  record([](Loop& loop) {
+    loop.wake(at(0, 900), at(0));
+    loop.done(at(0, 950));
+    loop.wake(at(2, 10), at(2));
+    loop.done(at(2, 400));  // at the deadline is in time
+    loop.wake(at(3, 500), at(3));
+    loop.done(at(3, 600));
+    loop.wake(at(4, 10), at(4));
+    loop.done(at(4, 401));
+  });
+  EXPECT_EQ(late_, (std::vector<Row>{{3, at(3), at(3, 500)}, {4, at(4), at(4, 401)}}));
+}
+
+// A wake-up without its end is lost, later than anything; an end without a wake-up is counted; so is a second
+// wake-up for one release, and a due time that can only be another clock's.
+TEST_F(LoopTest, WhatAProgramForgetsIsCounted) {
+  const auto rows = record([](Loop& loop) {
+    for (std::int64_t k = 0; k < 3; ++k) {
+      loop.wake(at(k, 10), at(k));
+      loop.done(at(k, 20));
+    }
+    loop.done(at(2, 30));
+    loop.wake(at(3, 10), at(3));
+    loop.wake(at(4, 10), at(4));
+    loop.done(at(4, 20));
+    loop.wake(at(4, 40), at(4));
+    loop.wake(at(5, 10), 1'700'000'000'000'000'000);
+    loop.done(at(5, 20));
+  });
+  ASSERT_EQ(rows.size(), 6u);
+  EXPECT_EQ(rows[3], (Row{3, at(3), at(3, 10), kAbsent, kAbsent, kLost}));
+  EXPECT_EQ(rows[5], (Row{5, at(5), at(5, 10), at(5, 20), kAbsent, kServed}));
+  const std::string log = file_content(files_of(path_, "whole-").front());
+  EXPECT_NE(
+      log.find(R"("counters":{"overflow":0,"extra_wakes":1,"stray_dones":1,"unfinished":1,"due_refused":1})"),
+      std::string::npos);
+  EXPECT_NE(log.find("due_of_another_clock"), std::string::npos);
+}
+
+TEST_F(LoopTest, WhatIsStampedAfterTheEndGoesNowhere) {
+  const auto rows = record([&](Loop& loop) {
+    loop.wake(at(0, 10), at(0));
+    loop.done(at(0, 20));
+    loop.end();
+    loop.wake(at(1, 10), at(1));
+    loop.done(at(1, 20));
+  });
+  EXPECT_EQ(rows.size(), 1u);
+}
+
+std::string refusal(const char* name, std::int64_t period_ns, const rtm_loop_options& options) {
+  try {
+    const Loop loop(name, period_ns, options);
+  } catch (const Failure& failure) {
+    return failure.field() + "=" + failure.value();
+  }
+  return "opened";
+}
+
+TEST_F(LoopTest, WhatCannotBeIsRefusedByFieldAndValue) {
+  EXPECT_EQ(refusal("../arm", kT, options_), "name=../arm");
+  EXPECT_EQ(refusal("", kT, options_), "name=");
+  EXPECT_EQ(refusal("arm", 0, options_), "period_ns=0");
+  EXPECT_EQ(refusal("arm", std::int64_t{1} << 60, options_), "period_ns=1152921504606846976");
+  options_.miss_ratio = 1.0;
+  EXPECT_EQ(refusal("arm", kT, options_), "miss_ratio=1.000000");
+  options_.miss_ratio = 0;
+  options_.folder = "/proc/none";
+  EXPECT_EQ(refusal("arm", kT, options_), "folder=/proc/none/arm");
+}
+
+TEST_F(LoopTest, TwoLoopsOfOneNameAreRefusedUntilTheFirstIsClosed) {
+  {
+    Loop first("arm", kT, options_);
+    EXPECT_EQ(refusal("arm", kT, options_), "name=arm");
+    EXPECT_EQ(refusal("leg", kT, options_), "opened");
+    first.end();
+  }
+  EXPECT_EQ(refusal("arm", kT, options_), "opened");
+}
+
+}  // namespace
+}  // namespace rtmeter

@@ -1,0 +1,141 @@
+"""Cells made of what programs recorded of their own loops with librtmeter (docs/your-own-loop.md)."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rtmeter.errors import RtmeterError
+from rtmeter.host.identity import machine_id
+from rtmeter.host.root import Root
+from rtmeter.measure.record import Logs, record_cell
+from rtmeter.measure.source import Ran
+from rtmeter.model import Cell, Doubt, Outcome, Requirement
+from rtmeter.results import store
+from rtmeter.results.record import CellRecord
+from rtmeter.samples import write_parquet
+from rtmeter.samples.meta import LogMeta
+from rtmeter.samples.segments import LATE, SegmentedLog, segments
+
+BINS, LATE_RELEASES = "bins.json", "late.parquet"
+
+
+def adopt(path: Path) -> None:
+    """Makes the cells of all own loops below the path that have none yet, or have recorded more since.
+
+    Raises RtmeterError if a cell cannot be written, or nothing of one can be read that the path names.
+    """
+    folders = store.loop_folders(path)
+    for folder in folders:
+        if not segments(folder) or _is_current(folder):
+            continue
+        try:
+            _make(folder)
+        except RtmeterError as error:
+            if len(folders) == 1 or not str(error.where or "").startswith(str(folder)):
+                raise  # of many, one that was killed before it began is passed over
+
+
+def is_open(folder: Path) -> bool:
+    """Whether a program records into the folder now: the latest of its name, and that is locked."""
+    if any(other.name > folder.name for other in folder.parent.glob(f"*{store.LOOP}")):
+        return False
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(descriptor)
+    return False
+
+
+def _is_current(folder: Path) -> bool:
+    cell = folder.with_suffix("")
+    if not store.is_cell(cell):
+        return False
+    with contextlib.suppress(RtmeterError):
+        return store.read_cell(cell).instrument.get("recorded") == _recorded(folder)
+    return False
+
+
+def _recorded(folder: Path) -> dict[str, int]:
+    """The logs that there are, and how long each is."""
+    logs = [*segments(folder), *segments(folder, LATE)]
+    return {log.name: log.stat().st_size for log in logs}
+
+
+def _make(folder: Path) -> None:
+    recorded, running = _recorded(folder), is_open(folder)
+    with store.NewCell(folder.with_suffix("")) as new:
+        record = _record(folder, new.folder, running)
+        instrument = record.instrument | {"recorded": recorded}
+        new.finish(record.changed(instrument=instrument))
+
+
+def _record(folder: Path, out: Path, running: bool) -> CellRecord:
+    log = SegmentedLog(folder)
+    meta = LogMeta.of(log.meta, folder)
+    config = meta.cell_config | {"measurement": "own_loop", "mode": None, "first_k": log.first_row}
+    deadline, ratio = config.get("deadline_ns"), config.get("miss_ratio")
+    cell = Cell(
+        id=_id(folder, str(config.get("loop") or folder.parent.name)),
+        adapter=str(meta.adapter.get("name", "own")),
+        server_adapter=None,
+        axes={} if (repeat := _repeat(folder)) == 1 else {"repeat": repeat},
+        config=config,
+        requirement=Requirement(int(deadline), ratio) if isinstance(deadline, int) else None,
+    )
+    started = datetime.fromtimestamp(log.header["clock"]["anchors"]["realtime_ns"] / 1e9, UTC)
+    ended = datetime.fromtimestamp(segments(folder)[-1].stat().st_mtime, UTC)
+    outcome = Outcome("complete" if log.ended else "interrupted", None, tuple(_doubts(folder, log, running)))
+    logs = Logs(folder, folder / store.SERVER_LOG)
+    record = record_cell(cell, outcome, logs, out, Ran(started, ended, machine_id=machine_id(Root())))
+    if segments(folder, LATE):
+        with contextlib.suppress(RtmeterError):  # only just begun
+            write_parquet(folder, out / LATE_RELEASES, part=LATE)
+    return record
+
+
+def _repeat(folder: Path) -> int:
+    """Which of the program's starts it is."""
+    return sorted(one.name for one in folder.parent.glob(f"*{store.LOOP}")).index(folder.name) + 1
+
+
+def _id(folder: Path, name: str) -> str:
+    repeat = _repeat(folder)
+    return name if repeat == 1 else f"{name}-r{repeat}"
+
+
+def _doubts(folder: Path, log: SegmentedLog, running: bool) -> list[Doubt]:
+    doubts = []
+    if running:
+        message = "the program goes on: this is what it had recorded"
+        doubts.append(Doubt("still_running", message, "look again later"))
+    elif not log.ended:
+        message = "the program ended without closing its loop: its last second may not be there"
+        doubts.append(Doubt("loop_cut", message, "close the loop, or let the program end by exit()"))
+    if log.first_row:
+        about = _bins(folder)
+        message = f"the cell has the last releases, from k = {log.first_row:,} on"
+        if about:
+            message += (
+                f": since its start {about['rows']:,}, of which {about['missed']:,} missed the deadline"
+            )
+        hint = f"{BINS} has the distribution of all, {LATE_RELEASES} each late release with its surroundings"
+        doubts.append(Doubt("last_hours_only", message, hint))
+    return doubts
+
+
+def _bins(folder: Path) -> dict[str, Any]:
+    try:
+        found = json.loads((folder / BINS).read_text(encoding="utf-8"))
+        return {key: int(found[key]) for key in ("rows", "missed")}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}

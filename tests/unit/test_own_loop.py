@@ -1,0 +1,191 @@
+"""What a program's own loop recorded becomes a cell that every command reads: of scripted logs."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from numpy.typing import NDArray
+from sample_logs import Piece, header, joined, json_frame, row_frame
+
+import rtmeter
+from rtmeter import cli
+from rtmeter.errors import RtmeterError
+from rtmeter.live.run import FollowedRun
+from rtmeter.measure import own_loop
+from rtmeter.results import store
+
+NAMES = ("release_ns", "wake_ns", "done_ns", "free_ns", "status")
+T, WARM_UP, ABSENT = 1_000_000, 10, -(2**63)
+
+
+def rows(first: int, count: int) -> NDArray[np.int64]:
+    """Each release done some 100 us after it; number 500 of each thousand misses 1 ms, by 500 us and k ns."""
+    k = np.arange(first, first + count)
+    done = np.where(k % 1000 == 500, 1_500_000 + k, 100_000 + k * 7919 % 977)
+    status = np.where(k < WARM_UP, 129, 1)
+    return np.stack((k * T, k * T + 40_000, k * T + done, np.full(count, ABSENT), status))
+
+
+def log_of(first: int, *frames: NDArray[np.int64], ended: bool = True, **more: Any) -> bytes:
+    config = {"loop": "arm", "period_ns": T, "deadline_ns": T, "miss_ratio": 0.01, "warm_up": WARM_UP}
+    about = header(
+        measurement="own_loop",
+        columns=[{"name": name, "unit": "ns"} for name in NAMES],
+        warm_up=WARM_UP,
+        config=config,
+        adapter={"name": "own"},
+        clock={"id": "CLOCK_MONOTONIC", "anchors": {"realtime_ns": 1_700_000_000_000_000_000}},
+        first_row=first,
+        **more,
+    )
+    pieces = [json_frame(b"H", first, about)] * 2
+    at = first
+    for values in frames:
+        k = int(values[0][0]) // T
+        pieces.append(row_frame(k, values))
+        at = k + values.shape[1]
+    if ended:
+        pieces.append(json_frame(b"E", at, {"outcome": "complete", "counters": {"overflow": 0}}))
+    return joined([Piece(piece.data) for piece in pieces])
+
+
+def start(folder: Path, *logs: tuple[int, bytes], name: str = "20261101T000000Z") -> Path:
+    loop = folder / "arm" / f"{name}.loop"
+    loop.mkdir(parents=True)
+    for first, content in logs:
+        (loop / f"whole-{first:015}.rtlog").write_bytes(content)
+    return loop
+
+
+def told(capsys: pytest.CaptureFixture[str], *words: object) -> Any:
+    assert cli.invoke([*map(str, words), "--json"]) != 1
+    return json.loads(capsys.readouterr().out)
+
+
+def test_its_segments_are_one_cell_that_is_judged_by_completion(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    start(tmp_path, (0, log_of(0, rows(0, 1200))), (1200, log_of(1200, rows(1200, 1800))))
+    verdict = told(capsys, "verdict", tmp_path)
+    assert (verdict["id"], verdict["quantity"], verdict["n"]) == (
+        "arm",
+        "completion",
+        2990,
+    )
+    assert verdict["misses"] == 3
+    assert verdict["requirement"]["miss_ratio"] == 0.01
+    summary = told(capsys, "summary", tmp_path / "arm" / "20261101T000000Z")
+    assert summary["counts"]["served"] == 2990
+    assert summary["counts"]["warm_up"] == WARM_UP
+    latency = summary["quantities"]["latency"]["per_release"]
+    assert (latency["min_ns"], latency["max_ns"]) == (40_000, 40_000)
+    assert summary["quantities"]["completion"]["per_release"]["max_ns"] == 1_502_500
+
+
+def test_every_command_reads_it(tmp_path: Path) -> None:
+    loop = start(tmp_path, (0, log_of(0, rows(0, 3000))))
+    read = (
+        ["summary", tmp_path],
+        ["report", tmp_path, "-o", tmp_path / "r.html"],
+        ["export", loop, "--format", "parquet", "-o", tmp_path / "s.parquet"],
+        ["export", loop, "--format", "perfetto", "-o", tmp_path / "s.perfetto"],
+    )
+    for words in read:
+        assert cli.invoke([str(word) for word in words]) == 0, words
+    assert pq.read_metadata(tmp_path / "s.parquet").num_rows == 3000
+    assert rtmeter.read(tmp_path).samples().num_rows == 3000
+
+
+def test_what_was_let_go_is_not_missing_and_is_said(tmp_path: Path) -> None:
+    loop = start(tmp_path, (5000, log_of(5000, rows(5000, 3000))))
+    (loop / "bins.json").write_text(json.dumps({"rows": 8000, "missed": 8}))
+    late = np.concatenate((rows(490, 21), rows(1490, 21)), axis=1)
+    (loop / "late-000000000000490.rtlog").write_bytes(log_of(490, late[:, :21], late[:, 21:], sparse=True))
+    [cell] = rtmeter.read(tmp_path)._cells.values()
+    assert cell.record.valid
+    assert cell.record.missing == []
+    assert cell.record.summary is not None
+    assert cell.record.summary.counts["released"] == 3000
+    [doubt] = [d for d in cell.record.warnings if d.type == "last_hours_only"]
+    assert "from k = 5,000 on: since its start 8,000, of which 8 missed" in doubt.message
+    kept = pq.read_table(cell.folder / own_loop.LATE_RELEASES)["k"].to_pylist()
+    assert kept == [*range(490, 511), *range(1490, 1511)]
+
+
+def test_rows_that_a_full_disk_took_make_it_invalid(tmp_path: Path) -> None:
+    start(tmp_path, (0, log_of(0, rows(0, 1000))), (1500, log_of(1500, rows(1500, 1000))))
+    [cell] = rtmeter.read(tmp_path)._cells.values()
+    assert cell.record.missing == [(1000, 1499)]
+    assert not cell.record.valid
+
+
+def test_a_killed_program_leaves_a_cell_that_says_so(tmp_path: Path) -> None:
+    whole = log_of(0, rows(0, 1000), rows(1000, 1000), ended=False)
+    start(tmp_path, (0, whole[:-40]))
+    [cell] = rtmeter.read(tmp_path)._cells.values()
+    assert (cell.record.status, cell.record.valid, cell.record.missing) == ("interrupted", True, [])
+    assert "loop_cut" in {doubt.type for doubt in cell.record.warnings}
+    assert cell.record.summary is not None
+    assert cell.record.summary.counts["released"] == 990
+
+
+def test_starts_of_one_name_are_repeats_of_one_condition(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    start(tmp_path, (0, log_of(0, rows(0, 3000))), name="20261101T000000Z")
+    start(tmp_path, (0, log_of(0, rows(0, 2000))), name="20261102T000000Z")
+    verdict = told(capsys, "verdict", tmp_path)
+    [one] = verdict["cells"]
+    assert (one["id"], one["n"]) == ("arm", 4980)
+
+
+def test_a_cell_is_made_anew_only_when_more_was_recorded(tmp_path: Path) -> None:
+    loop = start(tmp_path, (0, log_of(0, rows(0, 2000), ended=False)))
+    cell = loop.with_suffix("") / store.CELL
+    own_loop.adopt(tmp_path)
+    first = cell.stat().st_ino
+    own_loop.adopt(tmp_path)
+    assert cell.stat().st_ino == first
+    (loop / f"whole-{0:015}.rtlog").write_bytes(log_of(0, rows(0, 2000), rows(2000, 500)))
+    own_loop.adopt(loop)
+    assert cell.stat().st_ino != first
+    assert store.read_cell(cell.parent).status == "complete"
+
+
+def test_watching_follows_the_segments_until_the_program_lets_go(tmp_path: Path) -> None:
+    loop = start(tmp_path, (0, log_of(0, rows(0, 1200))))
+    lock = os.open(loop.parent, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    run = FollowedRun.at(tmp_path)
+    state = run.state()
+    assert (state.running, state.over) == ("arm", False)
+    assert state.seen is not None
+    assert (state.seen.settled, state.seen.served, state.seen.late) == (1200, 1190, 1)
+    (loop / f"whole-{1200:015}.rtlog").write_bytes(log_of(1200, rows(1200, 800), ended=False))
+    state = run.state()
+    assert state.seen is not None
+    assert (state.seen.settled, state.seen.late) == (2000, 2)
+    os.close(lock)
+    assert run.state().over
+
+
+@pytest.mark.parametrize("first", [-1, 2**62, "0", True])
+def test_a_first_row_that_is_none_is_refused(tmp_path: Path, first: Any) -> None:
+    good = header(measurement="own_loop", columns=[{"name": n, "unit": "ns"} for n in NAMES])
+    content = joined([json_frame(b"H", 0, good | {"first_row": first})] * 2)
+    loop = start(tmp_path, (0, content))
+    with pytest.raises(RtmeterError, match="is no index of a row"):
+        own_loop.adopt(loop)
+
+
+def test_a_loop_that_recorded_nothing_is_passed_over_among_others(tmp_path: Path) -> None:
+    start(tmp_path, (0, b""), name="20261101T000000Z")
+    start(tmp_path, (0, log_of(0, rows(0, 2000))), name="20261102T000000Z")
+    assert len(rtmeter.read(tmp_path)) == 1
