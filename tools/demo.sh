@@ -14,8 +14,19 @@ if ! refusal=$("$rtmeter" measure wakeup --adapter posix --samples 10 --warm-up 
   only=(--only "variant==ordinary")
 fi
 
+# Why its late releases were late, where the kernel's events can be had.
+campaign=campaigns/demo.yaml
+if refusal=$("$rtmeter" measure wakeup --adapter posix --samples 10 --warm-up 0 --explain \
+  --out "$trial/traced" 2>&1 >/dev/null); then
+  campaign=$trial/demo.yaml
+  sed 's/^defaults:$/&\n  explain: true/' campaigns/demo.yaml >"$campaign"
+else
+  echo "why releases were late is left out, since it cannot be recorded here:"
+  echo "$refusal"
+fi
+
 status=0
-"$rtmeter" run campaigns/demo.yaml "${only[@]}" || status=$?
+"$rtmeter" run "$campaign" "${only[@]}" || status=$?
 newest=$(ls -td results/*/demo/*/ | head -1)
 report=$("$rtmeter" report "$newest")
 echo "report: $report (open it in a browser)"

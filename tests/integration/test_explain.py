@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from front import rtmeter, running
-from rtmeter.api.explained import explained
+from rtmeter.judge.explained import explained
 from rtmeter.results.cells import find_cells
 from waiting import until
 
@@ -74,7 +74,7 @@ def test_late_releases_are_compared_with_some_in_time_and_a_release_asked_for_is
     (stored,) = find_cells(cell)
     everyone = explained(stored)
     assert (everyone.in_time, everyone.unserved, len(everyone.found.releases)) == (300, 0, 300)
-    monkeypatch.setattr("rtmeter.api.explained.MOST_IN_TIME", 40)
+    monkeypatch.setattr("rtmeter.judge.explained.MOST_IN_TIME", 40)
     some = explained(stored)
     assert some.in_time == 300 and len(some.found.releases) == 40
     assert some.found.releases == explained(stored).found.releases, "always the same ones"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from rtmeter.api.why import finding_for
 from rtmeter.explain.segments import Key
+from rtmeter.judge.why import finding_for
 
 
 def finding(name: str, grade: str = "high", value: str = "", /, **item: Any) -> dict[str, Any]:

@@ -8,69 +8,14 @@ from typing import TYPE_CHECKING
 from rtmeter.cli.columns import print_table
 from rtmeter.cli.output import console, microseconds
 from rtmeter.explain.causes import Explained, Explanation
-from rtmeter.explain.segments import UNKNOWN, Key
-from rtmeter.values import format_duration, harmless, visible
+from rtmeter.explain.segments import UNKNOWN
+from rtmeter.explain.words import words_of
+from rtmeter.judge.why import mends
+from rtmeter.values import format_duration, harmless
 
 if TYPE_CHECKING:
-    from rtmeter.api.explained import CellExplanation
-    from rtmeter.results.cells import StoredCell
-    from rtmeter.results.record import CellRecord
+    from rtmeter.judge.explained import CellExplanation
     from rtmeter.selftest.blamed import Blamed
-
-_CATEGORIES = {
-    "own": "its own code ran",
-    "own_kernel": "it was in the system call {who}",
-    "interrupt": "the interrupt {who}",
-    "softirq": "the softirq {who}",
-    "displaced": "waited for the CPU: {who} ran",
-    "dispatch": "its CPU was idle and had yet to switch to it",
-    "armed_later": "its timer was set to later",
-    "held_off": "its timer was held off: {who} was in the kernel",
-    "outside": "its timer was late while user code ran: hypervisor, firmware or an NMI",
-    "timer_idle": "its timer was late on an idle CPU: idle exit, or outside Linux",
-    "blocked": "waited until {who} woke it",
-    "unknown": "unknown",
-}
-_RELATIONS = {
-    "above": "more urgent than it",
-    "equal": "of its priority",
-    "below": "less urgent: the kernel could not be pre-empted, or had not looked yet",
-}
-
-
-def words_of(key: Key) -> str:
-    """A key as a person says it."""
-    if key.category == "own" and key.who:
-        return f"{visible(key.who)}, on the message's path, ran its own code"
-    said = _CATEGORIES[key.category].format(who=visible(key.who or "an unnamed one"))
-    return f"{said}, {_RELATIONS[key.relation]}" if key.relation else said
-
-
-def why_words(cell: StoredCell) -> str | None:
-    """What most of the cell's late releases waited for, in a sentence, and what mends it."""
-    from rtmeter.api.why import why
-
-    found = why(cell)
-    if found is None:
-        return None
-    first = found.causes[0] if found.causes else None
-    if first is None:
-        return None
-    share = f"{100 * first.lateness_ns / found.lateness_ns:.0f} % of all lateness"
-    unknown = f", {100 * found.unknown_ns / found.lateness_ns:.0f} % unknown" if found.unknown_ns else ""
-    said = f"of {found.late:,} late releases {first.releases:,}: {words_of(first.key)} ({share}{unknown})"
-    return said + mends(first.key, cell.record)
-
-
-def mends(key: Key, record: CellRecord) -> str:
-    """The finding of the machine's check that explains the cause, and the command that mends it."""
-    from rtmeter.api.why import finding_for
-
-    finding = finding_for(key, [dict(one) for one in record.findings or ()])
-    if finding is None:
-        return ""
-    fix = f": {finding['fix']}" if finding.get("fix") else ""
-    return str(harmless(f"; see {finding['id']}{fix}"))
 
 
 def show_blamed(one: Blamed) -> None:

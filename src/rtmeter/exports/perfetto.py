@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +10,14 @@ import numpy as np
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import CounterDescriptor, TrackEvent
 from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
 
+from rtmeter.exports import scheduler
 from rtmeter.exports.distribution import name_of
 from rtmeter.exports.phases import MEASURED, Phase, begins, has_releases, misses, phases, with_expected
 from rtmeter.model import ABSENT
 from rtmeter.results import store
 from rtmeter.results.record import CellRecord
 from rtmeter.statistics.quantities import Columns, Ints, Quantity, judged_quantity, timeout_ns
+from rtmeter.trace.table import FILE, open_trace
 
 MOST = 2_000_000
 """Releases of a cell that a trace holds whole; of a longer one those around its largest values."""
@@ -42,6 +44,8 @@ def write(path: Path, out: Path) -> list[str]:
             if left_out:
                 kept = f"those around the {WORST:,} largest values are there"
                 notes.append(f"{name}: {left_out:,} releases are left out; {kept}")
+            if (folder / FILE).is_file():
+                scheduler.write(open_trace(folder / FILE), trace.scheduling)
     return notes
 
 
@@ -91,6 +95,13 @@ class _Trace:
         for key, value in facts.items():
             annotation = packet.track_event.debug_annotations.add()
             annotation.name, annotation.int_value = key, value
+        self._builder.write_packet(packet)
+
+    def scheduling(self, cpu: int, events: Callable[[Any], None]) -> None:
+        """What the kernel did on a CPU: ``events`` fills the bundle (ftrace_event_bundle.proto)."""
+        packet = self.packet()
+        packet.ftrace_events.cpu = cpu
+        events(packet.ftrace_events)
         self._builder.write_packet(packet)
 
     def count(self, track: int, at_ns: int, value: float) -> None:

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from itertools import islice
 
 from rtmeter.judge.asked import asked, terms
+from rtmeter.judge.why import why_words
 from rtmeter.model import Doubt, Requirement, Verdict
 from rtmeter.results import condition_words, words
+from rtmeter.results.cells import StoredCell
 from rtmeter.results.condition_words import which_cells
 from rtmeter.results.overview import WORST_FIRST, CellEntry, Outcome
 from rtmeter.results.record import CellRecord
@@ -260,14 +262,16 @@ def _steps(cell: CellEntry) -> Iterator[str]:
         yield from _after_verdict(cell, cell.record, cell.record.verdict, cell.record.requirement)
 
 
-def _cause(cell: CellEntry) -> str:
-    """Where a trace tells why releases were late, or how to get one; nothing where neither can be."""
+def _cause(cell: CellEntry, where: str) -> str:
+    """Why releases were late, where a trace tells it; else how to get one, and ``where`` to look."""
     for one in cell.repeats or (cell,):
-        if (one.folder / FILE).is_file():
-            return f"type rtmeter explain {one.folder}: it says why releases were late. "
+        if one.record is not None and (one.folder / FILE).is_file():
+            said = why_words(StoredCell(one.folder, one.record))
+            told = f"{said}. Type" if said else "type"
+            return f"{told} rtmeter explain {one.folder}: it says why each release was late."
     if cell.record is None or cell.record.imported or _scripted(cell.record):
-        return ""
-    return "measure it again with --explain, which says why releases were late. Until then: "
+        return where
+    return f"measure it again with --explain, which says why releases were late. Until then: {where}"
 
 
 def _after_verdict(
@@ -277,7 +281,7 @@ def _after_verdict(
     if verdict.outcome == "fail" or (verdict.outcome == "inconclusive" and often):
         most = max((verdict.late, "late"), (verdict.skipped, "skipped"), (verdict.lost, "lost"))[1]
         where = _WHERE_TO_LOOK.get((record.measurement, most)) or _WHERE_TO_LOOK["", most]
-        yield f"{_cause(cell)}{where}"
+        yield _cause(cell, where)
     elif verdict.outcome == "inconclusive" and verdict.more_samples:
         releases = "release" if verdict.more_samples == 1 else "releases"
         time = _time(record, verdict.more_samples)

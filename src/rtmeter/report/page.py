@@ -19,18 +19,20 @@ from markupsafe import Markup
 
 from rtmeter import version
 from rtmeter.errors import RtmeterError
-from rtmeter.judge import answer
+from rtmeter.judge import answer, why
 from rtmeter.judge import conditions as told
 from rtmeter.judge.entries import by_condition
 from rtmeter.judge.factors import FactorEffects
 from rtmeter.judge.points import in_points
 from rtmeter.judge.published import label
+from rtmeter.plots import explained
 from rtmeter.plots.data import Detail
 from rtmeter.plots.figures import Figure, Panel, detail_for, panels
 from rtmeter.plots.floors import QUANTILES, Floor
 from rtmeter.plots.grammar import Spec
 from rtmeter.report import factors, matrix, published
 from rtmeter.results import condition_words, words
+from rtmeter.results.cells import StoredCell
 from rtmeter.results.condition_words import uncertainty, which_cells
 from rtmeter.results.overview import WORST_FIRST, CellEntry
 from rtmeter.results.record import Statistics
@@ -51,13 +53,14 @@ SYMBOLS = {"error": "!", "fail": "✕", "inconclusive": "?", "unfinished": "…"
 @dataclass(frozen=True, slots=True)
 class Section:
     """A cell and its plots, or a condition and its ``repeats``, the worst first; ``in_full``: whether it has
-    more than a row of a table."""
+    more than a row of a table; ``why``: pictures of why releases were late."""
 
     anchor: str
     cell: CellEntry
     panels: list[Panel]
     in_full: bool = True
     repeats: Sequence[Section] = ()
+    why: Sequence[Figure] = ()
 
     @property
     def cells(self) -> Sequence[Section]:
@@ -155,7 +158,13 @@ def _section(number: int, cell: CellEntry, detail: Detail, all_quantities: bool)
             drawn = panels(cell, detail, all_quantities)
         except RtmeterError as error:
             cell = replace(cell, state="damaged", problem=str(error))
-    return Section(f"cell-{number}", cell, drawn)
+    return Section(f"cell-{number}", cell, drawn, why=_why(cell))
+
+
+def _why(cell: CellEntry) -> Sequence[Figure]:
+    """Pictures of what late releases waited for, where the kernel's events were recorded."""
+    found = why.why(StoredCell(cell.folder, cell.record)) if cell.record is not None else None
+    return explained.figures(found) if found is not None else ()
 
 
 @cache

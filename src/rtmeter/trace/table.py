@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rtmeter.errors import RtmeterError
-from rtmeter.explain.events import COLUMNS, KINDS, NO_PRIORITY, NO_VALUE, NOBODY, STATES, Trace
+from rtmeter.explain.events import COLUMNS, KINDS, NO_PRIORITY, NO_VALUE, NOBODY, STATES, Trace, joined
 
 FILE = "trace.parquet"
 _ABSENT = {"tid": NOBODY, "target": NOBODY, "priority": NO_PRIORITY, "value": NO_VALUE}
@@ -64,11 +64,25 @@ class StoredTrace:
     path: Path
     kept: frozenset[int] | None
 
-    def parts(self) -> Iterator[Trace]:
+    def within(self, start_ns: int, end_ns: int) -> Trace:
+        """What happened in a span."""
+        found = []
+        for part in self.parts(start_ns, end_ns):
+            first, last = np.searchsorted(np.asarray(part.time_ns), [start_ns, end_ns])
+            found.append(part.taken(slice(int(first), int(last))))
+        return joined(found)
+
+    def parts(self, start_ns: int | None = None, end_ns: int | None = None) -> Iterator[Trace]:
+        """Those that have something of a span."""
         names = Trace()
         with _reading(self.path):
             file = pq.ParquetFile(self.path)
             for group in range(file.num_row_groups):
+                told = file.metadata.row_group(group).column(0).statistics
+                if start_ns is not None and told is not None and told.has_min_max and told.max < start_ns:
+                    continue
+                if end_ns is not None and told is not None and told.has_min_max and told.min > end_ns:
+                    continue
                 yield _part(file.read_row_group(group), names.empty())
 
 

@@ -64,7 +64,7 @@ def command(
             if value is not None:
                 remedy = "give a cell, or a trace of your own"
                 raise RtmeterError("contradicts PATH", field=option, value=str(value), remedy=remedy)
-        from rtmeter.api.explained import explained
+        from rtmeter.judge.explained import explained
 
         cell = explained(_cell_at(path), release)
         found = cell.found

@@ -68,7 +68,7 @@ def command(
     else:
         show_cell(record, path)
         if record.conditions and record.conditions["asked"].get("explain"):
-            from rtmeter.cli.explanations import why_words
+            from rtmeter.judge.why import why_words
             from rtmeter.results.cells import StoredCell
 
             print(why_words(StoredCell(path, record)) or "nothing is late that could be explained")

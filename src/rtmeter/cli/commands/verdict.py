@@ -113,7 +113,7 @@ def _lines(one: CellVerdict, alone: bool) -> Iterator[str]:
 
 def _why(one: CellVerdict) -> str | None:
     """Why its releases were late, if the cell has a trace and is judged by its own requirement."""
-    from rtmeter.cli.explanations import why_words
+    from rtmeter.judge.why import why_words
     from rtmeter.results import store
     from rtmeter.results.cells import StoredCell
     from rtmeter.trace.table import FILE

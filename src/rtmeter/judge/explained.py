@@ -24,12 +24,13 @@ _REMEDY = "measure it with --explain, as root"
 
 @dataclass(frozen=True)
 class CellExplanation:
-    """``late_after_ns``: what counts as late: the cell's deadline, or where it has none its p99
-    (``by_deadline``); ``unserved``: releases that were skipped, lost or in flight, which have no stamp;
-    ``in_time``: how many were, of which ``compared`` are in ``found``, MOST_IN_TIME at most, chosen at
-    random, always the same ones; ``unrecorded``: late ones of which no events were kept."""
+    """``tid``: the thread that stamps; ``late_after_ns``: what counts as late: the cell's deadline, or where
+    it has none its p99 (``by_deadline``); ``unserved``: releases that were skipped, lost or in flight, which
+    have no stamp; ``in_time``: how many were, of which ``compared`` are in ``found``, MOST_IN_TIME at most,
+    chosen at random, always the same ones; ``unrecorded``: late ones of which no events were kept."""
 
     cell: StoredCell
+    tid: int
     found: Explanation
     late_after_ns: int
     by_deadline: bool
@@ -67,7 +68,7 @@ def explained(cell: StoredCell, k: int | None = None) -> CellExplanation:
     there = {one.k for one in asked} if trace.kept is None else trace.kept
     unrecorded = sum(one.late and one.k not in there for one in asked)
     return CellExplanation(
-        cell, found, limit_ns, required is not None, unserved, in_time, compared, unrecorded
+        cell, tid, found, limit_ns, required is not None, unserved, in_time, compared, unrecorded
     )
 
 

@@ -1,0 +1,104 @@
+"""A report of a cell whose kernel events were recorded: why its releases were late, in words and pictures."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from report_page import HOSTILE, Page
+from traced_cells import DEADLINE_NS, LATE_NS, THIEF, USUAL_NS, write_traced
+
+from rtmeter import report
+from rtmeter.exports import perfetto
+from rtmeter.judge.why import why, why_words
+from rtmeter.plots.explained import figures
+from rtmeter.results.cells import find_cells
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Page]:
+    found = {}
+    for name in ("driver", HOSTILE):
+        cell = write_traced(tmp_path_factory.mktemp("r") / "cell", name)
+        found[name] = Page(report.write([cell], tmp_path_factory.mktemp("p") / "report.html").read_text())
+    return found
+
+
+def test_the_first_screen_says_why(pages: dict[str, Page]) -> None:
+    said = "Of 8 late releases 8: waited for the CPU: driver ran, more urgent than it (100 % of all"
+    assert said in pages["driver"].text
+    assert "Why were they late?" in pages["driver"].text and "Release 0: 400.0 µs" in pages["driver"].text
+
+
+def test_a_hostile_threads_name_is_text_and_nothing_else(pages: dict[str, Page]) -> None:
+    plain, hostile = pages["driver"], pages[HOSTILE]
+    assert [(tag, sorted(at)) for tag, at in plain.elements] == [(t, sorted(a)) for t, a in hostile.elements]
+    assert f"waited for the CPU: {HOSTILE} ran" in hostile.text
+
+
+def test_the_bars_and_timelines_are_of_what_happened(tmp_path: Path) -> None:
+    cell = write_traced(tmp_path / "cell", "driver")
+    (stored,) = find_cells(cell)
+    found = why(stored)
+    assert found is not None and (found.late, found.lateness_ns) == (8, 8 * LATE_NS)
+    (one,) = found.classes
+    assert (one.from_ns, one.to_ns, one.releases) == (2 * DEADLINE_NS, 4 * DEADLINE_NS, 8)
+    assert sum(ns for _, ns in one.times_ns) == 8 * LATE_NS
+    assert [shown.k for shown in found.worst] == [0, 5, 10]
+    for shown in found.worst:
+        spans = [(start, end) for start, end, _ in shown.segments]
+        assert spans[0][0] == 0 and spans[-1][1] == LATE_NS
+        assert all(a[1] == b[0] for a, b in pairwise(spans))
+        doing = [(one.kind, one.name, one.start_ns, one.end_ns) for one in shown.doings if one.end_ns > 0]
+        assert doing[0][:3] == ("thread", "driver", -1000)
+        assert doing[1] == ("interrupt", "local_timer", 1000, 4000)
+        assert doing[2] == ("thread", "driver", 4000, LATE_NS - 1000)
+        assert doing[3][:3] == ("thread", "measured", LATE_NS - 1000)
+    bars, *timelines = figures(found)
+    assert sum(bars.spec["datasets"]["times"]["us"]) == pytest.approx(LATE_NS / 1000)
+    assert len(timelines) == 3 and timelines[0].spec["layer"][0]["params"][0]["bind"] == "scales"
+    spans = timelines[0].spec["datasets"]["spans"]
+    assert set(spans["lane"]) == {"the release", "CPU 1"} and "driver" in spans["what"]
+
+
+def test_what_was_found_is_kept_and_read_again(tmp_path: Path) -> None:
+    (stored,) = find_cells(write_traced(tmp_path / "cell", "driver"))
+    first = why(stored)
+    kept = stored.folder / "explanation.json"
+    text = json.loads(kept.read_text())
+    assert why(stored) == first
+    text["late"] = 3
+    kept.write_text(json.dumps(text))
+    again = why(stored)
+    assert again is not None and again.late == 3, "it is not found anew"
+    text["version"] = 1
+    kept.write_text(json.dumps(text))
+    assert why(stored) == first, "an older one is"
+    assert USUAL_NS < DEADLINE_NS and "driver" in (why_words(stored) or "")
+
+
+def test_perfetto_has_the_schedulers_tracks(tmp_path: Path) -> None:
+    from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
+
+    cell = write_traced(tmp_path / "cell", HOSTILE)
+    perfetto.write(cell, tmp_path / "trace")
+    trace = Trace()
+    trace.ParseFromString((tmp_path / "trace").read_bytes())
+    bundles = [packet.ftrace_events for packet in trace.packet if packet.HasField("ftrace_events")]
+    assert {bundle.cpu for bundle in bundles} == {1}
+    events = [event for bundle in bundles for event in bundle.event]
+    switches = [event.sched_switch for event in events if event.HasField("sched_switch")]
+    assert len(switches) == 40 * 2 + 8
+    to_thief = next(one for one in switches if one.next_pid == THIEF)
+    assert (to_thief.prev_pid, to_thief.prev_comm, to_thief.prev_state) == (0, "swapper", 0)
+    assert (to_thief.next_comm, to_thief.next_prio) == (HOSTILE, 3)
+    from_thief = next(one for one in switches if one.prev_pid == THIEF)
+    assert (from_thief.prev_comm, from_thief.prev_prio, from_thief.prev_state) == (HOSTILE, 3, 1)
+    assert from_thief.next_comm == "measured" and from_thief.next_prio == 19
+    assert sum(event.HasField("sched_waking") for event in events) == 40
+    entries = [event.irq_handler_entry for event in events if event.HasField("irq_handler_entry")]
+    assert len(entries) == 40 and {one.name for one in entries} == {"local_timer"}
+    ours = [packet.timestamp for packet in trace.packet if packet.HasField("track_event")]
+    assert min(ours) - 1000 <= events[0].timestamp <= max(ours), "on one time line"

@@ -1,0 +1,47 @@
+"""A cell of synthetic wake-ups with the kernel's events that made some of them late."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from rtmeter.explain.events import IRQ_IN, IRQ_OUT, SWITCH, TIMER_FIRED, WAKING, Event, Trace
+from rtmeter.results import store
+from rtmeter.results.cells import find_cells
+from rtmeter.trace.table import FILE, write_trace
+from synthetic import Made, write_cell
+
+DEADLINE_NS = 100_000
+LATE_NS, USUAL_NS = 400_000, 50_000
+THIEF = 4711
+
+
+def write_traced(folder: Path, thief: str) -> Path:
+    """Each fifth release waits for the thread ``thief``, as urgent as it may be; the others run at once."""
+    made = Made(
+        id="traced",
+        samples=40,
+        warm_up=0,
+        delays=lambda k: (LATE_NS if k % 5 == 0 else USUAL_NS,),
+        deadline_ns=DEADLINE_NS,
+    )
+    cell = write_cell(folder, made)
+    (stored,) = find_cells(cell)
+    tid = next(one["tid"] for one in stored.record.threads.client if one["role"] == "measured")
+    write_trace([Trace(_events(cell, tid, thief))], cell / FILE)
+    return cell
+
+
+def _events(cell: Path, tid: int, thief: str) -> Iterator[Event]:
+    rows = next(iter(store.chunks(cell)()))
+    served = zip(rows["release_ns"].tolist(), rows["wake_ns"].tolist(), strict=True)
+    for release, wake in served:
+        on = 0 if wake - release < DEADLINE_NS else THIEF
+        if on:
+            yield Event(release - 1000, 1, SWITCH, 0, THIEF, 1, 3, thief)
+        yield Event(release + 1000, 1, IRQ_IN, on, name="local_timer")
+        yield Event(release + 2000, 1, TIMER_FIRED, on, tid, value=release)
+        yield Event(release + 3000, 1, WAKING, on, tid, 0, 19, "measured")
+        yield Event(release + 4000, 1, IRQ_OUT, on, name="local_timer")
+        yield Event(wake - 1000, 1, SWITCH, on, tid, 2 if on else 1, 19, "measured")
+        yield Event(wake + 5000, 1, SWITCH, tid, 0, 2, 120, "[swapper/1]")
