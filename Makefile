@@ -71,7 +71,7 @@ probes: build-release ## Build the probes
 lock: packages-build ## Renew requirements.lock from pyproject.toml
 	@$(PYTHON) -m venv build/lock && build/lock/bin/python -m pip install --quiet uv
 	@{ echo "# Exact Python packages for development and CI, with their hashes. Written by \`make lock\`; do not edit."; \
-	   build/lock/bin/uv pip compile pyproject.toml --group dev --group ros --universal --python-version 3.11 \
+	   build/lock/bin/uv pip compile pyproject.toml --all-extras --group dev --group ros --universal --python-version 3.11 \
 	     --no-emit-package ros-wheels-bootstrapper \
 	     --generate-hashes --no-emit-index-url --no-annotate --no-header --quiet; } >build/requirements.lock
 	@mv build/requirements.lock requirements.lock

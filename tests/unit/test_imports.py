@@ -14,18 +14,19 @@ def imported_of(code: str, packages: str) -> str:
 
 
 def test_help_imports_nothing_heavy() -> None:
-    heavy = "numpy pyarrow pydantic scipy duckdb altair yaml"
+    heavy = "numpy pyarrow pydantic scipy duckdb altair yaml deltalake ibis pyspark"
     assert imported_of("from rtmeter import cli; cli.invoke(['--help'])", heavy) == "[]\n"
 
 
 def test_a_measurement_imports_nothing_that_it_does_not_need() -> None:
-    needless = "duckdb jinja2 pyarrow.dataset scipy.optimize scipy.stats vl_convert"
+    needless = "duckdb jinja2 pyarrow.dataset scipy.optimize scipy.stats vl_convert deltalake ibis pyspark"
     assert imported_of("import rtmeter.measure.cell", needless) == "[]\n"
 
 
 def test_a_whole_measurement_imports_no_more(tmp_path: Path) -> None:
     """Neither what tells its result: pandas, which Arrow takes where it is installed, costs most."""
-    needless = "duckdb jinja2 pandas scipy.fft scipy.optimize scipy.special scipy.stats vl_convert"
+    needless = "duckdb jinja2 pandas scipy.fft scipy.optimize scipy.special scipy.stats vl_convert "
+    needless += "deltalake ibis pyspark"
     cell = tmp_path / "cell"
     asked = ["measure", "wakeup", "--adapter=null", "--samples=20", "--warm-up=0", f"--out={cell}"]
     told = imported_of(f"from rtmeter import cli; cli.invoke({asked})", needless)

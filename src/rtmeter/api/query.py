@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _BATCH_ROWS = 1 << 16
 _READS = ("SELECT", "EXPLAIN")
+_TABLES = "cells and samples"
 
 
 @contextmanager
@@ -27,19 +28,20 @@ def answering(cells: Mapping[str, StoredCell], text: str) -> Iterator[pa.RecordB
     more than one SELECT, and for samples that cannot be read."""
     import duckdb
 
-    with _in_our_form(text), duckdb.connect() as connection:
-        _check(text)
+    with in_our_form(text, _TABLES), duckdb.connect() as connection:
+        check_select(text)
         if re.search(r"\bcells\b", text, re.IGNORECASE):
             connection.register("cells", cell_table(cells))
         files = {cell.folder / store.SAMPLES: name for name, cell in cells.items()}
         there = {str(file.resolve()): name for file, name in files.items() if file.is_file()}
         if there and re.search(r"\bsamples\b", text, re.IGNORECASE):
             _make_samples(connection, there)
-        _lock(connection, list(there))
-        yield connection.sql(text).to_arrow_reader(_BATCH_ROWS)
+        lock(connection, list(there))
+        yield batches_of(connection, text)
 
 
-def _check(text: str) -> None:
+def check_select(text: str) -> None:
+    """Raises RtmeterError unless the text is one SELECT."""
     import duckdb
 
     statements = duckdb.extract_statements(text)
@@ -48,6 +50,11 @@ def _check(text: str) -> None:
         message = f"is {kinds[0]}, and only SELECT is answered" if len(kinds) == 1 else "is not one statement"
         remedy = "write one SELECT; -o FILE writes what it finds"
         raise RtmeterError(message, field="SELECT", value=text, remedy=remedy)
+
+
+def batches_of(connection: duckdb.DuckDBPyConnection, text: str) -> pa.RecordBatchReader:
+    """The rows of one SELECT."""
+    return connection.sql(text).to_arrow_reader(_BATCH_ROWS)
 
 
 def _make_samples(connection: duckdb.DuckDBPyConnection, names: Mapping[str, str]) -> None:
@@ -60,7 +67,7 @@ def _make_samples(connection: duckdb.DuckDBPyConnection, names: Mapping[str, str
     )
 
 
-def _lock(connection: duckdb.DuckDBPyConnection, files: Sequence[str]) -> None:
+def lock(connection: duckdb.DuckDBPyConnection, files: Sequence[str]) -> None:
     """From here on it reads these files, no other, and no network; nothing lifts that again."""
     connection.execute("SET python_enable_replacements = false")  # no variable of ours is a table
     connection.execute("SET autoinstall_known_extensions = false")
@@ -71,15 +78,16 @@ def _lock(connection: duckdb.DuckDBPyConnection, files: Sequence[str]) -> None:
 
 
 @contextmanager
-def _in_our_form(text: str) -> Iterator[None]:
+def in_our_form(text: str, tables: str, command: str = "rtmeter sql") -> Iterator[None]:
+    """What DuckDB says of the SELECT, with what helps."""
     import duckdb
 
     try:
         yield
     except duckdb.Error as error:
         kind, _, message = str(error).partition(": ")
-        remedy = "the tables are cells and samples: `rtmeter sql 'DESCRIBE cells'` lists columns"
+        remedy = f"the tables are {tables}: `{command} 'DESCRIBE cells'` lists columns"
         if "Permission" in kind:
-            remedy = "only the tables cells and samples are read"
+            remedy = f"only the tables {tables} are read"
         said = " ".join(message.split("\n\nLINE")[0].split()) or kind
         raise RtmeterError(said[:1].lower() + said[1:], field="SELECT", value=text, remedy=remedy) from None

@@ -25,6 +25,7 @@ COMMANDS = {
     "watch": "Look at a run that was started elsewhere, while it goes on.",
     "summary": "Show counts and quantiles of measured cells.",
     "report": "Write an HTML report of measured cells.",
+    "archive": "Keep results of many machines in one place, and ask them together.",
     "site": "Make a static site of all results.",
     "plot": "Draw one plot of measured cells as a picture.",
     "plan": "Say how long a run must be to pass a requirement.",
@@ -78,7 +79,12 @@ def application(chosen: str | None) -> typer.Typer:
         if name == chosen:
             module = import_module(f"rtmeter.cli.commands.{name.replace('-', '_')}{'_' * iskeyword(name)}")
             text = f"{line}\n\n{module.DETAILS}\n\n[bold]Example:[/bold] [cyan]{module.EXAMPLE}[/cyan]"
-            app.command(name, help=text)(_reading(module.command) if name in _READ_CELLS else module.command)
+            if hasattr(module, "app"):
+                app.add_typer(module.app, name=name, help=text)
+            else:
+                app.command(name, help=text)(
+                    _reading(module.command) if name in _READ_CELLS else module.command
+                )
         else:
             app.command(name, help=line)(_not_chosen)
     return app

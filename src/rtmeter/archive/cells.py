@@ -1,0 +1,239 @@
+"""The rows of one cell: what of its record and its samples goes into the tables of an archive."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rtmeter.archive.schema import CAUSES, FINDINGS, MAXIMA
+from rtmeter.archive.tables import json_text
+from rtmeter.errors import RtmeterError
+from rtmeter.results import store
+from rtmeter.results.cells import StoredCell
+from rtmeter.results.record import CellRecord, Statistics
+from rtmeter.statistics.fixed_bins import Binned, binned
+from rtmeter.statistics.judged import judged_run
+from rtmeter.statistics.quantities import Ints, judged_quantity
+from rtmeter.statistics.views import LATER
+from rtmeter.trace.table import FILE as TRACE
+
+BLOCK_NS = 300 * 10**9
+"""The blocks whose maxima are kept."""
+
+EARLIEST = datetime(2020, 1, 1, tzinfo=UTC)
+AHEAD = timedelta(days=1)
+"""A clock that tells a time before this one, or later than now by more than that, is not believed."""
+
+_QUANTILES = ("min_ns", "p50_ns", "p90_ns", "p99_ns", "p99_9_ns", "p99_99_ns", "p99_999_ns", "max_ns")
+_NOT_SETTINGS = ("version", "samples", "warm_up", "measurement", "mode", "quantity", "seed")
+
+
+@dataclass(frozen=True)
+class CellRows:
+    """A cell as an archive has it: its row, its distribution (None where its samples are not known one by
+    one), and rows of other tables."""
+
+    cell: dict[str, Any]
+    binned: Binned | None
+    others: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+
+
+def rows_of(cell: StoredCell, labels: Mapping[str, str], now: datetime) -> CellRows:
+    """The rows of a cell on disk. Raises RtmeterError if its samples cannot be read."""
+    record = cell.record
+    values = _values(cell)
+    found = None if values is None else binned(values)
+    row = _facts(record, cell.folder) | _judged(record) | _times(record, now)
+    row |= {"cell": _identity(record, values), "labels": list(labels.items()), "rig": _rig(record, labels)}
+    others = {
+        MAXIMA: [] if values is None else _maxima(values, record),
+        CAUSES: _causes(cell),
+        FINDINGS: _findings(record),
+    }
+    row |= {"causes": len(others[CAUSES]), "findings": len(others[FINDINGS])}
+    if values is not None and found is not None:
+        row |= {"n": found.n, "bins": len(found.bins), "blocks": len(others[MAXIMA])}
+    return CellRows(row, found, others)
+
+
+def _values(cell: StoredCell) -> Ints | None:
+    """The judged quantity per release; None of what has no samples, or none that count."""
+    if not cell.record.usable or not (cell.folder / store.SAMPLES).is_file():
+        return None
+    return judged_run(cell.record.meta, store.chunks(cell.folder)).values
+
+
+def _identity(record: CellRecord, values: Ints | None) -> str:
+    """A name by content: what was asked, where, when, and every value that came of it. It is the same
+    whatever is later said of the cell, and whichever rtmeter says it."""
+    about: list[Any] = [
+        record.id,
+        record.measurement,
+        record.mode,
+        record.adapter,
+        dict(record.axes),
+        dict(record.config),
+    ]
+    about += [record.machine.get(name) for name in ("hostname", "machine_id", "boot_id")]
+    about += [record.started, record.ended, record.status, dict(record.grid)]
+    about += [record.imported.sha256, record.imported.series] if record.imported else []
+    digest = hashlib.sha256(json_text(about).encode())
+    if values is not None:
+        digest.update(np.ascontiguousarray(values, dtype="<i8").tobytes())
+    return digest.hexdigest()[:32]
+
+
+def _rig(record: CellRecord, labels: Mapping[str, str]) -> str:
+    """What the rig is called: its label, or the host name with the first digits of the machine's id, so that
+    two machines of one name, or of one id, are two rigs."""
+    if "rig" in labels:
+        return labels["rig"]
+    name, own = record.machine.get("hostname") or "unknown", record.machine.get("machine_id")
+    return f"{name}-{own[:8]}" if own else name
+
+
+def _facts(record: CellRecord, folder: Path) -> dict[str, Any]:
+    machine, facts = record.machine, record.adapter_facts
+    row: dict[str, Any] = {
+        name: getattr(record, name)
+        for name in ("id", "name", "status", "valid", "measurement", "mode", "adapter", "server_adapter")
+    }
+    names = ("machine_id", "boot_id", "hostname", "kernel", "kernel_version", "firmware", "cpu_model")
+    row |= {name: _text(machine.get(name)) for name in (*names, "virtual_machine")}
+    row |= {name: _text(facts.get(name)) for name in ("middleware", "middleware_version")}
+    row |= {name: record.config.get(name) for name in ("period_ns", "timeout_ns", "payload_bytes")}
+    row |= {"campaign": _campaign(folder), "rtmeter": record.rtmeter, "repeat": record.repeat}
+    scheduling = record.config.get("scheduling")
+    row["scheduling"] = json_text(scheduling) if scheduling else None
+    row["settings"] = json_text(_settings(record))
+    row["quantity"] = judged_quantity(record.meta).name if record.usable else None
+    return row
+
+
+def _settings(record: CellRecord) -> dict[str, Any]:
+    """What was asked for and what was in effect, by name."""
+    told: dict[str, Any] = {k: v for k, v in record.config.items() if k not in _NOT_SETTINGS}
+    told |= {name: value for name, value in record.effective.items() if value is not None}
+    asked = record.conditions["asked"] if record.conditions else {}
+    return told | {name: value for name, value in asked.items() if value not in (None, {}, [], False)}
+
+
+def _campaign(folder: Path) -> str:
+    if not (folder.parent / store.RUN).is_file():
+        return "measure"
+    return store.read_run(folder.parent).campaign
+
+
+def _text(value: object) -> str | None:
+    return None if value in (None, False, "") else str(value)
+
+
+def _judged(record: CellRecord) -> dict[str, Any]:
+    """Requirement, verdict and exact statistics; a statistic that falls on a lost release is null."""
+    row: dict[str, Any] = {"deadline_ns": record.deadline_ns}
+    if asked := record.requirement:
+        names = ("miss_ratio", "confidence", "horizon", "criticality")
+        row |= {name: getattr(asked, name) for name in names}
+    if verdict := record.verdict:
+        row |= {
+            name: getattr(verdict, name) for name in ("outcome", "n", "misses", "late", "skipped", "lost")
+        }
+        row |= {
+            "reason": verdict.reason[:300],
+            "upper": verdict.bound,
+            "design_effect": verdict.design_effect,
+        }
+        found = verdict.support.findings if verdict.support else ()
+        refusing = dict.fromkeys(one.type for one in found if one.consequence == "refuse")
+        row["refused"] = ",".join(refusing) or None
+    if (told := _statistics(record)) is not None:
+        values = told.model_dump()
+        row |= {name: None if values[name] == "lost" else values[name] for name in _QUANTILES}
+        row["max_at_k"] = None if values["max_ns"] == "lost" else told.max_at_k
+        row["n"] = told.n
+    return row
+
+
+def _statistics(record: CellRecord) -> Statistics | None:
+    if not record.usable or record.summary is None:
+        return None
+    views = record.summary.quantities.get(judged_quantity(record.meta).name)
+    return views.per_release if views else None
+
+
+def _times(record: CellRecord, now: datetime) -> dict[str, Any]:
+    """When it was measured, by the clock of the rig, and in ``measured`` by what of it can be believed."""
+    started, ended = _time(record.started), _time(record.ended)
+    doubt = None
+    if started is None:
+        doubt = "not told"
+    elif started < EARLIEST:
+        doubt = "before 2020"
+    elif started > now + AHEAD:
+        doubt = "ahead"
+    at = started if doubt is None else now
+    return {"started": started, "ended": ended, "measured": at, "clock": doubt, "added": now}
+
+
+def _time(text: str | None) -> datetime | None:
+    try:
+        told = datetime.fromisoformat(text) if text else None
+    except ValueError:
+        return None
+    return told if told is None or told.tzinfo else told.replace(tzinfo=UTC)
+
+
+def _maxima(values: Ints, record: CellRecord) -> list[dict[str, Any]]:
+    """The latest release of each BLOCK_NS of releases; null where one was lost."""
+    tick = record.tick_ns
+    if not tick or not len(values):
+        return []
+    size = max(1, math.ceil(BLOCK_NS / tick))
+    rows: list[dict[str, Any]] = []
+    for block, start in enumerate(range(0, len(values), size)):
+        part = values[start : start + size]
+        lost = int(np.count_nonzero(part == LATER))
+        first = int(part.argmax())
+        row: dict[str, Any] = {
+            "block": block,
+            "n": len(part),
+            "lost": lost,
+            "max_at_k": record.warm_up + start + first,
+        }
+        rows.append(row | {"max_ns": None if lost else int(part[first])})
+    return rows
+
+
+def _causes(cell: StoredCell) -> list[dict[str, Any]]:
+    """Why its releases were late, where the kernel's events are there."""
+    if not cell.record.usable or not (cell.folder / TRACE).is_file():
+        return []
+    from rtmeter.api.explained import explained
+
+    try:
+        found = explained(cell).found
+    except RtmeterError:  # what stands in the way is no reason to leave out the cell
+        return []
+    return [
+        dict(zip(("category", "who", "relation"), cause.key, strict=True))
+        | {"releases": cause.releases, "lateness_ns": cause.lateness_ns}
+        for cause in found.causes
+    ]
+
+
+def _findings(record: CellRecord) -> list[dict[str, Any]]:
+    """What the machines had wrong, and the doubts about the data."""
+    rows: list[dict[str, Any]] = []
+    for source, found in (("machine", record.findings), ("server", record.server_findings)):
+        for one in found or ():
+            rows.append({"source": source, "finding": one.id, "grade": one.grade, "value": one.value[:300]})
+    for doubt in record.warnings:
+        rows.append({"source": "data", "finding": doubt.type, "grade": None, "value": doubt.message[:300]})
+    return rows

@@ -1,0 +1,141 @@
+"""Whether an archive is whole: every file there and readable, each cell once, n, counts and bins agreeing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from rtmeter.archive.engine import fill, need_archive
+from rtmeter.archive.schema import CELLS
+from rtmeter.archive.tables import Archive, snapshot
+from rtmeter.errors import RtmeterError
+from rtmeter.statistics.fixed_bins import edges
+
+if TYPE_CHECKING:
+    import duckdb
+    from deltalake import DeltaTable
+
+Kind = Literal["damage", "doubt"]
+
+_MOST = 20
+"""Cells that are named of each kind of damage."""
+
+_BROKEN = {
+    "is there more than once": "SELECT cell FROM cells GROUP BY cell HAVING count(*) > 1",
+    "has no distribution, or several": "SELECT cell FROM cells c WHERE bins IS NOT NULL AND "
+    "(SELECT count(*) FROM distributions d WHERE d.cell = c.cell) <> 1",
+    "has a distribution of another n than its own": "SELECT cell FROM cells "
+    "JOIN distributions d USING (cell) WHERE cells.n <> d.n OR cells.bins <> len(d.counts)",
+    "has bins that do not add up to n": "SELECT cell FROM distributions "
+    "WHERE coalesce(list_sum([c.count FOR c IN counts]), 0) + lost <> n "
+    "OR list_min([c.count FOR c IN counts]) < 1",
+    "has another number of block maxima than it says": "SELECT cell FROM cells c "
+    "WHERE blocks IS NOT NULL AND (SELECT count(*) FROM maxima m WHERE m.cell = c.cell) <> blocks",
+    "has blocks that do not add up to n, or whose maximum is not that of the cell": "SELECT cell "
+    "FROM cells c JOIN (SELECT cell, sum(n) AS blocks_n, sum(lost) AS blocks_lost, max(max_ns) AS most "
+    "FROM maxima GROUP BY cell) USING (cell) WHERE blocks_n <> c.n "
+    "OR (blocks_lost = 0 AND most IS DISTINCT FROM c.max_ns)",
+    "has another number of causes than it says": "SELECT cell FROM cells c WHERE "
+    "(SELECT count(*) FROM causes x WHERE x.cell = c.cell) <> causes",
+    "has another number of findings than it says": "SELECT cell FROM cells c WHERE "
+    "(SELECT count(*) FROM findings f WHERE f.cell = c.cell) <> findings",
+}
+
+_DOUBTS = {
+    "rigs share one machine id ({}): they were cloned from one image; tell them apart with "
+    "`--label rig=NAME`, and give each an id of its own": "SELECT machine_id AS what "
+    "FROM (SELECT machine_id, count(DISTINCT coalesce(hostname, '')) AS names "
+    "FROM cells WHERE machine_id IS NOT NULL GROUP BY machine_id) WHERE names > 1 "
+    "UNION SELECT a.machine_id FROM cells a JOIN cells b ON a.machine_id = b.machine_id "
+    "AND a.boot_id < b.boot_id AND a.started < b.ended AND b.started < a.ended",
+    "cells of rig {} have times that cannot be: its clock was wrong; they stand at the time when they were "
+    "added": "SELECT DISTINCT rig AS what FROM cells WHERE clock IS NOT NULL",
+}
+
+
+@dataclass(frozen=True)
+class Flaw:
+    """What is wrong: ``damage``, or a ``doubt`` about what the cells say."""
+
+    kind: Kind
+    message: str
+
+
+def check(archive: Archive) -> tuple[int, list[Flaw]]:
+    """How many cells there are, and what is wrong with the archive; empty if it is whole."""
+    need_archive()
+    tables = snapshot(archive)
+    flaws = [flaw for name, table in tables.items() for flaw in _files(archive, name, table)]
+    if flaws:
+        return -1, flaws
+    import duckdb
+
+    try:
+        with duckdb.connect() as connection:
+            fill(connection, archive)
+            (counted,) = connection.execute(f"SELECT count(*) FROM {CELLS}").fetchone() or (0,)
+            return int(counted), [*_broken(connection), *_extremes(connection), *_doubts(connection)]
+    except duckdb.Error as error:
+        said = " ".join(str(error).split())[:300]
+        return -1, [Flaw("damage", f"cannot be read: {said}")]
+
+
+def _files(archive: Archive, name: str, table: DeltaTable) -> Iterator[Flaw]:
+    """Files that are missing or half written, by what the table's log says of each."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with archive.telling():
+        told = pa.table(table.get_add_actions(flatten=True)).to_pylist()
+        system = table.to_pyarrow_dataset().filesystem
+    for action in told:
+        path, rows = action["path"], action["num_records"]
+        try:
+            with system.open_input_file(path) as file:
+                found = pq.ParquetFile(file)
+                for group in range(found.num_row_groups):
+                    found.read_row_group(group)
+                if rows is not None and found.metadata.num_rows != rows:
+                    yield Flaw(
+                        "damage", f"{name}/{path} has {found.metadata.num_rows} rows, its log says {rows}"
+                    )
+        except FileNotFoundError:
+            yield Flaw("damage", f"{name}/{path} is missing: {rows} rows")
+        except (OSError, pa.ArrowException) as error:
+            yield Flaw("damage", f"{name}/{path} cannot be read: {str(error).splitlines()[0][:200]}")
+
+
+def _broken(connection: duckdb.DuckDBPyConnection) -> Iterator[Flaw]:
+    for what, query in _BROKEN.items():
+        found = connection.execute(f"SELECT DISTINCT cell FROM ({query}) ORDER BY cell").fetchall()
+        for (cell,) in found[:_MOST]:
+            yield Flaw("damage", f"cell {cell} {what}")
+        if len(found) > _MOST:
+            yield Flaw("damage", f"{len(found) - _MOST:,} further cells: {what}")
+
+
+def _extremes(connection: duckdb.DuckDBPyConnection) -> Iterator[Flaw]:
+    """The exact extremes lie in the first and the last bin."""
+    query = "SELECT min_ns, max_ns, counts[1].bin, counts[-1].bin, any_value(cell) FROM distributions "
+    found = connection.execute(query + "WHERE len(counts) > 0 GROUP BY ALL").fetchall()
+    for least, most, first, last, cell in found:
+        for value, number, which in ((least, first, "minimum"), (most, last, "maximum")):
+            if value is not None and not edges(number)[0] <= value < edges(number)[1]:
+                yield Flaw("damage", f"cell {cell} has a {which} that is not in its outermost bin")
+
+
+def _doubts(connection: duckdb.DuckDBPyConnection) -> Iterator[Flaw]:
+    for message, query in _DOUBTS.items():
+        for (what,) in connection.execute(query).fetchall():
+            yield Flaw("doubt", message.format(what))
+
+
+def refuse(flaws: list[Flaw], archive: Archive) -> None:
+    """Raises RtmeterError if anything is damaged."""
+    damage = [flaw for flaw in flaws if flaw.kind == "damage"]
+    if damage:
+        remedy = "put the files back from a copy, or add the results to a new archive"
+        raise RtmeterError(
+            f"is not whole: {len(damage)} flaws", field="archive", value=archive.url, remedy=remedy
+        )

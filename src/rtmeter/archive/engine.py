@@ -1,0 +1,150 @@
+"""What answers questions of an archive: DuckDB in this process, or Spark; both through Ibis, both from the
+same files. Tables: ``cells``, and ``distributions``, ``maxima``, ``causes``, ``findings`` with the rows that
+belong to a cell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal
+
+from rtmeter.archive.schema import CELLS, CHILDREN, SCHEMAS
+from rtmeter.archive.tables import Archive, snapshot
+from rtmeter.errors import RtmeterError
+from rtmeter.results.store import quoted
+
+if TYPE_CHECKING:
+    import duckdb
+    import ibis
+    import pyarrow as pa
+    from ibis.backends import BaseBackend
+
+Engine = Literal["duckdb", "spark"]
+
+_WITHOUT_ARCHIVE = "pip install 'rtmeter[archive]'"
+_WITHOUT_SPARK = "pip install 'rtmeter[spark]', and Java 17 or newer; or leave out --engine spark"
+
+
+def need_archive() -> None:
+    """Raises RtmeterError if the packages of the extra `archive` are not there."""
+    try:
+        import deltalake  # noqa: F401
+        import ibis  # noqa: F401
+    except ImportError as error:
+        message = f"needs the package {error.name}"
+        raise RtmeterError(message, field="archive", remedy=_WITHOUT_ARCHIVE) from None
+
+
+@contextmanager
+def answering(
+    archive: Archive, engine: Engine = "duckdb", memory: str | None = None
+) -> Iterator[BaseBackend]:
+    """The tables of the archive as they are now, for Ibis. Raises RtmeterError if the engine is not there,
+    or a file of the archive cannot be read."""
+    need_archive()
+    with telling(archive):
+        if engine == "spark":
+            with _spark(archive) as backend:
+                yield backend
+        else:
+            import ibis
+
+            backend = ibis.duckdb.connect()
+            try:
+                fill(backend.con, archive)
+                if memory:
+                    backend.con.execute(f"SET memory_limit = {quoted(memory)}")
+                yield backend
+            finally:
+                backend.disconnect()
+
+
+def rows(expression: ibis.Table) -> pa.Table:
+    """What an expression finds."""
+    return expression.to_pyarrow()
+
+
+def fill(connection: duckdb.DuckDBPyConnection, archive: Archive) -> list[str]:
+    """Makes the views of the archive's tables; returns the files that they read."""
+    tables = snapshot(archive)
+    read: list[str] = []
+    connection.execute("SET TimeZone = 'UTC'")
+    for name, table in tables.items():
+        connection.register(f"no_{name}", SCHEMAS[name].empty_table())
+        every = f"SELECT * FROM no_{name}"
+        files = archive.files(table)
+        if files and archive.is_local:
+            read += files
+            listed = ", ".join(map(quoted, files))
+            columns = f"SELECT * FROM read_parquet([{listed}], union_by_name=true, hive_partitioning=false)"
+            every = f"{columns} UNION ALL BY NAME {every}"
+        elif files:
+            connection.register(f"those_{name}", table.to_pyarrow_dataset())
+            every = f"SELECT * FROM those_{name} UNION ALL BY NAME {every}"
+        if name in CHILDREN:
+            every = f"SELECT * FROM ({every}) SEMI JOIN {CELLS} USING (cell, batch)"
+        connection.execute(f"CREATE VIEW {name} AS {every}")
+    return read
+
+
+@contextmanager
+def _spark(archive: Archive) -> Iterator[BaseBackend]:
+    import ibis
+
+    try:
+        import pyspark  # noqa: F401
+        from pyspark.sql import SparkSession
+        from pyspark.sql.pandas.types import from_arrow_schema
+    except ImportError:
+        raise RtmeterError(
+            "Spark is not installed", field="--engine", value="spark", remedy=_WITHOUT_SPARK
+        ) from None
+    session: Any = None
+    try:
+        builder = SparkSession.builder.appName("rtmeter archive").config("spark.sql.session.timeZone", "UTC")
+        builder = builder.config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "8")
+        session = builder.config("spark.log.level", "ERROR").getOrCreate()
+    except Exception as error:
+        said = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+        message = f"Spark does not start: {said}"
+        raise RtmeterError(message, field="--engine", value="spark", remedy=_WITHOUT_SPARK) from None
+    try:
+        for name, table in snapshot(archive).items():
+            form = from_arrow_schema(SCHEMAS[name])
+            files = archive.files(table)
+            found = session.read.schema(form).parquet(*files) if files else session.createDataFrame([], form)
+            if name in CHILDREN:
+                found = found.join(
+                    session.table(CELLS).select("cell", "batch"), ["cell", "batch"], "left_semi"
+                )
+            found.createOrReplaceTempView(name)
+        yield ibis.pyspark.connect(session)
+    finally:
+        session.stop()
+
+
+@contextmanager
+def telling(archive: Archive) -> Iterator[None]:
+    """What an engine says of files that are gone or damaged, in our form."""
+    import duckdb
+    import pyarrow as pa
+
+    try:
+        yield
+    except duckdb.Error as error:
+        if not isinstance(error, duckdb.IOException) and ".parquet" not in str(error):
+            raise
+        raise damaged(archive, error) from error
+    except (pa.ArrowException, OSError) as error:
+        raise damaged(archive, error) from error
+    except Exception as error:
+        if "SparkException" in str(error) or type(error).__module__.startswith(("py4j", "pyspark")):
+            raise damaged(archive, error) from error
+        raise
+
+
+def damaged(archive: Archive, error: Exception) -> RtmeterError:
+    """The error of a file that cannot be read."""
+    said = " ".join(str(error).split())[:300]
+    remedy = "`rtmeter archive check` names every file that is missing or damaged"
+    return RtmeterError(f"cannot be read: {said}", field="archive", value=archive.url, remedy=remedy)

@@ -1,0 +1,25 @@
+"""Labels of rigs, as they are given: ``NAME=VALUE``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from rtmeter.errors import RtmeterError
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
+_LONGEST = 200
+
+
+def parse_labels(given: Iterable[str]) -> dict[str, str]:
+    """The labels by name. Raises RtmeterError for one that is none, or is given twice."""
+    labels: dict[str, str] = {}
+    for text in given:
+        name, is_one, value = text.partition("=")
+        if not is_one or not _NAME.fullmatch(name) or not value or len(value) > _LONGEST:
+            remedy = "write NAME=VALUE, the name of letters, digits and _.-"
+            raise RtmeterError("is no label", field="--label", value=text, remedy=remedy)
+        if name in labels:
+            raise RtmeterError("is given twice", field="--label", value=text, remedy="give it once")
+        labels[name] = value
+    return labels

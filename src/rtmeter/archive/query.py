@@ -1,0 +1,29 @@
+"""SQL over an archive: one SELECT that reads its tables and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rtmeter.api.query import batches_of, check_select, in_our_form, lock
+from rtmeter.archive.engine import fill, need_archive, telling
+from rtmeter.archive.tables import Archive
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_TABLES = "cells, distributions, maxima, causes and findings"
+
+
+@contextmanager
+def selecting(archive: Archive, text: str) -> Iterator[pa.RecordBatchReader]:
+    """The rows that the SELECT finds, batch by batch. Raises RtmeterError for SQL that is wrong, or that is
+    more than one SELECT."""
+    need_archive()
+    import duckdb
+
+    with in_our_form(text, _TABLES, "rtmeter archive sql"), telling(archive), duckdb.connect() as connection:
+        check_select(text)
+        lock(connection, fill(connection, archive))
+        yield batches_of(connection, text)

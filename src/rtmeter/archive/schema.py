@@ -1,0 +1,87 @@
+"""The tables of an archive (spec/archive.md) and their version."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+
+from rtmeter.errors import RtmeterError
+
+FORMAT, VERSION = "rtmeter-archive", 1
+
+CELLS, DISTRIBUTIONS, MAXIMA, CAUSES, FINDINGS = "cells", "distributions", "maxima", "causes", "findings"
+
+_TIME = pa.timestamp("us", "UTC")
+_KEY = [("cell", pa.string()), ("batch", pa.string()), ("measured", _TIME), ("rig", pa.string())]
+_TEXTS_OF_CELL = (
+    *("clock", "machine_id", "boot_id", "hostname", "campaign", "name", "id", "status", "measurement"),
+    *("mode", "adapter", "server_adapter", "quantity", "kernel", "kernel_version", "firmware", "cpu_model"),
+    *("virtual_machine", "middleware", "middleware_version", "rtmeter", "scheduling", "settings"),
+    *("criticality", "outcome", "reason", "refused"),
+)
+_COUNTS_OF_CELL = (
+    *("repeat", "period_ns", "timeout_ns", "payload_bytes", "deadline_ns", "n", "misses", "late", "skipped"),
+    *("lost", "min_ns", "p50_ns", "p90_ns", "p99_ns", "p99_9_ns", "p99_99_ns", "p99_999_ns", "max_ns"),
+    *("max_at_k", "bins", "blocks", "causes", "findings"),
+)
+_REALS_OF_CELL = ("miss_ratio", "confidence", "horizon", "design_effect", "upper")
+
+SCHEMAS: dict[str, pa.Schema] = {
+    DISTRIBUTIONS: pa.schema(
+        [
+            *_KEY,
+            *((name, pa.int64()) for name in ("n", "lost", "min_ns", "max_ns", "max_at_k")),
+            ("counts", pa.list_(pa.struct([("bin", pa.int32()), ("count", pa.int64())]))),
+        ]
+    ),
+    MAXIMA: pa.schema(
+        [*_KEY, *((name, pa.int64()) for name in ("block", "n", "lost", "max_ns", "max_at_k"))]
+    ),
+    CAUSES: pa.schema(
+        [
+            *_KEY,
+            *((name, pa.string()) for name in ("category", "who", "relation")),
+            *((name, pa.int64()) for name in ("releases", "lateness_ns")),
+        ]
+    ),
+    FINDINGS: pa.schema([*_KEY, *((name, pa.string()) for name in ("source", "finding", "grade", "value"))]),
+    CELLS: pa.schema(
+        [
+            *_KEY,
+            ("added", _TIME),
+            ("started", _TIME),
+            ("ended", _TIME),
+            ("labels", pa.map_(pa.string(), pa.string())),
+            ("valid", pa.bool_()),
+            *((name, pa.string()) for name in _TEXTS_OF_CELL),
+            *((name, pa.int64()) for name in _COUNTS_OF_CELL),
+            *((name, pa.float64()) for name in _REALS_OF_CELL),
+        ]
+    ),
+}
+"""The columns of each table. The cells come last: they are made last, and a cell is there when its row is."""
+
+CHILDREN = tuple(name for name in SCHEMAS if name != CELLS)
+
+
+def described() -> str:
+    """What a table says of itself."""
+    return json.dumps({"format": FORMAT, "version": VERSION})
+
+
+def version_of(description: str | None, where: str) -> int:
+    """The version that a table says it has. Raises RtmeterError if it is none of ours, or a newer one."""
+    try:
+        told = json.loads(description or "")
+        if told["format"] != FORMAT or not isinstance(told["version"], int):
+            raise ValueError
+    except (ValueError, TypeError, KeyError):
+        remedy = "give the place of an archive, or an empty one to make it in"
+        raise RtmeterError(
+            "is a Delta table, but of no archive of rtmeter", where=where, remedy=remedy
+        ) from None
+    if told["version"] > VERSION:
+        message = f"is an archive of version {told['version']}, and this rtmeter knows {VERSION}"
+        raise RtmeterError(message, where=where, remedy="update rtmeter; nothing was changed")
+    return int(told["version"])

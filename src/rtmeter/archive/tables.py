@@ -1,0 +1,176 @@
+"""An archive's Delta tables: made, opened, brought to this version, appended to.
+
+A row of a child table (distributions, maxima, …) counts only if a row of ``cells`` names the same cell and
+batch. The children of a batch are written first, its cells in one commit at the end: a writer that is killed
+leaves rows that nobody sees.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from rtmeter.archive.schema import CELLS, CHILDREN, SCHEMAS, VERSION, described, version_of
+from rtmeter.errors import RtmeterError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from deltalake import DeltaTable
+
+_ROWS_A_GROUP = 16_384
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m|↳")
+
+
+class MovedError(Exception):
+    """Another writer has committed since the table was read."""
+
+
+class Archive:
+    """The tables at a place: a folder, or a URL of an object store."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    @property
+    def is_local(self) -> bool:
+        """Whether its files are in a folder of this machine."""
+        return "://" not in self.url
+
+    def place(self, table: str) -> str:
+        """Where a table is."""
+        return f"{self.url.rstrip('/')}/{table}"
+
+    def table(self, name: str) -> DeltaTable:
+        """A table as it is now. Raises RtmeterError if it is not there, or not of a version that is known."""
+        from deltalake import DeltaTable
+
+        with self.telling():
+            if not DeltaTable.is_deltatable(self.place(name)):
+                what = "no archive is there" if name == CELLS else f"its table {name} is not there"
+                remedy = "`rtmeter archive add RESULTS --to PLACE` makes one"
+                remedy = (
+                    remedy if name == CELLS else "put that folder back, or add the results to a new archive"
+                )
+                raise RtmeterError(what, field="archive", value=self.url, remedy=remedy)
+            found = DeltaTable(self.place(name))
+        version_of(found.metadata().description, self.place(name))
+        return found
+
+    def open(self) -> Archive:
+        """Itself, once it is known to be there. Raises RtmeterError if it is not."""
+        self.table(CELLS)
+        return self
+
+    def make(self) -> None:
+        """Makes what tables are missing, and brings older ones to this version."""
+        from deltalake import DeltaTable
+        from deltalake.exceptions import DeltaError
+
+        if self.is_local:
+            self._make_folder()
+        for name, schema in SCHEMAS.items():
+            with self.telling():
+                if not DeltaTable.is_deltatable(self.place(name)):
+                    try:
+                        DeltaTable.create(self.place(name), schema, description=described(), name=name)
+                    except DeltaError:
+                        if not DeltaTable.is_deltatable(self.place(name)):  # else another writer made it
+                            raise
+            self._migrate(name)
+
+    def _make_folder(self) -> None:
+        try:
+            Path(self.url).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            message = f"cannot be made: {error.strerror}"
+            raise RtmeterError(message, field="--to", value=self.url, remedy="choose another place") from None
+
+    def _migrate(self, name: str) -> None:
+        """Adds the columns that an older version has not; their values are null in its rows."""
+        import pyarrow as pa
+        from deltalake import Schema
+        from deltalake.exceptions import DeltaError
+
+        while True:
+            table = self.table(name)
+            if version_of(table.metadata().description, self.place(name)) == VERSION:
+                return
+            there = set(pa.schema(table.schema().to_arrow()).names)
+            missing = pa.schema([field for field in SCHEMAS[name] if field.name not in there])
+            try:
+                with self.telling():
+                    if missing.names:
+                        table.alter.add_columns(Schema.from_arrow(missing).fields)
+                    table.alter.set_table_description(described())
+            except RtmeterError as error:  # another writer does the same
+                if (
+                    not isinstance(error.__cause__, DeltaError)
+                    or self.table(name).version() == table.version()
+                ):
+                    raise
+
+    def append(self, name: str, rows: pa.Table, to: DeltaTable | None = None) -> None:
+        """Adds the rows in one commit. Raises MovedError if ``to`` is no longer the newest version."""
+        from deltalake import CommitProperties, WriterProperties, write_deltalake
+        from deltalake.exceptions import CommitFailedError
+
+        retries = (
+            CommitProperties(max_commit_retries=0)
+            if to is not None
+            else CommitProperties(max_commit_retries=1000)
+        )
+        written = WriterProperties(compression="ZSTD", max_row_group_size=_ROWS_A_GROUP)
+        with self.telling():
+            try:
+                write_deltalake(
+                    to if to is not None else self.place(name),
+                    rows,
+                    mode="append",
+                    commit_properties=retries,
+                    writer_properties=written,
+                )
+            except CommitFailedError:
+                if to is None or self.table(name).version() == to.version():
+                    raise
+                raise MovedError from None
+
+    def files(self, table: DeltaTable) -> list[str]:
+        """The Parquet files of a table; of a folder as paths."""
+        with self.telling():
+            files = table.file_uris()
+        return [unquote(uri.removeprefix("file://")) for uri in files] if self.is_local else files
+
+    @contextmanager
+    def telling(self) -> Iterator[None]:
+        """What the store says, in our form."""
+        from deltalake.exceptions import DeltaError
+
+        try:
+            yield
+        except (DeltaError, OSError, ValueError) as error:
+            said = " ".join(_COLOURS.sub("", str(error)).split()) or type(error).__name__
+            remedy = (
+                "is the place right, may it be written, and are the store's credentials in the environment? "
+                "What was in the archive is whole"
+            )
+            raise RtmeterError(said[:400], field="archive", value=self.url, remedy=remedy) from error
+
+
+def archive_at(place: str | Path) -> Archive:
+    """The archive at a folder or URL, which may not be there yet."""
+    return Archive(str(place).removeprefix("file://"))
+
+
+def snapshot(archive: Archive) -> dict[str, DeltaTable]:
+    """All tables, the cells first: what a cell's row names is then in the others, which are read later."""
+    return {name: archive.table(name) for name in (CELLS, *CHILDREN)}
+
+
+def json_text(value: Any) -> str:
+    """The one text of a value."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)

@@ -1,0 +1,146 @@
+"""rtmeter archive: results of many machines in one place, and what they say together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rtmeter.cli import exit_codes
+
+EXAMPLE = "rtmeter archive add results --to s3://lab/archive --label site=north"
+DETAILS = (
+    "Cells of any number of machines as tables in a folder or an object store, without a server: "
+    "distributions that add up, exact maxima, verdicts, causes and findings. Adding again adds nothing "
+    "twice; many may add at once. docs/archive.md says what is asked of it."
+)
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
+
+Place = Annotated[str, typer.Argument(metavar="ARCHIVE", help="A folder, or the URL of an object store.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+DEFAULT = "archive"
+
+
+@app.command("add")
+def add_(
+    paths: Annotated[
+        list[Path] | None, typer.Argument(metavar="RESULTS...", help="Default: results.", show_default=False)
+    ] = None,
+    to: Annotated[
+        str, typer.Option("--to", help="The archive: a folder, or an object store's URL.")
+    ] = DEFAULT,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--label", help="NAME=VALUE of all these cells; rig=NAME names the rig.", show_default=False
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Add cells: each once, whoever adds it again."""
+    from rtmeter.archive.engine import need_archive
+
+    need_archive()
+    from rtmeter.archive.add import add
+    from rtmeter.archive.labels import parse_labels
+    from rtmeter.archive.tables import archive_at
+    from rtmeter.cli.output import print_json
+    from rtmeter.results.cells import each_cell
+
+    cells = (cell for path in paths or [Path("results")] for cell in each_cell(path))
+    done = add(archive_at(to), cells, parse_labels(label or []))
+    if as_json:
+        print_json({"archive": to, "new": done.new, "known": done.known})
+    else:
+        print(f"{to}: {done.new:,} cells added" + (f", {done.known:,} were there" if done.known else ""))
+    return exit_codes.PASS
+
+
+@app.command("ls")
+def ls(archive: Place = DEFAULT, as_json: Json = False) -> int:
+    """List the rigs with their latest verdicts."""
+    from rtmeter.cli.answers import print_rows, rows_json
+    from rtmeter.cli.output import print_json
+
+    with _selecting(archive, _RIGS) as answer:
+        if as_json:
+            print_json(rows_json(answer))
+        else:
+            print_rows(answer)
+    return exit_codes.PASS
+
+
+_RIGS = """
+SELECT rig, count(*) AS cells, min(measured) AS "first", max(measured) AS latest,
+  arg_max(kernel, measured) AS kernel,
+  count(*) FILTER (WHERE last_one AND outcome = 'fail') AS failing,
+  count(*) FILTER (WHERE last_one AND outcome = 'pass')
+  AS passing, count(*) FILTER (WHERE last_one AND coalesce(outcome, '') NOT IN ('pass', 'fail')) AS undecided,
+  max(max_ns) AS max_ns
+FROM (SELECT *, 1 = row_number() OVER (PARTITION BY rig, campaign, id ORDER BY measured DESC, cell)
+  AS last_one
+  FROM cells) GROUP BY rig ORDER BY failing DESC, undecided DESC, rig
+"""
+
+
+@app.command("sql")
+def sql(
+    query: Annotated[str, typer.Argument(metavar="SELECT", help="One statement.", show_default=False)],
+    archive: Place = DEFAULT,
+    csv: Annotated[bool, typer.Option("--csv", help="Print CSV with a header.")] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write a file: .parquet or .csv.", show_default=False)
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Ask the tables cells, distributions, maxima, causes and findings a question."""
+    from rtmeter.cli.answers import print_csv, print_rows, rows_json, write_answer
+    from rtmeter.cli.output import print_json
+
+    with _selecting(archive, query) as answer:
+        if out is not None:
+            write_answer(answer, out)
+            print(out)
+        elif csv:
+            print_csv(answer)
+        elif as_json:
+            print_json(rows_json(answer))
+        else:
+            print_rows(answer)
+    return exit_codes.PASS
+
+
+@app.command("check")
+def check_(archive: Place = DEFAULT, as_json: Json = False) -> int:
+    """Prove that nothing is missing, damaged or there twice."""
+    from rtmeter.archive.check import check, refuse
+    from rtmeter.archive.engine import need_archive
+    from rtmeter.cli.output import print_json
+    from rtmeter.values import harmless
+
+    need_archive()
+    from rtmeter.archive.tables import archive_at
+
+    place = archive_at(archive).open()
+    cells, flaws = check(place)
+    if as_json:
+        found = [{"kind": flaw.kind, "message": flaw.message} for flaw in flaws]
+        print_json({"archive": archive, "cells": None if cells < 0 else cells, "flaws": found})
+        return exit_codes.ERROR if any(flaw.kind == "damage" for flaw in flaws) else exit_codes.PASS
+    for flaw in flaws:
+        print(harmless(f"{flaw.kind}: {flaw.message}"))
+    refuse(flaws, place)
+    print(f"{archive}: whole: {cells:,} cells, each once; n, counts, bins and blocks of each agree")
+    return exit_codes.PASS
+
+
+def _selecting(archive: str, text: str):  # type: ignore[no-untyped-def]
+    from rtmeter.archive.engine import need_archive
+
+    need_archive()
+    from rtmeter.archive.query import selecting
+    from rtmeter.archive.tables import archive_at
+
+    return selecting(archive_at(archive), text)

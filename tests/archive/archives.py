@@ -1,0 +1,67 @@
+"""Archives made up for tests: cells as synthetic.py makes them, of rigs with names and days of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rtmeter.archive.cells import CellRows
+from rtmeter.archive.tables import Archive
+from rtmeter.statistics.fixed_bins import binned
+from synthetic import Delays, Made, usual, write_cell
+
+FIRST = datetime(2026, 1, 1, tzinfo=UTC)
+MACHINE = {"hostname": "robot-7", "kernel": "6.1.0-26-rt-amd64", "architecture": "x86_64", "boot_id": "7b0c"}
+MACHINE |= {"cpu_model": "Intel(R) Xeon(R)", "cpus_online": 2, "virtual_machine": "kvm"}
+
+
+def write_cells(folder: Path, rigs: int = 2, days: int = 2, samples: int = 1200) -> list[Path]:
+    """Cells of several rigs and days under a folder, each with samples of its own."""
+    return [
+        write_cell(folder / f"rig{rig}" / f"day{day}", made(rig, day, samples, usual(rig * 100 + day, 50)))
+        for rig in range(rigs)
+        for day in range(days)
+    ]
+
+
+def made(rig: int, day: int, samples: int, delays: Delays, **machine: Any) -> Made:
+    """A cell of a rig and a day."""
+    started = FIRST + timedelta(days=day)
+    times = {"started": stamp(started), "ended": stamp(started + timedelta(minutes=1))}
+    facts = (
+        MACHINE | {"hostname": f"rig-{rig}", "machine_id": f"{rig:032x}", "boot_id": f"{rig}-{day}"} | machine
+    )
+    changes = {"machine": facts, **times}
+    return Made(id="loop", samples=samples, delays=delays, miss_ratio=0.01, changes=changes)
+
+
+def stamp(time: datetime) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def rows(number: int, values: Sequence[int], **changes: Any) -> CellRows:
+    """The rows of a cell that has these values of its judged quantity, without files."""
+    found = binned(np.array(values, dtype=np.int64))
+    at = FIRST + timedelta(seconds=number)
+    row: dict[str, Any] = {
+        "cell": f"{number:032x}",
+        "rig": f"rig-{number % 4}",
+        "measured": at,
+        "started": at,
+    }
+    row |= {"ended": at, "added": at, "labels": [], "valid": True, "n": found.n, "bins": len(found.bins)}
+    row |= {"min_ns": min(values), "max_ns": max(values), "blocks": 0, "causes": 0, "findings": 0}
+    return CellRows(row | changes, found)
+
+
+def cells_in(archive: Archive) -> list[str]:
+    """The identities of all cells, as often as they are there."""
+    return sorted(archive.table("cells").to_pyarrow_table(columns=["cell"]).column("cell").to_pylist())
+
+
+def files_of(archive: Archive, table: str) -> Iterator[Path]:
+    yield from map(Path, archive.files(archive.table(table)))

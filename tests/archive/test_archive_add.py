@@ -1,0 +1,170 @@
+"""`rtmeter archive add`: each cell once, whoever adds it, whatever becomes of the writers."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import random
+import signal
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from archives import FIRST, cells_in, made, rows, stamp, write_cells
+
+from rtmeter import cli
+from rtmeter.archive.add import add, add_rows
+from rtmeter.archive.cells import rows_of
+from rtmeter.archive.check import check
+from rtmeter.archive.tables import Archive, MovedError, archive_at
+from rtmeter.results.cells import find_cells
+from synthetic import usual, write_cell
+
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
+FORKED = multiprocessing.get_context("forkserver")
+FORKED.set_forkserver_preload(["rtmeter.archive.add", "deltalake", "pyarrow.dataset", "pyarrow.compute"])
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("results")
+    write_cells(folder)
+    return folder
+
+
+def test_adding_again_adds_nothing(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    to = tmp_path / "archive"
+    assert cli.invoke(["archive", "add", str(results / "rig0"), "--to", str(to), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"archive": str(to), "new": 2, "known": 0}
+    assert cli.invoke(["archive", "add", str(results), "--to", str(to), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"archive": str(to), "new": 2, "known": 2}
+    assert cli.invoke(["archive", "add", str(results), "--to", str(to), "--label", "site=north"]) == 0
+    assert capsys.readouterr().out == f"{to}: 0 cells added, 4 were there\n"
+    found = cells_in(archive_at(to))
+    assert len(found) == len(set(found)) == 4
+    assert check(archive_at(to)) == (4, [])
+
+
+def test_an_identity_is_of_what_was_measured_and_not_of_what_is_said_of_it(
+    results: Path, tmp_path: Path
+) -> None:
+    (cell,) = find_cells(results / "rig0/day0")
+    own = rows_of(cell, {}, NOW).cell["cell"]
+    later = rows_of(cell, {"site": "south"}, FIRST).cell
+    judged = type(cell)(cell.folder, cell.record.changed(verdict=None, judged_by=None, rtmeter="9"))
+    assert {own, later["cell"], rows_of(judged, {}, NOW).cell["cell"]} == {own}
+    other = write_cell(tmp_path / "other", made(0, 0, 1200, usual(999, 50)))  # the same, but for its values
+    assert rows_of(find_cells(other)[0], {}, NOW).cell["cell"] != own
+
+
+def test_a_writer_that_read_an_older_version_is_told_so(tmp_path: Path) -> None:
+    archive = archive_at(tmp_path / "archive")
+    archive.make()
+    seen = archive.table("cells")
+    assert add_rows(archive, {"a": rows(1, [5])}) == 1
+    from rtmeter.archive.add import table_of
+
+    with pytest.raises(MovedError):
+        archive.append("cells", table_of("cells", [rows(1, [5]).cell | {"batch": "x"}]), seen)
+    assert len(cells_in(archive)) == 1
+
+
+def test_a_conflicting_writer_makes_another_look_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One adds what another just adds too: between its look and its commit."""
+    archive = archive_at(tmp_path / "archive")
+    archive.make()
+    one, both = rows(1, [5]), rows(2, [6, 7])
+    append, once = Archive.append, iter([True])
+
+    def slowly(self: Archive, name: str, table: object, to: object = None) -> None:
+        if name == "cells" and next(once, False):
+            add_rows(archive, {both.cell["cell"]: both})
+        append(self, name, table, to)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Archive, "append", slowly)
+    assert add_rows(archive, {r.cell["cell"]: r for r in (one, both)}) == 1
+    assert cells_in(archive) == [one.cell["cell"], both.cell["cell"]]
+    assert check(archive) == (2, [])
+
+
+def _write(place: str, numbers: list[int], go: str) -> None:
+    archive = archive_at(place)
+    while not os.path.exists(go):  # noqa: PTH110
+        time.sleep(0.01)
+    archive.make()
+    random.Random(os.getpid()).shuffle(numbers)
+    for number in numbers:
+        one = rows(number, [number, number + 1000])
+        add_rows(archive, {one.cell["cell"]: one})
+
+
+def test_killed_writers_lose_nothing_and_add_nothing_twice(tmp_path: Path, sized: Callable[..., int]) -> None:
+    """Eight at once that add the same cells, all killed at some moment, again and again; then one ends it."""
+    archive, cells, kills = (
+        archive_at(tmp_path / "archive"),
+        list(range(6)),
+        sized("kills", reduced=8, full=100),
+    )
+    random_of = random.Random(17)
+    done = 0
+    writers: list[multiprocessing.process.BaseProcess] = []
+    (tmp_path / "go").touch()
+    while done < kills:
+        while len(writers) < 8 if kills > 8 else len(writers) < 3:
+            writer = FORKED.Process(target=_write, args=(archive.url, cells, str(tmp_path / "go")))
+            writer.start()
+            writers.append(writer)
+        victim = random_of.choice(writers)
+        victim.join(random_of.uniform(0, 1))
+        if victim.is_alive():
+            assert victim.pid is not None
+            os.kill(victim.pid, signal.SIGKILL)
+            done += 1
+        elif len(cells) < 400:  # it had added all: more for the next
+            cells = [*cells, *range(len(cells), len(cells) + 6)]
+        victim.join()
+        assert victim.exitcode in (0, -signal.SIGKILL)
+        writers.remove(victim)
+    for writer in writers:
+        writer.join()
+        assert writer.exitcode == 0
+    before = cells_in(archive)
+    assert len(before) == len(set(before))
+    expected = {rows(number, [number]).cell["cell"] for number in cells}
+    add_rows(archive, {r.cell["cell"]: r for r in (rows(n, [n, n + 1000]) for n in cells)})
+    assert cells_in(archive) == sorted(expected) and set(before) <= expected
+    assert check(archive) == (len(cells), [])
+
+
+def test_clocks_that_cannot_be_right_and_one_machine_id_of_two_rigs(tmp_path: Path) -> None:
+    times = {"early": datetime(1970, 1, 2, tzinfo=UTC), "ahead": datetime(2038, 1, 1, tzinfo=UTC)}
+    for number, (name, when) in enumerate(times.items()):
+        cell = made(number, 0, 200, usual(number, 50), machine_id="ab" * 16)
+        cell.changes |= {"started": stamp(when), "ended": stamp(when)}
+        write_cell(tmp_path / "results" / name, cell)
+    archive = archive_at(tmp_path / "archive")
+    added = datetime.now(UTC)
+    add(archive, find_cells(tmp_path / "results"))
+    told = (
+        archive.table("cells").to_pyarrow_table(columns=["rig", "clock", "started", "measured"]).to_pylist()
+    )
+    assert {(row["clock"], row["started"]) for row in told} == {
+        ("before 2020", times["early"]),
+        ("ahead", times["ahead"]),
+    }
+    assert all(row["measured"] >= added.replace(microsecond=0) for row in told)
+    assert {row["rig"] for row in told} == {"rig-0-abababab", "rig-1-abababab"}
+    cells, flaws = check(archive)
+    assert cells == 2 and [flaw.kind for flaw in flaws] == ["doubt"] * 3
+    assert "rigs share one machine id" in flaws[0].message and "its clock was wrong" in flaws[1].message
+
+
+@pytest.mark.parametrize("label", ["site", "=x", "a b=c", "site="])
+def test_a_label_that_is_none_is_refused(label: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.invoke(["archive", "add", "nowhere", "--label", label]) == 1
+    assert "--label" in capsys.readouterr().err

@@ -1,0 +1,213 @@
+"""What goes wrong with an archive, and what then happens."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from archives import cells_in, files_of, rows
+
+from rtmeter import cli
+from rtmeter.archive.add import add_rows
+from rtmeter.archive.check import check
+from rtmeter.archive.schema import SCHEMAS, VERSION
+from rtmeter.archive.tables import archive_at
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("archive") / "whole"
+    archive = archive_at(folder)
+    archive.make()
+    for numbers in ((1, 2), (3, 4)):
+        group = [rows(number, [number, 10 * number, 2000 * number]) for number in numbers]
+        add_rows(archive, {one.cell["cell"]: one for one in group})
+    return folder
+
+
+@pytest.fixture
+def place(template: Path, tmp_path: Path) -> Path:
+    """An archive of four cells that may be damaged."""
+    return Path(shutil.copytree(template, tmp_path / "archive"))
+
+
+def refused(capsys: pytest.CaptureFixture[str], *command: str) -> str:
+    """The one line that is said."""
+    assert cli.invoke(["archive", *command]) == 1
+    (line,) = [one for one in capsys.readouterr().err.splitlines() if one.startswith("rtmeter: ")]
+    return line
+
+
+def says_version(place: Path, table: str, version: int) -> None:
+    """The table as a rtmeter of another version has made it."""
+    log = place / table / "_delta_log" / f"{0:020}.json"
+    actions = [json.loads(line) for line in log.read_text().splitlines()]
+    for action in actions:
+        if "metaData" in action:
+            told = {"format": "rtmeter-archive", "version": version}
+            action["metaData"]["description"] = json.dumps(told)
+    log.write_text("\n".join(map(json.dumps, actions)))
+
+
+def test_an_archive_of_a_future_version_is_refused_by_all_and_not_changed(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    says_version(place, "cells", VERSION + 1)
+    before = sorted(path.name for path in place.rglob("*"))
+    for command in (["ls", str(place)], ["check", str(place)], ["add", "nowhere", "--to", str(place)]):
+        said = refused(capsys, *command)
+        assert f"version {VERSION + 1}" in said and "update rtmeter" in said
+    assert sorted(path.name for path in place.rglob("*")) == before
+
+
+def test_a_delta_table_of_others_is_no_archive(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from deltalake import DeltaTable
+
+    DeltaTable.create(tmp_path / "cells", SCHEMAS["cells"], description="mine")
+    assert "of no archive of rtmeter" in refused(capsys, "ls", str(tmp_path))
+
+
+def test_a_missing_file_is_named(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    gone = next(files_of(archive_at(str(place)), "distributions"))
+    gone.unlink()
+    assert cli.invoke(["archive", "check", str(place)]) == 1
+    told = capsys.readouterr()
+    assert f"damage: distributions/{gone.name} is missing: 2 rows" in told.out
+    assert "is not whole: 1 flaws" in told.err
+    said = refused(capsys, "sql", "SELECT * FROM distributions", str(place))
+    assert gone.name in said and "rtmeter archive check" in said
+
+
+def test_a_half_written_file_is_named(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    torn = next(files_of(archive_at(str(place)), "cells"))
+    torn.write_bytes(torn.read_bytes()[: torn.stat().st_size // 2])
+    (flaw,) = check(archive_at(str(place)))[1]
+    assert flaw.kind == "damage" and flaw.message.startswith(f"cells/{torn.name} cannot be read")
+    for command in (["ls", str(place)], ["sql", "SELECT * FROM cells", str(place)]):
+        assert "rtmeter archive check" in refused(capsys, *command)
+
+
+def test_a_missing_table_is_named(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.rmtree(place / "maxima")
+    assert "its table maxima is not there" in refused(capsys, "ls", str(place))
+
+
+BROKEN = {
+    "UPDATE distributions SET n = n + 1": "has a distribution of another n than its own",
+    "UPDATE distributions SET lost = lost + 1": "has bins that do not add up to n",
+    "UPDATE distributions SET max_ns = max_ns * 2": "has a maximum that is not in its outermost bin",
+    "UPDATE cells SET bins = bins + 1": "has a distribution of another n than its own",
+    "UPDATE cells SET blocks = blocks + 1": "has another number of block maxima than it says",
+    "UPDATE cells SET causes = 1": "has another number of causes than it says",
+    "UPDATE cells SET findings = 1": "has another number of findings than it says",
+}
+
+
+@pytest.mark.parametrize("change", BROKEN)
+def test_numbers_that_do_not_agree_are_seen(place: Path, change: str) -> None:
+    _, table, _, column, _, *value = change.split()
+    archive = archive_at(str(place))
+    archive.table(table).update(updates={column: " ".join(value)})
+    found = check(archive)[1]
+    assert len({flaw.message.split(" has ", 1)[0] for flaw in found}) == 4
+    assert BROKEN[change] in found[0].message or BROKEN[change] in found[-1].message
+
+
+def test_a_cell_that_is_there_twice_is_seen(place: Path) -> None:
+    archive = archive_at(str(place))
+    archive.append("cells", archive.table("cells").to_pyarrow_table())
+    told = [flaw.message for flaw in check(archive)[1]]
+    assert sum("is there more than once" in message for message in told) == 4
+
+
+def test_what_a_killed_writer_left_is_seen_by_nobody(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It was killed before its cells: their distributions are in the files, and in no answer."""
+    archive = archive_at(str(place))
+    archive.append("distributions", _distribution_of_none(archive))
+    assert check(archive) == (4, [])
+    assert cli.invoke(["archive", "sql", "SELECT count(*) AS n FROM distributions", str(place), "--csv"]) == 0
+    assert capsys.readouterr().out.split() == ['"n"', "4"]
+
+
+def _distribution_of_none(archive):  # type: ignore[no-untyped-def]
+    import pyarrow as pa
+
+    table = archive.table("distributions").to_pyarrow_table()
+    return table.set_column(table.schema.get_field_index("batch"), "batch", pa.array(["killed"] * len(table)))
+
+
+_REFUSES = """
+from http.server import BaseHTTPRequestHandler, HTTPServer
+class Refusing(BaseHTTPRequestHandler):
+    def refuse(self):
+        self.send_response(403)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+    do_GET = do_PUT = do_HEAD = do_POST = do_DELETE = refuse
+    log_message = lambda *_: None
+server = HTTPServer(("127.0.0.1", 0), Refusing)
+print(server.server_port, flush=True)
+server.serve_forever()
+"""
+
+
+@pytest.fixture
+def refusing_store(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The URL of a place in an object store that refuses whatever it is asked."""
+    server = subprocess.Popen([sys.executable, "-c", _REFUSES], stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{int(server.stdout.readline())}")
+    monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"):
+        monkeypatch.setenv(name, "nobody")
+    yield "s3://bucket/archive"
+    server.kill()
+    server.wait()
+
+
+def test_a_store_that_refuses_is_told_as_it_is(
+    refusing_store: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for command in (["ls", refusing_store], ["add", "nowhere", "--to", refusing_store]):
+        said = refused(capsys, *command)
+        assert refusing_store in said and "403" in said and "credentials" in said
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM read_text('/etc/passwd')",
+        "SELECT * FROM '/etc/passwd'",
+        "COPY cells TO '/tmp/stolen.csv'",
+        "DROP VIEW cells",
+        "SELECT 1; SELECT 2",
+        "INSTALL httpfs",
+        "SET enable_external_access = true",
+    ],
+)
+def test_nothing_but_the_tables_is_read_and_nothing_is_written(
+    query: str, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "SELECT" in refused(capsys, "sql", query, str(place))
+    assert check(archive_at(str(place))) == (4, [])
+
+
+def test_names_from_a_rig_are_text_in_sql_and_on_a_screen(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "'; DROP TABLE cells; --\x1b[2J<script>"
+    archive = archive_at(tmp_path / "it's an archive")
+    archive.make()
+    add_rows(archive, {"x": rows(7, [1, 2], rig=name, hostname=name, kernel=name, labels=[(name, name)])})
+    assert cli.invoke(["archive", "ls", archive.url]) == 0
+    out = capsys.readouterr().out
+    assert "DROP TABLE" in out and "\x1b" not in out
+    assert cli.invoke(["archive", "sql", "SELECT rig, labels FROM cells", archive.url, "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["rows"]
+    assert row["rig"] == name
+    assert len(cells_in(archive)) == 1 and check(archive) == (1, [])
