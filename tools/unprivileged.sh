@@ -16,5 +16,5 @@ files=("$@")
 kept=-all,+dac_read_search
 setpriv --reuid="$user" --regid="$group" --clear-groups --no-new-privs \
   --inh-caps=$kept --ambient-caps=$kept --bounding-set=$kept \
-  env HOME="$home" TMPDIR="$home" PYTHONDONTWRITEBYTECODE=1 \
+  env GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0="$PWD" HOME="$home" TMPDIR="$home" PYTHONDONTWRITEBYTECODE=1 \
   .venv/bin/pytest -p no:cacheprovider -n "${WORKERS:-3}" --dist loadfile "${files[@]}"

@@ -6,6 +6,7 @@ One thread each: of several the last ones may still run when cyclictest writes i
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -25,6 +26,8 @@ def run(*command: object) -> None:
     tool = shutil.which(str(command[0]))
     if tool is None:
         pytest.skip(f"{command[0]} (rt-tests) is not installed")
+    if os.geteuid():
+        pytest.skip(f"{command[0]} refuses who has no right to real-time priorities")
     subprocess.run([tool, *map(str, command[1:])], check=True, timeout=60, capture_output=True)
 
 

@@ -20,10 +20,10 @@ ASKED = Requirement(MS, 2e-4)
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    """Two repeats that are too short by themselves, and pass together; and another cell."""
-    for number in (1, 2):
+    """Three repeats that are too short by themselves, and pass together; and another cell."""
+    for number in (1, 2, 3):
         write_wakeups(tmp_path / f"cell-r{number}", draw(number, 10_000), repeat=number, requirement=ASKED)
-    write_wakeups(tmp_path / "other", draw(3, 10_000), requirement=Requirement(MS, 1e-2))
+    write_wakeups(tmp_path / "other", draw(4, 10_000), requirement=Requirement(MS, 1e-2))
     return tmp_path
 
 
@@ -32,24 +32,24 @@ def test_summary_has_a_line_for_a_condition_and_its_repeats_where_asked(
 ) -> None:
     assert cli.invoke(["summary", str(run)]) == 0
     out = capsys.readouterr().out
-    assert "cell-r1" not in out and "20,000" in out and out.count("pass") == 2
+    assert "cell-r1" not in out and "30,000" in out and out.count("pass") == 2
     assert cli.invoke(["summary", str(run), "--repeats"]) == 0
     out = capsys.readouterr().out
-    assert "cell-r1" in out and "cell-r2" in out and out.count("inconclusive") == 2
+    assert "cell-r1" in out and "cell-r3" in out and out.count("inconclusive") == 3
 
 
 def test_exit_codes_are_those_of_conditions(run: Path) -> None:
     rows = ConditionRows()
     for folder in store.cell_folders(run):
         rows.add(store.read_cell(folder), folder.name)
-    assert [(row.name, len(row.repeats)) for row in rows] == [("cell", 2), ("other", 0)]
+    assert [(row.name, len(row.repeats)) for row in rows] == [("cell", 3), ("other", 0)]
     assert [exit_codes.of_row(row) for row in rows] == [exit_codes.PASS, exit_codes.PASS]
-    assert [exit_codes.of_row(row) for row in next(iter(rows)).repeats] == [exit_codes.INCONCLUSIVE] * 2
+    assert [exit_codes.of_row(row) for row in next(iter(rows)).repeats] == [exit_codes.INCONCLUSIVE] * 3
 
 
 def test_a_repeat_that_is_not_there_yet_leaves_its_condition_unfinished(run: Path) -> None:
     (found, _) = by_condition(cell_entries(run))
-    assert (found.id, found.outcome, found.n, len(found.repeats)) == ("cell", "pass", 20_000, 2)
-    (run / "cell-r3.partial").mkdir()
+    assert (found.id, found.outcome, found.n, len(found.repeats)) == ("cell", "pass", 30_000, 3)
+    (run / "cell-r4.partial").mkdir()
     (found, _) = by_condition(cell_entries(run))
-    assert (found.id, found.outcome, len(found.repeats)) == ("cell", "unfinished", 3)
+    assert (found.id, found.outcome, len(found.repeats)) == ("cell", "unfinished", 4)
