@@ -36,6 +36,7 @@ KNOWN_ADAPTERS: dict[str, Known] = {
     "dustdds": Known("Dust DDS", "apt install cargo-web, or have Rust 1.87 or newer by rustup"),
     "iceoryx": Known("Eclipse iceoryx", "apt install libiceoryx-posh-dev iceoryx"),
     "zeromq": Known("ZeroMQ", "apt install libzmq3-dev"),
+    "lcm": Known("LCM", "apt install liblcm-dev"),
 }
 
 
