@@ -1,5 +1,5 @@
-// lcm: LCM by its C interface over udpm, UDP multicast. A topic is a channel whose name holds the session's; the
-// measured thread sleeps on LCM's file descriptor and handles what is queued, as its manual shows.
+// lcm: LCM by its C interface over udpm, UDP multicast. A topic is a channel whose name holds the session's;
+// the measured thread sleeps on LCM's file descriptor and handles what is queued, as its manual shows.
 #include <lcm/lcm.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -44,10 +44,8 @@ class Lcm final : public rtmeter::Adapter {
   }
 
   explicit Lcm(const rtm_run& run)
-      : run_(run),
-        url_(Options().url.of(run, "udpm://239.255.76.67:7667?ttl=0")),
-        lcm_(lcm_create(url_.c_str()), &lcm_destroy),
-        wake_(eventfd(0, EFD_NONBLOCK)) {
+      : run_(run), url_(Options().url.of(run, "udpm://239.255.76.67:7667?ttl=0")),
+        lcm_(lcm_create(url_.c_str()), &lcm_destroy), wake_(eventfd(0, EFD_NONBLOCK)) {
     if (run.reliability == RTM_RELIABLE)
       throw SetupError("reliability", "reliable", "LCM does not repeat what is lost", "choose best_effort");
     if (wake_ == -1)
