@@ -215,7 +215,7 @@ def _causes(cell: StoredCell) -> list[dict[str, Any]]:
     """Why its releases were late, where the kernel's events are there."""
     if not cell.record.usable or not (cell.folder / TRACE).is_file():
         return []
-    from rtmeter.api.explained import explained
+    from rtmeter.judge.explained import explained
 
     try:
         found = explained(cell).found
