@@ -32,9 +32,9 @@ def printed(width: int, *, markup: bool = True, cell: str = "a-name-that-is-rath
     ("width", "shown", "left_out"),
     [
         (120, NUMBERS, ""),
-        (84, NUMBERS, ""),
-        (72, [NUMBERS[0], *NUMBERS[2:]], "72 columns have no room for mean: see --json"),
-        (62, [NUMBERS[0], NUMBERS[3]], "62 columns have no room for mean, p99: see --json"),
+        (88, NUMBERS, ""),
+        (84, [NUMBERS[0], *NUMBERS[2:]], "84 columns have no room for mean: see --json"),
+        (72, [NUMBERS[0], NUMBERS[3]], "72 columns have no room for mean, p99: see --json"),
         (30, [NUMBERS[0], NUMBERS[3]], "30 columns have no room for mean, p99: see --json"),
     ],
 )
@@ -51,6 +51,11 @@ def test_a_narrow_terminal_gets_fewer_numbers_but_whole_ones(width, shown, left_
 
 def test_text_that_looks_like_markup_stays_text():
     assert "[/x] [red]" in printed(120, markup=False, cell="[/x] [red]")
+
+
+@pytest.mark.parametrize("width", [88, 84, 72, 66])
+def test_a_name_is_whole_as_long_as_a_column_can_be_left_out(width):
+    assert " a-name-that-is-rather-long " in printed(width)
 
 
 @pytest.mark.parametrize("colours", [True, False])

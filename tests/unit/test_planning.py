@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rtmeter.campaign.plan import Assumed, plan_cell, plan_run
+from rtmeter.campaign.plan import Assumed, plan_cell, plan_factors, plan_run
 from rtmeter.model import Cell, Requirement
 from rtmeter.statistics.bounds import miss_ratio_bounds, releases_needed
 from rtmeter.statistics.extremes import FEWEST_RELEASES
@@ -59,3 +59,18 @@ def test_a_hard_run_plans_no_misses() -> None:
     firm = plan_run(Requirement(MS, 1e-3), MS, Assumed())
     assert [row.misses_allowed for row in hard.plans] == [0]
     assert [row.misses_allowed for row in firm.plans] == [0, 1, 2, 3, 4, 5]
+
+
+def test_factors_that_always_change_together_are_named_once() -> None:
+    def made(name: str, repeat: int, **factors: object) -> Cell:
+        config = {"measurement": "wakeup", "samples": 1000, "period_ns": MS}
+        return Cell(f"{name}-r{repeat}", "posix", None, {"repeat": repeat}, config, None, factors=factors)
+
+    cells = [
+        made(f"{variant}-{load}", repeat, variant=variant, scheduling=policy, load=load, lock_memory=locked)
+        for variant, policy, locked in (("plain", "other", False), ("rt", "fifo:80", True))
+        for load in ("idle", "cpu80")
+        for repeat in (1, 2)
+    ]
+    found = {one.factor: one.together for one in plan_factors(cells)}
+    assert found == {"variant": ("scheduling", "lock_memory"), "load": ()}

@@ -46,7 +46,10 @@ def test_factors_that_change_together_are_told_once(run: Path) -> None:
 
 
 def test_the_page_has_a_table_of_them(run: Path) -> None:
-    text = page_of(run, list(effects_of_runs([run], store.chunks))).text
+    page = page_of(run, list(effects_of_runs([run], store.chunks)))
+    (filters,) = (attributes for name, attributes in page.elements if name == "form")
+    assert (filters["data-total"], filters["data-things"]) == ("4", "conditions")
+    text = page.text
     assert "What each factor does" in text
     assert "block fifo against normal; 6 pairs of runs; matched over load" in text
     assert "better" in text

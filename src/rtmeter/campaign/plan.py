@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from rtmeter.model import Cell, Requirement
@@ -210,15 +210,17 @@ _QUANTITIES = 4
 
 @dataclass(frozen=True, slots=True)
 class FactorPlan:
-    """Whether the repeats of a campaign can show that a factor halves something, or rule it out: over
-    ``matched`` cells that are alike in all other factors, with ``repeats`` runs each (the fewest of any),
-    where runs differ by SPREAD_OF_RUNS; ``needed``: how many runs of each cell it takes."""
+    """Whether the repeats of a campaign can show that a factor halves something, or rule it out: ``factor``,
+    or those that always change ``together`` with it, which cannot be told apart; over ``matched`` cells that
+    are alike in all other factors, with ``repeats`` runs each (the fewest of any), where runs differ by
+    SPREAD_OF_RUNS; ``needed``: how many runs of each cell it takes."""
 
     factor: str
     levels: int
     matched: int
     repeats: int
     needed: int | None
+    together: tuple[str, ...] = ()
 
     @property
     def enough(self) -> bool:
@@ -228,7 +230,7 @@ class FactorPlan:
 
 def plan_factors(cells: Sequence[Cell], confidence: float = 0.95) -> list[FactorPlan]:
     """What the campaign's repeats can show of each of its factors; empty if nothing varies."""
-    found = []
+    found: dict[tuple[tuple[int, ...], ...], FactorPlan] = {}
     named: dict[tuple[str, str], list[Cell]] = {}
     for cell in cells:
         kind = str(cell.config["measurement"])
@@ -236,11 +238,24 @@ def plan_factors(cells: Sequence[Cell], confidence: float = 0.95) -> list[Factor
     names = dict.fromkeys(name for cell in cells for name in cell.factors)
     for name in names:
         having = [runs for runs in named.values() if name in runs[0].factors]
-        levels = len({str(runs[0].factors[name]) for runs in having})
+        told_apart = _parts(named.values(), name)
+        levels = len(told_apart)
         if levels < 2:
+            continue
+        if one := found.get(told_apart):
+            found[told_apart] = replace(one, together=(*one.together, name))
             continue
         matched = max(1, len(having) // levels)
         each = each_of(confidence, _QUANTITIES * (levels - 1))
         needed = repeats_to_show_halving(SPREAD_OF_RUNS * math.sqrt(2), matched, each)
-        found.append(FactorPlan(name, levels, matched, min(map(len, having)), needed))
-    return found
+        found[told_apart] = FactorPlan(name, levels, matched, min(map(len, having)), needed)
+    return list(found.values())
+
+
+def _parts(cells: Iterable[Sequence[Cell]], name: str) -> tuple[tuple[int, ...], ...]:
+    """The cells, by number, of each level of a factor: the same of factors that always change together."""
+    parts: dict[str, list[int]] = {}
+    for number, runs in enumerate(cells):
+        if name in runs[0].factors:
+            parts.setdefault(str(runs[0].factors[name]), []).append(number)
+    return tuple(map(tuple, parts.values()))

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 _NARROWEST = 14
 """Columns of text: what is longer goes on in the next line."""
 
+_WHOLE = 40
+"""Columns of text that are no longer are whole as long as a column can be left out for them."""
+
 _BORDER = 3
 """Characters around the text of a column."""
 
@@ -28,7 +31,7 @@ def print_table(out: Console, table: Table, expendable: Sequence[str] = (), *, m
     of the headers ``expendable``; one that is narrower still breaks the lines itself."""
     left_out = []
     for header in expendable:
-        if _needed(table, markup) <= out.width:
+        if _needed(table, markup, _WHOLE) <= out.width:
             break
         left_out += [header.partition("\n")[0] for column in table.columns if column.header == header]
         rest = (column for column in table.columns if column.header != header)
@@ -101,13 +104,14 @@ def _widths(out: Console, table: Table, markup: bool) -> list[int]:
     return widths
 
 
-def _needed(table: Table, markup: bool) -> int:
-    return sum(_width(column, markup) + _BORDER for column in table.columns)
+def _needed(table: Table, markup: bool, of_text: int = _NARROWEST) -> int:
+    """The width that a table needs, its columns of text at most so wide."""
+    return sum(_width(column, markup, of_text) + _BORDER for column in table.columns)
 
 
-def _width(column: Column, markup: bool) -> int:
+def _width(column: Column, markup: bool, of_text: int) -> int:
     whole = _whole(column, markup)
-    return whole if column.no_wrap else min(whole, _NARROWEST)
+    return whole if column.no_wrap else min(whole, of_text)
 
 
 def _whole(column: Column, markup: bool) -> int:

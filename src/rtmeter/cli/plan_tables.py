@@ -11,7 +11,7 @@ from rtmeter.cli.output import console
 from rtmeter.statistics.bounds import NS_PER_HOUR
 from rtmeter.statistics.evidence import FEWEST_JUDGED
 from rtmeter.statistics.extremes import FEWEST_RELEASES
-from rtmeter.statistics.words import about
+from rtmeter.statistics.words import about, in_one_unit
 from rtmeter.values import format_duration
 
 if TYPE_CHECKING:
@@ -30,9 +30,10 @@ def show_plan(planned: Planned, assumes: Sequence[str]) -> None:
         out.print(_unmended(planned.assumed), markup=False, soft_wrap=True)
         return
     if planned.plans:
-        table = _table("misses", "releases", "run")
-        for row in planned.plans:
-            table.add_row(f"{row.misses_allowed:,}", f"{row.releases:,}", _run(row.hours))
+        unit, runs = in_one_unit([row.hours * NS_PER_HOUR for row in planned.plans])
+        table = _table("misses", "releases", f"run\n{unit}")
+        for row, run in zip(planned.plans, runs, strict=True):
+            table.add_row(f"{row.misses_allowed:,}", f"{row.releases:,}", run)
     else:
         hard = required.criticality == "hard"
         least = f" of {FEWEST_RELEASES if hard else FEWEST_JUDGED:,} releases at least"
@@ -40,9 +41,10 @@ def show_plan(planned: Planned, assumes: Sequence[str]) -> None:
         out.print(
             f"any run{least} without a miss {passes}; the longer it is, the more it says:", markup=False
         )
-        table = _table("releases", "run", "miss ratio at most")
-        for length in planned.lengths:
-            table.add_row(f"{length.releases:,}", _run(length.hours), f"{length.upper:.3g}")
+        unit, runs = in_one_unit([length.hours * NS_PER_HOUR for length in planned.lengths])
+        table = _table("releases", f"run\n{unit}", "miss ratio at most")
+        for length, run in zip(planned.lengths, runs, strict=True):
+            table.add_row(f"{length.releases:,}", run, f"{length.upper:.3g}")
     print_table(out, table)
     for line in [*_expected(planned), *(f"assumes: {sentence}" for sentence in assumes)]:
         out.print(line, markup=False, soft_wrap=True)
@@ -51,13 +53,18 @@ def show_plan(planned: Planned, assumes: Sequence[str]) -> None:
 def show_cells(cells: Sequence[CellPlan], factors: Sequence[FactorPlan], total_ns: int) -> None:
     """Whether each cell of a campaign can pass, how long all of them take, and whether its repeats can tell
     what its factors do."""
-    table = _table("cell", "releases", "run", "can pass", "misses", "needs", "which takes")
-    for cell in cells:
+    lengths = [cell.hours / cell.runs * NS_PER_HOUR for cell in cells]
+    needed = [cell.needed.hours * NS_PER_HOUR for cell in cells if cell.needed]
+    (unit, runs), (of_needed, takes) = in_one_unit(lengths), in_one_unit(needed)
+    least = iter(takes)
+    table = _table(
+        "cell", "releases", f"run\n{unit}", "can pass", "misses", "needs", f"which takes\n{of_needed}"
+    )
+    for cell, length in zip(cells, runs, strict=True):
         said = {"can pass": "yes", "never": "[red]never[/red]", "no requirement": "not judged"}[cell.outcome]
         most = "-" if cell.most_misses is None else f"≤ {cell.most_misses:,}"
-        needs = (f"{cell.needed.releases:,}", _run(cell.needed.hours)) if cell.needed else ("-", "-")
-        runs = _run(cell.hours / cell.runs)
-        run = runs if cell.runs == 1 else f"{cell.runs:,} x {runs}"
+        needs = (f"{cell.needed.releases:,}", next(least)) if cell.needed else ("-", "-")
+        run = length if cell.runs == 1 else f"{cell.runs:,} x {length}"
         table.add_row(cell.id, f"{cell.releases:,}", run, said, most, *needs)
     out = console()
     print_table(out, table)
@@ -82,8 +89,9 @@ def _too_few_repeats(one: FactorPlan) -> str:
     have, shows = ("one run", "shows") if one.repeats == 1 else (f"{one.repeats:,} runs", "show")
     cells = "cell" if one.matched == 1 else "cells"
     takes = "more than can be told" if one.needed is None else f"{one.needed:,}"
+    factors = " with ".join(filter(None, (one.factor, ", ".join(one.together))))
     return (
-        f"{one.factor}: {have} of each cell {shows} not even a halving, compared over {one.matched:,} "
+        f"{factors}: {have} of each cell {shows} not even a halving, compared over {one.matched:,} "
         f"{cells} a level; it takes {takes} (repeat), if runs differ by {100 * SPREAD_OF_RUNS:.0f} %"
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from rtmeter.results.condition_words import which_cells
 from rtmeter.results.overview import WORST_FIRST, CellEntry, Outcome
 from rtmeter.results.record import CellRecord
 from rtmeter.statistics.bounds import releases_needed
+from rtmeter.statistics.evidence import FEWEST_JUDGED
 from rtmeter.trace.table import FILE
 
 NAMES: dict[Outcome, str] = {
@@ -138,12 +140,13 @@ def _headline_of_many(cells: Sequence[CellEntry]) -> str:
     tally = Counter(cell.outcome for cell in cells)
     worst = [outcome for outcome in WORST_FIRST if tally[outcome]]
     if len(worst) == 1:
-        return f"All {len(cells)} {_things(cells)} {_OF_MANY[worst[0]]}."
+        return f"All {len(cells)} {things(cells)} {_OF_MANY[worst[0]]}."
     named = [f"{tally[outcome]} {_OF_MANY[outcome]}" for outcome in worst[:2] if outcome != "pass"]
-    return f"Of {len(cells)} {_things(cells)} {', '.join(named)}."
+    return f"Of {len(cells)} {things(cells)} {', '.join(named)}."
 
 
-def _things(cells: Sequence[CellEntry]) -> str:
+def things(cells: Sequence[CellEntry]) -> str:
+    """What they are: conditions, if any has repeats."""
     return "conditions" if any(cell.repeats for cell in cells) else "cells"
 
 
@@ -263,7 +266,7 @@ def _steps(cell: CellEntry) -> Iterator[str]:
 
 
 def _cause(cell: CellEntry, where: str) -> str:
-    """Why releases were late, where a trace tells it; else how to get one, and ``where`` to look."""
+    """Why releases were late, where a trace tells it; else how to get one, or ``where`` to look."""
     for one in cell.repeats or (cell,):
         if one.record is not None and (one.folder / FILE).is_file():
             said = why_words(StoredCell(one.folder, one.record))
@@ -271,7 +274,7 @@ def _cause(cell: CellEntry, where: str) -> str:
             return f"{told} rtmeter explain {one.folder}: it says why each release was late."
     if cell.record is None or cell.record.imported or _scripted(cell.record):
         return where
-    return f"measure it again with --explain, which says why releases were late. Until then: {where}"
+    return "measure it again with --explain, which says why releases were late."
 
 
 def _after_verdict(
@@ -281,7 +284,12 @@ def _after_verdict(
     if verdict.outcome == "fail" or (verdict.outcome == "inconclusive" and often):
         most = max((verdict.late, "late"), (verdict.skipped, "skipped"), (verdict.lost, "lost"))[1]
         where = _WHERE_TO_LOOK.get((record.measurement, most)) or _WHERE_TO_LOOK["", most]
-        yield _cause(cell, where)
+        yield where if most == "lost" else _cause(cell, where)
+    elif verdict.outcome == "inconclusive" and verdict.more_samples and _more_runs(cell, verdict):
+        runs = _more_runs(cell, verdict)
+        time = _time(record, verdict.more_samples)
+        what = "run such as these" if runs == 1 else "runs such as these"
+        yield f"measure {runs:,} more {what}{time}: if no more of them miss, it passes."
     elif verdict.outcome == "inconclusive" and verdict.more_samples:
         releases = "release" if verdict.more_samples == 1 else "releases"
         time = _time(record, verdict.more_samples)
@@ -293,6 +301,14 @@ def _after_verdict(
             f"nothing for this requirement. To show that fewer than {words.one_in(rarer)} miss, "
             f"measure {needed:,} releases without a miss{_time(record, needed)}."
         )
+
+
+def _more_runs(cell: CellEntry, verdict: Verdict) -> int:
+    """How many more runs tell, where a condition has several that are long enough by themselves; else 0."""
+    a_run = verdict.n / max(1, len(cell.repeats))
+    if len(cell.repeats) < 2 or a_run < FEWEST_JUDGED or not verdict.more_samples:
+        return 0
+    return math.ceil(verdict.more_samples / a_run)
 
 
 def _time(record: CellRecord, releases: int) -> str:

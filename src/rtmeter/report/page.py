@@ -130,6 +130,7 @@ def render(
         .render(
             title=title,
             answer=answer.answer(cells),
+            things=answer.things(cells),
             tally=[(outcome, tally[outcome]) for outcome in WORST_FIRST if tally[outcome]],
             sections=sections,
             leaves=leaves,

@@ -18,7 +18,14 @@ from rtmeter.statistics.blocks import A_BLOCK, MOST_BLOCKS
 from rtmeter.statistics.bounds import further_releases, hours, miss_ratio_bounds, per_hour
 from rtmeter.statistics.compare import Estimates, each_of
 from rtmeter.statistics.counts import check_identities
-from rtmeter.statistics.evidence import MOST_TAIL, TAIL_SHARE, lost_finding
+from rtmeter.statistics.evidence import (
+    MOST_TAIL,
+    TAIL_SHARE,
+    fewest_further,
+    lost_finding,
+    too_few_alone,
+    too_short,
+)
 from rtmeter.statistics.histogram import PERIOD_UNKNOWN, Histogram, Intervals, Unordered
 from rtmeter.statistics.modes import second_mode
 from rtmeter.statistics.order import QUANTILES, statistics
@@ -77,6 +84,8 @@ def support_of_counted(
     allowed, more = requirement.miss_ratio, None
     if allowed is not None and upper is not None and upper > allowed:
         more = further_releases(counted.possibly, counted.n, allowed, requirement.confidence)
+    if too_few_alone(tuple(findings)) and requirement.criticality != "hard":
+        more = fewest_further(counted.possibly, counted.n, requirement, 1.0)
     return Support(
         clusters=None,
         longest_run=None,
@@ -109,11 +118,18 @@ def _no_level(data: Unordered, horizon_hours: float) -> ReturnLevel:
 
 
 def _findings(data: Unordered, period_ns: int | None) -> list[GateFinding]:
-    found = _of_histogram(data) if isinstance(data, Histogram) else _of_intervals(data)
+    found = _seen(data)
     if period_ns is None:
         message = "the period is not known: nothing is said per hour"
         found.append(GateFinding("no_period", "releases", float(data.n), "info", message))
     return found
+
+
+def _seen(data: Unordered) -> list[GateFinding]:
+    return [
+        *too_short(data.n),
+        *(_of_histogram(data) if isinstance(data, Histogram) else _of_intervals(data)),
+    ]
 
 
 def _of_histogram(data: Histogram) -> list[GateFinding]:
@@ -150,7 +166,7 @@ def _of_intervals(data: Intervals) -> list[GateFinding]:
 
 def refusals_counted(data: Unordered) -> tuple[GateFinding, ...]:
     """Why there is no upper bound of the miss ratio; empty if there is one."""
-    found = _of_histogram(data) if isinstance(data, Histogram) else _of_intervals(data)
+    found = _seen(data)
     return tuple(finding for finding in found if finding.consequence == "refuse")
 
 

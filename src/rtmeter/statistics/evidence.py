@@ -97,7 +97,7 @@ def examine(
     beat = _beat(values, seen.near, found, period_ns)
     findings = gates.growth(grown, values, blocks)
     if blocks is None:
-        findings.append(_too_short(n))
+        findings += too_short(n)
     else:
         findings += gates.stationarity(blocks)
         findings += gates.changes(blocks, period_ns)
@@ -133,14 +133,12 @@ VIRTUAL_MACHINE = GateFinding(
 )
 
 
-def _too_short(n: int) -> GateFinding:
-    return GateFinding(
-        TOO_FEW,
-        "releases",
-        float(n),
-        "refuse",
-        f"{n:,} releases are too few to look at dependence and stationarity: it takes {FEWEST_JUDGED:,}",
-    )
+def too_short(n: int) -> list[GateFinding]:
+    """The finding of a run of n releases that is too short to be looked at, if it is."""
+    if n >= FEWEST_JUDGED:
+        return []
+    message = f"{n:,} releases are too few to look at dependence and stationarity: it takes {FEWEST_JUDGED:,}"
+    return [GateFinding(TOO_FEW, "releases", float(n), "refuse", message)]
 
 
 def too_few_alone(findings: tuple[GateFinding, ...]) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 _UNITS = ((3.6e12, "h"), (60e9, "min"), (1e9, "s"), (1e6, "ms"), (1e3, "us"))
 
 
@@ -11,6 +13,13 @@ def about(time_ns: float) -> str:
         if abs(time_ns) >= 0.9995 * size:
             return f"{_three(time_ns / size)} {unit}"
     return f"{time_ns:.0f} ns"
+
+
+def in_one_unit(times_ns: Sequence[float]) -> tuple[str, list[str]]:
+    """A unit for all times of a column, the largest in which the shortest is 1 or more, and each in it."""
+    shortest = min(times_ns, default=0.0)
+    size, unit = next((one for one in _UNITS if shortest >= 0.9995 * one[0]), (1.0, "ns"))
+    return unit, [_three(time_ns / size) for time_ns in times_ns]
 
 
 def times(ratio: float) -> str:

@@ -239,7 +239,7 @@
   if (filter) {
     const entries = [...document.querySelectorAll("[data-cell]")];
     const shown = document.getElementById("shown");
-    const total = filter.dataset.cells;
+    const { total, things } = filter.dataset;
     const fits = (entry, asked, words) => asked.every(([name, value]) =>
       (name === "outcome" ? entry.dataset.outcome : JSON.parse(entry.dataset.axes)[name]) === value)
       && words.every((word) => entry.dataset.cell.includes(word));
@@ -250,7 +250,7 @@
         entry.classList.toggle("filtered", !fits(entry, asked, words));
       }
       const left = document.querySelectorAll("tr[data-cell]:not(.filtered)").length;
-      shown.textContent = `${left} of ${total} cells`;
+      shown.textContent = `${left} of ${total} ${things}`;
     };
     filter.addEventListener("input", apply);
     filter.addEventListener("reset", () => setTimeout(apply));
