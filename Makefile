@@ -78,6 +78,11 @@ lock: packages-build ## Renew requirements.lock from pyproject.toml
 
 # --- What it is for ---
 
+PREFIX ?= /usr/local
+.PHONY: install
+install: probes ## Install probes, librtmeter and what adapters need into PREFIX (/usr/local)
+	@cmake --install build/release --prefix $(PREFIX)
+
 .PHONY: demo
 demo: probes venv ## Measure this machine for about a minute and a half: verdicts and an HTML report
 	@tools/demo.sh $(BIN)/rtmeter
@@ -133,7 +138,7 @@ mutants-core: packages-test venv ## The same for the core's measurements: about 
 
 .PHONY: bench
 bench: packages-bench venv build-bench ## Run the benchmarks of docs/benchmarks.md
-	@for name in record_cost log_size help_time probe_24h summary_24h verdict_24h \
+	@for name in record_cost loop_cost log_size help_time probe_24h summary_24h verdict_24h \
 		vs_cyclictest watch_cost explain_cost vs_ddsperf vs_direct trip_memory; do \
 		echo; echo "== $$name"; $(BIN)/python bench/$$name.py; done
 
