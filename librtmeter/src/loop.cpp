@@ -53,7 +53,7 @@ double checked_ratio(double ratio) {
 
 std::unique_ptr<KernelTrace> trace_of(std::uint32_t flags) {
   const bool mark = (flags & RTM_LOOP_TRACE_MARKER) != 0, stop = (flags & RTM_LOOP_BREAK_TRACE) != 0;
-  return mark || stop ? std::make_unique<KernelTrace>(mark, stop) : nullptr;
+  return mark || stop ? std::make_unique<KernelTrace>(mark, stop, "flags") : nullptr;
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "keeper.hpp"
-#include "kernel_trace.hpp"
+#include "system/kernel_trace.hpp"
 #include "log/recorder.hpp"
 #include "measure/ticks.hpp"
 #include "rtmeter/clock.hpp"

@@ -19,9 +19,9 @@ BUILD, EXAMPLES = ROOT / "build" / "release", ROOT / "examples"
 RELEASES = 60
 
 
-def run(*command: str | Path, **changes: str) -> str:
+def run(*command: str | Path, cwd: Path | None = None, **changes: str) -> str:
     done = subprocess.run(
-        command, env=os.environ | changes, capture_output=True, text=True, timeout=300, check=False
+        command, cwd=cwd, env=os.environ | changes, capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return done.stdout
@@ -121,9 +121,15 @@ def test_a_task_of_asyncio(tmp_path: Path) -> None:
 
 
 def test_a_node_of_rclpy(tmp_path: Path) -> None:
-    if subprocess.run([sys.executable, "-c", "import rclpy"], capture_output=True, check=False).returncode:
+    # PyPI's packages load each other's libraries by where the loader looks.
+    folders = [Path(sys.prefix, "lib"), *Path(sys.prefix, "lib").glob("python*/site-packages/ros_*.libs")]
+    about = {"ROS_LOG_DIR": str(tmp_path), "ROS_AUTOMATIC_DISCOVERY_RANGE": "OFF"}
+    if "AMENT_PREFIX_PATH" not in os.environ:
+        about |= {"AMENT_PREFIX_PATH": sys.prefix, "LD_LIBRARY_PATH": os.pathsep.join(map(str, folders))}
+    found = [sys.executable, "-c", "import rclpy"]
+    if subprocess.run(found, env=os.environ | about, capture_output=True, check=False).returncode:
         pytest.skip("needs rclpy")
-    run(sys.executable, EXAMPLES / "rclpy" / "timer_node.py", tmp_path / "results", str(RELEASES))
+    run(sys.executable, EXAMPLES / "rclpy" / "timer_node.py", tmp_path / "results", str(RELEASES), **about)
     record = check(tmp_path / "results", "rclpy-timer")
     assert "grid_inferred" in {doubt.type for doubt in record.warnings}
 
@@ -134,7 +140,7 @@ def test_a_component_of_orocos(prefix: Path, library: Path, tmp_path: Path) -> N
     program = with_cmake("orocos", "periodic_component", prefix, tmp_path)
     folder = run("pkg-config", "--variable=libdir", "orocos-rtt-gnulinux").strip()
     libraries = os.pathsep.join([str(library), folder])
-    run(program, tmp_path / "results", str(RELEASES), LD_LIBRARY_PATH=libraries)
+    run(program, tmp_path / "results", str(RELEASES), cwd=tmp_path, LD_LIBRARY_PATH=libraries)
     check(tmp_path / "results", "orocos-component", None)
 
 

@@ -236,6 +236,10 @@ Config config_from_json(const Json& json) {
   c.session = r.text("session").value_or(c.session);
   c.connect_timeout_ns = r.integer("connect_timeout_ns", 1, kMaxTime).value_or(c.connect_timeout_ns);
   c.watch_stdin = r.flag("watch_stdin");
+  c.break_on_late = r.flag("break_on_late");
+  if (c.break_on_late && !c.deadline_ns)
+    throw Failure("break_on_late", "true", "says nothing without a deadline",
+                  "give deadline_ns, or leave it out");
   r.refuse_unknown();
 
   if (c.scheduling.policy == Scheduling::Policy::deadline && c.apply_before_init)

@@ -57,6 +57,7 @@ struct Config {
   std::string session = "rtmeter";
   std::int64_t connect_timeout_ns = 10'000'000'000;
   bool watch_stdin = false;
+  bool break_on_late = false;  // stop the kernel's trace and end at the first late release
 
   Json as_read;  // the object itself, for the log's header
 

@@ -12,6 +12,7 @@
 #include "errors.hpp"
 #include "measure/measurement.hpp"
 #include "measure/second_topic.hpp"
+#include "probe/break_on_late.hpp"
 #include "probe/check_threads.hpp"
 #include "probe/doubts.hpp"
 #include "probe/instrument.hpp"
@@ -49,11 +50,17 @@ class Run {
         receive_(choose_receive(description_, config, drive_)), columns_(columns_of(config)),
         progress_(judged_of(config), columns_.size(), config.total()),
         session_(adapter, config, drive_, receive_),
+        breaks_(config.break_on_late && config.role != RTM_ROLE_SERVER
+                    ? std::make_unique<BreakOnLate>(config, judged_of(config), columns_.size(), stop)
+                    : nullptr),
         log_(config.log, log_header(config, description_, clock.scripted())),
         instrument_(measure_instrument(log_, columns_.size())),
         recorder_(log_, columns_.size(), ring_rows_for(config.period_ns, columns_.size()),
                   clock.scripted() ? WhenFull::wait : WhenFull::count,
-                  [this](const std::int64_t* rows, std::size_t n) { progress_.see(rows, n); }),
+                  [this](const std::int64_t* rows, std::size_t n) {
+                    progress_.see(rows, n);
+                    if (breaks_) breaks_->see(rows, n);
+                  }),
         bench_{config_, drive_, receive_, clock_, session_, recorder_, usage_, counters_, stop_, watchdog_},
         oversight_({config_, clock_, stop_, out_, session_, progress_, [this] { return recorder_.failed(); },
                     [this](const Failure& failure) {
@@ -312,6 +319,7 @@ class Run {
 
   Json warnings() const {
     Json list = measurement_ && ran_ ? Json(measurement_->warnings()) : Json::array();
+    if (breaks_ && breaks_->doubt()) list.push(*breaks_->doubt());
     if (second_topic_ && ran_ && second_topic_->silent()) list.push(second_topic_->doubt());
     if (ran_ && is_childless()) list.push(doubt_of_children());
     if (const auto unknown = usage_.doubt(); ran_ && unknown) list.push(*unknown);
@@ -334,6 +342,7 @@ class Run {
   const std::vector<std::string> columns_;
   Progress progress_;
   Session session_;
+  const std::unique_ptr<BreakOnLate> breaks_;  // null unless asked for
   LogWriter log_;
   const Json instrument_;
   Recorder recorder_;

@@ -150,6 +150,10 @@ class CellOptions(BaseModel):
             serialization_alias="deadline_ns",
         ),
     ] = None
+    break_on_late: Annotated[
+        bool,
+        Field(description="Stop the kernel's trace and end the run at the first late release (breaktrace)."),
+    ] = False
     miss_ratio: Annotated[
         Ratio | None,
         Field(
@@ -370,6 +374,8 @@ class CellOptions(BaseModel):
         inapplicable = {n for n in OPTIONS if not self.applies(n, self.measurement)}
         if "history_depth" not in self.model_fields_set:  # a middleware without KEEP_LAST has its own default
             inapplicable.add("history_depth")
+        if not self.break_on_late:  # nothing of the cell that others would have to have, too
+            inapplicable.add("break_on_late")
         config = self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=inapplicable)
         if "script" in config:  # the null adapter's own option
             config["options"] = {"script": config.pop("script")} | config["options"]

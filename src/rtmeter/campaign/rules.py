@@ -101,6 +101,9 @@ def _check_sleep(o: CellOptions) -> None:
 
 def _check_deadlines(o: CellOptions) -> None:
     if o.deadline is None:
+        if o.break_on_late:
+            remedy = "give a deadline, or leave it out"
+            _refuse(o, "break_on_late", "says nothing without a deadline", remedy, True)
         for field, option in (
             ("miss_ratio", "miss_ratio"),
             ("confidence", "confidence"),

@@ -83,6 +83,7 @@ def check(cell: Cell) -> None:
         ("prefault_stack", config.get("prefault_stack_bytes"), config.get("prefault_stack_bytes")),
         ("prefault_heap", config.get("prefault_heap_bytes"), config.get("prefault_heap_bytes")),
         ("overrun", "catch_up", config.get("overrun") == "catch_up"),
+        ("break_on_late", "true", config.get("break_on_late")),
         ("options", config.get("options"), config.get("options")),
         ("period", format_duration(period_ns), period_ns % 1000),
         ("scheduling", "deadline", scheduling["policy"] == "deadline"),
