@@ -31,8 +31,8 @@ class Program:
     def enter(self, at: int, call: str) -> None:
         self._add(at, kinds.SYS_IN, T, name=call)
 
-    def back(self, at: int, call: str = "") -> None:
-        self._add(at, kinds.SYS_OUT, T, name=call)
+    def back(self, at: int, call: str = "", result: int = 0) -> None:
+        self._add(at, kinds.SYS_OUT, T, name=call, value=result)
 
     def arm(self, at: int, due: int, function: str = "hrtimer_wakeup") -> None:
         self._add(at, kinds.TIMER_ARMED, T, name=function, value=due)

@@ -37,14 +37,15 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """What a thread's jobs come to. ``period_ns``: given, or the mode of the distances of releases (None: too
-    few). ``on_grid``: the releases lie on multiples of it, but where it began anew. ``kinds``: jobs by
-    what released them. ``drift_ns``: where sleeps are relative, by how much all releases together came
-    later than the given period, else the time that was slept for, after the one before; ``waits`` for
-    locks within jobs."""
+    """What a thread's jobs come to. ``period_ns``: given, or the mode of the distances of releases (None:
+    too few). ``on_grid``: the releases lie on multiples of it, but where it began anew; ``steady``: most
+    distances are near it. ``kinds``: jobs by what released them. ``drift_ns``: where sleeps are
+    relative, by how much all releases together came later than the given period, else the time that was
+    slept for, after the one before; ``waits`` for locks within jobs."""
 
     period_ns: int | None
     on_grid: bool
+    steady: bool
     changes: tuple[Change, ...]
     kinds: dict[str, int]
     drift_ns: int | None
@@ -73,11 +74,12 @@ def loop_of(jobs: Sequence[Job], period_ns: int | None = None) -> Loop:
     changes: tuple[Change, ...] = ()
     if on_grid and period is not None and period_ns is None:
         changes = tuple(_changes(told, period))
+    steady = period is not None and (on_grid or _is_steady(distances, period))
     drift = None
-    if by_timer and not on_grid and period is not None and _is_steady(distances, period):
+    if by_timer and not on_grid and steady and period is not None:
         drift = sum(distances) - len(distances) * (period_ns or _asked_ns(told) or period)
     unknown, waits = sum(not job.known for job in jobs), sum(job.waits for job in jobs)
-    return Loop(period, on_grid, changes, kinds, drift, unknown, waits)
+    return Loop(period, on_grid, steady, changes, kinds, drift, unknown, waits)
 
 
 def mode_of(distances: Sequence[int]) -> int | None:

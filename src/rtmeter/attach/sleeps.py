@@ -34,6 +34,9 @@ MESSAGE = "message"
 
 _KINDS = {"timerfd_tmrproc": "timerfd", "posix_timer_fn": "posix_timer", "it_real_fn": "itimer"}
 _KINDS |= {BUDGET: "deadline"}
+_INTERRUPTED = range(-516, -511)
+"""What a system call returns within the kernel, where a signal interrupted it: ERESTARTSYS and its kin."""
+_RESTART = "restart_syscall"
 _SLEEPING = STATES.index("sleeping")
 
 
@@ -128,6 +131,10 @@ class _Reader:
         self._fired: tuple[int, int, str] | None = None
         self._budget: int | None = None
         self._open: Sleep | None = None
+        self._restart: tuple[int, int] | None = None
+        """When a signal interrupted the call, and how long the thread had run: it is entered again, as if
+        nothing had been, unless the program handles the signal."""
+        self._held = False
         self._woken = False
 
     def see(self, row: int) -> None:
@@ -150,7 +157,7 @@ class _Reader:
         elif kind == SYS_IN:
             self._enter(trace.name_of(row))
         elif kind == SYS_OUT:
-            self._return(trace.name_of(row))
+            self._return(trace.name_of(row), trace.value[row])
         elif kind == TIMER_ARMED:
             self._arm(trace.value[row], trace.name_of(row) or SLEEPER)
         else:
@@ -175,6 +182,12 @@ class _Reader:
 
     def _enter(self, name: str | None) -> None:
         self._be_on()
+        if self._restart is not None and self._open is not None:
+            interrupted, self._restart = self._restart, None
+            if name in (self._open.call, _RESTART):
+                name = self._open.call
+            else:
+                self._close(*interrupted)
         self._call, self._in_call, self._armed = name, True, None
 
     def _be_on(self) -> None:
@@ -200,6 +213,9 @@ class _Reader:
 
     def _wake(self, cpu: int) -> None:
         fired, self._fired = self._fired, None
+        if self._held:
+            self._held = False
+            return
         by_timer = fired if fired is not None and fired[0] == cpu and fired[1] != NO_VALUE else None
         if self._open is None:
             if by_timer and self._in_call and self._on_since is not None and self._armed:
@@ -251,33 +267,35 @@ class _Reader:
             self._woken = False
         elif STATES[state] == "blocked":
             self._held_ups += 1
+            self._held = True
 
     def _come(self) -> None:
         self._switches += 1
         if self._on_since is not None:  # it was not seen to leave
             self._lose(self._on_since)
-        self._on_since = self._now
+        self._on_since, self._held = self._now, False
         if self._open is not None and not self._woken:
             self._open = replace(self._open, woken_ns=self._now, known=False)  # its waking is missing
             self._woken = True
-        if self._open is not None and not self._in_call:
-            self._close()
+        if self._open is not None and not self._in_call and self._restart is None:
+            self._close(self._now, self._ran())
 
-    def _return(self, name: str | None) -> None:
+    def _return(self, name: str | None, result: int) -> None:
         self._be_on()
         if self._open is not None:
             if self._call is None and self._open.kind == "timer" and name:
                 self._open = replace(self._open, kind=name, call=name)
-            self._close()
+            if result in _INTERRUPTED:
+                self._restart = self._now, self._ran()
+            else:
+                self._close(self._now, self._ran())
         self._in_call, self._call, self._armed = False, None, None
 
-    def _close(self) -> None:
-        """It is back in its own code."""
+    def _close(self, at_ns: int, ran_ns: int) -> None:
+        """It was back in its own code then."""
         assert self._open is not None
         if self._woken:
-            sleep = replace(
-                self._open, wake_ns=self._now, ran_at_wake_ns=self._ran(), whole_before=self._whole
-            )
+            sleep = replace(self._open, wake_ns=at_ns, ran_at_wake_ns=ran_ns, whole_before=self._whole)
             self._sleeps.append(sleep)
             self._whole = True
         self._open, self._woken = None, False

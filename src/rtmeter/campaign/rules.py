@@ -14,6 +14,9 @@ from rtmeter.errors import RtmeterError
 from rtmeter.model import LOCAL
 from rtmeter.values import format_duration
 
+ATTACHED = "attached"
+"""The adapter of a program that nobody changed."""
+
 _MS = 1_000_000
 _S = 1_000 * _MS
 
@@ -43,6 +46,7 @@ def check(o: CellOptions) -> None:
     _check_conditions(o)
     _check_server(o)
     _check_receive(o)
+    _check_attached(o)
     if o.script is not None and o.adapter != "null":
         _refuse(o, "script", f"is only for the null adapter, not for {o.adapter}", "leave it out")
 
@@ -183,6 +187,22 @@ def _check_server(o: CellOptions) -> None:
             _refuse(o, field, message, f"{remedy}, or hosts with a component", "")
 
 
+def _check_attached(o: CellOptions) -> None:
+    """A loop is a running program's, or that of one that is started."""
+    if (o.adapter == ATTACHED) != (o.measurement == "loop"):
+        message = f"does not measure {o.measurement}"
+        remedy = "it measures loop" if o.adapter == ATTACHED else f"choose {ATTACHED}, or another measurement"
+        _refuse(o, "adapter", message, remedy)
+    if o.measurement != "loop":
+        return
+    if o.command is None and o.pid is None:
+        _refuse(o, "command", "is missing", "give the command that starts the program, or its pid", "")
+    if o.command is not None and o.pid is not None:
+        _refuse(o, "pid", "contradicts command: both say which program", "give one of the two")
+    if o.samples is not None and o.period is None:
+        _refuse(o, "samples", "says not how long, without a period", "give the period, or a duration")
+
+
 def _check_conditions(o: CellOptions) -> None:
     for field, asked in (("conditions", o.conditions), ("server_conditions", o.server_conditions)):
         if asked is not None and asked.stray_tasks == "move" and not asked.isolate:
@@ -227,6 +247,10 @@ def fill_in(o: CellOptions, scale: float) -> dict[str, Any]:
             format_duration(duration_ns),
         )
     filled: dict[str, Any] = {"period": period_ns, "samples": max(1, int(scaled))}
+    if o.measurement == "loop":
+        filled["period"] = o.period  # else it is measured
+    if o.pid is not None and "warm_up" not in o.model_fields_set:
+        filled["warm_up"] = 0  # it runs already
     if o.measurement in ("roundtrip", "cycle") and o.loss_timeout is None:
         filled["loss_timeout"] = max(500 * _MS, _missed_after_ns(o))
     if o.second_topic is not None:

@@ -21,6 +21,7 @@ from rtmeter.host.ending import Killed
 
 COMMANDS = {
     "measure": "Measure one cell, given by options.",
+    "attach": "Measure the loop of a program that runs, as it is.",
     "run": "Measure every cell of a campaign file.",
     "watch": "Look at a run that was started elsewhere, while it goes on.",
     "summary": "Show counts and quantiles of measured cells.",

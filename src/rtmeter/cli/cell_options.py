@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
@@ -29,10 +29,14 @@ def flag(name: str) -> str:
     return f"{_PAIRS.get(head) or '--' + head.replace('_', '-')} {key}".rstrip()
 
 
-def with_cell_options(function: Callable[..., int]) -> Callable[..., int]:
-    """Gives a command every option of a cell: its ``**given`` takes them; its own are keyword-only."""
+def with_cell_options(
+    function: Callable[..., int], names: Collection[str] | None = None
+) -> Callable[..., int]:
+    """Gives a command every option of a cell, or those of ``names``: its ``**given`` takes them; its own are
+    keyword-only."""
     own = inspect.signature(function, eval_str=True).parameters.values()
-    fields = [_parameter(name, info) for name, info in CellOptions.model_fields.items()]
+    declared = CellOptions.model_fields.items()
+    fields = [_parameter(name, info) for name, info in declared if names is None or name in names]
     function.__signature__ = inspect.Signature([*fields, *(p for p in own if p.kind == p.KEYWORD_ONLY)])  # type: ignore[attr-defined]
     return function
 

@@ -165,11 +165,13 @@ def _show_conditions(record: CellRecord, out: Console, *, machine_only: bool = F
     if machine_only or not effective:
         return
     told = [f"policy {Scheduling.from_probe(effective.get('scheduling', {}))}"]
-    told += [f"set {effective.get('apply')}", f"CPUs {','.join(map(str, effective.get('cpus') or '?'))}"]
+    told += [f"set {effective['apply']}"] if effective.get("apply") else []
+    told += [f"CPUs {','.join(map(str, effective.get('cpus') or '?'))}"]
     told += ["memory locked"] if effective.get("memory_locked") else []
     told += ["idle states held off"] if effective.get("cpu_dma_latency") == 0 else []
     told += [f"overrun {effective['overrun']}"] if effective.get("overrun") else []
     told += condition_words.carried(record.path)
+    told += words.traced(record.instrument, record.counters) if record.measurement == "loop" else []
     told += condition_words.in_words(record.conditions)
     middleware = f"{facts.get('middleware', '')} {facts.get('middleware_version', '')}".strip()
     out.print(f"conditions: {', '.join(told)}; {middleware}", markup=False)

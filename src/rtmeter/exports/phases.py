@@ -44,6 +44,10 @@ _PHASES: dict[str, tuple[Phase, ...]] = {
         Phase("round trip", "sent_ns", "received_ns"),
         Phase("answers", "server_received_ns", "server_sent_ns", SERVER),
     ),
+    "loop": (
+        Phase("wakes late", "release_ns", "wake_ns"),
+        Phase("works", "wake_ns", "free_ns"),
+    ),
     "cycle": (
         Phase("starts late", "release_ns", "start_ns"),
         Phase("request", "request_sent_ns", "request_received_ns"),

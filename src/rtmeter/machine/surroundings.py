@@ -61,9 +61,9 @@ _IN_GROUP = re.compile(r"/(docker|lxc|kubepods|libpod|machine\.slice)\b")
 
 def check(machine: Machine) -> Iterator[Finding]:
     """Where it runs and what it has to do besides."""
-    hypervisor = _hypervisor(machine)
-    if hypervisor is not None:
-        yield VIRTUAL_MACHINE.found(hypervisor)
+    host = hypervisor(machine)
+    if host is not None:
+        yield VIRTUAL_MACHINE.found(host)
     elif machine.text("/proc/cpuinfo") is None:
         yield VIRTUAL_MACHINE.unknown(machine.why_not("/proc/cpuinfo"))
     if "QEMU TCG CPU" in (machine.text("/proc/cpuinfo") or ""):
@@ -75,7 +75,7 @@ def check(machine: Machine) -> Iterator[Finding]:
     yield from _pressure(machine)
 
 
-def _hypervisor(machine: Machine) -> str | None:
+def hypervisor(machine: Machine) -> str | None:
     """What the processor, the firmware or the device tree says; the probe asks the processor itself."""
     firmware = " ".join(machine.text(name) or "" for name in _DMI).strip()
     if re.search(r"^flags\s*:.*\bhypervisor\b", machine.text("/proc/cpuinfo") or "", re.MULTILINE):

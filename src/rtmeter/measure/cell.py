@@ -12,6 +12,7 @@ from rtmeter import conditions, machine
 from rtmeter.errors import RtmeterError
 from rtmeter.host.identity import machine_id
 from rtmeter.host.root import Root
+from rtmeter.measure.attached import ByAttaching, is_attached
 from rtmeter.measure.by_probes import ByProbes
 from rtmeter.measure.cyclictest import CYCLICTEST, ByCyclictest
 from rtmeter.measure.probes import NotBuiltError
@@ -25,6 +26,8 @@ from rtmeter.results.record import CellRecord
 
 def source_of(cell: Cell) -> Source:
     """What measures the cell; asked nowhere else."""
+    if is_attached(cell):
+        return ByAttaching(cell)
     return ByCyclictest(cell) if cell.adapter == CYCLICTEST else ByProbes(cell)
 
 
@@ -38,18 +41,25 @@ def need_the_machine(cells: Iterable[Cell]) -> bool:
 
 
 def run_cell(
-    cell: Cell, path: Path, stop: Stop, on_progress: OnProgress, *, keep_empty: bool = True
+    cell: Cell,
+    path: Path,
+    stop: Stop,
+    on_progress: OnProgress,
+    *,
+    keep_empty: bool = True,
+    source: Source | None = None,
 ) -> CellRecord:
     """Measures the cell and stores it at ``path``; returns its record.
 
     A run that fails is stored as failed, with whatever it measured; unless ``keep_empty``, not if that
-    is nothing. One whose adapter is not built here is stored as skipped. Raises RtmeterError only if the
-    result cannot be written: what there is of it is then in ``<path>.partial``.
+    is nothing. One whose adapter is not built here is stored as skipped. ``source``: where it is another than
+    source_of(). Raises RtmeterError only if the result cannot be written: what there is of it is then in
+    ``<path>.partial``.
     """
     new = store.NewCell(path)
     stop.keeping = False
     own = machine_id(Root())
-    source = source_of(cell)
+    source = source or source_of(cell)
     ran = Ran(datetime.now(UTC), None, machine_id=own, server_machine_id=own)
     standing: conditions.Standing | None = None
     try:

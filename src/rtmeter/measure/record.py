@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -55,10 +55,31 @@ def record_cell(cell: Cell, outcome: Outcome, logs: Logs, folder: Path, ran: Ran
             error = unreadable
         elif logs.client.exists():
             doubts.append(Doubt("damaged_log", str(unreadable), "nothing of it was kept"))
+    found = Found(meta, clocks, _server_meta(logs.server), bool(client and client.rows))
+    found.missing = client.missing if client else []
+    doubts += _log_doubts(client, found.server)
+    return recorded(cell, Outcome(outcome.status, error, tuple(doubts)), found, folder, ran)
+
+
+@dataclass(slots=True)
+class Found:
+    """What is known of a run: ``meta``, what was said of it; whether there is a samples.parquet with
+    ``rows``, which of them are ``missing``."""
+
+    meta: LogMeta
+    clocks: Clocks | None = None
+    server: LogMeta | None = None
+    rows: bool = False
+    missing: list[list[int | None]] = field(default_factory=list)
+
+
+def recorded(cell: Cell, outcome: Outcome, found: Found, folder: Path, ran: Ran) -> CellRecord:
+    """The cell.json of a run whose samples.parquet, if it has one, is written."""
+    meta, server, clocks, error = found.meta, found.server, found.clocks, outcome.error
+    doubts = list(outcome.warnings)
     findings = None
     if ran.findings is not None and meta.measurement != "own_loop":
         findings = machine.with_threads(ran.findings, meta.measurement, meta.threads)
-    server = _server_meta(logs.server)
     record = CellRecord.model_validate(
         {
             "id": cell.id,
@@ -84,7 +105,7 @@ def record_cell(cell: Cell, outcome: Outcome, logs: Logs, folder: Path, ran: Ran
             "path": _path(meta, server),
             "adapter_facts": meta.adapter,
             "clock_offset": clocks.facts() if clocks else None,
-            "missing": client.missing if client else [],
+            "missing": found.missing,
             "conditions": ran.conditions,
             "findings": findings,
             "server_findings": ran.server_findings,
@@ -98,8 +119,7 @@ def record_cell(cell: Cell, outcome: Outcome, logs: Logs, folder: Path, ran: Ran
         }
         | {word: getattr(meta, word) for word in _WORDS}
     )
-    doubts += _log_doubts(client, server)
-    record = _judged(cell, record, folder, bool(client and client.rows), doubts)
+    record = _judged(cell, record, folder, found.rows, doubts)
     return record.changed(warnings=[*meta.warnings, *(server.warnings if server else ()), *doubts])
 
 

@@ -28,6 +28,7 @@ _PLOTTED = {
     "roundtrip": ("response", "round_trip", "ping", "pong"),
     "cycle": ("completion", "cycle_delay", "request", "respond"),
     "own_loop": ("completion", "latency"),
+    "loop": ("completion", "latency", "busy", "interval"),
     "imported": ("latency",),
 }
 """The quantities that are plotted, the judged one first; the table shows all."""

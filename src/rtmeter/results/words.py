@@ -15,6 +15,10 @@ QUANTITIES = {
     "wakeup/latency": "wake-up latency",
     "own_loop/latency": "wake-up latency",
     "own_loop/completion": "completion (release to the end of the work)",
+    "loop/latency": "wake-up latency",
+    "loop/completion": "completion (release to the next sleep)",
+    "busy": "time on a CPU",
+    "interval": "from wake-up to wake-up",
     "timer/latency": "timer latency",
     "measured": "lateness, measured",
     "measured_after": "lateness, from after arming",
@@ -42,6 +46,7 @@ MEASUREMENTS = {
     "roundtrip": "round trip",
     "cycle": "request–respond cycle",
     "own_loop": "own loop",
+    "loop": "loop of a program",
     "imported": "data",
 }
 
@@ -80,6 +85,16 @@ def shape(meta: Mapping[str, Any], effective: Mapping[str, Any]) -> list[str]:
     threads = COMPONENTS.get(str(effective.get("components")))
     grid = "grid inferred: constant delays are not seen" if grid_inferred(meta) else None
     return [one for one in (f"started by {drive}" if drive else None, threads, grid) if one]
+
+
+def traced(instrument: Mapping[str, Any], counters: Mapping[str, int]) -> list[str]:
+    """What looking at a program from outside cost it, and what was not seen."""
+    if "events_per_job" not in instrument:
+        return []
+    cost = instrument.get("traced_ns_per_job")
+    about = "at an unknown cost" if cost is None else f"at about {us(cost)} us a job"
+    lost = counters.get("events_lost", 0)
+    return [f"attached: traced {about}, {lost:,} events lost, {counters.get('unknown', 0):,} jobs unknown"]
 
 
 def us(ns: float | str | None) -> str:

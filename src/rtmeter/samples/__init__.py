@@ -1,6 +1,6 @@
 """Sample logs → columns → samples.parquet, whole or as far as they are whole."""
 
-from rtmeter.samples.parquet import Recovery, exchanges, write_parquet, write_values
+from rtmeter.samples.parquet import Recovery, exchanges, write_columns, write_parquet, write_values
 from rtmeter.samples.reader import Log, LogReader, read_log
 from rtmeter.samples.recovery import recover
 
@@ -11,6 +11,7 @@ __all__ = [
     "exchanges",
     "read_log",
     "recover",
+    "write_columns",
     "write_parquet",
     "write_values",
 ]

@@ -101,6 +101,16 @@ def write_values(values: NDArray[np.int64], column: str, meta: Mapping[str, Any]
             rows.write(np.arange(first, first + len(part)), columns)
 
 
+def write_columns(columns: Columns, meta: Mapping[str, Any], out: Path) -> None:
+    """Writes a samples.parquet of releases from 0 on: columns of times, and ``status``; ``meta`` as in
+    write_values()."""
+    names = [name for name in columns if name != "status"]
+    with _Rows(out, names, meta) as rows:
+        for first in range(0, len(columns["status"]), ROW_GROUP_ROWS):
+            part = {name: column[first : first + ROW_GROUP_ROWS] for name, column in columns.items()}
+            rows.write(np.arange(first, first + len(part["status"])), part)
+
+
 class _Rows:
     """A samples.parquet being written: columns of ``times``, and how many rows there are, of which
     ``unknown`` have a status that is not known."""

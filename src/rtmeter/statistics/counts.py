@@ -18,6 +18,7 @@ _COUNTS: dict[str, dict[str, int]] = {
     "roundtrip": {"served": SERVED, "lost": LOST, "skipped": SKIPPED, "in_flight": IN_FLIGHT},
     "cycle": {"served": SERVED, "lost": LOST, "skipped": SKIPPED, "in_flight": IN_FLIGHT},
     "own_loop": {"served": SERVED, "lost": LOST, "skipped": SKIPPED},
+    "loop": {"served": SERVED, "lost": LOST, "skipped": SKIPPED},
     "imported": {"served": SERVED, "lost": LOST},
 }
 """The outcomes that a measurement has, by the name of their count."""
@@ -32,6 +33,7 @@ _IDENTITIES: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "cycle": (("released", "served", "lost", "skipped", "in_flight"),),
     "own_loop": (("released", "served", "lost", "skipped"),),
+    "loop": (("released", "served", "lost", "skipped"),),
     "imported": (("released", "served", "lost"),),
 }
 """The first count is the sum of the others (measurements.md)."""

@@ -71,9 +71,14 @@ def judged_run(meta: Mapping[str, Any], chunks: Chunks) -> JudgedRun:
 
 
 def _own_grid(meta: Mapping[str, Any]) -> bool:
-    """Whether no timer can drift against the grid: the core sleeps to it, each shot has one of its own, or
-    the timer tells neither its releases nor that it serves each of them (docs/method.md)."""
-    return meta.get("t0_from") == "core" or meta.get("ticks") == "jumps" or kind(meta) == "timer/one_shot"
+    """Whether no timer can drift against the grid: the core sleeps to it, each shot, or each job of a loop,
+    has a time of its own, or the timer tells neither its releases nor that it serves each of them
+    (docs/method.md)."""
+    return (
+        meta.get("t0_from") == "core"
+        or meta.get("ticks") == "jumps"
+        or kind(meta) in ("timer/one_shot", "loop")
+    )
 
 
 def _delays(meta: Mapping[str, Any], chunks: Chunks, n: int) -> Ints | None:

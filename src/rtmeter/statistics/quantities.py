@@ -90,6 +90,12 @@ _QUANTITIES: dict[str, tuple[Quantity, ...]] = {
         Quantity("completion", ("done_ns",), ("release_ns",), per_release=True),
         Quantity("latency", ("wake_ns",), ("release_ns",), per_release=True),
     ),
+    "loop": (
+        Quantity("completion", ("free_ns",), ("release_ns",), per_release=True),
+        Quantity("latency", ("wake_ns",), ("release_ns",), per_release=True),
+        Quantity("busy", ("busy_ns",), ()),
+        Quantity("interval", ("interval_ns",), ()),
+    ),
     "imported": (Quantity("latency", ("latency_ns",), (), per_release=True),),
 }
 
@@ -112,16 +118,18 @@ def grid_inferred(meta: Mapping[str, Any]) -> bool:
 
 
 def kind(meta: Mapping[str, Any]) -> str:
-    """``wakeup``, ``timer/one_shot``, ``timer/periodic``, ``roundtrip``, ``cycle``, ``own_loop`` or
+    """``wakeup``, ``timer/one_shot``, ``timer/periodic``, ``roundtrip``, ``cycle``, ``own_loop``, ``loop`` or
     ``imported``."""
     measurement = str(meta["measurement"])
     return f"timer/{meta['mode']}" if measurement == "timer" else measurement
 
 
 def quantities(meta: Mapping[str, Any]) -> tuple[Quantity, ...]:
-    """The quantities of a measurement; the first is the judged one. No dispatch where ``reported_clock``
-    says that the middleware's times are another clock's than the stamps."""
+    """The quantities of a measurement; the first is the judged one, which ``judge`` may choose. No dispatch
+    where ``reported_clock`` says that the middleware's times are another clock's than the stamps."""
     found = _QUANTITIES[kind(meta)]
+    if judge := meta.get("judge"):
+        found = tuple(sorted(found, key=lambda quantity: quantity.name != judge))
     if meta.get("reported_clock", "monotonic") != "monotonic":
         found = tuple(quantity for quantity in found if quantity is not _DISPATCH)
     return found

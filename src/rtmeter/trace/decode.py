@@ -265,7 +265,8 @@ class _Rows:
         name = self._comm(form, "next_comm", following)
         letters = form.states()
         ends = sum(bit for bit, letter in letters.items() if letter in "XZ")
-        blocks = sum(bit for bit, letter in letters.items() if letter in "DI")
+        held = "DI" if self._recorded.functions is None else "DITt"  # who is stopped does not sleep
+        blocks = sum(bit for bit, letter in letters.items() if letter in held)
         known = sum(letters)
 
         def handle(time_ns: int, cpu: int, page: bytes, at: int) -> None:
@@ -360,11 +361,13 @@ class _Rows:
 
     def _call(self, form: Format, kind: int) -> Handle:
         number, calls = form.field("id").read, self._recorded.calls
+        returns = kind == kinds.SYS_OUT and self._recorded.functions is not None
+        result = form.field("ret").read if returns else lambda page, at: NO_VALUE
 
         def handle(time_ns: int, cpu: int, page: bytes, at: int) -> None:
             call = number(page, at)
             name = calls[call] if 0 <= call < len(calls) else f"system call {call}"
-            self.add(Event(time_ns, cpu, kind, self._tid, name=name))
+            self.add(Event(time_ns, cpu, kind, self._tid, name=name, value=result(page, at)))
 
         return handle
 

@@ -18,8 +18,10 @@ FUNCTIONS = ("hrtimer_wakeup", "timerfd_tmrproc", "posix_timer_fn", "it_real_fn"
 _TICKS = ("tick_sched_timer", "tick_nohz_handler")
 """The kernel's own clock, which wakes nobody: its events are not recorded."""
 
+_CALLS = ("raw_syscalls/sys_enter", "raw_syscalls/sys_exit")
 _SYMBOLS = "/proc/kallsyms"
 _READS = 20
+_ALIKE_NS = 100_000
 
 
 class ThreadsRecorder(Recorder):
@@ -41,6 +43,8 @@ class ThreadsRecorder(Recorder):
         self._tids = tuple(tids)
         self.is_32_bit = is_32_bit
         self._functions = functions_of(root)
+        self.also: int | None = None
+        """One more thread, whose system calls are recorded until leave_out()."""
 
     def _enabled(self) -> Iterator[Format]:
         ticks = [address for address, name in self._functions.items() if name in _TICKS]
@@ -48,8 +52,7 @@ class ThreadsRecorder(Recorder):
         for event, condition in (
             ("sched/sched_switch", self._of("prev_pid", "next_pid")),
             ("sched/sched_waking", self._of("pid")),
-            ("raw_syscalls/sys_enter", self._of("common_pid")),
-            ("raw_syscalls/sys_exit", self._of("common_pid")),
+            *((call, self._of("common_pid", also=self.also)) for call in _CALLS),
             ("timer/hrtimer_start", no_tick),
             ("timer/hrtimer_expire_entry", no_tick),
             ("timer/hrtimer_expire_exit", ""),
@@ -61,14 +64,25 @@ class ThreadsRecorder(Recorder):
                 self._write(f"events/{event}/enable", "1")
                 yield format_of(event.rpartition("/")[2], (folder / "format").read_text())
 
-    def _of(self, *fields: str) -> str:
-        return " || ".join(f"{field} == {tid}" for tid in self._tids for field in fields)
+    def leave_out(self) -> None:
+        """From now on records of the threads alone."""
+        for call in _CALLS:
+            if (self._at / "events" / call).is_dir():
+                self._write(f"events/{call}/filter", self._of("common_pid"))
+
+    def _of(self, *fields: str, also: int | None = None) -> str:
+        tids = self._tids if also is None else (*self._tids, also)
+        return " || ".join(f"{field} == {tid}" for tid in tids for field in fields)
 
     def _told_beside(self, recorded: Recorded) -> Recorded:
         calls = recorded.calls
         if self.is_32_bit:
             calls = call_names_32(platform.machine())
-        offsets = [offset_ns(clock) for clock in (time.CLOCK_REALTIME, time.CLOCK_BOOTTIME, time.CLOCK_TAI)]
+        offsets: list[int] = []
+        for clock in (time.CLOCK_REALTIME, time.CLOCK_BOOTTIME, time.CLOCK_TAI):
+            offset = offset_ns(clock)
+            if all(abs(offset - other) > _ALIKE_NS for other in (0, *offsets)):
+                offsets.append(offset)  # else it is the same clock, but for what reading it takes
         functions = {a: name for a, name in self._functions.items() if name in FUNCTIONS}
         return replace(recorded, calls=calls, functions=functions, offsets_ns=offsets)
 

@@ -168,6 +168,7 @@ class CellRecord(Part):
             "in_flight",
             "quantity",
             "first_k",
+            "judge",
         )
         return {
             "measurement": self.measurement,

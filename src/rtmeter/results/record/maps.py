@@ -71,6 +71,7 @@ class Config(TypedDict, total=False):
     samples: Annotated[int, Field(ge=0, lt=2**48)]
     warm_up: Annotated[int, Field(ge=0, lt=2**48)]
     quantity: str | None
+    judge: str | None
     in_flight: str | None
     first_k: Annotated[int, Field(ge=0, lt=2**62)]
     scheduling: SchedulingFacts

@@ -1,0 +1,187 @@
+"""rtmeter attach: the loop of a program that runs, or is started, as it is."""
+
+from __future__ import annotations
+
+import shlex
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rtmeter.cli import exit_codes
+from rtmeter.cli.alone import Wait, alone
+from rtmeter.cli.cell_options import as_flag, collect, with_cell_options
+from rtmeter.cli.commands.measure import error_of
+from rtmeter.errors import RtmeterError
+
+if TYPE_CHECKING:
+    from rtmeter.measure.looking import Seen
+    from rtmeter.model import Cell
+
+EXAMPLE = "sudo rtmeter attach --pid 4711 --thread control_loop --duration 10min --deadline 1ms"
+DETAILS = (
+    "The program is neither changed nor stopped: the kernel tells when its timers were due, when it woke and "
+    "when it slept again. Without --thread, a table of its threads; with a duration or a deadline besides, "
+    "the only periodic one is measured, with --all each of them. A program that is to be started comes after "
+    "all options: rtmeter attach --duration 10s -- ./controller --rate 1000. The deadline is for the work "
+    "(completion); --judge latency asks for the wake-up."
+)
+_OPTIONS = (
+    *("pid", "thread", "period", "duration", "samples", "warm_up", "scheduling", "cpus", "judge"),
+    *("deadline", "miss_ratio", "confidence", "criticality", "horizon"),
+    *("conditions", "load", "traffic", "watch", "strict", "explain"),
+)
+_MEASURES = ("duration", "samples", "deadline")
+"""With one of these a program is measured without a thread being named."""
+
+
+def command(
+    *,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[-- COMMAND...]", help="The program to start.", show_default=False),
+    ] = None,
+    everyone: Annotated[
+        bool, typer.Option("--all", help="Measure every periodic thread, a cell each.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="Folder for the cell, with --all for all (default: under results/)."
+        ),
+    ] = None,
+    wait: Annotated[bool, Wait] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    **given: Any,
+) -> int:
+    """Looks at the program, or measures, stores and shows it."""
+    from rtmeter.campaign import matrix
+    from rtmeter.campaign.rules import ATTACHED, settle
+
+    try:
+        asked = collect(given) | {"measurement": "loop", "adapter": ATTACHED}
+        if words:
+            asked["command"] = shlex.join(words)
+        options = settle(asked)
+        cell = matrix.cell_from(options, matrix.cell_id(options, None, {}), {})
+        if everyone and "thread" in asked:
+            remedy = "give one of the two"
+            raise RtmeterError("contradicts --thread", field="--all", value="yes", remedy=remedy)
+        only_look = not everyone and "thread" not in asked and not any(name in asked for name in _MEASURES)
+        return _run(cell, everyone=everyone, only_look=only_look, out=out, wait=wait, as_json=as_json)
+    except RtmeterError as error:
+        raise _as_told(error) from None
+
+
+def _as_told(error: RtmeterError) -> RtmeterError:
+    """Its own options by the names that they have here."""
+    if error.field == "command":
+        error.field = "-- COMMAND"
+    return as_flag(error)
+
+
+def _run(cell: Cell, *, everyone: bool, only_look: bool, out: Path | None, wait: bool, as_json: bool) -> int:
+    from rtmeter.cli.interrupt import stopping
+    from rtmeter.measure.attached import ByAttaching
+    from rtmeter.measure.attached_all import Together
+    from rtmeter.results import store
+
+    source = ByAttaching(cell)
+    source.check()
+    with ExitStack() as stack:
+        stack.enter_context(alone([cell], wait=wait))
+        stop = stack.enter_context(stopping([cell]))
+        if only_look:
+            seen = stack.enter_context(Together(cell, stop)).look()
+            _show_threads(seen, as_json=as_json)
+            return exit_codes.PASS
+        path = out or stack.enter_context(store.own_run_folder(Path("results"), "attach"))
+        if not everyone:
+            path = path if out else path / cell.id
+            store.check_free(path, "--out")
+            return _measured([(cell, path, source)], stop, as_json=as_json)
+        together = stack.enter_context(Together(cell, stop))
+        cells = [(one, path / one.id, own) for one, own in together.sources()]
+        return _measured(cells, stop, as_json=as_json)
+
+
+def _measured(cells: list[tuple[Cell, Path, Any]], stop: Any, *, as_json: bool) -> int:
+    """Measures each, shows it, and returns the worst of what they come to."""
+    from rtmeter.api.summaries import cell_summary
+    from rtmeter.cli.cell_tables import show_cell
+    from rtmeter.cli.output import print_doubts, print_json
+    from rtmeter.measure import cell as runner
+
+    records = []
+    for cell, path, source in cells:
+        record = runner.run_cell(cell, path, stop, lambda _: None, keep_empty=len(cells) > 1, source=source)
+        records.append((record, path))
+        if record.error is not None and len(cells) == 1:
+            print_doubts(record.warnings)
+            raise error_of(record.error, path)
+    if as_json:
+        told = [cell_summary(record, path) for record, path in records]
+        print_json({"cells": told} if len(cells) > 1 else told[0])
+    else:
+        for record, path in records:
+            show_cell(record, path)
+            _show_why(record, path)
+    return exit_codes.worst(exit_codes.of_cell(record) for record, _ in records)
+
+
+def _show_why(record: Any, path: Path) -> None:
+    if record.conditions and record.conditions["asked"].get("explain"):
+        from rtmeter.cli.explanations import why_words
+        from rtmeter.results.cells import StoredCell
+
+        print(why_words(StoredCell(path, record)) or "nothing is late that could be explained")
+
+
+def _show_threads(seen: list[Seen], *, as_json: bool) -> None:
+    from rtmeter.cli.columns import print_table
+    from rtmeter.cli.output import console, print_json
+    from rtmeter.measure.looking import LOOK_S, words
+    from rtmeter.results.words import us
+    from rtmeter.values import format_cpus
+
+    if as_json:
+        print_json({"seconds": LOOK_S, "threads": [one.to_json() for one in seen]})
+        return
+    from rich.table import Table
+
+    table = Table()
+    for head in (
+        "thread",
+        "id",
+        "policy",
+        "CPUs",
+        "woken by",
+        "period\nus",
+        "jitter\nus",
+        "CPU\n%",
+        "periodic",
+    ):
+        table.add_column(head)
+    for one in seen:
+        period = one.loop.period_ns if one.loop and one.periodic else None
+        table.add_row(
+            one.task.name,
+            str(one.task.tid),
+            one.task.scheduling,
+            format_cpus(one.cpus),
+            words(one),
+            us(period),
+            us(one.jitter_ns),
+            f"{100 * one.busy_share:.1f}",
+            "yes" if one.periodic else "no",
+        )
+    print_table(console(), table, [])
+    console().print(
+        f"In {LOOK_S:g} s; jitter: p99 less p50 of the distances of wake-ups. Measure one with --thread, "
+        "or each periodic one with --all.",
+        markup=False,
+    )
+
+
+command = with_cell_options(command, _OPTIONS)

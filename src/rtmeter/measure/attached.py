@@ -1,0 +1,125 @@
+"""Cells of a program that nobody changed: its loop, by the kernel's events (docs/attach.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rtmeter.campaign.rules import ATTACHED
+from rtmeter.conditions import Standing
+from rtmeter.errors import RtmeterError
+from rtmeter.host.root import Root
+from rtmeter.host.threads import Task
+from rtmeter.measure import attaching
+from rtmeter.measure.attached_record import Told, tell
+from rtmeter.measure.attaching import Attached
+from rtmeter.measure.meeting import Meeting
+from rtmeter.measure.program import Program, chosen, program_of, threads_of
+from rtmeter.measure.record import Found, recorded
+from rtmeter.measure.source import Ran
+from rtmeter.measure.started import Started, words_of
+from rtmeter.measure.supervise import OnProgress, Stop
+from rtmeter.model import Cell, Doubt, Outcome
+from rtmeter.results.record import CellRecord
+from rtmeter.samples.meta import LogMeta
+
+
+class ByAttaching:
+    """The source (source.py) of a cell with ``adapter: attached``."""
+
+    def __init__(self, cell: Cell) -> None:
+        self._cell, self._root = cell, Root()
+        self._asked: Mapping[str, Any] = cell.config["attach"]
+        self._told: Told | None = None
+
+    @property
+    def programs(self) -> list[str]:
+        command = self._asked.get("command")
+        return [words_of(command)[0] if command else f"process {self._asked['pid']}"]
+
+    @property
+    def real_time(self) -> bool:
+        """A program that runs anyway is looked at beside whatever else is measured."""
+        return "command" in self._asked
+
+    def check(self) -> None:
+        config = self._cell.config
+        refused: dict[str, Any] = {
+            name: config.get(name) for name in ("child_threads", "child_cpus", "overrun", "cpu_dma_latency")
+        }
+        refused |= {"lock_memory": config.get("lock_memory"), "apply": config.get("apply") == "after_init"}
+        refused |= {name: config.get(f"{name}_bytes") for name in ("prefault_stack", "prefault_heap")}
+        refused["options"] = config.get("options")
+        if config["scheduling"]["policy"] == "deadline":
+            refused["scheduling"] = "deadline"
+        if "pid" in self._asked:
+            refused |= {"cpus": config.get("cpus")}
+            if config["scheduling"]["policy"] != "other":
+                refused["scheduling"] = config["scheduling"]["policy"]
+        for field, value in refused.items():
+            if value:
+                message = "is not for a program that is attached to: nothing of it is changed"
+                remedy = "leave it out; scheduling (other, fifo, rr) and cpus are for a command"
+                raise RtmeterError(message, field=field, value=str(value), remedy=remedy)
+        attaching.check(self._root)
+        if "pid" in self._asked:
+            program = program_of(self._asked["pid"], self._root)
+            if "thread" in self._asked:
+                chosen(threads_of(program.pid, self._root), self._asked["thread"])
+        else:
+            words_of(self._asked["command"])
+
+    def prepare(self) -> None:
+        self.check()
+
+    def run(self, folder: Path, stop: Stop, on_progress: OnProgress, standing: Standing) -> Outcome:
+        del on_progress  # how late it was is known afterwards
+        with ExitStack() as stack:
+            started, heed = None, standing.check
+            if "command" in self._asked:
+                through = standing.launchers.client(None)
+                command = Started(self._asked["command"], self._cell.config, folder, through)
+                started = stack.enter_context(command)
+            meeting = Meeting(self._asked, self._root, stop, _both(heed, started), started)
+            program = meeting.program()
+            task = meeting.thread(program)
+            with Attached([task.tid], folder, self._root, is_32_bit=program.is_32_bit) as attached:
+                doubts = Meeting(self._asked, self._root, stop, heed, started).wait(program, [task])
+        return self.tell(attached, program, task, folder, doubts, stop)
+
+    def tell(
+        self, attached: Attached, program: Program, task: Task, folder: Path, doubts: list[Doubt], stop: Stop
+    ) -> Outcome:
+        """What the recording of the thread comes to; record() stores it."""
+        warm_up_ns = self._asked["warm_up_ns"] if "command" in self._asked else 0
+        self._told = tell(attached, program, task, self._cell, folder, warm_up_ns)
+        if error := self._told.error:
+            return Outcome("failed", error, tuple(doubts))
+        return Outcome("interrupted" if stop.asked or doubts else "complete", None, tuple(doubts))
+
+    def record(self, outcome: Outcome, folder: Path, ran: Ran) -> CellRecord:
+        told = self._told
+        if told is None:
+            return recorded(self._cell, outcome, Found(LogMeta()), folder, ran)
+        cell = replace(self._cell, config=told.config)
+        outcome = replace(outcome, warnings=(*outcome.warnings, *told.doubts))
+        machine = {**told.meta.machine, "machine_id": ran.machine_id}
+        meta = told.meta.model_copy(update={"machine": machine})
+        return recorded(cell, outcome, Found(meta, rows=told.rows > 0), folder, ran)
+
+
+def _both(heed: Callable[[], None], started: Started | None) -> Callable[[], None]:
+    def look() -> None:
+        heed()
+        if started is not None:
+            started.check()
+
+    return look
+
+
+def is_attached(cell: Cell) -> bool:
+    """Whether this source measures it."""
+    return cell.adapter == ATTACHED

@@ -1,0 +1,103 @@
+"""A program's threads together: looked at, or all periodic ones measured by one recording, a cell each."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Self
+
+from rtmeter.conditions import Standing
+from rtmeter.errors import RtmeterError
+from rtmeter.host.root import Root
+from rtmeter.host.threads import Task
+from rtmeter.measure.attached import ByAttaching
+from rtmeter.measure.attaching import Attached
+from rtmeter.measure.looking import LOOK_S, Seen
+from rtmeter.measure.meeting import Meeting
+from rtmeter.measure.started import Started
+from rtmeter.measure.supervise import OnProgress, Stop
+from rtmeter.model import Cell, Doubt, Outcome
+from rtmeter.values import slug
+
+_ONE_BY_ONE = ("settings", "load", "traffic", "explain")
+
+
+class Together:
+    """The program of a cell, which runs or is started, while the block runs."""
+
+    def __init__(self, cell: Cell, stop: Stop) -> None:
+        self._cell, self._stop, self._root = cell, stop, Root()
+        self._recorded: tuple[Attached, list[Doubt]] | None = None
+
+    def __enter__(self) -> Self:
+        asked = self._cell.config["attach"]
+        started = None
+        with ExitStack() as stack:
+            if "command" in asked:
+                folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rtmeter-")))
+                started = stack.enter_context(Started(asked["command"], self._cell.config, folder, []))
+            heed: Callable[[], None] = _nothing if started is None else started.check
+            self._meeting = Meeting(asked, self._root, self._stop, heed, started)
+            self.program = self._meeting.program()
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def look(self) -> list[Seen]:
+        """What its threads do."""
+        return self._meeting.look_settled(self.program)
+
+    def sources(self) -> list[tuple[Cell, ByAttaching]]:
+        """The cell of each periodic thread, and what measures it. Raises RtmeterError if there is none, or
+        the cells ask for conditions, which hold for one at a time."""
+        for name in _ONE_BY_ONE:
+            if name in self._cell.conditions:
+                remedy = "measure the threads one by one, with --thread"
+                raise RtmeterError(f"contradicts {name}", field="--all", value="yes", remedy=remedy)
+        seen = self.look()
+        self.tasks = [one.task for one in seen if one.periodic]
+        if not self.tasks:
+            message = f"finds no periodic thread in {LOOK_S:g} s"
+            raise RtmeterError(message, field="--all", remedy="leave it out, to see what the threads do")
+        names = [task.name for task in self.tasks]
+        found: list[tuple[Cell, ByAttaching]] = []
+        for task in self.tasks:
+            name = task.name if names.count(task.name) == 1 else f"{task.name}-{task.tid}"
+            asked = self._cell.config["attach"] | {"thread": str(task.tid)}
+            config = self._cell.config | {"attach": asked}
+            cell = replace(self._cell, id=f"{self._cell.id}-{slug(name)}", config=config)
+            found.append((cell, _OneOfAll(cell, self, task)))
+        return found
+
+    def recorded(self, folder: Path) -> tuple[Attached, list[Doubt]]:
+        """All of them, once; ``folder`` is for the pages."""
+        if self._recorded is None:
+            tids = [task.tid for task in self.tasks]
+            with Attached(tids, folder, self._root, is_32_bit=self.program.is_32_bit) as attached:
+                doubts = self._meeting.wait(self.program, self.tasks)
+            attached.trace()
+            self._recorded = attached, doubts
+        return self._recorded
+
+
+class _OneOfAll(ByAttaching):
+    def __init__(self, cell: Cell, together: Together, task: Task) -> None:
+        super().__init__(cell)
+        self._together, self._task = together, task
+
+    def prepare(self) -> None:
+        """It was there when all were looked at."""
+
+    def run(self, folder: Path, stop: Stop, on_progress: OnProgress, standing: Standing) -> Outcome:
+        del on_progress, standing
+        attached, doubts = self._together.recorded(folder)
+        return self.tell(attached, self._together.program, self._task, folder, doubts, stop)
+
+
+def _nothing() -> None:
+    """Nothing can go wrong with a program that was there before."""

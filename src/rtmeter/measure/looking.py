@@ -1,0 +1,111 @@
+"""What the threads of a program do: looked at for some seconds."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rtmeter.attach.grid import Loop, loop_of
+from rtmeter.attach.jobs import jobs_of
+from rtmeter.attach.sleeps import sleeps_of
+from rtmeter.errors import RtmeterError
+from rtmeter.host.root import Root
+from rtmeter.host.threads import Task, allowed_cpus
+from rtmeter.measure.attaching import Attached
+from rtmeter.measure.program import Program, is_there, threads_of
+
+LOOK_S = 3.0
+FEWEST_JOBS = 5
+"""Fewer are no loop."""
+
+_EVERY_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A thread: what wakes it how often (None: it had no job), and the spread of the distances of its
+    wake-ups, p99 less p50 (None: too few)."""
+
+    task: Task
+    cpus: tuple[int, ...]
+    loop: Loop | None
+    jobs: int
+    busy_share: float
+    jitter_ns: int | None
+
+    @property
+    def periodic(self) -> bool:
+        """Whether timers release most of its jobs, at one distance."""
+        return self.loop is not None and self.loop.by_timer and self.loop.steady and self.jobs >= FEWEST_JOBS
+
+    def to_json(self) -> dict[str, Any]:
+        """As ``--json`` prints it."""
+        loop = self.loop
+        return {
+            "tid": self.task.tid,
+            "name": self.task.name,
+            "scheduling": self.task.scheduling,
+            "cpus": list(self.cpus),
+            "jobs": self.jobs,
+            "woken_by": loop.kinds if loop else {},
+            "periodic": self.periodic,
+            "on_grid": loop.on_grid if loop else False,
+            "period_ns": loop.period_ns if loop else None,
+            "jitter_ns": self.jitter_ns,
+            "busy": self.busy_share,
+        }
+
+
+def look(program: Program, root: Root, wait: Callable[[float], object] = time.sleep) -> list[Seen]:
+    """Every thread that the program has now. Raises RtmeterError as Attached does."""
+    tasks = threads_of(program.pid, root)
+    with tempfile.TemporaryDirectory(prefix="rtmeter-") as folder:
+        with Attached([t.tid for t in tasks], Path(folder), root, is_32_bit=program.is_32_bit) as attached:
+            began_ns = time.monotonic_ns()
+            wait(LOOK_S)
+            took_ns = time.monotonic_ns() - began_ns
+        trace = attached.trace()
+    found = []
+    for task in tasks:
+        jobs = list(jobs_of(sleeps_of(trace, task.tid).sleeps))
+        intervals = np.diff(np.asarray([job.wake_ns for job in jobs], np.int64))
+        jitter = None
+        if len(intervals) >= FEWEST_JOBS:
+            p50, p99 = np.quantile(intervals, (0.5, 0.99), method="inverted_cdf").tolist()
+            jitter = int(p99 - p50)
+        cpus = tuple(sorted(allowed_cpus(root, task) or ()))
+        busy = sum(job.busy_ns for job in jobs) / took_ns
+        found.append(Seen(task, cpus, loop_of(jobs) if jobs else None, len(jobs), busy, jitter))
+    return found
+
+
+def only_periodic(seen: Sequence[Seen], root: Root) -> Task:
+    """The one that is periodic. Raises RtmeterError if that is none, or more than one."""
+    periodic = [one.task for one in seen if one.periodic and is_there(one.task, root)]
+    if len(periodic) == 1:
+        return periodic[0]
+    told = "; ".join(f"{one.task.name} ({one.task.tid}): {words(one)}" for one in seen[:8])
+    if periodic:
+        message, remedy = f"is not told, and {len(periodic)} are periodic", "give one of them, or --all"
+    else:
+        message = "is not told, and none is periodic"
+        remedy = f"give one (name or id) if you know better; in {LOOK_S:g} s there was {told or 'none'}"
+        return _refuse(message, remedy)
+    return _refuse(message, f"{remedy}: {told}")
+
+
+def _refuse(message: str, remedy: str) -> Task:
+    raise RtmeterError(message, field="thread", remedy=remedy)
+
+
+def words(seen: Seen) -> str:
+    """What wakes it, in a few words."""
+    if seen.loop is None:
+        return "never slept" if seen.task.state == "R" else "never woke"
+    return f"{seen.loop.kind}, {seen.jobs} times"

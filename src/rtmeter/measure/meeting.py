@@ -1,0 +1,106 @@
+"""Finding a program and its thread, and waiting beside it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from rtmeter.errors import RtmeterError
+from rtmeter.host.root import Root
+from rtmeter.host.threads import Task
+from rtmeter.measure.looking import Seen, look, only_periodic
+from rtmeter.measure.program import Program, chosen, exe_of, is_there, program_of, threads_of
+from rtmeter.measure.started import Started
+from rtmeter.measure.supervise import Stop
+from rtmeter.model import Doubt
+
+_LOOK_EVERY_S = 0.1
+_APPEARS_S = 10
+"""How long a thread of that name is waited for."""
+
+
+class Meeting:
+    """``asked``: the key ``attach`` of the cell's config; ``heed`` raises RtmeterError where a condition, or
+    the program's end, fails the cell."""
+
+    def __init__(
+        self,
+        asked: Mapping[str, Any],
+        root: Root,
+        stop: Stop,
+        heed: Callable[[], None],
+        started: Started | None,
+    ) -> None:
+        self._asked, self._root, self._stop, self._heed, self._started = asked, root, stop, heed, started
+
+    def program(self) -> Program:
+        """Once it is there. Raises RtmeterError if it cannot be attached to."""
+        started = self._started
+        if started is None:
+            return program_of(self._asked["pid"], self._root)
+        self._until(lambda: started.is_itself)
+        return program_of(started.pid, self._root)
+
+    def thread(self, program: Program) -> Task:
+        """The one that is asked for, else the only one, else the only periodic one. Raises RtmeterError."""
+        name = self._asked.get("thread")
+        if name is not None:
+            if self._started is not None:
+                self._until(lambda: any(name in (t.name, str(t.tid)) for t in self._threads(program)))
+            return chosen(self._threads(program), name)
+        self._settle()
+        threads = self._threads(program)
+        return threads[0] if len(threads) == 1 else only_periodic(self.look(program), self._root)
+
+    def look(self, program: Program) -> list[Seen]:
+        """What all threads do for some seconds."""
+        return look(program, self._root, self._pause)
+
+    def look_settled(self, program: Program) -> list[Seen]:
+        """As look(), once a program that was started had its warm-up."""
+        self._settle()
+        return self.look(program)
+
+    def wait(self, program: Program, tasks: Sequence[Task]) -> list[Doubt]:
+        """Until the time is over, the threads are there no more, or the program is another one: what is to be
+        said of that."""
+        warm_up_ns = 0 if self._started is None else self._asked["warm_up_ns"]
+        end = time.monotonic() + (self._asked["duration_ns"] + warm_up_ns) / 1e9
+        with self._stop.being_heeded():
+            while not self._stop.asked and (left := end - time.monotonic()) > 0:
+                self._heed()
+                if not any(is_there(task, self._root) for task in tasks):
+                    return [self._ended(program, tasks)]
+                exe = exe_of(program.pid, self._root)
+                if exe and exe != program.exe:
+                    message = f"{program.exe} became {exe} in mid-run: what came after is not measured"
+                    return [Doubt("program_replaced", message, "attach to it again")]
+                time.sleep(min(left, _LOOK_EVERY_S))
+        return []
+
+    def _ended(self, program: Program, tasks: Sequence[Task]) -> Doubt:
+        threads = ", ".join(f"{task.name} ({task.tid})" for task in tasks)
+        what = f"its thread {threads} ended" if exe_of(program.pid, self._root) else "the program ended"
+        return Doubt("program_ended", f"{what} in mid-run: what it did until then was measured", "")
+
+    def _threads(self, program: Program) -> list[Task]:
+        return threads_of(program.pid, self._root)
+
+    def _settle(self) -> None:
+        if self._started is not None:
+            self._pause(self._asked["warm_up_ns"] / 1e9)
+
+    def _until(self, holds: Callable[[], bool]) -> None:
+        """Waits until it holds, but not for ever: what is missing is told by who asks for it."""
+        limit = time.monotonic() + _APPEARS_S
+        while not holds() and time.monotonic() < limit:
+            self._pause(_LOOK_EVERY_S)
+
+    def _pause(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            self._heed()
+            if self._stop.asked:
+                raise RtmeterError("interrupted before it measured", remedy="run it again")
+            time.sleep(min(left, _LOOK_EVERY_S))

@@ -1,0 +1,108 @@
+"""A user's own program: started under the cell's conditions, and ended."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Self
+
+from rtmeter.conditions.companion import find_program
+from rtmeter.errors import RtmeterError
+from rtmeter.host.ending import STARTED, kill_group, reap
+from rtmeter.host.root import Root
+from rtmeter.results import store
+from rtmeter.values import format_cpus
+
+_GRACE_S = 5
+
+
+class Started:
+    """The program of a ``command`` while the block runs, in a process group of its own: what it prints is in
+    the cell's probe.stderr. ``through``: what its command is put behind. It is asked to end as by Ctrl-C,
+    then by SIGTERM, then killed; it ends with this process, however that ends."""
+
+    def __init__(self, command: str, config: Mapping[str, Any], folder: Path, through: list[str]) -> None:
+        self._words = words_of(command)
+        before = [find_program("setpriv", "command"), "--pdeathsig", "KILL", *through]
+        scheduling = config.get("scheduling") or {"policy": "other"}
+        if config.get("cpus"):
+            before += [find_program("taskset", "cpus"), "--cpu-list", format_cpus(config["cpus"])]
+        if scheduling["policy"] != "other":
+            policy = [f"--{scheduling['policy']}", str(scheduling["priority"])]
+            before += [find_program("chrt", "scheduling"), *policy]
+        self._command, self._folder, self._through = [*before, *self._words], folder, len(before)
+
+    def __enter__(self) -> Self:
+        with (self._folder / store.STDERR).open("wb") as said:
+            try:
+                self._process = subprocess.Popen(
+                    self._command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=said,
+                    stderr=said,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise RtmeterError(
+                    f"cannot be started: {(error.strerror or str(error)).lower()}",
+                    field="command",
+                    value=shlex.join(self._words),
+                    remedy="see that it is there and may be run",
+                ) from None
+        STARTED.add(self._process.pid)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            for asked in (signal.SIGINT, signal.SIGTERM):
+                if self._process.poll() is None:
+                    with suppress(OSError):
+                        os.killpg(self._process.pid, asked)
+                    with suppress(subprocess.TimeoutExpired):
+                        self._process.wait(_GRACE_S)
+        finally:
+            kill_group(self._process.pid)
+            reap(self._process)
+            STARTED.remove(self._process.pid)
+
+    @property
+    def pid(self) -> int:
+        """Of the program: setpriv, taskset and chrt become it."""
+        return self._process.pid
+
+    @property
+    def is_itself(self) -> bool:
+        """Whether what starts it has become it."""
+        line = Root().read(f"/proc/{self.pid}/cmdline") or ""
+        words = line.rstrip("\0").split("\0")
+        return line != "" and all(words != self._command[place:] for place in range(self._through))
+
+    def check(self) -> None:
+        """Raises RtmeterError if it has ended."""
+        if self._process.poll() is not None:
+            said = (self._folder / store.STDERR).read_text(errors="replace").strip().splitlines()[-1:]
+            words = said[0] if said else "it said nothing"
+            message = f"ended with exit code {self._process.returncode}: {words}"
+            raise RtmeterError(
+                message,
+                field="command",
+                value=shlex.join(self._words),
+                remedy="run it by itself first; it must go on until it is ended",
+            )
+
+
+def words_of(command: str) -> list[str]:
+    """Raises RtmeterError for quotes that do not end, and for nothing."""
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        message = f"cannot be taken apart: {str(error).lower()}"
+        raise RtmeterError(message, field="command", value=command, remedy="close the quotes") from None
+    if not words:
+        raise RtmeterError("is empty", field="command", value=command, remedy="give a program")
+    return words

@@ -1,0 +1,42 @@
+"""Programs to attach to, and what the tests of that share."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+here = pytest.mark.skipif(
+    os.geteuid() != 0
+    or "tracefs" not in Path("/proc/filesystems").read_text().split()
+    or shutil.which("cc") is None,
+    reason="attaching takes root, tracefs and a C compiler",
+)
+
+SOURCES = Path(__file__).parent
+
+
+def compiled(name: str, folder: Path, *flags: str) -> Path:
+    """A program of ``<name>.c``."""
+    program = folder / name
+    subprocess.run(
+        ["cc", "-O1", *flags, "-o", program, SOURCES / f"{name}.c", "-pthread"], check=True, timeout=120
+    )
+    return program
+
+
+def left_instances() -> list[str]:
+    """Trace instances of attaching, looked for where nobody else sees it."""
+    at = "/sys/kernel/tracing"
+    look = f"[ -d {at}/instances ] || mount -t tracefs tracefs {at}; ls {at}/instances"
+    done = subprocess.run(
+        ["unshare", "--mount", "--propagation", "private", "sh", "-c", look],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    return [name for name in done.stdout.split() if name.startswith("rtmeter-attach-")]

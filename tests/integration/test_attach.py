@@ -1,0 +1,137 @@
+"""rtmeter attach beside what programs record of themselves: every kind of sleep, in one recording."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from attached import compiled, here
+
+from front import rtmeter
+from rtmeter.results import store
+from rtmeter.results.record import CellRecord
+
+pytestmark = here
+
+ON_A_GRID = ("absolute", "wall_clock", "condition", "semaphore", "timerfd", "signal", "budget")
+RELATIVE = ("relative", "poll", "select", "epoll")
+KINDS = {
+    "absolute": "clock_nanosleep",
+    "wall_clock": "clock_nanosleep",
+    "relative": "clock_nanosleep",
+    "poll": "poll",
+    "select": "pselect6",
+    "epoll": "epoll_wait",
+    "condition": "futex",
+    "semaphore": "futex",
+    "timerfd": "timerfd",
+    "signal": "posix_timer",
+    "budget": "deadline",
+}
+
+
+@dataclass
+class Pair:
+    """What was told of a thread, and (due, stamp) of each wake-up as it knows them itself."""
+
+    record: CellRecord
+    rows: dict[str, np.ndarray]
+    own: np.ndarray
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Pair]]:
+    folder = tmp_path_factory.mktemp("attach")
+    program, told = compiled("sleepers", folder), folder / "own.txt"
+    process = subprocess.Popen([program, told])
+    try:
+        seconds = 60 if os.environ.get("RTMETER_FULL") == "1" else 2
+        done = rtmeter(
+            "attach", "--pid", process.pid, "--all", "--duration", f"{seconds}s", "--out", folder / "cells"
+        )
+        process.send_signal(signal.SIGTERM)
+        process.wait(60)
+    finally:
+        process.kill()
+    assert done.code == 0, done.err
+    own: dict[str, list[tuple[int, int]]] = {}
+    for line in told.read_text().splitlines():
+        name, due, stamp = line.split()
+        own.setdefault(name, []).append((int(due), int(stamp)))
+    found = {}
+    for cell in (folder / "cells").iterdir():
+        record = store.read_cell(cell)
+        name = str(record.threads.client[0]["name"])
+        chunks = list(store.chunks(cell)())
+        rows = {key: np.concatenate([chunk[key] for chunk in chunks]) for key in chunks[0]}
+        found[name] = Pair(record, rows, np.asarray(own[name]))
+    return found
+
+
+def test_every_kind_of_sleep_is_found_and_named(pairs: dict[str, Pair]) -> None:
+    assert {
+        name: max(pair.record.grid["kinds"], key=pair.record.grid["kinds"].get)
+        for name, pair in pairs.items()
+    } == KINDS
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_each_wake_up_is_told_before_the_programs_own_stamp_and_its_end_after(pairs, name: str) -> None:
+    """Where nothing was lost, every stamp of the window lies within the job that served it, one each."""
+    pair = pairs[name]
+    served = pair.rows["status"] == 1
+    wakes, frees = pair.rows["wake_ns"][served], pair.rows["free_ns"][served]
+    stamps = pair.own[:, 1]
+    inside = stamps[(stamps >= wakes[0]) & (stamps <= frees[-1])]
+    assert len(wakes) > 50
+    if pair.record.counters["unknown"] == 0:
+        assert len(inside) == len(wakes)
+        assert ((wakes < inside) & (inside < frees)).all()
+    else:
+        jobs = np.searchsorted(wakes, inside, side="right") - 1
+        known = inside[(jobs >= 0) & (inside < frees[jobs])]
+        assert len(known) == len(wakes)
+
+
+@pytest.mark.parametrize("name", ("absolute", "condition", "semaphore", "timerfd"))
+def test_every_release_is_the_time_that_the_program_slept_for(pairs: dict[str, Pair], name: str) -> None:
+    pair = pairs[name]
+    releases = pair.rows["release_ns"]
+    served = set(releases[pair.rows["status"] == 1].tolist())
+    asked = {int(due) for due in pair.own[:, 0] if releases[0] <= due <= releases[-1]}
+    if pair.record.counters["unknown"] == 0:
+        assert served == asked
+    assert asked <= set(releases.tolist())
+
+
+@pytest.mark.parametrize("name", ON_A_GRID)
+def test_what_sleeps_until_a_time_has_a_grid(pairs: dict[str, Pair], name: str) -> None:
+    grid = pairs[name].record.grid
+    assert grid["t0_from"] == "timer"
+    assert abs(grid["period_ns"] - 10_000_000) <= (1000 if name == "budget" else 0)  # by another clock
+    assert grid["drift_ns"] is None
+
+
+@pytest.mark.parametrize("name", RELATIVE)
+def test_the_drift_of_relative_sleeps_is_told_and_nothing_is_skipped(
+    pairs: dict[str, Pair], name: str
+) -> None:
+    record = pairs[name].record
+    assert record.grid["t0_from"] is None
+    assert record.grid["drift_ns"] > 0
+    assert record.summary is not None and record.summary.counts["skipped"] == 0
+    assert "relative_sleeps" in {doubt.type for doubt in record.warnings}
+
+
+def test_a_cell_says_that_it_is_attached_and_what_that_cost(pairs: dict[str, Pair]) -> None:
+    for pair in pairs.values():
+        record = pair.record
+        assert (record.adapter, record.measurement) == ("attached", "loop")
+        assert record.instrument["traced_ns_per_job"] > 0
+        assert record.counters["events_lost"] >= 0
+        assert list(record.summary.quantities) == ["completion", "latency", "busy", "interval"]
