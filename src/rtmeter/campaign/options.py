@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_serializer
 
 from rtmeter import values
 from rtmeter.campaign.condition_options import GROUPS, Hosts, SystemSettings, asked
+from rtmeter.campaign.loop_options import COMMAND, JUDGE, LOOP, PID, THREAD, attached
 from rtmeter.campaign.option_types import (
     Cpus,
     Duration,
@@ -39,7 +40,6 @@ MOST_RELEASES = 2**48
 _ROUNDTRIP = For(("roundtrip",))
 _MESSAGES = For(("roundtrip", "cycle"))
 _TIMER = For(("timer",))
-_LOOP = For(("loop",))
 
 
 class CellOptions(BaseModel):
@@ -268,42 +268,10 @@ class CellOptions(BaseModel):
             serialization_alias="connect_timeout_ns",
         ),
     ] = 10_000_000_000
-    command: Annotated[
-        str | None,
-        _LOOP,
-        Field(
-            description="The program whose loop is measured: it is started, given the cell's conditions, and "
-            "ended (docs/attach.md).",
-            examples=["./controller --rate 1000"],
-            min_length=1,
-            exclude=True,
-        ),
-    ] = None
-    pid: Annotated[
-        int | None,
-        _LOOP,
-        Field(
-            description="The process, which runs already, whose loop is measured.",
-            examples=["4711"],
-            ge=1,
-            exclude=True,
-        ),
-    ] = None
-    thread: Annotated[
-        str | None,
-        _LOOP,
-        Field(
-            description="Which of its threads, by name or id (default: its only one).",
-            examples=["control_loop"],
-            min_length=1,
-            exclude=True,
-        ),
-    ] = None
-    judge: Annotated[
-        Literal["completion", "latency"],
-        _LOOP,
-        Field(description="What the deadline is for: the work's end or its begin.", exclude=True),
-    ] = "completion"
+    command: Annotated[str | None, LOOP, COMMAND] = None
+    pid: Annotated[int | None, LOOP, PID] = None
+    thread: Annotated[str | None, LOOP, THREAD] = None
+    judge: Annotated[Literal["completion", "latency"], LOOP, JUDGE] = "completion"
     script: Annotated[
         str | None, Field(description="Delays for the null adapter, a CSV file.", examples=["delays.csv"])
     ] = None
@@ -422,17 +390,8 @@ class CellOptions(BaseModel):
         if "script" in config:  # the null adapter's own option
             config["options"] = {"script": config.pop("script")} | config["options"]
         if self.measurement == "loop":
-            config |= self._attached()
+            config |= attached(self)
         return config if self.missed_after_ns is None else config | {"deadline_ns": self.missed_after_ns}
-
-    def _attached(self) -> dict[str, Any]:
-        """What a program that is attached to is measured by, beside what a probe has."""
-        given = {"command": self.command, "pid": self.pid, "thread": self.thread}
-        asked: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-        asked |= {"period_given": self.period is not None, "warm_up_ns": self.warm_up}
-        assert self.samples is not None, "settle() fills it in"
-        asked["duration_ns"] = self.samples * self.tick_ns
-        return {"period_ns": self.tick_ns, "judge": self.judge, "attach": asked}
 
 
 OPTIONS = {info.alias or name: info for name, info in CellOptions.model_fields.items()}

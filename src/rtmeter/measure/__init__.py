@@ -1,1 +1,1 @@
-"""A cell → its data, stored. Sources of a cell have one interface (source.py): probes, and cyclictest."""
+"""A cell → its data, stored. Its sources (source.py): probes, cyclictest, an attached program."""

@@ -11,8 +11,7 @@ from __future__ import annotations
 import struct
 import sys
 from bisect import bisect_right, insort
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +21,9 @@ from rtmeter.explain.events import NO_VALUE, NOBODY, Event, Trace, joined
 from rtmeter.explain.segments import is_kernels
 from rtmeter.explain.threads import IDLE
 from rtmeter.trace.events import SOFTIRQS, VECTORS
-from rtmeter.trace.formats import Format, PageForm
+from rtmeter.trace.formats import Format
 from rtmeter.trace.pages import UNTOLD, events_of, missed
+from rtmeter.trace.recorded import Recorded
 
 _NEAR_NS = 1_000_000
 _REALTIME_NS = 10**18
@@ -37,26 +37,6 @@ _BEGIN_BYTES = 8
 
 Handle = Callable[[int, int, bytes, int], None]
 """Takes time, CPU, page and offset of an event."""
-
-
-@dataclass(frozen=True)
-class Recorded:
-    """``cpus``: the pages of each, None where some were left out; ``kernel_threads``: their names by id,
-    which others may have had before or since; ``calls``: names of system calls by number;
-    ``realtime_offset_ns``: the wall clock's time less the monotonic one's; ``cut_ns``: where the recording
-    broke off, if it did. ``functions``: of a recording of some threads only, names of timers' functions by
-    address: timers are then named by them, with the time that was asked for (without slack), and no switch
-    is missed; ``offsets_ns``: what other clocks show more than the monotonic one."""
-
-    form: PageForm
-    formats: Sequence[Format]
-    cpus: Mapping[int, Iterable[bytes | None]]
-    kernel_threads: Mapping[int, Collection[str]]
-    calls: Sequence[str]
-    realtime_offset_ns: int
-    cut_ns: int | None = None
-    functions: Mapping[int, str] | None = None
-    offsets_ns: Sequence[int] = ()
 
 
 MOST_ROWS = 500_000

@@ -10,8 +10,8 @@ from importlib import resources
 from pathlib import Path
 
 from rtmeter.host.root import Root
-from rtmeter.trace.decode import Recorded
 from rtmeter.trace.formats import Format, format_of
+from rtmeter.trace.recorded import Recorded
 from rtmeter.trace.recorder import Recorder
 
 FUNCTIONS = ("hrtimer_wakeup", "timerfd_tmrproc", "posix_timer_fn", "it_real_fn", "dl_task_timer")

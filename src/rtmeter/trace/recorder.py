@@ -24,9 +24,10 @@ from rtmeter.explain.events import LOST, NO_VALUE, Trace, joined
 from rtmeter.host.root import Root
 from rtmeter.host.threads import read_tasks
 from rtmeter.trace.chosen import Chooser, Span
-from rtmeter.trace.decode import MOST_ROWS, Recorded, parts_of
+from rtmeter.trace.decode import MOST_ROWS, parts_of
 from rtmeter.trace.events import ALWAYS, EVERY, OPTIONAL
 from rtmeter.trace.formats import Format, format_of, page_form
+from rtmeter.trace.recorded import Recorded
 from rtmeter.trace.spool import MOST_BYTES, Spool
 
 BUFFER_KIB = 8192
