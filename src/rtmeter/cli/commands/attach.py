@@ -132,7 +132,7 @@ def _measured(cells: list[tuple[Cell, Path, Any]], stop: Any, *, as_json: bool) 
 
 def _show_why(record: Any, path: Path) -> None:
     if record.conditions and record.conditions["asked"].get("explain"):
-        from rtmeter.cli.explanations import why_words
+        from rtmeter.judge.why import why_words
         from rtmeter.results.cells import StoredCell
 
         print(why_words(StoredCell(path, record)) or "nothing is late that could be explained")
