@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 LOOP = For(("loop",))
 
+UNTOLD_PERIOD_NS = 1_000_000
+"""By which a loop is planned whose period is measured."""
+
 COMMAND = Field(
     description="The program whose loop is measured: it is started, given the cell's conditions, and ended "
     "(docs/attach.md).",
@@ -36,7 +39,9 @@ JUDGE = Field(description="What the deadline is for: the work's end or its begin
 
 
 def attached(options: CellOptions) -> dict[str, Any]:
-    """What a program that is attached to is measured by, beside what a probe has."""
+    """What a program that is attached to is measured by, beside what a probe has; nothing in other cells."""
+    if options.measurement != "loop":
+        return {}
     given = {"command": options.command, "pid": options.pid, "thread": options.thread}
     asked: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     asked |= {"period_given": options.period is not None, "warm_up_ns": options.warm_up}

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_serializer
 
 from rtmeter import values
 from rtmeter.campaign.condition_options import GROUPS, Hosts, SystemSettings, asked
-from rtmeter.campaign.loop_options import COMMAND, JUDGE, LOOP, PID, THREAD, attached
+from rtmeter.campaign.loop_options import COMMAND, JUDGE, LOOP, PID, THREAD, UNTOLD_PERIOD_NS, attached
 from rtmeter.campaign.option_types import (
     Cpus,
     Duration,
@@ -29,9 +29,6 @@ from rtmeter.campaign.option_types import (
 from rtmeter.campaign.second_topic import SECOND_TOPIC, SecondTopicOption
 from rtmeter.campaign.strain_options import LOAD, TRAFFIC, ExplainOption, LoadOption, TrafficOption
 from rtmeter.model import HORIZON, WATCH_NS, Criticality, Measurement, Requirement
-
-UNTOLD_PERIOD_NS = 1_000_000
-"""By which a loop is planned whose period is measured."""
 
 MOST_RELEASES = 2**48
 """That can be counted: less than any counter of ours holds."""
@@ -389,8 +386,7 @@ class CellOptions(BaseModel):
         config = self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=inapplicable)
         if "script" in config:  # the null adapter's own option
             config["options"] = {"script": config.pop("script")} | config["options"]
-        if self.measurement == "loop":
-            config |= attached(self)
+        config |= attached(self)
         return config if self.missed_after_ns is None else config | {"deadline_ns": self.missed_after_ns}
 
 
