@@ -23,3 +23,15 @@ def parse_labels(given: Iterable[str]) -> dict[str, str]:
             raise RtmeterError("is given twice", field="--label", value=text, remedy="give it once")
         labels[name] = value
     return labels
+
+
+def parse_conditions(given: Iterable[str]) -> dict[str, str]:
+    """``COLUMN=VALUE`` by column. Raises RtmeterError for one that is none."""
+    found: dict[str, str] = {}
+    for text in given:
+        name, is_one, value = text.partition("=")
+        if not is_one or not name:
+            remedy = "write COLUMN=VALUE, or label:NAME=VALUE"
+            raise RtmeterError("is no condition", field="--where", value=text, remedy=remedy)
+        found[name] = value
+    return found

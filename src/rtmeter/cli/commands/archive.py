@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rtmeter.cli import exit_codes
+
+if TYPE_CHECKING:
+    from rtmeter.archive.engine import Engine
 
 EXAMPLE = "rtmeter archive add results --to s3://lab/archive --label site=north"
 DETAILS = (
@@ -21,6 +24,9 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
 Place = Annotated[str, typer.Argument(metavar="ARCHIVE", help="A folder, or the URL of an object store.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 DEFAULT = "archive"
+EngineOption = Annotated[
+    str, typer.Option("--engine", help="duckdb, or spark for what one machine cannot hold.")
+]
 
 
 @app.command("add")
@@ -144,3 +150,49 @@ def _selecting(archive: str, text: str):  # type: ignore[no-untyped-def]
     from rtmeter.archive.tables import archive_at
 
     return selecting(archive_at(archive), text)
+
+
+@app.command("merge")
+def merge(
+    archive: Place = DEFAULT,
+    by: Annotated[
+        list[str] | None,
+        typer.Option("--by", help="A column of cells, or label:NAME; may be repeated.", show_default=False),
+    ] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option("--where", help="COLUMN=VALUE: only these; may be repeated.", show_default=False),
+    ] = None,
+    engine: EngineOption = "duckdb",
+    as_json: Json = False,
+) -> int:
+    """Merge cells: the exact distribution of each group, its maximum, one verdict over its rigs."""
+    from rtmeter.archive.engine import answering, need_archive
+    from rtmeter.cli.archive_tables import groups_json, print_groups
+    from rtmeter.cli.output import print_json
+
+    need_archive()
+    from rtmeter.archive.groups import Asked, merged
+    from rtmeter.archive.labels import parse_conditions
+    from rtmeter.archive.tables import archive_at
+
+    asked = Asked(by or [], parse_conditions(where or []))
+    with answering(archive_at(archive).open(), _engine(engine)) as backend:
+        found = merged(backend, asked)
+    if as_json:
+        print_json({"archive": archive, "groups": groups_json(found, asked.by)})
+    else:
+        print_groups(found, asked.by)
+    return exit_codes.worst(
+        exit_codes.of_outcome(group.verdict.outcome) if group.verdict else exit_codes.PASS for group in found
+    )
+
+
+def _engine(name: str) -> Engine:
+    from rtmeter.errors import RtmeterError
+
+    if name == "duckdb":
+        return "duckdb"
+    if name == "spark":
+        return "spark"
+    raise RtmeterError("is no engine", field="--engine", value=name, remedy="choose duckdb or spark")

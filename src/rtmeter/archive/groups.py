@@ -1,0 +1,164 @@
+"""Groups of cells, merged: the distribution of all their samples in one heap, exact maxima, one verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rtmeter.archive.engine import rows
+from rtmeter.archive.schema import CELLS, DISTRIBUTIONS, SCHEMAS
+from rtmeter.errors import RtmeterError
+from rtmeter.judge.fleet import FleetVerdict, judge_fleet
+from rtmeter.model import Requirement
+from rtmeter.statistics.fixed_bins import Binned
+from rtmeter.statistics.joint import RunMisses
+
+if TYPE_CHECKING:
+    import ibis
+    from ibis.backends import BaseBackend
+
+LABEL = "label:"
+_REQUIREMENT = ("deadline_ns", "miss_ratio", "confidence", "criticality", "horizon")
+_JUDGED = ("rig", "n", "misses", "design_effect", "refused", "outcome", *_REQUIREMENT)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """``by``: columns of cells, or ``label:NAME``; ``where``: their values; cells measured in between."""
+
+    by: Sequence[str] = ()
+    where: Mapping[str, str] = field(default_factory=dict)
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Group:
+    """``without``: cells that have no distribution; ``maximum``: value, rig, release and cell of the latest
+    one, None if none is known; ``verdict``: None where the cells have several requirements, or none."""
+
+    key: tuple[str | None, ...]
+    cells: int
+    rigs: int
+    without: int
+    distribution: Binned
+    maximum: tuple[int, str, int | None, str] | None
+    verdict: FleetVerdict | None
+
+
+def merged(backend: BaseBackend, asked: Asked) -> list[Group]:
+    """The groups, in the order of their keys; the same from every engine, to the last count."""
+    cells = chosen(backend, asked)
+    names = _names(asked)
+    parts = backend.table(DISTRIBUTIONS).join(cells.select("cell", "batch", *names), ["cell", "batch"])
+    counted = cells.group_by(names).aggregate(
+        cells=cells.count(), rigs=cells.rig.nunique(), without=cells.bins.isnull().sum()
+    )
+    single = parts.select(*names, counts=parts.counts.unnest())
+    bins = single.select(*names, bin=single.counts["bin"], times=single.counts["count"])
+    sums = bins.group_by([*names, "bin"]).aggregate(times=bins.times.sum().cast("int64"))
+    lost = parts.group_by(names).aggregate(lost=parts.lost.sum().cast("int64"))
+    distributions = _distributions(_table(sums), _table(lost), names)
+    latest = {_key(row, names): row for row in _table(_latest(parts, names)).to_pylist()}
+    verdicts = _verdicts(cells, names)
+    empty = Binned(np.empty(0, np.int64), np.empty(0, np.int64), 0)
+    found = []
+    for row in _table(counted).to_pylist():
+        key = _key(row, names)
+        top = latest.get(key)
+        maximum = (top["max_ns"], top["rig"], top["max_at_k"], top["cell"]) if top else None
+        counts = (int(row["cells"]), int(row["rigs"]), int(row["without"] or 0))
+        found.append(Group(key, *counts, distributions.get(key, empty), maximum, verdicts.get(key)))
+    return sorted(found, key=lambda group: tuple(value or "" for value in group.key))
+
+
+def chosen(backend: BaseBackend, asked: Asked) -> ibis.Table:
+    """The valid cells that are asked for, with the columns g0, g1, … of their group."""
+    cells = backend.table(CELLS)
+    cells = cells.filter(cells.valid)
+    for name, value in dict(asked.where).items():
+        cells = cells.filter(_column(cells, name).cast("string") == value)
+    if asked.since is not None:
+        cells = cells.filter(cells.measured >= asked.since)
+    if asked.until is not None:
+        cells = cells.filter(cells.measured < asked.until)
+    told = {f"g{place}": _column(cells, name).cast("string") for place, name in enumerate(asked.by)}
+    return cells.mutate(**(told or {"g0": cells.cell.length().isnull().cast("string")}))
+
+
+def _names(asked: Asked) -> list[str]:
+    return [f"g{place}" for place in range(len(asked.by))] or ["g0"]
+
+
+def _column(cells: ibis.Table, name: str) -> Any:
+    if name.startswith(LABEL):
+        return cells.labels.get(name.removeprefix(LABEL))
+    if name not in SCHEMAS[CELLS].names or name == "labels":
+        remedy = "give a column of cells (`rtmeter archive sql 'DESCRIBE cells'`), or label:NAME"
+        raise RtmeterError("is no column of cells", field="--by", value=name, remedy=remedy)
+    return cells[name]
+
+
+def _latest(parts: ibis.Table, names: Sequence[str]) -> ibis.Table:
+    """The latest release of each group; of several equal ones that of the first cell."""
+    import ibis
+
+    known = parts.filter(parts.max_ns.notnull())
+    order = ibis.window(group_by=names, order_by=[known.max_ns.desc(), known.cell])
+    ranked = known.mutate(place=ibis.row_number().over(order))
+    return ranked.filter(ranked.place == 0).select(*names, "max_ns", "rig", "max_at_k", "cell")
+
+
+def _table(expression: ibis.Table) -> Any:
+    return rows(expression)
+
+
+def _key(row: Mapping[str, Any], names: Sequence[str]) -> tuple[str | None, ...]:
+    return tuple(row[name] for name in names)
+
+
+def _distributions(sums: Any, lost: Any, names: Sequence[str]) -> dict[tuple[str | None, ...], Binned]:
+    gone = {_key(row, names): int(row["lost"]) for row in lost.to_pylist()}
+    counts: dict[tuple[str | None, ...], list[tuple[int, int]]] = {key: [] for key in gone}
+    for row in sums.to_pylist():
+        counts[_key(row, names)].append((row["bin"], row["times"]))
+    found = {}
+    for key, pairs in counts.items():
+        ordered = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
+        found[key] = Binned(ordered[:, 0].copy(), ordered[:, 1].copy(), gone[key])
+    return found
+
+
+def _verdicts(cells: ibis.Table, names: Sequence[str]) -> dict[tuple[str | None, ...], FleetVerdict]:
+    groups: dict[tuple[str | None, ...], list[dict[str, Any]]] = {}
+    judged = cells.filter(cells.outcome.notnull()).select(*names, *_JUDGED)
+    for row in _table(judged).to_pylist():
+        groups.setdefault(_key(row, names), []).append(row)
+    return {key: verdict for key, runs in groups.items() if (verdict := _verdict(runs)) is not None}
+
+
+def _verdict(runs: list[dict[str, Any]]) -> FleetVerdict | None:
+    asked = {tuple(_none(run[name]) for name in _REQUIREMENT) for run in runs}
+    if len(asked) != 1:
+        return None
+    deadline, ratio, confidence, criticality, horizon = asked.pop()
+    requirement = Requirement(int(deadline), ratio, confidence, criticality, horizon)
+    rigs: dict[str, list[RunMisses]] = {}
+    for run in sorted(_counts(runs)):
+        rigs.setdefault(run[0], []).append(RunMisses(*run[1:]))
+    unjudged = sum(run["outcome"] == "error" or not run["n"] for run in runs)
+    return judge_fleet(rigs, requirement, sum(bool(run["refused"]) for run in runs), unjudged)
+
+
+def _counts(runs: list[dict[str, Any]]) -> Iterator[tuple[str, int, int, float]]:
+    for run in runs:
+        if run["n"] and run["outcome"] != "error":
+            yield run["rig"], int(run["n"]), int(run["misses"]), float(run["design_effect"])
+
+
+def _none(value: Any) -> Any:
+    return None if isinstance(value, float) and value != value else value

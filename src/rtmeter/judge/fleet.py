@@ -1,0 +1,72 @@
+"""The verdict of a group of many rigs: dependence within each run, spread between a rig's runs, and spread
+between rigs. A fleet is not one long run: what is judged is the ratio of rigs like these."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from rtmeter.model import Requirement
+from rtmeter.statistics.bounds import beyond_the_horizon
+from rtmeter.statistics.joint import RunMisses, joint
+
+
+@dataclass(frozen=True, slots=True)
+class FleetVerdict:
+    """``lower`` and ``upper``: the bounds of the miss ratio (None: refused, or nothing was judged)."""
+
+    outcome: Literal["pass", "fail", "inconclusive"]
+    reason: str
+    n: int
+    misses: int
+    lower: float | None
+    upper: float | None
+
+
+def judge_fleet(
+    rigs: Mapping[str, Sequence[RunMisses]], asked: Requirement, refused: int = 0, unjudged: int = 0
+) -> FleetVerdict:
+    """By the runs of each rig; ``refused``: how many of them no bound holds of, ``unjudged``: cells that
+    could not be judged at all."""
+    each = [one for runs in rigs.values() if (one := as_one(runs, asked.confidence)).n]
+    n, misses = sum(one.n for one in each), int(sum(one.misses for one in each))
+    if not n:
+        return FleetVerdict("inconclusive", "nothing was judged", 0, 0, None, None)
+    found = joint(each, asked.confidence)
+    seen = f"{misses:,} of {n:,} releases of {len(each):,} rigs missed"
+    allowed = asked.miss_ratio
+    if misses and (allowed is None or asked.criticality == "hard"):
+        return FleetVerdict("fail", f"{seen}: none is allowed", n, misses, found.lower, found.upper)
+    if allowed is not None and (
+        found.lower > allowed or beyond_the_horizon(misses, n, allowed, asked.horizon)
+    ):
+        why = f"at least {found.lower:.3g}" if found.lower > allowed else f"{misses / n:.3g} seen"
+        return FleetVerdict(
+            "fail", f"{seen}: {why}, {allowed:g} is allowed", n, misses, found.lower, found.upper
+        )
+    if asked.criticality == "hard":
+        return FleetVerdict(
+            "inconclusive", f"{seen}: hard deadlines are judged run by run", n, misses, None, None
+        )
+    if refused or unjudged:
+        left = [f"of {refused:,} runs no bound holds"] * bool(refused)
+        left += [f"{unjudged:,} cells could not be judged"] * bool(unjudged)
+        return FleetVerdict("inconclusive", f"{seen}: {', '.join(left)}", n, misses, None, None)
+    if allowed is None:
+        return FleetVerdict("pass", seen, n, misses, found.lower, found.upper)
+    said = f"{seen}: at most {found.upper:.3g}, {allowed:g} is allowed"
+    outcome: Literal["pass", "inconclusive"] = "pass" if found.upper <= allowed else "inconclusive"
+    return FleetVerdict(outcome, said, n, misses, found.lower, found.upper)
+
+
+def as_one(runs: Sequence[RunMisses], confidence: float) -> RunMisses:
+    """The runs of a rig as one: what their misses vary by, by dependence within them or by how far they lie
+    apart, whichever is more."""
+    counted = [run for run in runs if run.n]
+    if not counted:
+        return RunMisses(0, 0, 1.0)
+    if len(counted) == 1:
+        return counted[0]
+    found = joint(counted, confidence)
+    return RunMisses(found.n, found.misses, max(1.0, found.within, found.dispersion))
