@@ -1,7 +1,6 @@
 #include "start.hpp"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,11 +31,16 @@ void check_name(const std::string& name) {
                 "choose a folder that this program may write to");
 }
 
+// A lock that others can ask about without taking it (fcntl(2), F_OFD_GETLK).
 int lock(const std::string& parent, const std::string& name) {
-  const int fd = open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) refuse(parent, errno);
-  if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {  // others: a file system without locks
-    close(fd);
+  const std::string file = parent + "/lock";
+  const int fd = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (fd < 0) refuse(file, errno);
+  struct flock whole{};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  if (fcntl(fd, F_OFD_SETLK, &whole) != 0 && (errno == EAGAIN || errno == EACCES)) {
+    close(fd);  // otherwise: a file system without locks
     throw Failure("name", name, "is open already, in this process or another",
                   "close that loop, or choose another name or folder");
   }

@@ -1,4 +1,4 @@
-// The folder of one start of a program's loop: FOLDER/NAME/TIME.loop, and the lock on FOLDER/NAME.
+// The folder of one start of a program's loop: FOLDER/NAME/TIME.loop, and the lock on FOLDER/NAME/lock.
 #pragma once
 
 #include <string>

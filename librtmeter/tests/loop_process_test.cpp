@@ -39,7 +39,7 @@ class LoopProcess : public testing::Test {
     }
   }
   std::string only_start(const char* name = "arm") {
-    const auto starts = files_of(folder_ + "/" + name, "");
+    const auto starts = files_of(folder_ + "/" + name, "2");
     EXPECT_EQ(starts.size(), 1u);
     return starts.front();
   }
@@ -142,7 +142,7 @@ TEST_F(LoopProcess, AKilledProgramLeavesWholeRowsAndFreesTheName) {
   const auto there = [&]() -> bool {
     std::error_code none;
     if (!std::filesystem::exists(folder_ + "/arm", none)) return false;
-    for (const std::string& start : files_of(folder_ + "/arm", ""))
+    for (const std::string& start : files_of(folder_ + "/arm", "2"))
       for (const std::string& log : files_of(start, "whole-"))
         if (read_sample_log(log).kinds().find('R') != std::string::npos) return true;
     return false;

@@ -12,6 +12,9 @@ from shutil import which
 import pytest
 
 import rtmeter
+from rtmeter.errors import RtmeterError
+from rtmeter.loop import Loop
+from rtmeter.measure.own_loop import is_open
 from rtmeter.results.record import CellRecord
 
 ROOT = Path(__file__).parents[2]
@@ -151,3 +154,16 @@ def test_a_node_of_rclcpp(prefix: Path, tmp_path: Path) -> None:
         pytest.skip("needs a ROS 2 with rclcpp, sourced")
     run(with_cmake("rclcpp", "timer_node", prefix, tmp_path), tmp_path / "results", str(RELEASES))
     check(tmp_path / "results", "rclcpp-timer")
+
+
+def test_a_loop_that_runs_is_seen_and_its_name_taken(tmp_path: Path) -> None:
+    with Loop("arm", "1ms", folder=tmp_path, warm_up="1ms", miss_ratio=0.9) as loop:
+        [folder] = tmp_path.glob("arm/*.loop")
+        assert is_open(folder)
+        with pytest.raises(RtmeterError, match="is open already, in this process or another"):
+            Loop("arm", "1ms", folder=tmp_path)
+        for _ in range(3):
+            loop.wake()
+            loop.done()
+    assert not is_open(folder)
+    assert rtmeter.read(folder).samples().num_rows >= 1

@@ -22,6 +22,17 @@ find_package(rtmeter REQUIRED)
 rtmeter_add_adapter(outside SOURCES template.cpp)
 """
 
+# What was slept for is 20 us ago: all is in time.
+OWN_LOOP = """
+import time
+from rtmeter.loop import Loop
+with Loop("arm", "1us", warm_up=1, deadline="60s", miss_ratio=0.5) as loop:
+    t0 = time.monotonic_ns()
+    for k in range(100):
+        loop.wake(t0 + k * 1000)
+        loop.done()
+"""
+
 
 def run(*command: str | Path, cwd: Path | None = None) -> str:
     """Runs a command that must succeed, without the checkout in its way; returns its output."""
@@ -54,6 +65,8 @@ def test_the_wheel_carries_package_probes_and_licence(wheel: Path) -> None:
     assert {f"rtmeter/probes/rtmeter-probe-{name}" for name in OURS} <= set(names)
     assert {"rtmeter/cli/__init__.py", "rtmeter/report/__init__.py"} <= set(names)
     assert [name for name in names if name.endswith("licenses/LICENSE")]
+    loop = ("include/rtmeter/loop.h", "include/rtmeter/loop.hpp", "lib/librtmeter.so.0", "lib/librtmeter.a")
+    assert {f"rtmeter/{name}" for name in (*loop, "lib/pkgconfig/rtmeter.pc")} <= set(names)
     of_package = {
         str(path.relative_to(ROOT / "src"))
         for path in (ROOT / "src" / "rtmeter").rglob("*")
@@ -81,6 +94,9 @@ def test_rtmeter_of_the_wheel_measures_with_its_own_probes(wheel: Path, tmp_path
     measure = ["measure", "wakeup", "--adapter", "posix", "--samples", "20", "--warm-up", "0", "--json"]
     cell = json.loads(run(python, "-m", "rtmeter", *measure, "--out", tmp_path / "cell", cwd=tmp_path))
     assert cell["counts"]["served"] == 20
+    run(python, "-c", OWN_LOOP, cwd=tmp_path)
+    verdict = json.loads(run(python, "-m", "rtmeter", "verdict", "results", "--json", cwd=tmp_path))
+    assert verdict["id"] == "arm"
     run(python, "-m", "rtmeter", "report", tmp_path / "cell", "-o", tmp_path / "report.html", cwd=tmp_path)
 
 

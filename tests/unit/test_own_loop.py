@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -161,8 +162,8 @@ def test_a_cell_is_made_anew_only_when_more_was_recorded(tmp_path: Path) -> None
 
 def test_watching_follows_the_segments_until_the_program_lets_go(tmp_path: Path) -> None:
     loop = start(tmp_path, (0, log_of(0, rows(0, 1200))))
-    lock = os.open(loop.parent, os.O_RDONLY)
-    fcntl.flock(lock, fcntl.LOCK_EX)
+    lock = os.open(loop.parent / own_loop.LOCK, os.O_RDWR | os.O_CREAT)
+    fcntl.fcntl(lock, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
     run = FollowedRun.at(tmp_path)
     state = run.state()
     assert (state.running, state.over) == ("arm", False)

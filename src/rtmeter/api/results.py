@@ -35,13 +35,13 @@ def read(path: PathLike | Sequence[PathLike] = "results") -> Results:
     Raises RtmeterError if there is none, or a cell.json is damaged: with file, field and remedy. Samples are
     read when they are asked for.
     """
-    paths = [path] if isinstance(path, str | os.PathLike) else list(path)
+    paths = [Path(one) for one in ([path] if isinstance(path, str | os.PathLike) else path)]
     for one in paths:
-        if store.loop_folders(Path(one)):
+        if store.loop_folders(one):
             from rtmeter.measure import own_loop
 
-            own_loop.adopt(Path(one))
-    return Results(cell for one in paths for cell in find_cells(Path(one)))
+            own_loop.adopt(one)
+    return Results(cell for one in paths for cell in find_cells(store.cell_of_loop(one)))
 
 
 class Results:

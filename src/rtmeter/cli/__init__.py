@@ -114,7 +114,7 @@ def _of_loop(path: Path) -> Path:
         from rtmeter.measure import own_loop
 
         own_loop.adopt(path)
-    return path.with_suffix("") if path.suffix == store.LOOP else path
+    return store.cell_of_loop(path)
 
 
 def _not_chosen() -> None:

@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import json
 import os
+import struct
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,12 @@ from rtmeter.samples.meta import LogMeta
 from rtmeter.samples.segments import LATE, SegmentedLog, segments
 
 BINS, LATE_RELEASES = "bins.json", "late.parquet"
+
+LOCK = "lock"
+"""The file beside the starts of a name that a program holds a lock on while its loop is open."""
+
+_FLOCK = "hhqqi4x"
+"""struct flock (fcntl(2)): type, whence, start, length, process."""
 
 
 def adopt(path: Path) -> None:
@@ -45,14 +52,10 @@ def is_open(folder: Path) -> bool:
     """Whether a program records into the folder now: the latest of its name, and that is locked."""
     if any(other.name > folder.name for other in folder.parent.glob(f"*{store.LOOP}")):
         return False
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(descriptor)
+    with contextlib.suppress(OSError), (folder.parent / LOCK).open("rb+") as file:
+        asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+        held = struct.unpack(_FLOCK, fcntl.fcntl(file, fcntl.F_OFD_GETLK, asked))
+        return int(held[0]) != fcntl.F_UNLCK
     return False
 
 

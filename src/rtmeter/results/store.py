@@ -305,6 +305,11 @@ def loop_folders(path: Path) -> list[Path]:
     return sorted(f for depth in depths for f in path.glob(f"{depth}{LOOP}") if f.is_dir())
 
 
+def cell_of_loop(path: Path) -> Path:
+    """The path itself, or, of what a program's own loop recorded into, the cell that is made of it."""
+    return path.with_suffix("") if path.suffix == LOOP else path
+
+
 def _cells_below(path: Path) -> Iterator[str]:
     """The cells below the path; what lies in a cell, as one recovered there, is none of its own."""
     for name, folders, files in os.walk(path):
