@@ -1,4 +1,6 @@
 // A periodic component of OROCOS RTT whose update is recorded: periodic_component FOLDER RELEASES
+#include <rtt/os/main.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -6,7 +8,6 @@
 #include <rtmeter/loop.hpp>
 #include <rtt/Activity.hpp>
 #include <rtt/TaskContext.hpp>
-#include <rtt/os/main.h>
 #include <thread>
 
 namespace {
@@ -45,7 +46,8 @@ int ORO_main(int argc, char** argv) {
   {
     Controller controller(loop);
     controller.start();
-    while (controller.updates < std::atol(argv[2])) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    while (controller.updates < std::atol(argv[2]))
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
     controller.stop();
   }
   loop.close();

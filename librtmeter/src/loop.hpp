@@ -7,12 +7,12 @@
 #include <string>
 
 #include "keeper.hpp"
-#include "system/kernel_trace.hpp"
 #include "log/recorder.hpp"
 #include "measure/ticks.hpp"
 #include "rtmeter/clock.hpp"
 #include "rtmeter/loop.h"
 #include "start.hpp"
+#include "system/kernel_trace.hpp"
 
 namespace rtmeter {
 
