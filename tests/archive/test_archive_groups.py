@@ -16,6 +16,7 @@ from rtmeter.archive.add import add_rows
 from rtmeter.archive.engine import answering
 from rtmeter.archive.groups import Asked, Group, merged
 from rtmeter.archive.tables import Archive, archive_at
+from rtmeter.archive.trend import trend
 from rtmeter.statistics.fixed_bins import binned
 from rtmeter.statistics.views import LATER
 
@@ -95,6 +96,9 @@ def test_spark_finds_the_same_to_the_last_count(archive: Archive) -> None:
         expected = plain(merged(backend, ASKED))
     with answering(archive, "spark") as backend:
         assert plain(merged(backend, ASKED)) == expected
+        spark = trend(backend, Asked())
+    with answering(archive) as backend:
+        assert spark == trend(backend, Asked())
 
 
 def test_without_spark_the_error_says_so(

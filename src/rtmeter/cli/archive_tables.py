@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from rtmeter.cli.output import console
+from rtmeter.errors import RtmeterError
 from rtmeter.values import harmless
 
 if TYPE_CHECKING:
     from rtmeter.archive.groups import Group
+    from rtmeter.archive.trend import Cause, Trend
 
+_MOST = 3
 PERCENTS = ("50", "99", "99.9", "99.999")
 
 
@@ -65,7 +70,69 @@ def print_groups(groups: Sequence[Group], by: Sequence[str]) -> None:
         )
 
 
+def _us(value_ns: float) -> str:
+    return "lost" if math.isinf(value_ns) else f"{value_ns / 1000:,.1f} µs"
+
+
 def _between(edges: tuple[int, int] | str | None) -> str:
     if edges is None or isinstance(edges, str):
         return edges or "-"
     return f"{edges[0] / 1000:,.1f}–{edges[1] / 1000:,.1f}"
+
+
+_QUANTILES = {"p50": "p50_ns", "p90": "p90_ns", "p99": "p99_ns", "p99.9": "p99_9_ns", "p99.99": "p99_99_ns"}
+_QUANTILES |= {"p99.999": "p99_999_ns", "max": "max_ns"}
+
+
+def column_of(quantile: str) -> str:
+    """The column of a quantile. Raises RtmeterError if it is none."""
+    if quantile not in _QUANTILES:
+        remedy = f"choose one of {', '.join(_QUANTILES)}"
+        raise RtmeterError("is not kept", field="--quantile", value=quantile, remedy=remedy)
+    return _QUANTILES[quantile]
+
+
+def day_of(text: str | None) -> datetime | None:
+    """The beginning of a day, UTC. Raises RtmeterError if it is none."""
+    try:
+        return None if text is None else datetime.fromisoformat(text).replace(tzinfo=UTC)
+    except ValueError:
+        remedy = "write it like 2026-11-22"
+        raise RtmeterError("is no day", field="--since", value=text, remedy=remedy) from None
+
+
+def causes_json(causes: Sequence[Cause]) -> list[dict[str, Any]]:
+    """What changed with what, and each series' change; times in ns."""
+    from rtmeter.archive.trend import SERIES
+
+    return [
+        {
+            "with": [dict(zip(("condition", "before", "after"), fact, strict=True)) for fact in cause.facts],
+            "rose": cause.rose,
+            "rigs": cause.rigs,
+            "ratio": cause.ratio,
+            "changes": [
+                {
+                    **dict(zip(SERIES, change.series, strict=True)),
+                    "when": change.when.isoformat(),
+                    "before_ns": change.before_ns,
+                    "after_ns": change.after_ns,
+                }
+                for change in cause.changes
+            ],
+        }
+        for cause in causes
+    ]
+
+
+def print_causes(found: Trend, quantile: str) -> None:
+    """A line for what changed with what, the rigs that changed most below it."""
+    print(f"{found.series:,} series looked at, {found.short:,} too short; {len(found.changes):,} changed")
+    for cause in found.causes():
+        print(harmless(cause.in_words(quantile)))
+        for change in sorted(cause.changes, key=lambda one: -abs(one.ratio - 1))[:_MOST]:
+            values = f"{_us(change.before_ns)} to {_us(change.after_ns)}"
+            rig, _, name, *_ = change.series
+            print(harmless(f"  {rig}, {name}: {values} from {change.when:%Y-%m-%d} on"))
+        if len(cause.changes) > _MOST:
+            print(f"  and {len(cause.changes) - _MOST:,} more")

@@ -196,3 +196,76 @@ def _engine(name: str) -> Engine:
     if name == "spark":
         return "spark"
     raise RtmeterError("is no engine", field="--engine", value=name, remedy="choose duckdb or spark")
+
+
+QuantileOption = Annotated[str, typer.Option("--quantile", help="p50, p99, p99.9, p99.99, p99.999 or max.")]
+WhereOption = Annotated[
+    list[str] | None,
+    typer.Option("--where", help="COLUMN=VALUE: only these; may be repeated.", show_default=False),
+]
+
+
+@app.command("trend")
+def trend(
+    archive: Place = DEFAULT,
+    quantile: QuantileOption = "p99.9",
+    where: WhereOption = None,
+    engine: EngineOption = "duckdb",
+    as_json: Json = False,
+) -> int:
+    """Say what rose and what fell, by what changed with it."""
+    _trend(archive, quantile, where, engine, as_json, "trend")
+    return exit_codes.PASS
+
+
+@app.command("regressions")
+def regressions(
+    archive: Place = DEFAULT,
+    quantile: QuantileOption = "p99.9",
+    where: WhereOption = None,
+    since: Annotated[
+        str | None,
+        typer.Option("--since", help="Only those from this day on: 2026-11-22.", show_default=False),
+    ] = None,
+    engine: EngineOption = "duckdb",
+    as_json: Json = False,
+) -> int:
+    """Say what rose, by what changed with it; exit code 2 if anything did."""
+    found = _trend(archive, quantile, where, engine, as_json, "regressions", since)
+    return exit_codes.FAIL if found else exit_codes.PASS
+
+
+def _trend(
+    archive: str,
+    quantile: str,
+    where: list[str] | None,
+    engine: str,
+    as_json: bool,
+    what: str,
+    since: str | None = None,
+) -> bool:
+    """Whether anything is told."""
+    from rtmeter.archive.engine import answering, need_archive
+    from rtmeter.cli.archive_tables import causes_json, column_of, day_of, print_causes
+    from rtmeter.cli.output import print_json
+
+    column, first = column_of(quantile), day_of(since)
+    need_archive()
+    from dataclasses import replace
+
+    from rtmeter.archive.groups import Asked
+    from rtmeter.archive.labels import parse_conditions
+    from rtmeter.archive.tables import archive_at
+    from rtmeter.archive.trend import trend
+
+    with answering(archive_at(archive).open(), _engine(engine)) as backend:
+        found = trend(backend, Asked((), parse_conditions(where or [])), column)
+    if what == "regressions":
+        kept = [one for one in found.changes if one.rose and (first is None or one.when >= first)]
+        found = replace(found, changes=tuple(kept))
+    if as_json:
+        told = {"series": found.series, "too_short": found.short, "quantile": quantile}
+        print_json({"archive": archive, **told, what: causes_json(found.causes())})
+    else:
+        print_causes(found, quantile)
+    return bool(found.changes)

@@ -1,0 +1,194 @@
+"""What changed in a fleet: series of the same cell on the same rig, the places where they changed, and what
+else changed there."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rtmeter.archive.engine import rows
+from rtmeter.archive.groups import Asked, chosen
+from rtmeter.statistics.discoveries import FALSE_SHARE, changed
+
+if TYPE_CHECKING:
+    from ibis.backends import BaseBackend
+
+SERIES = ("rig", "campaign", "name", "adapter", "quantity")
+"""What a series is of: what these share is one question, asked again and again."""
+
+LATEST = 60
+"""Cells of a series that are looked at, the latest ones: the rule's shortest segment is a share of them."""
+
+NEAR = 3
+"""A condition that changed no further from a change than so many cells may be what made it."""
+
+_FACTS = ("kernel", "kernel_version", "firmware", "cpu_model", "middleware", "middleware_version", "rtmeter")
+_NOTHING = "nothing that is recorded"
+
+Fact = tuple[str, str, str]
+"""A condition, its value before and after."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of a series: when the first cell after it was measured; the medians before and after (ns,
+    infinite where releases were lost); what else changed there, nothing if empty."""
+
+    series: tuple[str | None, ...]
+    when: datetime
+    before_ns: float
+    after_ns: float
+    facts: tuple[Fact, ...]
+
+    @property
+    def ratio(self) -> float:
+        """After over before."""
+        if not math.isfinite(self.after_ns):
+            return math.inf if math.isfinite(self.before_ns) else 1.0
+        return self.after_ns / self.before_ns if self.before_ns > 0 and math.isfinite(self.before_ns) else 0.0
+
+    @property
+    def rose(self) -> bool:
+        return self.after_ns > self.before_ns
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Changes of one direction with the same conditions that changed beside them."""
+
+    facts: tuple[Fact, ...]
+    rose: bool
+    changes: tuple[Change, ...]
+
+    @property
+    def rigs(self) -> int:
+        return len({change.series[0] for change in self.changes})
+
+    @property
+    def ratio(self) -> float:
+        """The middle one of the changes."""
+        return median(change.ratio for change in self.changes)
+
+    def in_words(self, quantile: str) -> str:
+        """As a sentence."""
+        by = "beyond what was measured" if math.isinf(self.ratio) else f"by {100 * abs(self.ratio - 1):.0f} %"
+        way = "rose" if self.rose else "fell"
+        rigs = f"{self.rigs:,} rig{'' if self.rigs == 1 else 's'}"
+        return f"{quantile} of {rigs} {way} {by} with {told(self.facts)}"
+
+
+def told(facts: Sequence[Fact]) -> str:
+    """What changed, in words."""
+    return ", ".join(f"{name} {after} (was {before})" for name, before, after in facts) or _NOTHING
+
+
+@dataclass(frozen=True)
+class Trend:
+    """``series``: how many were looked at; ``short``: how many had too few cells for that."""
+
+    series: int
+    short: int
+    changes: tuple[Change, ...]
+
+    def causes(self) -> list[Cause]:
+        """The changes by what changed with them, those of most rigs first."""
+        groups: dict[tuple[tuple[Fact, ...], bool], list[Change]] = {}
+        for change in self.changes:
+            groups.setdefault((change.facts, change.rose), []).append(change)
+        found = [Cause(facts, rose, tuple(of)) for (facts, rose), of in groups.items()]
+        return sorted(found, key=lambda cause: (-cause.rigs, cause.facts, cause.rose))
+
+
+def trend(
+    backend: BaseBackend,
+    asked: Asked,
+    column: str = "p99_9_ns",
+    latest: int = LATEST,
+    false_share: float = FALSE_SHARE,
+) -> Trend:
+    """The latest change of every series that changed, false ones held over all series together."""
+    from rtmeter.statistics.discoveries import FEWEST
+
+    found = _series(backend, asked, column, latest)
+    keys = list(found)
+    values = [found[key][0] for key in keys]
+    places = changed(values, false_share)
+    facts = _facts(backend, asked, {keys[number] for number in places})
+    changes = []
+    for number, starts in places.items():
+        key, (series, times) = keys[number], found[keys[number]]
+        at = starts[-1]
+        before = float(np.median(series[starts[-2] if len(starts) > 1 else 0 : at]))
+        beside = beside_it([facts[key][time] for time in times], at)
+        changes.append(Change(key, times[at], before, float(np.median(series[at:])), beside))
+    short = sum(len(one) < FEWEST for one in values)
+    return Trend(
+        len(keys) - short, short, tuple(sorted(changes, key=lambda one: (one.when, str(one.series))))
+    )
+
+
+Key = tuple[str | None, ...]
+
+
+def _series(
+    backend: BaseBackend, asked: Asked, column: str, latest: int
+) -> dict[Key, tuple[Any, list[datetime]]]:
+    """The values of each series, in order of time, and the times; lost is later than all."""
+    import ibis
+
+    cells = chosen(backend, asked)
+    cells = cells.filter(cells.n > 0).select(*SERIES, "measured", "cell", value=cells[column].cast("float64"))
+    order = ibis.window(group_by=SERIES, order_by=[cells.measured.desc(), cells.cell.desc()])
+    ranked = cells.mutate(place=ibis.row_number().over(order))
+    wanted = ranked.filter(ranked.place < latest).drop("place")
+    table = rows(wanted.order_by([*SERIES, "measured", "cell"]))
+    value = table.column("value").fill_null(math.inf).to_numpy()
+    value = np.where(np.isnan(value), np.inf, value)
+    times = table.column("measured").to_pylist()
+    codes = [table.column(name).combine_chunks().dictionary_encode() for name in SERIES]
+    indices = np.stack([code.indices.fill_null(-1).to_numpy(zero_copy_only=False) for code in codes])
+    edges = (np.flatnonzero((indices[:, 1:] != indices[:, :-1]).any(axis=0)) + 1).tolist()
+    found: dict[Key, tuple[Any, list[datetime]]] = {}
+    for start, end in zip([0, *edges], [*edges, len(value)], strict=True):
+        if end > start:
+            key = tuple(code[start].as_py() for code in codes)
+            found[key] = value[start:end], times[start:end]
+    return found
+
+
+def _facts(backend: BaseBackend, asked: Asked, keys: set[Key]) -> dict[Key, dict[datetime, dict[str, str]]]:
+    """What is known of each cell of these series, by when it was measured."""
+    if not keys:
+        return {}
+    cells = chosen(backend, asked)
+    cells = cells.filter((cells.n > 0) & cells.rig.isin(sorted({str(key[0]) for key in keys})))
+    table = rows(cells.select(*SERIES, "measured", *_FACTS, "settings", "labels"))
+    found: dict[Key, dict[datetime, dict[str, str]]] = {key: {} for key in keys}
+    for row in table.to_pylist():
+        key = tuple(row[name] for name in SERIES)
+        if key in found:
+            told = {name: str(row[name]) for name in _FACTS if row[name] is not None}
+            settings = json.loads(row["settings"] or "{}")
+            told |= {f"setting {name}": json.dumps(value) for name, value in settings.items()}
+            told |= {f"label {name}": str(value) for name, value in dict(row["labels"] or {}).items()}
+            found[key][row["measured"]] = told
+    return found
+
+
+def beside_it(told: Sequence[Mapping[str, str]], at: int) -> tuple[Fact, ...]:
+    """Which conditions changed nearest to a place, no further than NEAR, and for good: no value from before
+    comes again after it."""
+    near: dict[int, list[Fact]] = {}
+    for name in sorted({name for one in told for name in one}):
+        values = [one.get(name, "-") for one in told]
+        for place in range(max(1, at - NEAR), min(len(values), at + NEAR + 1)):
+            if values[place] != values[place - 1] and not set(values[:place]) & set(values[place:]):
+                near.setdefault(abs(place - at), []).append((name, values[place - 1], values[place]))
+    return tuple(near[min(near)]) if near else ()

@@ -1,0 +1,96 @@
+"""`rtmeter archive trend` and `regressions`: what changed, named by what changed with it."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+import numpy as np
+import pytest
+from archives import FIRST, rows
+
+from rtmeter import cli
+from rtmeter.archive.add import add_rows
+from rtmeter.archive.engine import answering
+from rtmeter.archive.groups import Asked
+from rtmeter.archive.tables import Archive, archive_at
+from rtmeter.archive.trend import beside_it, trend
+
+DAYS, RIGS = 40, 12
+UPDATED, STEP = (0, 1, 2, 3), 30
+NEW, OLD = "6.12.9", "6.12.8"
+
+
+def kernel_of(rig: int, day: int) -> str:
+    """Rigs 0 to 5 got a new kernel at day 30; it made those of UPDATED slower."""
+    return NEW if rig < 6 and day >= STEP else OLD
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Archive:
+    """Of rig 7 all is better from day 20 on, and nothing recorded changed; rig 8 loses releases from 25."""
+    made = archive_at(tmp_path_factory.mktemp("trend") / "archive")
+    made.make()
+    random = np.random.default_rng(2)
+    group = {}
+    for rig in range(RIGS):
+        for day in range(DAYS):
+            value: int | None = round(100_000 * float(np.exp(random.normal(0, 0.02))) * (1 + rig / 10))
+            value = round(value * (1.12 if rig in UPDATED and day >= STEP else 1)) if value else None
+            value = round(value * 0.7) if value and rig == 7 and day >= 20 else value
+            at = FIRST + timedelta(days=day)
+            facts = {"rig": f"rig-{rig}", "kernel": kernel_of(rig, day), "settings": '{"cpus": [1]}'}
+            facts |= {"campaign": "nightly", "name": "loop", "adapter": "posix", "quantity": "latency"}
+            facts |= {"measured": at, "started": at, "p99_9_ns": None if rig == 8 and day >= 25 else value}
+            one = rows(rig * 1000 + day, [1, 2, 3], **facts)
+            group[one.cell["cell"]] = one
+    add_rows(made, group)
+    return made
+
+
+def test_a_regression_is_named_by_what_changed_with_it(
+    archive: Archive, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.invoke(["archive", "regressions", archive.url, "--json"]) == 2
+    told = json.loads(capsys.readouterr().out)
+    assert (told["series"], told["too_short"], len(told["regressions"])) == (RIGS, 0, 2)
+    kernel, lost = told["regressions"]
+    assert kernel["with"] == [{"condition": "kernel", "before": OLD, "after": NEW}]
+    assert sorted(one["rig"] for one in kernel["changes"]) == [f"rig-{rig}" for rig in UPDATED]
+    assert kernel["rigs"] == 4 and 1.08 < kernel["ratio"] < 1.16
+    assert {one["when"][:10] for one in kernel["changes"]} <= {f"2026-01-{29 + d}" for d in range(3)}
+    assert lost["with"] == [] and [one["rig"] for one in lost["changes"]] == ["rig-8"]
+    assert cli.invoke(["archive", "regressions", archive.url]) == 2
+    said = capsys.readouterr().out
+    assert "p99.9 of 4 rigs rose by 1" in said and f"with kernel {NEW} (was {OLD})" in said
+    assert "rose beyond what was measured with nothing that is recorded" in said
+
+
+def test_exit_codes_go_by_what_is_new(archive: Archive, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.invoke(["archive", "regressions", archive.url, "--since", "2026-03-01"]) == 0
+    assert cli.invoke(["archive", "regressions", archive.url, "--where", "rig=rig-7"]) == 0
+    assert cli.invoke(["archive", "regressions", archive.url, "--where", "rig=rig-1"]) == 2
+    assert cli.invoke(["archive", "regressions", archive.url, "--since", "soon"]) == 1
+    assert cli.invoke(["archive", "regressions", archive.url, "--quantile", "p42"]) == 1
+    err = capsys.readouterr().err
+    assert "--since" in err and "--quantile" in err
+
+
+def test_a_trend_has_what_fell_too(archive: Archive, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.invoke(["archive", "trend", archive.url]) == 0
+    said = capsys.readouterr().out
+    assert "p99.9 of 1 rig fell by" in said and "rig-7" in said
+
+
+def test_only_the_latest_cells_are_looked_at(archive: Archive) -> None:
+    with answering(archive) as backend:
+        found = trend(backend, Asked(), latest=10)
+    assert (found.series, found.short, found.changes) == (0, RIGS, ())
+
+
+def test_a_condition_that_comes_and_goes_changed_nothing() -> None:
+    steady = [{"kernel": "a", "setting x": str(day % 2)} for day in range(10)]
+    assert beside_it(steady, 5) == ()
+    moved = [one | {"kernel": "b", "label site": "n"} if day >= 6 else one for day, one in enumerate(steady)]
+    assert beside_it(moved, 5) == (("kernel", "a", "b"), ("label site", "-", "n"))
+    assert beside_it(moved, 2) == ()
