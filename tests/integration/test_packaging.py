@@ -95,8 +95,8 @@ def test_rtmeter_of_the_wheel_measures_with_its_own_probes(wheel: Path, tmp_path
     cell = json.loads(run(python, "-m", "rtmeter", *measure, "--out", tmp_path / "cell", cwd=tmp_path))
     assert cell["counts"]["served"] == 20
     run(python, "-c", OWN_LOOP, cwd=tmp_path)
-    verdict = json.loads(run(python, "-m", "rtmeter", "verdict", "results", "--json", cwd=tmp_path))
-    assert verdict["id"] == "arm"
+    [own] = json.loads(run(python, "-m", "rtmeter", "summary", "results", "--json", cwd=tmp_path))["cells"]
+    assert (own["id"], own["counts"]["served"]) == ("arm", 99)
     run(python, "-m", "rtmeter", "report", tmp_path / "cell", "-o", tmp_path / "report.html", cwd=tmp_path)
 
 

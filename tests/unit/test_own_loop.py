@@ -106,7 +106,7 @@ def test_every_command_reads_it(tmp_path: Path) -> None:
 
 def test_what_was_let_go_is_not_missing_and_is_said(tmp_path: Path) -> None:
     loop = start(tmp_path, (5000, log_of(5000, rows(5000, 3000))))
-    (loop / "bins.json").write_text(json.dumps({"rows": 8000, "missed": 8}))
+    (loop / "bins.json").write_text(json.dumps({"served": 7980, "skipped": 9, "lost": 1, "missed": 8}))
     late = np.concatenate((rows(490, 21), rows(1490, 21)), axis=1)
     (loop / "late-000000000000490.rtlog").write_bytes(log_of(490, late[:, :21], late[:, 21:], sparse=True))
     [cell] = rtmeter.read(tmp_path)._cells.values()
@@ -115,7 +115,10 @@ def test_what_was_let_go_is_not_missing_and_is_said(tmp_path: Path) -> None:
     assert cell.record.summary is not None
     assert cell.record.summary.counts["released"] == 3000
     [doubt] = [d for d in cell.record.warnings if d.type == "last_hours_only"]
-    assert "from k = 5,000 on: since its start 8,000, of which 8 missed" in doubt.message
+    assert "from k = 5,000 on: of 7,990 since its start 8 missed" in doubt.message
+    [verdict] = rtmeter.read(tmp_path).verdict()
+    said = "the last of 7,990 since its start, of which 8 missed 1ms"
+    assert said in verdict.conditions, "a verdict is not shown without it"
     kept = pq.read_table(cell.folder / own_loop.LATE_RELEASES)["k"].to_pylist()
     assert kept == [*range(490, 511), *range(1490, 1511)]
 

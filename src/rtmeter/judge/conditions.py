@@ -54,6 +54,7 @@ def in_one_line(record: CellRecord) -> list[str]:
         f"server {record.server_adapter}" if record.server_adapter not in (None, record.adapter) else "",
         f"{'timeout' if record.mode == 'one_shot' else 'every'} {words.setting('_ns', record.tick_ns)}",
         f"{n:,} release{'' if n == 1 else 's'}" if n is not None else "",
+        _since_its_start(record),
         *words.shape(record.meta, record.effective),
         policy + (f" on CPU {words.setting('', pinned)}" if pinned else ""),
         *carried(record.path),
@@ -64,6 +65,19 @@ def in_one_line(record: CellRecord) -> list[str]:
         f"{record.started}" if record.started else "",
     ]
     return [part for part in parts if part and not part.endswith(words.NONE)]
+
+
+def _since_its_start(record: CellRecord) -> str:
+    """Of a program that runs for long: what the cell's releases are the last of."""
+    released, missed = (record.config.get(f"{what}_since_start") for what in ("released", "missed"))
+    if not isinstance(released, int) or not isinstance(missed, int):
+        return ""
+    return f"the last of {released:,} since its start, of which {missed:,} missed {_deadline(record)}"
+
+
+def _deadline(record: CellRecord) -> str:
+    asked = record.config.get("deadline_ns")
+    return "the deadline" if asked is None else words.setting("_ns", asked)
 
 
 def settings(record: CellRecord) -> list[Setting]:

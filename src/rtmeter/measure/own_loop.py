@@ -9,7 +9,6 @@ import os
 import struct
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from rtmeter.errors import RtmeterError
 from rtmeter.host.identity import machine_id
@@ -86,6 +85,8 @@ def _record(folder: Path, out: Path, running: bool) -> CellRecord:
     log = SegmentedLog(folder)
     meta = LogMeta.of(log.meta, folder)
     config = meta.cell_config | {"measurement": "own_loop", "mode": None, "first_k": log.first_row}
+    if log.first_row and (about := _bins(folder)):
+        config |= {"released_since_start": about["released"], "missed_since_start": about["missed"]}
     deadline, ratio = config.get("deadline_ns"), config.get("miss_ratio")
     cell = Cell(
         id=_id(folder, str(config.get("loop") or folder.parent.name)),
@@ -125,20 +126,20 @@ def _doubts(folder: Path, log: SegmentedLog, running: bool) -> list[Doubt]:
         message = "the program ended without closing its loop: its last second may not be there"
         doubts.append(Doubt("loop_cut", message, "close the loop, or let the program end by exit()"))
     if log.first_row:
-        about = _bins(folder)
         message = f"the cell has the last releases, from k = {log.first_row:,} on"
-        if about:
-            message += (
-                f": since its start {about['rows']:,}, of which {about['missed']:,} missed the deadline"
-            )
+        if about := _bins(folder):
+            message += f": of {about['released']:,} since its start {about['missed']:,} missed the deadline"
         hint = f"{BINS} has the distribution of all, {LATE_RELEASES} each late release with its surroundings"
         doubts.append(Doubt("last_hours_only", message, hint))
     return doubts
 
 
-def _bins(folder: Path) -> dict[str, Any]:
+def _bins(folder: Path) -> dict[str, int]:
+    """How many releases there were since its start until the last log of whole ones began, warm-up apart, and
+    how many of them missed; empty if nothing says it."""
     try:
         found = json.loads((folder / BINS).read_text(encoding="utf-8"))
-        return {key: int(found[key]) for key in ("rows", "missed")}
+        released = sum(int(found[end]) for end in ("served", "skipped", "lost"))
+        return {"released": released, "missed": int(found["missed"])}
     except (OSError, ValueError, KeyError, TypeError):
         return {}
