@@ -1,0 +1,231 @@
+"""What goes wrong with a program that is attached to, and what then happens."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from attached import compiled, here, left_instances
+
+from front import ended, rtmeter, running
+from rtmeter.results import store
+from rtmeter.results.record import CellRecord
+from waiting import until
+
+pytestmark = here
+
+NOBODY = 65534
+
+
+@pytest.fixture(scope="module")
+def misfits(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compiled("misfits", tmp_path_factory.mktemp("misfits"))
+
+
+@contextmanager
+def alive(*command: object, user: int | None = None) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen([*map(str, command)], user=user, start_new_session=True)
+    try:
+        threads = Path(f"/proc/{process.pid}/task")
+        until(lambda: any((t / "comm").read_text().strip() in ("loop", "sleep") for t in threads.iterdir()))
+        yield process
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(60)
+
+
+@contextmanager
+def attached_to(process: subprocess.Popen[bytes], cell: Path) -> Iterator[subprocess.Popen[str]]:
+    """rtmeter, which has recorded some of it already."""
+    asked = ("--thread", "loop", "--duration", "1h", "--out", cell)
+    with running("attach", "--pid", process.pid, *asked) as front:
+        until(lambda: recorded(cell) > 0, of=front)
+        yield front
+
+
+def recorded(cell: Path) -> int:
+    """Bytes of pages so far."""
+    return sum(file.stat().st_size for file in cell.parent.glob("cell.partial/attached-*/*"))
+
+
+def more(cell: Path, front: subprocess.Popen[str]) -> None:
+    """Waits for some hundred further jobs, and ends it."""
+    enough = recorded(cell) + (128 << 10)
+    until(lambda: recorded(cell) > enough, of=front)
+    front.send_signal(signal.SIGINT)
+
+
+def types(record: CellRecord) -> set[str]:
+    return {doubt.type for doubt in record.warnings}
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [("ends", "the program ended"), ("thread_ends", "its thread loop"), ("execs", "became /")],
+)
+def test_a_program_that_ends_or_becomes_another_leaves_what_was_until_then(
+    misfits: Path, tmp_path: Path, what: str, said: str
+) -> None:
+    cell = tmp_path / "cell"
+    with alive(misfits, what) as process, attached_to(process, cell) as front:
+        process.send_signal(signal.SIGUSR1)
+        done = ended(front)
+    record = store.read_cell(cell)
+    assert (done.code, record.status, record.valid) == (1, "interrupted", True), done.err
+    [doubt] = [one for one in record.warnings if one.type in ("program_ended", "program_replaced")]
+    assert said in doubt.message
+    assert record.summary is not None and record.summary.counts["served"] > 0
+
+
+@pytest.mark.parametrize(("what", "doubt"), [("period", "period_changed"), ("policy", "policy_changed")])
+def test_a_change_in_mid_run_is_told(misfits: Path, tmp_path: Path, what: str, doubt: str) -> None:
+    cell = tmp_path / "cell"
+    with alive(misfits, what) as process, attached_to(process, cell) as front:
+        process.send_signal(signal.SIGUSR1)
+        more(cell, front)
+        done = ended(front)
+    record = store.read_cell(cell)
+    assert record.status == "interrupted", done.err
+    assert doubt in types(record)
+
+
+def test_a_fork_is_no_part_of_the_loop(misfits: Path, tmp_path: Path) -> None:
+    cell = tmp_path / "cell"
+    with alive(misfits, "forks") as process, attached_to(process, cell) as front:
+        process.send_signal(signal.SIGUSR1)
+        more(cell, front)
+        done = ended(front)
+    record = store.read_cell(cell)
+    assert (record.grid["period_ns"], record.grid["kinds"].keys()) == (1_000_000, {"clock_nanosleep"}), (
+        done.err
+    )
+
+
+@pytest.mark.parametrize(("what", "said"), [("busy", "never slept"), ("asleep", "never woke")])
+def test_a_thread_without_a_loop_is_an_error_that_says_so(misfits: Path, what: str, said: str) -> None:
+    with alive(misfits, what) as process:
+        done = rtmeter("attach", "--pid", process.pid, "--thread", "loop", "--duration", "500ms")
+    assert done.code == 1
+    assert said in done.err
+
+
+def test_a_stopped_program_is_refused_with_what_lets_it_go_on(misfits: Path) -> None:
+    with alive(misfits, "") as process:
+        process.send_signal(signal.SIGSTOP)
+        until(lambda: ") T " in Path(f"/proc/{process.pid}/stat").read_text())
+        done = rtmeter("attach", "--pid", process.pid)
+    assert done.code == 1
+    assert f"kill -CONT {process.pid}" in done.err
+
+
+def test_what_is_no_program_is_refused(misfits: Path) -> None:
+    with alive(misfits, "") as process:
+        [loop] = {int(t.name) for t in Path(f"/proc/{process.pid}/task").iterdir()} - {process.pid}
+        told = {
+            2: "the kernel's own thread",
+            2**22 - 1: "is no process here",
+            loop: f"give --pid {process.pid} --thread {loop}",
+        }
+        for pid, said in told.items():
+            done = rtmeter("attach", "--pid", pid)
+            assert (done.code, said in done.err) == (1, True), done.err
+        done = rtmeter("attach", "--pid", process.pid, "--thread", "lopp", "--duration", "1s")
+        assert (done.code, f"loop ({loop})" in done.err) == (1, True), done.err
+
+
+def test_the_id_that_a_process_has_in_its_container_is_looked_up(misfits: Path) -> None:
+    inside = ("unshare", "--pid", "--fork", "--kill-child", misfits, "")
+    process = subprocess.Popen([*map(str, inside)], start_new_session=True)
+    try:
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        child = int(until(lambda: children.read_text().strip()))
+        until(lambda: len(list(Path(f"/proc/{child}/task").iterdir())) == 2)
+        status = Path(f"/proc/{child}/status").read_text()
+        assert "NSpid:\t" + str(child) + "\t1\n" in status
+        done = rtmeter("attach", "--pid", child, "--thread", "loop", "--duration", "300ms", "--json")
+        assert (done.code, done.json["counts"]["served"] > 0) == (0, True)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(60)
+
+
+def test_another_users_program_is_measured_by_root(misfits: Path) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        with alive(shutil.copy(misfits, folder), "", user=NOBODY) as process:
+            done = rtmeter(
+                "attach", "--pid", process.pid, "--thread", "loop", "--duration", "300ms", "--json"
+            )
+        assert (done.code, done.json["counts"]["served"] > 0) == (0, True), done.err
+
+
+def test_without_privilege_it_is_refused(misfits: Path) -> None:
+    nobody = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--")
+    with alive(misfits, "") as process, tempfile.TemporaryDirectory() as folder:
+        done = rtmeter("attach", "--pid", process.pid, inside=nobody, cwd=Path("/"), RTMETER_STATE_DIR=folder)
+    if "Permission denied" in done.err and "attach" not in done.err:
+        pytest.skip("nobody cannot read this checkout")
+    assert (done.code, "needs root" in done.err) == (1, True), done.err
+
+
+def test_two_attach_at_once_and_leave_nothing(misfits: Path, tmp_path: Path) -> None:
+    with alive(misfits, "") as process:
+        asked = ("attach", "--pid", process.pid, "--thread", "loop", "--duration", "2s", "--json")
+        with running(*asked, "--out", tmp_path / "a") as one, running(*asked, "--out", tmp_path / "b") as two:
+            found = [ended(one), ended(two)]
+        assert [done.code for done in found] == [0, 0], [done.err for done in found]
+        assert all(json.loads(done.out)["counts"]["served"] > 1000 for done in found)
+    assert left_instances() == []
+
+
+def test_killed_it_leaves_no_instance_and_the_program_as_it_was(misfits: Path, tmp_path: Path) -> None:
+    with alive(misfits, "") as process:
+        with attached_to(process, tmp_path / "cell") as front:
+            assert any(str(front.pid) in name for name in left_instances())
+            front.kill()
+            front.wait(60)
+            until(lambda: not any(str(front.pid) in name for name in left_instances()))
+        assert process.poll() is None
+        assert "TracerPid:\t0\n" in Path(f"/proc/{process.pid}/status").read_text()
+
+
+def test_a_command_that_ends_by_itself_is_an_error_with_its_last_words(tmp_path: Path) -> None:
+    script = "echo no such bus >&2; exit 7"
+    done = rtmeter("attach", "--duration", "2s", "--out", tmp_path / "cell", "--", "sh", "-c", script)
+    assert done.code == 1
+    assert "exit code 7: no such bus" in done.err
+
+
+def test_a_campaign_starts_the_program_under_its_conditions_and_ends_it(
+    misfits: Path, tmp_path: Path
+) -> None:
+    campaign = tmp_path / "own.yaml"
+    campaign.write_text(
+        "name: own\n"
+        "cells:\n"
+        "  - measurement: loop\n"
+        "    adapter: attached\n"
+        f"    command: {misfits} none\n"
+        "    thread: loop\n"
+        "    duration: 500ms\n"
+        "    warm_up: 100ms\n"
+        "    scheduling: [other, 'fifo:3']\n"
+        "    requirement: {deadline: 500ms}\n"
+    )
+    done = rtmeter("run", campaign, "--out", tmp_path / "results")
+    cells = [store.read_cell(file.parent) for file in (tmp_path / "results").glob("*/own/*/*/cell.json")]
+    assert (done.code, len(cells)) == (3, 2), done.err  # too few to be judged
+    policies = sorted(cell.effective["scheduling"]["policy"] for cell in cells)
+    assert policies == ["fifo", "other"]
+    for cell in cells:
+        assert cell.summary is not None and cell.summary.counts["warm_up"] > 0
+        assert cell.verdict is not None and cell.verdict.quantity == "completion"
+    assert subprocess.run(["pgrep", "-f", f"{misfits} none"], capture_output=True).returncode == 1
