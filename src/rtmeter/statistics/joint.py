@@ -12,7 +12,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scipy.optimize import brentq
 from scipy.special import betaincinv, chdtri, gammaincinv
 
 from rtmeter.statistics.bounds import first, miss_ratio_bounds
@@ -170,9 +169,15 @@ def _equivalent(n: int, misses: float, upper: float, confidence: float) -> float
     if misses == 0:
         return min(float(n), n * math.log1p(-upper) / math.log(1 - confidence))
 
-    def beyond(log_effect: float) -> float:
+    def above(log_effect: float) -> float:
         return math.log(miss_ratio_bounds(misses, n, confidence, math.exp(log_effect))[1] / upper)
 
-    if beyond(0.0) >= 0:
+    low, high = 0.0, math.log(n)
+    if above(low) >= 0:
         return 1.0
-    return math.exp(brentq(beyond, 0.0, math.log(n), xtol=1e-6)) if beyond(math.log(n)) > 0 else float(n)
+    if above(high) <= 0:
+        return float(n)
+    while high - low > 1e-4:  # by halves: scipy.optimize takes longer to import than this for many conditions
+        middle = (low + high) / 2
+        low, high = (low, middle) if above(middle) > 0 else (middle, high)
+    return math.exp((low + high) / 2)
