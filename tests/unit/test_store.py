@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from pathlib import Path
 
 import numpy as np
@@ -200,3 +201,18 @@ def test_cell_json_is_plain_json(tmp_path: Path) -> None:
     store.NewCell(tmp_path / "cell").finish(record(instrument={"a": None, "b": [1, 2.5, "x", math.inf]}))
     told = json.loads((tmp_path / "cell" / "cell.json").read_text())["instrument"]
     assert told == {"a": None, "b": [1, 2.5, "x", None]}
+
+
+def test_loops_are_found_three_folders_down_and_no_cell_is_entered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loops = [tmp_path / name for name in ("a.loop", "run/b.loop", "robot/run/c.loop")]
+    for folder in (*loops, tmp_path / "robot/run/far/d.loop", tmp_path / "run/cell"):
+        folder.mkdir(parents=True)
+    (tmp_path / "run/cell/cell.json").write_text("{}")
+    entered: list[str] = []
+    listed = os.scandir
+    monkeypatch.setattr(os, "scandir", lambda path: (entered.append(str(path)), listed(path))[1])
+    assert store.LOOP == ".loop" and store.loop_folders(tmp_path) == sorted(loops)
+    assert sorted(entered) == sorted(str(tmp_path / name) for name in ("", "run", "robot", "robot/run"))
+    assert store.loop_folders(loops[0]) == [loops[0]] == store.loop_folders(tmp_path / "a")

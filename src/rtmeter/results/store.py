@@ -301,8 +301,18 @@ def loop_folders(path: Path) -> list[Path]:
     beside = path.with_name(path.name + LOOP)
     if beside.is_dir():
         return [beside]
-    depths = ("*", "*/*", "*/*/*")
-    return sorted(f for depth in depths for f in path.glob(f"{depth}{LOOP}") if f.is_dir())
+    return sorted(map(Path, _loops_below(os.fspath(path), 3))) if path.is_dir() else []
+
+
+def _loops_below(path: str, deep: int) -> Iterator[str]:
+    """So many folders down; a cell has none in it, and is not entered: there may be ten thousand of them."""
+    for entry in os.scandir(path):
+        if not entry.is_dir():
+            continue
+        if entry.name.endswith(LOOP):
+            yield entry.path
+        elif deep > 1 and not is_cell(Path(entry.path)):
+            yield from _loops_below(entry.path, deep - 1)
 
 
 def cell_of_loop(path: Path) -> Path:
