@@ -60,7 +60,7 @@ def test_a_short_run_keeps_all(tmp_path: Path) -> None:
 
 def test_of_a_long_run_the_surroundings_of_each_late_release_stay_and_of_some_in_time(tmp_path: Path) -> None:
     late = set(random.Random(1).sample(range(10, 6_000), 30))
-    most, chooser = 120 * 1024, Chooser(20)
+    most, chooser = 400 * 1024, Chooser(20)
     spool, largest = run(tmp_path, most, chooser, late, 6_000)
     assert not spool.whole and not spool.overrun and chooser.share == 1.0
     assert largest <= most, "disk is bounded"
@@ -113,10 +113,12 @@ def test_without_a_chooser_it_ends_when_there_is_no_more_room(tmp_path: Path) ->
 
 @pytest.mark.parametrize("before_ns", (None, 99 * MS, 90 * MS, 0))
 def test_what_surrounds_a_release(before_ns: int | None) -> None:
-    span = span_of(7, before_ns, 100 * MS, 100 * MS + 5, late=True)
+    span = span_of(7, before_ns, 100 * MS, 100 * MS + 5, late=False)
     assert span.from_ns == {None: 97, 99 * MS: 97, 90 * MS: 89, 0: -1}[before_ns] * MS
     assert span.to_ns == 101 * MS + 5
-    assert span_of(7, 0, 2000 * MS, 2001 * MS, late=True).from_ns == 1000 * MS, "a second at most"
+    assert span_of(7, 0, 2000 * MS, 2001 * MS, late=False).from_ns == 1000 * MS, "a second at most"
+    late = span_of(7, before_ns, 100 * MS, 100 * MS + 5, late=True)
+    assert (late.from_ns, late.to_ns) == (span.from_ns - 20 * MS, span.to_ns + 20 * MS)
 
 
 def test_each_release_in_time_is_as_likely_as_any_other() -> None:

@@ -19,6 +19,10 @@ LEAD_NS = 3_000_000
 TRAIL_NS = 1_000_000
 """After its stamp."""
 
+LATE_NS = 20_000_000
+"""More on either side of a late one: whether a thread that ran meanwhile was inside the kernel is told by the
+system calls that it entered or left last, or next."""
+
 _MOST_LEAD_NS = 1_000_000_000
 
 
@@ -37,7 +41,8 @@ def span_of(k: int, before_ns: int | None, release_ns: int, stamp_ns: int, *, la
     from_ns = release_ns - LEAD_NS
     if before_ns is not None:
         from_ns = max(min(from_ns, before_ns - TRAIL_NS), release_ns - _MOST_LEAD_NS)
-    return Span(k, from_ns, max(stamp_ns, release_ns) + TRAIL_NS, late)
+    more_ns = LATE_NS if late else 0
+    return Span(k, from_ns - more_ns, max(stamp_ns, release_ns) + TRAIL_NS + more_ns, late)
 
 
 class Chooser:
@@ -65,7 +70,7 @@ class Chooser:
                 heapq.heappush(self._in_time, (-drawn, span))
             elif self._in_time and drawn < -self._in_time[0][0]:
                 heapq.heapreplace(self._in_time, (-drawn, span))
-            self.settled_ns = span.from_ns
+            self.settled_ns = span.from_ns - (0 if span.late else LATE_NS)
 
     def thin(self) -> None:
         """Half of those in time go, at random; where few are left (FEWEST_IN_TIME), half of the late ones."""
