@@ -10,7 +10,7 @@ from scheduler import Scheduler
 from simulated import COLUMNS
 
 from rtmeter.explain.causes import Release, explain
-from rtmeter.explain.events import IRQ_IN, IRQ_OUT, SWITCH, SYS_IN, TIMER_FIRED, WAKING, Event, Trace
+from rtmeter.explain.events import FAULT, IRQ_IN, IRQ_OUT, SWITCH, SYS_IN, TIMER_FIRED, WAKING, Event, Trace
 from rtmeter.explain.events import RUNNABLE as LEFT
 from rtmeter.explain.parts import explain_parts
 from rtmeter.explain.scripted import read_events
@@ -64,5 +64,11 @@ def test_what_lies_outside_of_what_was_kept_is_unknown() -> None:
     assert [one.key for one in lost] == [UNKNOWN] and found.unknown_ns == 100 + 100
     found = explain_parts([trace], [release], 10, [(150, 1400)])
     assert found.releases[0].segments[0].key == Key("outside"), "it enters the kernel later"
+    fault = Trace([*rows[:2], Event(500, 0, FAULT, 20, name="user"), *rows[2:]])
+    found = explain_parts([fault], [release], 10, [(150, 1250)])
+    assert found.releases[0].segments[0].key == Key("outside"), "its own code had a page fault"
+    fault = Trace([*rows[:2], Event(500, 0, FAULT, 20, name="kernel"), *rows[2:]])
+    found = explain_parts([fault], [release], 10, [(150, 1250)])
+    assert found.releases[0].segments[0].key == UNKNOWN
     late = explain_parts([trace], [release], 10, [(900, 1250)]).releases[0].segments
     assert late[-2].key == waited, "names are known from before"

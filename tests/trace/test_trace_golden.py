@@ -75,7 +75,7 @@ def _said(event: str, about: str, found: dict[str, str], irqs: dict[str, str]) -
     if event in ("sys_enter", "sys_exit"):
         return ("sys_in" if event == "sys_enter" else "sys_out", None, "", None, CALLS[int(about.split()[1])])
     if event.startswith("page_fault"):
-        return "fault", None, "", None, ""
+        return "fault", None, "", None, event.rpartition("_")[2]
     if event.startswith("hrtimer"):
         return "timer_armed" if event == "hrtimer_start" else "timer_fired", None, "", None, ""
     head, _, end = event.rpartition("_")

@@ -19,6 +19,9 @@ STATES = ("", "runnable", "sleeping", "blocked", "ended")
 RUNNABLE, ENDED = 1, 4
 COLUMNS = ("time_ns", "cpu", "event", "tid", "target", "state", "priority", "name", "value")
 
+USER = "user"
+"""The name of a page fault of a thread's own code."""
+
 NOBODY = -1
 """An absent ``tid`` or ``target``."""
 NO_PRIORITY = -(2**31)

@@ -26,6 +26,7 @@ from rtmeter.explain.events import (
     SYS_OUT,
     TIMER_ARMED,
     TIMER_FIRED,
+    USER,
     WAKING,
     Trace,
 )
@@ -161,8 +162,10 @@ class Known:
         return call if call and (call.end_ns is None or time_ns < call.end_ns) else None
 
     def is_told_of(self, thread: int) -> bool:
-        """Whether an event tells if it is inside a system call, or would."""
-        return not self._begins_anew or bool(self._system[thread])
+        """Whether an event tells if it is inside a system call, or would: it entered or left one, or its own
+        code had a page fault."""
+        faults = (self.trace.name_of(row) for row in self._faults[thread])
+        return not self._begins_anew or bool(self._system[thread]) or USER in faults
 
     def call_bounds(self, thread: int, start_ns: int, end_ns: int) -> Iterator[int]:
         """The times within a span at which it enters or leaves the kernel."""

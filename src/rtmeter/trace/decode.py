@@ -124,8 +124,8 @@ class _Rows:
             "hrtimer_expire_exit": lambda form: self._fired_out,
             "sys_enter": lambda form: self._call(form, kinds.SYS_IN),
             "sys_exit": lambda form: self._call(form, kinds.SYS_OUT),
-            "page_fault_user": lambda form: self._plain(form, kinds.FAULT, ""),
-            "page_fault_kernel": lambda form: self._plain(form, kinds.FAULT, ""),
+            "page_fault_user": lambda form: self._plain(form, kinds.FAULT, kinds.USER),
+            "page_fault_kernel": lambda form: self._plain(form, kinds.FAULT, "kernel"),
             "ipi_entry": lambda form: self._plain(form, kinds.IRQ_IN, "ipi"),
             "ipi_exit": lambda form: self._plain(form, kinds.IRQ_OUT, "ipi"),
         }
