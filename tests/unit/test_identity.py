@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from pretended_ssh import no_ssh
 
 from rtmeter.host import identity
 from rtmeter.host.identity import machine_id
+from rtmeter.host.remote_root import RemoteRoot
+from rtmeter.host.remote_shell import Shell
 from rtmeter.host.root import Root
+from rtmeter.host.ssh import PROGRAM, Ssh
+from rtmeter.measure import cell as source_cell
+from rtmeter.measure.source import Ran
+from rtmeter.model import Cell
 
 RAW = "0123456789abcdef0123456789abcdef"
 
@@ -52,3 +61,26 @@ def test_a_machine_without_an_id_has_none(tmp_path: Path, content: str | None) -
 def test_the_bus_knows_it_too(tmp_path: Path) -> None:
     root = planted(tmp_path, RAW, "var/lib/dbus/machine-id")
     assert machine_id(root) == machine_id(planted(tmp_path / "etc", RAW))
+
+
+def test_the_servers_machine_is_named_by_its_own_id_over_ssh(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the shell there reads, and nothing of this machine's."""
+    (tmp_path / "there").write_text(RAW + "\n")
+    monkeypatch.setattr(identity, "_FILES", (str(tmp_path / "there"),))
+    monkeypatch.setattr(source_cell, "Root", lambda: Root(tmp_path / "here"))
+    monkeypatch.setenv(PROGRAM, no_ssh(tmp_path, 'exec sh -c "$last"'))
+    shell = Shell(Ssh("ssh://there", "hosts.component"))
+    monkeypatch.setattr(source_cell, "_findings", lambda root, intent: [])
+    cell = Cell("a", "posix", None, {}, {"measurement": "roundtrip"})
+    for name in ("intent_of", "server_intent_of"):
+        monkeypatch.setattr(source_cell.machine, name, lambda cell: None)
+    own = Ran(datetime.now(UTC), None, machine_id="own", server_machine_id="own")
+    try:
+        found = source_cell._looked(own, cell, SimpleNamespace(server_root=RemoteRoot(shell=shell)))
+        alone = source_cell._looked(own, cell, SimpleNamespace(server_root=None))
+    finally:
+        shell.close()
+    assert (found.machine_id, found.server_machine_id) == ("own", "f83208d98faa4b06b6d06051081ab5d8")
+    assert alone.server_machine_id == "own", "both ends on one machine"
