@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -86,6 +87,26 @@ def test_only_the_latest_cells_are_looked_at(archive: Archive) -> None:
     with answering(archive) as backend:
         found = trend(backend, Asked(), latest=10)
     assert (found.series, found.short, found.changes) == (0, RIGS, ())
+
+
+def test_the_page_of_a_fleet_has_rigs_changes_and_distributions(archive: Archive, tmp_path: Path) -> None:
+    assert cli.invoke(["site", "--archive", archive.url, "-o", str(tmp_path / "site")]) == 0
+    page = (tmp_path / "site/index.html").read_text()
+    assert page.count('<th scope="row">rig-') == RIGS
+    assert f"p99.9 of 4 rigs rose by 12 % with kernel {NEW} (was {OLD})" in page
+    assert "Distributions by kernel" in page and "Distributions by middleware" in page
+    assert page.count(f">{NEW}</th>") == 1
+
+
+def test_names_from_a_rig_are_text_in_the_page(tmp_path: Path) -> None:
+    name = "<script>window.hacked = 1</script>"
+    made = archive_at(tmp_path / "archive")
+    made.make()
+    facts = {"rig": name, "kernel": name, "adapter": name, "middleware": name, "outcome": "fail"}
+    add_rows(made, {"x": rows(1, [1, 2], **facts)})
+    assert cli.invoke(["site", "--archive", made.url, "-o", str(tmp_path / "site")]) == 0
+    page = (tmp_path / "site/index.html").read_text()
+    assert "<script" not in page and page.count("&lt;script&gt;window.hacked") >= 3
 
 
 def test_a_condition_that_comes_and_goes_changed_nothing() -> None:

@@ -146,6 +146,8 @@ def _verdict(runs: list[dict[str, Any]]) -> FleetVerdict | None:
     if len(asked) != 1:
         return None
     deadline, ratio, confidence, criticality, horizon = asked.pop()
+    if deadline is None or confidence is None:
+        return None
     requirement = Requirement(int(deadline), ratio, confidence, criticality, horizon)
     rigs: dict[str, list[RunMisses]] = {}
     for run in sorted(_counts(runs)):

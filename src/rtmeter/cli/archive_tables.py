@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from rtmeter.archive.trend import Cause, Trend
 
 _MOST = 3
-PERCENTS = ("50", "99", "99.9", "99.999")
 
 
 def groups_json(groups: Sequence[Group], by: Sequence[str]) -> list[dict[str, Any]]:
     """Times in ns; a quantile as its bin's first value and the first one above it, or ``lost``."""
     from dataclasses import asdict
+
+    from rtmeter.archive.page import PERCENTS
 
     return [
         {
@@ -46,6 +47,7 @@ def print_groups(groups: Sequence[Group], by: Sequence[str]) -> None:
     from rich import box
     from rich.table import Table
 
+    from rtmeter.archive.page import PERCENTS, between
     from rtmeter.cli.columns import print_table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -56,7 +58,7 @@ def print_groups(groups: Sequence[Group], by: Sequence[str]) -> None:
     for group in groups:
         key = [harmless(value or "-") for value in group.key[: len(by)]]
         counts = [f"{group.cells:,}", f"{group.rigs:,}", f"{group.distribution.n:,}"]
-        quantiles = [_between(group.distribution.quantile(percent)) for percent in PERCENTS]
+        quantiles = [between(group.distribution.quantile(percent)) for percent in PERCENTS]
         top = group.maximum
         maximum = ["lost" if group.distribution.lost else f"{top[0] / 1000:,.1f}" if top else "-"]
         maximum.append(harmless(f"{top[1]}, release {top[2]}") if top else "-")
@@ -72,12 +74,6 @@ def print_groups(groups: Sequence[Group], by: Sequence[str]) -> None:
 
 def _us(value_ns: float) -> str:
     return "lost" if math.isinf(value_ns) else f"{value_ns / 1000:,.1f} µs"
-
-
-def _between(edges: tuple[int, int] | str | None) -> str:
-    if edges is None or isinstance(edges, str):
-        return edges or "-"
-    return f"{edges[0] / 1000:,.1f}–{edges[1] / 1000:,.1f}"
 
 
 _QUANTILES = {"p50": "p50_ns", "p90": "p90_ns", "p99": "p99_ns", "p99.9": "p99_9_ns", "p99.99": "p99_99_ns"}

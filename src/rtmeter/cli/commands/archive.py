@@ -27,6 +27,9 @@ DEFAULT = "archive"
 EngineOption = Annotated[
     str, typer.Option("--engine", help="duckdb, or spark for what one machine cannot hold.")
 ]
+SinceOption = Annotated[
+    str | None, typer.Option("--since", help="Only from this day on: 2026-11-22.", show_default=False)
+]
 
 
 @app.command("add")
@@ -67,28 +70,19 @@ def add_(
 @app.command("ls")
 def ls(archive: Place = DEFAULT, as_json: Json = False) -> int:
     """List the rigs with their latest verdicts."""
+    from rtmeter.archive.engine import need_archive
     from rtmeter.cli.answers import print_rows, rows_json
     from rtmeter.cli.output import print_json
 
-    with _selecting(archive, _RIGS) as answer:
+    need_archive()
+    from rtmeter.archive.page import RIGS
+
+    with _selecting(archive, RIGS) as answer:
         if as_json:
             print_json(rows_json(answer))
         else:
             print_rows(answer)
     return exit_codes.PASS
-
-
-_RIGS = """
-SELECT rig, count(*) AS cells, min(measured) AS "first", max(measured) AS latest,
-  arg_max(kernel, measured) AS kernel,
-  count(*) FILTER (WHERE last_one AND outcome = 'fail') AS failing,
-  count(*) FILTER (WHERE last_one AND outcome = 'pass')
-  AS passing, count(*) FILTER (WHERE last_one AND coalesce(outcome, '') NOT IN ('pass', 'fail')) AS undecided,
-  max(max_ns) AS max_ns
-FROM (SELECT *, 1 = row_number() OVER (PARTITION BY rig, campaign, id ORDER BY measured DESC, cell)
-  AS last_one
-  FROM cells) GROUP BY rig ORDER BY failing DESC, undecided DESC, rig
-"""
 
 
 @app.command("sql")
@@ -163,12 +157,13 @@ def merge(
         list[str] | None,
         typer.Option("--where", help="COLUMN=VALUE: only these; may be repeated.", show_default=False),
     ] = None,
+    since: SinceOption = None,
     engine: EngineOption = "duckdb",
     as_json: Json = False,
 ) -> int:
     """Merge cells: the exact distribution of each group, its maximum, one verdict over its rigs."""
     from rtmeter.archive.engine import answering, need_archive
-    from rtmeter.cli.archive_tables import groups_json, print_groups
+    from rtmeter.cli.archive_tables import day_of, groups_json, print_groups
     from rtmeter.cli.output import print_json
 
     need_archive()
@@ -176,7 +171,7 @@ def merge(
     from rtmeter.archive.labels import parse_conditions
     from rtmeter.archive.tables import archive_at
 
-    asked = Asked(by or [], parse_conditions(where or []))
+    asked = Asked(by or [], parse_conditions(where or []), day_of(since))
     with answering(archive_at(archive).open(), _engine(engine)) as backend:
         found = merged(backend, asked)
     if as_json:
@@ -223,10 +218,7 @@ def regressions(
     archive: Place = DEFAULT,
     quantile: QuantileOption = "p99.9",
     where: WhereOption = None,
-    since: Annotated[
-        str | None,
-        typer.Option("--since", help="Only those from this day on: 2026-11-22.", show_default=False),
-    ] = None,
+    since: SinceOption = None,
     engine: EngineOption = "duckdb",
     as_json: Json = False,
 ) -> int:

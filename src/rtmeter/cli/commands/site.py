@@ -20,6 +20,10 @@ DETAILS = (
 def command(
     results: Annotated[Path, typer.Argument(help="A folder of results.")] = Path("results"),
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder of the site.")] = Path("site"),
+    archive: Annotated[
+        str | None,
+        typer.Option("--archive", help="The page of a fleet, of this archive instead.", show_default=False),
+    ] = None,
     reports: Annotated[
         bool, typer.Option("--reports/--no-reports", help="Make the reports of the latest runs too.")
     ] = True,
@@ -32,6 +36,9 @@ def command(
     from rtmeter.results import store
     from rtmeter.results.overview import refuse
 
+    if archive is not None:
+        print(_fleet(archive, out))
+        return exit_codes.PASS
     floors = (lambda path: floor_of([path], store.chunks)) if reports else None
     with showing() as show:
         damage: list[RtmeterError] = []
@@ -39,3 +46,13 @@ def command(
     print(first)
     refuse(damage)
     return exit_codes.PASS
+
+
+def _fleet(archive: str, out: Path) -> Path:
+    from rtmeter.archive.engine import need_archive
+
+    need_archive()
+    from rtmeter.archive.page import write
+    from rtmeter.archive.tables import archive_at
+
+    return write(archive_at(archive), out)

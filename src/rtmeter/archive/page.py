@@ -1,0 +1,72 @@
+"""The page of a fleet: rigs by verdict, what changed and when, distributions by kernel and middleware."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rtmeter.archive.engine import answering
+from rtmeter.archive.groups import Asked, merged
+from rtmeter.archive.query import selecting
+from rtmeter.archive.tables import Archive
+from rtmeter.archive.trend import trend
+from rtmeter.errors import RtmeterError
+from rtmeter.host.files import replace_file
+from rtmeter.report.page import environment
+
+RIGS = """
+SELECT rig, count(*) AS cells, min(measured) AS "first", max(measured) AS latest,
+  arg_max(kernel, measured) AS kernel,
+  count(*) FILTER (WHERE last_one AND outcome = 'fail') AS failing,
+  count(*) FILTER (WHERE last_one AND outcome = 'pass') AS passing,
+  count(*) FILTER (WHERE last_one AND coalesce(outcome, '') NOT IN ('pass', 'fail')) AS undecided,
+  max(max_ns) AS max_ns
+FROM (SELECT *, 1 = row_number() OVER (PARTITION BY rig, campaign, id ORDER BY measured DESC, cell)
+  AS last_one FROM cells) GROUP BY rig ORDER BY failing DESC, undecided DESC, rig
+"""
+"""The rigs by the latest verdicts of their cells, the worst first."""
+
+PERCENTS = ("50", "99", "99.9", "99.999")
+_BY = {"kernel": ("kernel",), "middleware": ("adapter", "middleware", "middleware_version")}
+
+
+def write(archive: Archive, out: Path) -> Path:
+    """Writes index.html of the archive into the folder; returns it. Raises RtmeterError if it cannot be."""
+    archive.open()
+    with selecting(archive, RIGS) as answer:
+        rigs = answer.read_all().to_pylist()
+    with answering(archive) as backend:
+        found = trend(backend, Asked())
+        distributions = [(title, merged(backend, Asked(by))) for title, by in _BY.items()]
+    changes = [
+        {
+            "when": min(change.when for change in cause.changes),
+            "words": cause.in_words("p99.9"),
+            "rigs": cause.rigs,
+        }
+        for cause in found.causes()
+    ]
+    changes.sort(key=lambda one: str(one["when"]), reverse=True)
+    text = environment("rtmeter.archive").get_template("fleet.html")
+    page = text.render(
+        place=archive.url,
+        rigs=rigs,
+        series=found.series,
+        changes=changes,
+        distributions=distributions,
+        percents=PERCENTS,
+        between=between,
+    )
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        message = f"cannot be made: {error.strerror}"
+        raise RtmeterError(message, field="-o", value=str(out), remedy="choose another folder") from None
+    replace_file(out / "index.html", page.encode())
+    return out / "index.html"
+
+
+def between(edges: tuple[int, int] | str | None) -> str:
+    """The edges of a quantile's bin in µs."""
+    if edges is None or isinstance(edges, str):
+        return edges or "-"
+    return f"{edges[0] / 1000:,.1f}–{edges[1] / 1000:,.1f}"
