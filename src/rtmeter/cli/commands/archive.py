@@ -261,3 +261,23 @@ def _trend(
     else:
         print_causes(found, quantile)
     return bool(found.changes)
+
+
+@app.command("prune")
+def prune_(archive: Place = DEFAULT, as_json: Json = False) -> int:
+    """Join many small files, and remove those that have been no part of the archive for a week."""
+    from dataclasses import asdict
+
+    from rtmeter.archive.engine import need_archive
+    from rtmeter.cli.output import print_json
+
+    need_archive()
+    from rtmeter.archive.prune import prune
+    from rtmeter.archive.tables import archive_at
+
+    done = prune(archive_at(archive))
+    if as_json:
+        print_json({"archive": archive, **asdict(done)})
+    else:
+        print(f"{archive}: {done.joined:,} files became {done.became:,}, {done.removed:,} removed")
+    return exit_codes.PASS
