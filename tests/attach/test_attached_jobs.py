@@ -308,6 +308,14 @@ def test_a_timeout_from_now_on_is_no_grid_even_if_it_comes_evenly() -> None:
     assert not loop_of(jobs(periodic([MS, 2 * MS, 3 * MS], call="epoll_wait"))).on_grid
 
 
+def test_a_loop_that_passes_over_most_releases_keeps_its_period() -> None:
+    releases = [k * MS for k in (1, 4, 7, 9, 12, 17, 19, 22, 27, 31, 34, 39)]
+    program = periodic(releases)
+    loop = loop_of(jobs(program))
+    assert (loop.period_ns, loop.on_grid) == (MS, True)
+    assert [row[5] for row in rows(program)].count(SKIPPED) == 39 - 12
+
+
 def test_a_grid_that_begins_anew_loses_no_release() -> None:
     releases = [k * MS for k in range(1, 6)] + [8 * MS + 300_000 + k * MS for k in range(4)]
     found = [(row[0], row[5]) for row in rows(periodic(releases))]

@@ -25,6 +25,7 @@ LARGEST_GAP = 1 << 20
 """So many releases in a row are not skipped: the loop was stopped, or its clock was set."""
 
 _OCTAVE = 64
+_FEWEST, _SHORTEST_NS = 5, 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,8 @@ def loop_of(jobs: Sequence[Job], period_ns: int | None = None) -> Loop:
     distances = [b.release_ns - a.release_ns for a, b in pairwise(told) if a.known and b.known]
     period = period_ns or mode_of(distances)
     on_grid = by_timer and period is not None and _is_grid(told, distances, period)
+    if by_timer and not on_grid and period_ns is None and (divisor := _divisor(distances)):
+        period, on_grid = divisor, _is_grid(told, distances, divisor)
     changes: tuple[Change, ...] = ()
     if on_grid and period is not None and period_ns is None:
         changes = tuple(_changes(told, period))
@@ -117,6 +120,17 @@ def _is_grid(jobs: Sequence[Job], distances: Sequence[int], period_ns: int) -> b
     within = tolerance_ns(jobs)
     exact = sum(steps_of(distance, period_ns, within) is not None for distance in distances)
     return 2 * exact >= len(distances)
+
+
+def _divisor(distances: Sequence[int]) -> int | None:
+    """The period of a loop that passes over so many releases that no distance is that of most: what
+    neighbouring distances are mostly multiples of. None if that is nothing to speak of."""
+    found = np.asarray(distances, np.int64)
+    if len(found) < _FEWEST:
+        return None
+    values, counts = np.unique(np.gcd(found[:-1], found[1:]), return_counts=True)
+    most = int(values[counts.argmax()])
+    return most if most >= _SHORTEST_NS else None
 
 
 def _is_steady(distances: Sequence[int], period_ns: int) -> bool:
