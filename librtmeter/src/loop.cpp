@@ -148,15 +148,15 @@ void Loop::hand_over(std::int64_t done_ns, std::int64_t outcome) noexcept {
 
 // Writer thread: at first, and now and then, where the measured thread runs.
 void Loop::look_at_threads() {
-  const int tid = tid_.load(std::memory_order_acquire);
+  const int tid = tid_.load(std::memory_order_acquire), writer = static_cast<int>(gettid());
   if (batches_++ % kBatchesBetweenLooks != 0) return;
-  keep_off(recorder_.writer_tid(), {tid});
+  keep_off(writer, {tid});
   if (batches_ > 1) return;
   try {
     Json cpus = Json::array();
     for (const int cpu : get_affinity(tid)) cpus.push(cpu);
     keeper_.update(
-        Json(Json::Object{{"threads", to_json(audit_threads({tid}, {recorder_.writer_tid()}))},
+        Json(Json::Object{{"threads", to_json(audit_threads({tid}, {writer}))},
                           {"effective", Json(Json::Object{{"scheduling", to_json(get_scheduling(tid))},
                                                           {"cpus", cpus},
                                                           {"overrun", catch_up_ ? "catch_up" : "skip"}})}}));

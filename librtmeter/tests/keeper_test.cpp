@@ -51,11 +51,18 @@ TEST(Bins, AreThoseOfTheDefinition) {
   EXPECT_EQ(bin_of(INT64_MIN), -1 - bin_of(INT64_MAX));
 }
 
+// What is watched by a sanitizer takes much longer.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::int64_t kReducedS = 200, kDays = 30;
+#else
+constexpr std::int64_t kReducedS = 20, kDays = 365;
+#endif
+
 // A year: the last day is there whole, every late release with its neighbours, and all else in the bins. What
 // lies on the disk stops growing with the first days, but for what was late.
 TEST(AYear, HasABoundedDiskAndEveryLateRelease) {
-  const std::int64_t period = sized("s between releases", 20, 2) * kSecond;  // fewer is more
-  const std::int64_t total = 365 * 24 * kHour / period, every = total / 40;
+  const std::int64_t period = sized("s between releases", kReducedS, 2) * kSecond;  // fewer is more
+  const std::int64_t day = 24 * kHour / period, total = kDays * day, every = total / 40;
   Simulation year(period, 24 * kHour);
   std::vector<std::int64_t> late;
   std::uintmax_t of_first_days = 0;
@@ -63,7 +70,7 @@ TEST(AYear, HasABoundedDiskAndEveryLateRelease) {
     const bool is_late = k % every == every / 2;
     if (is_late) late.push_back(k);
     year.job(k, 50'000 + k % 977, is_late ? period / 2 + 1 + k : 300'000 + k % 9973);
-    if (k == total / 100) of_first_days = bytes_of(year.folder());
+    if (k == 4 * day) of_first_days = bytes_of(year.folder());
   }
   year.keeper.finish(Json::object());
 
@@ -77,7 +84,6 @@ TEST(AYear, HasABoundedDiskAndEveryLateRelease) {
                            kT0 + late[0] * period + period / 2 + 1 + late[0], kAbsent, kServed}));
 
   const auto whole = rows_of_part(year.folder(), "whole");
-  const std::int64_t day = 24 * kHour / period;
   EXPECT_GE(static_cast<std::int64_t>(whole.size()), day);
   EXPECT_LE(static_cast<std::int64_t>(whole.size()), day + day / Keeper::kSegments + 1);
   EXPECT_EQ(whole.back()[0], total - 1);
@@ -117,7 +123,7 @@ std::int64_t noise(std::int64_t k) {
 
 // Where everything is late the disk is bounded all the same, and what is not kept is counted.
 TEST(LateReleases, AreKeptUpToABoundAndThenCounted) {
-  constexpr std::int64_t kBound = 200'000, kTotal = 400'000;
+  constexpr std::int64_t kBound = 200'000, kTotal = 60'000;
   Simulation run(kSecond / 1000, kHour, kBound);
   for (std::int64_t k = 0; k < kTotal; ++k) run.job(k, noise(k), 600'000 + noise(k + kTotal));
   run.keeper.finish(Json::object());
