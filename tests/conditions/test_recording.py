@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from rtmeter.conditions import recording
@@ -12,6 +14,9 @@ from rtmeter.conditions.recording import Recording
 from rtmeter.errors import RtmeterError
 from rtmeter.explain.events import KINDS, Event, Trace
 from rtmeter.host.root import Root
+from rtmeter.model import SERVED, SKIPPED, WARM_UP_FLAG
+from rtmeter.statistics.quantities import Ints
+from rtmeter.trace.chosen import span_of
 from rtmeter.trace.recorder import Told
 from rtmeter.trace.spool import MOST_BYTES
 from rtmeter.trace.table import FILE, open_trace
@@ -85,3 +90,41 @@ def test_a_trace_that_cannot_be_written_leaves_the_cell_whole(
     assert (doubt.type, doubt.hint) == ("trace_incomplete", "free space")
     part = recorded(tmp_path / "gone", Fake(Told(1, 0, 1, (), False)), monkeypatch)
     assert "cannot be written: failed to open" in part.doubts()[0].message
+
+
+class Log:
+    """A log that grows: each call gives what has come since."""
+
+    def __init__(self, *frames: dict[str, Ints]) -> None:
+        self.path, self.header, self._frames = Path("probe.rtlog"), {"any": 1}, list(frames)
+
+    def new(self) -> Iterator[dict[str, Ints]]:
+        if self._frames:
+            yield self._frames.pop(0)
+
+
+def frame(first: int, lateness_us: list[int | None], warm_up: int = 0) -> dict[str, Ints]:
+    k = np.arange(first, first + len(lateness_us))
+    release = k * 10_000_000
+    wake = release + np.array([0 if us is None else us * 1000 for us in lateness_us])
+    status = np.array([SKIPPED if us is None else SERVED for us in lateness_us])
+    status[:warm_up] |= WARM_UP_FLAG
+    return {"k": k, "release_ns": release, "wake_ns": wake, "free_ns": wake, "status": status}
+
+
+@pytest.mark.parametrize("deadline_ns", [100_000, None])
+def test_the_log_tells_which_releases_are_late(
+    deadline_ns: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = Log(frame(0, [900, 20, 101, None, 20], warm_up=1), frame(5, [20, 500]))
+    config = {"period_ns": 10_000_000}
+    about = SimpleNamespace(measurement="wakeup", mode=None, config=config)
+    monkeypatch.setattr(recording, "Follower", lambda _: log)
+    monkeypatch.setattr(recording.LogMeta, "of", lambda *_: about)
+    releases = recording._Releases(Path("probe.rtlog"), deadline_ns)
+    first, second, third = (list(releases.new()) for _ in range(3))
+    assert [span.k for span in first] == [1, 2, 4] and [span.k for span in second] == [5, 6] and third == []
+    late = [span.k for span in (*first, *second) if span.late]
+    assert late[-1] == 6 and (deadline_ns is None or late == [2, 6])
+    assert second[0] == span_of(5, 40_000_000, 50_000_000, 50_020_000, late=False), "the one before is known"
+    assert first[2] == span_of(4, 20_000_000, 40_000_000, 40_020_000, late=False), "one that was served"

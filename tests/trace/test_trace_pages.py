@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from rtmeter.explain.events import FAULT, LOST, NO_VALUE
+from rtmeter.explain.events import FAULT, LOST, NO_VALUE, SWITCH, WAKING
 from rtmeter.trace.decode import Recorded, decoded
 from rtmeter.trace.formats import format_of, page_form
 from rtmeter.trace.pages import UNTOLD, events_of, missed
@@ -127,3 +127,44 @@ def test_a_switch_that_the_kernel_keeps_to_itself_is_lost() -> None:
         (1015, LOST, 1),
         (1015, FAULT, NO_VALUE),
     ]
+
+
+WAKING_FORMAT = format_of(
+    "sched_waking",
+    """
+name: sched_waking
+ID: 8
+\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
+\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;
+\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;
+\tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;
+\tfield:int prio;\toffset:28;\tsize:4;\tsigned:1;
+""",
+)
+
+
+def waking(delta: int, tid: int, target: int, priority: int) -> bytes:
+    name = struct.unpack("<4I", b"woken".ljust(16, b"\0"))
+    return entry(8, delta, 8, tid, *name, target, priority)
+
+
+def test_from_an_idle_cpu_an_untold_switch_to_a_thread_that_was_woken_stands_where_it_first_acts() -> None:
+    form = FORMS["64 bits"]
+    acts = waking(5, 0, 8, 19) + fault(5, 0) + fault(5, 8) + fault(5, 0) + fault(5, 8)
+    acts += waking(5, 8, 7, 30) + fault(5, 7)
+    trace = decoded(Recorded(form, [FAULT_FORMAT, WAKING_FORMAT], {1: [page(form, acts)]}, {}, (), 0))
+    rows = list(zip(trace.time_ns, trace.event, trace.tid, trace.target, trace.value, strict=True))
+    assert rows == [
+        (1005, WAKING, 0, 8, NO_VALUE),
+        (1010, FAULT, 0, -1, NO_VALUE),
+        (1015, SWITCH, 0, 8, NO_VALUE),
+        (1015, FAULT, 8, -1, NO_VALUE),
+        (1020, LOST, -1, -1, 1),  # the CPU was not idle
+        (1020, FAULT, 0, -1, NO_VALUE),
+        (1025, LOST, -1, -1, 1),  # nobody woke it again
+        (1025, FAULT, 8, -1, NO_VALUE),
+        (1030, WAKING, 8, 7, NO_VALUE),
+        (1035, LOST, -1, -1, 1),
+        (1035, FAULT, 7, -1, NO_VALUE),
+    ]
+    assert (trace.priority[2], trace.name_of(2)) == (19, "woken")
