@@ -180,10 +180,11 @@ def test_two_attach_at_once_and_leave_nothing(misfits: Path, tmp_path: Path) -> 
     with alive(misfits, "") as process:
         asked = ("attach", "--pid", process.pid, "--thread", "loop", "--duration", "2s", "--json")
         with running(*asked, "--out", tmp_path / "a") as one, running(*asked, "--out", tmp_path / "b") as two:
+            fronts = [str(front.pid) for front in (one, two)]
             found = [ended(one), ended(two)]
         assert [done.code for done in found] == [0, 0], [done.err for done in found]
         assert all(json.loads(done.out)["counts"]["served"] > 1000 for done in found)
-    assert left_instances() == []
+    assert not [name for name in left_instances() if any(pid in name for pid in fronts)]
 
 
 def test_killed_it_leaves_no_instance_and_the_program_as_it_was(misfits: Path, tmp_path: Path) -> None:
