@@ -69,3 +69,10 @@ def write_wakeups(
         cell[key] = cell[key] | value if isinstance(cell.get(key), dict) else value
     (folder / "cell.json").write_text(json.dumps(cell))
     return folder
+
+
+def late_at(*at: int, n: int = 20_000) -> np.ndarray:
+    """20,000 usual values, but those."""
+    values = draw(1, n)
+    values[list(at)] = 2 * MS
+    return values

@@ -1,45 +1,22 @@
-"""`rtmeter verdict`: its evidence in words and numbers, its options, and one verdict of all repeats."""
+"""`rtmeter verdict`: its evidence in words and numbers, and its options."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from rtmeter import cli
 from rtmeter.cli import exit_codes
 from rtmeter.model import SERVED, SKIPPED, Requirement
 from rtmeter.statistics.bounds import miss_ratio_bounds
-from rtmeter.statistics.joint import RunMisses, joint
-from synthetic import Made, write_cell
-from wakeups import MS, draw, write_wakeups
-
-Captured = pytest.CaptureFixture[str]
+from verdicts import Captured, as_json, verdict
+from wakeups import MS, draw, late_at, write_wakeups
 
 
 @pytest.fixture(autouse=True)
 def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-
-
-def verdict(line: str, capsys: Captured) -> tuple[int, str]:
-    code = cli.invoke(["verdict", *line.split()])
-    said = capsys.readouterr()
-    return code, said.out + said.err
-
-
-def as_json(line: str, capsys: Captured) -> Any:
-    cli.invoke(["verdict", *line.split(), "--json"])
-    return json.loads(capsys.readouterr().out)
-
-
-def late_at(*at: int, n: int = 20_000) -> np.ndarray:
-    values = draw(1, n)
-    values[list(at)] = 2 * MS
-    return values
 
 
 def test_the_evidence_is_told_in_words_and_numbers(capsys: Captured) -> None:
@@ -271,135 +248,3 @@ def test_one_enormous_outlier_is_one_miss_and_is_not_extrapolated(capsys: Captur
     code, said = verdict("a --deadline 10ms --miss-ratio 1e-3", capsys)
     assert code == exit_codes.PASS and "1 of 20,000 releases missed" in said
     assert "the largest value is none of the rest's kind" in said
-
-
-# Repeats.
-
-
-def repeats(scales: dict[int, float], **changes: Any) -> None:
-    for number, scale in scales.items():
-        folder = Path(f"r/cell-r{number}")
-        write_wakeups(folder, draw(number, scale_ns=50_000 * scale), repeat=number, **changes)
-
-
-def test_repeats_of_a_cell_have_one_verdict(capsys: Captured) -> None:
-    repeats({1: 1.0, 2: 1.0, 3: 1.0})
-    code, said = verdict("r --deadline 1ms --miss-ratio 1e-4", capsys)
-    assert code == exit_codes.PASS  # 20,000 alone would not do: 3 / n = 1.5e-4
-    assert said.startswith("cell: pass: 0 of 60,000 releases missed the deadline of 1ms")
-    assert "cell-r1" not in said and verdict("r/cell-r1 --deadline 1ms --miss-ratio 1e-4", capsys)[0] == 3
-    (found,) = as_json("r --deadline 1ms --miss-ratio 1e-4", capsys)["cells"]
-    assert found["n"] == 60_000 and found["path"] == ["r/cell-r1", "r/cell-r2", "r/cell-r3"]
-    assert [one["outcome"] for one in found["repeats"]] == ["inconclusive"] * 3
-    each = verdict("r --deadline 1ms --miss-ratio 1e-4 --repeats", capsys)[1]
-    assert [f"    cell-r{number}: inconclusive: 0 of 20,000" in each for number in (1, 2, 3)] == [True] * 3
-
-
-def test_the_stored_verdicts_of_repeats_make_that_of_all(capsys: Captured) -> None:
-    repeats({1: 1.0, 2: 1.0}, requirement=Requirement(MS, 2e-4))
-    code, said = verdict("r", capsys)
-    assert code == exit_codes.PASS and said == verdict("r --anew", capsys)[1]
-
-
-def test_repeats_are_named_without_their_number(capsys: Captured) -> None:
-    repeats({1: 1.0, 2: 1.0})
-    write_wakeups(Path("r/cell-rare"), draw(9))
-    assert "cell: pass: 0 of 40,000" in verdict("r/cell --deadline 1ms", capsys)[1]
-    assert "is not there" in verdict("r/cel --deadline 1ms", capsys)[1]
-
-
-def test_runs_that_lie_apart_widen_the_bound_and_ask_for_more_runs(capsys: Captured) -> None:
-    for number, many in enumerate((0, 0, 12), 1):
-        write_wakeups(Path(f"r/cell-r{number}"), late_at(*range(500, 500 + 1500 * many, 1500)), repeat=number)
-    code, said = verdict("r --deadline 1ms --miss-ratio 5e-4", capsys)
-    assert code == exit_codes.INCONCLUSIVE  # 12 of 60,000 that hang together no more than by chance would do
-    assert "the 3 runs differ more than dependence within them explains" in said
-    assert "further runs such as these would pass" in said
-    (found,) = as_json("r --deadline 1ms --miss-ratio 5e-4", capsys)["cells"]
-    assert found["support"]["upper"] > 5e-4 and found["misses"] == 12 and found["more_samples"] % 20_000 == 0
-    assert [one["outcome"] for one in found["repeats"]] == ["pass", "pass", "inconclusive"]
-
-
-def test_few_runs_leave_room_for_the_spread_that_they_do_not_show(capsys: Captured) -> None:
-    """3 / 60,000 is 5e-5: as one long run they would pass."""
-    repeats({1: 1.0, 2: 1.0, 3: 1.0})
-    (found,) = as_json("r --deadline 1ms --miss-ratio 7e-5", capsys)["cells"]
-    room = "3 runs do not show how far runs differ: room is made for as much as the ratio itself"
-    assert found["outcome"] == "inconclusive"
-    assert found["reason"].endswith(f"{room}; 1 further run such as these would pass")
-    (found,) = as_json("r --deadline 1ms --miss-ratio 9e-5", capsys)["cells"]
-    upper = joint([RunMisses(20_000, 0, 1.0)] * 3, 0.95).upper
-    assert (found["outcome"], found["support"]["upper"]) == ("pass", upper) and 7e-5 < upper < 9e-5
-    (spread,) = (one for one in found["support"]["findings"] if one["type"] == "spread")
-    assert spread["message"] == f"{room}: n counts as n / 1.7" and spread["consequence"] == "deflate"
-
-
-def test_repeats_that_miss_too_often_fail_by_their_own_lower_bound(capsys: Captured) -> None:
-    for number in (1, 2, 3):
-        write_wakeups(Path(f"r/cell-r{number}"), late_at(*range(500, 18_500, 900)), repeat=number)
-    (found,) = as_json("r --deadline 1ms --miss-ratio 3e-4", capsys)["cells"]
-    assert (found["misses"], found["outcome"]) == (60, "fail")
-    effects = {one["support"]["design_effect"] for one in found["repeats"]}
-    lower = joint([RunMisses(20_000, 20, effects.pop())] * 3, 0.95).lower
-    assert not effects and found["support"]["lower"] == lower > 3e-4
-    assert f"at least {lower:.3g}" in found["reason"]
-
-
-def test_a_run_that_failed_leaves_the_condition_an_error(capsys: Captured) -> None:
-    repeats({1: 1.0})
-    error = {"message": "the probe died", "field": None, "value": None, "remedy": None}
-    write_wakeups(Path("r/cell-r2"), draw(2), repeat=2, changes={"status": "failed", "error": error})
-    code, said = verdict("r --deadline 1ms --repeats", capsys)
-    assert code == exit_codes.ERROR
-    assert "cell: error: one of 2 runs could not be judged: cell-r2: the run failed: the probe died" in said
-    assert "cell-r1: pass" in said
-
-
-def test_repeats_with_other_settings_in_effect_have_no_bound(capsys: Captured) -> None:
-    repeats({1: 1.0})
-    write_wakeups(Path("r/cell-r2"), draw(2), repeat=2, changes={"effective": {"timer_slack_ns": 1}})
-    code, said = verdict("r --deadline 1ms", capsys)
-    assert code == exit_codes.INCONCLUSIVE and "effective.timer_slack_ns differs" in said
-
-
-def test_what_refuses_the_bound_of_one_run_refuses_that_of_all(capsys: Captured) -> None:
-    repeats({1: 1.0})
-    wandering = draw(2)
-    wandering[5000:15_000] = np.rint(wandering[5000:15_000] * 1.5).astype(np.int64)
-    write_wakeups(Path("r/cell-r2"), wandering, repeat=2)
-    code, said = verdict("r --deadline 10ms --miss-ratio 1e-3", capsys)
-    assert code == exit_codes.INCONCLUSIVE and "cell-r2: the tail changes" in said
-
-
-def test_short_runs_stay_too_short_together(capsys: Captured) -> None:
-    for number in (1, 2, 3):
-        write_wakeups(Path(f"r/cell-r{number}"), draw(number, 600), repeat=number)
-    code, said = verdict("r --deadline 1ms --miss-ratio 1e-2", capsys)
-    assert code == exit_codes.INCONCLUSIVE
-    assert "3 of 3 runs are too short" in said and "1,200 further samples in all" in said
-
-
-def test_cells_of_several_runs_are_no_repeats(capsys: Captured) -> None:
-    for number, run in enumerate(("one", "two")):
-        write_wakeups(Path(f"r/{run}/cell"), draw(number))
-    assert len(as_json("r --deadline 1ms", capsys)["cells"]) == 2
-
-
-def test_cells_of_one_name_are_told_with_their_folder(capsys: Captured) -> None:
-    for number, run in enumerate(("one", "two")):
-        write_wakeups(Path(f"r/{run}/cell"), draw(number))
-    said = verdict("r --deadline 1ms", capsys)[1]
-    assert "cell in r/one/cell: pass: " in said and "cell in r/two/cell: pass: " in said
-    assert verdict("r/one --deadline 1ms", capsys)[1].startswith("cell: pass: ")
-
-
-def test_of_repeats_the_one_that_others_disturbed_most_is_told(capsys: Captured) -> None:
-    for repeat, others in ((1, 0.02), (2, 0.6), (3, 0.0)):
-        machine = {"others": others, "steal": 0.0, "others_most": [{"name": "make", "share": others}]}
-        conditions = {"asked": {}, "effective": {}, "achieved": {"machine": machine}}
-        made = Made(id=f"a-r{repeat}", axes={"repeat": repeat}, changes={"conditions": conditions})
-        write_cell(Path("run") / made.id, made)
-    cli.invoke(["verdict", "run"])
-    out = capsys.readouterr().out
-    assert out.count("meanwhile") == 1
-    assert "meanwhile        at most, in a-r2: others took 60% of the CPUs (make 60%)\n" in out
