@@ -45,3 +45,9 @@ def test_false_discoveries_are_few_and_a_step_in_a_hundredth_is_found(sized: Cal
 @pytest.mark.parametrize("size", [0, 1, 19])
 def test_series_that_are_too_short_are_not_looked_at(size: int) -> None:
     assert changed([np.r_[np.zeros(size // 2), np.ones(size - size // 2)]]) == {}
+
+
+def test_series_that_are_too_short_do_not_hide_others() -> None:
+    random = np.random.default_rng(8)
+    long = [np.r_[random.normal(0, 1, 20), random.normal(3.2, 1, 8)] for _ in range(4)]
+    assert set(changed([np.zeros(5)] * 1_000 + long)) == {1_000 + number for number in changed(long)} != set()

@@ -43,13 +43,14 @@ def unlike(series: Floats) -> float:
 def changed(all_series: Sequence[Floats], false_share: float = FALSE_SHARE) -> dict[int, list[int]]:
     """The places in each series (in order of time) at which it changed, by the series' number; those that did
     not are left out. Of those named at most ``false_share`` are expected to be false."""
-    probabilities = np.ones(len(all_series))
+    looked_at = [number for number, series in enumerate(all_series) if len(series) >= FEWEST]
+    probabilities = np.ones(len(looked_at))
     places: dict[int, list[int]] = {}
-    for number, series in enumerate(all_series):
-        probability = unlike(series) if len(series) >= FEWEST else 1.0
-        if probability <= false_share and (found := change_points(series)):
-            probabilities[number], places[number] = probability, found
-    named = step_up(probabilities, false_share)
+    for place, number in enumerate(looked_at):
+        probability = unlike(all_series[number])
+        if probability <= false_share and (found := change_points(all_series[number])):
+            probabilities[place], places[number] = probability, found
+    named = dict(zip(looked_at, step_up(probabilities, false_share), strict=True))
     return {number: found for number, found in places.items() if named[number]}
 
 

@@ -23,8 +23,8 @@ def bin_numbers(values_ns: Ints) -> Ints:
     """The bin of each value, ascending with it."""
     values = np.asarray(values_ns, dtype=np.int64)
     sizes = np.where(values < 0, -1 - values, values)
+    # A value that a float rounds up to the next power of two has the same bin: 64 (e + 1) + 63 = 64 e + 127.
     exponents = np.frexp(sizes.astype(np.float64))[1].astype(np.int64) - 1
-    exponents -= (sizes >> np.clip(exponents, 0, 63)) == 0  # rounded up to the next power of two, as a float
     shifts = np.maximum(exponents - 6, 0)
     numbers = np.where(sizes < _OCTAVE, sizes, _OCTAVE * shifts + (sizes >> shifts))
     return np.where(values < 0, -1 - numbers, numbers)
