@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 KERNELS = ("rt", "ordinary")
 LIMIT_S = 1500
 CHECKS = ["-m", "pytest", "-q", "--noconftest", "-p", "no:cacheprovider", "-o", "timeout=0", "-rA"]
+CHECKS += ["-o", "pythonpath=src bench tests"]  # the last of these comes by a conftest elsewhere
 
 pytestmark = [
     pytest.mark.full_only("boots two kernels in an emulated machine; make test-kernel runs it"),
