@@ -126,8 +126,8 @@ def test_what_cannot_be_looked_at_is_a_finding(generator: np.random.Generator) -
     values = (50_000 + generator.exponential(40_000, 5000)).astype(np.int64)
     assert findings(histogram(values)) == {"no_order": "info"}
     assert findings(histogram(values), None) == {"no_order": "info", "no_period": "info"}
-    assert findings(intervals([5], [0], [7])) == {"intervals_only": "info"}
-    assert findings(intervals([5], [3], [7])) == {"intervals_only": "info", "lost": "info"}
+    assert findings(intervals([5000], [0], [7])) == {"intervals_only": "info"}
+    assert findings(intervals([5000], [3], [7])) == {"intervals_only": "info", "lost": "info"}
 
 
 def test_gates_that_need_no_order_are_kept(generator: np.random.Generator) -> None:
@@ -136,7 +136,8 @@ def test_gates_that_need_no_order_are_kept(generator: np.random.Generator) -> No
     values[:2000] = 2_000_000 + generator.integers(0, 50_000, 2000)
     assert findings(histogram(values)) == {"no_order": "info", "mixture": "info"}
     assert findings(histogram(np.full(5000, 7_500))) == {"no_order": "info", "constant": "info"}
-    assert findings(histogram(np.array([7_500, 9_500, 11_000]))) == {"no_order": "info"}
+    few = histogram(np.array([7_500, 9_500, 11_000]))
+    assert findings(few) == {"no_order": "info", "too_few_samples": "refuse"}
 
 
 def test_what_a_tool_dropped_refuses_the_bound() -> None:

@@ -108,7 +108,7 @@ def _reading(command: Callable[..., int]) -> Callable[..., int]:
 def _of_loop(path: Path) -> Path:
     from rtmeter.results import store
 
-    if not path.is_dir() and not path.with_name(path.name + store.LOOP).is_dir():
+    if not path.is_dir() and not store.loop_beside(path).is_dir():
         return path
     if store.loop_folders(path):
         from rtmeter.measure import own_loop

@@ -298,15 +298,23 @@ def loop_folders(path: Path) -> list[Path]:
     """Those that the path is, is made of, or has below it at most three folders down, in order of name."""
     if path.suffix == LOOP and path.is_dir():
         return [path]
-    beside = path.with_name(path.name + LOOP)
-    if beside.is_dir():
+    if (beside := loop_beside(path)).is_dir():
         return [beside]
     return sorted(map(Path, _loops_below(os.fspath(path), 3))) if path.is_dir() else []
 
 
+def loop_beside(path: Path) -> Path:
+    """Where a program's own loop records what the cell at the path is made of."""
+    return Path(f"{path}{LOOP}")
+
+
 def _loops_below(path: str, deep: int) -> Iterator[str]:
     """So many folders down; a cell has none in it, and is not entered: there may be ten thousand of them."""
-    for entry in os.scandir(path):
+    try:
+        found = list(os.scandir(path))
+    except PermissionError:
+        return
+    for entry in found:
         if not entry.is_dir():
             continue
         if entry.name.endswith(LOOP):
