@@ -129,6 +129,12 @@ def test_wrong_options(more: list[str], said: str, capsys: pytest.CaptureFixture
     assert said in capsys.readouterr().err
 
 
+def test_the_archive_refuses_what_contradicts_itself_likewise(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("deltalake")
+    assert cli.invoke(["archive", "sql", "SELECT 1", "--csv", "--json"]) == 1
+    assert "--csv: contradicts --json" in capsys.readouterr().err
+
+
 def test_both_examples_of_the_help_are_answered(capsys: pytest.CaptureFixture[str]) -> None:
     examples = [text.split('"')[1] for text in (sql.EXAMPLE, sql.DETAILS.partition("rtmeter sql")[2])]
     for text in examples:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +16,27 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _FORMATS = (".parquet", ".csv")
+
+
+def shown_as(csv: bool, out: Path | None, as_json: bool) -> Callable[[pa.RecordBatchReader], None]:
+    """What shows an answer as the options ask; raises RtmeterError if they contradict each other."""
+    given = [name for name, is_given in (("--csv", csv), ("--out", out), ("--json", as_json)) if is_given]
+    if len(given) > 1:
+        raise RtmeterError(f"contradicts {given[1]}", field=given[0], remedy="give one of the two")
+    if out is not None:
+        return partial(_write_and_name, out)
+    return print_csv if csv else _print_json if as_json else print_rows
+
+
+def _write_and_name(out: Path, answer: pa.RecordBatchReader) -> None:
+    write_answer(answer, out)
+    print(out)
+
+
+def _print_json(answer: pa.RecordBatchReader) -> None:
+    from rtmeter.cli.output import print_json
+
+    print_json(rows_json(answer))
 
 
 def print_rows(answer: pa.RecordBatchReader) -> None:

@@ -96,19 +96,11 @@ def sql(
     as_json: Json = False,
 ) -> int:
     """Ask the tables cells, distributions, maxima, causes and findings a question."""
-    from rtmeter.cli.answers import print_csv, print_rows, rows_json, write_answer
-    from rtmeter.cli.output import print_json
+    from rtmeter.cli.answers import shown_as
 
+    show = shown_as(csv, out, as_json)
     with _selecting(archive, query) as answer:
-        if out is not None:
-            write_answer(answer, out)
-            print(out)
-        elif csv:
-            print_csv(answer)
-        elif as_json:
-            print_json(rows_json(answer))
-        else:
-            print_rows(answer)
+        show(answer)
     return exit_codes.PASS
 
 

@@ -35,24 +35,12 @@ def command(
 ) -> int:
     """Prints what the SELECT finds."""
     from rtmeter.api.query import answering
-    from rtmeter.cli.answers import print_csv, print_rows, rows_json, write_answer
-    from rtmeter.cli.output import print_json
-    from rtmeter.errors import RtmeterError
+    from rtmeter.cli.answers import shown_as
     from rtmeter.results.cell_table import names_of
     from rtmeter.results.cells import find_cells
 
-    given = [name for name, is_given in (("--csv", csv), ("--out", out), ("--json", as_json)) if is_given]
-    if len(given) > 1:
-        raise RtmeterError(f"contradicts {given[1]}", field=given[0], remedy="give one of the two")
+    show = shown_as(csv, out, as_json)
     cells = [cell for path in paths or [Path("results")] for cell in find_cells(path)]
     with answering(names_of(cells), query) as answer:
-        if out is not None:
-            write_answer(answer, out)
-            print(out)
-        elif csv:
-            print_csv(answer)
-        elif as_json:
-            print_json(rows_json(answer))
-        else:
-            print_rows(answer)
+        show(answer)
     return exit_codes.PASS
