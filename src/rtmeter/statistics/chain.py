@@ -1,0 +1,225 @@
+"""From the logs of a chain's stages to the age of its outputs, its reaction, and what became of each sample.
+
+A stage's log has a row for each sample that it had: of the way it came (chain_graph.py), with the sample's
+index and release as its message carried them. ``served``: passed on in an output; ``skipped``: received, and
+overtaken by a newer one before the stage passed it on; ``in_flight``: received, and waiting when all ended.
+What the stage before sent and the log does not have was lost between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from rtmeter.model import ABSENT, IN_FLIGHT, SERVED, SKIPPED
+from rtmeter.statistics.chain_graph import Graph, Stage
+from rtmeter.statistics.quantities import Columns, Ints
+from rtmeter.statistics.views import LATER, OUTCOME_BITS
+
+COLUMNS = ("way", "sample", "sample_release_ns", "received_ns", "sent_ns", "status")
+"""Of a stage's log: int64 arrays of shape (rows,)."""
+
+OUTCOMES = ("arrived", "overtaken", "lost", "in_flight")
+"""What becomes of a sample on a path; ``released`` is their sum."""
+
+_ARRIVED, _OVERTAKEN, _LOST, _IN_FLIGHT = range(4)
+_Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class PathResult:
+    """One path of a chain; times in nanoseconds.
+
+    ``counts``: warm_up, released and OUTCOMES. ``age_k``, ``age_ns``: of each output in the order of its
+    log, the sample that it rests on and the output's stamp less that one's release. ``k``, ``reaction_ns``:
+    of each measured sample that is not in flight, the first output that rests on it or a later one, less the
+    release of the sample before; LATER where there is none.
+    """
+
+    stages: tuple[str, ...]
+    counts: dict[str, int]
+    age_k: Ints
+    age_ns: Ints
+    k: Ints
+    reaction_ns: Ints
+
+    @property
+    def name(self) -> str:
+        return " > ".join(self.stages)
+
+    @property
+    def identity(self) -> str:
+        """The identity with its numbers."""
+        numbers = " + ".join(str(self.counts[name]) for name in OUTCOMES)
+        return f"released = {' + '.join(OUTCOMES)}: {self.counts['released']} = {numbers}"
+
+
+@dataclass(frozen=True, slots=True)
+class ChainResult:
+    """Every path, and what is wrong with the logs: they make the result invalid."""
+
+    paths: tuple[PathResult, ...]
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    k: Ints
+    release_ns: Ints
+    warm: _Bools
+    period_ns: int
+
+
+@dataclass(slots=True)
+class _Way:
+    """The samples of a source as they left a stage by one way: arrays of shape (released,)."""
+
+    source: _Source
+    outcome: Ints
+    first_ns: Ints
+    last_ns: Ints
+    times: Ints
+    rows: tuple[Ints, Ints] = field(default_factory=lambda: (np.empty(0, np.int64), np.empty(0, np.int64)))
+    """Of each output: the sample's place among the released, and the stamp."""
+
+
+def analyse(
+    graph: Graph,
+    logs: Mapping[str, Columns],
+    *,
+    warm_up: Mapping[str, int],
+    loss_timeout_ns: int,
+    ended_ns: int,
+) -> ChainResult:
+    """Every path of the graph from the logs of all its stages (COLUMNS).
+
+    ``warm_up``: by source, how many of its first samples are not counted; ``ended_ns``: until when all stages
+    listened: what was sent less than the loss timeout before is in flight. All stamps are of one clock.
+    """
+    ways: dict[tuple[str, int], _Way] = {}
+    problems: list[str] = []
+    for stage in graph.stages:
+        log = logs[stage.name]
+        if stage.is_source:
+            ways[stage.name, 0] = _released(stage, log, warm_up.get(stage.name, 0), problems)
+            continue
+        found: list[str] = []
+        for name in stage.inputs:
+            first = graph.first_way(stage, name)
+            for way in range(graph.ways[name]):
+                mine = log["way"] == first + way
+                rows = {column: log[column][mine] for column in COLUMNS}
+                ways[stage.name, first + way] = _passed_on(
+                    stage, name, ways[name, way], rows, ended_ns - loss_timeout_ns, found
+                )
+        stray = int(np.count_nonzero((log["way"] < 0) | (log["way"] >= graph.ways[stage.name])))
+        if stray:
+            found.append(f"{stray} rows of stage {stage.name} came a way that it has not")
+        problems += found
+    paths = tuple(_path(path, ways[path[-1][0].name, path[-1][1]]) for path in graph.paths())
+    return ChainResult(paths, tuple(problems))
+
+
+def _released(stage: Stage, log: Columns, warm_up: int, problems: list[str]) -> _Way:
+    k, release_ns, sent_ns = log["sample"], log["sample_release_ns"], log["sent_ns"]
+    assert stage.period_ns is not None, "a source has one"
+    if not np.array_equal(k, np.arange(len(k))):
+        at = int(np.flatnonzero(k != np.arange(len(k)))[0])
+        problems.append(f"stage {stage.name}: sample {at} should follow, {int(k[at])} does: rows are missing")
+    off_grid = np.flatnonzero(release_ns - release_ns[:1] != (k - k[:1]) * stage.period_ns)
+    if len(off_grid):
+        at = int(off_grid[0])
+        late = int(release_ns[at] - release_ns[0] - (k[at] - k[0]) * stage.period_ns)
+        problems.append(f"stage {stage.name}: the release of sample {int(k[at])} lies {late} ns off its grid")
+    source = _Source(k, release_ns, k < warm_up, stage.period_ns)
+    sent = (log["status"] & OUTCOME_BITS) == SERVED
+    outcome = np.where(sent, _ARRIVED, _IN_FLIGHT)
+    return _Way(
+        source, outcome, sent_ns, sent_ns, sent.astype(np.int64), (np.flatnonzero(sent), sent_ns[sent])
+    )
+
+
+def _passed_on(
+    stage: Stage, before: str, came: _Way, rows: Columns, settled_ns: int, problems: list[str]
+) -> _Way:
+    """What left the stage of what ``came`` from the one before."""
+    source, n = came.source, len(came.source.k)
+    place = np.minimum(np.searchsorted(source.k, rows["sample"]), max(n - 1, 0))
+    status = rows["status"] & OUTCOME_BITS
+    true = _as_it_was_sent(stage, before, came, rows, place, problems)
+    served = true & (status == SERVED)
+    at, sent_ns = place[served], rows["sent_ns"][served]
+    times = np.bincount(at, minlength=n).astype(np.int64)
+    if stage.kind == "event":
+        _check_times(stage, before, came, times, problems)
+    first_ns, last_ns = np.full(n, np.iinfo(np.int64).max), np.full(n, ABSENT)
+    np.minimum.at(first_ns, at, sent_ns)
+    np.maximum.at(last_ns, at, sent_ns)
+    outcome = came.outcome.copy()
+    gone = (outcome == _ARRIVED) & (times == 0)
+    outcome[gone] = np.where(came.last_ns[gone] > settled_ns, _IN_FLIGHT, _LOST)
+    for code, meaning in ((IN_FLIGHT, _IN_FLIGHT), (SKIPPED, _OVERTAKEN)):
+        had = np.zeros(n, dtype=bool)
+        had[place[true & (status == code)]] = True
+        outcome[gone & had] = meaning
+    return _Way(source, outcome, first_ns, last_ns, times, (at, sent_ns))
+
+
+def _as_it_was_sent(
+    stage: Stage, before: str, came: _Way, rows: Columns, place: Ints, problems: list[str]
+) -> _Bools:
+    """Which rows carry what the stage before had sent by then; the others are told as re-stamped."""
+    if not len(came.source.k):
+        true = np.zeros(len(place), dtype=bool)
+    else:
+        then_ns = np.where(rows["received_ns"] == ABSENT, rows["sent_ns"], rows["received_ns"])
+        known = came.source.k[place] == rows["sample"]
+        release = came.source.release_ns[place] == rows["sample_release_ns"]
+        true = known & release & (came.times[place] > 0) & (came.first_ns[place] <= then_ns)
+    wrong = np.flatnonzero(~true)
+    if len(wrong):
+        k, ns = int(rows["sample"][wrong[0]]), int(rows["sample_release_ns"][wrong[0]])
+        problems.append(
+            f"stage {stage.name} re-stamps: {len(wrong)} of {len(place)} rows carry a sample that {before} "
+            f"had not sent, the first index {k} with release {ns} ns"
+        )
+    return true
+
+
+def _check_times(stage: Stage, before: str, came: _Way, times: Ints, problems: list[str]) -> None:
+    more = np.flatnonzero(times > came.times)
+    if len(more):
+        at = int(more[0])
+        problems.append(
+            f"stage {stage.name} re-stamps: it passes on {len(more)} samples more often than {before} sent "
+            f"them, the first index {came.source.k[at]}, {times[at]} times, not {came.times[at]}"
+        )
+
+
+def _path(path: tuple[tuple[Stage, int], ...], last: _Way) -> PathResult:
+    source = last.source
+    measured = ~source.warm
+    counts = {"warm_up": int(np.count_nonzero(source.warm)), "released": int(np.count_nonzero(measured))}
+    for code, name in enumerate(OUTCOMES):
+        counts[name] = int(np.count_nonzero(last.outcome[measured] == code))
+    at, sent_ns = last.rows
+    counted = measured[at]
+    at, sent_ns = at[counted], sent_ns[counted]
+    first_ns = np.where(last.outcome == _ARRIVED, last.first_ns, LATER)
+    from_here = np.minimum.accumulate(first_ns[::-1])[
+        ::-1
+    ]  # the first output with this sample or a later one
+    reaction = from_here - (source.release_ns - source.period_ns)
+    reaction[from_here == LATER] = LATER
+    told = measured & ~((from_here == LATER) & (last.outcome == _IN_FLIGHT))
+    return PathResult(
+        tuple(stage.name for stage, _ in path),
+        counts,
+        source.k[at],
+        sent_ns - source.release_ns[at],
+        source.k[told],
+        reaction[told],
+    )
