@@ -14,15 +14,18 @@ from typing import Any, Self
 
 _NS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
 _BYTES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+_HERTZ = {"Hz": 1, "kHz": 10**3, "MHz": 10**6}
 _BITS_PER_S = {"bit/s": 1, "kbit/s": 10**3, "Mbit/s": 10**6, "Gbit/s": 10**9}
 _QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-zµ]*(?:/s)?)\s*")
 _LONGEST_NS = 366 * 24 * _NS["h"]
 _LARGEST_BYTES = 2**40
+_FASTEST_HERTZ = 10**6
 _FASTEST_BITS_PER_S = 10**12
 
 DURATION_REMEDY = "write it with its unit, e.g. 10ms, 400us, 1.5s, 10min, 24h"
 SHARE_REMEDY = "write it like 0.95 or 95%"
 SIZE_REMEDY = "write it like 500, 500B, 128KiB or 8MiB"
+HERTZ_REMEDY = "write it like 500, 500Hz or 10kHz"
 RATE_REMEDY = "write it like 40Mbit/s, 500kbit/s or 1Gbit/s"
 SCHEDULING_REMEDY = "write other, fifo:80, rr:80 or deadline:100us/1ms/1ms (runtime/deadline/period)"
 CPUS_REMEDY = "write CPU numbers like 1 or 0,2-3"
@@ -78,6 +81,14 @@ def parse_size_bytes(value: object) -> int:
     if size > _LARGEST_BYTES:
         raise ValueError("is more than 1 TiB", SIZE_REMEDY)
     return size
+
+
+def parse_hertz(value: object) -> int:
+    """``10kHz`` → 10,000; a bare number is Hz."""
+    hertz = _quantity(value, _HERTZ, 1, HERTZ_REMEDY)
+    if not 1 <= hertz <= _FASTEST_HERTZ:
+        raise ValueError("is not from 1 Hz to 1 MHz", HERTZ_REMEDY)
+    return hertz
 
 
 def parse_rate(value: object) -> int:

@@ -15,6 +15,7 @@ QUESTIONS = (
     "what-do-i-tell-my-boss",
     "why-was-it-late",
     "how-long-must-i-measure",
+    "where-does-it-break",
 )
 
 
@@ -35,7 +36,7 @@ def test_how_long_is_told_before_anything_is_measured(tmp_path: Path) -> None:
 def test_the_others_answer_from_one_campaign(tmp_path: Path) -> None:
     """In the order of the index: the first measures what the next ones look at."""
     (tmp_path / "campaigns").symlink_to(ROOT / "campaigns")
-    for place, name in enumerate(QUESTIONS[:5]):
+    for place, name in enumerate(name for name in QUESTIONS if name != "how-long-must-i-measure"):
         home = tmp_path / str(place)
         home.mkdir()
         page = DOCS / f"{name}.md"

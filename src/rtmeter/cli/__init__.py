@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from importlib import import_module
 from keyword import iskeyword
@@ -72,13 +72,18 @@ _EPILOG = (
 )
 
 
-def application(chosen: str | None) -> typer.Typer:
-    """The whole command line; only the chosen command is imported, the others stand by name."""
+_OTHERWISE = {("plan", "--find-max"): "rtmeter.cli.find_max"}
+"""Commands that one option makes another one of, with options of its own (docs/decisions/0024)."""
+
+
+def application(chosen: str | None, given: Sequence[str] = ()) -> typer.Typer:
+    """The whole command line; only the chosen command is imported, the others stand by name. ``given``: what
+    was written, where that decides how the command is meant."""
     app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False)
     app.callback(epilog=_EPILOG)(_top)
     for name, line in COMMANDS.items():
         if name == chosen:
-            module = import_module(f"rtmeter.cli.commands.{name.replace('-', '_')}{'_' * iskeyword(name)}")
+            module = import_module(_module_of(name, given))
             text = f"{line}\n\n{module.DETAILS}\n\n[bold]Example:[/bold] [cyan]{module.EXAMPLE}[/cyan]"
             if hasattr(module, "app"):
                 app.add_typer(module.app, name=name, help=text)
@@ -89,6 +94,14 @@ def application(chosen: str | None) -> typer.Typer:
         else:
             app.command(name, help=line)(_not_chosen)
     return app
+
+
+def _module_of(name: str, given: Sequence[str]) -> str:
+    options = {word.partition("=")[0] for word in given}
+    found = (
+        module for (command, option), module in _OTHERWISE.items() if command == name and option in options
+    )
+    return next(found, f"rtmeter.cli.commands.{name.replace('-', '_')}{'_' * iskeyword(name)}")
 
 
 def _reading(command: Callable[..., int]) -> Callable[..., int]:
@@ -141,7 +154,7 @@ def invoke(argv: list[str]) -> int:
     try:
         words = _being_completed() or argv
         chosen = next((word for word in words if not word.startswith("-")), None)
-        command = typer.main.get_command(application(chosen))
+        command = typer.main.get_command(application(chosen, words))
         code = command.main(argv, prog_name="rtmeter", standalone_mode=False)
         return code if isinstance(code, int) else exit_codes.PASS
     except RtmeterError as error:

@@ -41,6 +41,18 @@ def with_cell_options(
     return function
 
 
+def optional_measurement(default: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Gives the measurement of a command with_cell_options a default."""
+
+    def change(function: Callable[..., int]) -> Callable[..., int]:
+        parameters = inspect.signature(function).parameters.values()
+        changed = [p.replace(default=default) if p.name == "measurement" else p for p in parameters]
+        function.__signature__ = inspect.Signature(changed)  # type: ignore[attr-defined]
+        return function
+
+    return change
+
+
 def collect(given: Mapping[str, Any]) -> dict[str, Any]:
     """What was given on the command line, as CellOptions takes it."""
     fields = CellOptions.model_fields

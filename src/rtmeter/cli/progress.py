@@ -65,7 +65,7 @@ class Progress:
             folder = self._folder_of(cell)
             self._running = Running(folder.with_name(folder.name + PARTIAL))
         self._say(index, cell, "starts", 0.0, "start")
-        return lambda event: self._say(index, cell, _words(event), _share(event), "during")
+        return lambda event: self._say(index, cell, words_of(event), share_done(event), "during")
 
     def ended(self, index: int, record: CellRecord) -> None:
         """The cell ended and is stored."""
@@ -192,11 +192,13 @@ class _Lines:
             print(words, file=sys.stderr, flush=True)
 
 
-def _share(event: Event) -> float:
+def share_done(event: Event) -> float:
+    """The share of the cell's releases that are past."""
     return float(event["released"] / event["of"]) if event["of"] else 0.0
 
 
-def _words(event: Event) -> str:
+def words_of(event: Event) -> str:
+    """How the cell goes."""
     lost = f", {event['lost']:,} lost" if event["lost"] else ""
     skipped = f", {event['skipped']:,} skipped" if event["skipped"] else ""
-    return f"{_share(event):.0%}, max {microseconds(event['max_ns'])} us{lost}{skipped}"
+    return f"{share_done(event):.0%}, max {microseconds(event['max_ns'])} us{lost}{skipped}"

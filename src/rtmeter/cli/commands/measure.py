@@ -21,7 +21,10 @@ EXAMPLE = (
 )
 DETAILS = (
     "Times and sizes are written with their unit: 400us, 10ms, 128KiB. With --deadline the exit code is the "
-    "verdict. Ctrl-C ends the run and keeps what was measured."
+    "verdict. Ctrl-C ends the run and keeps what was measured. --payload, --rate and --period also take a "
+    "range, 16B..8MiB or 10..10kHz (1, 2 and 5 of each decade, sizes four times each other; 16B..8MiB/5: "
+    "five values), or a list, 500,128KiB: a sweep, each value a cell of a campaign, whose file is in its "
+    "folder. `rtmeter plot --kind against` shows where it breaks, `rtmeter plan --find-max` searches for it."
 )
 
 
@@ -29,8 +32,18 @@ DETAILS = (
 def command(
     *,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Folder for the cell (default: one under results/).")
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="Folder for the cell (default: one under results/); of a sweep that of runs."
+        ),
     ] = None,
+    rate: Annotated[
+        str | None,
+        typer.Option(metavar="500Hz", help="The period, as releases in a second.", show_default=False),
+    ] = None,
+    publishers: Annotated[str | None, typer.Option(hidden=True)] = None,
+    subscribers: Annotated[str | None, typer.Option(hidden=True)] = None,
+    background_nodes: Annotated[str | None, typer.Option(hidden=True)] = None,
     wait: Annotated[bool, Wait] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
     **given: Any,
@@ -39,16 +52,25 @@ def command(
     from rtmeter.api.summaries import cell_summary
     from rtmeter.campaign import matrix
     from rtmeter.campaign.file import resolve_script
+    from rtmeter.campaign.ranges import is_range, refuse_counts
     from rtmeter.campaign.rules import settle
+    from rtmeter.cli.campaigns import measure_campaign
     from rtmeter.cli.cell_tables import show_cell
     from rtmeter.cli.interrupt import stopping
     from rtmeter.cli.output import print_doubts, print_json
     from rtmeter.cli.progress import progress_for
+    from rtmeter.cli.sweeps import at_rate, sweep
     from rtmeter.measure import cell as runner
     from rtmeter.results import store
 
+    counts = {"publishers": publishers, "subscribers": subscribers, "background_nodes": background_nodes}
+    refuse_counts(counts)
+    raw = resolve_script(collect(given), Path.cwd())
+    if any(is_range(text) for text in (rate, raw.get("payload"), raw.get("period"))):
+        planned = sweep(raw, rate)
+        return measure_campaign(planned, out or Path("results"), wait=wait, as_json=as_json)
     try:
-        options = settle(resolve_script(collect(given), Path.cwd()))
+        options = settle(at_rate(raw, rate))
         cell = matrix.cell_from(options, matrix.cell_id(options, None, {}), {})
         runner.source_of(cell).check()
     except RtmeterError as error:

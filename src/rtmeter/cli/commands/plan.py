@@ -51,6 +51,14 @@ def command(
     only: Annotated[
         str | None, typer.Option(metavar="EXPR", help="Cells of the campaign.", show_default=False)
     ] = None,
+    find_max: Annotated[  # cli/__init__ makes it another command, before this one is asked
+        str | None,
+        typer.Option(
+            metavar="rate|payload",
+            help="Measure to find the largest that passes (see: rtmeter plan --find-max rate --help).",
+            show_default=False,
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Plans one run, or checks the plan that a campaign is."""

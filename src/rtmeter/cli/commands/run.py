@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from rtmeter.cli import exit_codes
-from rtmeter.cli.alone import Wait, alone
+from rtmeter.cli.alone import Wait
 from rtmeter.cli.choices import campaign_files
-
-if TYPE_CHECKING:
-    from rtmeter.results.record import CellRecord
 
 EXAMPLE = "rtmeter run campaigns/demo.yaml --only 'measurement==wakeup' --scale 0.1"
 DETAILS = (
@@ -64,20 +59,12 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print the summaries as JSON.")] = False,
 ) -> int:
     """Runs the campaign; the exit code is its worst cell's."""
-    from rtmeter.api.summaries import cell_summary
     from rtmeter.campaign.file import read_campaign
     from rtmeter.cli.announce import announce
+    from rtmeter.cli.campaigns import measure_campaign
     from rtmeter.cli.cell_options import component
-    from rtmeter.cli.cell_tables import show_cells
-    from rtmeter.cli.condition_rows import ConditionRows
-    from rtmeter.cli.interrupt import stopping
     from rtmeter.cli.output import print_json
-    from rtmeter.cli.progress import progress_for
-    from rtmeter.errors import RtmeterError
-    from rtmeter.live import metrics as openmetrics
-    from rtmeter.live.run import State
     from rtmeter.measure.run import Run
-    from rtmeter.results import table
 
     planned = read_campaign(campaign, scale=scale, only=only, host=component(hosts))
     if dry_run:
@@ -88,34 +75,4 @@ def command(
         preview = Preview.of(planned.name, cells)
         print_json(preview.to_json()) if as_json else show_preview(preview)
         return preview.exit_code
-    if metrics is not None:  # what cannot be written is said before hours are spent
-        openmetrics.write(metrics, State(planned.name, {}, None, None, tuple(c.id for c in planned.cells), 0))
-    announce(planned)
-    with (
-        alone(planned.cells, wait=wait),
-        stopping(planned.cells) as stop,
-        progress_for(planned.cells, metrics) as progress,
-    ):
-        run = Run.resume(out, planned, scale) if resume else Run.start(out, planned, scale)
-        progress.follow(planned.name, lambda cell: run.folder / cell.id)
-        names = run.measure(stop, progress)
-    if not names:
-        return exit_codes.ERROR
-    rows = ConditionRows()
-
-    def stored() -> Iterator[tuple[CellRecord, str]]:
-        for folder, record in table.records([run.folder / name for name in names]):
-            if isinstance(record, RtmeterError):
-                raise record
-            rows.add(record, folder.name)
-            yield record, folder.name
-
-    if as_json:
-        summaries = [cell_summary(record, run.folder / name) for record, name in stored()]
-        print_json({"run": str(run.folder), "cells": summaries})
-    else:
-        show_cells(stored())
-        print(f"stored in {run.folder}")
-    codes = [exit_codes.of_row(row) for row in rows]
-    unfinished = len(names) < len(planned.cells)
-    return exit_codes.worst([*codes, exit_codes.ERROR] if unfinished else codes)
+    return measure_campaign(planned, out, scale, resume=resume, metrics=metrics, wait=wait, as_json=as_json)

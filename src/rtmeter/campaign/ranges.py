@@ -1,0 +1,107 @@
+"""Values of an option in one line: ``16B..8MiB``, ``10..10kHz``, ``16B..8MiB/5``, ``500,128KiB``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rtmeter.errors import RtmeterError
+from rtmeter.values import format_duration, parse_hertz, parse_positive_ns, parse_size_bytes
+
+NS_PER_S = 1_000_000_000
+
+SWEPT: Mapping[str, Callable[[object], int]] = {
+    "payload": parse_size_bytes,
+    "period": parse_positive_ns,
+    "rate": parse_hertz,
+}
+"""What may be a range, and how an end of it is read: bytes, nanoseconds, Hz."""
+
+NOT_COUNTED: Mapping[str, str] = {
+    "publishers": "--second-topic adds one at each end",
+    "subscribers": "--second-topic adds one at each end",
+    "background_nodes": "--second-topic same_process adds one at each end",
+}
+"""What no adapter has a number of, and what comes nearest."""
+
+_SIZES_APART = 4
+_OF_A_DECADE = (1, 2, 5)
+_MOST_VALUES = 1000
+
+
+def is_range(text: object) -> bool:
+    """Whether it says several values."""
+    return isinstance(text, str) and (".." in text or "," in text)
+
+
+def ends(name: str, text: str) -> tuple[int, int]:
+    """The ends of ``16B..8MiB``. Raises RtmeterError naming the option."""
+    first, dots, last = text.partition("..")
+    if not dots:
+        raise _refused(name, text, "is no range", "write e.g. 16B..8MiB, or 10..10kHz")
+    low, high = _one(name, first, text), _one(name, last, text)
+    if not 0 < low < high:
+        raise _refused(name, text, "does not go up", "write the lower end first, above zero")
+    return low, high
+
+
+def values_of(name: str, text: str) -> list[int]:
+    """All values that the text says, going up: both ends, and between them 1, 2 and 5 of each decade (sizes:
+    each four times the one before); with ``/N`` as many values at equal ratios. Raises RtmeterError."""
+    if ".." not in text:
+        return sorted({_one(name, part, text) for part in text.split(",")})
+    span, slash, count = text.partition("/")
+    low, high = ends(name, span)
+    if slash:
+        if not count.strip().isdecimal() or not 2 <= int(count) <= _MOST_VALUES:
+            raise _refused(name, text, "says no number of values", "write e.g. 16B..8MiB/5, with 2 or more")
+        ratios = (step / (int(count) - 1) for step in range(int(count)))
+        return sorted({round(low * (high / low) ** ratio) for ratio in ratios})
+    if name == "payload":
+        steps = range(math.ceil(math.log(high / low, _SIZES_APART)))
+        return [*(low * _SIZES_APART**step for step in steps), high]
+    decades = range(len(str(low)) - 1, len(str(high)))
+    between = [digit * 10**decade for decade in decades for digit in _OF_A_DECADE]
+    return [low, *(value for value in between if low < value < high), high]
+
+
+def value_of(name: str, text: str) -> int:
+    """The one value that the text says. Raises RtmeterError naming the option."""
+    return _one(name, text, text)
+
+
+def option_of(name: str, value: int) -> tuple[str, str]:
+    """The option of a cell that says it, and as what: a rate is a period."""
+    if name == "payload":
+        return name, f"{value}B"
+    return "period", format_duration(round(NS_PER_S / value) if name == "rate" else value)
+
+
+def in_words(name: str, value: int) -> str:
+    """The value with its unit: ``64 KiB``, ``500 Hz``, ``2ms``."""
+    if name == "payload":
+        unit = next((u for u in ((2**20, "MiB"), (2**10, "KiB")) if value >= u[0] and not value % u[0]), None)
+        return f"{value // unit[0]:,} {unit[1]}" if unit else f"{value:,} B"
+    return f"{value:,} Hz" if name == "rate" else format_duration(value)
+
+
+def refuse_counts(given: Mapping[str, Any], option: str | None = None) -> None:
+    """Raises RtmeterError for numbers of endpoints, which no adapter has; ``option``: what asked for them."""
+    for name, instead in NOT_COUNTED.items():
+        if given.get(name) is not None:
+            message = "cannot be varied: an adapter has one publisher and one subscriber at each end"
+            field = option or f"--{name.replace('_', '-')}"
+            raise RtmeterError(message, field=field, value=given[name], remedy=f"leave it out; {instead}")
+
+
+def _one(name: str, text: str, whole: str) -> int:
+    try:
+        return SWEPT[name](text.strip())
+    except ValueError as error:
+        message, remedy = error.args
+        raise _refused(name, whole, message, remedy) from None
+
+
+def _refused(name: str, text: str, message: str, remedy: str) -> RtmeterError:
+    return RtmeterError(message, field=f"--{name}", value=text, remedy=remedy)

@@ -1,0 +1,71 @@
+"""A campaign measured from the command line, whether a file says it or options do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rtmeter.cli import exit_codes
+
+if TYPE_CHECKING:
+    from rtmeter.model import Campaign
+    from rtmeter.results.record import CellRecord
+
+
+def measure_campaign(
+    planned: Campaign,
+    out: Path,
+    scale: float = 1.0,
+    *,
+    resume: bool = False,
+    metrics: Path | None = None,
+    wait: bool = False,
+    as_json: bool = False,
+) -> int:
+    """Measures and shows its cells; the exit code is the worst condition's."""
+    from rtmeter.api.summaries import cell_summary
+    from rtmeter.cli.alone import alone
+    from rtmeter.cli.announce import announce
+    from rtmeter.cli.cell_tables import show_cells
+    from rtmeter.cli.condition_rows import ConditionRows
+    from rtmeter.cli.interrupt import stopping
+    from rtmeter.cli.output import print_json
+    from rtmeter.cli.progress import progress_for
+    from rtmeter.errors import RtmeterError
+    from rtmeter.live import metrics as openmetrics
+    from rtmeter.live.run import State
+    from rtmeter.measure.run import Run
+    from rtmeter.results import table
+
+    if metrics is not None:  # what cannot be written is said before hours are spent
+        openmetrics.write(metrics, State(planned.name, {}, None, None, tuple(c.id for c in planned.cells), 0))
+    announce(planned)
+    with (
+        alone(planned.cells, wait=wait),
+        stopping(planned.cells) as stop,
+        progress_for(planned.cells, metrics) as progress,
+    ):
+        run = Run.resume(out, planned, scale) if resume else Run.start(out, planned, scale)
+        progress.follow(planned.name, lambda cell: run.folder / cell.id)
+        names = run.measure(stop, progress)
+    if not names:
+        return exit_codes.ERROR
+    rows = ConditionRows()
+
+    def stored() -> Iterator[tuple[CellRecord, str]]:
+        for folder, record in table.records([run.folder / name for name in names]):
+            if isinstance(record, RtmeterError):
+                raise record
+            rows.add(record, folder.name)
+            yield record, folder.name
+
+    if as_json:
+        summaries = [cell_summary(record, run.folder / name) for record, name in stored()]
+        print_json({"run": str(run.folder), "cells": summaries})
+    else:
+        show_cells(stored())
+        print(f"stored in {run.folder}")
+    codes = [exit_codes.of_row(row) for row in rows]
+    unfinished = len(names) < len(planned.cells)
+    return exit_codes.worst([*codes, exit_codes.ERROR] if unfinished else codes)

@@ -1,0 +1,101 @@
+"""The bisection for the largest value that passes, against every limit there can be; ranges in one line."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from rtmeter.campaign.ranges import ends, option_of, values_of
+from rtmeter.campaign.search import Search
+from rtmeter.errors import RtmeterError
+
+
+def searched(search: Search, limit: int) -> tuple[Search, list[int]]:
+    tried = []
+    while (value := search.next()) is not None:
+        tried.append(value)
+        search = search.told(value, passed=value <= limit)
+    return search, tried
+
+
+@pytest.mark.parametrize(("low", "high"), [(1, 2), (1, 70), (10, 300), (16, 17)])
+def test_every_limit_is_found_exactly_and_no_value_tried_twice(low: int, high: int) -> None:
+    for limit in range(low - 1, high + 2):
+        found, tried = searched(Search(low, high), limit)
+        assert found.passes == (min(limit, high) if limit >= low else None)
+        assert found.fails == (max(limit + 1, low) if limit < high else None)
+        assert tried[0] == high
+        assert len(set(tried)) == len(tried)
+        assert all(low <= value <= high for value in tried)
+        assert len(tried) <= max(map(len, Search(low, high).left()))
+
+
+def test_large_ranges_take_few_values_and_large_values_come_late() -> None:
+    for limit in (16, 1000, 65_507, 2**23 - 1):
+        _, tried = searched(Search(16, 2**23), limit)
+        assert len(tried) <= 2 + math.ceil(math.log2(19)) + 23
+        assert tried[1] == math.isqrt(15 * 2**23)
+
+
+def test_near_enough_ends_it_and_the_least_value_is_tried_before_none_is_said_to_pass() -> None:
+    found, tried = searched(Search(10, 10_000, within=0.05), 1428)
+    exact = searched(Search(10, 10_000), 1428)[1]
+    assert found.passes is not None
+    assert found.fails is not None
+    assert found.passes <= 1428 < found.fails <= 1.05 * found.passes
+    assert len(tried) < len(exact)
+    found, tried = searched(Search(10, 10_000, within=0.5), 9)
+    assert (found.passes, found.fails, tried[-1]) == (None, 10, 10)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "values"),
+    [
+        ("payload", "16B..8KiB", [16, 64, 256, 1024, 4096, 8192]),
+        ("payload", "16..64", [16, 64]),
+        ("payload", "16B..1KiB/4", [16, 64, 256, 1024]),
+        ("payload", "128KiB,500", [500, 131072]),
+        ("rate", "10..1kHz", [10, 20, 50, 100, 200, 500, 1000]),
+        ("rate", "30Hz..70Hz", [30, 50, 70]),
+        ("rate", "10..1kHz/3", [10, 100, 1000]),
+        ("period", "100us..1ms", [100_000, 200_000, 500_000, 1_000_000]),
+    ],
+)
+def test_a_range_says_its_values(name: str, text: str, values: list[int]) -> None:
+    assert values_of(name, text) == values
+
+
+def test_the_issues_ranges_have_both_ends() -> None:
+    payloads, rates = values_of("payload", "16B..8MiB"), values_of("rate", "10..10kHz")
+    assert (payloads[0], payloads[-1], len(payloads)) == (16, 2**23, 11)
+    assert (rates[0], rates[-1], len(rates)) == (10, 10_000, 10)
+
+
+def test_a_rate_is_a_period() -> None:
+    assert option_of("rate", 500) == ("period", "2ms")
+    assert option_of("rate", 3) == ("period", "333.333333ms")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("payload", "8MiB..16B", "does not go up"),
+        ("payload", "16B..16B", "does not go up"),
+        ("rate", "10..10k", "unknown unit 'k'"),
+        ("rate", "0..10", "is not from 1 Hz"),
+        ("payload", "16B..1KiB/1", "says no number of values"),
+        ("payload", "16B..", "is not a number"),
+    ],
+)
+def test_a_range_that_is_none_is_refused_by_name(name: str, text: str, said: str) -> None:
+    with pytest.raises(RtmeterError, match=said) as refused:
+        values_of(name, text)
+    assert (refused.value.field, refused.value.value) == (f"--{name}", text)
+    assert refused.value.remedy
+
+
+def test_the_ends_of_a_range() -> None:
+    assert ends("rate", "10..10kHz") == (10, 10_000)
+    with pytest.raises(RtmeterError, match="is no range"):
+        ends("rate", "500")

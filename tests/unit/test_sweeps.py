@@ -1,0 +1,66 @@
+"""Ranges on the command line: the cells of a sweep, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from rtmeter import cli
+from rtmeter.cli.sweeps import at_rate, sweep
+from rtmeter.errors import RtmeterError
+
+GIVEN = {"measurement": "roundtrip", "adapter": "null", "samples": "10"}
+Captured = pytest.CaptureFixture[str]
+
+
+def test_a_sweep_is_a_campaign_of_all_combinations(capsys: Captured) -> None:
+    planned = sweep(GIVEN | {"payload": "16B..1KiB", "options": {"report": "none"}}, "10..100Hz")
+    said = capsys.readouterr().err
+    assert "payload: 16 B, 64 B, 256 B, 1 KiB\n" in said
+    assert "rate: 10 Hz, 20 Hz, 50 Hz, 100 Hz\n" in said
+    found = [(cell.config["payload_bytes"], cell.config["period_ns"]) for cell in planned.cells]
+    periods = (10**8, 5 * 10**7, 2 * 10**7, 10**7)
+    assert found == [(size, period) for size in (16, 64, 256, 1024) for period in periods]
+    assert all(cell.factors.keys() == {"payload", "period"} for cell in planned.cells)
+    assert all(cell.config["options"] == {"report": "none"} for cell in planned.cells)
+    assert planned.name == "roundtrip-null-by-payload-and-rate"
+
+
+def test_its_file_says_the_same_cells() -> None:
+    planned = sweep(GIVEN | {"payload": "500,16B"}, None)
+    (block,) = yaml.safe_load(planned.source)["cells"]
+    assert block["payload"] == ["16B", "500B"]
+    assert [cell.id for cell in planned.cells] == [f"roundtrip-null-payload-{size}B" for size in (16, 500)]
+
+
+def test_one_rate_is_no_sweep_but_a_period() -> None:
+    assert at_rate(GIVEN, "500Hz") == GIVEN | {"period": "2ms"}
+    assert at_rate(GIVEN, None) == GIVEN
+    planned = sweep(GIVEN | {"payload": "16B,500"}, "2kHz")
+    assert {cell.config["period_ns"] for cell in planned.cells} == {500_000}
+
+
+@pytest.mark.parametrize(
+    ("given", "rate", "field"),
+    [
+        ({"payload": "2B..64B"}, None, "--payload"),
+        ({"payload": "16B..64B", "period": "1ms"}, "10Hz", "--period"),
+        ({"payload": "16B..64B", "timeout": "1ms"}, None, "--timeout"),
+        ({}, "10..5", "--rate"),
+    ],
+)
+def test_what_is_no_sweep_is_refused_without_a_file_of_its_own(
+    given: dict[str, Any], rate: str | None, field: str
+) -> None:
+    with pytest.raises(RtmeterError) as refused:
+        sweep(GIVEN | given, rate)
+    assert refused.value.field == field
+    assert refused.value.where is None
+
+
+@pytest.mark.parametrize("option", ["--subscribers", "--publishers", "--background-nodes"])
+def test_numbers_of_endpoints_are_refused_by_name(option: str, capsys: Captured) -> None:
+    assert cli.invoke(["measure", "roundtrip", "--adapter", "null", option, "1..4"]) == 1
+    assert f"{option} = '1..4': cannot be varied" in capsys.readouterr().err
