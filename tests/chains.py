@@ -134,8 +134,9 @@ def simulate(
                     used["used"] = True
     for spec in specs:
         if spec.kind != "event" and spec.inputs:
-            for source, message in states[spec.name].newest.items():
-                if not message["used"]:
+            for source in spec.inputs:
+                message = states[spec.name].newest.get(source)
+                if message is not None and not message["used"]:
                     row_of(spec.name, source, message, "in_flight")
     return {name: state.rows for name, state in states.items()}
 
@@ -182,10 +183,8 @@ def told(
         counts = dict.fromkeys(("released", "arrived", "overtaken", "lost", "in_flight"), 0)
         outputs = [row for row in of_path[-1] if row[5] == "served"]
         reactions: dict[int, int | None] = {}
-        for _, k, release, _, _, _ in of_path[0]:
-            if k < warm_up:
-                continue
-            counts["released"] += 1
+        outcomes: dict[int, str] = {}
+        for _, k, *_ in of_path[0]:
             outcome = "arrived"
             for before, here in itertools.pairwise(of_path):
                 of_k = [row for row in here if row[1] == k]
@@ -198,10 +197,20 @@ def told(
                     "overtaken" if "skipped" in states else "in_flight" if "in_flight" in states else gone
                 )
                 break
-            counts[outcome] += 1
+            outcomes[k] = outcome
+            if k >= warm_up:
+                counts["released"] += 1
+                counts[outcome] += 1
+        for _, k, release, _, _, _ in of_path[0]:
             later = [row[4] for row in outputs if row[1] >= k and row[4] is not None]
-            if later or outcome != "in_flight":
+            waits = any(outcome == "in_flight" for j, outcome in outcomes.items() if j >= k)
+            if k >= warm_up and (later or not waits):
                 reactions[k] = min(later) - (release - period_ns) if later else None
-        ages = [(row[1], (row[4] or 0) - row[2]) for row in outputs if row[1] >= warm_up]
+        end = of_path[0][-1][2] + period_ns if of_path[0] else 0
+        ages = []
+        for _, k, release, _, stamp, _ in outputs:
+            first = min(row[4] or 0 for row in outputs if row[1] == k)
+            if stamp is not None and k >= warm_up and (stamp < end or stamp == first):
+                ages.append((k, stamp - release))
         found[path] = {"counts": counts, "ages": ages, "reactions": reactions}
     return found

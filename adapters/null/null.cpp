@@ -35,18 +35,19 @@ class Null final : public Adapter {
     }
     if (run.role == RTM_ROLE_SERVER)
       throw SetupError("server-adapter", "null", "its server runs inline in the client", "leave it out");
-    if (run.measurement != RTM_TIMER)
+    if (run.measurement != RTM_TIMER && run.measurement != RTM_CHAIN)
       clock_.set_delay([this](std::int64_t k) { return script_.row(k).wake_delay_ns; });
   }
 
   static void describe_static(Sink& sink) {
     sink.put("name", "null").put("version", "1").put("middleware", "none").put("middleware_version", "");
-    for (const char* m : {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "cycle"})
+    for (const char* m : {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "cycle", "chain"})
       sink.put("measures", m);
     for (const char* d : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.timer", d);
     for (const char* d : {"spin", "sleep_then_spin_some"}) sink.put("drives.cycle", d);
     sink.put("components", "one_thread");
     for (const char* r : {"spin", "spin_once", "poll"}) sink.put("receives.roundtrip", r);
+    sink.put("receives.chain", "spin_once");
     sink.put("server", "inline");
     sink.put("clock", "scripted");
     kOptions.describe(sink);
@@ -69,19 +70,36 @@ class Null final : public Adapter {
     return 0;
   }
 
+  // Only in a chain it matters who hears.
+  void* create_node(const std::string& name) override { return &nodes_.emplace_back(name); }
+
   void* create_publisher(void* /*node*/, const std::string& topic) override {
+    if (run_.measurement == RTM_CHAIN) return &publishers_.emplace_back(Publisher{topic, nullptr});
     return &publishers_.emplace_back(topic == "ping"      ? Publisher{"pong", &Script::Row::reply_delay_ns}
                                      : topic == "request" ? Publisher{topic, &Script::Row::request_delay_ns}
                                                           : Publisher{topic, &Script::Row::respond_delay_ns});
   }
-  void* create_subscriber(void* /*node*/, const std::string& topic, rtm_on_message on_message,
+  void* create_subscriber(void* node, const std::string& topic, rtm_on_message on_message,
                           void* user) override {
+    if (run_.measurement == RTM_CHAIN) {
+      const std::size_t edge = script_.edge(topic + ">" + *static_cast<std::string*>(node));
+      hearers_[topic].push_back({{on_message, user}, edge});
+      return &hearers_[topic];
+    }
     subscribers_[topic] = {on_message, user};
     return this;
   }
 
   int publish(void* publisher, const rtm_message& message) override {
     const auto& p = *static_cast<Publisher*>(publisher);
+    if (run_.measurement == RTM_CHAIN) {
+      for (const Hearer& hearer : hearers_[p.topic]) {
+        const std::int64_t delay_ns =
+            script_.under_way(static_cast<std::int64_t>(message.sequence), hearer.edge);
+        if (delay_ns != kNever) deliver(hearer.subscriber, message, clock_.now_ns() + delay_ns, Fate::ok);
+      }
+      return 0;
+    }
     if (message.sequence == RTM_SEQUENCE_HELLO) {
       deliver(p, message, clock_.now_ns(), Fate::ok);
       return 0;
@@ -127,6 +145,10 @@ class Null final : public Adapter {
     rtm_on_message on_message = nullptr;
     void* user = nullptr;
   };
+  struct Hearer {
+    Subscriber subscriber;
+    std::size_t edge;  // of the script
+  };
 
   std::int64_t after(std::int64_t timeout_ns) const noexcept {
     const std::int64_t now_ns = clock_.now_ns();
@@ -168,7 +190,9 @@ class Null final : public Adapter {
   }
 
   void deliver(const Publisher& p, const rtm_message& message, std::int64_t at_ns, Fate fate) {
-    const Subscriber subscriber = subscribers_[p.topic];
+    deliver(subscribers_[p.topic], message, at_ns, fate);
+  }
+  void deliver(const Subscriber& subscriber, const rtm_message& message, std::int64_t at_ns, Fate fate) {
     if (subscriber.on_message == nullptr) return;
     std::vector<std::uint8_t> bytes(message.data, message.data + message.bytes);
     if (fate == Fate::corrupt) bytes.back() ^= 0xFF;
@@ -192,6 +216,8 @@ class Null final : public Adapter {
   std::int64_t tick_ = 0;  // periodic: the tick scheduled; one-shot: shots armed
   std::deque<Publisher> publishers_;
   std::map<std::string, Subscriber> subscribers_;
+  std::deque<std::string> nodes_;
+  std::map<std::string, std::vector<Hearer>> hearers_;  // of a chain, by topic
 };
 
 }  // namespace

@@ -28,6 +28,12 @@ constexpr Column kColumns[] = {
     {"respond_delay_ns", &Script::Row::respond_delay_ns, true, false},
 };
 
+// A column of a chain's script: a message's way from one stage to another.
+constexpr Column kEdge = {"", nullptr, true, false};
+bool is_edge(const std::string& name, const rtm_run& run) {
+  return run.measurement == RTM_CHAIN && name.find('>') != std::string::npos;
+}
+
 // Columns without which the script says nothing about the measurement.
 std::vector<std::string> needed(const rtm_run& run) {
   switch (run.measurement) {
@@ -39,6 +45,8 @@ std::vector<std::string> needed(const rtm_run& run) {
       return {"reply_delay_ns"};
     case RTM_CYCLE:
       return {"request_delay_ns", "respond_delay_ns"};
+    case RTM_CHAIN:
+      return {};
   }
   return {};
 }
@@ -107,7 +115,7 @@ const Column* find(const std::string& name) {
 void check_header(const Cells& names, const rtm_run& run, const std::string& path) {
   for (const std::string& name : names) {
     const Place place{path.c_str(), 1, name};
-    if (find(name) == nullptr && name != "fate")
+    if (find(name) == nullptr && name != "fate" && !is_edge(name, run))
       throw place.error(
           name, "is not a column of a script",
           "known: wake_delay_ns, fire_delay_ns, reply_delay_ns, request_delay_ns, respond_delay_ns, "
@@ -134,6 +142,8 @@ Script::Script(const rtm_run& run) {
   if (line.rfind("\xEF\xBB\xBF", 0) == 0) line.erase(0, 3);  // a byte order mark, as spreadsheets write it
   const Cells names = split(line);
   check_header(names, run, path);
+  for (const std::string& name : names)
+    if (is_edge(name, run)) edges_.push_back(name);
   for (std::size_t number = 2; std::getline(file, line); ++number) {
     const Cells cells = split(line);
     if (cells.size() == 1 && cells[0].empty() && names.size() > 1) continue;  // an empty line
@@ -145,7 +155,9 @@ Script::Script(const rtm_run& run) {
     Row row;
     for (std::size_t i = 0; i < names.size(); ++i) {
       const Place place{path.c_str(), number, names[i]};
-      if (const Column* column = find(names[i]))
+      if (is_edge(names[i], run))
+        row.edges.push_back(delay(cells[i], kEdge, run, place));
+      else if (const Column* column = find(names[i]))
         row.*(column->value) = delay(cells[i], *column, run, place);
       else
         row.fate = fate(cells[i], place);
@@ -156,6 +168,11 @@ Script::Script(const rtm_run& run) {
     throw kOptions.script.error(path, "has a header but no rows", "add a row for each release");
   never_fires_ =
       std::all_of(rows_.begin(), rows_.end(), [](const Row& r) { return r.fire_delay_ns == kNever; });
+}
+
+std::size_t Script::edge(const std::string& name) const {
+  const auto found = std::find(edges_.begin(), edges_.end(), name);
+  return found == edges_.end() ? kNone : static_cast<std::size_t>(found - edges_.begin());
 }
 
 }  // namespace rtmeter::null

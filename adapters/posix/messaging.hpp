@@ -35,6 +35,7 @@ std::unique_ptr<Messaging> make_udp(const rtm_run& run);
 std::unique_ptr<Messaging> make_unix(const rtm_run& run);
 std::unique_ptr<Messaging> make_shared_memory_with_futex(const rtm_run& run);
 std::unique_ptr<Messaging> make_shared_memory_with_polling(const rtm_run& run);
+std::unique_ptr<Messaging> make_topics(const rtm_run& run);
 std::unique_ptr<Messaging> make_components(const rtm_run& run);
 
 // Who called back for a topic.

@@ -13,7 +13,7 @@ void Posix::describe_static(rtmeter::Sink& sink) {
   uname(&system);
   sink.put("name", "posix").put("version", "1");
   sink.put("middleware", "Linux system calls").put("middleware_version", system.release);
-  for (const char* what : {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "cycle"})
+  for (const char* what : {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "cycle", "chain"})
     sink.put("measures", what);
   for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.timer", drive);
   for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
@@ -21,6 +21,7 @@ void Posix::describe_static(rtmeter::Sink& sink) {
   sink.put("brings", "posix-b: the second component of a cycle with two_threads");
   for (const char* way : {"spin", "spin_once", "poll"}) sink.put("receives.roundtrip", way);
   for (const char* way : {"spin", "spin_once", "poll"}) sink.put("receives.cycle", way);
+  sink.put("receives.chain", "spin_once");
   for (const char* transport : {"unix", "shm_futex", "shm_poll"}) sink.put("same_host.transport", transport);
   sink.put("poll.transport", "shm_poll").put("background", "cycle components=two_threads");
   kOptions.describe(sink);
@@ -32,6 +33,9 @@ Posix::Posix(const rtm_run& run)
     in_effect_ = {kOptions.timer.key(), kOptions.timer.word_of(run)};
     timer_ = kOptions.timer.of(run)();
     loop_ = timer_.get();
+  } else if (run.measurement == RTM_CHAIN) {
+    messaging_ = make_topics(run);
+    loop_ = &messaging_->loop();
   } else if (run.measurement == RTM_ROUNDTRIP || run.measurement == RTM_CYCLE) {
     const bool is_cycle = run.measurement == RTM_CYCLE;
     if (!is_cycle) in_effect_ = {kOptions.transport.key(), kOptions.transport.word_of(run)};

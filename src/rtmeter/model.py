@@ -22,7 +22,7 @@ WARM_UP_FLAG = 128
 WATCH_NS = 1_000_000_000
 """How often the machine is sampled while a cell is measured, unless it is said."""
 
-Measurement = Literal["wakeup", "timer", "roundtrip", "cycle", "loop"]
+Measurement = Literal["wakeup", "timer", "roundtrip", "cycle", "chain", "loop"]
 
 
 @dataclass(frozen=True, slots=True)

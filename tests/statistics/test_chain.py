@@ -80,6 +80,11 @@ def test_a_faster_sampled_stage_repeats_its_newest_sample_and_its_age_grows() ->
     rows = simulate(specs, lambda *_: MS, T0, 4, T0 + 36 * MS)
     (path,) = analysed(specs, rows).paths
     assert path.age_ns.tolist() == [1 * MS, 6 * MS] * 4
+    rows = simulate(specs, lambda *_: MS, T0, 4, T0 + 1000 * MS)
+    (path,) = analysed(specs, rows).paths
+    assert path.age_ns.tolist() == [1 * MS, 6 * MS] * 4, (
+        "what it repeats once its source has ended is left out"
+    )
     assert path.counts["arrived"] == 4 and path.reaction_ns.tolist() == [11 * MS] * 4
 
 

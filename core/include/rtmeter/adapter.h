@@ -44,7 +44,8 @@ typedef enum rtm_measurement {
   RTM_WAKEUP = 0,
   RTM_TIMER = 1,
   RTM_ROUNDTRIP = 2,
-  RTM_CYCLE = 3
+  RTM_CYCLE = 3,
+  RTM_CHAIN = 5
 } rtm_measurement;
 typedef enum rtm_role { RTM_ROLE_SINGLE = 0, RTM_ROLE_CLIENT = 1, RTM_ROLE_SERVER = 2 } rtm_role;
 typedef enum rtm_reliability { RTM_BEST_EFFORT = 0, RTM_RELIABLE = 1 } rtm_reliability;
@@ -79,7 +80,7 @@ typedef struct rtm_run {
   rtm_measurement measurement;
   rtm_role role;
   rtm_drive drive; /* RTM_TIMER and RTM_CYCLE */
-  rtm_receive receive; /* RTM_ROUNDTRIP and RTM_CYCLE */
+  rtm_receive receive; /* RTM_ROUNDTRIP, RTM_CYCLE and RTM_CHAIN (spin_once) */
   rtm_timer_mode timer_mode; /* RTM_TIMER only */
   int64_t period_ns; /* one-shot: the timeout */
   uint32_t payload_bytes; /* largest message to come */
@@ -146,24 +147,29 @@ typedef struct rtm_timer_traits {
  * publish, on a publisher of its own (same_node), or be started a second time in the process, by another
  * thread, and stopped before the first (same_process).
  *
+ * In a chain a process has one stage or more, each a node with a publisher and a subscriber for each stage
+ * that it hears; a topic is named as the stage that publishes on it, and may have any number of subscribers,
+ * in this process or others. One thread publishes and waits. Processes are started in any order: until all
+ * are there the core publishes RTM_SEQUENCE_HELLO again and again, which need not arrive.
+ *
  * Keys that describe() should put: before start (self is NULL) name, version, middleware,
- * middleware_version, measures (one of wakeup, timer.one_shot, timer.periodic, roundtrip, cycle; the
- * key repeated), drives.<measurement> (timer, cycle; repeated, default first: where the middleware has a
- * cyclic trigger of its own, spin is a cycle's), receives.<measurement> (roundtrip, cycle: spin, spin_once,
- * listener, poll; repeated, default first), components (one_thread, two_threads; repeated, default first:
- * what a cycle's can be asked to run on), option.<key> (value: "a|b|c: what it is", default first); "server:
- * inline" when the client needs no server process, "same_host" when both must be on one host; inline.<option>
- * and same_host.<option> (repeated): its values with which that is so; second_topic (same_node, same_process;
- * repeated): where other traffic can be beside a round trip.
- * poll.<option> (repeated): its values with which messages are received by polling only (receive poll);
- * background (repeated): measurements in which threads of the middleware's must run beside the measured one,
- * "cycle" or, with these components or a value of an option only, "cycle components=two_threads": a measured
- * thread of real-time priority that polls leaves them no time on its CPU, and that is refused. After
- * start also endpoint (what a client in another process needs), qos.<policy>, and whatever is in effect.
- * chosen (repeated): keys of what follows from the session alone, such as a domain, port or process that
- * nobody asked for; it tells no two runs apart. Where ends find each other by discovery: discovery (what was
- * looked for, where, and who was found) and incompatible_qos (the policy by which found ends do not match); a
- * client that gets no answer is asked once more and shows them. */
+ * middleware_version, measures (one of wakeup, timer.one_shot, timer.periodic, roundtrip, cycle,
+ * chain; the key repeated), drives.<measurement> (timer, cycle; repeated, default first: where the middleware
+ * has a cyclic trigger of its own, spin is a cycle's), receives.<measurement> (roundtrip, cycle, chain: spin,
+ * spin_once, listener, poll; repeated, default first), components (one_thread, two_threads; repeated, default
+ * first: what a cycle's can be asked to run on), option.<key> (value: "a|b|c: what it is", default first);
+ * "server: inline" when the client needs no server process, "same_host" when both must be on one host;
+ * inline.<option> and same_host.<option> (repeated): its values with which that is so; second_topic
+ * (same_node, same_process; repeated): where other traffic can be beside a round trip. poll.<option>
+ * (repeated): its values with which messages are received by polling only (receive poll); background
+ * (repeated): measurements in which threads of the middleware's must run beside the measured one, "cycle" or,
+ * with these components or a value of an option only, "cycle components=two_threads": a measured thread of
+ * real-time priority that polls leaves them no time on its CPU, and that is refused. After start also
+ * endpoint (what a client in another process needs), qos.<policy>, and whatever is in effect. chosen
+ * (repeated): keys of what follows from the session alone, such as a domain, port or process that nobody
+ * asked for; it tells no two runs apart. Where ends find each other by discovery: discovery (what was looked
+ * for, where, and who was found) and incompatible_qos (the policy by which found ends do not match); a client
+ * that gets no answer is asked once more and shows them. */
 typedef struct rtm_adapter {
   uint32_t abi; /* RTM_ADAPTER_ABI */
 

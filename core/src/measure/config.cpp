@@ -16,8 +16,11 @@ struct Name {
   const char* name;
 };
 
-constexpr Name<rtm_measurement> kMeasurements[] = {
-    {RTM_WAKEUP, "wakeup"}, {RTM_TIMER, "timer"}, {RTM_ROUNDTRIP, "roundtrip"}, {RTM_CYCLE, "cycle"}};
+constexpr Name<rtm_measurement> kMeasurements[] = {{RTM_WAKEUP, "wakeup"},
+                                                   {RTM_TIMER, "timer"},
+                                                   {RTM_ROUNDTRIP, "roundtrip"},
+                                                   {RTM_CYCLE, "cycle"},
+                                                   {RTM_CHAIN, "chain"}};
 constexpr Name<rtm_role> kRoles[] = {
     {RTM_ROLE_SINGLE, "single"}, {RTM_ROLE_CLIENT, "client"}, {RTM_ROLE_SERVER, "server"}};
 constexpr Name<rtm_overrun> kOverruns[] = {{RTM_CATCH_UP, "catch_up"}, {RTM_SKIP, "skip"}};
@@ -149,6 +152,65 @@ T required(std::optional<T> value, const std::string& key, const std::string& wh
   return *std::move(value);
 }
 
+constexpr std::int64_t kMaxTime = 366LL * 86'400 * 1'000'000'000;  // a year
+constexpr std::int64_t kMaxCount = std::int64_t{1} << 48;
+
+ChainStage stage_from(const Json& json, const std::string& path) {
+  Reader of(json, path);
+  ChainStage stage;
+  stage.name = required(of.text("name"), path + "name", "what its topic is called");
+  stage.fusion = of.flag("fusion");
+  stage.period_ns = of.integer("period_ns", 1, kMaxTime).value_or(0);
+  stage.offset_ns = of.integer("offset_ns", 0, kMaxTime).value_or(0);
+  stage.samples = of.integer("samples", 1, kMaxCount).value_or(0);
+  stage.re_stamps = of.flag("re_stamps");
+  if (const Json* inputs = of.get("inputs"); inputs != nullptr && inputs->is_array())
+    for (const Json& one : inputs->as_array()) {
+      Reader input(one, path + "inputs.");
+      const auto ways = input.integer("ways", 1, 256);
+      stage.inputs.push_back(
+          {required(input.text("stage"), path + "inputs.stage", "whom it hears"),
+           static_cast<std::uint32_t>(required(ways, path + "inputs.ways", "how many lead there"))});
+      input.refuse_unknown();
+    }
+  of.refuse_unknown();
+  if (stage.inputs.empty() && (stage.period_ns == 0 || stage.samples == 0))
+    throw Failure(path + "period_ns", std::to_string(stage.period_ns),
+                  "a stage without inputs is a source: it needs a period and samples",
+                  "give inputs, or period_ns and samples");
+  return stage;
+}
+
+std::optional<ChainConfig> chain_from(const Json* json, const Config& config) {
+  if ((json != nullptr) != (config.measurement == RTM_CHAIN))
+    throw Failure(
+        "chain", json == nullptr ? "" : "{}",
+        json == nullptr ? "is missing: the stages of this process" : "means nothing for this measurement",
+        json == nullptr ? "add it to the config" : "leave it out");
+  if (json == nullptr) return std::nullopt;
+  Reader of(*json, "chain.");
+  ChainConfig chain;
+  chain.drain_ns = of.integer("drain_ns", 0, kMaxTime).value_or(0);
+  bool has_source = false;
+  if (const Json* stages = of.get("stages"); stages != nullptr && stages->is_array())
+    for (const Json& one : stages->as_array()) {
+      const std::string path = "chain.stages[" + std::to_string(chain.stages.size()) + "].";
+      chain.stages.push_back(stage_from(one, path));
+      const ChainStage& stage = chain.stages.back();
+      has_source = has_source || stage.inputs.empty();
+      if (std::size_t{8} + std::size_t{16} * stage.ways() > config.payload_bytes)
+        throw Failure("payload_bytes", std::to_string(config.payload_bytes),
+                      "is too small for the samples that stage " + stage.name + " carries",
+                      "give at least " + std::to_string(8 + 16 * stage.ways()));
+    }
+  of.refuse_unknown();
+  if (chain.stages.empty()) throw Failure("chain.stages", "[]", "names no stage", "give at least one stage");
+  if (has_source != (config.role == RTM_ROLE_CLIENT))
+    throw Failure("role", name_of(config.role), "does not fit the stages",
+                  "a process with a source runs as client, one without as server");
+  return chain;
+}
+
 }  // namespace
 
 const char* name_of(rtm_measurement m) { return name_in(kMeasurements, m); }
@@ -161,8 +223,6 @@ const char* name_of(rtm_timer_mode m) { return name_in(kModes, m); }
 const char* name_of(SecondPlace p) { return name_in(kSecondPlaces, p); }
 
 Config config_from_json(const Json& json) {
-  constexpr std::int64_t kMaxTime = 366LL * 86'400 * 1'000'000'000;  // a year
-  constexpr std::int64_t kMaxCount = std::int64_t{1} << 48;
   Reader r(json);
   Config c;
   c.as_read = json;
@@ -172,9 +232,9 @@ Config config_from_json(const Json& json) {
                   "use the rtmeter that came with this probe");
   c.measurement = required(r.choice("measurement", kMeasurements), "measurement", "what to measure");
   c.role = r.choice("role", kRoles).value_or(RTM_ROLE_SINGLE);
-  if ((c.measurement == RTM_ROUNDTRIP) == (c.role == RTM_ROLE_SINGLE))
+  if ((c.measurement == RTM_ROUNDTRIP || c.measurement == RTM_CHAIN) == (c.role == RTM_ROLE_SINGLE))
     throw Failure("role", name_of(c.role), std::string("does not fit ") + name_of(c.measurement),
-                  "roundtrip runs as client or server, everything else as single");
+                  "roundtrip and chain run as client or server, everything else as single");
   c.log = required(r.text("log"), "log", "where to write the sample log");
   c.mode = r.choice("mode", kModes).value_or(RTM_PERIODIC);
   const bool one_shot = c.measurement == RTM_TIMER && c.mode == RTM_ONE_SHOT;
@@ -223,6 +283,7 @@ Config config_from_json(const Json& json) {
                       of.integer("period_ns", 1, kMaxTime).value_or(c.period_ns)};
     of.refuse_unknown();
   }
+  c.chain = chain_from(r.get("chain"), c);
   if (const Json* s = r.get("scheduling")) c.scheduling = scheduling_from_json(*s, "scheduling");
   c.apply_before_init = r.choice("apply", kApplies).value_or(true);
   if (const Json* s = r.get("child_threads")) c.child_threads = scheduling_from_json(*s, "child_threads");

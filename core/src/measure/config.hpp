@@ -24,6 +24,32 @@ struct SecondTopicConfig {
   std::int64_t period_ns = 0;
 };
 
+// A stage of a chain that this process runs (spec/probe.md).
+struct ChainStage {
+  struct Input {
+    std::string stage;
+    std::uint32_t ways;  // that lead to it: the samples that its messages carry
+  };
+  std::string name;
+  bool fusion = false;            // waits for all inputs
+  std::int64_t period_ns = 0;     // of its releases; 0: passes on what comes
+  std::int64_t offset_ns = 0;     // of them, after the chain's first
+  std::int64_t samples = 0;       // source: how many it releases
+  bool re_stamps = false;         // plants what is to be found
+  std::vector<Input> inputs;      // none: a source
+  std::uint32_t ways() const {
+    std::uint32_t sum = 0;
+    for (const Input& input : inputs) sum += input.ways;
+    return inputs.empty() ? 1 : sum;
+  }
+};
+
+struct ChainConfig {
+  std::vector<ChainStage> stages;
+  std::int64_t drain_ns =
+      0;  // from the last release of a source on: how long what is under way is waited for
+};
+
 struct Config {
   rtm_measurement measurement = RTM_WAKEUP;
   rtm_role role = RTM_ROLE_SINGLE;
@@ -46,6 +72,7 @@ struct Config {
   std::uint32_t history_depth = 1;
   std::int32_t history_depth_asked = -1;  // -1: not given
   std::optional<SecondTopicConfig> second_topic;
+  std::optional<ChainConfig> chain;
   Scheduling scheduling;
   bool apply_before_init = true;
   std::optional<Scheduling> child_threads;

@@ -19,6 +19,8 @@ std::vector<std::string> columns_of(const Config& config) {
       return {
           "release_ns",           "start_ns", "request_sent_ns", "request_received_ns", "response_sent_ns",
           "response_received_ns", "free_ns",  "status"};
+    case RTM_CHAIN:
+      return {"stage", "way", "sample", "sample_release_ns", "received_ns", "sent_ns", "status"};
   }
   return {};
 }
@@ -34,6 +36,8 @@ Judged judged_of(const Config& config) {
       return config.role == RTM_ROLE_SERVER ? Judged{2, 1, 0} : Judged{2, 0, 0};  // turn-around; response
     case RTM_CYCLE:
       return {5, 0, 0};  // completion
+    case RTM_CHAIN:
+      return {5, 3, 0};  // age
   }
   return {0, 0, 0};
 }
@@ -49,6 +53,8 @@ std::unique_ptr<Measurement> make_measurement(Bench& bench) {
       return c.role == RTM_ROLE_SERVER ? make_roundtrip_server(bench) : make_roundtrip_client(bench);
     case RTM_CYCLE:
       return make_cycle(bench);
+    case RTM_CHAIN:
+      return make_chain(bench);
   }
   return nullptr;
 }

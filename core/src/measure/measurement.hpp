@@ -133,6 +133,7 @@ std::unique_ptr<Measurement> make_periodic(Bench& bench);
 std::unique_ptr<Measurement> make_roundtrip_client(Bench& bench);
 std::unique_ptr<Measurement> make_roundtrip_server(Bench& bench);
 std::unique_ptr<Measurement> make_cycle(Bench& bench);
+std::unique_ptr<Measurement> make_chain(Bench& bench);
 std::unique_ptr<Measurement> make_measurement(Bench& bench);
 
 }  // namespace rtmeter

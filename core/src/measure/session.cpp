@@ -123,6 +123,7 @@ namespace {
 
 // What can be, whatever the adapter: a sleeping thread does not spin, and one that spins does nothing else.
 bool fits(rtm_receive receive, const Config& config, rtm_drive drive) {
+  if (config.measurement == RTM_CHAIN) return receive == RTM_RECEIVE_SPIN_ONCE;
   if (config.measurement == RTM_ROUNDTRIP) {
     const bool deadline = config.scheduling.policy == Scheduling::Policy::deadline;
     return receive != RTM_RECEIVE_SPIN || !deadline || config.role == RTM_ROLE_SERVER;
@@ -168,7 +169,8 @@ std::vector<rtm_receive> receives_of(const Json& description, const Config& conf
 
 rtm_receive choose_receive(const Json& description, const Config& config, rtm_drive drive) {
   const std::string measure = measure_name(config);
-  const bool has_messages = config.measurement == RTM_ROUNDTRIP || config.measurement == RTM_CYCLE;
+  const bool has_messages = config.measurement == RTM_ROUNDTRIP || config.measurement == RTM_CYCLE ||
+                            config.measurement == RTM_CHAIN;
   if (!has_messages) {
     if (config.receive)
       throw Failure("receive", name_of(*config.receive), "has no meaning in " + measure, "leave it out");

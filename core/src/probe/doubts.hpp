@@ -30,7 +30,8 @@ inline Json doubt_of_refused(std::uint64_t calls, const std::string& exception) 
 // Where most of what was released was lost or passed over: what usually is to blame.
 inline std::optional<Json> doubt_of_lost(const Config& config, std::uint64_t released, std::uint64_t lost,
                                          std::uint64_t skipped) {
-  if (config.role == RTM_ROLE_SERVER || (lost + skipped) * 2 <= released) return std::nullopt;
+  if (config.role == RTM_ROLE_SERVER || config.measurement == RTM_CHAIN || (lost + skipped) * 2 <= released)
+    return std::nullopt;
   const bool messages = config.measurement == RTM_ROUNDTRIP || config.measurement == RTM_CYCLE;
   const std::string counts = std::to_string(lost) + " of " + std::to_string(released) +
                              " releases were lost and " + std::to_string(skipped) + " skipped";

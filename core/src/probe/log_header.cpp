@@ -9,7 +9,8 @@ namespace rtmeter {
 Json log_header(const Config& config, const Json& adapter, bool scripted) {
   Json columns = Json::array();
   for (const std::string& name : columns_of(config)) {
-    const char* unit = name == "status" ? "code" : name == "sequence" ? "1" : "ns";
+    const bool is_time = name.size() > 3 && name.compare(name.size() - 3, 3, "_ns") == 0;
+    const char* unit = name == "status" ? "code" : is_time ? "ns" : "1";
     columns.push(Json(Json::Object{{"name", name}, {"unit", unit}}));
   }
   Json clock = Json::object();

@@ -78,6 +78,8 @@ std::vector<std::string> methods_of(const WayToMeasure& way) {
     return {"create_node", "create_timer", "arm", "spin", "interrupt"};
   if (way.measure == "timer.periodic") return {"create_node", "create_timer", "arm", "spin_some"};
   if (way.measure == "wakeup") return {"create_node"};
+  if (way.measure == "chain")
+    return {"create_node", "create_publisher", "create_subscriber", "publish", "wait", "interrupt"};
   Names names = {"create_node", "create_publisher", "create_subscriber"};
   const auto add = [&](const char* name) {
     for (const std::string& known : names)

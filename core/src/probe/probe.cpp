@@ -224,8 +224,10 @@ class Run {
     e["prefault_heap_bytes"] = config_.prefault_heap_bytes;
     e["malloc_arenas"] = config_.prefault_heap_bytes > 0 ? Json(1) : Json();
     e["cpu_dma_latency"] = cpu_dma_latency_ ? Json(0) : Json();
-    const bool has_messages = config_.measurement == RTM_ROUNDTRIP || config_.measurement == RTM_CYCLE;
-    e["drive"] = config_.measurement == RTM_ROUNDTRIP ? Json() : Json(name_of(drive_));
+    const bool is_chain = config_.measurement == RTM_CHAIN;
+    const bool has_messages =
+        config_.measurement == RTM_ROUNDTRIP || config_.measurement == RTM_CYCLE || is_chain;
+    e["drive"] = config_.measurement == RTM_ROUNDTRIP || is_chain ? Json() : Json(name_of(drive_));
     e["receive"] = has_messages ? Json(name_of(receive_)) : Json();
     e["deadline_ns"] = config_.deadline_ns ? Json(*config_.deadline_ns) : Json();
     e["loss_timeout_ns"] = config_.loss_timeout_ns > 0 ? Json(config_.loss_timeout_ns) : Json();

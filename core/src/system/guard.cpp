@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
+#include <cstring>
 
 #include "system/limits.hpp"
 
@@ -28,12 +30,21 @@ int signal_file() {
   return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+// Reads what has come; a line "go N" says when the first release is.
 bool standard_input_closed() {
-  char ignored[64];
-  return read(STDIN_FILENO, ignored, sizeof ignored) <= 0;
+  char line[64] = "";
+  const ssize_t got = read(STDIN_FILENO, line, sizeof line - 1);
+  if (got > 3 && std::strncmp(line, "go ", 3) == 0)
+    first_release_told().store(std::strtoll(line + 3, nullptr, 10), std::memory_order_release);
+  return got <= 0;
 }
 
 }  // namespace
+
+std::atomic<std::int64_t>& first_release_told() noexcept {
+  static std::atomic<std::int64_t> told{0};
+  return told;
+}
 
 bool put_first(int tid) noexcept {
   const int most = sched_get_priority_max(SCHED_FIFO);

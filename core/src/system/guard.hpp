@@ -15,6 +15,10 @@ namespace rtmeter {
 // Gives a thread the highest real-time priority that is permitted; false if none is.
 bool put_first(int tid) noexcept;
 
+// When the first release of a chain is (CLOCK_MONOTONIC), as standard input has told it ("go N"); 0 until
+// then.
+std::atomic<std::int64_t>& first_release_told() noexcept;
+
 class Guard {
  public:
   static constexpr std::int64_t kStarvedNs = 10'000'000'000;

@@ -51,16 +51,18 @@ def read_campaign(
 
 
 def resolve_script(given: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """The options with the script's absolute path, a relative one being taken from ``folder``.
+    """The options with the absolute paths of script and graph, relative ones being taken from ``folder``.
 
     Raises RtmeterError if there is no such file.
     """
-    if not isinstance(given.get("script"), str):
-        return given
-    path = (folder / given["script"]).resolve()
-    if not path.is_file():
-        raise RtmeterError("is no file", field="script", value=given["script"], remedy=f"put it at {path}")
-    return given | {"script": str(path)}
+    for name in ("script", "graph"):
+        if not isinstance(given.get(name), str):
+            continue
+        path = (folder / given[name]).resolve()
+        if not path.is_file():
+            raise RtmeterError("is no file", field=name, value=given[name], remedy=f"put it at {path}")
+        given = given | {name: str(path)}
+    return given
 
 
 @dataclass(frozen=True, slots=True)

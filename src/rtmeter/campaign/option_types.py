@@ -110,3 +110,9 @@ Horizon = Annotated[
         exclude=True,
     ),
 ]
+
+CONNECT_TIMEOUT = Field(
+    description="How long the client looks for its server, or a stage for those that it hears.",
+    examples=["10s"],
+    serialization_alias="connect_timeout_ns",
+)

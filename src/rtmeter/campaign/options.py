@@ -12,9 +12,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_serializer
 
 from rtmeter import values
+from rtmeter.campaign.chain_option import GRAPH, ChainGraph
 from rtmeter.campaign.condition_options import GROUPS, Hosts, SystemSettings, asked
 from rtmeter.campaign.loop_options import COMMAND, JUDGE, LOOP, PID, THREAD, UNTOLD_PERIOD_NS, attached
 from rtmeter.campaign.option_types import (
+    CONNECT_TIMEOUT,
     Cpus,
     Duration,
     DurationOrZero,
@@ -36,6 +38,8 @@ MOST_RELEASES = 2**48
 
 _ROUNDTRIP = For(("roundtrip",))
 _MESSAGES = For(("roundtrip", "cycle"))
+_CARRIED = For(("roundtrip", "cycle", "chain"))
+_PROCESSES = For(("roundtrip", "chain"))
 _TIMER = For(("timer",))
 
 
@@ -226,7 +230,7 @@ class CellOptions(BaseModel):
     ] = "none"
     loss_timeout: Annotated[
         Duration | None,
-        _MESSAGES,
+        _CARRIED,
         Field(
             description="When a message counts as lost (default: 500ms, or the deadline if longer).",
             examples=["500ms"],
@@ -240,7 +244,7 @@ class CellOptions(BaseModel):
     ] = "one"
     payload: Annotated[
         Size,
-        _MESSAGES,
+        _CARRIED,
         Field(
             description="Payload of a message.",
             examples=["500", "128KiB"],
@@ -250,21 +254,14 @@ class CellOptions(BaseModel):
         ),
     ] = 500
     reliability: Annotated[
-        Literal["best_effort", "reliable"], _MESSAGES, Field(description="Quality of service: reliability.")
+        Literal["best_effort", "reliable"], _CARRIED, Field(description="Quality of service: reliability.")
     ] = "best_effort"
     history_depth: Annotated[
-        int, _MESSAGES, Field(description="Quality of service: keep last N.", examples=["1"], ge=1, le=2**20)
+        int, _CARRIED, Field(description="Quality of service: keep last N.", examples=["1"], ge=1, le=2**20)
     ] = 1
     second_topic: Annotated[SecondTopicOption | None, _ROUNDTRIP, SECOND_TOPIC] = None
-    connect_timeout: Annotated[
-        Duration,
-        _ROUNDTRIP,
-        Field(
-            description="How long the client looks for its server.",
-            examples=["10s"],
-            serialization_alias="connect_timeout_ns",
-        ),
-    ] = 10_000_000_000
+    graph: Annotated[ChainGraph | None, For(("chain",)), GRAPH] = None
+    connect_timeout: Annotated[Duration, _PROCESSES, CONNECT_TIMEOUT] = 10_000_000_000
     command: Annotated[str | None, LOOP, COMMAND] = None
     pid: Annotated[int | None, LOOP, PID] = None
     thread: Annotated[str | None, LOOP, THREAD] = None

@@ -47,6 +47,7 @@ def check(o: CellOptions) -> None:
     _check_server(o)
     _check_receive(o)
     _check_attached(o)
+    _check_chain(o)
     if o.script is not None and o.adapter != "null":
         _refuse(o, "script", f"is only for the null adapter, not for {o.adapter}", "leave it out")
 
@@ -203,6 +204,24 @@ def _check_attached(o: CellOptions) -> None:
         _refuse(o, "samples", "says not how long, without a period", "give the period, or a duration")
 
 
+def _check_chain(o: CellOptions) -> None:
+    if o.measurement != "chain":
+        return
+    if o.graph is None:
+        _refuse(o, "graph", "is missing", "give the YAML file of its stages (docs/chain.md)", "")
+        return
+    for field in ("break_on_late", "explain"):
+        if getattr(o, field):
+            _refuse(o, field, "is not for chains, whose reaction is known afterwards", "leave it out", True)
+    for field in ("period", "overrun"):
+        if (given := getattr(o, field)) is not None:
+            message = "is the graph's to say" if field == "period" else "is always catch_up in a chain"
+            _refuse(o, field, message, "leave it out", str(given))
+    if o.payload < (least := o.graph.payload_bytes):
+        message = "is too small for the samples that a message of this graph carries"
+        _refuse(o, "payload", message, f"give at least {least}")
+
+
 def _check_conditions(o: CellOptions) -> None:
     for field, asked in (("conditions", o.conditions), ("server_conditions", o.server_conditions)):
         if asked is not None and asked.stray_tasks == "move" and not asked.isolate:
@@ -224,6 +243,8 @@ def _period_ns(o: CellOptions) -> int:
     if o.one_shot:
         assert o.timeout is not None, "checked before"
         return o.timeout
+    if o.graph is not None:
+        return o.graph.period_ns
     return o.period or (10 * _MS if o.measurement == "roundtrip" else _MS)
 
 
@@ -251,7 +272,7 @@ def fill_in(o: CellOptions, scale: float) -> dict[str, Any]:
         filled["period"] = o.period  # else it is measured
     if o.pid is not None and "warm_up" not in o.model_fields_set:
         filled["warm_up"] = 0  # it runs already
-    if o.measurement in ("roundtrip", "cycle") and o.loss_timeout is None:
+    if o.measurement in ("roundtrip", "cycle", "chain") and o.loss_timeout is None:
         filled["loss_timeout"] = max(500 * _MS, _missed_after_ns(o))
     if o.second_topic is not None:
         filled["second_topic"] = o.second_topic.beside(o.payload, period_ns)

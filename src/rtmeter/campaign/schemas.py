@@ -30,6 +30,9 @@ class ProbeConfig(CellOptions):
     session: Annotated[
         str, Field(description="Unique to the run: topics, sockets and ports derive from it.")
     ] = "rtmeter"
+    chain: Annotated[
+        dict[str, Any] | None, Field(description="Of a chain, the stages of this process (probe.md).")
+    ] = None
     watch_stdin: Annotated[bool, Field(description="Stop when standard input closes.")] = False
 
 

@@ -50,9 +50,24 @@ def show_cell(record: CellRecord, path: Path) -> None:
                     at_k = _text(values.max_at_k)
                     table.add_row(quantity, words.VIEWS[view], f"{values.n:,}", *_row(values), at_k)
         print_table(out, table, [_HEADERS[name] for name in _EXPENDABLE])
+    _show_chain(record, out)
     _show_doubts(record.error, record.status, record.warnings, out)
     _show_verdict(record, out)
     out.print(f"stored in {path}", markup=False)
+
+
+def _show_chain(record: CellRecord, out: Console) -> None:
+    """What became of the samples on each path of a chain, and how old its outputs were."""
+    if record.chain is None:
+        return
+    for number, path in enumerate(record.chain.paths, 1):
+        judged = " (judged)" if path.stages == record.chain.judged else ""
+        out.print(f"path {number}{judged}: {' > '.join(path.stages)}\n{path.identity}", markup=False)
+    table = _table("path", "quantity", "n", *_HEADERS.values(), "at k")
+    for number, path in enumerate(record.chain.paths, 1):
+        for name, values in (("data_age", path.data_age), ("reaction", path.reaction)):
+            table.add_row(str(number), name, f"{values.n:,}", *_row(values), _text(values.max_at_k))
+    print_table(out, table, [_HEADERS[name] for name in _EXPENDABLE])
 
 
 def show_cells(cells: Iterable[tuple[CellRecord, str]], *, repeats: bool = False) -> None:

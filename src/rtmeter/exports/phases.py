@@ -54,6 +54,7 @@ _PHASES: dict[str, tuple[Phase, ...]] = {
         Phase("respond", "response_sent_ns", "response_received_ns"),
         Phase("completion", "release_ns", "response_received_ns"),
     ),
+    "chain": (Phase("reacts", "before_ns", "output_ns"),),
     "own_loop": (Phase("wakes late", "release_ns", "wake_ns"), Phase("work", "wake_ns", "done_ns")),
 }
 

@@ -20,6 +20,7 @@ _TERMS = {
     "roundtrip": "Response: from the release, the moment a message should be sent, until its reply is there.",
     "loop": "Completion: from the release, the moment a job should begin, until the thread sleeps again.",
     "cycle": "Completion: from the release, the moment a cycle should begin, until its response is there.",
+    "chain": "Reaction: from a sample's release until an output rests on the next sample, or a later one.",
     "own_loop": "Completion: from the release, the moment a job should begin, until its work is done.",
 }
 

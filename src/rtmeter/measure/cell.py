@@ -13,6 +13,7 @@ from rtmeter.errors import RtmeterError
 from rtmeter.host.identity import machine_id
 from rtmeter.host.root import Root
 from rtmeter.measure.attached import ByAttaching, is_attached
+from rtmeter.measure.by_chain import ByChain
 from rtmeter.measure.by_probes import ByProbes
 from rtmeter.measure.cyclictest import CYCLICTEST, ByCyclictest
 from rtmeter.measure.probes import NotBuiltError
@@ -28,6 +29,8 @@ def source_of(cell: Cell) -> Source:
     """What measures the cell; asked nowhere else."""
     if is_attached(cell):
         return ByAttaching(cell)
+    if cell.config["measurement"] == "chain":
+        return ByChain(cell)
     return ByCyclictest(cell) if cell.adapter == CYCLICTEST else ByProbes(cell)
 
 

@@ -123,6 +123,12 @@ class ProbeProcess:
         """The first event of that kind, if it came."""
         return next((e for e in self.events if e["event"] == kind), None)
 
+    def tell(self, line: str) -> None:
+        """A line on its standard input; one that has ended does not hear it."""
+        assert self._popen.stdin is not None
+        with contextlib.suppress(OSError):
+            os.write(self._popen.stdin.fileno(), line.encode())
+
     def ask_to_end(self) -> None:
         """It keeps what it measured."""
         if self.exit_code is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -131,6 +132,7 @@ def tidy(folder: Path, *, keep_logs: bool) -> None:
     if not keep_logs and (folder / store.SAMPLES).is_file():
         for log in (store.CLIENT_LOG, store.SERVER_LOG):
             (folder / log).unlink(missing_ok=True)
+        shutil.rmtree(folder / store.STAGES, ignore_errors=True)
 
 
 def _read(cell: Cell, logs: Logs, out: Path, doubts: list[Doubt]) -> tuple[Recovery, LogMeta, Clocks | None]:

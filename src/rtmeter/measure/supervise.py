@@ -154,8 +154,8 @@ class _Run:
     def outcome(self) -> Outcome:
         """How it ended; only once it is closed."""
         processes = [p for p in (self._client, self._server) if p is not None]
-        warnings = tuple(_malformed(p) for p in processes if p.malformed)
-        failure = self.failure or next((e for p in processes if (e := _exit_error(p))), None)
+        warnings = tuple(malformed(p) for p in processes if p.malformed)
+        failure = self.failure or next((e for p in processes if (e := exit_error(p))), None)
         if failure is not None:
             return Outcome("failed", failure, warnings)
         complete = self._client is not None and self._client.exit_code == 0  # not 4: interrupted
@@ -275,7 +275,8 @@ def _how(process: ProbeProcess) -> str:
     return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
 
 
-def _malformed(process: ProbeProcess) -> Doubt:
+def malformed(process: ProbeProcess) -> Doubt:
+    """What its status lines that could not be read come to."""
     return Doubt(
         "malformed_status",
         f"{process.malformed} status lines of the {process.role} probe could not be read",
@@ -302,7 +303,7 @@ def _probe_error(process: ProbeProcess, message: str, field: str = "probe") -> R
     return RtmeterError(message, field=field, value=process.probe.name, remedy=_STDERR_REMEDY)
 
 
-def _exit_error(process: ProbeProcess) -> RtmeterError | None:
+def exit_error(process: ProbeProcess) -> RtmeterError | None:
     """None if the probe ended as it should."""
     if process.ended_well:
         return None

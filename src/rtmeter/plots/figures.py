@@ -27,13 +27,14 @@ _PLOTTED = {
     "timer/one_shot": ("measured", "reported", "difference"),
     "roundtrip": ("response", "round_trip", "ping", "pong"),
     "cycle": ("completion", "cycle_delay", "request", "respond"),
+    "chain": ("reaction",),
     "own_loop": ("completion", "latency"),
     "loop": ("completion", "latency", "busy", "interval"),
     "imported": ("latency",),
 }
 """The quantities that are plotted, the judged one first; the table shows all."""
 
-_WITH_DEADLINE = {"latency", "measured", "response", "round_trip", "completion"}
+_WITH_DEADLINE = {"latency", "measured", "response", "round_trip", "completion", "reaction"}
 
 _SHARED_POINTS = 100_000
 """Stretches that the figures of a report share: what keeps it below 10 MB."""

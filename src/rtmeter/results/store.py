@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     import duckdb
 
 CELL, SAMPLES, RUN, CAMPAIGN = "cell.json", "samples.parquet", "run.json", "campaign.yaml"
+STAGES = "stages"
+"""The folder of a chain's sample logs, one for each process."""
+
 CLIENT_LOG, SERVER_LOG, STDERR = "probe.rtlog", "server.rtlog", "probe.stderr"
 DATA = (SAMPLES, unordered.HISTOGRAM, unordered.INTERVALS)
 """What holds a cell's data: one of these."""

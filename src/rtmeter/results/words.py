@@ -45,6 +45,7 @@ MEASUREMENTS = {
     "timer/one_shot": "one-shot timer",
     "roundtrip": "round trip",
     "cycle": "request–respond cycle",
+    "chain": "chain of stages",
     "own_loop": "own loop",
     "loop": "loop of a program",
     "imported": "data",

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from rtmeter.model import ABSENT, IN_FLIGHT, SERVED, SKIPPED
+from rtmeter.model import ABSENT, IN_FLIGHT, LOST, SERVED, SKIPPED, WARM_UP_FLAG
 from rtmeter.statistics.chain_graph import Graph, Stage
 from rtmeter.statistics.quantities import Columns, Ints
 from rtmeter.statistics.views import LATER, OUTCOME_BITS
@@ -34,9 +34,12 @@ class PathResult:
     """One path of a chain; times in nanoseconds.
 
     ``counts``: warm_up, released and OUTCOMES. ``age_k``, ``age_ns``: of each output in the order of its
-    log, the sample that it rests on and the output's stamp less that one's release. ``k``, ``reaction_ns``:
-    of each measured sample that is not in flight, the first output that rests on it or a later one, less the
-    release of the sample before; LATER where there is none.
+    log, the sample that it rests on and the output's stamp less that one's release; once its source has ended
+    (a period after its last release) repeats are left out. ``k``, ``reaction_ns``: of each measured sample,
+    the first output that rests on it or a later one, less the release of the sample before; LATER where there
+    is none, and left out where such a sample is in flight. ``samples``: a row for each sample, those of the
+    warm-up too: release_ns, before_ns (of the sample before), arrived_ns (the first output that rests on it),
+    output_ns (on it or a later one), ABSENT where there is none, and status (served: there is an output_ns).
     """
 
     stages: tuple[str, ...]
@@ -45,6 +48,7 @@ class PathResult:
     age_ns: Ints
     k: Ints
     reaction_ns: Ints
+    samples: dict[str, Ints]
 
     @property
     def name(self) -> str:
@@ -206,15 +210,27 @@ def _path(path: tuple[tuple[Stage, int], ...], last: _Way) -> PathResult:
     for code, name in enumerate(OUTCOMES):
         counts[name] = int(np.count_nonzero(last.outcome[measured] == code))
     at, sent_ns = last.rows
-    counted = measured[at]
+    first = sent_ns == last.first_ns[at]
+    end_ns = source.release_ns[-1:] + source.period_ns  # then no newer sample can take a repeated one's place
+    counted = measured[at] & (first | (sent_ns < end_ns))
     at, sent_ns = at[counted], sent_ns[counted]
     first_ns = np.where(last.outcome == _ARRIVED, last.first_ns, LATER)
     from_here = np.minimum.accumulate(first_ns[::-1])[
         ::-1
     ]  # the first output with this sample or a later one
-    reaction = from_here - (source.release_ns - source.period_ns)
-    reaction[from_here == LATER] = LATER
-    told = measured & ~((from_here == LATER) & (last.outcome == _IN_FLIGHT))
+    never = from_here == LATER
+    before_ns = source.release_ns - source.period_ns
+    reaction = np.where(never, LATER, from_here - before_ns)
+    waits = never & np.logical_or.accumulate((last.outcome == _IN_FLIGHT)[::-1])[::-1]
+    told = measured & ~waits
+    status = np.where(waits, IN_FLIGHT, np.where(never, LOST, SERVED)) | source.warm * np.int64(WARM_UP_FLAG)
+    samples = {
+        "release_ns": source.release_ns,
+        "before_ns": before_ns,
+        "arrived_ns": np.where(first_ns == LATER, ABSENT, first_ns),
+        "output_ns": np.where(never, ABSENT, from_here),
+        "status": status,
+    }
     return PathResult(
         tuple(stage.name for stage, _ in path),
         counts,
@@ -222,4 +238,5 @@ def _path(path: tuple[tuple[Stage, int], ...], last: _Way) -> PathResult:
         sent_ns - source.release_ns[at],
         source.k[told],
         reaction[told],
+        samples,
     )

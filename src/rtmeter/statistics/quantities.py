@@ -86,6 +86,7 @@ _QUANTITIES: dict[str, tuple[Quantity, ...]] = {
         Quantity("request", ("request_received_ns",), ("request_sent_ns",)),
         Quantity("respond", ("response_received_ns",), ("response_sent_ns",)),
     ),
+    "chain": (Quantity("reaction", ("output_ns",), ("before_ns",), per_release=True),),
     "own_loop": (
         Quantity("completion", ("done_ns",), ("release_ns",), per_release=True),
         Quantity("latency", ("wake_ns",), ("release_ns",), per_release=True),

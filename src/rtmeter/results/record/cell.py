@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from rtmeter.model import Doubt, Measurement, Requirement, Verdict
+from rtmeter.results.record.chain import Chain
 from rtmeter.results.record.conditions import Conditions
 from rtmeter.results.record.maps import (
     AdapterFacts,
@@ -74,6 +75,7 @@ class CellRecord(Part):
     clock: Clock
     clock_offset: ClockOffset | None
     conditions: Conditions | None
+    chain: Chain | None = None
     warnings: list[Doubt]
     findings: list[MachineFinding] | None
     server_findings: list[MachineFinding] | None

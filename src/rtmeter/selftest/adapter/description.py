@@ -9,10 +9,10 @@ from rtmeter.selftest.adapter.check import Check, Outcome, failed, passed
 from rtmeter.selftest.adapter.running import Subject, ways
 
 _TEXTS = ("name", "version", "middleware", "middleware_version")
-_MEASURES = ("wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "cycle")
+_MEASURES = ("wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "cycle", "chain")
 _LISTS = {
     "drives": ("timer", "cycle"),
-    "receives": ("roundtrip", "cycle"),
+    "receives": ("roundtrip", "cycle", "chain"),
 }
 _VALUES = {
     "drives": ("spin", "sleep_then_spin_some", "poll"),

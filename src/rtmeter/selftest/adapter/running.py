@@ -274,9 +274,15 @@ def _cycle(facts: dict[str, Any]) -> list[dict[str, str]]:
     ]
 
 
+def _chain(_: dict[str, Any]) -> list[dict[str, str]]:
+    """Its parts, topics that are published and waited for, are those of a round trip."""
+    return []
+
+
 _PARTS = {
     "wakeup": lambda facts: [{"before": before} for before in ("none", "init", "init_and_node")],
     "timer": _timer,
     "roundtrip": _roundtrip,
     "cycle": _cycle,
+    "chain": _chain,
 }

@@ -1,0 +1,160 @@
+"""From the sample logs of a chain's processes to a cell.json: every path, the judged one's samples."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rtmeter.campaign.chain_option import graph_of
+from rtmeter.errors import RtmeterError
+from rtmeter.judge.cell import judged
+from rtmeter.measure.chain_processes import Process, warm_ups
+from rtmeter.measure.record import Found, recorded
+from rtmeter.measure.source import Ran
+from rtmeter.model import Cell, Doubt, Outcome
+from rtmeter.results import store
+from rtmeter.results.record import CellRecord
+from rtmeter.results.record.chain import Chain
+from rtmeter.samples import LogReader, write_columns
+from rtmeter.samples.meta import LogMeta
+from rtmeter.statistics.chain import COLUMNS, ChainResult, PathResult, analyse
+from rtmeter.statistics.order import describe
+from rtmeter.statistics.quantities import Columns
+
+_NOTHING = {name: np.empty(0, dtype=np.int64) for name in COLUMNS}
+_UNTIL_THE_END = 1 << 62
+"""A run that ended by itself was listened to until everything was settled."""
+
+Metas = Mapping[Process, tuple[LogReader, LogMeta]]
+
+
+def record_chain(
+    cell: Cell, outcome: Outcome, logs: Mapping[Process, Path], folder: Path, ran: Ran
+) -> CellRecord:
+    """The cell.json of a run; writes samples.parquet into ``folder``. Raises RtmeterError if it cannot."""
+    try:
+        metas = {process: _read(log) for process, log in logs.items() if log.exists()}
+    except RtmeterError as unreadable:
+        error = unreadable if outcome.status == "complete" else outcome.error
+        return recorded(cell, replace(outcome, error=error), Found(LogMeta()), folder, ran)
+    if len(metas) < len(logs) or not metas:
+        return recorded(cell, outcome, Found(LogMeta()), folder, ran)
+    result = _result(cell.config, outcome, metas)
+    chosen = next(path for path in result.paths if list(path.stages) == cell.config["graph"]["judged"])
+    meta = _meta(cell, metas)
+    about = {"measurement": "chain", "mode": None, "period_ns": cell.config["period_ns"]}
+    write_columns(chosen.samples, about | {"warm_up": cell.config["warm_up"]}, folder / store.SAMPLES)
+    found = Found(meta, rows=len(chosen.samples["status"]) > 0)
+    found.missing = [hole for reader, _ in metas.values() for hole in reader.missing]
+    doubts = [
+        Doubt("damaged_log", problem, "what is whole was kept")
+        for r, _ in metas.values()
+        for problem in r.problems
+    ]
+    record = recorded(cell, replace(outcome, warnings=(*outcome.warnings, *doubts)), found, folder, ran)
+    record = record.changed(chain=_chain(cell, logs, result))
+    return _with_problems(cell, record, result, folder)
+
+
+def _read(log: Path) -> tuple[LogReader, LogMeta]:
+    reader = LogReader(log)
+    return reader, LogMeta.of(reader.meta, log)
+
+
+def _result(config: Mapping[str, Any], outcome: Outcome, metas: Metas) -> ChainResult:
+    rows = {name: _NOTHING for stage in config["graph"]["stages"] for name in [stage["name"]]}
+    for process, (reader, _) in metas.items():
+        frames = [columns for _, columns in reader.frames()]
+        names = ("stage", *COLUMNS)
+        whole = {name: np.concatenate([_NOTHING["status"], *(f[name] for f in frames)]) for name in names}
+        for number, stage in enumerate(process.stages):
+            mine = whole["stage"] == number
+            rows[stage] = {name: whole[name][mine] for name in COLUMNS}
+    graph = graph_of(config)
+    ended_ns = _UNTIL_THE_END if outcome.status == "complete" else _last_ns(rows)
+    return analyse(
+        graph,
+        rows,
+        warm_up=warm_ups(config, graph),
+        loss_timeout_ns=int(config["loss_timeout_ns"]),
+        ended_ns=ended_ns,
+    )
+
+
+def _last_ns(rows: Mapping[str, Columns]) -> int:
+    """The last stamp of all: until then, at least, all stages listened."""
+    stamps = [
+        column.max()
+        for log in rows.values()
+        for column in (log["sent_ns"], log["received_ns"])
+        if len(column)
+    ]
+    return int(max(stamps, default=0))
+
+
+def _meta(cell: Cell, metas: Metas) -> LogMeta:
+    """What the process of the judged source says, with the threads, warnings and counters of all."""
+    source = cell.config["graph"]["judged"][0]
+    own = next(meta for process, (_, meta) in metas.items() if source in process.stages)
+    counters: Counter[str] = Counter()
+    for _, meta in metas.values():
+        counters.update(meta.counters)
+    together = {
+        "threads": [thread for _, meta in metas.values() for thread in meta.threads],
+        "warnings": [warning for _, meta in metas.values() for warning in meta.warnings],
+        "counters": dict(counters),
+        "path": {},
+    }
+    return own.model_copy(update=together)
+
+
+def _chain(cell: Cell, logs: Mapping[Process, Path], result: ChainResult) -> Chain:
+    return Chain.model_validate(
+        {
+            "judged": cell.config["graph"]["judged"],
+            "processes": {process.name: list(process.stages) for process in logs},
+            "paths": [_path(path) for path in result.paths],
+        }
+    )
+
+
+def _path(path: PathResult) -> dict[str, Any]:
+    def told(k: np.typing.NDArray[np.int64], values: np.typing.NDArray[np.int64]) -> dict[str, Any]:
+        return describe(values.copy(), int(k[values.argmax()]) if len(values) else None)
+
+    return {
+        "stages": list(path.stages),
+        "counts": path.counts,
+        "identity": path.identity,
+        "data_age": told(path.age_k, path.age_ns),
+        "reaction": told(path.k, path.reaction_ns),
+    }
+
+
+def _with_problems(cell: Cell, record: CellRecord, result: ChainResult, folder: Path) -> CellRecord:
+    """A chain whose logs contradict each other is invalid, and judged as such."""
+    problems = list(result.problems)
+    problems += [
+        f"{path.name}: {path.identity}"
+        for path in result.paths
+        if path.counts["released"]
+        != sum(path.counts[n] for n in ("arrived", "overtaken", "lost", "in_flight"))
+    ]
+    if not problems:
+        return record
+    hint = "the age of what it passes on is that of its own hop: let it pass on index and time of the sample"
+    doubts = [
+        Doubt(
+            "re_stamped" if "re-stamps" in one else "samples_do_not_add_up",
+            one,
+            hint if "re-stamps" in one else "",
+        )
+        for one in problems
+    ]
+    record = record.changed(valid=False, warnings=[*record.warnings, *doubts])
+    return judged(record, folder, cell.requirement) if cell.requirement else record

@@ -1,0 +1,171 @@
+"""Runs the processes of a chain: starts them, lets them begin together, ends them when their sources have."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import selectors
+import time
+from pathlib import Path
+
+from rtmeter.conditions import Launchers
+from rtmeter.errors import RtmeterError
+from rtmeter.measure.chain_processes import Process, probe_config, processes_of
+from rtmeter.measure.guard import Guard
+from rtmeter.measure.places import Here
+from rtmeter.measure.probe_process import ProbeProcess
+from rtmeter.measure.probes import Probe
+from rtmeter.measure.supervise import OnProgress, Stop, exit_error, malformed
+from rtmeter.model import Cell, Outcome
+from rtmeter.results.store import STAGES, STDERR
+
+_START_S, _SILENCE_S, _GRACE_S = 60, 60, 20
+_LEAD_NS = 200_000_000  # until the first release: time to tell every process
+_REMEDY = "see what it printed in the cell's probe.stderr"
+
+
+def log_of(folder: Path, process: Process) -> Path:
+    """The sample log of a process."""
+    return folder / STAGES / f"{process.name}.rtlog"
+
+
+def run_chain(
+    cell: Cell, probe: Probe, folder: Path, stop: Stop, on_progress: OnProgress, launchers: Launchers
+) -> Outcome:
+    """Measures the cell; the logs of its processes are then in ``folder``. Nothing is left running."""
+    with Guard(cell.config) as guard:
+        run = _Run(cell, probe, folder, stop, on_progress, launchers, guard)
+        try:
+            with stop.being_heeded():
+                run.measure()
+        except RtmeterError as error:
+            run.failure = run.failure or error
+        finally:
+            run.close()
+    return run.outcome()
+
+
+class _Run:
+    def __init__(
+        self,
+        cell: Cell,
+        probe: Probe,
+        folder: Path,
+        stop: Stop,
+        on_progress: OnProgress,
+        launchers: Launchers,
+        guard: Guard,
+    ) -> None:
+        self.failure: RtmeterError | None = None
+        self._cell, self._probe, self._folder, self._stop = cell, probe, folder, stop
+        self._on_progress, self._launchers, self._guard = on_progress, launchers, guard
+        self._running: list[tuple[Process, ProbeProcess]] = []
+        self._kill_at: float | None = None
+
+    def measure(self) -> None:
+        """Raises RtmeterError for what fails."""
+        session = f"rtm{os.getpid():x}{secrets.token_hex(3)}"
+        (self._folder / STAGES).mkdir()
+        for process in processes_of(self._cell.config, together=self._probe.scripted):
+            own = self._folder / STAGES / process.name
+            own.mkdir()
+            config = probe_config(self._cell.config, process)
+            config |= {"session": session, "log": str(log_of(self._folder, process))}
+            started = ProbeProcess(self._probe, config, own, Here(self._launchers.client(None)))
+            self._running.append((process, started))
+            self._guard.watch(started.pid)
+        limit = time.monotonic() + _START_S + self._cell.config.get("connect_timeout_ns", 0) / 1e9
+        while not all(one.event("ready") for _, one in self._running):
+            self._listen()
+            if self._kill_at is not None:
+                self._until_all_ended()
+                return
+            if time.monotonic() > limit:
+                late = next(process.name for process, one in self._running if not one.event("ready"))
+                raise self._error(f"process {late} did not get ready")
+        self._begin()
+        while any(one.exit_code is None for process, one in self._running if process.has_source):
+            self._listen()
+        self._ask_to_end()
+        self._until_all_ended()
+
+    def _begin(self) -> None:
+        first_ns = time.monotonic_ns() + _LEAD_NS
+        for _, one in self._running:
+            one.tell(f"go {first_ns}\n")
+
+    def _until_all_ended(self) -> None:
+        while any(one.exit_code is None for _, one in self._running):
+            self._listen()
+
+    def _listen(self) -> None:
+        """Waits a little for what happens next, and sees to it."""
+        alive = [(process, one) for process, one in self._running if one.exit_code is None]
+        with selectors.DefaultSelector() as selector:
+            for _, one in alive:
+                if not one.silent:
+                    selector.register(one.status_fd, selectors.EVENT_READ)
+                selector.register(one.exited_fd, selectors.EVENT_READ)
+            if not self._stop.asked:
+                selector.register(self._stop.fd, selectors.EVENT_READ)
+            selector.select(timeout=0.25)
+        self._guard.beat()
+        judged = self._cell.config["graph"]["judged"][0]
+        for process, one in alive:
+            for event in [event for event in one.read_events() if event["event"] == "progress"][-1:]:
+                if judged in process.stages:
+                    released = min(int(event.get("released", 0)), int(event.get("of", 0)))
+                    self._on_progress({**event, "released": released})
+            if time.monotonic() - one.heard_at > _SILENCE_S:
+                raise self._error(f"process {process.name} has not been heard of for {_SILENCE_S} s")
+        self._heed_the_dead()
+        if self._stop.asked and self._kill_at is None:
+            self._ask_to_end()
+        if self._stop.asked > 1 or (self._kill_at is not None and time.monotonic() > self._kill_at):
+            raise self._error("did not end when it was asked to")
+
+    def _heed_the_dead(self) -> None:
+        """A process that ends before it should ends the chain."""
+        for process, one in self._running:
+            code = one.exit_code
+            early = code is not None and self._kill_at is None and not (process.has_source and code == 0)
+            if early and self.failure is None:
+                one.read_events()
+                self.failure = exit_error(one) or self._error(f"process {process.name} ended in mid-run")
+                self._ask_to_end()
+
+    def _ask_to_end(self) -> None:
+        if self._kill_at is None:
+            self._kill_at = time.monotonic() + _GRACE_S + self._cell.config["loss_timeout_ns"] / 1e9
+        for _, one in self._running:
+            one.ask_to_end()
+
+    def _error(self, message: str) -> RtmeterError:
+        return RtmeterError(message, field="probe", value=self._probe.name, remedy=_REMEDY)
+
+    def outcome(self) -> Outcome:
+        """How it ended; only once it is closed."""
+        warnings = tuple(malformed(one) for _, one in self._running if one.malformed)
+        failure = self.failure or next((e for _, one in self._running if (e := exit_error(one))), None)
+        if failure is not None:
+            return Outcome("failed", failure, warnings)
+        complete = all(one.exit_code == 0 for process, one in self._running if process.has_source)
+        return Outcome("complete" if complete else "interrupted", None, warnings)
+
+    def close(self) -> None:
+        """Leaves nothing running; what they printed is then in one file."""
+        for _, one in self._running:
+            one.kill()
+        for process, one in self._running:
+            try:
+                one.close()
+            except RtmeterError as error:
+                self.failure = self.failure or error
+            own = self._folder / STAGES / process.name
+            with contextlib.suppress(OSError):
+                printed = (own / STDERR).read_bytes()
+                with (self._folder / STDERR).open("ab") as all_of_them:
+                    all_of_them.write(printed)
+                (own / STDERR).unlink()
+                own.rmdir()
