@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -97,22 +96,3 @@ def test_where_none_passes_and_where_all_do(folder: Path) -> None:
     all_ = search(folder, "constant.csv", "--rate", "9..10Hz", "--repeat", "1")
     assert (all_.code, all_.json["outcome"]) == (0, "pass")
     assert (all_.json["passes"], all_.json["fails"]) == (10, None)
-
-
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ("--find-max subscribers --adapter null --deadline 1ms", "'subscribers': cannot be varied"),
-        ("--find-max rate --adapter null", "--deadline: is missing"),
-        ("--find-max rate --adapter null --deadline 1ms --period 1ms", "--period = '1ms'"),
-        ("--find-max rate --adapter null --deadline 1ms --rate 5", "--rate = '5': is no range"),
-        ("--find-max payload --adapter null --deadline 1ms --payload 1..2", "--payload"),
-        ("--find-max=rate --deadline 1ms", "--adapter: is missing"),
-        ("--find-max rate --adapter null --deadline 1ms --resume", "finds no such search"),
-    ],
-)
-def test_what_cannot_be_searched_is_refused_by_name(line: str, said: str, tmp_path: Path) -> None:
-    done: Any = rtmeter("plan", *line.split(), cwd=tmp_path)
-    assert done.code == 1
-    assert said in done.err
-    assert not list(tmp_path.iterdir())

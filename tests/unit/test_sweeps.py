@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -64,3 +65,24 @@ def test_what_is_no_sweep_is_refused_without_a_file_of_its_own(
 def test_numbers_of_endpoints_are_refused_by_name(option: str, capsys: Captured) -> None:
     assert cli.invoke(["measure", "roundtrip", "--adapter", "null", option, "1..4"]) == 1
     assert f"{option} = '1..4': cannot be varied" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("--find-max subscribers --adapter null --deadline 1ms", "'subscribers': cannot be varied"),
+        ("--find-max rate --adapter null", "--deadline: is missing"),
+        ("--find-max rate --adapter null --deadline 1ms --period 1ms", "--period = '1ms'"),
+        ("--find-max rate --adapter null --deadline 1ms --rate 5", "--rate = '5': is no range"),
+        ("--find-max payload --adapter null --deadline 1ms --payload 1..2", "--payload"),
+        ("--find-max=rate --deadline 1ms", "--adapter: is missing"),
+        ("--find-max rate --adapter null --deadline 1ms --resume", "finds no such search"),
+    ],
+)
+def test_what_cannot_be_searched_is_refused_by_name(
+    line: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.invoke(["plan", *line.split()]) == 1
+    assert said in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())

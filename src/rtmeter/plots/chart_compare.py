@@ -1,9 +1,9 @@
-"""Cells beside each other: shifts of quantiles, layers, latency against a factor; ns in, µs shown."""
+"""Cells beside each other: shifts of quantiles, layers; ns in, µs shown."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rtmeter.plots import grammar
@@ -32,14 +32,6 @@ class Layer:
     total_ns: float
     added_ns: float
     ends_ns: tuple[float, float] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """Quantiles (by name, ns; None: lost or not known) at one value of a factor."""
-
-    at: float | str
-    quantiles_ns: Mapping[str, float | None]
 
 
 def shifts(found: Sequence[Shift], height: int) -> Spec:
@@ -157,45 +149,3 @@ def _added(layer: Layer) -> str:
         return f"{sign}{words.us(layer.added_ns)} µs (too short a run for its interval)"
     low, high = (words.us(end) for end in layer.ends_ns)
     return f"{sign}{words.us(layer.added_ns)} µs [{low}, {high}]"
-
-
-def against(points: Sequence[Point], factor: str, deadline_ns: int | None, height: int) -> Spec:
-    """Quantiles against a factor: on a logarithmic axis where it is a number, else side by side."""
-    names = list(points[0].quantiles_ns)
-    rows = [(point, name) for name in names for point in points if point.quantiles_ns[name] is not None]
-    columns: Columns = {
-        "at": [point.at for point, _ in rows],
-        "us": [(point.quantiles_ns[name] or 0) / 1e3 for point, name in rows],
-        "line": [name for _, name in rows],
-    }
-    numeric = all(isinstance(point.at, float) and point.at > 0 for point in points)
-    x: Spec = {"field": "at", "title": factor}
-    values = list(dict.fromkeys(point.at for point in points))
-    if numeric:
-        x |= {"type": "quantitative", "axis": {"values": values, "format": ",~r"}}
-        x |= {"scale": {"type": "log", "nice": False}}
-    else:
-        x |= {"type": "ordinal", "sort": None, "axis": {"labelAngle": 0}, "scale": {"type": "point"}}
-    y = grammar.latency_axis("us", min(columns["us"], default=0))
-    greatest = max([*columns["us"], 1e-3])
-    in_sight = deadline_ns is not None and deadline_ns / 1e3 <= 3 * greatest
-    reach = max(greatest, (deadline_ns or 0) / 1e3) if in_sight else greatest
-    y |= grammar.latency_scale(
-        0.8 * min(columns["us"], default=0), 1.2 * reach, columns["us"][0] if rows else 1
-    )
-    colour: Spec = {"field": "line", "type": "nominal"}
-    colour["scale"] = {"domain": names, "range": [*LINE_COLOURS[: len(names)]]}
-    colour["legend"] = {"symbolType": "stroke"}
-    dash = colour | {"scale": {"domain": names, "range": [*grammar.DASHES[: len(names)]]}}
-    both = {"x": x, "y": y, "color": colour}
-    shown = [("line", "quantile"), ("at", factor), ("us", "µs")]
-    return grammar.frame(
-        {"points": columns},
-        height,
-        [
-            {"mark": {"type": "line", "strokeWidth": 1.6}, "encoding": both | {"strokeDash": dash}},
-            {"mark": {"type": "point", "filled": True, "size": 45, "opacity": 1}, "encoding": both},
-            *grammar.deadline("y", deadline_ns, 0 if in_sight else None),
-            grammar.hover({"type": "point", "filled": True, "size": 200}, {"x": x, "y": y}, shown),
-        ],
-    )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from rtmeter.errors import RtmeterError
-from rtmeter.plots import chart_compare, chart_distribution, chart_levels, chart_time, factors
+from rtmeter.plots import against, chart_distribution, chart_levels, chart_time, factors
 from rtmeter.plots.grammar import LINE_COLOURS, Spec
 from rtmeter.plots.heading import heading, notes
 from rtmeter.plots.loaded import Loaded, in_intervals, in_order, load
@@ -26,7 +26,7 @@ KINDS = {
     "histogram": "how often each latency was seen; several cells overlaid",
     "ccdf": "which share was that late or later; several cells overlaid",
     "triptych": "cycle delay, request and respond (of round trips: response, ping, pong), a row a cell",
-    "against": "quantiles against a factor of the cells",
+    "against": "quantiles and misses against a factor of the cells, and where it breaks",
     "return-level": "which level is passed once in which time",
 }
 
@@ -34,8 +34,6 @@ _TRIPTYCHS = {
     "cycle": ("cycle_delay", "request", "respond"),
     "roundtrip": ("response", "ping", "pong"),
 }
-
-_AGAINST = {"p50": "p50_ns", "p99": "p99_ns", "p99.9": "p99_9_ns", "max": "max_ns"}
 
 _POINTS_A_DECADE = 60
 
@@ -59,7 +57,8 @@ class PlotOptions:
 def draw(kind: str, cells: Sequence[CellEntry], asked: PlotOptions) -> Spec:
     """The picture of at least one cell. Raises RtmeterError if they have nothing such to show."""
     for cell in cells:
-        if cell.record is None or cell.record.summary is None:
+        failed = kind == "against" and cell.state == "failed"  # there it breaks
+        if cell.record is None or (cell.record.summary is None and not failed):
             raise RtmeterError(
                 cell.problem or "nothing was measured",
                 field="cell",
@@ -210,39 +209,7 @@ def _together(
 
 
 def _against(cells: Sequence[CellEntry], asked: PlotOptions) -> Spec:
-    files = _files(cells)
-    if asked.over is None:
-        raise RtmeterError("is missing", field="--over", remedy="name a factor, e.g. --over payload")
-    layout = factors.laid_out(files, asked.by)
-    panels = []
-    for row in layout:
-        charts = []
-        for title, places in row:
-            some = [(cells[place], files[place]) for place in places]
-            charts.append((title, _over_factor(some, asked.over, asked.height)))
-        panels.append(charts)
-    name = f"{words.judged(files[0].meta)}, per release,"
-    return grid(panels, f"{heading(files, name)} against {asked.over}", notes(files), asked.width)
-
-
-def _over_factor(cells: Sequence[tuple[CellEntry, CellRecord]], over: str, height: int) -> Spec:
-    points = []
-    for cell, record in cells:
-        value = factors.value_of(record, over)
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        at = float(value) if number else factors.name_of(record, over)
-        found = {name: getattr(cell.judged, field, None) for name, field in _AGAINST.items()}
-        known = {name: ns if isinstance(ns, int | float) else None for name, ns in found.items()}
-        points.append(chart_compare.Point(at, known))
-    places = [point.at for point in points]
-    if twice := [place for place in places if places.count(place) > 1]:
-        remedy = "spread the cells with --by, or name fewer"
-        raise RtmeterError("several cells have the same", field=over, value=str(twice[0]), remedy=remedy)
-    if all(isinstance(place, float) for place in places):
-        points.sort(key=lambda point: point.at)
-    deadlines = {record.deadline_ns for _, record in cells}
-    deadline_ns = deadlines.pop() if len(deadlines) == 1 else None
-    return chart_compare.against(points, factors.titled(cells[0][1], over), deadline_ns, height)
+    return against.panels(cells, asked.over, asked.by, asked.height, asked.width)
 
 
 def _return_level(cells: Sequence[CellEntry], asked: PlotOptions) -> Spec:

@@ -1,0 +1,95 @@
+"""The plot of quantiles and misses against a factor: where it breaks."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import altair
+import numpy as np
+import pytest
+
+from rtmeter.errors import RtmeterError
+from rtmeter.model import Requirement
+from rtmeter.plots.plots import PlotOptions, draw
+from rtmeter.results.overview import cell_entries
+from synthetic import Made, write_failed_cell
+from wakeups import MS, write_wakeups
+
+MISSED = {1000: (1, 0), 2000: (30, 1), 5000: (10, 3)}
+"""Of how many releases how many are late, at each rate."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two repeats of each rate, the second one the later."""
+    made = tmp_path_factory.mktemp("against")
+    for rate, (of, late) in MISSED.items():
+        for repeat in (1, 2):
+            on_time = 50_000 + 10_000 * repeat
+            latency = np.where(np.arange(3_000) % of < late, (1 + repeat) * MS, on_time)
+            axes = {"rate": rate, "repeat": repeat}
+            path, period_ns = made / f"wakes-{rate}-r{repeat}", 10**9 // rate
+            write_wakeups(path, latency, requirement=Requirement(MS, 1e-2), axes=axes, period_ns=period_ns)
+    return made
+
+
+def spec_of(path: Path, **asked: Any) -> dict[str, Any]:
+    spec = draw("against", cell_entries(path), PlotOptions(**asked))
+    altair.Chart.from_dict(spec)  # raises if it is no Vega-Lite
+    return spec
+
+
+def rows(spec: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    (found,) = [rows for key, rows in spec["datasets"].items() if key.endswith(f"-{name}")]
+    return list(found)
+
+
+def test_misses_of_all_repeats_stand_below_the_quantiles_of_the_latest(folder: Path) -> None:
+    spec = spec_of(folder)  # over the only factor that varies
+    share = {rate: late / of for rate, (of, late) in MISSED.items()}
+    assert {row["at"]: row["missed"] for row in rows(spec, "misses")} == share
+    p50 = {row["at"]: row["us"] for row in rows(spec, "points") if row["line"] == "p50"}
+    assert p50 == dict.fromkeys(MISSED, 70)
+    said = json.dumps(spec)
+    assert "allowed 0.01" in said
+    assert "deadline 1,000" in said
+
+
+def test_the_first_that_fails_is_marked_in_both(folder: Path, tmp_path: Path) -> None:
+    said = json.dumps(spec_of(folder))
+    assert "first that fails: 2,000 Hz" in said
+    assert said.count('{"datum": 2000.0, "type": "quantitative"}') == 2
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    error = {"field": "payload", "value": "5", "message": "is too long", "remedy": "send less"}
+    write_failed_cell(tmp_path / "failed", Made(id="failed", axes={"rate": 1500}), error)
+    assert "first that fails: 1,500 Hz" in json.dumps(spec_of(tmp_path))
+
+
+def test_of_periods_the_first_that_fails_is_the_longest(folder: Path) -> None:
+    assert "first that fails: 500" in json.dumps(spec_of(folder, over="period"))
+
+
+def test_deadlines_that_differ_are_a_line(tmp_path: Path) -> None:
+    for rate in (100, 1000):
+        asked = Requirement(10**9 // rate, 1e-2)
+        latency = np.full(1_500, 50_000)
+        write_wakeups(tmp_path / f"{rate}", latency, requirement=asked, axes={"rate": rate})
+    spec = spec_of(tmp_path)
+    assert [(row["at"], row["us"]) for row in rows(spec, "deadlines")] == [(100, 10_000), (1000, 1_000)]
+    assert "first that fails" not in json.dumps(spec)
+
+
+def test_of_two_factors_it_is_asked_which(tmp_path: Path) -> None:
+    for load in ("none", "cpu80"):
+        for rate in (100, 1000):
+            axes = {"load": load, "rate": rate}
+            write_wakeups(tmp_path / f"{load}-{rate}", np.full(1_500, 50_000), axes=axes)
+    with pytest.raises(RtmeterError, match="is missing") as refused:
+        spec_of(tmp_path)
+    assert refused.value.field == "--over"
+    assert "the cells differ in" in str(refused.value.remedy)
+    panels = spec_of(tmp_path, over="rate", by=("load",))["datasets"]
+    assert sum(key.endswith("-points") for key in panels) == 2
