@@ -29,14 +29,23 @@ def compiled(name: str, folder: Path, *flags: str) -> Path:
 
 
 def left_instances() -> list[str]:
-    """Trace instances of attaching, looked for where nobody else sees it."""
+    """Trace instances of attaching."""
+    return [name for name in _seen("ls {at}/instances").split() if name.startswith("rtmeter-attach-")]
+
+
+def left_probes() -> list[str]:
+    """Probes of programs' functions."""
+    return [line for line in _seen("cat {at}/uprobe_events").splitlines() if "rtmeter_attach_" in line]
+
+
+def _seen(command: str) -> str:
+    """In tracefs, looked at where nobody else sees it."""
     at = "/sys/kernel/tracing"
-    look = f"[ -d {at}/instances ] || mount -t tracefs tracefs {at}; ls {at}/instances"
-    done = subprocess.run(
+    look = f"[ -d {at}/instances ] || mount -t tracefs tracefs {at}; {command.format(at=at)}"
+    return subprocess.run(
         ["unshare", "--mount", "--propagation", "private", "sh", "-c", look],
         capture_output=True,
         text=True,
         check=True,
         timeout=60,
-    )
-    return [name for name in done.stdout.split() if name.startswith("rtmeter-attach-")]
+    ).stdout

@@ -55,10 +55,7 @@ class Together:
     def sources(self) -> list[tuple[Cell, ByAttaching]]:
         """The cell of each periodic thread, and what measures it. Raises RtmeterError if there is none, or
         the cells ask for conditions, which hold for one at a time."""
-        for name in _ONE_BY_ONE:
-            if name in self._cell.conditions:
-                remedy = "measure the threads one by one, with --thread"
-                raise RtmeterError(f"contradicts {name}", field="--all", value="yes", remedy=remedy)
+        self.refuse_conditions("--all")
         seen = self.look()
         self.tasks = [one.task for one in seen if one.periodic]
         if not self.tasks:
@@ -73,6 +70,13 @@ class Together:
             cell = replace(self._cell, id=f"{self._cell.id}-{slug(name)}", config=config)
             found.append((cell, _OneOfAll(cell, self, task)))
         return found
+
+    def refuse_conditions(self, option: str) -> None:
+        """Raises RtmeterError if the cells ask for conditions."""
+        for name in _ONE_BY_ONE:
+            if name in self._cell.conditions:
+                remedy = "measure the threads one by one, with --thread"
+                raise RtmeterError(f"contradicts {name}", field=option, value="yes", remedy=remedy)
 
     def recorded(self, folder: Path) -> tuple[Attached, list[Doubt]]:
         """All of them, once; ``folder`` is for the pages."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from rtmeter.attach.callbacks import Callback
 from rtmeter.attach.grid import Loop, loop_of
 from rtmeter.attach.jobs import Job, jobs_of
 from rtmeter.attach.releases import columns_of
@@ -41,13 +42,23 @@ class Told:
     error: RtmeterError | None
 
 
-def tell(attached: Attached, program: Program, task: Task, cell: Cell, folder: Path, warm_up_ns: int) -> Told:
-    """Writes samples.parquet into ``folder``. Raises RtmeterError if the trace or that cannot be written."""
+def tell(
+    attached: Attached,
+    program: Program,
+    task: Task,
+    cell: Cell,
+    folder: Path,
+    warm_up_ns: int,
+    callback: Callback | None = None,
+) -> Told:
+    """Writes samples.parquet into ``folder``: of the thread, or of a callback that it calls. Raises
+    RtmeterError if the trace or that cannot be written."""
     trace = attached.trace()
     sleeps = sleeps_of(trace, task.tid)
-    jobs = list(jobs_of(sleeps.sleeps))
+    jobs = list(jobs_of(sleeps.sleeps) if callback is None else callback.jobs)
     asked = cell.config["attach"]
-    loop = loop_of(jobs, cell.config["period_ns"] if asked["period_given"] else None)
+    told_ns = callback.period_ns if callback is not None else None
+    loop = loop_of(jobs, cell.config["period_ns"] if asked["period_given"] else told_ns)
     columns = columns_of(jobs, loop)
     rows = len(columns["status"])
     warm_up = int(np.searchsorted(columns["release_ns"], sleeps.first_ns + warm_up_ns)) if warm_up_ns else 0
@@ -55,7 +66,9 @@ def tell(attached: Attached, program: Program, task: Task, cell: Cell, folder: P
     config = cell.config | {"warm_up": warm_up, "samples": rows - warm_up}
     config["period_ns"] = loop.period_ns or cell.config["period_ns"]
     meta = _meta(attached, program, task, loop, jobs, trace, config)
-    error = None if (columns["status"] == SERVED).any() else _nothing(task, sleeps)
+    if callback is not None:
+        _name(meta, callback, attached)
+    error = None if (columns["status"] == SERVED).any() else _nothing(task, sleeps, callback)
     if rows:
         about = {"measurement": "loop", "mode": None} | {k: config[k] for k in ("period_ns", "warm_up")}
         write_columns(columns, about, folder / store.SAMPLES)
@@ -63,8 +76,26 @@ def tell(attached: Attached, program: Program, task: Task, cell: Cell, folder: P
     return Told(config, meta, rows, doubts, error)
 
 
-def _nothing(task: Task, sleeps: Sleeps) -> RtmeterError:
+def _name(meta: LogMeta, callback: Callback, attached: Attached) -> None:
+    """What is told of a callback beside its thread; the events of a job are those of any of that thread."""
+    about = {"callback": callback.name, "node": callback.node, "topic": callback.topic}
+    meta.adapter.update({name: value for name, value in about.items() if value is not None})
+    if callback.period_ns is not None and meta.grid is not None and meta.grid["period_from"] == "mode":
+        meta.grid["period_from"] = "timer"
+    marks = [mark for mark in attached.marks if mark.tid == callback.tid]
+    jobs = sum(mark.what in ("call", "took") for mark in marks)
+    if jobs and meta.instrument["events_per_job"] is not None:
+        events = meta.instrument["events_per_job"] * len(callback.jobs) / jobs
+        meta.instrument.update({"events_per_job": events, "probes_per_job": len(marks) / jobs})
+        if attached.event_ns is not None:
+            meta.instrument["traced_ns_per_job"] = events * attached.event_ns
+
+
+def _nothing(task: Task, sleeps: Sleeps, callback: Callback | None) -> RtmeterError:
     """Why no job was seen whole."""
+    if callback is not None:
+        message, remedy = "was not called in that time", "measure for longer"
+        return RtmeterError(message, field="callback", value=callback.name, remedy=remedy)
     if sleeps.sleeps:
         message, remedy = "did one job at most in that time", "measure for longer"
     elif sleeps.switches or task.state == "R":

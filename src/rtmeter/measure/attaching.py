@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -22,26 +22,40 @@ from rtmeter.errors import RtmeterError
 from rtmeter.explain.events import Trace
 from rtmeter.host.ending import reap
 from rtmeter.host.root import Root
-from rtmeter.trace.of_threads import ThreadsRecorder
+from rtmeter.trace.of_threads import ThreadsRecorder, offset_ns
 from rtmeter.trace.recorder import Told
 
 FIELD = "attach"
 PREFIX = "rtmeter-attach-"
+GROUP = "rtmeter_attach_"
+"""Of the probes of functions: they are the kernel's, not the instance's."""
+
 _EVENTS_A_CALL, _CALLS, _ROUNDS = 2, 200, 10
 _AT = "/sys/kernel/tracing"
 
 _HELPER = f"""
 trap '' INT TERM HUP
+forget() {{
+    [ -f {_AT}/uprobe_events ] || return 0
+    sed -n "s|^[pr][0-9]*:\\($1/[^ ]*\\) .*|-:\\1|p" {_AT}/uprobe_events | while read -r probe; do
+        echo "$probe" >> {_AT}/uprobe_events
+    done
+}}
 [ -d {_AT}/instances ] || mount -t tracefs tracefs {_AT} 2>&1 || exit 1
 for left in {_AT}/instances/{PREFIX}*; do
     owner=${{left##*{PREFIX}}}
     [ -d "$left" ] && [ ! -d "/proc/${{owner%%-*}}" ] && rmdir "$left"
 done
+probes() {{ sed -n 's|^[pr][0-9]*:\\({GROUP}[^/]*\\)/.*|\\1|p' {_AT}/uprobe_events 2>/dev/null; }}
+for left in $(probes | sort -u); do
+    owner=${{left##*{GROUP}}}
+    [ ! -d "/proc/${{owner%%_*}}" ] && forget "$left"
+done
 mkdir {_AT}/instances/$1 2>&1 || exit 1
 echo there
 read -r _
 for _ in 1 2 3 4 5 6 7 8 9 10; do
-    rmdir {_AT}/instances/$1 2>/dev/null && exit 0
+    rmdir {_AT}/instances/$1 2>/dev/null && forget "$2" && exit 0
     sleep 0.2
 done
 exit 1
@@ -58,7 +72,9 @@ class Attached:
         root: Root,
         *,
         is_32_bit: bool = False,
+        probes: Callable[[], Sequence[str]] | None = None,
     ) -> None:
+        self._probes = probes
         self._tids, self._folder, self._root, self._is_32_bit = tuple(tids), folder, root, is_32_bit
         self.event_ns: float | None = None
         """What an event costs the thread that it is told of; None: not known."""
@@ -67,9 +83,10 @@ class Attached:
 
     def __enter__(self) -> Self:
         check(self._root)
-        name = f"{PREFIX}{os.getpid()}-{os.urandom(4).hex()}"
+        number = os.urandom(4).hex()
+        name, group = f"{PREFIX}{os.getpid()}-{number}", f"{GROUP}{os.getpid()}_{number}"
         self._helper = subprocess.Popen(
-            ["unshare", "--mount", "--propagation", "private", "/bin/sh", "-c", _HELPER, "sh", name],
+            ["unshare", "--mount", "--propagation", "private", "/bin/sh", "-c", _HELPER, "sh", name, group],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -82,12 +99,16 @@ class Attached:
             remedy = "in a container, run it with --privileged; else see CONFIG_TRACING and dmesg"
             raise RtmeterError(f"gets no trace instance: {said}", field=FIELD, remedy=remedy)
         self._pages = Path(tempfile.mkdtemp(prefix="attached-", dir=self._folder))
-        instance = f"/proc/{self._helper.pid}/root{_AT}/instances/{name}"
+        there = f"/proc/{self._helper.pid}/root{_AT}"
+        instance = f"{there}/instances/{name}"
         self._recorder = ThreadsRecorder(
             instance, self._pages, set(), self._root, self._tids, is_32_bit=self._is_32_bit
         )
         self._recorder.also = threading.get_native_id()
         try:
+            if self._probes is not None:
+                self._recorder.probes = group
+                place(self._root.at(there), group, self._probes())
             untraced_ns = _call_ns()
             self._recorder.start()
             self.event_ns = max(0.0, (_call_ns() - untraced_ns) / _EVENTS_A_CALL)
@@ -124,7 +145,29 @@ class Attached:
             finally:
                 shutil.rmtree(self._pages, ignore_errors=True)
             self.told: Told = self._recorder.told()
+            self.offsets_ns = [offset_ns(clock) for clock in (time.CLOCK_REALTIME, time.CLOCK_BOOTTIME)]
+            self.marks = sorted(self._recorder.marks, key=lambda mark: mark.time_ns)
         return self._trace
+
+
+def place(tracefs: Path, group: str, probes: Sequence[str]) -> None:
+    """Tells the kernel of probes, ``{group}`` in their lines filled in. Raises RtmeterError for what it
+    refuses, or has not got."""
+    file = tracefs / "uprobe_events"
+    if not file.exists():
+        message = "this kernel has no uprobes: its tracefs has no uprobe_events"
+        raise RtmeterError(message, field="--ros2", remedy="use a kernel with CONFIG_UPROBE_EVENTS")
+    for line in probes:
+        try:
+            events = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)  # without: all others' go
+            try:
+                os.write(events, line.replace("{group}", group).encode() + b"\n")
+            finally:
+                os.close(events)
+        except OSError as error:
+            message = f"the kernel refuses a probe: {(error.strerror or '').lower()}"
+            remedy = "see error_log in tracefs"
+            raise RtmeterError(message, field="--ros2", value=line.partition("/")[2], remedy=remedy) from None
 
 
 def _call_ns() -> float:

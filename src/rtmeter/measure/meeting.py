@@ -49,17 +49,17 @@ class Meeting:
             if self._started is not None:
                 self._until(lambda: any(name in (t.name, str(t.tid)) for t in self._threads(program)))
             return chosen(self._threads(program), name)
-        self._settle()
+        self.settle()
         threads = self._threads(program)
         return threads[0] if len(threads) == 1 else only_periodic(self.look(program), self._root)
 
     def look(self, program: Program) -> list[Seen]:
         """What all threads do for some seconds."""
-        return look(program, self._root, self._pause)
+        return look(program, self._root, self.pause)
 
     def look_settled(self, program: Program) -> list[Seen]:
         """As look(), once a program that was started had its warm-up."""
-        self._settle()
+        self.settle()
         return self.look(program)
 
     def wait(self, program: Program, tasks: Sequence[Task]) -> list[Doubt]:
@@ -87,17 +87,19 @@ class Meeting:
     def _threads(self, program: Program) -> list[Task]:
         return threads_of(program.pid, self._root)
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
+        """Waits until a program that was started had its warm-up."""
         if self._started is not None:
-            self._pause(self._asked["warm_up_ns"] / 1e9)
+            self.pause(self._asked["warm_up_ns"] / 1e9)
 
     def _until(self, holds: Callable[[], bool]) -> None:
         """Waits until it holds, but not for ever: what is missing is told by who asks for it."""
         limit = time.monotonic() + _APPEARS_S
         while not holds() and time.monotonic() < limit:
-            self._pause(_LOOK_EVERY_S)
+            self.pause(_LOOK_EVERY_S)
 
-    def _pause(self, seconds: float) -> None:
+    def pause(self, seconds: float) -> None:
+        """Waits, and heeds what may go wrong meanwhile. Raises RtmeterError if it is to stop."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             self._heed()

@@ -22,7 +22,9 @@ from rtmeter.explain.segments import is_kernels
 from rtmeter.explain.threads import IDLE
 from rtmeter.trace.events import SOFTIRQS, VECTORS
 from rtmeter.trace.formats import Format
+from rtmeter.trace.marking import marking
 from rtmeter.trace.pages import UNTOLD, events_of, missed
+from rtmeter.trace.rcl import PREFIX
 from rtmeter.trace.recorded import Recorded
 
 _NEAR_NS = 1_000_000
@@ -132,7 +134,12 @@ class _Rows:
         for path, name in VECTORS.items():
             kind = kinds.IRQ_IN if path.endswith("_entry") else kinds.IRQ_OUT
             by_name[path.partition("/")[2]] = lambda form, kind=kind, name=name: self._plain(form, kind, name)  # type: ignore[misc]
-        self._handles = {form.id: by_name[form.name](form) for form in recorded.formats}
+        self._handles = {
+            form.id: marking(form, recorded.marks)
+            if form.name.startswith(PREFIX)
+            else by_name[form.name](form)
+            for form in recorded.formats
+        }
         self._pids = {form.id: form.field("common_pid").read for form in recorded.formats}
         self._tid = 0
         self._running: int | None = None
@@ -273,7 +280,7 @@ class _Rows:
         return handle
 
     def _irq_in(self, form: Format) -> Handle:
-        number, text = form.field("irq").read, _dynamic(form, "name")
+        number, text = form.field("irq").read, form.text_field("name")
 
         def handle(time_ns: int, cpu: int, page: bytes, at: int) -> None:
             name = self._irqs[number(page, at)] = text(page, at)
@@ -378,14 +385,3 @@ class _Rows:
             return names[key]
 
         return read
-
-
-def _dynamic(form: Format, name: str) -> Callable[[bytes, int], str]:
-    """A text whose place stands in the event: its offset and, above, its length."""
-    where = form.field(name).read
-
-    def read(page: bytes, at: int) -> str:
-        start = at + (where(page, at) & 0xFFFF)
-        return page[start : page.index(b"\0", start)].decode(errors="backslashreplace")
-
-    return read

@@ -48,6 +48,16 @@ class Format:
             raise RtmeterError(f"has no field {name}", field="trace event", value=self.name, remedy=remedy)
         return self.fields[name]
 
+    def text_field(self, name: str) -> Callable[[bytes, int], str]:
+        """Reads a text whose place stands in the event: its offset and, above, its length."""
+        where = self.field(name).read
+
+        def read(page: bytes, at: int) -> str:
+            start = at + (where(page, at) & 0xFFFF)
+            return page[start : page.index(b"\0", start)].decode(errors="backslashreplace")
+
+        return read
+
     def states(self) -> dict[int, str]:
         """Bits of a task's state and their letters, of sched_switch."""
         return {int(bit, 16): letter for bit, letter in _STATE.findall(self.text)}

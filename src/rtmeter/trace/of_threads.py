@@ -9,6 +9,7 @@ from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
+from rtmeter.explain.marks import Mark
 from rtmeter.host.root import Root
 from rtmeter.trace.formats import Format, format_of
 from rtmeter.trace.recorded import Recorded
@@ -45,8 +46,22 @@ class ThreadsRecorder(Recorder):
         self._functions = functions_of(root)
         self.also: int | None = None
         """One more thread, whose system calls are recorded until leave_out()."""
+        self.probes: str | None = None
+        """The group of probes of the program's own functions, if there are some; without threads they are all
+        that is recorded, of every process."""
+        self.marks: list[Mark] = []
+        """What they told, once trace() has ended."""
 
     def _enabled(self) -> Iterator[Format]:
+        if self.probes is not None:
+            for folder in sorted((self._at / "events" / self.probes).glob("*/format")):
+                event = f"{self.probes}/{folder.parent.name}"
+                if self._tids:
+                    self._write(f"events/{event}/filter", self._of("common_pid"))
+                self._write(f"events/{event}/enable", "1")
+                yield format_of(folder.parent.name, folder.read_text())
+        if not self._tids:
+            return
         ticks = [address for address, name in self._functions.items() if name in _TICKS]
         no_tick = " && ".join(f"function != {address:#x}" for address in ticks)
         for event, condition in (
@@ -67,7 +82,7 @@ class ThreadsRecorder(Recorder):
     def leave_out(self) -> None:
         """From now on records of the threads alone."""
         for call in _CALLS:
-            if (self._at / "events" / call).is_dir():
+            if self._tids and (self._at / "events" / call).is_dir():
                 self._write(f"events/{call}/filter", self._of("common_pid"))
 
     def _of(self, *fields: str, also: int | None = None) -> str:
@@ -84,7 +99,7 @@ class ThreadsRecorder(Recorder):
             if all(abs(offset - other) > _ALIKE_NS for other in (0, *offsets)):
                 offsets.append(offset)  # else it is the same clock, but for what reading it takes
         functions = {a: name for a, name in self._functions.items() if name in FUNCTIONS}
-        return replace(recorded, calls=calls, functions=functions, offsets_ns=offsets)
+        return replace(recorded, calls=calls, functions=functions, offsets_ns=offsets, marks=self.marks)
 
 
 def functions_of(root: Root) -> dict[int, str]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from rtmeter.explain.marks import Mark
 from rtmeter.trace.formats import Format, PageForm
 
 
@@ -15,7 +16,8 @@ class Recorded:
     ``realtime_offset_ns``: the wall clock's time less the monotonic one's; ``cut_ns``: where the recording
     broke off, if it did. ``functions``: of a recording of some threads only, names of timers' functions by
     address: timers are then named by them, with the time that was asked for (without slack), and no switch
-    is missed; ``offsets_ns``: what other clocks show more than the monotonic one."""
+    is missed; ``offsets_ns``: what other clocks show more than the monotonic one. ``marks`` are filled in as
+    the pages are read."""
 
     form: PageForm
     formats: Sequence[Format]
@@ -26,3 +28,4 @@ class Recorded:
     cut_ns: int | None = None
     functions: Mapping[int, str] | None = None
     offsets_ns: Sequence[int] = ()
+    marks: list[Mark] = field(default_factory=list)

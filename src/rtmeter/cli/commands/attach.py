@@ -11,6 +11,7 @@ import typer
 
 from rtmeter.cli import exit_codes
 from rtmeter.cli.alone import Wait, alone
+from rtmeter.cli.callback_table import show_callbacks
 from rtmeter.cli.cell_options import as_flag, collect, with_cell_options
 from rtmeter.cli.commands.measure import error_of
 from rtmeter.errors import RtmeterError
@@ -45,6 +46,9 @@ def command(
     everyone: Annotated[
         bool, typer.Option("--all", help="Measure every periodic thread, a cell each.")
     ] = False,
+    ros2: Annotated[
+        bool, typer.Option("--ros2", help="A ROS 2 program's callbacks by node and topic, a cell each.")
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -65,9 +69,12 @@ def command(
             asked["command"] = shlex.join(words)
         options = settle(asked)
         cell = matrix.cell_from(options, matrix.cell_id(options, None, {}), {})
-        if everyone and "thread" in asked:
-            remedy = "give one of the two"
-            raise RtmeterError("contradicts --thread", field="--all", value="yes", remedy=remedy)
+        if (everyone or ros2) and "thread" in asked:
+            remedy, field = "give one of the two", "--ros2" if ros2 else "--all"
+            raise RtmeterError("contradicts --thread", field=field, value="yes", remedy=remedy)
+        if ros2:
+            only_look = not any(name in asked for name in _MEASURES)
+            return _run_by_name(cell, only_look=only_look, out=out, wait=wait, as_json=as_json)
         only_look = not everyone and "thread" not in asked and not any(name in asked for name in _MEASURES)
         return _run(cell, everyone=everyone, only_look=only_look, out=out, wait=wait, as_json=as_json)
     except RtmeterError as error:
@@ -103,6 +110,27 @@ def _run(cell: Cell, *, everyone: bool, only_look: bool, out: Path | None, wait:
             return _measured([(cell, path, source)], stop, as_json=as_json)
         together = stack.enter_context(Together(cell, stop))
         cells = [(one, path / one.id, own) for one, own in together.sources()]
+        return _measured(cells, stop, as_json=as_json)
+
+
+def _run_by_name(cell: Cell, *, only_look: bool, out: Path | None, wait: bool, as_json: bool) -> int:
+    from rtmeter.cli.interrupt import stopping
+    from rtmeter.measure.attached import ByAttaching
+    from rtmeter.measure.named import ByName
+    from rtmeter.results import store
+
+    ByAttaching(cell).check()
+    with ExitStack() as stack:
+        stack.enter_context(alone([cell], wait=wait))
+        stop = stack.enter_context(stopping([cell]))
+        if only_look:
+            named = stack.enter_context(ByName(cell, stop))
+            show_callbacks(named.called(), named.found.lacking, as_json=as_json)
+            return exit_codes.PASS
+        path = out or stack.enter_context(store.own_run_folder(Path("results"), "attach"))
+        store.check_free(path, "--out")
+        named = stack.enter_context(ByName(cell, stop))
+        cells = [(one, path / one.id, own) for one, own in named.sources()]
         return _measured(cells, stop, as_json=as_json)
 
 

@@ -1,0 +1,258 @@
+"""What a node's functions told → its callbacks, each with its jobs.
+
+A job of a callback begins when rcl gives its executor a timer that is due, or a message, and ends when the
+executor turns to something else: the next of them, or to wait. A timer's release is when rcl holds it to be
+due; a message's the last waking of the executor's thread before.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from rtmeter.attach.jobs import Job
+from rtmeter.attach.sleeps import MESSAGE
+from rtmeter.explain.events import LOST, STATES, SWITCH, SYS_IN, SYS_OUT, WAKING, Trace
+from rtmeter.explain.marks import Mark
+
+Ints = npt.NDArray[np.int64]
+
+TIMER = "rcl_timer"
+TAKEN = 0
+"""What rcl_take returns when there was a message."""
+
+_CALLS = ("call", "call_with_info")
+_ENDS = (*_CALLS, "take", "wait", "end")
+_FARTHEST_NS = 60 * 10**9
+_EARLY_NS = 1_000_000
+"""So late a timer may be called, so early by another clock: what is further off is no time that it was
+due."""
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Who belongs to whom, as a program's start told: nodes by timer and by subscription, periods by timer;
+    ``nodes``: all that were made."""
+
+    timers: Mapping[int, str] = field(default_factory=dict)
+    periods: Mapping[int, int] = field(default_factory=dict)
+    subscriptions: Mapping[int, str] = field(default_factory=dict)
+    nodes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Callback:
+    """``node`` is None where the program's start was not seen; ``topic`` of a subscription, ``period_ns`` of
+    a timer. ``due_told``: whether its releases are when it was due."""
+
+    kind: str
+    tid: int
+    node: str | None
+    topic: str | None
+    period_ns: int | None
+    due_told: bool
+    jobs: tuple[Job, ...]
+    handle: int = 0
+    """Which of the program's objects it is."""
+    number: int = 1
+    """Among those that are called the same."""
+
+    @property
+    def name(self) -> str:
+        """Without its node's."""
+        what = self.topic or "a topic" if self.kind == MESSAGE else f"timer {_period(self.period_ns)}"
+        return what if self.number == 1 else f"{what} #{self.number}"
+
+
+def names_of(marks: Sequence[Mark]) -> Names:
+    """From what was called at a program's start. rcl's timers know no node: theirs is the one that the same
+    thread made last before."""
+    nodes: dict[int, str] = {}
+    making: dict[int, int] = {}
+    last: dict[int, str] = {}
+    timers: dict[int, str] = {}
+    periods: dict[int, int] = {}
+    subscriptions: dict[int, str] = {}
+    for mark in marks:
+        values = mark.values
+        if mark.what == "node":
+            making[mark.tid] = int(values["node"])
+        if mark.what in ("node", "named") and mark.tid in making:  # the second as the middleware gets it
+            nodes[making[mark.tid]] = last[mark.tid] = _full(values)
+        if mark.what == "subscribe" and values["node"] in nodes:
+            subscriptions[int(values["subscription"])] = nodes[int(values["node"])]
+        elif mark.what == "timer":
+            periods[int(values["timer"])] = int(values["period"])
+            if mark.tid in last:
+                timers[int(values["timer"])] = last[mark.tid]
+    return Names(timers, periods, subscriptions, tuple(dict.fromkeys(nodes.values())))
+
+
+def callbacks_of(
+    marks: Sequence[Mark],
+    trace: Trace,
+    tids: Collection[int],
+    names: Names,
+    offsets_ns: Iterable[int] = (),
+) -> list[Callback]:
+    """Those of the threads ``tids`` that were called, in the order in which they were first. ``offsets_ns``:
+    what other clocks show more than the monotonic one."""
+    found: dict[tuple[str, int, int], list[_Begun]] = {}
+    for tid in tids:
+        for one in _begun([mark for mark in marks if mark.tid == tid]):
+            found.setdefault((one.kind, one.handle, tid), []).append(one)
+    threads = {
+        tid: _Thread(trace, tid, [mark.time_ns for mark in marks if mark.tid == tid])
+        for tid in {tid for _, _, tid in found}
+    }
+    gaps = _gaps(trace)
+    told = []
+    for (kind, handle, tid), begun in found.items():
+        dues = _dues(begun, offsets_ns) if kind == TIMER else None
+        read = [one.period_ns for one in begun if one.period_ns is not None]
+        period = names.periods.get(handle) or (read[0] if dues is not None and read else None)
+        node = (names.timers if kind == TIMER else names.subscriptions).get(handle)
+        released = kind if dues is not None else MESSAGE
+        jobs = tuple(_jobs(begun, dues, threads[tid], gaps, released))
+        topic = next((one.topic for one in begun if one.topic), None)
+        if jobs:
+            told.append(Callback(kind, tid, node, topic, period, dues is not None, jobs, handle))
+    return list(_numbered(sorted(told, key=lambda one: one.jobs[0].wake_ns)))
+
+
+@dataclass(slots=True)
+class _Begun:
+    kind: str
+    handle: int
+    begin_ns: int
+    end_ns: int | None = None
+    due_ns: int | None = None
+    period_ns: int | None = None
+    topic: str | None = None
+
+
+def _begun(marks: Sequence[Mark]) -> Iterator[_Begun]:
+    """Callbacks of one thread. rcl's functions call one another: the second of two calls of one timer in a
+    row is the same call."""
+    now: _Begun | None = None
+    taking: int | None = None
+    topic: str | None = None
+    before: Mark | None = None
+    for mark in marks:
+        again = mark.what == "call_with_info" and before is not None and before.what == "call"
+        again = again and before is not None and before.values["timer"] == mark.values["timer"]
+        if mark.what in _ENDS and now is not None and not again:
+            now.end_ns = mark.time_ns
+            yield now
+            now = None
+        if mark.what in _CALLS and not again:
+            values = {name: int(mark.values[name]) for name in ("timer", "due", "period")}
+            now = _Begun(
+                TIMER, values["timer"], mark.time_ns, due_ns=values["due"], period_ns=values["period"]
+            )
+        elif mark.what == "take":
+            taking, topic = int(mark.values["subscription"]), None
+        elif mark.what == "topic":
+            topic = str(mark.values["topic"])
+        elif mark.what == "took" and taking is not None:
+            if mark.values["result"] == TAKEN:
+                now = _Begun(MESSAGE, taking, mark.time_ns, topic=topic)
+            taking = None
+        before = mark
+    if now is not None:
+        yield now
+
+
+def _dues(begun: Sequence[_Begun], offsets_ns: Iterable[int]) -> list[int] | None:
+    """When each call was due, by the monotonic clock; None if what was read is no such time."""
+    for offset in (0, *offsets_ns):
+        dues = [(one.due_ns or 0) - offset for one in begun]
+        late = [one.begin_ns - due for one, due in zip(begun, dues, strict=True)]
+        if 2 * sum(-_EARLY_NS <= one <= _FARTHEST_NS for one in late) > len(late):
+            return dues
+    return None
+
+
+def _jobs(
+    begun: Sequence[_Begun], dues: list[int] | None, thread: _Thread, gaps: Ints, kind: str
+) -> Iterator[Job]:
+    """Those that are seen whole."""
+    last_free = None
+    for place, one in enumerate(begun):
+        free_ns = one.end_ns or thread.sleeps_after(one.begin_ns)
+        release_ns = dues[place] if dues is not None else thread.woken_before(one.begin_ns)
+        if free_ns is None or release_ns is None:
+            continue
+        since = one.begin_ns if last_free is None else last_free
+        unknown = bool(len(gaps)) and bool(((gaps[:, 0] < free_ns) & (gaps[:, 1] >= since)).any())
+        busy_ns = thread.ran(free_ns) - thread.ran(one.begin_ns)
+        yield Job(release_ns, one.begin_ns, free_ns, busy_ns, kind, None, known=not unknown)
+        last_free = free_ns
+
+
+class _Thread:
+    """When a thread was woken, slept and ran. Kernels may keep a switch to themselves: where it acts it is on
+    a CPU."""
+
+    def __init__(self, trace: Trace, tid: int, acts_ns: Sequence[int]) -> None:
+        event, its, target, times, states = (
+            np.asarray(getattr(trace, name)) for name in ("event", "tid", "target", "time_ns", "state")
+        )
+        leaves = (event == SWITCH) & (its == tid)
+        on = ((event == SWITCH) & (target == tid)) | ((its == tid) & np.isin(event, (SYS_IN, SYS_OUT)))
+        self._woken = times[(event == WAKING) & (target == tid)]
+        self._sleeps = times[leaves & (states == STATES.index("sleeping"))]
+        told = np.concatenate([times[leaves], times[on], np.asarray(acts_ns, np.int64)])
+        on_after = np.arange(len(told)) >= int(leaves.sum())
+        order = np.argsort(told, kind="stable")
+        self._times, self._on_after = told[order], on_after[order]
+        was_on = np.concatenate([[False], self._on_after[:-1]])[: len(told)]
+        self._spent = np.cumsum(np.diff(self._times, prepend=self._times[:1]) * was_on)
+
+    def woken_before(self, time_ns: int) -> int | None:
+        place = int(np.searchsorted(self._woken, time_ns, side="right"))
+        return int(self._woken[place - 1]) if place else None
+
+    def sleeps_after(self, time_ns: int) -> int | None:
+        place = int(np.searchsorted(self._sleeps, time_ns))
+        return int(self._sleeps[place]) if place < len(self._sleeps) else None
+
+    def ran(self, time_ns: int) -> int:
+        """How long it had a CPU, up to a time, from the first event that tells."""
+        place = int(np.searchsorted(self._times, time_ns, side="right"))
+        if not place:
+            return 0
+        since = int(self._times[place - 1])
+        return int(self._spent[place - 1]) + (time_ns - since if self._on_after[place - 1] else 0)
+
+
+def _gaps(trace: Trace) -> Ints:
+    """From the last event before lost ones to where events are told again, on each CPU."""
+    event, cpu, times = (np.asarray(getattr(trace, name)) for name in ("event", "cpu", "time_ns"))
+    gaps = []
+    for row in np.flatnonzero(event == LOST).tolist():
+        before = np.flatnonzero(cpu[:row] == cpu[row])
+        gaps.append((int(times[before[-1]]) if len(before) else 0, int(times[row])))
+    return np.asarray(gaps, np.int64).reshape(-1, 2)
+
+
+def _numbered(callbacks: Sequence[Callback]) -> Iterator[Callback]:
+    seen: Counter[tuple[str | None, str]] = Counter()
+    for one in callbacks:
+        key = one.node, one.name
+        seen[key] += 1
+        yield replace(one, number=seen[key])
+
+
+def _full(values: Mapping[str, int | str]) -> str:
+    return f"{str(values['space']).rstrip('/')}/{values['name']}"
+
+
+def _period(period_ns: int | None) -> str:
+    if period_ns is None:
+        return "of unknown period"
+    return f"{period_ns / 1e6:g} ms"

@@ -1,0 +1,43 @@
+"""The callbacks of a ROS 2 program as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rtmeter.measure.named import Called
+
+
+def show_callbacks(called: Sequence[Called], lacking: Sequence[str], *, as_json: bool) -> None:
+    """What was called in the seconds of a look, and what the program lacks to tell more."""
+    from rtmeter.cli.columns import print_table
+    from rtmeter.cli.output import console, print_json
+    from rtmeter.measure.looking import LOOK_S
+    from rtmeter.results.words import us
+    from rtmeter.trace.rcl import LACKING
+
+    if as_json:
+        told = [one.to_json() for one in called]
+        print_json({"seconds": LOOK_S, "callbacks": told, "lacking": list(lacking)})
+        return
+    from rich.table import Table
+
+    table = Table()
+    for head in ("callback", "node", "thread", "id", "calls", "period\nus"):
+        table.add_column(head)
+    for one in called:
+        period, task = one.callback.period_ns, one.task
+        calls = str(len(one.callback.jobs))
+        table.add_row(
+            one.callback.name, one.callback.node or "–", task.name, str(task.tid), calls, us(period)
+        )
+    print_table(console(), table, [])
+    said = [f"this program has no {function}: {LACKING[function]}" for function in lacking]
+    if any(one.callback.node is None for one in called):
+        said.append(
+            "a callback's node is told by the program's start alone: rtmeter attach --ros2 -- COMMAND"
+        )
+    said.append(f"In {LOOK_S:g} s. Measure them with --duration, a cell each.")
+    for line in said:
+        console().print(line, markup=False)

@@ -1,0 +1,176 @@
+"""The callbacks of a ROS 2 program by name: looked at, or all measured by one recording, a cell each."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+from rtmeter.attach.callbacks import Callback, Names, callbacks_of, names_of
+from rtmeter.conditions import Standing
+from rtmeter.errors import RtmeterError
+from rtmeter.host.threads import Task
+from rtmeter.measure.attached import ByAttaching
+from rtmeter.measure.attached_all import Together
+from rtmeter.measure.attached_record import tell
+from rtmeter.measure.attaching import Attached
+from rtmeter.measure.looking import LOOK_S
+from rtmeter.measure.program import threads_of
+from rtmeter.measure.supervise import OnProgress, Stop
+from rtmeter.model import Cell, Doubt, Outcome
+from rtmeter.trace.rcl import LACKING, NAMING, Found, found_in, libraries_of
+from rtmeter.values import slug
+
+FIELD = "--ros2"
+_APPEARS_S, _LOOK_EVERY_S = 10, 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A callback, and the thread that called it."""
+
+    task: Task
+    callback: Callback
+
+    @property
+    def name(self) -> str:
+        """With its node's, where that is known."""
+        node = self.callback.node
+        return f"{node} {self.callback.name}" if node else self.callback.name
+
+    def to_json(self) -> dict[str, Any]:
+        """As ``--json`` prints it."""
+        callback = self.callback
+        told: dict[str, Any] = {"node": callback.node, "callback": callback.name, "topic": callback.topic}
+        told |= {"period_ns": callback.period_ns, "calls": len(callback.jobs)}
+        return told | {"thread": self.task.name, "tid": self.task.tid}
+
+
+class ByName(Together):
+    """As Together, of callbacks. The start of a program that rtmeter starts tells whose they are."""
+
+    def __enter__(self) -> Self:
+        super().__enter__()
+        self._names = Names()
+        self._folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="rtmeter-")))
+        try:
+            if "command" in self._cell.config["attach"]:
+                self._see_the_start()
+            self.found = found_in(self.program.pid)
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def _see_the_start(self) -> None:
+        """Until the warm-up is over, all that tells who belongs to whom."""
+        begun = Attached((), self._folder, self._root, probes=lambda: _once_loaded(self.program.pid).lines)
+        with ExitStack() as stack:
+            stack.enter_context(begun)
+            self._meeting.settle()
+            tids = {task.tid for task in threads_of(self.program.pid, self._root)}
+        begun.trace()
+        self._names = names_of([mark for mark in begun.marks if mark.tid in tids])
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Those that were seen to be made."""
+        return self._names.nodes
+
+    def called(self, folder: Path | None = None) -> list[Called]:
+        """In some seconds."""
+        tasks = threads_of(self.program.pid, self._root)
+        with self._attached(tasks, folder or self._folder) as attached:
+            self._meeting.pause(LOOK_S)
+        return self.of(attached, tasks)
+
+    def of(self, attached: Attached, tasks: list[Task]) -> list[Called]:
+        """What a recording tells."""
+        trace, by_id = attached.trace(), {task.tid: task for task in tasks}
+        found = callbacks_of(attached.marks, trace, by_id, self._names, attached.offsets_ns)
+        return [Called(by_id[one.tid], one) for one in found]
+
+    def sources(self) -> list[tuple[Cell, ByAttaching]]:
+        """The cell of each callback that is called, and what measures it."""
+        self.refuse_conditions(FIELD)
+        seen = self.called()
+        if not seen:
+            message = f"sees no callback in {LOOK_S:g} s"
+            raise RtmeterError(message, field=FIELD, remedy="is anything due, or sent, in that time?")
+        self.tasks = list({one.task.tid: one.task for one in seen}.values())
+        names = [slug(one.name) for one in seen]
+        found: list[tuple[Cell, ByAttaching]] = []
+        for place, (one, name) in enumerate(zip(seen, names, strict=True)):
+            name = name if names.count(name) == 1 else f"{name}-{names[: place + 1].count(name)}"
+            asked = self._cell.config["attach"] | {"thread": str(one.task.tid), "callback": one.name}
+            cell = replace(
+                self._cell, id=f"{self._cell.id}-{name}", config=self._cell.config | {"attach": asked}
+            )
+            found.append((cell, _OneCallback(cell, self, one)))
+        return found
+
+    def recorded(self, folder: Path) -> tuple[Attached, list[Doubt]]:
+        """All of them, once; ``folder`` is for the pages."""
+        if self._recorded is None:
+            with self._attached(self.tasks, folder) as attached:
+                doubts = self._meeting.wait(self.program, self.tasks)
+            self.now = {(c.callback.handle, c.callback.tid): c for c in self.of(attached, self.tasks)}
+            self._recorded = attached, [*doubts, *_lacking(self.found)]
+        return self._recorded
+
+    def _attached(self, tasks: list[Task], folder: Path) -> Attached:
+        if self.program.is_32_bit:
+            raise RtmeterError("is not for 32-bit programs", field=FIELD, remedy="measure its threads")
+        return Attached([task.tid for task in tasks], folder, self._root, probes=lambda: self.found.lines)
+
+
+class _OneCallback(ByAttaching):
+    def __init__(self, cell: Cell, all_of_them: ByName, seen: Called) -> None:
+        super().__init__(cell)
+        self._all, self._seen = all_of_them, seen
+
+    def prepare(self) -> None:
+        """It was there when all were looked at."""
+
+    def run(self, folder: Path, stop: Stop, on_progress: OnProgress, standing: Standing) -> Outcome:
+        del on_progress, standing
+        attached, doubts = self._all.recorded(folder)
+        callback = self._seen.callback
+        now = self._all.now.get((callback.handle, callback.tid))
+        told = now.callback if now is not None else replace(callback, jobs=())
+        asked = self._asked
+        warm_up_ns = asked["warm_up_ns"] if "command" in asked else 0
+        self._told = tell(
+            attached, self._all.program, self._seen.task, self._cell, folder, warm_up_ns, callback=told
+        )
+        if error := self._told.error:
+            return Outcome("failed", error, tuple(doubts))
+        ended = any(doubt.type.startswith("program_") for doubt in doubts)
+        return Outcome("interrupted" if stop.asked or ended else "complete", None, tuple(doubts))
+
+
+def _once_loaded(pid: int) -> Found:
+    """When the program has loaded what makes nodes, and all that comes with it. Raises RtmeterError if that
+    does not come."""
+    limit = time.monotonic() + _APPEARS_S
+    before: set[str] = set()
+    while True:
+        now = set(libraries_of(pid))
+        settled, before = now == before and len(now) > 1, now
+        if settled or time.monotonic() > limit:
+            try:
+                return found_in(pid, NAMING)
+            except RtmeterError:
+                if time.monotonic() > limit:
+                    raise
+        time.sleep(_LOOK_EVERY_S)
+
+
+def _lacking(found: Found) -> list[Doubt]:
+    return [
+        Doubt("probe_missing", f"this program has no {function}: {LACKING[function]}", "")
+        for function in found.lacking
+    ]

@@ -1,0 +1,126 @@
+"""What is looked for in a program of ROS 2: functions that every build of rcl and its middleware have.
+
+Arguments are read as the functions declare them (rcl, rmw: public headers), and two fields of a timer that
+only rcl knows; what they come to is checked before it is believed (attach/callbacks.py).
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from rtmeter.errors import RtmeterError
+from rtmeter.trace.symbols import offsets_of
+
+PREFIX = "rtmeter_probe_"
+"""Of the names of such events."""
+
+_LIBRARY = re.compile(r"rcl|rmw|tracetools")
+_REGISTERS = {"x86_64": ("di", "si", "dx", "cx"), "aarch64": ("x0", "x1", "x2", "x3")}
+_PERIOD, _DUE, _TOPIC = 40, 56, 16
+"""Offsets: of rcl's timer, its period and when it is due next; of rmw's subscription, its topic's name."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    function: str
+    arguments: str = ""
+    returns: bool = False
+
+
+_TIMER = f"timer=%{{0}}:x64 period=+{_PERIOD}(+0(%{{0}})):s64 due=+{_DUE}(+0(%{{0}})):s64"
+
+PROBES = {
+    "call": Probe("rcl_timer_call", _TIMER),
+    "call_with_info": Probe("rcl_timer_call_with_info", _TIMER),
+    "take": Probe("rcl_take", "subscription=%{0}:x64"),
+    "topic": Probe("rmw_take_with_info", f"topic=+0(+{_TOPIC}(%{{0}})):ustring"),
+    "took": Probe("rcl_take", "result=$retval:s32", returns=True),
+    "wait": Probe("rcl_wait"),
+    "end": Probe("ros_trace_callback_end"),
+}
+"""While callbacks are measured."""
+
+NAMING = {
+    "node": Probe("rcl_node_init", "node=%{0}:x64 name=+0(%{1}):ustring space=+0(%{2}):ustring"),
+    "named": Probe("rmw_create_node", "name=+0(%{1}):ustring space=+0(%{2}):ustring"),
+    "subscribe": Probe("rcl_subscription_init", "subscription=%{0}:x64 node=%{1}:x64"),
+    "timer": Probe("rcl_timer_init2", "timer=%{0}:x64 period=%{3}:s64"),
+}
+"""While a program starts: who a timer and a subscription belong to."""
+
+LACKING = {
+    "rcl_timer_call": "its timers are not told",
+    "rcl_take": "its subscriptions are not told",
+    "rmw_take_with_info": "its subscriptions have no topic's name",
+    "rcl_wait": "its callbacks count until their thread sleeps, or the next one begins",
+}
+_EITHER = {"rcl_timer_call": "rcl_timer_call_with_info"}
+
+
+def libraries_of(pid: int) -> dict[str, Path]:
+    """The files of ROS 2 that a process has mapped as code, and the program itself: how the kernel reaches
+    each, wherever it lies and whatever its name is."""
+    found: dict[str, Path] = {}
+    try:
+        exe = str(Path(f"/proc/{pid}/exe").readlink())
+        lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
+    except OSError:
+        return {}
+    for line in lines:
+        words = line.split(maxsplit=5)
+        if len(words) == 6 and "x" in words[1] and (words[5] == exe or _LIBRARY.search(Path(words[5]).name)):
+            span = "-".join(f"{int(end, 16):x}" for end in words[0].split("-"))
+            found.setdefault(words[5], Path(f"/proc/{pid}/map_files/{span}"))
+    return found
+
+
+@dataclass(frozen=True)
+class Found:
+    """``lines`` to be written into uprobe_events, without their group; ``lacking``: functions that the
+    program has not got."""
+
+    lines: tuple[str, ...]
+    lacking: tuple[str, ...]
+
+
+def found_in(pid: int, probes: Mapping[str, Probe] = PROBES) -> Found:
+    """Of a process. Raises RtmeterError if it has nothing of ROS 2, or the machine's calls are not known."""
+    registers = _REGISTERS.get(platform.machine())
+    if registers is None:
+        message = f"does not know how functions are called on {platform.machine()}"
+        raise RtmeterError(message, field="--ros2", remedy=f"it does on {' and '.join(_REGISTERS)}")
+    functions = {probe.function for probe in probes.values()}
+    lines: list[str] = []
+    here: set[str] = set()
+    for path in libraries_of(pid).values():
+        offsets = _offsets(path, functions)
+        here |= offsets.keys()
+        for what, probe in probes.items():
+            if (offset := offsets.get(probe.function)) is not None:
+                arguments = probe.arguments.format(*registers)
+                kind, number = "r" if probe.returns else "p", len(lines)
+                lines.append(
+                    f"{kind}:{{group}}/{PREFIX}{what}_{number} {path}:{offset:#x} {arguments}".rstrip()
+                )
+    if not here:
+        message = f"finds nothing of ROS 2 in process {pid}: no file that it has loaded has {min(functions)}"
+        remedy = "give a node's process; one that is linked statically must keep its symbols"
+        raise RtmeterError(message, field="--ros2", remedy=remedy)
+    lacking = tuple(one for one in LACKING if not {one, _EITHER.get(one, one)} & here)
+    return Found(tuple(lines), lacking)
+
+
+def _offsets(path: Path, functions: Collection[str]) -> dict[str, int]:
+    try:
+        return offsets_of(path, functions)
+    except OSError:
+        return {}
+
+
+def what_of(event: str) -> str:
+    """What an event of that name marks."""
+    return event.removeprefix(PREFIX).rpartition("_")[0]

@@ -1,0 +1,49 @@
+"""A node of rclpy with two timers and a subscription, which records its callbacks: to attach to by name.
+
+python named_node.py FILE: at its end (SIGINT) a line per call: the callback's name, and when.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+from pathlib import Path
+
+import rclpy
+from rclpy.clock import Clock, ClockType
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+from rosgraph_msgs.msg import Clock as Message
+
+
+def main(file: str) -> None:
+    rclpy.init()
+    node = Node("arm", namespace="/left")
+    called: dict[str, list[int]] = {"fast": [], "slow": [], "heard": []}
+    steady = Clock(clock_type=ClockType.STEADY_TIME)
+    publisher = node.create_publisher(Message, "tick", 10)
+
+    def stamp(name: str) -> None:
+        called[name].append(steady.now().nanoseconds)
+
+    def slow() -> None:
+        stamp("slow")
+        publisher.publish(Message())
+
+    node.create_timer(0.020, lambda: stamp("fast"), clock=steady)
+    node.create_timer(0.050, slow, clock=steady)
+    node.create_subscription(Message, "tick", lambda _: stamp("heard"), 10)
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    signal.signal(signal.SIGTERM, lambda *_: executor.shutdown(0))
+    print("ready", flush=True)
+    with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
+        executor.spin()
+    with Path(file).open("w") as out:
+        for name, stamps in called.items():
+            out.writelines(f"{name} {one}\n" for one in stamps)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,190 @@
+"""rtmeter attach --ros2 beside a node of rclpy that records each of its callbacks itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from attached import here, left_instances, left_probes
+
+from front import rtmeter, running
+from rtmeter.errors import RtmeterError
+from rtmeter.measure.attaching import place
+from rtmeter.results import store
+from rtmeter.results.record import CellRecord
+from rtmeter.trace.symbols import offsets_of
+from waiting import until
+
+NODE = Path(__file__).parent / "named_node.py"
+MS = 1_000_000
+
+
+@pytest.fixture(scope="module")
+def ros(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """PyPI's packages load each other's libraries by where the loader looks."""
+    folders = [Path(sys.prefix, "lib"), *Path(sys.prefix, "lib").glob("python*/site-packages/ros_*.libs")]
+    about = {"ROS_LOG_DIR": str(tmp_path_factory.mktemp("log")), "ROS_AUTOMATIC_DISCOVERY_RANGE": "OFF"}
+    if "AMENT_PREFIX_PATH" not in os.environ:
+        about |= {"AMENT_PREFIX_PATH": sys.prefix, "LD_LIBRARY_PATH": os.pathsep.join(map(str, folders))}
+    found = [sys.executable, "-c", "import rclpy"]
+    if subprocess.run(found, env=os.environ | about, capture_output=True, check=False).returncode:
+        pytest.skip("needs rclpy")
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in about.items():
+            patch.setenv(name, value)
+        yield
+
+
+@dataclass
+class Told:
+    """A callback's cell, and when it was called, as it knows itself."""
+
+    record: CellRecord
+    rows: dict[str, np.ndarray]
+    own: np.ndarray
+
+
+@pytest.fixture(scope="module")
+def cells(ros: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Told]:
+    folder = tmp_path_factory.mktemp("ros2")
+    seconds = 60 if os.environ.get("RTMETER_FULL") == "1" else 2
+    out = ("--duration", f"{seconds}s", "--out", folder / "cells")
+    done = rtmeter("attach", "--ros2", *out, "--", sys.executable, NODE, folder / "own.txt")
+    assert done.code == 0, done.err
+    own: dict[str, list[int]] = {}
+    for line in (folder / "own.txt").read_text().splitlines():
+        name, stamp = line.split()
+        own.setdefault(name, []).append(int(stamp))
+    found = {}
+    for cell in (folder / "cells").iterdir():
+        record = store.read_cell(cell)
+        chunks = list(store.chunks(cell)())
+        rows = {key: np.concatenate([chunk[key] for chunk in chunks]) for key in chunks[0]}
+        name = {"timer 20 ms": "fast", "timer 50 ms": "slow", "/left/tick": "heard"}[
+            record.adapter_facts["callback"]
+        ]
+        found[name] = Told(record, rows, np.asarray(own[name]))
+    return found
+
+
+@here
+def test_every_callback_is_a_cell_with_the_name_of_its_node_and_topic(cells: dict[str, Told]) -> None:
+    told = {name: told.record.adapter_facts for name, told in cells.items()}
+    assert {name: (facts["node"], facts.get("topic")) for name, facts in told.items()} == {
+        "fast": ("/left/arm", None),
+        "slow": ("/left/arm", None),
+        "heard": ("/left/arm", "/left/tick"),
+    }
+    assert {name: cell.record.id for name, cell in cells.items()} == {
+        "fast": "loop-attached-left-arm-timer-20-ms",
+        "slow": "loop-attached-left-arm-timer-50-ms",
+        "heard": "loop-attached-left-arm-left-tick",
+    }
+
+
+@here
+@pytest.mark.parametrize("name", ("fast", "slow", "heard"))
+def test_each_call_is_a_job_with_the_callbacks_own_stamp_in_it(cells: dict[str, Told], name: str) -> None:
+    told = cells[name]
+    if told.record.counters["events_lost"]:
+        pytest.skip("events were lost: their jobs are unknown")
+    served = told.rows["status"] & 127 == 1
+    wakes, frees = told.rows["wake_ns"][served], told.rows["free_ns"][served]
+    inside = told.own[(told.own >= wakes[0]) & (told.own <= frees[-1])]
+    assert len(inside) == len(wakes) > 10
+    assert ((wakes < inside) & (inside < frees)).all()
+    assert (told.rows["busy_ns"][served] > 0).all()
+
+
+@here
+@pytest.mark.parametrize("name, period", [("fast", 20 * MS), ("slow", 50 * MS)])
+def test_a_timers_releases_are_when_rcl_holds_it_to_be_due(
+    cells: dict[str, Told], name: str, period: int
+) -> None:
+    told = cells[name]
+    grid = told.record.grid
+    assert (grid["period_ns"], grid["period_from"], grid["t0_from"]) == (period, "timer", "timer")
+    assert set(np.diff(told.rows["release_ns"]).tolist()) == {period}
+    assert (told.rows["wake_ns"] >= told.rows["release_ns"])[told.rows["status"] & 127 == 1].all()
+
+
+def is_dead(name: str) -> bool:
+    """Whether who made it has ended."""
+    owner = name.replace("-", "_").partition("_")[0]
+    return not Path("/proc", owner).exists()
+
+
+@here
+def test_nothing_of_it_is_left(cells: dict[str, Told]) -> None:
+    assert cells
+    assert [one for one in left_instances() if is_dead(one.removeprefix("rtmeter-attach-"))] == []
+    assert [one for one in left_probes() if is_dead(one.partition("rtmeter_attach_")[2])] == []
+
+
+@here
+def test_a_running_node_tells_no_nodes_name_and_is_left_as_it_was(ros: None, tmp_path: Path) -> None:
+    """Also where rtmeter is killed while it records."""
+    node = subprocess.Popen([sys.executable, NODE, tmp_path / "own.txt"], stdout=subprocess.PIPE)
+    try:
+        assert node.stdout is not None
+        assert node.stdout.readline() == b"ready\n"
+        done = rtmeter("attach", "--ros2", "--pid", node.pid, "--json")
+        assert done.code == 0, done.err
+        seen = json.loads(done.out)
+        assert {(one["callback"], one["node"], one["period_ns"]) for one in seen["callbacks"]} == {
+            ("timer 20 ms", None, 20 * MS),
+            ("timer 50 ms", None, 50 * MS),
+            ("/left/tick", None, None),
+        }
+        assert seen["lacking"] == []
+        asked = ("--ros2", "--pid", node.pid, "--duration", "1h", "--out", tmp_path / "cells")
+        with running("attach", *asked) as front:
+            until(lambda: any(str(front.pid) in one for one in left_probes()), of=front)
+            front.kill()
+            front.wait(60)
+            until(lambda: not any(str(front.pid) in one for one in (*left_probes(), *left_instances())))
+        assert node.poll() is None
+    finally:
+        node.send_signal(signal.SIGTERM)
+        node.wait(60)
+
+
+@here
+def test_a_program_that_is_no_ros_node_is_named() -> None:
+    sleeper = subprocess.Popen(["sleep", "600"])
+    try:
+        done = rtmeter("attach", "--ros2", "--pid", sleeper.pid)
+    finally:
+        sleeper.kill()
+        sleeper.wait(60)
+    assert done.code == 1
+    assert f"finds nothing of ROS 2 in process {sleeper.pid}" in done.err
+
+
+def test_a_kernel_without_uprobes_is_named(tmp_path: Path) -> None:
+    with pytest.raises(RtmeterError, match="has no uprobes") as error:
+        place(tmp_path, "group", ["p:{group}/x /bin/true:0"])
+    assert error.value.remedy == "use a kernel with CONFIG_UPROBE_EVENTS"
+
+
+def test_functions_of_a_file_are_found_where_they_begin(tmp_path: Path) -> None:
+    source, library = tmp_path / "two.c", tmp_path / "two.so"
+    source.write_text("int one(void) { return 1; }\nint two(void) { return 2; }\nextern int three(void);\n")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+    lines = subprocess.run(["nm", "-D", library], capture_output=True, text=True, check=True).stdout
+    at = {
+        name: int(address, 16)
+        for address, _, name in (line.split()[-3:] for line in lines.splitlines() if " T " in line)
+    }
+    assert offsets_of(library, ("one", "three")) == {"one": at["one"]}  # here code lies as in the file
+    library.write_bytes(library.read_bytes()[:700])
+    assert offsets_of(library, ("one",)) == {}
+    assert offsets_of(source, ("one",)) == {}
