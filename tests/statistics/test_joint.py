@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from rates import Rates, Sized
@@ -17,24 +19,27 @@ MS = 1_000_000
 RUNS = {"reduced": 250, "full": 5000}
 
 
-def drawn(generator: np.random.Generator, runs: int, spread: float, clusters: float, size: float) -> Joint:
-    """Runs whose ratios are drawn of a gamma distribution whose standard deviation is that share of it, with
-    so many clusters of misses a run on average, geometric and of that size."""
+def drawn(
+    generator: np.random.Generator, lengths: Sequence[int], spread: float, clusters: float, size: float
+) -> Joint:
+    """Runs of such lengths whose ratios are drawn of a gamma distribution whose standard deviation is that
+    share of it, with so many clusters of misses in N releases on average, geometric and of that size."""
     shape = 1 / spread**2 if spread else 0.0
+    runs = len(lengths)
     each = generator.gamma(shape, clusters / shape, runs) if spread else np.full(runs, clusters)
     found = []
-    for count in generator.binomial(N, np.minimum(each / N, 1)):
+    for n, count in zip(lengths, generator.binomial(lengths, np.minimum(each / N, 1)), strict=True):
         misses = int(generator.geometric(1 / size, count).sum())
-        found.append(RunMisses(N, min(N, misses), 2 * size - 1))
+        found.append(RunMisses(n, min(n, misses), 2 * size - 1))
     return joint(found, 0.95)
 
 
 def covered(
-    generator: np.random.Generator, runs: int, spread: float, clusters: float, size: float
+    generator: np.random.Generator, lengths: Sequence[int], spread: float, clusters: float, size: float
 ) -> tuple[bool, bool, bool]:
     """Whether the upper and the lower bound hold the ratio, and whether a requirement that allows a tenth
     more fails."""
-    found, ratio = drawn(generator, runs, spread, clusters, size), clusters * size / N
+    found, ratio = drawn(generator, lengths, spread, clusters, size), clusters * size / N
     asked = Requirement(MS, 1.1 * ratio)
     seen = Misses("latency", found.n, round(found.misses), 0, 0)
     row = row_of(seen, asked, None, (found.lower, found.upper))
@@ -47,13 +52,28 @@ def covered(
 def test_the_bounds_of_all_repeats_cover_the_ratio_that_they_are_drawn_of(
     runs: int, spread: float, clusters: float, size: float, simulate: Simulation, rates: Rates, sized: Sized
 ) -> None:
-    found = simulate(covered, sized("runs", **RUNS), runs, spread, clusters, size)
+    found = simulate(covered, sized("runs", **RUNS), (N,) * runs, spread, clusters, size)
     upper, lower, failed = zip(*found, strict=True)
     case = f"{runs} runs, spread {spread:g} of the ratio, {clusters:g} clusters of {size:g}"
     rates.at_least(0.95, upper, "joint bounds cover the miss ratio", f"upper, {case}")
     rates.at_least(0.95, lower, "joint bounds cover the miss ratio", f"lower, {case}")
     claim = "repeats of systems that miss a tenth less than allowed fail"
     rates.at_most(0.05, failed, claim, case)
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("lengths", [(N, N // 4), (N, N // 2, N // 10), (N, *[N // 10] * 4)])
+def test_so_do_those_of_runs_of_unequal_length(
+    lengths: tuple[int, ...], spread: float, simulate: Simulation, rates: Rates, sized: Sized
+) -> None:
+    """Such as one that was interrupted beside whole ones."""
+    found = simulate(covered, sized("runs", **RUNS), lengths, spread, 20.0, 3.0)
+    upper, lower, failed = zip(*found, strict=True)
+    shares = ", ".join(f"{n / N:g}" for n in lengths)
+    case = f"runs of {shares} of the length, spread {spread:g} of the ratio"
+    rates.at_least(0.95, upper, "joint bounds cover the miss ratio", f"upper, {case}")
+    rates.at_least(0.95, lower, "joint bounds cover the miss ratio", f"lower, {case}")
+    rates.at_most(0.05, failed, "repeats of systems that miss a tenth less than allowed fail", case)
 
 
 def test_one_run_has_the_bounds_of_that_run() -> None:

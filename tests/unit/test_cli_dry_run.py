@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,19 @@ def test_in_words_each_thing_is_said_once(capsys: pytest.CaptureFixture[str]) ->
     assert "small: 6 cells, 26 s of releases in all" in said.out
     assert said.out.count("would be skipped") == 3
     assert "rtmeter: small: 6 cells\n" in said.err
+
+
+def test_a_column_has_one_unit(capsys: pytest.CaptureFixture[str]) -> None:
+    """Also where cells take from 2 ms to an hour."""
+    lengths = CAMPAIGN.replace("samples: 2000", "samples: [2, 3600000]").replace("warm_up: 1s", "warm_up: 0")
+    Path("small.yaml").write_text(lengths % "")
+    assert cli.invoke(["run", "small.yaml", "--dry-run"]) == exit_codes.PASS
+    out = capsys.readouterr().out
+    assert re.search(r"begins after +takes", out) and re.search(r" s +ms ", out)
+    assert re.search(r"first +4,000 +0 +4,000 +can run", out)
+    assert re.search(r"second-samples-2 +2 +4 +2 +can run", out)
+    assert re.search(r"second-samples-3600000 +3,600,000 +4 +3,600,000 +can run", out)
+    assert re.search(r"third-samples-2 +2 +3,604 +4 +can run", out)
 
 
 def test_resumed_only_what_is_left(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, Self
 
 from rtmeter.campaign.plan import Assumed, plan_cells
@@ -15,7 +16,7 @@ from rtmeter.measure.can_run import lacking
 from rtmeter.measure.probes import NotBuiltError
 from rtmeter.model import LOCAL, Cell
 from rtmeter.results.condition_words import which_cells
-from rtmeter.statistics.words import about
+from rtmeter.statistics.words import about, in_one_unit
 from rtmeter.values import without_repeat
 
 
@@ -68,19 +69,21 @@ def show_preview(preview: Preview) -> None:
     from rich import box
     from rich.table import Table
 
-    out, begins_ns = console(), 0
+    out = console()
+    takes_ns = [cell.planned_ns for cell in preview.cells]
+    begins_ns = [0, *accumulate(takes_ns[:-1])]
+    (begin_unit, begins), (unit, takes) = in_one_unit(begins_ns), in_one_unit(takes_ns)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for header, justify in (("", "right"), ("cell", "left"), ("releases", "right"), ("begins", "right")):
-        table.add_column(header, justify=justify, overflow="fold", no_wrap=header != "cell")  # type: ignore[arg-type]
-    table.add_column("takes", justify="right", no_wrap=True)
+    table.add_column("", justify="right", no_wrap=True)
+    table.add_column("cell", overflow="fold")
+    for header in ("releases", f"begins after\n{begin_unit}", f"takes\n{unit}"):
+        table.add_column(header, justify="right", no_wrap=True)
     table.add_column("here", no_wrap=True)
-    for place, (cell, errors) in enumerate(zip(preview.cells, preview.lacks, strict=True), 1):
+    planned = zip(preview.cells, preview.lacks, begins, takes, strict=True)
+    for place, (cell, errors, after, long) in enumerate(planned, 1):
         fails = any(not isinstance(error, NotBuiltError) for error in errors)
         here = "would fail" if fails else "would be skipped" if errors else "can run"
-        after = "at once" if not begins_ns else f"after {about(begins_ns)}"
-        row = (f"{place:,}", cell.id, f"{cell.config['samples']:,}", after, about(cell.planned_ns), here)
-        table.add_row(*row)
-        begins_ns += cell.planned_ns
+        table.add_row(f"{place:,}", cell.id, f"{cell.config['samples']:,}", after, long, here)
     print_table(out, table, markup=False)
     count = len(preview.cells)
     cells = f"{count:,} cell{'' if count == 1 else 's'}"
