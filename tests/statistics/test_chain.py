@@ -237,9 +237,9 @@ def test_what_is_no_graph_is_refused_by_name(stages: tuple[Stage, ...], field: s
 def test_more_paths_than_a_message_can_carry_are_refused() -> None:
     stages = [Stage("s", "sampled", (), 1)]
     last = "s"
-    for layer in range(9):
+    for layer in range(11):
         pair = [Stage(f"{side}{layer}", "event", (last,)) for side in "ab"]
         stages += [*pair, Stage(f"j{layer}", "fusion", tuple(stage.name for stage in pair))]
         last = f"j{layer}"
-    with pytest.raises(RtmeterError, match=f"has 512 paths .* more than {MOST_PATHS}"):
+    with pytest.raises(RtmeterError, match=f"has 2048 paths .* more than {MOST_PATHS}"):
         Graph(tuple(stages))

@@ -167,7 +167,7 @@ ChainStage stage_from(const Json& json, const std::string& path) {
   if (const Json* inputs = of.get("inputs"); inputs != nullptr && inputs->is_array())
     for (const Json& one : inputs->as_array()) {
       Reader input(one, path + "inputs.");
-      const auto ways = input.integer("ways", 1, 256);
+      const auto ways = input.integer("ways", 1, 1024);
       stage.inputs.push_back(
           {required(input.text("stage"), path + "inputs.stage", "whom it hears"),
            static_cast<std::uint32_t>(required(ways, path + "inputs.ways", "how many lead there"))});

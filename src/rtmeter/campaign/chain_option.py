@@ -13,12 +13,14 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    ValidationError,
     WithJsonSchema,
     model_serializer,
     model_validator,
 )
 
 from rtmeter.campaign.option_types import Duration, DurationOrZero
+from rtmeter.campaign.wrong import as_rtmeter_error
 from rtmeter.errors import RtmeterError
 from rtmeter.statistics.chain_graph import Graph, Kind, Stage
 
@@ -180,6 +182,15 @@ ChainGraph = Annotated[
 ]
 GRAPH = Field(description="The stages of a chain, a YAML file (docs/chain.md).", examples=["graph.yaml"])
 """What the option is, in help and schemas."""
+
+
+def graph_at(text: str, where: str) -> None:
+    """Raises RtmeterError if the text of a graph file is none that can be measured."""
+    try:
+        _GraphFile.model_validate(yaml.safe_load(text))
+    except ValidationError as error:
+        wrong = as_rtmeter_error(error, _GraphFile.model_fields)
+        raise RtmeterError(wrong.message, where=where, field="graph", remedy=wrong.remedy) from None
 
 
 def graph_of(config: Mapping[str, Any]) -> Graph:

@@ -41,6 +41,7 @@ COMMANDS = {
     "adapters": "List the middlewares that can be measured here.",
     "export": "Write cells as files for other programs.",
     "import": "Make cells of other tools' files.",
+    "graph": "Make the graph of a chain of another tool's file.",
     "restore": "Put back what a run that was killed had changed of the machine.",
     "recover": "Make a cell of a sample log that was left alone or damaged.",
 }

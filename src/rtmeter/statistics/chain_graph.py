@@ -13,7 +13,7 @@ Kind = Literal["event", "sampled", "fusion"]
 """When a stage passes on: each input at once; the newest of each input at its own releases; the newest of
 each input once there is a new one of every input."""
 
-MOST_PATHS = 256
+MOST_PATHS = 1024
 """From a source to a sink; a message carries a sample for each way to the stage that sends it."""
 
 

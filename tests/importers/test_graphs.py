@@ -1,0 +1,161 @@
+"""Graphs of other tools as those of chains: what is taken over, what differs, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from rtmeter.campaign.rules import settle
+from rtmeter.cli import invoke
+from rtmeter.errors import RtmeterError
+from rtmeter.importers.graphs import read
+
+
+def pub(topic: str, **more: Any) -> dict[str, Any]:
+    return {"topic_name": topic, "msg_type": "stamped10b", **more}
+
+
+ROBOT = {
+    "nodes": [
+        {"node_name": "base", "publishers": [pub("wheels", period_ms=10), pub("bump", freq_hz=64)]},
+        {
+            "node_name": "slam",
+            "subscribers": [pub("wheels"), pub("goal")],
+            "publishers": [pub("map", period_ms=12.5)],
+        },
+        {
+            "node_name": "plan",
+            "subscribers": [pub("map"), pub("/ui/tap")],
+            "publishers": [pub("goal", period_ms=500)],
+        },
+        {"node_name": "log", "subscribers": [pub("map"), pub("bump")], "number": 2},
+        {"node_name": "help", "servers": [{"service_name": "s"}]},
+    ]
+}
+
+
+def robot(folder: Path, **changes: Any) -> Path:
+    path = folder / "robot.json"
+    path.write_text(json.dumps(ROBOT | changes))
+    return path
+
+
+def test_a_topology_has_a_stage_for_each_publisher_in_its_nodes_process(tmp_path: Path) -> None:
+    found = read(robot(tmp_path))
+    assert yaml.safe_load(found.yaml())["stages"] == {
+        "wheels": {"period": "10ms", "process": "base"},
+        "bump": {"period": "15625000ns", "process": "base"},
+        "map": {"inputs": ["wheels"], "period": "12500000ns", "process": "slam"},
+        "goal": {"inputs": ["map"], "period": "500ms", "process": "plan"},
+        "log_1": {"inputs": ["map", "bump"]},
+        "log_2": {"inputs": ["map", "bump"]},
+    }
+    assert found.differs == [
+        "plan does not hear ui_tap, which nobody publishes",
+        "help has no servers",
+        "map does not hear goal, which would close a circle",
+    ]
+    assert all(f"# Not as there: {one}." in found.yaml() for one in found.differs)
+
+
+NODE = "nodes.emplace_back(std::make_shared<typename SystemType::{}>(nodes::{}Settings{{{}}}));\n"
+
+
+def node(kind: str, keys: str) -> str:
+    return NODE.format(kind, kind, keys)
+
+
+def car(folder: Path, *more: str) -> Path:
+    times = folder / "system" / "timing"
+    times.mkdir(parents=True, exist_ok=True)
+    one = "static constexpr time_t {} = milliseconds({});\n"
+    first = "struct Default {\n" + one.format("LIDAR", 100) + one.format("CYCLE", 50) + "};\n"
+    (times / "default.hpp").write_text(first + "struct Fast {\n" + one.format("LIDAR", 1) + "};\n")
+    keys = '.node_name = "{}",\n .input_topic = "{}", .output_topic = "{}", .number_crunch_limit = T::X'
+    path = folder / "builder.hpp"
+    path.write_text(
+        node("Sensor", '.node_name = "Front", .topic_name = "points", .cycle_time = TimingConfig::LIDAR')
+        + node("Transform", keys.format("Left", "points", "left"))
+        + node("Transform", keys.format("Right", "points", "right"))
+        + node(
+            "Fusion", '.node_name = "Fuse", .input_0 = "left", .input_1 = "right", .output_topic = "fused"'
+        )
+        + node(
+            "Intersection",
+            '.node_name = "Cross", .connections = {{.input_topic = "fused", .output_topic = "A"}, '
+            '{.input_topic = "left", .output_topic = "B"}}',
+        )
+        + node(
+            "Cyclic",
+            '.node_name = "Plan", .inputs = {"A", "B",\n "right"}, .output_topic = "plan", '
+            ".cycle_time = T::CYCLE",
+        )
+        + node("Command", '.node_name = "Wheels", .input_topic = "plan"')
+        + "".join(more)
+    )
+    return path
+
+
+def test_a_reference_system_has_a_stage_for_each_node(tmp_path: Path) -> None:
+    found = read(car(tmp_path))
+    assert yaml.safe_load(found.yaml())["stages"] == {
+        "Front": {"period": "100ms"},
+        "Left": {"inputs": ["Front"]},
+        "Right": {"inputs": ["Front"]},
+        "Fuse": {"inputs": ["Left", "Right"], "fusion": True},
+        "A": {"inputs": ["Fuse"], "process": "Cross"},
+        "B": {"inputs": ["Left"], "process": "Cross"},
+        "Plan": {"inputs": ["A", "B", "Right"], "period": "50ms"},
+        "Wheels": {"inputs": ["Plan"]},
+    }
+    assert "the nodes do no work (number_crunch_limit)" in found.differs
+
+
+def test_what_is_written_can_be_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for number, path in enumerate((robot(tmp_path), car(tmp_path))):
+        out = tmp_path / f"{number}.yaml"
+        assert invoke(["graph", str(path), "-o", str(out)]) == 0
+        options = settle({"measurement": "chain", "adapter": "null", "graph": str(out)})
+        assert options.graph is not None and options.graph.period_ns in (10_000_000, 100_000_000)
+        assert invoke(["graph", str(path)]) == 0
+        assert out.read_text() in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"nodes": "none"}, "nodes"),
+        ({"nodes": [{"node_name": "a", "publishers": [pub("t")]}]}, "t.period_ms"),
+        ({"nodes": [{"node_name": "a", "publishers": [pub("t", period_ms=-1)]}]}, "t.period_ms"),
+        ({"nodes": [{"node_name": "a", "publishers": "t"}]}, "publishers"),
+        ({"nodes": [{"publishers": [pub("t", period_ms=1)]}]}, "nodes[0].node_name"),
+        ({"nodes": [{"node_name": n, "publishers": [pub("t", period_ms=1)]} for n in "ab"]}, "topic_name"),
+        ({"nodes": []}, None),
+    ],
+)
+def test_a_wrong_topology_is_refused_by_name(
+    tmp_path: Path, changes: dict[str, Any], field: str | None
+) -> None:
+    with pytest.raises(RtmeterError) as refused:
+        read(robot(tmp_path, **changes))
+    assert refused.value.field == field and refused.value.remedy and refused.value.where
+
+
+def test_a_wrong_reference_system_is_refused_by_name(tmp_path: Path) -> None:
+    cycle = '.node_name = "X", .topic_name = "x", .cycle_time = TimingConfig::{}'
+    for more, field in (
+        (node("Sensor", cycle.format("NOWHERE")), "X.cycle_time"),
+        (node("Oracle", '.node_name = "Y", .input_topic = "x"'), "Y"),
+    ):
+        with pytest.raises(RtmeterError) as refused:
+            read(car(tmp_path, more))
+        assert refused.value.field == field and refused.value.remedy
+    with pytest.raises(RtmeterError, match="no graph that is known"):
+        (tmp_path / "other").write_text("hello")
+        read(tmp_path / "other")
+    with pytest.raises(RtmeterError, match="cannot be read"):
+        read(car(tmp_path), tmp_path / "nowhere.hpp")
