@@ -65,7 +65,10 @@ def command(
 
     counts = {"publishers": publishers, "subscribers": subscribers, "background_nodes": background_nodes}
     refuse_counts(counts)
-    raw = resolve_script(collect(given), Path.cwd())
+    try:
+        raw = resolve_script(collect(given), Path.cwd())
+    except RtmeterError as error:
+        raise as_flag(error) from None
     if any(is_range(text) for text in (rate, raw.get("payload"), raw.get("period"))):
         planned = sweep(raw, rate)
         return measure_campaign(planned, out or Path("results"), wait=wait, as_json=as_json)
