@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
+import shutil
 import sys
 import threading
 import time
@@ -16,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -32,6 +34,8 @@ from rtmeter.trace.spool import MOST_BYTES, Spool
 
 BUFFER_KIB = 8192
 """For each CPU: some seconds, if the reader is held up."""
+
+_Got = TypeVar("_Got", int, bytes)
 
 _EVERY_S = 0.05
 _AT_ONCE, _NOT_WAITING = 16, 2
@@ -80,6 +84,7 @@ class Recorder:
         self._events = self._lost = self._bytes = 0
         self._cut_ns: int | None = None
         self._failed: OSError | None = None
+        self._free_at_failure = ""
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._run, name="rtmeter-trace", daemon=True)
 
@@ -123,8 +128,7 @@ class Recorder:
     def parts(self, most_rows: int = MOST_ROWS) -> Iterator[Trace]:
         """The events, in parts that follow one another. Raises RtmeterError as trace() does."""
         if self._failed is not None:
-            message = f"the trace cannot be written: {(self._failed.strerror or '').lower()}"
-            raise RtmeterError(message, field="explain", remedy="free space there, or leave it out")
+            raise self._why(self._failed)
         offset_ns = time.clock_gettime_ns(time.CLOCK_REALTIME) - time.clock_gettime_ns(time.CLOCK_MONOTONIC)
         spool = self._spool
         recorded = Recorded(
@@ -141,6 +145,15 @@ class Recorder:
             lost = np.asarray(part.value)[np.asarray(part.event) == LOST]
             self._lost += int(np.where(lost == NO_VALUE, 1, lost).sum())
             yield part
+
+    def _why(self, error: OSError) -> RtmeterError:
+        """Whether the disk or the kernel refused, and how much room there is."""
+        said = (error.strerror or str(error)).lower()
+        if str(error.filename).startswith(str(self._at)):
+            message = f"the kernel's events cannot be read: {said} ({error.filename})"
+            return RtmeterError(message, field="explain", remedy="see dmesg, or leave it out")
+        message = f"the trace cannot be written: {said} ({self._folder}, {self._free_at_failure})"
+        return RtmeterError(message, field="explain", remedy="free space there, or leave it out")
 
     def _told_beside(self, recorded: Recorded) -> Recorded:
         return recorded
@@ -182,7 +195,7 @@ class Recorder:
             try:
                 self._move(self._spool)
             except OSError as error:
-                self._failed = error
+                self._failed, self._free_at_failure = error, _free(self._folder)
 
     def _move(self, spool: Spool) -> None:
         with contextlib.ExitStack() as stack:
@@ -208,30 +221,50 @@ class _Pages:
     def __init__(self, stack: contextlib.ExitStack, spool: Spool) -> None:
         self._stack, self._spool, self._moved = stack, spool, 0
         self._sources: dict[int, int] = {}
+        self._paths: dict[int, Path] = {}
         self._out, self._in = os.pipe2(os.O_CLOEXEC)
         for end in (self._out, self._in):
             stack.callback(os.close, end)
 
     def add(self, cpu: int, source: Path) -> None:
+        self._paths[cpu] = source
         self._sources[cpu] = os.open(source, os.O_RDONLY | os.O_NONBLOCK)
         self._stack.callback(os.close, self._sources[cpu])
 
     def move(self, size: int, *, rest: bool) -> int:
         """What is there; with ``rest``, when nothing is recorded any more, also what is in no whole page.
-        Returns how many bytes were moved, ever."""
+        Returns how many bytes were moved, ever. Raises OSError with the file that refuses."""
         for cpu, source in self._sources.items():
             file = self._spool.files[cpu]
             with contextlib.suppress(BlockingIOError):
-                while count := os.splice(source, self._in, _AT_ONCE * size, flags=_NOT_WAITING):
+                while count := self._from(cpu, self._splice, source, _AT_ONCE * size):
                     while count:
                         moved = os.splice(self._out, file, count)
                         self._moved, count = self._moved + moved, count - moved
             if rest:
                 with contextlib.suppress(BlockingIOError):
-                    while page := os.read(source, size):
+                    while page := self._from(cpu, os.read, source, size):
                         os.write(file, page.ljust(size, b"\0"))
                         self._moved += size
         return self._moved
+
+    def _splice(self, source: int, count: int) -> int:
+        return os.splice(source, self._in, count, flags=_NOT_WAITING)
+
+    def _from(self, cpu: int, read: Callable[[int, int], _Got], source: int, count: int) -> _Got:
+        """Reads from the kernel; what it refuses has its file's name."""
+        try:
+            return read(source, count)
+        except OSError as error:
+            error.filename = str(self._paths[cpu])
+            raise
+
+
+def _free(folder: Path) -> str:
+    try:
+        return f"{shutil.disk_usage(folder).free >> 20:,} MiB free"
+    except OSError as error:
+        return f"how much is free is not known: {(error.strerror or '').lower()}"
 
 
 def call_names(architecture: str) -> Sequence[str]:
