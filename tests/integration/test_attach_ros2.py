@@ -20,6 +20,7 @@ from rtmeter.errors import RtmeterError
 from rtmeter.measure.attaching import place
 from rtmeter.results import store
 from rtmeter.results.record import CellRecord
+from rtmeter.trace.rcl import NAMING, found_among, loaded_by
 from rtmeter.trace.symbols import offsets_of
 from waiting import until
 
@@ -167,6 +168,21 @@ def test_a_program_that_is_no_ros_node_is_named() -> None:
         sleeper.wait(60)
     assert done.code == 1
     assert f"finds nothing of ROS 2 in process {sleeper.pid}" in done.err
+
+
+def test_what_an_executable_loads_is_known_before_it_runs(tmp_path: Path) -> None:
+    """Of a script it is not."""
+    library, program, script = tmp_path / "librcl.so", tmp_path / "node", tmp_path / "script"
+    (tmp_path / "l.c").write_text("int rcl_node_init(void) { return 0; }\n")
+    (tmp_path / "p.c").write_text("int rcl_node_init(void);\nint main(void) { return rcl_node_init(); }\n")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, tmp_path / "l.c"], check=True)
+    subprocess.run(["cc", "-o", program, tmp_path / "p.c", library], check=True)
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o755)
+    found = found_among(loaded_by(str(program)).values(), NAMING)
+    assert found is not None
+    assert [line.split()[1].partition(":")[0] for line in found.lines] == [str(library)]
+    assert loaded_by(str(script)) == loaded_by("/bin/sleep") == loaded_by("no-such-program") == {}
 
 
 def test_a_kernel_without_uprobes_is_named(tmp_path: Path) -> None:

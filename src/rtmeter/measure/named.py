@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,9 +20,10 @@ from rtmeter.measure.attached_record import tell
 from rtmeter.measure.attaching import Attached
 from rtmeter.measure.looking import LOOK_S
 from rtmeter.measure.program import threads_of
+from rtmeter.measure.started import words_of
 from rtmeter.measure.supervise import OnProgress, Stop
 from rtmeter.model import Cell, Doubt, Outcome
-from rtmeter.trace.rcl import LACKING, NAMING, Found, found_in, libraries_of
+from rtmeter.trace.rcl import LACKING, NAMING, Found, found_among, found_in, libraries_of, loaded_by
 from rtmeter.values import slug
 
 FIELD = "--ros2"
@@ -53,23 +55,37 @@ class ByName(Together):
     """As Together, of callbacks. The start of a program that rtmeter starts tells whose they are."""
 
     def __enter__(self) -> Self:
-        super().__enter__()
         self._names = Names()
-        self._folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="rtmeter-")))
-        try:
+        with ExitStack() as stack:
+            self._folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rtmeter-")))
             if "command" in self._cell.config["attach"]:
-                self._see_the_start()
+                self._see_the_start(stack)
+            else:
+                super().__enter__()
+                stack.push(super().__exit__)
             self.found = found_in(self.program.pid)
-        except BaseException:
-            self._stack.close()
-            raise
+            self._own_stack = stack.pop_all()
         return self
 
-    def _see_the_start(self) -> None:
-        """Until the warm-up is over, all that tells who belongs to whom."""
-        begun = Attached((), self._folder, self._root, probes=lambda: _once_loaded(self.program.pid).lines)
-        with ExitStack() as stack:
-            stack.enter_context(begun)
+    def __exit__(self, *error: Any) -> None:
+        self._own_stack.__exit__(*error)
+
+    def _see_the_start(self, stack: ExitStack) -> None:
+        """Until the warm-up is over, all that tells who belongs to whom. What an executable loads at once is
+        known before it runs; what a script loads, once it has."""
+        program = words_of(self._cell.config["attach"]["command"])[0]
+        known = found_among(loaded_by(program).values(), NAMING)
+        lines = None if known is None else known.lines
+        begun = Attached(
+            (), self._folder, self._root, probes=lambda: lines or _once_loaded(self.program.pid).lines
+        )
+        with ExitStack() as recording:
+            if lines is not None:
+                recording.enter_context(begun)
+            super().__enter__()
+            stack.push(super().__exit__)
+            if lines is None:
+                recording.enter_context(begun)
             self._meeting.settle()
             tids = {task.tid for task in threads_of(self.program.pid, self._root)}
         begun.trace()
@@ -118,8 +134,13 @@ class ByName(Together):
             with self._attached(self.tasks, folder) as attached:
                 doubts = self._meeting.wait(self.program, self.tasks)
             self.now = {(c.callback.handle, c.callback.tid): c for c in self.of(attached, self.tasks)}
-            self._recorded = attached, [*doubts, *_lacking(self.found)]
+            self._recorded = attached, [*doubts, *_lacking(self.found), *self._unnamed()]
         return self._recorded
+
+    def _unnamed(self) -> Iterator[Doubt]:
+        if not self._names.nodes:
+            message = "the nodes' names are not known: they are told where a node is made, which was not seen"
+            yield Doubt("nodes_unknown", message, "let rtmeter start the program: attach --ros2 -- COMMAND")
 
     def _attached(self, tasks: list[Task], folder: Path) -> Attached:
         if self.program.is_32_bit:

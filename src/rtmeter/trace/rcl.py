@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import platform
 import re
-from collections.abc import Collection, Mapping
+import shutil
+import subprocess
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from rtmeter.trace.symbols import offsets_of
 PREFIX = "rtmeter_probe_"
 """Of the names of such events."""
 
+_LOADS_S = 10
 _LIBRARY = re.compile(r"rcl|rmw|tracetools")
 _REGISTERS = {"x86_64": ("di", "si", "dx", "cx"), "aarch64": ("x0", "x1", "x2", "x3")}
 _PERIOD, _DUE, _TOPIC = 40, 56, 16
@@ -87,8 +90,33 @@ class Found:
     lacking: tuple[str, ...]
 
 
+def loaded_by(program: str) -> dict[str, Path]:
+    """The files of ROS 2 that an executable will load first of all, and itself; none of a script."""
+    path = shutil.which(program)
+    if path is None:
+        return {}
+    try:
+        said = subprocess.run(["ldd", path], capture_output=True, text=True, timeout=_LOADS_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return {}
+    words = [word for line in said.stdout.splitlines() for word in line.split() if word.startswith("/")]
+    files = {word: Path(word) for word in words if _LIBRARY.search(Path(word).name)}
+    return {path: Path(path).resolve(), **files} if files else {}
+
+
 def found_in(pid: int, probes: Mapping[str, Probe] = PROBES) -> Found:
     """Of a process. Raises RtmeterError if it has nothing of ROS 2, or the machine's calls are not known."""
+    found = found_among(libraries_of(pid).values(), probes)
+    if found is None:
+        message = f"finds nothing of ROS 2 in process {pid}: it has loaded no file of rcl"
+        remedy = "give a node's process; one that is linked statically must keep its symbols"
+        raise RtmeterError(message, field="--ros2", remedy=remedy)
+    return found
+
+
+def found_among(files: Iterable[Path], probes: Mapping[str, Probe]) -> Found | None:
+    """Of files; None if they have nothing of ROS 2. Raises RtmeterError if the machine's calls are not
+    known."""
     registers = _REGISTERS.get(platform.machine())
     if registers is None:
         message = f"does not know how functions are called on {platform.machine()}"
@@ -96,7 +124,7 @@ def found_in(pid: int, probes: Mapping[str, Probe] = PROBES) -> Found:
     functions = {probe.function for probe in probes.values()}
     lines: list[str] = []
     here: set[str] = set()
-    for path in libraries_of(pid).values():
+    for path in files:
         offsets = _offsets(path, functions)
         here |= offsets.keys()
         for what, probe in probes.items():
@@ -107,9 +135,7 @@ def found_in(pid: int, probes: Mapping[str, Probe] = PROBES) -> Found:
                     f"{kind}:{{group}}/{PREFIX}{what}_{number} {path}:{offset:#x} {arguments}".rstrip()
                 )
     if not here:
-        message = f"finds nothing of ROS 2 in process {pid}: no file that it has loaded has {min(functions)}"
-        remedy = "give a node's process; one that is linked statically must keep its symbols"
-        raise RtmeterError(message, field="--ros2", remedy=remedy)
+        return None
     lacking = tuple(one for one in LACKING if not {one, _EITHER.get(one, one)} & here)
     return Found(tuple(lines), lacking)
 
