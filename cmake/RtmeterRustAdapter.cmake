@@ -71,6 +71,7 @@ function(rtmeter_add_rust_adapter NAME)
     COMMENT "Building ${NAME} with cargo"
     VERBATIM)
   add_custom_target(rtmeter_rust_${NAME} DEPENDS ${library})
+  set_target_properties(rtmeter_rust_${NAME} PROPERTIES CARGO_CRATE_DIR ${crate_dir} CARGO_TARGET_DIR ${target_dir})
   find_package(Threads REQUIRED)  # in this folder, where nothing else may have asked for it
   add_library(rtmeter_rust_${NAME}_library STATIC IMPORTED)
   set_target_properties(rtmeter_rust_${NAME}_library PROPERTIES IMPORTED_LOCATION ${library})

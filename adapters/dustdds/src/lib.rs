@@ -22,7 +22,7 @@ use dust_dds::infrastructure::error::{DdsError, DdsResult};
 use dust_dds::infrastructure::listener::NO_LISTENER;
 use dust_dds::infrastructure::qos::QosKind;
 use dust_dds::infrastructure::status::{NO_STATUS, StatusKind};
-use rtmeter_adapter::{Adapter, NoTimer, OnMessage, Refused, Run, SetupError, Sink};
+use rtmeter_adapter::{Adapter, NoTimer, OnMessage, Refused, Run, SetupError, Sink, pinned_version};
 
 use ends::{
     EndpointSettings, Gate, Incompatible, Message, Reader, ReaderListener, TYPE_NAME, Writer, WriterListener,
@@ -143,12 +143,6 @@ impl DustDds {
     }
 }
 
-/// The version that was compiled in: Cargo.lock pins it.
-fn dust_dds_version() -> &'static str {
-    let pinned = include_str!("../Cargo.lock").split_once("name = \"dust_dds\"\nversion = \"");
-    pinned.and_then(|(_, rest)| rest.split_once('"')).map_or("unknown", |(version, _)| version)
-}
-
 /// None: never.
 fn after(timeout_ns: i64) -> Option<Instant> {
     Instant::now().checked_add(Duration::from_nanos(timeout_ns.unsigned_abs()))
@@ -160,7 +154,8 @@ impl Adapter for DustDds {
 
     fn describe_static(sink: &mut Sink) {
         sink.put("name", "dustdds").put("version", env!("CARGO_PKG_VERSION_MAJOR"));
-        sink.put("middleware", "Dust DDS").put("middleware_version", dust_dds_version());
+        let version = pinned_version(include_str!("../Cargo.lock"), "dust_dds");
+        sink.put("middleware", "Dust DDS").put("middleware_version", version);
         sink.put("brings", "Dust DDS*: the executor, which answers every call");
         sink.put("brings", "SomethingOn*: receive datagrams, of data and of discovery");
         for what in ["wakeup", "roundtrip", "cycle"] {

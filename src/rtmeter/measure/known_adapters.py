@@ -37,6 +37,7 @@ KNOWN_ADAPTERS: dict[str, Known] = {
     "iceoryx": Known("Eclipse iceoryx", "apt install libiceoryx-posh-dev iceoryx"),
     "zeromq": Known("ZeroMQ", "apt install libzmq3-dev"),
     "lcm": Known("LCM", "apt install liblcm-dev"),
+    "zenoh": Known("Eclipse Zenoh", "have Rust 1.85 or newer, cmake --preset release -DRTMETER_ZENOH=ON"),
 }
 
 

@@ -14,7 +14,7 @@ mod table;
 pub use adapter::{Adapter, NoPublisher, NoTimer, Publisher, Refused, SetupError, Timer};
 pub use run::{
     Choice, Drive, Fire, Measurement, Message, OnFire, OnMessage, Overrun, Receive, Reliability, Role, Run,
-    Sink, Ticks, TimerMode, TimerSpec, TimerTraits,
+    Sink, Ticks, TimerMode, TimerSpec, TimerTraits, pinned_version,
 };
 #[doc(hidden)]
 pub use table::table;

@@ -106,6 +106,10 @@ impl Run<'_> {
     pub fn history_depth(&self) -> u32 {
         self.0.history_depth
     }
+    /// The depth that the user gave, if any.
+    pub fn history_depth_asked(&self) -> Option<u32> {
+        u32::try_from(self.0.history_depth_asked).ok()
+    }
     pub fn session(&self) -> String {
         text(self.0.session)
     }
@@ -147,6 +151,12 @@ impl Choice {
             SetupError::new(format!("option {}", self.key), value, "no such choice", remedy)
         })
     }
+}
+
+/// The version of a package that was compiled in, out of the adapter's Cargo.lock, which pins it.
+pub fn pinned_version(lock: &'static str, package: &str) -> &'static str {
+    let pinned = lock.split_once(&format!("name = \"{package}\"\nversion = \""));
+    pinned.and_then(|(_, rest)| rest.split_once('"')).map_or("unknown", |(version, _)| version)
 }
 
 /// Where `describe` puts what it knows.

@@ -1,0 +1,193 @@
+//! The options, and the configurations of sessions that follow from them.
+
+use std::net::TcpListener;
+
+use rtmeter_adapter::{Choice, Role, Run, SetupError, Sink};
+use zenoh::{Config, Session, Wait};
+
+const TRANSPORT: Choice = Choice {
+    key: "transport",
+    words: &["tcp", "unixsock-stream"],
+    about: "what carries round trips; a cycle's messages stay in the session",
+};
+const VIA: Choice =
+    Choice { key: "via", words: &["peer", "router"], about: "peer to peer, or two clients of a router" };
+const EXPRESS: Choice = Choice {
+    key: "express",
+    words: &["yes", "no"],
+    about: "whether a message is sent at once, or may wait for others to share its batch",
+};
+const LOW_LATENCY: Choice = Choice {
+    key: "lowlatency",
+    words: &["no", "yes"],
+    about: "zenoh's low-latency transport: no priorities, and no message larger than a batch, 65,535 bytes",
+};
+const CHOICES: [&Choice; 4] = [&TRANSPORT, &VIA, &EXPRESS, &LOW_LATENCY];
+const TEXTS: [(&str, &str); 3] = [
+    ("router", "with via=router: where a zenohd listens, tcp/HOST:7447; none: one in the server's process"),
+    ("address", "where the server listens by tcp, 127.0.0.1 by default"),
+    ("endpoint", "of the client: where to connect to, as the server says"),
+];
+/// What a batch holds beside a message, generously.
+const BATCH_BYTES: u32 = 65_000;
+
+pub fn describe_static(sink: &mut Sink) {
+    CHOICES.iter().for_each(|choice| choice.describe(sink));
+    for (key, about) in TEXTS {
+        sink.put(&format!("option.{key}"), about);
+    }
+}
+
+/// What the run asks for.
+pub struct Settings {
+    pub express: bool,
+    pub transport: &'static str,
+    via_router: bool,
+    low_latency: bool,
+    /// A router that runs already, or empty.
+    router: String,
+    address: String,
+    pub endpoint: String,
+}
+
+impl Settings {
+    /// A round trip's. A cycle has one session, in which nothing is sent, and none of the options.
+    pub fn of(run: &Run) -> Result<Self, SetupError> {
+        let mut settings = Self {
+            express: true,
+            transport: "",
+            via_router: false,
+            low_latency: false,
+            router: String::new(),
+            address: String::new(),
+            endpoint: String::new(),
+        };
+        if run.role() == Role::Single {
+            return Ok(settings);
+        }
+        settings.express = EXPRESS.of(run)? == "yes";
+        settings.transport = TRANSPORT.of(run)?;
+        settings.via_router = VIA.of(run)? == "router";
+        settings.low_latency = LOW_LATENCY.of(run)? == "yes";
+        if settings.via_router {
+            settings.router = run.option_or("router", "");
+        }
+        let listens = run.role() == Role::Server && settings.router.is_empty();
+        if listens && settings.transport != "unixsock-stream" {
+            settings.address = run.option_or("address", "127.0.0.1");
+        }
+        if run.role() == Role::Client {
+            settings.endpoint = run.option_or("endpoint", "");
+        }
+        settings.check(run)?;
+        Ok(settings)
+    }
+
+    fn check(&self, run: &Run) -> Result<(), SetupError> {
+        if self.low_latency && run.payload_bytes() > BATCH_BYTES {
+            let message = "zenoh's low-latency transport splits no message that is larger than its batch";
+            let remedy = format!("give at most {BATCH_BYTES}, or option lowlatency=no");
+            return Err(SetupError::new("payload_bytes", run.payload_bytes().to_string(), message, remedy));
+        }
+        if run.role() == Role::Client && !self.endpoint.contains('/') {
+            let remedy = "start the server first and give the endpoint that it prints: tcp/HOST:PORT";
+            return Err(SetupError::new(
+                "option endpoint",
+                &self.endpoint,
+                "is no endpoint of zenoh's",
+                remedy,
+            ));
+        }
+        Ok(())
+    }
+
+    /// Opens what the process needs: its session, and before it the router, where this process is to have it.
+    pub fn open(&mut self, run: &Run) -> Result<(Session, Option<Session>), SetupError> {
+        match run.role() {
+            Role::Single => Ok((self.session("peer", &[], &[])?, None)),
+            Role::Client if self.via_router => Ok((self.session("client", &[], &[&self.endpoint])?, None)),
+            Role::Client => Ok((self.session("peer", &[], &[&self.endpoint])?, None)),
+            Role::Server if !self.via_router => Ok((self.listening("peer", run)?, None)),
+            Role::Server if !self.router.is_empty() => {
+                self.endpoint = self.router.clone();
+                Ok((self.session("client", &[], &[&self.endpoint])?, None))
+            }
+            Role::Server => {
+                let router = self.listening("router", run)?;
+                Ok((self.session("client", &[], &[&self.endpoint])?, Some(router)))
+            }
+        }
+    }
+
+    /// A session that listens, where it says in `endpoint`. A port that was free may be taken a moment later.
+    fn listening(&mut self, mode: &str, run: &Run) -> Result<Session, SetupError> {
+        const TRIES: usize = 5;
+        for _ in 1..TRIES {
+            self.endpoint = self.free_endpoint(run)?;
+            if let Ok(session) = self.session(mode, &[&self.endpoint], &[]) {
+                return Ok(session);
+            }
+        }
+        self.endpoint = self.free_endpoint(run)?;
+        self.session(mode, &[&self.endpoint], &[])
+    }
+
+    fn free_endpoint(&self, run: &Run) -> Result<String, SetupError> {
+        if self.transport == "unixsock-stream" {
+            let file = std::env::temp_dir().join(format!("rtmeter-{}.zenoh", run.session()));
+            return Ok(format!("{}/{}", self.transport, file.display()));
+        }
+        let free = TcpListener::bind((self.address.as_str(), 0)).and_then(|socket| socket.local_addr());
+        let free = free.map_err(|error| {
+            let remedy = "give an address of this machine";
+            SetupError::new("option address", &self.address, error.to_string(), remedy)
+        })?;
+        Ok(format!("{}/{free}", self.transport))
+    }
+
+    /// Nobody is looked for: ends meet at the endpoints that they are given, so that no two runs ever do.
+    fn session(&self, mode: &str, listen: &[&str], connect: &[&str]) -> Result<Session, SetupError> {
+        let list = |endpoints: &[&str]| format!("{endpoints:?}");
+        let mut config = Config::default();
+        for (key, value) in [
+            ("mode", format!("{mode:?}")),
+            ("listen/endpoints", list(listen)),
+            ("connect/endpoints", list(connect)),
+            ("scouting/multicast/enabled", "false".into()),
+            ("scouting/gossip/enabled", "false".into()),
+            ("transport/unicast/lowlatency", self.low_latency.to_string()),
+            ("transport/unicast/qos/enabled", (!self.low_latency).to_string()),
+        ] {
+            config.insert_json5(key, &value).map_err(|error| failed(key, &value, &error))?;
+        }
+        let place = connect.first().or(listen.first()).copied().unwrap_or_default();
+        zenoh::open(config).wait().map_err(|error| failed("session", place, &error))
+    }
+
+    /// Where the file of a Unix socket lies, which zenoh leaves with its lock.
+    pub fn socket_file(&self) -> Option<&str> {
+        self.endpoint.strip_prefix("unixsock-stream/")
+    }
+
+    pub fn describe(&self, role: Role, sink: &mut Sink) {
+        if role == Role::Single {
+            return;
+        }
+        sink.put("transport", self.transport);
+        let yes_or_no = |flag| if flag { "yes" } else { "no" };
+        sink.put("qos.express", yes_or_no(self.express)).put("lowlatency", yes_or_no(self.low_latency));
+        sink.put("via", if self.via_router { "router" } else { "peer" });
+        if role == Role::Server {
+            sink.put("endpoint", &self.endpoint).put("chosen", "endpoint");
+        }
+        if self.via_router {
+            sink.put("router", if self.router.is_empty() { "in the server's process" } else { &self.router });
+        }
+    }
+}
+
+/// What zenoh says of it.
+pub fn failed(field: &str, value: &str, error: &dyn std::fmt::Display) -> SetupError {
+    let remedy = "see its messages in the cell's probe.stderr; RUST_LOG=zenoh=debug has more of them";
+    SetupError::new(field, value, format!("zenoh: {error}"), remedy)
+}
