@@ -45,7 +45,8 @@ class Cyclone final : public rtmeter::Adapter {
   static void describe_static(rtmeter::Sink& sink) {
     sink.put("name", "cyclonedds").put("version", "1");
     sink.put("middleware", "Eclipse Cyclone DDS").put("middleware_version", DDS_VERSION);
-    for (const char* what : {"wakeup", "roundtrip", "cycle"}) sink.put("measures", what);
+    for (const char* what : {"wakeup", "roundtrip", "cycle", "chain"}) sink.put("measures", what);
+    sink.put("receives.chain", "spin_once");
     for (const char* drive : {"sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
     sink.put("components", "one_thread");
     for (const char* what : {"gc: frees what is no longer used", "tev: timed events",

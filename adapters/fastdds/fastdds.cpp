@@ -27,7 +27,8 @@ class FastDds final : public rtmeter::Adapter {
   static void describe_static(rtmeter::Sink& sink) {
     sink.put("name", "fastdds").put("version", "1");
     sink.put("middleware", "eProsima Fast DDS").put("middleware_version", FASTRTPS_VERSION_STR);
-    for (const char* what : {"wakeup", "roundtrip", "cycle"}) sink.put("measures", what);
+    for (const char* what : {"wakeup", "roundtrip", "cycle", "chain"}) sink.put("measures", what);
+    sink.put("receives.chain", "spin_once");
     for (const char* drive : {"sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
     sink.put("components", "one_thread");
     sink.put("brings", "rtmeter-probe-*: receivers, events, flow controllers; version 2 names none");

@@ -16,7 +16,7 @@ import pytest
 
 from chains import Row, Spec, random_graph, simulate, told, ways_of
 from front import ended, probes_of, rtmeter, running
-from rtmeter.measure.probes import find
+from rtmeter.measure.probes import find, find_probes
 from rtmeter.model import ABSENT, STATUS_NAMES
 from rtmeter.samples import LogReader
 from rtmeter.statistics.chain import COLUMNS, analyse
@@ -121,10 +121,12 @@ def graph_file(folder: Path, text: str) -> Path:
     return path
 
 
-def measured(folder: Path, graph: str, *more: object, code: int = 0) -> dict[str, Any]:
+def measured(
+    folder: Path, graph: str, *more: object, adapter: str = "posix", code: int = 0
+) -> dict[str, Any]:
     out = folder / "cell"
     done = rtmeter(
-        *("measure", "chain", "--adapter", "posix", "--graph", graph_file(folder, graph)),
+        *("measure", "chain", "--adapter", adapter, "--graph", graph_file(folder, graph)),
         *("--warm-up", "50ms", "--out", out, "--keep-log", *more),
     )
     assert done.code == code, done.err + done.out
@@ -168,8 +170,11 @@ judge: camera > right > fused > control > motor
 """
 
 
-def test_fan_in_and_fan_out_have_a_result_for_every_path(tmp_path: Path) -> None:
-    cell = measured(tmp_path, FAN, "--samples", 50)
+@pytest.mark.parametrize("adapter", ["posix", "cyclonedds", "fastdds"])
+def test_fan_in_and_fan_out_have_a_result_for_every_path(tmp_path: Path, adapter: str) -> None:
+    if adapter not in find_probes():
+        pytest.skip(f"the adapter {adapter} is not built here")
+    cell = measured(tmp_path, FAN, "--samples", 50, adapter=adapter)
     assert cell["valid"], cell["warnings"]
     assert cell["chain"]["processes"]["sensors"] == ["imu", "gps"]
     paths = {" > ".join(path["stages"]): path for path in cell["chain"]["paths"]}
