@@ -74,6 +74,17 @@ def halved(policy: str, load: str) -> float:
     return (0.5 if policy == "fifo:80" else 1.0) * (3.0 if load == "cpu80" else 1.0)
 
 
+def test_short_runs_have_no_quantile_that_is_their_maximum(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(globals(), "N", 300)
+    plant(lambda policy, _load: 0.5 if policy == "fifo:80" else 1.0)
+    _, effects = level("r --factor scheduling", capsys)
+    assert list(effects) == ["p50", "p99", "miss_ratio"]
+    _, said = compare("r --factor scheduling", capsys)
+    assert "p99.9: of 300 releases the same as the maximum: left out" in said
+
+
 def test_a_planted_effect_has_its_size_and_direction_at_each_quantity(capsys: Captured) -> None:
     plant(halved)
     one, effects = level("r --factor scheduling", capsys)
@@ -191,7 +202,7 @@ def test_lost_quantiles_are_told_in_words(capsys: Captured) -> None:
         about = {"factors": {"scheduling": policy}, "started": f"2026-11-21T05:00:0{repeat}Z"}
         axes = {"scheduling": policy, "repeat": repeat}
         made = Made(
-            f"{policy[:4]}-r{repeat}", "roundtrip", delays=delays, samples=50, axes=axes, changes=about
+            f"{policy[:4]}-r{repeat}", "roundtrip", delays=delays, samples=100, axes=axes, changes=about
         )
         write_cell(Path(f"r/{policy[:4]}-r{repeat}"), made)
     code, said = compare("r --factor scheduling --reference other", capsys)

@@ -14,7 +14,6 @@ from rtmeter.judge.compared import Compared
 from rtmeter.results import words
 from rtmeter.statistics.compare import Shift
 from rtmeter.statistics.gate import GateResult
-from rtmeter.statistics.ranks import fewest, share_of
 from rtmeter.values import format_duration
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ def show(compared: Compared) -> None:
     if compared.found:
         table = _table("", "A", "B", "shift", "from", "to", "relative", "says")
         for shift in compared.found.shifts:
-            table.add_row(*_row(shift, compared.deadline_ns, _fewest_n(compared)))
+            table.add_row(*_row(shift, compared))
         print_table(out, table)
     if compared.outcome == "not told" and compared.found:
         out.print(f"  {_how_many(compared)}", markup=False, soft_wrap=True)
@@ -132,17 +131,12 @@ def _layer(shift: Shift) -> str:
     return f"{_apart(shift.difference)}\n{_plain(f'[{_apart(shift.lower)}, {_apart(shift.upper)}]')}"
 
 
-def _fewest_n(compared: Compared) -> int:
-    """How many releases the shortest of the runs has."""
-    cells = [cell for pair in compared.pairing.pairs for cell in pair]
-    return min(cell.record.n_of(compared.quantity) for cell in cells)
-
-
-def _row(shift: Shift, deadline_ns: int | None, n: int) -> Iterator[str]:
+def _row(shift: Shift, compared: Compared) -> Iterator[str]:
     of_time = shift.quantity != "miss_ratio"
     text: Callable[[float], str] = _time if of_time else _ratio
     shifted: Callable[[float], str] = _apart if of_time else _ratio
-    if of_time and n < fewest(share_of(shift.quantity.removeprefix("p"))):
+    deadline_ns = compared.deadline_ns
+    if not compared.allows(shift.quantity):
         text = shifted = _nothing
     late = f" > {format_duration(deadline_ns)}" if deadline_ns is not None and not of_time else ", us"
     yield shift.quantity.replace("_", " ") + late

@@ -15,9 +15,11 @@ from rtmeter.results.cells import StoredCell
 from rtmeter.statistics import compare
 from rtmeter.statistics.counted import estimates_counted, refusals_counted
 from rtmeter.statistics.gate import Gate, GateResult, judge_gate
+from rtmeter.statistics.halving import RATIO
 from rtmeter.statistics.judged import judged_run
 from rtmeter.statistics.quantiles import COMPARED
 from rtmeter.statistics.quantities import judged_quantity
+from rtmeter.statistics.ranks import fewest, share_of
 from rtmeter.statistics.views import LATER
 
 ENOUGH_PAIRS = 5
@@ -49,6 +51,15 @@ class Compared:
     differs: tuple[Difference, ...]
     doubts: tuple[Doubt, ...]
     refusal: str | None = None
+
+    @property
+    def shortest(self) -> int:
+        """How many releases the shortest of the runs has."""
+        return min(cell.record.n_of(self.quantity) for pair in self.pairing.pairs for cell in pair)
+
+    def allows(self, quantity: str) -> bool:
+        """Whether the shortest run tells that quantile from its maximum; the miss ratio always."""
+        return quantity == RATIO or self.shortest >= fewest(share_of(quantity.removeprefix("p")))
 
     @property
     def outcome(self) -> Outcome:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rtmeter.campaign.factors import LABELS
+from rtmeter.campaign.options import MOST_RELEASES
 from rtmeter.errors import RtmeterError
 from rtmeter.judge.compared import differences_of, estimates_of, refusal_of
 from rtmeter.judge.pairs import Pairing, Repeats, pairing
@@ -18,6 +19,7 @@ from rtmeter.statistics.compare import Estimates, each_of
 from rtmeter.statistics.effects import Effect, Interaction, Said, Stratum, effect, interactions
 from rtmeter.statistics.halving import RATIO
 from rtmeter.statistics.quantities import judged_quantity
+from rtmeter.statistics.ranks import fewest, share_of
 
 OF_A_FACTOR = ("50", "99", "99.9")
 """Percentages whose quantiles a factor is looked at by."""
@@ -50,13 +52,13 @@ class LevelEffects:
     def said(self) -> Said:
         """Worse if anything is; not told if the quantity that decides is not; else better if anything is.
 
-        It decides the miss ratio, where it is compared and anything missed, else p99."""
+        It decides the miss ratio, where it is compared and anything missed, else p99 (of short runs p50)."""
         by_name = {one.quantity: one for one in self.effects}
         every = {one.said for one in self.effects}
         if "worse" in every:
             return "worse"
         ratio = by_name.get(RATIO)
-        decides = by_name["p99"] if ratio is None or ratio.words else ratio
+        decides = by_name.get("p99", self.effects[0]) if ratio is None or ratio.words else ratio
         if decides.said == "not told":
             return "not told"
         return "better" if "better" in every else "no difference"
@@ -235,6 +237,7 @@ class _Source:
     ) -> None:
         self._named, self._asked, self._read = named, asked, read
         self._known = known
+        self._shortest = MOST_RELEASES
         self.deadline_ns = deadline_ns
         self.quantity = ""
         self.left_out: list[str] = []
@@ -252,10 +255,11 @@ class _Source:
         each: float,
     ) -> LevelEffects | None:
         """The effects of one level; None if no cell of it has a partner."""
+        self._shortest = MOST_RELEASES
         matched = list(self._strata(level, reference, strata, others))
         if not matched:
             return None
-        quantities = list(matched[0].pairs[0][0].quantities)
+        quantities = self._that_runs_tell(matched[0].pairs[0][0].quantities)
         effects = tuple(effect(name, matched, each) for name in quantities)
         tests = len(quantities) * max(1, sum(len({s.others[o] for s in matched}) for o in others))
         alone = each_of(self._asked.confidence, tests)
@@ -286,6 +290,20 @@ class _Source:
             pairs = tuple((self._of(a), self._of(b)) for a, b in both.pairs)
             yield Stratum(dict(zip(others, about[2:], strict=True)), pairs)
 
+    def _that_runs_tell(self, quantities: Iterable[str]) -> list[str]:
+        """The median, and those that the shortest run tells from its maximum."""
+        told: list[str] = []
+        not_told: list[str] = []
+        for name in quantities:
+            few = name not in (RATIO, "p50") and self._shortest < fewest(share_of(name.removeprefix("p")))
+            (not_told if few else told).append(name)
+        if not_told:
+            message = (
+                f"{' and '.join(not_told)}: of {self._shortest:,} releases the same as the maximum: left out"
+            )
+            self.doubts.append(Doubt("too_few_samples", message, "measure longer"))
+        return told
+
     def _doubt(self, both: Pairing) -> None:
         if len(both.pairs) > 1 and not both.interleaved:
             message = (
@@ -294,6 +312,7 @@ class _Source:
             self.doubts.append(Doubt("not_interleaved", message, "measure both in one campaign with repeat"))
 
     def _of(self, cell: StoredCell) -> Estimates:
+        self._shortest = min(self._shortest, cell.record.n_of(judged_quantity(cell.record.meta).name))
         key = str(cell.folder)
         if key not in self._known:
             found, refusals = estimates_of(

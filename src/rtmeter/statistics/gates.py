@@ -152,7 +152,7 @@ def _skipping(found: Drift) -> GateFinding:
         )
         return GateFinding("skipping", "periods jumped", float(found.periods_jumped), "info", message)
     why = f" ({_causes(found)})" if found.causes else ""
-    message = f"{found.skipped:,} releases were skipped{why}"
+    message = f"{found.skipped:,} {'release was' if found.skipped == 1 else 'releases were'} skipped{why}"
     if found.trend is not None and not found.rises:
         message += "; the delay of the others does not grow"
     return GateFinding("skipping", "releases skipped", float(found.skipped), "info", message)

@@ -16,8 +16,8 @@ def about(time_ns: float) -> str:
 
 
 def in_one_unit(times_ns: Sequence[float]) -> tuple[str, list[str]]:
-    """A unit for all times of a column, the largest in which the shortest above zero is 1 or more, and each in
-    it."""
+    """A unit for all times of a column, the largest in which the shortest above zero is 1 or more, and each
+    in it."""
     shortest = min((time_ns for time_ns in times_ns if time_ns), default=0.0)
     size, unit = next((one for one in _UNITS if shortest >= 0.9995 * one[0]), (1.0, "ns"))
     return unit, [_three(time_ns / size) for time_ns in times_ns]

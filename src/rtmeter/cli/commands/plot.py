@@ -203,7 +203,7 @@ def _shift(cells: Sequence[Path], asked: PlotOptions) -> Spec:
     assert one.found is not None
     title = f"Shift of {_quantity(one)}: B = {cells[1].name} less A = {cells[0].name}"
     about = [f"{100 * one.found.confidence:g} % confidence for all intervals together", *_doubts(one)]
-    panel = shifts(one.found.shifts, asked.height)
+    panel = shifts([shift for shift in one.found.shifts if one.allows(shift.quantity)], asked.height)
     return grid([[("", panel)]], title, [*about, *notes(_files(cells))], asked.width)
 
 
@@ -226,6 +226,11 @@ def _waterfall(cells: Sequence[Path], at: str, asked: PlotOptions) -> Spec:
         if shift is None:
             known = " or ".join(s.quantity for s in one.found.shifts if s.quantity != "miss_ratio")
             raise RtmeterError("is not compared", field="--at", value=at, remedy=f"choose {known}")
+        if not one.allows(at):
+            message = f"is the maximum of a run of {one.shortest:,} releases"
+            raise RtmeterError(
+                message, field="--at", value=at, remedy="choose a lower one, or measure longer"
+            )
         if not layers:
             layers.append(Layer(cells[0].name, shift.a, shift.a))
         ends = shift.lower, shift.upper
