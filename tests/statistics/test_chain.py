@@ -19,6 +19,7 @@ from rtmeter.statistics.views import LATER
 MS = 1_000_000
 T0 = 1 << 40
 FOREVER = 1 << 60
+SWAPPED: dict[int, Any] = {5: lambda r: (6, r + 10 * MS), 6: lambda r: (5, r - 10 * MS)}
 
 
 def graph_of(specs: list[Spec]) -> Graph:
@@ -146,6 +147,7 @@ def re_stamped(rows: dict[str, list[Row]], stage: str, change: Any) -> dict[str,
         ("both, to what is not sent yet", lambda k, r, _now: (k + 1, r + 10 * MS)),
         ("both, to an older one", lambda k, r, _now: (k, r) if k != 5 else (4, r - 10 * MS)),
         ("index beyond all", lambda k, r, _now: (k + 1000, r)),
+        ("two swapped, one before it was sent", lambda k, r, _now: SWAPPED.get(k, lambda r: (k, r))(r)),
     ],
 )
 @pytest.mark.parametrize("stage", ["s1", "s2", "s3"])
