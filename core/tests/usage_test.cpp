@@ -52,6 +52,16 @@ TEST(UsageWindow, AnEmptyWindowHasNoFaults) {
   }
 }
 
+// Whoever reports on a thread that hangs must not read what that thread may be writing.
+TEST(UsageWindow, TellsNothingBeforeItIsClosed) {
+  UsageWindow window;
+  EXPECT_EQ(count(window, "minor_faults"), -1);
+  window.open();
+  EXPECT_EQ(count(window, "minor_faults"), -1);
+  window.close();
+  EXPECT_GE(count(window, "minor_faults"), 0);
+}
+
 TEST(UsageWindow, CountsEachFreshPage) {
   constexpr int kPages = 37;
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));

@@ -94,10 +94,10 @@ class Measurement {
     b_.usage.open();
   }
   void leave() noexcept {
-    if (window_open_) b_.usage.close();
-    window_open_ = false;
     if (stampers_.several() || (stampers_.only() != 0 && stampers_.only() != b_.usage.tid()))
       b_.usage.disown();
+    if (window_open_) b_.usage.close();
+    window_open_ = false;
   }
   void follow_stamper() noexcept {
     if (const int tid = stampers_.only(); tid != 0 && tid != gettid()) b_.usage.follow(tid);

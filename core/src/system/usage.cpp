@@ -75,6 +75,7 @@ UsageWindow::UsageWindow() {
   open();
   close();
   before_ = after_ = Reading{};
+  closed_.store(false);
 }
 
 UsageWindow::~UsageWindow() {
@@ -142,10 +143,14 @@ void UsageWindow::open() noexcept {
 }
 
 void UsageWindow::close() noexcept {
-  if (followed_ != 0) return read_followed(after_);
-  read_usage(after_);
-  after_.tid = gettid();
-  after_.migrations = migrations();
+  if (followed_ != 0) {
+    read_followed(after_);
+  } else {
+    read_usage(after_);
+    after_.tid = gettid();
+    after_.migrations = migrations();
+  }
+  closed_.store(true, std::memory_order_release);
 }
 
 void UsageWindow::read_usage(Reading& into) noexcept {
@@ -158,14 +163,18 @@ void UsageWindow::read_usage(Reading& into) noexcept {
 }
 
 Json UsageWindow::to_json() const {
-  const bool one_thread = before_.tid != 0 && before_.tid == after_.tid;
-  const Reading before = one_thread ? before_ : Reading{};
+  Reading before, after;
+  if (closed_.load(std::memory_order_acquire)) {  // before that a thread that hangs may be writing them
+    before = before_;
+    after = after_;
+  }
+  if (before.tid == 0 || before.tid != after.tid) before = after = Reading{};
   Json j = Json::object();
-  j["minor_faults"] = difference(before.minor_faults, after_.minor_faults);
-  j["major_faults"] = difference(before.major_faults, after_.major_faults);
-  j["voluntary_switches"] = difference(before.voluntary, after_.voluntary);
-  j["involuntary_switches"] = difference(before.involuntary, after_.involuntary);
-  j["migrations"] = difference(before.migrations, after_.migrations);
+  j["minor_faults"] = difference(before.minor_faults, after.minor_faults);
+  j["major_faults"] = difference(before.major_faults, after.major_faults);
+  j["voluntary_switches"] = difference(before.voluntary, after.voluntary);
+  j["involuntary_switches"] = difference(before.involuntary, after.involuntary);
+  j["migrations"] = difference(before.migrations, after.migrations);
   return j;
 }
 

@@ -1,6 +1,7 @@
 // What a thread used while it was measured: faults, context switches, migrations.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 
@@ -27,7 +28,8 @@ class UsageWindow {
   void disown() noexcept { before_.tid = 0; }
   // Whose they are, once opened.
   int tid() const noexcept { return before_.tid; }
-  Json to_json() const;  // null for what could not be read or if open and close ran on two threads
+  // Any thread. Null for what could not be read, where open and close ran on two threads, and before close.
+  Json to_json() const;
   std::optional<Json> doubt() const;  // the warning of counters that nobody could read
 
  private:
@@ -42,6 +44,7 @@ class UsageWindow {
   void close_followed() noexcept;
 
   Reading before_, after_;
+  std::atomic<bool> closed_{false};  // from then on both are there for any thread
   int prepared_tid_ = 0;
   int proc_fd_ = -1;     // the scheduler's counters of the thread
   int counter_fd_ = -1;  // perf counter of migrations, where /proc does not tell them
