@@ -1,11 +1,13 @@
 """What `rtmeter attach` costs the program: a loop of 1 kHz by itself and attached to, in turns.
 
 python bench/attach_cost.py [ROUNDS]: as root. The program works for about 15 us and stamps the end of its
-work; completion is that end less the release. Alternating rounds of two seconds.
+work; completion is that end less the release. Slices of a tenth of a second, shuffled in each round: nothing
+recorded, all events, and all but some, to see what each is worth.
 """
 
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
 import tempfile
@@ -48,45 +50,62 @@ int main(int count, char** words) {
   for (long k = 0; k < n; k++) printf("%lld %lld\n", (long long)rows[k][0], (long long)rows[k][1]);
 }
 """
-ROUND_S = 2.0
+SLICE_S, SETTLES_S = 0.1, 0.02
+EXIT = {"timer/hrtimer_expire_exit"}
+TIMERS = EXIT | {"timer/hrtimer_expire_entry", "timer/hrtimer_start"}
+CALLS = {"raw_syscalls/sys_enter", "raw_syscalls/sys_exit"}
+ALL = TIMERS | CALLS | {"sched/sched_switch", "sched/sched_waking"}
+RECORDED = {
+    "nothing": set(),
+    "all": ALL,
+    "all but hrtimer_expire_exit": ALL - EXIT,
+    "all but timers": ALL - TIMERS,
+    "switches and wakings": ALL - TIMERS - CALLS,
+}
 
 
 def main(rounds: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder, "loop")
         subprocess.run(["cc", "-O1", "-o", program, "-x", "c", "-"], input=SOURCE, text=True, check=True)
-        releases = int((2 * rounds * (ROUND_S + 1) + 2) * 1000)
+        releases = int((rounds * len(RECORDED) * (SLICE_S + 2 * SETTLES_S) + 3) * 1000)
         process = subprocess.Popen([program, str(releases)], stdout=subprocess.PIPE, text=True)
         time.sleep(0.5)
-        spans: list[tuple[bool, int, int]] = []
-        cost = []
-        for _ in range(rounds):
-            spans.append((False, *_wait()))
-            task = chosen(threads_of(process.pid, Root()), "loop")
-            with Attached([task.tid], Path(folder), Root()) as attached:
-                spans.append((True, *_wait()))
-            attached.trace()
-            cost.append(attached.event_ns)
+        task = chosen(threads_of(process.pid, Root()), "loop")
+        with Attached([task.tid], Path(folder), Root()) as attached:
+            events = Path(f"{attached.instance}/events")
+            spans = [span for _ in range(rounds) for span in _round(events)]
+        attached.trace()
         out, _ = process.communicate()
     rows = np.array([line.split() for line in out.splitlines()], np.int64)
-    p50s: dict[bool, list[float]] = {False: [], True: []}
-    for traced, begin, end in spans:
-        inside = rows[(rows[:, 0] >= begin) & (rows[:, 1] < end)]
-        p50s[traced].append(float(np.median(inside[:, 1] - inside[:, 0])) / 1000)
-    print("round  alone  attached  us, p50 of completion")
-    for k, (alone, traced) in enumerate(zip(p50s[False], p50s[True], strict=True)):
-        print(f"{k:5}  {alone:5.2f}  {traced:8.2f}  {100 * (traced / alone - 1):+.1f} %")
-    differences = [100 * (t / a - 1) for a, t in zip(p50s[False], p50s[True], strict=True)]
-    print(
-        f"median of the differences: {np.median(differences):+.2f} %; an event costs {np.median(cost):.0f} ns"
-    )
+    p50s: dict[str, list[float]] = {name: [] for name in RECORDED}
+    for name, begin, end in spans:
+        inside = rows[(rows[:, 0] >= begin) & (rows[:, 0] < end)]
+        p50s[name].append(float(np.median(inside[:, 1] - inside[:, 0])) / 1000)
+    nothing = np.array(p50s["nothing"])
+    draw = np.random.default_rng(1)
+    print("recorded: p50 of completion, median of the differences from nothing [95 % interval, bootstrap]")
+    for name, values in p50s.items():
+        differences = np.array(values) / nothing - 1
+        medians = [np.median(draw.choice(differences, len(differences))) for _ in range(4000)]
+        low, high = 100 * np.quantile(medians, (0.025, 0.975))
+        told = f"{100 * np.median(differences):+.1f} % [{low:+.1f}, {high:+.1f}]"
+        print(f"{name:28} {np.median(values):6.2f} us  {told}")
+    print(f"{rounds} rounds; an event costs {attached.event_ns or 0:.0f} ns warm")
 
 
-def _wait() -> tuple[int, int]:
-    begin = time.monotonic_ns()
-    time.sleep(ROUND_S)
-    return begin, time.monotonic_ns()
+def _round(events: Path) -> list[tuple[str, int, int]]:
+    """Records each set of events for a slice."""
+    spans = []
+    for name in random.sample(list(RECORDED), len(RECORDED)):
+        for event in ALL:
+            (events / event / "enable").write_text("1" if event in RECORDED[name] else "0")
+        time.sleep(SETTLES_S)
+        begin = time.monotonic_ns()
+        time.sleep(SLICE_S)
+        spans.append((name, begin, time.monotonic_ns()))
+    return spans
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 10)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 100)

@@ -100,7 +100,7 @@ class Attached:
             raise RtmeterError(f"gets no trace instance: {said}", field=FIELD, remedy=remedy)
         self._pages = Path(tempfile.mkdtemp(prefix="attached-", dir=self._folder))
         there = f"/proc/{self._helper.pid}/root{_AT}"
-        instance = f"{there}/instances/{name}"
+        instance = self.instance = f"{there}/instances/{name}"
         self._recorder = ThreadsRecorder(
             instance, self._pages, set(), self._root, self._tids, is_32_bit=self._is_32_bit
         )
