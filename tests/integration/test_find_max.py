@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from front import Done, rtmeter
+from rtmeter.campaign.file import read_campaign
 
 REPLY_NS = 700_000
 """A reply that takes longer than a period makes the next ping late by twice as much: beyond the deadline."""
@@ -60,8 +61,11 @@ def test_each_value_has_the_evidence_of_a_verdict_and_a_cell_each(found: Done) -
     listed = [cell for one in found.json["tried"] for cell in one["cells"]]
     run = json.loads((Path(found.json["run"]) / "run.json").read_text())
     assert sorted(run["cells"]) == sorted(listed) == sorted(Path(cell).parent.name for cell in cells(found))
-    again = rtmeter("verdict", found.json["run"], "--json")
-    outcomes = {one["id"]: one["outcome"] for one in again.json["cells"]}
+    again = read_campaign(Path(found.json["run"], "campaign.yaml"))
+    assert {cell.config["samples"] for cell in again.cells} == {1_000}
+    assert len(again.cells) == 2 * len(found.json["tried"])
+    judged = rtmeter("verdict", found.json["run"], "--json")
+    outcomes = {one["id"]: one["outcome"] for one in judged.json["cells"]}
     assert outcomes[f"roundtrip-null-rate-{LIMIT_HZ}"] == "pass"
     assert outcomes[f"roundtrip-null-rate-{LIMIT_HZ + 1}-r1"] == "fail"
 

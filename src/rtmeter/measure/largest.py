@@ -200,6 +200,10 @@ def _note(asked: Asked, folder: Path, cell: Cell) -> None:
 def _source(asked: Asked, values: Sequence[int]) -> str:
     name = option_of(asked.what, 1)[0]
     texts = list(dict.fromkeys(option_of(asked.what, value)[1] for value in values))
-    block = dict(asked.given) | ({name: texts} if texts else {})
+    block = dict(asked.given)
+    if texts:
+        block |= {name: texts}
+        if not block.keys() & {"samples", "duration"}:  # as many as every value has
+            block["samples"] = asked.cells(values[0], 1)[0].config["samples"]
     about = {"name": asked.name, "repeat": asked.repeat, "cells": [block]}
     return yaml.safe_dump(about, sort_keys=False, allow_unicode=True)
