@@ -64,6 +64,9 @@ class GateFinding:
 LOCAL = "local"
 """The host that is this machine."""
 
+TARGET = "target"
+"""Key of Cell.hosts: the machine that all of the cell runs on, where that is not this one."""
+
 Criticality = Literal["hard", "firm", "soft"]
 """What a missed deadline means: the system has failed; the result is worthless; it is worth less."""
 

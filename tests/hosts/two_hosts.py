@@ -59,6 +59,11 @@ class Hosts:
         """Where carried probes lie on the second host."""
         return self.folder / "temporary"
 
+    @property
+    def state(self) -> Path:
+        """Where the second host keeps a journal of its own, as a target."""
+        return self.folder / "state"
+
     def ssh(self, *, key: str = "key", known: str = "known") -> str:
         """What RTMETER_SSH is set to."""
         files = f"-i {self.folder / key} -oUserKnownHostsFile={self.folder / known}"
@@ -118,7 +123,7 @@ class Hosts:
         settings = ["StrictModes=no", "PermitRootLogin=yes", "UsePAM=no", f"Port={PORT}", "LogLevel=DEBUG1"]
         settings += [f"AuthorizedKeysFile={self.folder / 'key.pub'}", "PasswordAuthentication=no"]
         self.temporary.mkdir()
-        settings += [f"SetEnv=TMPDIR={self.temporary}"]
+        settings += [f"SetEnv=TMPDIR={self.temporary} RTMETER_STATE_DIR={self.state}"]
         settings += [f"ListenAddress={ADDRESS}", "KbdInteractiveAuthentication=no", "PidFile=none"]
         command = ["ip", "netns", "exec", self.far]
         if another_machine:

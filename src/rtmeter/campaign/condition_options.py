@@ -129,6 +129,17 @@ class Hosts(BaseModel):
     ] = LOCAL
 
 
+HOSTS = Field(
+    description="Where the server runs: component=ssh://user@host (docs/two-hosts.md).", exclude=True
+)
+On = Annotated[str, BeforeValidator(lambda text: text if text == LOCAL else ssh.parse_target(str(text)))]
+ON = Field(
+    description="The target: the machine that is measured, with all its processes (docs/targets.md).",
+    examples=["ssh://user@board"],
+    exclude=True,
+)
+"""What the options are, in help and schemas."""
+
 GROUPS: dict[str, type[BaseModel]] = {
     "conditions": SystemSettings,
     "load": Load,

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from rtmeter.campaign.condition_options import GROUPS
 from rtmeter.campaign.options import KNOWN, CellOptions
 from rtmeter.campaign.wrong import as_rtmeter_error, unknown_key
-from rtmeter.model import LOCAL, Cell
+from rtmeter.model import LOCAL, TARGET, Cell
 from rtmeter.values import slug
 
 REQUIREMENT = ("deadline", "miss_ratio", "confidence", "class", "horizon")
@@ -91,7 +91,8 @@ def cell_from(options: CellOptions, cell_id: str, axes: dict[str, Any]) -> Cell:
         server_options=options.server_options,
         server_receive=options.server_receive,
         keep_log=options.keep_log,
-        hosts={} if options.hosts is None else options.hosts.model_dump(),
+        hosts=({} if options.hosts is None else options.hosts.model_dump())
+        | ({} if options.on in (None, LOCAL) else {TARGET: str(options.on)}),
         conditions=options.conditions_asked,
     )
 

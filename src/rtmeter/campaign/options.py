@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_serializer
 
 from rtmeter import values
 from rtmeter.campaign.chain_option import GRAPH, ChainGraph
-from rtmeter.campaign.condition_options import GROUPS, Hosts, SystemSettings, asked
+from rtmeter.campaign.condition_options import GROUPS, HOSTS, ON, Hosts, On, SystemSettings, asked
 from rtmeter.campaign.loop_options import COMMAND, JUDGE, LOOP, PID, THREAD, UNTOLD_PERIOD_NS, attached
 from rtmeter.campaign.option_types import (
     CONNECT_TIMEOUT,
@@ -41,6 +41,7 @@ _MESSAGES = For(("roundtrip", "cycle"))
 _CARRIED = For(("roundtrip", "cycle", "chain"))
 _PROCESSES = For(("roundtrip", "chain"))
 _TIMER = For(("timer",))
+_BY_PROBES = For(("wakeup", "timer", "roundtrip", "cycle"))
 
 
 class CellOptions(BaseModel):
@@ -290,13 +291,8 @@ class CellOptions(BaseModel):
     ] = None
     load: Annotated[LoadOption | None, LOAD] = None
     traffic: Annotated[TrafficOption | None, TRAFFIC] = None
-    hosts: Annotated[
-        Hosts | None,
-        _ROUNDTRIP,
-        Field(
-            description="Where the server runs: component=ssh://user@host (docs/two-hosts.md).", exclude=True
-        ),
-    ] = None
+    on: Annotated[On | None, _BY_PROBES, ON] = None
+    hosts: Annotated[Hosts | None, _ROUNDTRIP, HOSTS] = None
     server_conditions: Annotated[
         SystemSettings | None,
         _ROUNDTRIP,

@@ -45,6 +45,7 @@ def check(o: CellOptions) -> None:
     _check_scheduling(o)
     _check_conditions(o)
     _check_server(o)
+    _check_on(o)
     _check_receive(o)
     _check_attached(o)
     _check_chain(o)
@@ -186,6 +187,22 @@ def _check_server(o: CellOptions) -> None:
         if getattr(o, field) is not None:
             message, remedy = "means nothing where client and server share a host", f"give {field[7:]}"
             _refuse(o, field, message, f"{remedy}, or hosts with a component", "")
+
+
+def _check_on(o: CellOptions) -> None:
+    """What cannot be had of a target, which is reached by a shell alone."""
+    if o.on in (None, LOCAL):
+        return
+    message = f"cannot be had on {o.on}"
+    if o.hosts is not None and o.hosts.component != LOCAL:
+        remedy = "leave out one of the two: on a target both ends run there"
+        _refuse(o, "hosts.component", f"contradicts on {o.on}", remedy, o.hosts.component)
+    if o.adapter == "cyclictest":
+        _refuse(o, "adapter", message, "choose an adapter that is a probe, e.g. posix")
+    if o.explain:
+        _refuse(o, "explain", f"{message}: its kernel's events are not carried over", "leave it out")
+    if o.traffic is not None:
+        _refuse(o, "traffic", message, "leave it out, or start iperf3 there by hand", "")
 
 
 def _check_attached(o: CellOptions) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rtmeter.measure.cell import source_of
-from rtmeter.model import LOCAL
+from rtmeter.model import LOCAL, TARGET
 from rtmeter.results.condition_words import in_words
 from rtmeter.values import Scheduling, format_cpus, visible
 
@@ -28,7 +28,8 @@ def lines(campaign: Campaign) -> Iterator[str]:
     for kind, found in (
         ("starts", (name for cell in cells for name in _programs(cell))),
         ("logs in", (host for cell in cells for host in cell.hosts.values() if host != LOCAL)),
-        ("asks of this machine", (words for cell in cells for words in _asked(cell.conditions))),
+        ("asks of this machine", _asked_of(cells, target=False)),
+        ("asks of the target", _asked_of(cells, target=True)),
         (
             "asks of the server's machine",
             (words for cell in cells for words in _asked(cell.conditions.get("server", {}))),
@@ -38,6 +39,11 @@ def lines(campaign: Campaign) -> Iterator[str]:
     ):
         if distinct := dict.fromkeys(found):
             yield visible(f"  {kind}: {', '.join(distinct)}")
+
+
+def _asked_of(cells: Iterable[Cell], *, target: bool) -> Iterator[str]:
+    chosen = (cell for cell in cells if (TARGET in cell.hosts) == target)
+    return (words for cell in chosen for words in _asked(cell.conditions))
 
 
 def _programs(cell: Cell) -> Iterator[str]:

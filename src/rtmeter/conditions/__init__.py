@@ -47,8 +47,8 @@ class Part(Protocol):
 class Standing:
     """The conditions that hold while a cell is measured."""
 
-    def __init__(self, asked: dict[str, Any]) -> None:
-        self._asked = asked
+    def __init__(self, asked: dict[str, Any], root: Root = Root()) -> None:  # noqa: B008
+        self._asked, self.root = asked, root
         self._parts: list[Part] = []
         self.launchers = Launchers()
         self.server_root: Root | None = None
@@ -109,7 +109,7 @@ def applied(cell: Cell, folder: Path, root: Root = Root()) -> Iterator[Standing]
 
     ``folder`` is the cell's, for what a part stores. Raises RtmeterError for what cannot be had.
     """
-    standing = Standing(cell.conditions)
+    standing = Standing(cell.conditions, root)
     with ExitStack() as stack:
         for part in parts_of(cell, folder, root):
             entered: AbstractContextManager[object] = part

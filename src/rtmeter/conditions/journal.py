@@ -7,29 +7,27 @@ journal need not tell how far that came.
 
 from __future__ import annotations
 
-import errno
-import itertools
 import json
-import os
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
 from rtmeter.conditions import resources
+from rtmeter.conditions.journal_files import ASIDE, FileHere, FileThere, JournalFile
 from rtmeter.conditions.resources import Resource
 from rtmeter.errors import RtmeterError
 from rtmeter.host import state
-from rtmeter.host.durable import make_folders, sync
+from rtmeter.host.remote_root import RemoteRoot
+from rtmeter.host.remote_shell import ConnectionLostError
 from rtmeter.host.root import Root
-from rtmeter.host.trust import require_trusted
 from rtmeter.model import LOCAL
 
 FILE = "journal"
 _ELSEWHERE = "journal-on-"
-_ASIDE = ".aside-"
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
@@ -67,7 +65,14 @@ def path_of(host: str) -> Path:
 def hosts() -> list[str]:
     """The other machines that have a journal here: ssh://user@host."""
     files = [path.name for path in state.state_folder().glob(f"{_ELSEWHERE}*")]
-    return sorted(f"ssh://{unquote(f.removeprefix(_ELSEWHERE))}" for f in files if _ASIDE not in f)
+    return sorted(f"ssh://{unquote(f.removeprefix(_ELSEWHERE))}" for f in files if ASIDE not in f)
+
+
+def file_of(root: Root) -> JournalFile:
+    """The journal of what is changed of that machine. Raises RtmeterError where it can have none."""
+    if isinstance(root, RemoteRoot) and root.keeps_journal:
+        return FileThere(root, FILE)
+    return FileHere(path_of(root.host))
 
 
 class Journal:
@@ -75,25 +80,18 @@ class Journal:
 
     def __init__(self, root: Root) -> None:
         """Raises RtmeterError if it cannot be written, or another one is there that is not undone."""
-        self._path, self._boot, self._number = path_of(root.host), boot_of(root), 0
-        folder = self._path.parent
+        self._file, self._boot, self._number = file_of(root), boot_of(root), 0
         try:
-            make_folders(folder)
-            _require_trusted(folder)
-        except OSError as error:
-            raise _unwritable(folder, error) from None
-        try:
-            self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
-            sync(folder)
+            self._file.create()
         except FileExistsError:
             raise RtmeterError(
                 "holds changes of an earlier run that are not undone",
                 field="journal",
-                value=str(self._path),
-                remedy="run `rtmeter restore`",
+                value=str(self._file),
+                remedy=f"run `{restoring(root)}`",
             ) from None
         except OSError as error:
-            raise _unwritable(self._path, error) from None
+            raise _unwritable(self._file, error) from None
 
     def intend(self, setting: str, resource: Resource, old: str | None, new: str) -> Entry:
         """The change is on the disk when this returns. Raises RtmeterError if it cannot be."""
@@ -101,26 +99,30 @@ class Journal:
         change = {"setting": setting, "resource": resources.to_json(resource), "old": old, "new": new}
         line = _line({"n": self._number, "boot": self._boot, **change})
         try:
-            if os.write(self._file, line) != len(line):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            os.fsync(self._file)
+            self._file.append(line)
         except OSError as error:
-            raise _unwritable(self._path, error) from None
+            raise _unwritable(self._file, error) from None
         return Entry(self._number, self._boot, setting, resource, old, new)
 
     def close(self, *, settled: bool) -> None:
         """Takes the journal away if everything in it is settled."""
-        os.close(self._file)
+        self._file.close()
         if settled:
-            remove(self._path)
+            with suppress(ConnectionLostError):  # nothing in it is left to do
+                self._file.remove()
 
 
-def read(path: Path) -> Past:
+def restoring(root: Root) -> str:
+    """The command that undoes what a journal of the machine says."""
+    there = isinstance(root, RemoteRoot) and root.keeps_journal
+    return f"rtmeter restore --on {root.host}" if there else "rtmeter restore"
+
+
+def read(path: Path | JournalFile) -> Past:
     """What the journal says, whatever happened to it. Raises RtmeterError if it may not be read, or another
     user may have written it."""
     try:
-        _require_trusted(path)
-        data = path.read_bytes()
+        data = (FileHere(path) if isinstance(path, Path) else path).read()
     except FileNotFoundError:
         return Past((), ())
     except OSError as error:
@@ -135,22 +137,12 @@ def read(path: Path) -> Past:
 
 def remove(path: Path) -> None:
     """Removes a journal for good."""
-    path.unlink(missing_ok=True)
-    sync(path.parent)
+    FileHere(path).remove()
 
 
 def set_aside(path: Path) -> Path:
     """Gives the journal a name under which it is kept but not looked for; returns that."""
-    names = (path.with_name(f"{path.name}{_ASIDE}{n}") for n in itertools.count(1))
-    free = next(name for name in names if not name.exists())
-    path.rename(free)
-    sync(path.parent)
-    return free
-
-
-def _require_trusted(path: Path) -> None:
-    """That it is no other user who tells root what to write, and where. Raises RtmeterError and OSError."""
-    require_trusted(path, field="journal", value=str(path), verb="heed")
+    return FileHere(path).set_aside()
 
 
 def _line(content: Mapping[str, Any]) -> bytes:
@@ -203,7 +195,7 @@ def _entry(content: Mapping[str, Any]) -> Entry:
     return entry
 
 
-def _unwritable(path: Path, error: OSError) -> RtmeterError:
+def _unwritable(path: JournalFile, error: OSError) -> RtmeterError:
     return RtmeterError(
         f"cannot be written, so nothing is changed: {(error.strerror or str(error)).lower()}",
         field="journal",

@@ -11,6 +11,7 @@ from rtmeter.conditions import journal
 from rtmeter.conditions.undo import Undone, undo
 from rtmeter.errors import RtmeterError
 from rtmeter.host import state
+from rtmeter.host.remote_root import RemoteRoot
 from rtmeter.host.root import Root
 
 
@@ -60,19 +61,19 @@ def restore(root: Root, *, set_aside: bool = False) -> Restored:
     A damaged one stays, or with ``set_aside`` gets another name; so does, then, one whose changes cannot
     be undone. The machine's lock must be held. Raises RtmeterError if the journal may not be read.
     """
-    path = journal.path_of(root.host)
-    past = journal.read(path)
+    file = journal.file_of(root)
+    past = journal.read(file)
     boot = journal.boot_of(root)
     forgotten = [entry for entry in past.entries if boot and entry.boot and entry.boot != boot]
     endings = undo([entry for entry in past.entries if entry not in forgotten], root)
     endings += [Undone(entry, "rebooted") for entry in reversed(forgotten)]
     done = Restored(tuple(endings), past.unknown, None)
-    if not path.exists():
+    if not file.exists():
         return done
     if done.whole:
-        journal.remove(path)
+        file.remove()
         return done
-    return Restored(done.endings, done.unknown, journal.set_aside(path) if set_aside else path)
+    return Restored(done.endings, done.unknown, file.set_aside() if set_aside else Path(str(file)))
 
 
 def restore_before_a_run(root: Root) -> tuple[Undone, ...]:
@@ -80,14 +81,17 @@ def restore_before_a_run(root: Root) -> tuple[Undone, ...]:
 
     Raises RtmeterError if the machine is not known to be as it was found then.
     """
-    own = journal.path_of(root.host)
+    own = Path(str(journal.file_of(root)))
     roots = state.SYSTEM / own.name
-    if own != roots and not state.is_given() and roots.exists():
-        raise _not_restored(roots, "a run of root was killed", "run `sudo rtmeter restore`")
+    there = isinstance(root, RemoteRoot) and root.keeps_journal
+    left = not root.is_superuser() and root.exists(str(roots)) if there else roots.exists()
+    if own != roots and (there or not state.is_given()) and left:
+        remedy = "run `rtmeter restore --on` as root there" if there else "run `sudo rtmeter restore`"
+        raise _not_restored(roots, "a run of root was killed", remedy)
     restored = restore(root)
     if not restored.whole:
         said = [*restored.unknown, *(str(ending) for ending in restored.endings if not ending.settled)]
-        remedy = "run `rtmeter restore`, which tells all of it"
+        remedy = f"run `{journal.restoring(root)}`, which tells all of it"
         raise _not_restored(own, "; ".join(said), remedy)
     return restored.endings
 

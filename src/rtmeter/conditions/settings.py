@@ -11,7 +11,7 @@ from typing import Any, Self
 from rtmeter.campaign.condition_options import SystemSettings
 from rtmeter.conditions import interrupts, isolation, kernel_settings, network, rt_groups, tracing
 from rtmeter.conditions.change import Change, refuse
-from rtmeter.conditions.journal import Entry, Journal
+from rtmeter.conditions.journal import Entry, Journal, restoring
 from rtmeter.conditions.resources import Affinity, Group, Made, Thread
 from rtmeter.conditions.undo import Undone, undo
 from rtmeter.errors import RtmeterError
@@ -110,7 +110,9 @@ class Settings:
             if isinstance(error, RtmeterError):
                 self._complete(error)
                 if left := [str(undone) for undone in self._undone if not undone.settled]:
-                    error.message += f"; and not all is as it was: {'; '.join(left)}; run `rtmeter restore`"
+                    error.message += (
+                        f"; and not all is as it was: {'; '.join(left)}; run `{restoring(self._root)}`"
+                    )
             raise
         return self
 
@@ -154,7 +156,7 @@ class Settings:
                 hint = "what else sets it? it did not hold for the whole run"
                 doubts.append(Doubt("setting_changed_meanwhile", f"{undone.entry.setting}: {undone}", hint))
             elif not undone.settled:
-                hint = "run `rtmeter restore`"
+                hint = f"run `{restoring(self._root)}`"
                 doubts.append(Doubt("setting_not_put_back", f"{undone.entry.setting}: {undone}", hint))
         return doubts
 

@@ -24,6 +24,8 @@ class RemoteRoot(Root):
     """As Root, on the machine that the shell is on. All methods raise ConnectionLostError when cut off."""
 
     shell: Shell = field(kw_only=True)
+    keeps_journal: bool = field(kw_only=True, default=False)
+    """Whether what is changed of it is journalled there, not here."""
 
     @property
     def host(self) -> str:
@@ -47,19 +49,19 @@ class RemoteRoot(Root):
 
     def write(self, name: str, text: str) -> None:
         there, write = f"test -e {quote(name)}", f"printf %s {quote(text)} | dd bs=65536 of={quote(name)}"
-        self._do(f"if {there}; then {write}; else echo {quote(os.strerror(errno.ENOENT))}; false; fi")
+        self.do(f"if {there}; then {write}; else echo {quote(os.strerror(errno.ENOENT))}; false; fi")
 
     def make_folder(self, name: str) -> None:
-        self._do(f"mkdir -- {quote(name)}")
+        self.do(f"mkdir -- {quote(name)}")
 
     def remove_folder(self, name: str) -> None:
-        self._do(f"rmdir -- {quote(name)}")
+        self.do(f"rmdir -- {quote(name)}")
 
     def set_policy(self, tid: int, policy: str, priority: int) -> None:
-        self._do(f"chrt {_POLICIES[policy]} -p {int(priority)} {int(tid)}")
+        self.do(f"chrt {_POLICIES[policy]} -p {int(priority)} {int(tid)}")
 
     def set_affinity(self, tid: int, cpus: Iterable[int]) -> None:
-        self._do(f"taskset -p {sum(1 << cpu for cpu in cpus):x} {int(tid)}")
+        self.do(f"taskset -p {sum(1 << cpu for cpu in cpus):x} {int(tid)}")
 
     def glob(self, pattern: str) -> list[str]:
         escaped = re.sub(r"[^\w*?\[\]/.-]", r"\\\g<0>", pattern)
@@ -86,7 +88,7 @@ class RemoteRoot(Root):
     def _ask(self, script: str) -> tuple[int, bytes]:
         return self.shell.run(script)
 
-    def _do(self, script: str) -> None:
+    def do(self, script: str) -> None:
         """Raises OSError with the number that stands for what the program there says."""
         code, said = self._ask(f"{script} 2>&1")
         if code != 0:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rtmeter.conditions import Standing
+from rtmeter.conditions.target import clock_doubt, target_of, uptime_shift_ns
+from rtmeter.conditions.watch import FILE as WATCH
 from rtmeter.errors import RtmeterError
 from rtmeter.host.ssh import Ssh
 from rtmeter.measure import polling, probes
@@ -14,6 +17,7 @@ from rtmeter.measure.places import There
 from rtmeter.measure.record import Logs, record_cell
 from rtmeter.measure.source import Ran
 from rtmeter.measure.supervise import OnProgress, Stop, run_probes
+from rtmeter.measure.their_clock import by_the_clock_of
 from rtmeter.model import LOCAL, Cell, Outcome
 from rtmeter.results.record import CellRecord
 
@@ -23,6 +27,7 @@ class ByProbes:
 
     def __init__(self, cell: Cell) -> None:
         self._cell = cell
+        self._shift_ns: int | None = None  # from the clock here to a target's, once that ran
 
     @property
     def programs(self) -> list[str]:
@@ -36,10 +41,16 @@ class ByProbes:
         return any(name not in found or not probes.describe(name, found[name]).scripted for name in names)
 
     def check(self) -> None:
-        polling.check(self._cell, *probes_for(self._cell))
+        found = probes_for(self._cell)
+        if target_of(self._cell) is None:
+            polling.check(self._cell, *found)
 
     def prepare(self) -> None:
         self.check()
+        if (target := target_of(self._cell)) is not None:
+            for probe in dict.fromkeys(probe.name for probe in probes_for(self._cell) if probe):
+                There(target).look(probes.find(probe))
+            return
         host = self._cell.hosts.get("component", LOCAL)
         server = None if host == LOCAL else probes_for(self._cell)[1]
         if server is not None:
@@ -51,10 +62,19 @@ class ByProbes:
             on_progress(event)
 
         found = probes_for(self._cell)
-        return run_probes(self._cell, *found, folder, stop, heed, standing.launchers)
+        if target_of(self._cell) is None:
+            return run_probes(self._cell, *found, folder, stop, heed, standing.launchers)
+        polling.check(self._cell, *found, standing.root)
+        shift_ns, doubt = uptime_shift_ns(standing.root), clock_doubt(standing.root)
+        outcome = run_probes(self._cell, *found, folder, stop, heed, standing.launchers)
+        self._shift_ns = shift_ns
+        return replace(outcome, warnings=(*outcome.warnings, *([doubt] if doubt else [])))
 
     def record(self, outcome: Outcome, folder: Path, ran: Ran) -> CellRecord:
-        return record_cell(self._cell, outcome, Logs.of(folder), folder, ran)
+        record = record_cell(self._cell, outcome, Logs.of(folder), folder, ran)
+        if self._shift_ns is not None:
+            by_the_clock_of(record, folder / WATCH, self._shift_ns)
+        return record
 
 
 def probes_for(cell: Cell) -> tuple[probes.Probe, probes.Probe | None]:

@@ -15,7 +15,7 @@ from rtmeter.measure import given_options
 from rtmeter.measure.by_probes import ByProbes
 from rtmeter.measure.cell import source_of
 from rtmeter.measure.probes import NotBuiltError
-from rtmeter.model import Cell
+from rtmeter.model import TARGET, Cell
 
 _WHERE_GROUPS_ARE_MADE = ("isolate", "stray_tasks", "rt_runtime")
 """Settings that can be looked at only while they are made."""
@@ -28,6 +28,8 @@ def lacking(cell: Cell, root: Root = Root()) -> list[RtmeterError]:  # noqa: B00
     Other hosts are not looked at.
     """
     looks: list[Callable[[], None]] = [partial(_look_at_source, cell)]
+    if TARGET in cell.hosts:
+        return [error for look in looks if (error := _of(look)) is not None]
     load = cell.conditions.get("load")
     if load is not None and load != {"preset": "idle"}:
         looks.append(partial(require_program, "stress-ng", "load", root))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rtmeter import conditions, machine
+from rtmeter.conditions.target import machine_of
 from rtmeter.errors import RtmeterError
 from rtmeter.host.identity import machine_id
 from rtmeter.host.root import Root
@@ -20,7 +21,7 @@ from rtmeter.measure.probes import NotBuiltError
 from rtmeter.measure.record import tidy
 from rtmeter.measure.source import Ran, Source
 from rtmeter.measure.supervise import OnProgress, Stop
-from rtmeter.model import Cell, Outcome
+from rtmeter.model import TARGET, Cell, Outcome
 from rtmeter.results import store
 from rtmeter.results.record import CellRecord
 
@@ -35,8 +36,8 @@ def source_of(cell: Cell) -> Source:
 
 
 def need_the_machine(cells: Iterable[Cell]) -> bool:
-    """Whether one of the cells is measured in real time, or changes the machine."""
-    asked = list(cells)
+    """Whether one of the cells is measured here in real time, or changes this machine."""
+    asked = [cell for cell in cells if TARGET not in cell.hosts]
     if any(cell.conditions.keys() & {"settings", "load", "traffic", "server", "explain"} for cell in asked):
         return True
     one_each = {(cell.adapter, cell.server_adapter): cell for cell in asked}
@@ -61,15 +62,17 @@ def run_cell(
     """
     new = store.NewCell(path)
     stop.keeping = False
-    own = machine_id(Root())
     source = source or source_of(cell)
-    ran = Ran(datetime.now(UTC), None, machine_id=own, server_machine_id=own)
+    ran = Ran(datetime.now(UTC), None)
     standing: conditions.Standing | None = None
     try:
         source.prepare()
-        with store.writing(new.folder), conditions.applied(cell, new.folder) as standing:
-            ran = _looked(ran, cell, standing)
-            outcome = source.run(new.folder, stop, on_progress, standing)
+        with machine_of(cell) as root:
+            own = machine_id(root)
+            ran = replace(ran, machine_id=own, server_machine_id=own)
+            with store.writing(new.folder), conditions.applied(cell, new.folder, root) as standing:
+                ran = _looked(ran, cell, standing)
+                outcome = source.run(new.folder, stop, on_progress, standing)
         outcome = _under(standing, outcome)
     except NotBuiltError as error:
         outcome = Outcome("skipped", error)
@@ -94,7 +97,7 @@ def run_cell(
 
 def _looked(ran: Ran, cell: Cell, standing: conditions.Standing) -> Ran:
     """What the machines of both ends have wrong, under the conditions that stand."""
-    ran = replace(ran, findings=_findings(Root(), machine.intent_of(cell)))
+    ran = replace(ran, findings=_findings(standing.root, machine.intent_of(cell)))
     if standing.server_root is None:
         return ran
     found = _findings(standing.server_root, machine.server_intent_of(cell))

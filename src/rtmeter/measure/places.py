@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from rtmeter.errors import RtmeterError
 from rtmeter.host.ssh import Ssh
+from rtmeter.measure.images import image_for, libc_words, machines_of
 from rtmeter.measure.probes import PREFIX, Probe
 
 
@@ -50,10 +51,6 @@ class Here:
             self._config.unlink(missing_ok=True)
 
 
-_MACHINES = {3: ("i386", "i686", "x86_64"), 40: ("armv6l", "armv7l", "armv8l"), 62: ("x86_64",)}
-_MACHINES |= {183: ("aarch64",), 243: ("riscv64",)}
-"""What a kernel calls itself that runs an executable of ELF machine N (elf.h, EM_*)."""
-
 _LOOK = """
 uname -m
 command -v {name} || echo
@@ -85,11 +82,6 @@ exit "$code"
 to that sleeps, and is above what may keep the CPUs to itself."""
 
 
-def _machines_of(image: bytes, otherwise: str) -> tuple[str, ...]:
-    """What kernels call themselves that run this ELF file."""
-    return _MACHINES.get(int.from_bytes(image[18:20], "little"), (otherwise,))
-
-
 class There:
     """Another host; ``through`` is a command there that becomes the probe.
 
@@ -111,7 +103,7 @@ class There:
             .splitlines()
         )
         machine, installed = (*said[-2:], "", "")[:2]
-        if machine not in _machines_of(probe.path.read_bytes(), machine):
+        if image_for(probe, machine) is None:
             self._check(probe, self._executable(probe, machine, installed))
 
     def command(self, probe: Probe, config: dict[str, Any], folder: Path) -> list[str]:
@@ -126,6 +118,9 @@ class There:
         path = self._executable(probe, machine, installed)
         self._check(probe, path)
         carried = config | {"log": f"{self._folder}/{self._log.name}"}
+        if "script" in config:
+            self._ssh.run(f"cat >{self._in('script')}", Path(config["script"]).read_bytes())
+            carried["script"] = f"{self._folder}/script"
         self._ssh.run(f"cat >{self._in('config.json')}", json.dumps(carried).encode())
         command = [*self._through, path, "--config", f"{self._folder}/config.json"]
         grace_s = _GRACE_S + math.ceil(config.get("loss_timeout_ns", 0) / 1e9)
@@ -158,14 +153,14 @@ class There:
 
     def _executable(self, probe: Probe, machine: str, installed: str) -> str:
         """The probe's path there, carried over if need be."""
-        image = probe.path.read_bytes()
-        runs_on = _machines_of(image, machine)
-        if machine in runs_on:
+        image = image_for(probe, machine)
+        if image is not None:
             path = f"{self._folder}/{PREFIX}{probe.name}"
             self._ssh.run(f"cat >{shlex.quote(path)} && chmod 700 {shlex.quote(path)}", image, limit_s=600)
             return path
         if installed:
             return installed
+        runs_on = machines_of(probe.path.read_bytes(), "another")
         raise self._ssh.error(
             f"is a machine of another architecture ({machine}; the probe of {probe.name} here is for "
             f"{runs_on[-1]})",
@@ -175,7 +170,7 @@ class There:
     def _check(self, probe: Probe, path: str) -> None:
         """That it runs there, and is of the same version."""
         try:
-            facts = json.loads(self._ssh.run(f"{shlex.quote(path)} --describe"))
+            facts = json.loads(self._described(probe, path))
         except ValueError:
             raise self._ssh.error(
                 f"has a {path} that does not describe itself", "put the same probe there"
@@ -186,3 +181,14 @@ class There:
                     f"has a {path} of another version: {facts.get(key)}, and here is {probe.facts.get(key)}"
                 )
                 raise self._ssh.error(message, "put the same probe there")
+
+    def _described(self, probe: Probe, path: str) -> bytes:
+        """What it says of itself. Raises RtmeterError, in other words where its libc is another one."""
+        try:
+            return self._ssh.run(f"{shlex.quote(path)} --describe")
+        except RtmeterError as error:
+            words = libc_words(probe.path.read_bytes(), error.message)
+            if words is None:
+                raise
+            remedy = f"put {PREFIX}{probe.name}, built for that system, into the PATH there"
+            raise self._ssh.error(words, remedy) from None

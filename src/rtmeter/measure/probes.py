@@ -79,6 +79,12 @@ def _split(variable: str) -> list[Path]:
     return [Path(part) for part in os.environ.get(variable, "").split(os.pathsep) if part]
 
 
+def cross_builds() -> Iterator[Path]:
+    """The folders of the checkout's probes for other machines (make cross)."""
+    if (_CHECKOUT / "spec" / "probe.md").is_file():
+        yield from sorted((_CHECKOUT / "build").glob("cross-*/adapters/*"))
+
+
 def _builds(checkout: Path) -> Iterator[Path]:
     """The checkout's builds, newest first."""
     if not (checkout / "spec" / "probe.md").is_file():

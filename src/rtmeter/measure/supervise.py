@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rtmeter.conditions import NOT_JOINED, Launchers
+from rtmeter.conditions.target import target_of
 from rtmeter.errors import RtmeterError
 from rtmeter.host.ssh import Ssh
 from rtmeter.measure.addresses import meeting, own_address
@@ -20,7 +21,7 @@ from rtmeter.measure.guard import Guard
 from rtmeter.measure.places import Here, Place, There
 from rtmeter.measure.probe_process import ProbeProcess
 from rtmeter.measure.probes import Probe
-from rtmeter.model import LOCAL, Cell, Doubt, Outcome
+from rtmeter.model import LOCAL, TARGET, Cell, Doubt, Outcome
 from rtmeter.results.store import CLIENT_LOG, SERVER_LOG
 
 _START_S = 60  # besides the connect timeout: from start to `ready`
@@ -71,7 +72,7 @@ def run_probes(
     ``server`` is the probe of the round trip's server process, if it has one; the launchers say what the
     probe and its server are started through. Nothing is left running.
     """
-    with Guard(cell.config) as guard:
+    with Guard({} if TARGET in cell.hosts else cell.config) as guard:
         run = _Run(cell, folder, stop, on_progress, launchers, guard)
         try:
             with stop.being_heeded():
@@ -100,6 +101,7 @@ class _Run:
         self._cell, self._folder, self._stop, self._on_progress = cell, folder, stop, on_progress
         host = cell.hosts.get("component", LOCAL)
         self._component = None if host == LOCAL else Ssh(host, "hosts.component")
+        self._target = target_of(cell)
         self._client: ProbeProcess | None = None
         self._server: ProbeProcess | None = None
         self._server_wanted = True
@@ -124,9 +126,10 @@ class _Run:
                 config["options"] = {"endpoint": str(endpoint)} | config["options"]
         if self.failure is not None or self._kill_at is not None:
             return
-        self._client = ProbeProcess(probe, config, self._folder, Here(self._launchers.client(None)))
+        place = self._place(self._launchers.client(None), self._target)
+        self._client = ProbeProcess(probe, config, self._folder, place)
         self._guard.watch(self._client.pid)
-        with _out_of_the_way(config.get("cpus")):
+        with _out_of_the_way(None if self._target else config.get("cpus")):
             self._until_ready(self._client)
             self._until_ended(self._client)
             if self._server is not None:
@@ -136,7 +139,10 @@ class _Run:
 
     def _server_place(self) -> Place:
         through = self._launchers.server(self._cell.server_cpus)
-        return Here(through) if self._component is None else There(self._component, through)
+        return self._place(through, self._component or self._target)
+
+    def _place(self, through: list[str], host: Ssh | None) -> Place:
+        return Here(through) if host is None else There(host, through)
 
     def _introduce(
         self, probe: Probe, config: dict[str, Any], server: Probe, server_config: dict[str, Any]

@@ -18,6 +18,12 @@ DETAILS = (
 
 
 def command(
+    on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ssh://USER@HOST", help="Put back a target, by the journal there.", show_default=False
+        ),
+    ] = None,
     set_aside: Annotated[
         bool,
         typer.Option(
@@ -38,6 +44,12 @@ def command(
     from rtmeter.host.lock import machine_lock
     from rtmeter.host.root import Root
 
+    if on is not None:
+        from rtmeter.conditions.target import parse_on, restore_on
+
+        done = restore_on(parse_on(on), set_aside=set_aside)
+        print_json(done.to_json()) if as_json else print(*done.lines(), sep="\n")
+        return exit_codes.PASS if done.whole else exit_codes.ERROR
     root = Root()
     with machine_lock(called(), wait=wait, say=tell):
         here = restore(root, set_aside=set_aside)

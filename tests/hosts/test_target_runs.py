@@ -1,0 +1,126 @@
+"""A target: all of a cell runs on a machine that has sshd, and the front stays here."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+import pyarrow.parquet as pq
+from two_hosts import DEVICE, PLANTED_NS, Hosts
+
+from front import Done, ended, rows_of, rtmeter, running
+from rtmeter.results.store import CLIENT_LOG
+from stored import cell_json
+from waiting import until
+
+WAKEUP = ["measure", "wakeup", "--adapter", "posix", "--period", "2ms", "--warm-up", "0"]
+QDISC = ["--condition", f"qdisc.{DEVICE}=pfifo limit 77"]
+LONG = [*WAKEUP, "--samples", "100000", *QDISC]
+
+
+def measured(hosts: Hosts, folder: Path, *arguments: object) -> Done:
+    return rtmeter(*arguments, "--on", hosts.url, "--out", folder, **hosts.near_end())
+
+
+def restored(hosts: Hosts) -> Done:
+    return rtmeter("restore", "--on", hosts.url, **hosts.near_end())
+
+
+def script(folder: Path) -> Path:
+    """Delays of the null adapter; every fourth wake-up is late by 3 ms."""
+    rows = [f"{1000 * (k % 7) + (3_000_000 if k % 4 == 0 else 0)}" for k in range(28)]
+    file = folder / "script.csv"
+    file.write_text("wake_delay_ns\n" + "\n".join(rows) + "\n")
+    return file
+
+
+def test_a_target_run_equals_a_local_one(hosts: Hosts, tmp_path: Path) -> None:
+    asked = [
+        "measure",
+        "wakeup",
+        "--adapter",
+        "null",
+        "--period",
+        "1ms",
+        "--samples",
+        "200",
+        "--warm-up",
+        "0",
+    ]
+    asked += ["--script", script(tmp_path), "--deadline", "2ms"]
+    here = rtmeter(*asked, "--out", tmp_path / "here", **hosts.near_end())
+    there = measured(hosts, tmp_path / "there", *asked)
+    assert (there.code, here.code) == (2, 2), there.err
+    one, other = (pq.read_table(tmp_path / name / "samples.parquet") for name in ("here", "there"))
+    assert one.num_rows == 200 and one.equals(other)
+    mine, theirs = cell_json(tmp_path / "here"), cell_json(tmp_path / "there")
+    for key in ("summary", "verdict", "counters", "grid", "config", "adapter", "status", "valid", "missing"):
+        assert mine[key] == theirs[key], key
+    assert (mine["hosts"], theirs["hosts"]) == ({}, {"target": hosts.url})
+    assert theirs["machine"]["machine_id"] == mine["machine"]["machine_id"]  # the namespace has the same file
+    assert hosts.sessions() == []
+    assert list(hosts.temporary.iterdir()) == []
+
+
+def test_both_ends_settings_and_load_are_there(hosts: Hosts, tmp_path: Path) -> None:
+    before = hosts.qdiscs()
+    asked = ["measure", "roundtrip", "--adapter", "posix", "--period", "2ms", "--samples", "100000"]
+    load = ["--load", "cpu=1,cpu_percent=10", "--watch", "200ms", "--loss-timeout", "50ms", *QDISC]
+    out = tmp_path / "cell"
+    with running(*asked, *load, "--on", hosts.url, "--out", out, **hosts.near_end()) as process:
+        until(lambda: hosts.programs().count("rtmeter-probe-p") == 2, of=process)
+        until(lambda: any(rows_of(log) > 100 for log in hosts.temporary.glob(f"*/{CLIENT_LOG}")), of=process)
+        programs, during = hosts.programs(), hosts.qdiscs()
+        assert (hosts.state / "journal").exists()
+        process.send_signal(signal.SIGTERM)
+        ended(process)
+    assert {"stress-ng", "stress-ng-cpu", "rtmeter-probe-p"} <= set(programs)
+    assert during[0] == before[0] and "limit 77p" in during[1]
+    assert hosts.qdiscs() == before
+    assert not (hosts.state / "journal").exists()
+    cell = cell_json(out)
+    assert (cell["status"], cell["valid"]) == ("interrupted", True), cell["error"]
+    assert "limit 77" in str(cell["conditions"]["effective"]["settings"][f"qdisc.{DEVICE}"])
+    assert cell["conditions"]["achieved"]["load"]["operations"]["cpu"] > 0
+    assert cell["server_config"] is not None
+    assert len(cell["findings"]) > 3
+    first = cell["grid"]["t0_ns"]
+    assert first > PLANTED_NS
+    at_ns = pq.read_table(out / "watch.parquet").column("at_ns").to_pylist()
+    assert at_ns and all(abs(at - first) < PLANTED_NS // 10 for at in at_ns)  # by the target's clock
+
+
+def test_what_a_killed_front_left_is_put_back_by_the_journal_there(hosts: Hosts, tmp_path: Path) -> None:
+    before = hosts.qdiscs()
+    with running(*LONG, "--on", hosts.url, "--out", tmp_path / "cell", **hosts.near_end()) as process:
+        until(lambda: "rtmeter-probe-p" in hosts.programs(), of=process)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    hosts.wait_until_ended()
+    assert "limit 77p" in hosts.qdiscs()[1]
+    lines = (hosts.state / "journal").read_bytes().splitlines()
+    assert [json.loads(line.partition(b" ")[2])["setting"] for line in lines] == [f"qdisc.{DEVICE}"]
+    done = restored(hosts)
+    assert done.code == 0, done.err
+    assert f"root qdisc of {DEVICE}: " in done.out
+    assert hosts.qdiscs() == before
+    assert not (hosts.state / "journal").exists()
+    again = restored(hosts)
+    assert (again.code, again.out) == (0, "nothing was to be put back\n")
+
+
+def test_a_cut_link_fails_the_cell_and_the_next_one_restores(hosts: Hosts, tmp_path: Path) -> None:
+    before = hosts.qdiscs()
+    with running(*LONG, "--on", hosts.url, "--out", tmp_path / "cell", **hosts.near_end()) as process:
+        until(lambda: "rtmeter-probe-p" in hosts.programs(), of=process)
+        hosts.kill("sshd")
+        done = ended(process)
+    assert done.code == 1
+    assert "the connection is lost" in done.err or "cannot be reached" in done.err or "died" in done.err
+    hosts.wait_until_ended()
+    assert "limit 77p" in hosts.qdiscs()[1]
+    next_one = measured(hosts, tmp_path / "next", *WAKEUP, "--samples", "20")
+    assert next_one.code == 0, next_one.err
+    assert f"{hosts.url}: after a run that was killed: root qdisc of {DEVICE}" in next_one.err
+    assert hosts.qdiscs() == before
