@@ -27,6 +27,11 @@ def restored(hosts: Hosts) -> Done:
     return rtmeter("restore", "--on", hosts.url, **hosts.near_end())
 
 
+def is_long(log: Path) -> bool:
+    """Whether the log has many rows already."""
+    return rows_of(log) > 100
+
+
 def script(folder: Path) -> Path:
     """Delays of the null adapter; every fourth wake-up is late by 3 ms."""
     rows = [f"{1000 * (k % 7) + (3_000_000 if k % 4 == 0 else 0)}" for k in range(28)]
@@ -49,6 +54,7 @@ def test_a_target_run_equals_a_local_one(hosts: Hosts, tmp_path: Path) -> None:
         "0",
     ]
     asked += ["--script", script(tmp_path), "--deadline", "2ms"]
+    left = set(hosts.temporary.iterdir())
     here = rtmeter(*asked, "--out", tmp_path / "here", **hosts.near_end())
     there = measured(hosts, tmp_path / "there", *asked)
     assert (there.code, here.code) == (2, 2), there.err
@@ -60,7 +66,7 @@ def test_a_target_run_equals_a_local_one(hosts: Hosts, tmp_path: Path) -> None:
     assert (mine["hosts"], theirs["hosts"]) == ({}, {"target": hosts.url})
     assert theirs["machine"]["machine_id"] == mine["machine"]["machine_id"]  # the namespace has the same file
     assert hosts.sessions() == []
-    assert list(hosts.temporary.iterdir()) == []
+    assert set(hosts.temporary.iterdir()) == left
 
 
 def test_both_ends_settings_and_load_are_there(hosts: Hosts, tmp_path: Path) -> None:
@@ -68,9 +74,10 @@ def test_both_ends_settings_and_load_are_there(hosts: Hosts, tmp_path: Path) -> 
     asked = ["measure", "roundtrip", "--adapter", "posix", "--period", "2ms", "--samples", "100000"]
     load = ["--load", "cpu=1,cpu_percent=10", "--watch", "200ms", "--loss-timeout", "50ms", *QDISC]
     out = tmp_path / "cell"
+    left = set(hosts.temporary.glob(f"*/{CLIENT_LOG}"))  # of cells that were killed
     with running(*asked, *load, "--on", hosts.url, "--out", out, **hosts.near_end()) as process:
         until(lambda: hosts.programs().count("rtmeter-probe-p") == 2, of=process)
-        until(lambda: any(rows_of(log) > 100 for log in hosts.temporary.glob(f"*/{CLIENT_LOG}")), of=process)
+        until(lambda: any(map(is_long, {*hosts.temporary.glob(f"*/{CLIENT_LOG}")} - left)), of=process)
         programs, during = hosts.programs(), hosts.qdiscs()
         assert (hosts.state / "journal").exists()
         process.send_signal(signal.SIGTERM)
@@ -124,3 +131,16 @@ def test_a_cut_link_fails_the_cell_and_the_next_one_restores(hosts: Hosts, tmp_p
     assert next_one.code == 0, next_one.err
     assert f"{hosts.url}: after a run that was killed: root qdisc of {DEVICE}" in next_one.err
     assert hosts.qdiscs() == before
+
+
+def test_what_a_target_has_is_told_and_nothing_stays_there(hosts: Hosts) -> None:
+    left = set(hosts.temporary.iterdir())
+    listed = rtmeter("adapters", "--on", hosts.url, "--json", **hosts.near_end())
+    (posix,) = [entry for entry in listed.json["adapters"] if entry["name"] == "posix"]
+    assert "wakeup" in posix["measures"]
+    assert set(hosts.temporary.iterdir()) == left
+    looked = rtmeter("check", "--on", hosts.url, "--json", **hosts.near_end())
+    assert looked.code in (0, 2, 3)
+    assert len(looked.json["findings"]) > 3
+    refused = rtmeter("check", "--on", "board")
+    assert (refused.code, "--on" in refused.err) == (1, True)

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from rtmeter.errors import RtmeterError
 from rtmeter.host.ssh import Ssh
 from rtmeter.measure.images import image_for, libc_words, machines_of
-from rtmeter.measure.probes import PREFIX, Probe
+from rtmeter.measure.probes import PREFIX, Probe, describe, find_probes
 
 
 class Place(Protocol):
@@ -82,6 +82,21 @@ exit "$code"
 to that sleeps, and is above what may keep the CPUs to itself."""
 
 
+def adapters_there(url: str) -> list[dict[str, Any]]:
+    """The adapters of this machine; of one that a target cannot run, why: ``error``. Raises RtmeterError if
+    the target cannot be reached."""
+    ssh = Ssh(url, "--on")
+    ssh.run(":")
+    found: list[dict[str, Any]] = []
+    for name, path in find_probes().items():
+        entry: dict[str, Any] = {"name": name}
+        try:
+            found.append(entry | There(ssh).tried(describe(name, path)))
+        except RtmeterError as error:
+            found.append(entry | {"error": error.to_json()})
+    return found
+
+
 class There:
     """Another host; ``through`` is a command there that becomes the probe.
 
@@ -106,7 +121,15 @@ class There:
         if image_for(probe, machine) is None:
             self._check(probe, self._executable(probe, machine, installed))
 
-    def command(self, probe: Probe, config: dict[str, Any], folder: Path) -> list[str]:
+    def tried(self, probe: Probe) -> dict[str, Any]:
+        """What the probe says of itself there. Raises RtmeterError if it does not run there."""
+        try:
+            return self._check(probe, self._carried(probe))
+        finally:
+            self.collect()
+
+    def _carried(self, probe: Probe) -> str:
+        """The probe's path there, in a folder of its own if it is carried over."""
         name = PREFIX + probe.name
         said = (
             self._ssh.run(_LOOK.format(name=shlex.quote(name)) + _MAKE_FOLDER)
@@ -114,8 +137,11 @@ class There:
             .splitlines()
         )
         machine, installed, self._folder = (*said[-3:], "", "", "")[:3]
+        return self._executable(probe, machine, installed)
+
+    def command(self, probe: Probe, config: dict[str, Any], folder: Path) -> list[str]:
+        path = self._carried(probe)
         self._log = Path(config["log"])
-        path = self._executable(probe, machine, installed)
         self._check(probe, path)
         carried = config | {"log": f"{self._folder}/{self._log.name}"}
         if "script" in config:
@@ -167,10 +193,10 @@ class There:
             f"put {PREFIX}{probe.name}, built for {machine}, into the PATH there (docs/two-hosts.md)",
         )
 
-    def _check(self, probe: Probe, path: str) -> None:
-        """That it runs there, and is of the same version."""
+    def _check(self, probe: Probe, path: str) -> dict[str, Any]:
+        """What it says of itself there, where it is of the same version."""
         try:
-            facts = json.loads(self._described(probe, path))
+            facts: dict[str, Any] = json.loads(self._described(probe, path))
         except ValueError:
             raise self._ssh.error(
                 f"has a {path} that does not describe itself", "put the same probe there"
@@ -181,6 +207,7 @@ class There:
                     f"has a {path} of another version: {facts.get(key)}, and here is {probe.facts.get(key)}"
                 )
                 raise self._ssh.error(message, "put the same probe there")
+        return facts
 
     def _described(self, probe: Probe, path: str) -> bytes:
         """What it says of itself. Raises RtmeterError, in other words where its libc is another one."""

@@ -16,6 +16,12 @@ DETAILS = (
 
 
 def command(
+    on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ssh://USER@HOST", help="List what a target can be measured with.", show_default=False
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Lists the probes found and the known adapters that are missing."""
@@ -24,6 +30,13 @@ def command(
     from rtmeter.measure import probes
     from rtmeter.measure.known_adapters import KNOWN_ADAPTERS
 
+    if on is not None:
+        from rtmeter.conditions.target import parse_on
+        from rtmeter.measure.places import adapters_there
+
+        there = adapters_there(parse_on(on))
+        print_json({"on": on, "adapters": there}) if as_json else _show_there(there)
+        return exit_codes.PASS if any("error" not in entry for entry in there) else exit_codes.ERROR
     found: list[dict[str, Any]] = []
     for name, path in probes.find_probes().items():
         entry: dict[str, Any] = {"name": name, "path": str(path)}
@@ -42,6 +55,23 @@ def command(
     else:
         _show(found, missing)
     return exit_codes.ERROR if any("error" in entry for entry in found) else exit_codes.PASS
+
+
+def _show_there(found: list[dict[str, Any]]) -> None:
+    """Each adapter of this machine, and why it is not to be had there, if so."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    from rtmeter.cli.output import console
+    from rtmeter.values import visible
+
+    table = Table("adapter", "there", box=box.SIMPLE_HEAD, pad_edge=False)
+    for entry in found:
+        error = entry.get("error")
+        words = f"{error['message']}; {error['remedy']}" if error else "can be measured"
+        table.add_row(entry["name"], Text(visible(words)))
+    console().print(table)
 
 
 def _show(found: list[dict[str, Any]], missing: list[dict[str, Any]]) -> None:

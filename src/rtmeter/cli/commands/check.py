@@ -51,6 +51,9 @@ def command(
         bool,
         typer.Option("--self-test", help="Disturb the machine for some seconds: is each disturbance seen?"),
     ] = False,
+    on: Annotated[
+        str | None, typer.Option(metavar="ssh://USER@HOST", help="Look at a target.", show_default=False)
+    ] = None,
     wait: Annotated[bool, Wait] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
@@ -65,9 +68,20 @@ def command(
         scheduling=_given("--scheduling", scheduling, parse_scheduling),
         workload=_given("--workload", workload, parse_workload),
     )
+    if self_test and on is not None:
+        from rtmeter.errors import RtmeterError
+
+        message, remedy = "cannot be had with --self-test", "leave one of the two out"
+        raise RtmeterError(message, field="--on", value=on, remedy=remedy)
     if self_test:
         return _self_test(intent, wait, as_json)
-    found = findings(Root(), intent)
+    if on is None:
+        found = findings(Root(), intent)
+    else:
+        from rtmeter.conditions.target import parse_on, reached
+
+        with reached(parse_on(on)) as root:
+            found = findings(root, intent)
     if as_json:
         print_json(_summary(found, intent))
     else:
