@@ -80,8 +80,8 @@ class Adapter:
         self._clock = Clock(clock_type=ClockType.STEADY_TIME) if steady else None
         # Without a limit the EventsExecutor of rclpy 9.1.2 polls and calls nothing; nor does its spin() end.
         self._limit_s = 3600.0 if executor == "events" else None
-        self._ends_with_executor = self._limit_s is None and not waits_after_spin
-        self._spins = self._interrupted = False
+        self._ends_with_executor = executor == "single" and not waits_after_spin
+        self._spins = self._interrupted = self._is_ending = False
         self._nodes: list[Node] = []
         self._ends: list[End] = []
         self._wake = Future()
@@ -189,9 +189,10 @@ class Adapter:
         spin() ends as a node's does, by the end of its executor."""
         self._interrupted = True
         self._wake.set_result(None)
-        if self._spins and self._ends_with_executor:
-            threads = {"wait_for_threads": False} if self._calls_on_other_threads else {}
-            self._executor.shutdown(0, **threads)
+        if self._spins and self._ends_with_executor and not self._is_ending:
+            self._is_ending = True
+            # By its own thread: shut down by another just before it waits, nothing is left that wakes it.
+            self._executor.create_task(self._executor.shutdown, 0)
 
     def _called(self) -> None:
         if self._calls_on_other_threads and not self._spins:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -96,3 +97,13 @@ def losses_of_a_silent_server(folder: Path, config: Config, how: signal.Signals)
 def stamps(log: Path) -> list[dict[str, Any]]:
     """The threads that stamped what is judged, as an end's log tells them."""
     return [thread for thread in read(log)[0].meta["threads"] if thread.get("stamps")]
+
+
+def surroundings(logs: Path) -> dict[str, str]:
+    """The environment of a program over rclpy, alone; PyPI's packages load each other's libraries by where
+    the loader looks."""
+    about = {"ROS_LOG_DIR": str(logs), "ROS_AUTOMATIC_DISCOVERY_RANGE": "OFF"}
+    if "AMENT_PREFIX_PATH" not in os.environ:
+        folders = [Path(sys.prefix, "lib"), *Path(sys.prefix, "lib").glob("python*/site-packages/ros_*.libs")]
+        about |= {"AMENT_PREFIX_PATH": sys.prefix, "LD_LIBRARY_PATH": os.pathsep.join(map(str, folders))}
+    return about

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import ros_runs
 from attached import here, left_instances, left_probes
 
 from front import rtmeter, running
@@ -30,11 +31,7 @@ MS = 1_000_000
 
 @pytest.fixture(scope="module")
 def ros(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """PyPI's packages load each other's libraries by where the loader looks."""
-    folders = [Path(sys.prefix, "lib"), *Path(sys.prefix, "lib").glob("python*/site-packages/ros_*.libs")]
-    about = {"ROS_LOG_DIR": str(tmp_path_factory.mktemp("log")), "ROS_AUTOMATIC_DISCOVERY_RANGE": "OFF"}
-    if "AMENT_PREFIX_PATH" not in os.environ:
-        about |= {"AMENT_PREFIX_PATH": sys.prefix, "LD_LIBRARY_PATH": os.pathsep.join(map(str, folders))}
+    about = ros_runs.surroundings(tmp_path_factory.mktemp("log"))
     found = [sys.executable, "-c", "import rclpy"]
     if subprocess.run(found, env=os.environ | about, capture_output=True, check=False).returncode:
         pytest.skip("needs rclpy")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import subprocess
 import sys
 import uuid
 from pathlib import Path
@@ -10,10 +12,12 @@ from pathlib import Path
 import pytest
 import ros_runs
 from dds_runs import settled, threads_of
+from pages import ROOT
 from probe_runs import LONG, SAMPLES, Config, client_and_server, counts, measure, probe, read, refusal
 from ros_runs import MS, cycle, timer, with_environment
 
 from rtmeter.measure.probes import find_probes
+from waiting import LIMIT_S
 
 pytestmark = pytest.mark.skipif("rclpy" not in find_probes(), reason="the adapter rclpy is not built here")
 
@@ -47,6 +51,40 @@ def test_ticks_that_are_passed_over_are_counted(tmp_path: Path) -> None:
     found = ros_runs.skips_of_a_stall(tmp_path, steady("single"))
     assert found["skipped"] > 0
     assert found["released"] == found["served"] + found["skipped"]
+
+
+ENDING = """
+import sys, threading, types
+sys.modules["rtmeter_msgs"] = sys.modules["rtmeter_msgs.msg"] = types.SimpleNamespace(Message=None)
+from rtmeter_rclpy import Adapter
+adapter = Adapter(sys.argv[1], True, 0, False, False)
+adapter.create_node("ending")
+of_its_class = adapter._executor.can_execute
+def can_execute(entity):
+    adapter._executor.can_execute = of_its_class
+    other = threading.Thread(target=adapter.interrupt)
+    other.start()
+    other.join()
+    return of_its_class(entity)
+adapter._executor.can_execute = can_execute
+while not adapter.spin(): pass
+adapter.stop()
+print("ended")
+"""
+
+
+@pytest.mark.parametrize("executor", ["single", "multi"])
+def test_an_executor_that_is_about_to_wait_is_ended(tmp_path: Path, executor: str) -> None:
+    """It collects what it will wait for after it looked whether it shall end."""
+    where = {"PYTHONPATH": str(ROOT / "adapters" / "rclpy"), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", ENDING, executor],
+        env=os.environ | ros_runs.surroundings(tmp_path) | where,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+    )
+    assert (done.stdout, done.returncode) == ("ended\n", 0), done.stderr
 
 
 def test_a_nodes_own_clock_is_the_time_of_day(tmp_path: Path) -> None:
