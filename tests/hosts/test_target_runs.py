@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -27,9 +28,14 @@ def restored(hosts: Hosts) -> Done:
     return rtmeter("restore", "--on", hosts.url, **hosts.near_end())
 
 
-def is_long(log: Path) -> bool:
-    """Whether the log has many rows already."""
-    return rows_of(log) > 100
+def logs(hosts: Hosts) -> set[Path]:
+    """Of the probes there; of cells that were killed they stay."""
+    return set(hosts.temporary.glob(f"*/{CLIENT_LOG}"))
+
+
+def wait_for_samples(hosts: Hosts, left: set[Path], process: subprocess.Popen[str]) -> None:
+    """Until the probe there, whose log is none of those ``left``, has measured: it is connected then."""
+    until(lambda: any(rows_of(log) > 100 for log in logs(hosts) - left), of=process)
 
 
 def script(folder: Path) -> Path:
@@ -74,10 +80,10 @@ def test_both_ends_settings_and_load_are_there(hosts: Hosts, tmp_path: Path) -> 
     asked = ["measure", "roundtrip", "--adapter", "posix", "--period", "2ms", "--samples", "100000"]
     load = ["--load", "cpu=1,cpu_percent=10", "--watch", "200ms", "--loss-timeout", "50ms", *QDISC]
     out = tmp_path / "cell"
-    left = set(hosts.temporary.glob(f"*/{CLIENT_LOG}"))  # of cells that were killed
+    left = logs(hosts)
     with running(*asked, *load, "--on", hosts.url, "--out", out, **hosts.near_end()) as process:
         until(lambda: hosts.programs().count("rtmeter-probe-p") == 2, of=process)
-        until(lambda: any(map(is_long, {*hosts.temporary.glob(f"*/{CLIENT_LOG}")} - left)), of=process)
+        wait_for_samples(hosts, left, process)
         programs, during = hosts.programs(), hosts.qdiscs()
         assert (hosts.state / "journal").exists()
         process.send_signal(signal.SIGTERM)
@@ -99,9 +105,9 @@ def test_both_ends_settings_and_load_are_there(hosts: Hosts, tmp_path: Path) -> 
 
 
 def test_what_a_killed_front_left_is_put_back_by_the_journal_there(hosts: Hosts, tmp_path: Path) -> None:
-    before = hosts.qdiscs()
+    before, left = hosts.qdiscs(), logs(hosts)
     with running(*LONG, "--on", hosts.url, "--out", tmp_path / "cell", **hosts.near_end()) as process:
-        until(lambda: "rtmeter-probe-p" in hosts.programs(), of=process)
+        wait_for_samples(hosts, left, process)
         process.send_signal(signal.SIGKILL)
         process.wait()
     hosts.wait_until_ended()
@@ -118,9 +124,9 @@ def test_what_a_killed_front_left_is_put_back_by_the_journal_there(hosts: Hosts,
 
 
 def test_a_cut_link_fails_the_cell_and_the_next_one_restores(hosts: Hosts, tmp_path: Path) -> None:
-    before = hosts.qdiscs()
+    before, left = hosts.qdiscs(), logs(hosts)
     with running(*LONG, "--on", hosts.url, "--out", tmp_path / "cell", **hosts.near_end()) as process:
-        until(lambda: "rtmeter-probe-p" in hosts.programs(), of=process)
+        wait_for_samples(hosts, left, process)
         hosts.kill("sshd")
         done = ended(process)
     assert done.code == 1
