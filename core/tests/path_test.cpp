@@ -1,6 +1,7 @@
 // The way that messages took, told by what went through sockets.
 #include "system/path.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -62,6 +63,16 @@ TEST(Sends, AreCountedBySocketKindWhateverTheCall) {
   for (const int fd : {udp, unix_ends[0], unix_ends[1]}) close(fd);
 }
 
+TEST(Sends, ThroughASocketThatIsClosedSinceAreCounted) {
+  const int udp = fcntl(socket(AF_INET, SOCK_DGRAM, 0), F_DUPFD, 900);  // of nobody before
+  sockaddr_in self = bound_to_itself(udp);
+  const SendsByWire before = sends_so_far();
+  EXPECT_EQ(sendto(udp, "abc", 3, 0, reinterpret_cast<sockaddr*>(&self), sizeof self), 3);
+  close(udp);
+  EXPECT_EQ(since(before, Wire::udp).calls, 1u);
+  EXPECT_EQ(since(before, Wire::udp).bytes, 3u);
+}
+
 TEST(Sends, OfTwoThreadsThroughOneSocketAreAllCounted) {
   constexpr std::uint64_t kEach = 200'000;
   const int udp = socket(AF_INET, SOCK_DGRAM, 0);
@@ -90,13 +101,15 @@ SendsByWire udp(std::uint64_t calls, std::uint64_t bytes) {
 }
 
 TEST(Path, IsASocketsThatCarriedHalfOfTheMessagesAndOfTheirBytes) {
-  EXPECT_EQ(carried_by({100, 1000, false}, udp(100, 106'000)), "udp");
-  EXPECT_EQ(carried_by({100, 1000, false}, udp(50, 50'000)), "udp");
-  EXPECT_EQ(carried_by({100, 1000, false}, udp(49, 106'000)),
+  EXPECT_EQ(carried_by({100, 1000, false}, udp(100, 106'000), true), "udp");
+  EXPECT_EQ(carried_by({100, 1000, false}, udp(50, 50'000), true), "udp");
+  EXPECT_EQ(carried_by({100, 1000, false}, udp(49, 106'000), true),
             "shared_memory");   // few, large: not the messages
-  EXPECT_EQ(carried_by({100, 1000, false}, udp(100, 49'999)), "shared_memory");  // many, small: heartbeats
-  EXPECT_EQ(carried_by({100, 1000, true}, udp(10, 4'000)), "process");
-  EXPECT_EQ(carried_by({100, 1000, true}, udp(100, 106'000)), "udp");  // through the network to itself
+  EXPECT_EQ(carried_by({100, 1000, false}, udp(100, 49'999), true),
+            "shared_memory");  // many, small: heartbeats
+  EXPECT_EQ(carried_by({100, 1000, true}, udp(10, 4'000), true), "process");
+  EXPECT_EQ(carried_by({100, 1000, false}, udp(10, 4'000), false), "unknown");
+  EXPECT_EQ(carried_by({100, 1000, true}, udp(100, 106'000), true), "udp");  // through the network to itself
 }
 
 TEST(Path, NamesTheMemoryThatIsSharedForWriting) {

@@ -9,12 +9,12 @@
 
 namespace rtmeter {
 
-std::string carried_by(const Published& published, const SendsByWire& sent) {
+std::string carried_by(const Published& published, const SendsByWire& sent, bool shares_memory) {
   const std::uint64_t payload_bytes = published.messages * published.payload_bytes;
   for (std::size_t i = 0; i < kWires; ++i)
     if (sent[i].calls * 2 >= published.messages && sent[i].bytes * 2 >= payload_bytes)
       return name_of(static_cast<Wire>(i));
-  return published.to_itself ? "process" : "shared_memory";
+  return published.to_itself ? "process" : shares_memory ? "shared_memory" : "unknown";
 }
 
 Json shared_files(std::istream& maps) {
@@ -56,11 +56,12 @@ Json Path::to_json(const Published& published) const {
           Json(Json::Object{{"calls", sent[i].calls}, {"bytes", sent[i].bytes}});
   }
   std::ifstream maps("/proc/self/maps");
-  return Json(Json::Object{{"carried_by", carried_by(published, sent)},
+  const Json shared = shared_files(maps);
+  return Json(Json::Object{{"carried_by", carried_by(published, sent, !shared.as_array().empty())},
                            {"messages", published.messages},
                            {"payload_bytes", published.messages * published.payload_bytes},
                            {"sockets", sockets},
-                           {"shared_memory", shared_files(maps)}});
+                           {"shared_memory", shared}});
 }
 
 }  // namespace rtmeter

@@ -33,9 +33,9 @@ class Path {
 // messages, once the path (as above) is known.
 Json within_process(const Json& adapter, const Json& path);
 
-// The kind of socket that carried at least half of the messages and of their bytes; without one
-// "shared_memory", or "process" where both ends are in one.
-std::string carried_by(const Published& published, const SendsByWire& sent);
+// The kind of socket that carried at least half of the messages and of their bytes; without one "process"
+// where both ends are in one, "shared_memory" where the process shares any, else "unknown".
+std::string carried_by(const Published& published, const SendsByWire& sent, bool shares_memory);
 
 // Files that the process has mapped to share, [{"name", "bytes"}, …] by name. maps: as /proc/self/maps.
 Json shared_files(std::istream& maps);

@@ -11,23 +11,44 @@
 namespace rtmeter {
 namespace {
 
-// Of one descriptor; only what is open at the end is told.
+constexpr int kNoWire = -1;  // no socket, or the kernel's own
+
+// Of one descriptor. Its wire is found at its first send: it may be closed before it is told.
 struct Slot {
   std::atomic<std::uint64_t> calls{0}, bytes{0};
+  std::atomic<int> wire{kNoWire};
 };
 constexpr std::size_t kSlots = 1024;
 Slot slots[kSlots];
 
+int option_of(int fd, int name) {
+  int value = -1;
+  socklen_t size = sizeof value;
+  return getsockopt(fd, SOL_SOCKET, name, &value, &size) == 0 ? value : -1;
+}
+
+int wire_of(int fd) {
+  const int domain = option_of(fd, SO_DOMAIN);
+  if (domain == AF_NETLINK || domain < 0) return kNoWire;
+  const bool is_inet = domain == AF_INET || domain == AF_INET6;
+  const int protocol = option_of(fd, SO_PROTOCOL);
+  return static_cast<int>(domain == AF_UNIX                    ? Wire::unix_
+                          : is_inet && protocol == IPPROTO_UDP ? Wire::udp
+                          : is_inet && protocol == IPPROTO_TCP ? Wire::tcp
+                                                               : Wire::other);
+}
+
 // One instruction: a thread that were interrupted between reading and writing would take back whatever others
 // counted meanwhile.
-void add(std::atomic<std::uint64_t>& to, std::uint64_t more) noexcept {
-  to.fetch_add(more, std::memory_order_relaxed);
+std::uint64_t add(std::atomic<std::uint64_t>& to, std::uint64_t more) noexcept {
+  return to.fetch_add(more, std::memory_order_relaxed);
 }
 
 ssize_t counted(int fd, ssize_t sent) noexcept {
   if (sent < 0 || static_cast<std::size_t>(fd) >= kSlots) return sent;
-  add(slots[fd].calls, 1);
-  add(slots[fd].bytes, static_cast<std::uint64_t>(sent));
+  Slot& slot = slots[fd];
+  if (add(slot.calls, 1) == 0) slot.wire.store(wire_of(fd), std::memory_order_relaxed);
+  add(slot.bytes, static_cast<std::uint64_t>(sent));
   return sent;
 }
 
@@ -57,12 +78,6 @@ Next<decltype(::sendmmsg)> next_sendmmsg{"sendmmsg"};
   return true;
 }();
 
-int option_of(int fd, int name) {
-  int value = -1;
-  socklen_t size = sizeof value;
-  return getsockopt(fd, SOL_SOCKET, name, &value, &size) == 0 ? value : -1;
-}
-
 }  // namespace
 
 const char* name_of(Wire wire) {
@@ -76,13 +91,8 @@ SendsByWire sends_so_far() {
     const std::uint64_t calls = slots[i].calls.load(std::memory_order_relaxed);
     if (calls == 0) continue;
     const int fd = static_cast<int>(i), domain = option_of(fd, SO_DOMAIN);
-    if (domain == AF_NETLINK || domain < 0) continue;
-    const bool is_inet = domain == AF_INET || domain == AF_INET6;
-    const int protocol = option_of(fd, SO_PROTOCOL);
-    const Wire wire = domain == AF_UNIX                    ? Wire::unix_
-                      : is_inet && protocol == IPPROTO_UDP ? Wire::udp
-                      : is_inet && protocol == IPPROTO_TCP ? Wire::tcp
-                                                           : Wire::other;
+    const int wire = domain < 0 ? slots[i].wire.load(std::memory_order_relaxed) : wire_of(fd);
+    if (wire == kNoWire) continue;
     all[static_cast<std::size_t>(wire)].calls += calls;
     all[static_cast<std::size_t>(wire)].bytes += slots[i].bytes.load(std::memory_order_relaxed);
   }

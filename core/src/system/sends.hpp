@@ -18,7 +18,7 @@ struct Sends {
 };
 using SendsByWire = std::array<Sends, kWires>;
 
-// Until now, of the sockets that are open. Two threads that send at once through one socket may count as one.
+// Until now, of sockets that are open, and of those that were closed and whose descriptor is free since.
 SendsByWire sends_so_far();
 
 }  // namespace rtmeter

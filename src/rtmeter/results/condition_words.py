@@ -112,7 +112,7 @@ def carried(path: object) -> list[str]:
     ways: dict[str, list[str]] = {}
     for end, name in (("client", "requests"), ("server", "replies")):
         way = _mapping(_mapping(path).get(end)).get("carried_by")
-        if way is not None:
+        if way not in (None, "unknown"):
             ways.setdefault(str(way), []).append(name)
     words = []
     for way, names in ways.items():
