@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= $(shell nproc)
 # Test workers: most tests wait for processes more than they compute.
-WORKERS ?= $(shell echo $$(( $$(nproc) + 1 )))
+WORKERS ?= $(shell echo $$(( 2 * $$(nproc) + 1 )))
 # Compiled once: the tests start rtmeter hundreds of times.
 unexport PYTHONDONTWRITEBYTECODE
 # The tests build a wheel, and an adapter beside the core, of what this has compiled already.

@@ -64,7 +64,7 @@ def test_it_is_said_before_anything_is_done(
     def nothing(*_: object, **__: object) -> None:
         raise RtmeterError("no more than said")
 
-    monkeypatch.setattr("rtmeter.cli.commands.run.alone", nothing)
+    monkeypatch.setattr("rtmeter.cli.alone.alone", nothing)
     assert cli.invoke(["run", str(foreign)]) == 1
     said = capsys.readouterr().err
     whole = [*SAID.splitlines(), "no more than said"]

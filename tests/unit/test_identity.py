@@ -69,7 +69,6 @@ def test_the_servers_machine_is_named_by_its_own_id_over_ssh(
     """What the shell there reads, and nothing of this machine's."""
     (tmp_path / "there").write_text(RAW + "\n")
     monkeypatch.setattr(identity, "_FILES", (str(tmp_path / "there"),))
-    monkeypatch.setattr(source_cell, "Root", lambda: Root(tmp_path / "here"))
     monkeypatch.setenv(PROGRAM, no_ssh(tmp_path, 'exec sh -c "$last"'))
     shell = Shell(Ssh("ssh://there", "hosts.component"))
     monkeypatch.setattr(source_cell, "_findings", lambda root, intent: [])
@@ -78,8 +77,9 @@ def test_the_servers_machine_is_named_by_its_own_id_over_ssh(
         monkeypatch.setattr(source_cell.machine, name, lambda cell: None)
     own = Ran(datetime.now(UTC), None, machine_id="own", server_machine_id="own")
     try:
-        found = source_cell._looked(own, cell, SimpleNamespace(server_root=RemoteRoot(shell=shell)))
-        alone = source_cell._looked(own, cell, SimpleNamespace(server_root=None))
+        here, there = Root(tmp_path / "here"), RemoteRoot(shell=shell)
+        found = source_cell._looked(own, cell, SimpleNamespace(root=here, server_root=there))
+        alone = source_cell._looked(own, cell, SimpleNamespace(root=here, server_root=None))
     finally:
         shell.close()
     assert (found.machine_id, found.server_machine_id) == ("own", "f83208d98faa4b06b6d06051081ab5d8")

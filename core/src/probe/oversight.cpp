@@ -4,6 +4,8 @@
 
 #include <iostream>
 
+#include "system/sends.hpp"
+
 namespace rtmeter {
 namespace {
 
@@ -40,6 +42,7 @@ void Oversight::interrupt() {
 void Oversight::look() {
   if (run_.log_failed() || run_.session.broken()) run_.stop.store(true);  // nothing more can be kept, or come
   if (phase_.load() != Phase::measuring) return;
+  look_at_sockets();
   note_silence();
   run_.out.write(run_.progress.to_json());
 }

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kNoWire = -1;  // no socket, or the kernel's own
 
-// Of one descriptor. Its wire is found at its first send: it may be closed before it is told.
+// Of one descriptor. Its wire is found by who looks at it now and then: it may be closed before it is told.
 struct Slot {
   std::atomic<std::uint64_t> calls{0}, bytes{0};
   std::atomic<int> wire{kNoWire};
@@ -40,15 +40,14 @@ int wire_of(int fd) {
 
 // One instruction: a thread that were interrupted between reading and writing would take back whatever others
 // counted meanwhile.
-std::uint64_t add(std::atomic<std::uint64_t>& to, std::uint64_t more) noexcept {
-  return to.fetch_add(more, std::memory_order_relaxed);
+void add(std::atomic<std::uint64_t>& to, std::uint64_t more) noexcept {
+  to.fetch_add(more, std::memory_order_relaxed);
 }
 
 ssize_t counted(int fd, ssize_t sent) noexcept {
   if (sent < 0 || static_cast<std::size_t>(fd) >= kSlots) return sent;
-  Slot& slot = slots[fd];
-  if (add(slot.calls, 1) == 0) slot.wire.store(wire_of(fd), std::memory_order_relaxed);
-  add(slot.bytes, static_cast<std::uint64_t>(sent));
+  add(slots[fd].calls, 1);
+  add(slots[fd].bytes, static_cast<std::uint64_t>(sent));
   return sent;
 }
 
@@ -83,6 +82,14 @@ Next<decltype(::sendmmsg)> next_sendmmsg{"sendmmsg"};
 const char* name_of(Wire wire) {
   static const char* const names[] = {"udp", "tcp", "unix", "other"};
   return names[static_cast<std::size_t>(wire)];
+}
+
+void look_at_sockets() noexcept {
+  for (std::size_t i = 0; i < kSlots; ++i) {
+    if (slots[i].calls.load(std::memory_order_relaxed) == 0) continue;
+    if (slots[i].wire.load(std::memory_order_relaxed) != kNoWire) continue;
+    slots[i].wire.store(wire_of(static_cast<int>(i)), std::memory_order_relaxed);
+  }
 }
 
 SendsByWire sends_so_far() {

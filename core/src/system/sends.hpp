@@ -18,7 +18,12 @@ struct Sends {
 };
 using SendsByWire = std::array<Sends, kWires>;
 
-// Until now, of sockets that are open, and of those that were closed and whose descriptor is free since.
+// Finds out what kind of socket each is that was sent through, for the time when it is closed. Any thread;
+// not on the measured path.
+void look_at_sockets() noexcept;
+
+// Until now, of sockets that are open, and of those that were looked at before they were closed, if their
+// descriptor is free since.
 SendsByWire sends_so_far();
 
 }  // namespace rtmeter
