@@ -89,8 +89,8 @@ def main(rounds: int) -> None:
         differences = np.array(values) / nothing - 1
         medians = [np.median(draw.choice(differences, len(differences))) for _ in range(4000)]
         low, high = 100 * np.quantile(medians, (0.025, 0.975))
-        told = f"{100 * np.median(differences):+.1f} % [{low:+.1f}, {high:+.1f}]"
-        print(f"{name:28} {np.median(values):6.2f} us  {told}")
+        words = f"{100 * np.median(differences):+.1f} % [{low:+.1f}, {high:+.1f}]"
+        print(f"{name:28} {np.median(values):6.2f} us  {words}")
     print(f"{rounds} rounds; an event costs {attached.event_ns or 0:.0f} ns warm")
 
 

@@ -190,9 +190,10 @@ def beside(what: str, ours: Program, theirs: Program) -> dict[str, object]:
         calls.subtract(system_calls(program, SHORT))
         often = {name: round(count / more, 2) for name, count in calls.most_common() if count / more >= 0.05}
         figures[program.name] = {"instructions": per_one, "system_calls": often, "calls": sum(often.values())}
-        told = ", ".join(f"{name} {count:g}" for name, count in often.items())
+        by_name = ", ".join(f"{name} {count:g}" for name, count in often.items())
         print(
-            f"| {what} | {program.name} | {per_one:,.0f} | {sum(often.values()):.2f} | {told} |", flush=True
+            f"| {what} | {program.name} | {per_one:,.0f} | {sum(often.values()):.2f} | {by_name} |",
+            flush=True,
         )
     return figures
 

@@ -139,12 +139,12 @@ def results(folder: Path, cells: int) -> None:
     from synthetic import Made, usual, write_cell
 
     one = write_cell(folder.parent / "one", Made(id="one", samples=2_000, delays=usual(1, 50)))
-    told = json.loads((one / "cell.json").read_text())
+    record = json.loads((one / "cell.json").read_text())
     for number in range(cells):
         copy = folder / f"cell{number}"
         copy.mkdir(parents=True)
         shutil.copy(one / "samples.parquet", copy)
-        (copy / "cell.json").write_text(json.dumps(told | {"id": f"cell{number}"}))
+        (copy / "cell.json").write_text(json.dumps(record | {"id": f"cell{number}"}))
 
 
 def main() -> None:

@@ -165,7 +165,7 @@ def random_graph(draw: random.Random, most: int, period_ns: int) -> list[Spec]:
             return specs
 
 
-def told(
+def accounted(
     specs: list[Spec], rows: dict[str, list[Row]], warm_up: int, loss_timeout_ns: int, ended_ns: int
 ) -> dict[tuple[str, ...], dict[str, Any]]:
     """Each path to a stage that nobody hears: its counts, ages and reactions, sample by sample."""

@@ -101,8 +101,8 @@ class Disk:
             kept = {id(folder): count for folder, count in zip(folders, counts, strict=True)}
             for share in (0, 0.5, 1):
                 state = dict(_tree(self._root, kept, share, ""))
-                if (told := frozenset(state.items())) not in seen:
-                    seen.add(told)
+                if (content := frozenset(state.items())) not in seen:
+                    seen.add(content)
                     yield state
 
     def now(self) -> dict[str, bytes | None]:

@@ -42,8 +42,8 @@ def write_run(folder: Path, about: Mapping[str, Any], campaign: str | None) -> N
 def record(id: str = "cell", **changes: Any) -> CellRecord:
     """The record of a cell that measured nothing yet, but for the changes."""
     made = Made(id=id)
-    told = cell_json_of(made, meta_of(made), {}, None, None) | {"summary": None, "version": 1}
-    return CellRecord.model_validate(cell_of_version_1(told) | changes)
+    old = cell_json_of(made, meta_of(made), {}, None, None) | {"summary": None, "version": 1}
+    return CellRecord.model_validate(cell_of_version_1(old) | changes)
 
 
 def json_of(record: CellRecord) -> dict[str, Any]:

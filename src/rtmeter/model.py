@@ -19,7 +19,7 @@ IN_FLIGHT, SERVED, SKIPPED, LOST = 0, 1, 2, 3
 STATUS_NAMES = ("in_flight", "served", "skipped", "lost")
 WARM_UP_FLAG = 128
 
-WATCH_NS = 1_000_000_000
+MONITOR_NS = 1_000_000_000
 """How often the machine is sampled while a cell is measured, unless it is said."""
 
 Measurement = Literal["wakeup", "timer", "roundtrip", "cycle", "chain", "loop"]
@@ -192,7 +192,7 @@ class Cell:
     ``published``: the published values that it is to be set beside (spec/results.md); None: its campaign
     names none. ``factors``: its level of each factor of its campaign (campaign/factors.py).
     ``conditions``: what was asked of the machine, of ``load``, ``traffic``, ``settings``, ``explain``,
-    ``strict`` and, unless it is WATCH_NS, ``watch_ns``.
+    ``strict`` and, unless it is WATCH_NS, ``monitor_ns``.
     """
 
     id: str

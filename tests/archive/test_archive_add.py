@@ -150,15 +150,15 @@ def test_clocks_that_cannot_be_right_and_one_machine_id_of_two_rigs(tmp_path: Pa
     archive = archive_at(tmp_path / "archive")
     added = datetime.now(UTC)
     add(archive, find_cells(tmp_path / "results"))
-    told = (
+    rows = (
         archive.table("cells").to_pyarrow_table(columns=["rig", "clock", "started", "measured"]).to_pylist()
     )
-    assert {(row["clock"], row["started"]) for row in told} == {
+    assert {(row["clock"], row["started"]) for row in rows} == {
         ("before 2020", times["early"]),
         ("ahead", times["ahead"]),
     }
-    assert all(row["measured"] >= added.replace(microsecond=0) for row in told)
-    assert {row["rig"] for row in told} == {"rig-0-abababab", "rig-1-abababab"}
+    assert all(row["measured"] >= added.replace(microsecond=0) for row in rows)
+    assert {row["rig"] for row in rows} == {"rig-0-abababab", "rig-1-abababab"}
     cells, flaws = check(archive)
     assert cells == 2 and [flaw.kind for flaw in flaws] == ["doubt"] * 3
     assert "rigs share one machine id" in flaws[0].message and "its clock was wrong" in flaws[1].message

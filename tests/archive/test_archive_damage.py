@@ -49,8 +49,8 @@ def says_version(place: Path, table: str, version: int) -> None:
     actions = [json.loads(line) for line in log.read_text().splitlines()]
     for action in actions:
         if "metaData" in action:
-            told = {"format": "rtmeter-archive", "version": version}
-            action["metaData"]["description"] = json.dumps(told)
+            about = {"format": "rtmeter-archive", "version": version}
+            action["metaData"]["description"] = json.dumps(about)
     log.write_text("\n".join(map(json.dumps, actions)))
 
 
@@ -76,9 +76,9 @@ def test_a_missing_file_is_named(place: Path, capsys: pytest.CaptureFixture[str]
     gone = next(files_of(archive_at(str(place)), "distributions"))
     gone.unlink()
     assert cli.invoke(["archive", "check", str(place)]) == 1
-    told = capsys.readouterr()
-    assert f"damage: distributions/{gone.name} is missing: 2 rows" in told.out
-    assert "is not whole: 1 flaws" in told.err
+    printed = capsys.readouterr()
+    assert f"damage: distributions/{gone.name} is missing: 2 rows" in printed.out
+    assert "is not whole: 1 flaws" in printed.err
     said = refused(capsys, "sql", "SELECT * FROM distributions", str(place))
     assert gone.name in said and "rtmeter archive check" in said
 
@@ -121,8 +121,8 @@ def test_numbers_that_do_not_agree_are_seen(place: Path, change: str) -> None:
 def test_a_cell_that_is_there_twice_is_seen(place: Path) -> None:
     archive = archive_at(str(place))
     archive.append("cells", archive.table("cells").to_pyarrow_table())
-    told = [flaw.message for flaw in check(archive)[1]]
-    assert sum("is there more than once" in message for message in told) == 4
+    messages = [flaw.message for flaw in check(archive)[1]]
+    assert sum("is there more than once" in message for message in messages) == 4
 
 
 def test_what_a_killed_writer_left_is_seen_by_nobody(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

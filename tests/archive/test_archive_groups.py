@@ -14,7 +14,7 @@ from archives import rows
 from rtmeter import cli
 from rtmeter.archive.add import add_rows
 from rtmeter.archive.engine import answering
-from rtmeter.archive.groups import Asked, Group, merged
+from rtmeter.archive.groups import ArchiveGroup, GroupsAsked, merged
 from rtmeter.archive.tables import Archive, archive_at
 from rtmeter.archive.trend import trend
 from rtmeter.statistics.fixed_bins import binned
@@ -22,7 +22,7 @@ from rtmeter.statistics.views import LATER
 
 SPARK = importlib.util.find_spec("pyspark") is not None and shutil.which("java") is not None
 JUDGED = {"deadline_ns": 10**6, "miss_ratio": 0.1, "confidence": 0.95, "criticality": "firm", "horizon": 10.0}
-ASKED = Asked(by=["kernel", "label:site"])
+ASKED = GroupsAsked(by=["kernel", "label:site"])
 
 
 def samples_of(number: int) -> list[int]:
@@ -53,7 +53,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Archive:
     return made
 
 
-def plain(groups: list[Group]) -> list[tuple[object, ...]]:
+def plain(groups: list[ArchiveGroup]) -> list[tuple[object, ...]]:
     """Everything of the groups as text: what two engines must have the same of."""
     found: list[tuple[object, ...]] = []
     for g in groups:
@@ -83,8 +83,8 @@ def test_a_group_is_all_its_samples_in_one_heap_bit_for_bit(archive: Archive) ->
 
 def test_what_is_asked_for_is_all_that_is_merged(archive: Archive) -> None:
     with answering(archive) as backend:
-        (all_of_it,) = merged(backend, Asked())
-        (north,) = merged(backend, Asked(where={"label:site": "s1", "kernel": "6.1"}))
+        (all_of_it,) = merged(backend, GroupsAsked())
+        (north,) = merged(backend, GroupsAsked(where={"label:site": "s1", "kernel": "6.1"}))
     assert (all_of_it.cells, north.cells) == (24, 4)
     assert all_of_it.distribution.n == sum(len(samples_of(number)) for number in range(24))
 
@@ -96,9 +96,9 @@ def test_spark_finds_the_same_to_the_last_count(archive: Archive) -> None:
         expected = plain(merged(backend, ASKED))
     with answering(archive, "spark") as backend:
         assert plain(merged(backend, ASKED)) == expected
-        spark = trend(backend, Asked())
+        spark = trend(backend, GroupsAsked())
     with answering(archive) as backend:
-        assert spark == trend(backend, Asked())
+        assert spark == trend(backend, GroupsAsked())
 
 
 def test_without_spark_the_error_says_so(
@@ -113,12 +113,12 @@ def test_without_spark_the_error_says_so(
 def test_the_command(archive: Archive, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["archive", "merge", archive.url, "--by", "kernel", "--where", "label:site=s1"]
     assert cli.invoke([*command, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)["groups"]
-    assert [(group["key"], group["cells"]) for group in told] == [
+    groups = json.loads(capsys.readouterr().out)["groups"]
+    assert [(group["key"], group["cells"]) for group in groups] == [
         ({"kernel": "6.0"}, 4),
         ({"kernel": "6.1"}, 4),
     ]
-    assert all(low <= high for group in told for low, high in [group["quantiles"]["p50"]])
+    assert all(low <= high for group in groups for low, high in [group["quantiles"]["p50"]])
     assert cli.invoke(command) == 0
     assert "6.1" in capsys.readouterr().out
     assert cli.invoke([*command, "--by", "no_column"]) == 1

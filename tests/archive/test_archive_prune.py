@@ -24,8 +24,8 @@ def test_files_are_joined_and_no_row_is_changed(tmp_path: Path, capsys: pytest.C
     before, seen = cells_in(archive), archive.table("cells")
     assert len(list(files_of(archive, "cells"))) == 4
     assert cli.invoke(["archive", "prune", archive.url, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["joined"], told["became"], told["removed"]) == (8, 2, 0)
+    done = json.loads(capsys.readouterr().out)
+    assert (done["joined"], done["became"], done["removed"]) == (8, 2, 0)
     assert len(list(files_of(archive, "cells"))) == len(list(files_of(archive, "distributions"))) == 1
     assert cells_in(archive) == before and check(archive) == (4, [])
     assert seen.to_pyarrow_table(columns=["cell"]).num_rows == 4  # whoever reads meanwhile has its files

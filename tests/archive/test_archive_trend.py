@@ -13,7 +13,7 @@ from archives import FIRST, rows
 from rtmeter import cli
 from rtmeter.archive.add import add_rows
 from rtmeter.archive.engine import answering
-from rtmeter.archive.groups import Asked
+from rtmeter.archive.groups import GroupsAsked
 from rtmeter.archive.tables import Archive, archive_at
 from rtmeter.archive.trend import beside_it, trend
 
@@ -53,9 +53,9 @@ def test_a_regression_is_named_by_what_changed_with_it(
     archive: Archive, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.invoke(["archive", "regressions", archive.url, "--json"]) == 2
-    told = json.loads(capsys.readouterr().out)
-    assert (told["series"], told["too_short"], len(told["regressions"])) == (RIGS, 0, 2)
-    kernel, lost = told["regressions"]
+    found = json.loads(capsys.readouterr().out)
+    assert (found["series"], found["too_short"], len(found["regressions"])) == (RIGS, 0, 2)
+    kernel, lost = found["regressions"]
     assert kernel["with"] == [{"condition": "kernel", "before": OLD, "after": NEW}]
     assert sorted(one["rig"] for one in kernel["changes"]) == [f"rig-{rig}" for rig in UPDATED]
     assert kernel["rigs"] == 4 and 1.08 < kernel["ratio"] < 1.16
@@ -85,7 +85,7 @@ def test_a_trend_has_what_fell_too(archive: Archive, capsys: pytest.CaptureFixtu
 
 def test_only_the_latest_cells_are_looked_at(archive: Archive) -> None:
     with answering(archive) as backend:
-        found = trend(backend, Asked(), latest=10)
+        found = trend(backend, GroupsAsked(), latest=10)
     assert (found.series, found.short, found.changes) == (0, RIGS, ())
 
 

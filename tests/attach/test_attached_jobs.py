@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from programs import BLOCKED, RUNNABLE, Program, T
 
-from rtmeter.attach.grid import Change, loop_of
+from rtmeter.attach.grid import PeriodChange, loop_of
 from rtmeter.attach.jobs import Job, jobs_of
 from rtmeter.attach.releases import columns_of
 from rtmeter.attach.sleeps import sleeps_of
@@ -330,7 +330,7 @@ def test_another_period_that_stays_is_a_change_and_no_skips() -> None:
     releases = [k * MS for k in range(1, 61)] + [60 * MS + 2 * k * MS for k in range(1, 31)]
     program = periodic(releases)
     loop = loop_of(jobs(program))
-    assert (loop.period_ns, loop.changes) == (MS, (Change(60 * MS, 2 * MS),))
+    assert (loop.period_ns, loop.changes) == (MS, (PeriodChange(60 * MS, 2 * MS),))
     assert {row[5] for row in rows(program)} == {SERVED}
     assert [row[5] for row in rows(program, MS)].count(SKIPPED) == 30
 
@@ -339,8 +339,8 @@ def test_a_program_that_never_sleeps_or_never_wakes_has_no_job() -> None:
     busy = Program()
     busy.leave(500, RUNNABLE)
     busy.come(700)
-    told = sleeps_of(busy.trace, T)
-    assert (told.sleeps, told.switches) == ([], 2)
+    seen = sleeps_of(busy.trace, T)
+    assert (seen.sleeps, seen.switches) == ([], 2)
     asleep = Program()
     asleep.enter(10, "pause")
     asleep.leave(20)

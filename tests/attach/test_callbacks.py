@@ -38,14 +38,14 @@ def sleeps(at: int, state: int = SLEEPING) -> Event:
     return Event(AT + at, 0, SWITCH, T, 0, state)
 
 
-def told(marks: list[Mark], events: list[Event], names: Names | None = None, offsets: tuple[int, ...] = ()):
+def within(marks: list[Mark], events: list[Event], names: Names | None = None, offsets: tuple[int, ...] = ()):
     return callbacks_of(marks, Trace(events), [T], names or Names(), offsets)
 
 
 def test_a_timers_job_goes_from_its_call_to_the_next_thing_that_is_done() -> None:
     """Of 100 ns between call and wait 30 were spent off the CPU."""
     events = [*woken(0), sleeps(50, 1), Event(AT + 80, 0, SWITCH, 0, T, 1), sleeps(500)]
-    (found,) = told([call(20, AT - 3), wait(120)], events)
+    (found,) = within([call(20, AT - 3), wait(120)], events)
     assert (found.name, found.kind, found.due_told, found.period_ns) == (
         "timer 20 ms",
         "rcl_timer",
@@ -57,13 +57,13 @@ def test_a_timers_job_goes_from_its_call_to_the_next_thing_that_is_done() -> Non
 
 def test_both_of_rcls_functions_for_a_timer_are_one_call() -> None:
     marks = [call(20, AT, what="call"), call(21, AT), wait(120), call(200, AT + 100, what="call"), wait(230)]
-    (found,) = told(marks, woken(0))
+    (found,) = within(marks, woken(0))
     assert [(job.wake_ns - AT, job.free_ns - AT) for job in found.jobs] == [(20, 120), (200, 230)]
 
 
 def test_callbacks_of_one_waking_follow_one_another() -> None:
     marks = [call(20, AT), call(50, AT, timer=2, period=50 * MS), *taken(80, "/tick"), wait(150)]
-    found = told(marks, woken(3))
+    found = within(marks, woken(3))
     assert [one.name for one in found] == ["timer 20 ms", "timer 50 ms", "/tick"]
     assert [
         (one.jobs[0].release_ns - AT, one.jobs[0].wake_ns - AT, one.jobs[0].free_ns - AT) for one in found
@@ -75,41 +75,41 @@ def test_callbacks_of_one_waking_follow_one_another() -> None:
 
 
 def test_a_take_that_finds_nothing_is_no_callback() -> None:
-    assert told([*taken(20, "/tick", result=401), wait(50)], woken(0)) == []
+    assert within([*taken(20, "/tick", result=401), wait(50)], woken(0)) == []
 
 
 def test_without_the_next_wait_a_callback_ends_where_its_thread_sleeps() -> None:
-    (found,) = told([call(20, AT)], [*woken(0), sleeps(90)])
+    (found,) = within([call(20, AT)], [*woken(0), sleeps(90)])
     assert found.jobs[0].free_ns == AT + 90
-    assert told([call(20, AT)], woken(0)) == []
+    assert within([call(20, AT)], woken(0)) == []
 
 
 def test_a_switch_that_is_not_told_costs_no_time_on_the_cpu() -> None:
     events = [sleeps(-50), Event(AT, 0, WAKING, 0, T), sleeps(200)]
-    (found,) = told([call(20, AT), wait(120)], events)
+    (found,) = within([call(20, AT), wait(120)], events)
     assert found.jobs[0].busy_ns == 100
     events = [*woken(0), sleeps(50, RUNNABLE), Event(AT + 70, 0, SYS_IN, T), sleeps(200)]
-    (found,) = told([call(20, AT), wait(120)], events)
+    (found,) = within([call(20, AT), wait(120)], events)
     assert found.jobs[0].busy_ns == 30 + 50
 
 
 def test_when_a_timer_was_due_is_told_by_the_clock_that_it_goes_by() -> None:
     offset = 10**18
-    (found,) = told([call(20, AT + offset), wait(120)], woken(3), offsets=(offset,))
+    (found,) = within([call(20, AT + offset), wait(120)], woken(3), offsets=(offset,))
     assert found.jobs[0].release_ns == AT
 
 
 def test_what_is_no_time_that_a_timer_was_due_is_not_believed() -> None:
-    (found,) = told([call(20, 12345, period=77), wait(120)], woken(4))
+    (found,) = within([call(20, 12345, period=77), wait(120)], woken(4))
     assert (found.due_told, found.period_ns, found.name) == (False, None, "timer of unknown period")
     assert (found.jobs[0].release_ns, found.jobs[0].kind) == (AT + 4, "message")
 
 
 def test_jobs_that_events_are_lost_of_are_unknown() -> None:
     marks = [mark for at in (20, 220, 420) for mark in (call(at, AT), wait(at + 100))]
-    (found,) = told(marks, [*woken(0), Event(AT + 250, 0, LOST, value=3)])
+    (found,) = within(marks, [*woken(0), Event(AT + 250, 0, LOST, value=3)])
     assert [job.known for job in found.jobs] == [False, False, True]
-    (found,) = told(marks, [*woken(0), Event(AT + 210, 0, WAKING, 0, T), Event(AT + 250, 0, LOST, value=3)])
+    (found,) = within(marks, [*woken(0), Event(AT + 210, 0, WAKING, 0, T), Event(AT + 250, 0, LOST, value=3)])
     assert [job.known for job in found.jobs] == [True, False, True]
 
 
@@ -128,13 +128,17 @@ def test_the_start_of_a_program_tells_whose_a_callback_is() -> None:
     assert names.timers == {1: "/arm2", 2: "/left/arm"}
     assert names.subscriptions == {5: "/arm2"}
     assert names.nodes == ("/arm2", "/left/arm")
-    found = told([call(20, 5), *taken(30, "/tick"), wait(50)], woken(0), names)
+    found = within([call(20, 5), *taken(30, "/tick"), wait(50)], woken(0), names)
     assert [(one.node, one.name) for one in found] == [("/arm2", "timer 10 ms"), ("/arm2", "/tick")]
 
 
 def test_callbacks_that_are_called_the_same_are_numbered() -> None:
     marks = [call(20, AT), call(50, AT, timer=2), call(60, AT, timer=3, period=5), wait(150)]
-    assert [one.name for one in told(marks, woken(0))] == ["timer 20 ms", "timer 20 ms #2", "timer 5e-06 ms"]
+    assert [one.name for one in within(marks, woken(0))] == [
+        "timer 20 ms",
+        "timer 20 ms #2",
+        "timer 5e-06 ms",
+    ]
 
 
 def test_a_callbacks_name_is_of_its_topic() -> None:

@@ -90,11 +90,11 @@ def test_whatever_the_disk_kept_the_machine_can_be_put_back(scene: Scene, script
 
 
 def test_a_journal_that_was_set_aside_stays_aside_and_whole(scene: Scene) -> None:
-    told = 0
+    restored = 0
     for said, kernel, disk in scene.moments(SET_ASIDE):
         if said:
-            told += 1
+            restored += 1
             assert [path.name for path in disk.rglob("journal*")] == ["journal.aside-1"]
             assert len(journal.read(journal.path_of("local").with_name("journal.aside-1")).entries) == 2
             assert kernel.snapshot() != scene.before
-    assert told
+    assert restored

@@ -53,12 +53,12 @@ def test_a_second_refuses_and_says_who_holds_it(holder: subprocess.Popen[str]) -
 
 
 def test_the_lock_dies_with_its_holder_and_who_waits_gets_it(holder: subprocess.Popen[str]) -> None:
-    told: list[str] = []
+    said: list[str] = []
     killer = threading.Timer(0.5, holder.send_signal, [signal.SIGKILL])
     killer.start()
-    with machine_lock("another", wait=True, say=told.append):
+    with machine_lock("another", wait=True, say=said.append):
         assert holder.wait() == -signal.SIGKILL
-    assert len(told) == 1 and "long.yaml" in told[0]
+    assert len(said) == 1 and "long.yaml" in said[0]
     holder.communicate()
 
 

@@ -17,7 +17,7 @@ from rtmeter.host.root import Root
 from rtmeter.model import SERVED, SKIPPED, WARM_UP_FLAG
 from rtmeter.statistics.quantities import Ints
 from rtmeter.trace.chosen import span_of
-from rtmeter.trace.recorder import Told
+from rtmeter.trace.recorder import RecordingTally
 from rtmeter.trace.spool import MOST_BYTES
 from rtmeter.trace.table import FILE, open_trace
 
@@ -25,8 +25,8 @@ from rtmeter.trace.table import FILE, open_trace
 class Fake:
     """A recorder that has ended."""
 
-    def __init__(self, told: Told | None = None, error: RtmeterError | None = None) -> None:
-        self._told, self._error, self.tidied = told, error, False
+    def __init__(self, tally: RecordingTally | None = None, error: RtmeterError | None = None) -> None:
+        self._tally, self._error, self.tidied = tally, error, False
 
     def start(self) -> None: ...
 
@@ -39,10 +39,10 @@ class Fake:
 
     @property
     def kept(self) -> tuple[int, ...] | None:
-        return self._told.kept if self._told else None
+        return self._tally.kept if self._tally else None
 
-    def told(self) -> Told | None:
-        return self._told
+    def tally(self) -> RecordingTally | None:
+        return self._tally
 
     def tidy(self) -> None:
         self.tidied = True
@@ -56,8 +56,8 @@ def recorded(folder: Path, fake: Fake, monkeypatch: pytest.MonkeyPatch) -> Recor
 
 
 def test_what_a_trace_lacks_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = Told(10, 3, 4096, ("raw_syscalls/sys_enter",), True)
-    fake = Fake(told)
+    tally = RecordingTally(10, 3, 4096, ("raw_syscalls/sys_enter",), True)
+    fake = Fake(tally)
     part = recorded(tmp_path, fake, monkeypatch)
     assert (tmp_path / FILE).is_file() and fake.tidied and part.failure() is None
     counts = {"events": 10, "lost": 3, "bytes": 4096, "missing": ["raw_syscalls/sys_enter"], "kept": None}
@@ -66,15 +66,15 @@ def test_what_a_trace_lacks_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert doubts["trace_lost"].startswith("3 events of the kernel were lost")
     assert f"broke off at {MOST_BYTES >> 20} MiB" in doubts["trace_incomplete"]
     assert "raw_syscalls/sys_enter: the kernel is not told from" in doubts["trace_event_missing"]
-    whole = recorded(tmp_path, Fake(Told(10, 0, 4096, (), False)), monkeypatch)
+    whole = recorded(tmp_path, Fake(RecordingTally(10, 0, 4096, (), False)), monkeypatch)
     assert whole.doubts() == []
 
 
 def test_what_a_long_run_kept_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    part = recorded(tmp_path, Fake(Told(10, 0, 4096, (), False, (3, 9), 1.0)), monkeypatch)
+    part = recorded(tmp_path, Fake(RecordingTally(10, 0, 4096, (), False, (3, 9), 1.0)), monkeypatch)
     assert part.facts()["achieved"]["trace"]["kept"] == {"releases": 2, "share_of_late": 1.0}
     assert part.doubts() == [] and open_trace(tmp_path / FILE).kept == {3, 9}
-    part = recorded(tmp_path, Fake(Told(10, 0, 4096, (), False, (3,), 0.25, True)), monkeypatch)
+    part = recorded(tmp_path, Fake(RecordingTally(10, 0, 4096, (), False, (3,), 0.25, True)), monkeypatch)
     first, second = part.doubts()
     assert "only 25.00%, chosen at random" in first.message and "before the probe's log" in second.message
 
@@ -88,7 +88,7 @@ def test_a_trace_that_cannot_be_written_leaves_the_cell_whole(
     assert fake.tidied and part.facts() == {} and part.failure() is None
     (doubt,) = part.doubts()
     assert (doubt.type, doubt.hint) == ("trace_incomplete", "free space")
-    part = recorded(tmp_path / "gone", Fake(Told(1, 0, 1, (), False)), monkeypatch)
+    part = recorded(tmp_path / "gone", Fake(RecordingTally(1, 0, 1, (), False)), monkeypatch)
     assert "cannot be written: failed to open" in part.doubts()[0].message
 
 

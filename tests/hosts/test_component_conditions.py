@@ -23,7 +23,7 @@ def test_conditions_are_made_and_undone_on_both_hosts(hosts: Hosts, tmp_path: Pa
         "cpu=1,cpu_percent=20",
         "--traffic",
         "rate=2Mbit/s,reverse_rate=1Mbit/s",
-        "--watch",
+        "--monitor",
         "200ms",
     ]
     arguments = [*LONG, "--host", f"component={hosts.url}", *QDISC, *load]
@@ -49,7 +49,7 @@ def test_conditions_are_made_and_undone_on_both_hosts(hosts: Hosts, tmp_path: Pa
     assert there["achieved"]["load"]["operations"]["cpu"] > 0
     assert there["achieved"]["load"]["own"] > 0
     assert there["achieved"]["machine"]["load_workers_max"] == 1
-    rows = pq.read_table(tmp_path / "cell" / "server_watch.parquet").to_pylist()
+    rows = pq.read_table(tmp_path / "cell" / "server_monitor.parquet").to_pylist()
     assert len(rows) >= 2
     assert all(row["cpu0_busy"] is not None for row in rows)
     for direction in ("forward", "reverse"):

@@ -78,7 +78,7 @@ def test_a_target_run_equals_a_local_one(hosts: Hosts, tmp_path: Path) -> None:
 def test_both_ends_settings_and_load_are_there(hosts: Hosts, tmp_path: Path) -> None:
     before = hosts.qdiscs()
     asked = ["measure", "roundtrip", "--adapter", "posix", "--period", "2ms", "--samples", "100000"]
-    load = ["--load", "cpu=1,cpu_percent=10", "--watch", "200ms", "--loss-timeout", "50ms", *QDISC]
+    load = ["--load", "cpu=1,cpu_percent=10", "--monitor", "200ms", "--loss-timeout", "50ms", *QDISC]
     out = tmp_path / "cell"
     left = logs(hosts)
     with running(*asked, *load, "--on", hosts.url, "--out", out, **hosts.near_end()) as process:
@@ -100,7 +100,7 @@ def test_both_ends_settings_and_load_are_there(hosts: Hosts, tmp_path: Path) -> 
     assert len(cell["findings"]) > 3
     first = cell["grid"]["t0_ns"]
     assert first > PLANTED_NS
-    at_ns = pq.read_table(out / "watch.parquet").column("at_ns").to_pylist()
+    at_ns = pq.read_table(out / "monitor.parquet").column("at_ns").to_pylist()
     assert at_ns and all(abs(at - first) < PLANTED_NS // 10 for at in at_ns)  # by the target's clock
 
 

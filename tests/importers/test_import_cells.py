@@ -204,7 +204,7 @@ def test_a_deadline_within_a_bin_is_not_decided(tmp_path: Path, run) -> None:
 def test_a_hard_deadline_needs_the_order(tmp_path: Path, run) -> None:
     run("import", DATA / "cyclictest.hist", "--out", tmp_path / "out")
     folder = tmp_path / "out" / "cyclictest-thread-0"
-    verdict = run("verdict", folder, "--deadline", "3ms", "--class", "hard", code=3)
+    verdict = run("verdict", folder, "--deadline", "3ms", "--criticality", "hard", code=3)
     assert "order of the releases is not known" in verdict["reason"]
 
 
@@ -221,8 +221,8 @@ def test_import_judges_if_it_is_asked_to(tmp_path: Path, run) -> None:
     ("options", "code", "kept"),
     [
         (["--miss-ratio", "5%", "--confidence", "99%"], 0, (0.05, 0.99, "firm")),
-        (["--class", "soft", "--miss-ratio", "1e-4"], 2, (1e-4, 0.95, "soft")),
-        (["--class", "hard"], 2, (None, 0.95, "hard")),
+        (["--criticality", "soft", "--miss-ratio", "1e-4"], 2, (1e-4, 0.95, "soft")),
+        (["--criticality", "hard"], 2, (None, 0.95, "hard")),
     ],
 )
 def test_import_judges_by_a_whole_requirement(
@@ -235,8 +235,10 @@ def test_import_judges_by_a_whole_requirement(
 
 
 def test_a_requirement_without_a_deadline_is_refused(tmp_path: Path, run) -> None:
-    error = run("import", DATA / "oslat.json", "--class", "hard", "--out", tmp_path / "out", code=1)["error"]
-    assert (error["field"], error["remedy"]) == ("--class", "give --deadline")
+    error = run("import", DATA / "oslat.json", "--criticality", "hard", "--out", tmp_path / "out", code=1)[
+        "error"
+    ]
+    assert (error["field"], error["remedy"]) == ("--criticality", "give --deadline")
 
 
 def test_what_a_tool_dropped_never_passes(tmp_path: Path, run, write) -> None:
@@ -306,7 +308,7 @@ def test_three_samples(tmp_path: Path, run, write) -> None:
 
 def test_constant_data(tmp_path: Path, run, write) -> None:
     run("import", write(rttest([7_500] * 5000)), "--out", tmp_path / "out")
-    verdict = run("verdict", tmp_path / "out", "--deadline", "1ms", "--class", "hard", code=3)
+    verdict = run("verdict", tmp_path / "out", "--deadline", "1ms", "--criticality", "hard", code=3)
     assert "constant" in {finding["type"] for finding in verdict["support"]["findings"]}
 
 
@@ -342,7 +344,7 @@ def test_a_comparison_of_histograms(tmp_path: Path, run, write) -> None:
     deadline = ["--deadline", "75us"]
     assert outcome(run("compare", tmp_path / "before", tmp_path / "same", *deadline)) == "no difference"
     assert outcome(run("compare", tmp_path / "before", tmp_path / "later", *deadline, code=2)) == "worse"
-    assert outcome(run("compare", tmp_path / "later", tmp_path / "before", *deadline)) == "improved"
+    assert outcome(run("compare", tmp_path / "later", tmp_path / "before", *deadline)) == "better"
 
 
 def test_other_quantities_are_not_compared(tmp_path: Path, run, write) -> None:

@@ -210,11 +210,11 @@ def count_replies(
 
 def report(config: dict[str, Any], rows: list[Row]) -> list[Row]:
     """Adds what the null adapter reports of its timers: when each should have fired, and when it did."""
-    told = config["measurement"] == "timer" and config.get("options", {}).get("report") != "none"
+    reports = config["measurement"] == "timer" and config.get("options", {}).get("report") != "none"
     slept = config.get("drive") == "sleep_then_spin_some"
     ahead = sleep_offset_of(config) if slept else 0  # of a sleep's end its tick is due
     for row in rows:
-        if told and row["status"] == "served":
+        if reports and row["status"] == "served":
             armed = row.get("armed_before_ns")
             due = row["release_ns"] - ahead if armed is None else armed + config["timeout_ns"]
             row |= {"reported_expected_ns": due, "reported_actual_ns": row["callback_ns"]}

@@ -11,12 +11,12 @@ from typing import Any
 from rtmeter.conditions.strain import Strain
 from rtmeter.host.root import Root
 
-WATCH_NS = 200_000_000
+MONITOR_NS = 200_000_000
 
 
 def strain(folder: Path, **asked: Any) -> Strain:
     """The strain that is asked for, sampled five times a second."""
-    return Strain({"watch_ns": WATCH_NS} | asked, folder, set(), 3, Root())
+    return Strain({"monitor_ns": MONITOR_NS} | asked, folder, set(), 3, Root())
 
 
 def written(end: str) -> int:

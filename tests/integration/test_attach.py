@@ -47,8 +47,8 @@ class Pair:
 @pytest.fixture(scope="module")
 def pairs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Pair]]:
     folder = tmp_path_factory.mktemp("attach")
-    program, told = compiled("sleepers", folder), folder / "own.txt"
-    process = subprocess.Popen([program, told])
+    program, written = compiled("sleepers", folder), folder / "own.txt"
+    process = subprocess.Popen([program, written])
     try:
         seconds = 60 if os.environ.get("RTMETER_FULL") == "1" else 2
         done = rtmeter(
@@ -60,7 +60,7 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Pair]]
         process.kill()
     assert done.code == 0, done.err
     own: dict[str, list[tuple[int, int]]] = {}
-    for line in told.read_text().splitlines():
+    for line in written.read_text().splitlines():
         name, due, stamp = line.split()
         own.setdefault(name, []).append((int(due), int(stamp)))
     found = {}

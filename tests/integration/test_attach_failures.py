@@ -129,12 +129,12 @@ def test_a_stopped_program_is_refused_with_what_lets_it_go_on(misfits: Path) -> 
 def test_what_is_no_program_is_refused(misfits: Path) -> None:
     with alive(misfits, "") as process:
         [loop] = {int(t.name) for t in Path(f"/proc/{process.pid}/task").iterdir()} - {process.pid}
-        told = {
+        messages = {
             2: "the kernel's own thread",
             2**22 - 1: "is no process here",
             loop: f"give --pid {process.pid} --thread {loop}",
         }
-        for pid, said in told.items():
+        for pid, said in messages.items():
             done = rtmeter("attach", "--pid", pid)
             assert (done.code, said in done.err) == (1, True), done.err
         done = rtmeter("attach", "--pid", process.pid, "--thread", "lopp", "--duration", "1s")

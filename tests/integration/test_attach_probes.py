@@ -39,17 +39,17 @@ def test_every_release_of_a_probe_is_found_its_stamp_within_the_job(tmp_path: Pa
         front.send_signal(signal.SIGINT)
         ended(front)
     assert done.code == 0, done.err
-    told, known = rows_of(seen), rows_of(own)
-    first, last = told["release_ns"][0], told["release_ns"][-1]
+    attached, known = rows_of(seen), rows_of(own)
+    first, last = attached["release_ns"][0], attached["release_ns"][-1]
     window = (known["release_ns"] >= first) & (known["release_ns"] <= last)
-    assert set(known["release_ns"][window].tolist()) <= set(told["release_ns"].tolist())
+    assert set(known["release_ns"][window].tolist()) <= set(attached["release_ns"].tolist())
     stamps = dict(zip(known["release_ns"].tolist(), known[STAMPS[measurement]].tolist(), strict=True))
-    served = told["status"] == SERVED
+    served = attached["status"] == SERVED
     assert served.any()
     for name in ("release_ns", "wake_ns", "free_ns"):
-        assert (np.diff(told[name][served]) > 0).all()
+        assert (np.diff(attached[name][served]) > 0).all()
     for release, wake, free in zip(
-        *(told[name][served] for name in ("release_ns", "wake_ns", "free_ns")), strict=True
+        *(attached[name][served] for name in ("release_ns", "wake_ns", "free_ns")), strict=True
     ):
         if int(release) in stamps:
             assert wake <= stamps[int(release)] <= free

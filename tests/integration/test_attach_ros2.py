@@ -42,7 +42,7 @@ def ros(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @dataclass
-class Told:
+class OfCallback:
     """A callback's cell, and when it was called, as it knows itself."""
 
     record: CellRecord
@@ -51,7 +51,7 @@ class Told:
 
 
 @pytest.fixture(scope="module")
-def cells(ros: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Told]:
+def cells(ros: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, OfCallback]:
     folder = tmp_path_factory.mktemp("ros2")
     seconds = 60 if os.environ.get("RTMETER_FULL") == "1" else 2
     out = ("--duration", f"{seconds}s", "--out", folder / "cells")
@@ -69,14 +69,16 @@ def cells(ros: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Told
         name = {"timer 20 ms": "fast", "timer 50 ms": "slow", "/left/tick": "heard"}[
             record.adapter_facts["callback"]
         ]
-        found[name] = Told(record, rows, np.asarray(own[name]))
+        found[name] = OfCallback(record, rows, np.asarray(own[name]))
     return found
 
 
 @here
-def test_every_callback_is_a_cell_with_the_name_of_its_node_and_topic(cells: dict[str, Told]) -> None:
-    told = {name: told.record.adapter_facts for name, told in cells.items()}
-    assert {name: (facts["node"], facts.get("topic")) for name, facts in told.items()} == {
+def test_every_callback_is_a_cell_with_the_name_of_its_node_and_topic(
+    cells: dict[str, OfCallback],
+) -> None:
+    facts_of = {name: cell.record.adapter_facts for name, cell in cells.items()}
+    assert {name: (facts["node"], facts.get("topic")) for name, facts in facts_of.items()} == {
         "fast": ("/left/arm", None),
         "slow": ("/left/arm", None),
         "heard": ("/left/arm", "/left/tick"),
@@ -90,28 +92,30 @@ def test_every_callback_is_a_cell_with_the_name_of_its_node_and_topic(cells: dic
 
 @here
 @pytest.mark.parametrize("name", ("fast", "slow", "heard"))
-def test_each_call_is_a_job_with_the_callbacks_own_stamp_in_it(cells: dict[str, Told], name: str) -> None:
-    told = cells[name]
-    if told.record.counters["events_lost"]:
+def test_each_call_is_a_job_with_the_callbacks_own_stamp_in_it(
+    cells: dict[str, OfCallback], name: str
+) -> None:
+    cell = cells[name]
+    if cell.record.counters["events_lost"]:
         pytest.skip("events were lost: their jobs are unknown")
-    served = told.rows["status"] & 127 == 1
-    wakes, frees = told.rows["wake_ns"][served], told.rows["free_ns"][served]
-    inside = told.own[(told.own >= wakes[0]) & (told.own <= frees[-1])]
+    served = cell.rows["status"] & 127 == 1
+    wakes, frees = cell.rows["wake_ns"][served], cell.rows["free_ns"][served]
+    inside = cell.own[(cell.own >= wakes[0]) & (cell.own <= frees[-1])]
     assert len(inside) == len(wakes) > 10
     assert ((wakes < inside) & (inside < frees)).all()
-    assert (told.rows["busy_ns"][served] > 0).all()
+    assert (cell.rows["busy_ns"][served] > 0).all()
 
 
 @here
 @pytest.mark.parametrize("name, period", [("fast", 20 * MS), ("slow", 50 * MS)])
 def test_a_timers_releases_are_when_rcl_holds_it_to_be_due(
-    cells: dict[str, Told], name: str, period: int
+    cells: dict[str, OfCallback], name: str, period: int
 ) -> None:
-    told = cells[name]
-    grid = told.record.grid
+    cell = cells[name]
+    grid = cell.record.grid
     assert (grid["period_ns"], grid["period_from"], grid["t0_from"]) == (period, "timer", "timer")
-    assert set(np.diff(told.rows["release_ns"]).tolist()) == {period}
-    assert (told.rows["wake_ns"] >= told.rows["release_ns"])[told.rows["status"] & 127 == 1].all()
+    assert set(np.diff(cell.rows["release_ns"]).tolist()) == {period}
+    assert (cell.rows["wake_ns"] >= cell.rows["release_ns"])[cell.rows["status"] & 127 == 1].all()
 
 
 def is_dead(name: str) -> bool:
@@ -121,7 +125,7 @@ def is_dead(name: str) -> bool:
 
 
 @here
-def test_nothing_of_it_is_left(cells: dict[str, Told]) -> None:
+def test_nothing_of_it_is_left(cells: dict[str, OfCallback]) -> None:
     assert cells
     assert [one for one in left_instances() if is_dead(one.removeprefix("rtmeter-attach-"))] == []
     assert [one for one in left_probes() if is_dead(one.partition("rtmeter_attach_")[2])] == []

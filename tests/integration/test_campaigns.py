@@ -158,7 +158,7 @@ def test_what_this_machine_cannot_give_is_left_out_with_its_reason(
     assert cell["conditions"]["achieved"]["traffic"].keys() == {"forward", "reverse"}
     assert cell["conditions"]["achieved"]["load"]["operations"]
     [table] = shown(out, capsys)
-    told = {one["condition"]: one["here"] for one in table["unmet"] if cell["id"] in one["cells"]}
-    assert {"second_host", "network", "server_load"} <= set(told)
+    unmet = {one["condition"]: one["here"] for one in table["unmet"] if cell["id"] in one["cells"]}
+    assert {"second_host", "network", "server_load"} <= set(unmet)
     for name, why in left_out.items():
-        assert told[name] == f"left out: {why}"
+        assert unmet[name] == f"left out: {why}"

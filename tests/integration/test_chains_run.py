@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from chains import Row, Spec, random_graph, simulate, told, ways_of
+from chains import Row, Spec, accounted, random_graph, simulate, ways_of
 from front import ended, probes_of, rtmeter, running
 from rtmeter.cli import invoke
 from rtmeter.measure.probes import find, find_probes
@@ -104,7 +104,7 @@ def test_random_null_graphs_are_logged_and_told_as_plain_loops_have_it(sized: An
         warm = {stage.name: WARM_UP for stage in graph.sources}
         result = analyse(graph, logs, warm_up=warm, loss_timeout_ns=LOSS_NS, ended_ns=until_ns)
         assert result.problems == ()
-        by_loops = told(specs, wanted, WARM_UP, LOSS_NS, until_ns)
+        by_loops = accounted(specs, wanted, WARM_UP, LOSS_NS, until_ns)
         for path in result.paths:
             loops = by_loops[path.stages]
             assert {k: v for k, v in path.counts.items() if k != "warm_up"} == loops["counts"]

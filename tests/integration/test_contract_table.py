@@ -11,7 +11,7 @@ import pytest
 from pages import ROOT
 
 from rtmeter.measure.probes import describe
-from rtmeter.selftest.adapter.running import Subject, ways
+from rtmeter.selftest.adapter.running import CheckedProbe, ways
 
 PAGE = ROOT / "docs" / "add-a-middleware.md"
 WRAPPED = ROOT / "build" / "release" / "tests" / "probe" / "wrapped"
@@ -24,7 +24,7 @@ RARE = ("interrupt", "describe")
 def traced(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> list[str]:
     """The table's rows of one template."""
     rows = []
-    subject = Subject(describe(name, WRAPPED / f"rtmeter-probe-{name}"), folder)
+    subject = CheckedProbe(describe(name, WRAPPED / f"rtmeter-probe-{name}"), folder)
     for number, way in enumerate(ways(subject.facts)):
         if way.measurement == "wakeup":
             continue
@@ -39,13 +39,13 @@ def traced(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> list[str
         )
         for end, suffix in ends:
             calls = [line.split() for line in Path(f"{trace}{suffix}").read_text().splitlines()]
-            told = (
+            methods = (
                 f"`{method}`" + ("" if thread == "measured" else f" ({thread})")
                 for method, thread in calls
                 if method not in RARE
             )
             drive, receive = (way.config.get(key, "–") for key in ("drive", "receive"))
-            rows.append(f"| {end} | {drive} | {receive} | {', '.join(told)} |\n")
+            rows.append(f"| {end} | {drive} | {receive} | {', '.join(methods)} |\n")
     return rows
 
 

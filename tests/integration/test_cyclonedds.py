@@ -38,15 +38,15 @@ def test_its_settings_carry_the_priorities(tmp_path: Path) -> None:
     threads = {t["name"]: (t["policy"], t["priority"]) for t in threads_of(reader.meta).values()}
     named = {"tev": 18, "recv": 19, "recvUC": 20}
     assert threads == {name: ("fifo", named.get(name, 17)) for name in NAMES}
-    told = reader.meta["adapter"]["threads"]
-    assert told["asked"] == asked
+    priorities = reader.meta["adapter"]["threads"]
+    assert priorities["asked"] == asked
     for name, how in [
         ("tev", "middleware"),
         ("recv", "middleware"),
         ("gc", "middleware"),
         ("recvUC", "system"),
     ]:
-        assert f"{name} (" in told[f"set_by_{how}"]
+        assert f"{name} (" in priorities[f"set_by_{how}"]
 
 
 def test_round_robin_is_refused(tmp_path: Path) -> None:

@@ -166,10 +166,10 @@ def test_all_threads_take_the_priority_asked_for(tmp_path: Path, adapter: str) -
         meta = read(end.log)[0].meta
         threads = threads_of(meta)
         assert {(t["policy"], t["priority"]) for t in threads.values()} == {("fifo", 20)}
-        told = meta["adapter"]["threads"]
+        priorities = meta["adapter"]["threads"]
         for tid, thread in threads.items():
             label = f"{thread['name']} ({tid})"
-            assert (label in told["set_by_middleware"]) != (label in told["set_by_system"])
+            assert (label in priorities["set_by_middleware"]) != (label in priorities["set_by_system"])
 
 
 @each_adapter

@@ -47,8 +47,8 @@ def test_a_cell_keeps_its_events_and_every_lateness_is_whole(tmp_path: Path) -> 
     assert sorted(path.name for path in cell.glob("trace*")) == ["trace.parquet"]
     left = instances() - before  # those of tests beside this one end, too
     until(lambda: not left & instances())
-    told = json.loads((cell / "cell.json").read_text())["conditions"]["achieved"]["trace"]
-    assert told["events"] > 300 * 4
+    traced = json.loads((cell / "cell.json").read_text())["conditions"]["achieved"]["trace"]
+    assert traced["events"] > 300 * 4
     found = rtmeter("explain", cell, "--json").json
     assert len(found["releases"]) == 300
     for release in found["releases"]:

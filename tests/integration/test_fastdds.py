@@ -103,10 +103,10 @@ def test_threads_without_names_are_set_by_the_system(tmp_path: Path) -> None:
     reader, _ = measure(tmp_path, CYCLE | FAST | {"options": {"threads": "rr:20"}})
     threads = threads_of(reader.meta)
     assert {(t["policy"], t["priority"]) for t in threads.values()} == {("rr", 20)}
-    told = reader.meta["adapter"]["threads"]
-    assert told["count"] == str(len(threads))
-    assert told["set_by_middleware"] == ""
-    assert all(f"({tid})" in told["set_by_system"] for tid in threads)
+    counted = reader.meta["adapter"]["threads"]
+    assert counted["count"] == str(len(threads))
+    assert counted["set_by_middleware"] == ""
+    assert all(f"({tid})" in counted["set_by_system"] for tid in threads)
 
 
 @pytest.mark.parametrize(

@@ -42,10 +42,10 @@ def found(folder: Path) -> Done:
 
 
 def test_a_planted_limit_is_found_exactly(found: Done) -> None:
-    told = found.json
-    assert (found.code, told["outcome"], told["unit"]) == (0, "pass", "Hz")
-    assert (told["passes"], told["fails"]) == (LIMIT_HZ, LIMIT_HZ + 1)
-    by_value = {one["value"]: one for one in told["tried"]}
+    document = found.json
+    assert (found.code, document["outcome"], document["unit"]) == (0, "pass", "Hz")
+    assert (document["passes"], document["fails"]) == (LIMIT_HZ, LIMIT_HZ + 1)
+    by_value = {one["value"]: one for one in document["tried"]}
     assert {value: one["outcome"] for value, one in by_value.items()} == {
         value: "pass" if value <= LIMIT_HZ else "fail" for value in by_value
     }

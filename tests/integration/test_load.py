@@ -15,8 +15,8 @@ import pytest
 from strained import strain, stray
 
 from front import ended, rows_of, rtmeter, running
+from rtmeter.conditions.monitor import FILE
 from rtmeter.conditions.processes import members
-from rtmeter.conditions.watch import FILE
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
 from rtmeter.results import store
@@ -173,7 +173,7 @@ def test_stress_ng_is_missing(tmp_path: Path) -> None:
 
 def test_a_cell_under_load_says_so(tmp_path: Path) -> None:
     load = "cpu=1,cpu_percent=10,vm=1,vm_bytes=16MiB"
-    done = rtmeter(*measure(tmp_path / "cell"), "--load", load, "--traffic", "1Mbit/s", "--watch", "100ms")
+    done = rtmeter(*measure(tmp_path / "cell"), "--load", load, "--traffic", "1Mbit/s", "--monitor", "100ms")
     assert done.code == 0, done.err
     conditions = cell_json(tmp_path / "cell")["conditions"]
     assert conditions["asked"]["load"] == {"cpu": 1, "cpu_percent": 10, "vm": 1, "vm_bytes": 1 << 24}

@@ -191,8 +191,8 @@ def test_profiles_of_fast_dds_hold(tmp_path: Path) -> None:
                 pytest.skip("the RMW that is loaded here is another")
             mapped = Path(f"/proc/{ready['pid']}/maps").read_text()
             shared_memory[name] = "/dev/shm/fastdds_" in mapped or "/dev/shm/fastrtps_" in mapped
-            told = ready["adapter"].get("environment", {})
-            assert {variable: told.get(variable, "") for variable in (old, new)} == {
+            environment = ready["adapter"].get("environment", {})
+            assert {variable: environment.get(variable, "") for variable in (old, new)} == {
                 old: "",
                 new: "",
             } | variables

@@ -56,7 +56,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write_cell(folder / made.id, made)
     doubts = [{"type": HOSTILE, "message": HOSTILE, "hint": HOSTILE}]
     watched = {"at_ns": [T0_NS + 1_200_000_000], "interval_ns": [200_000_000], "quota_throttles": [9]}
-    pq.write_table(pa.table(watched), folder / "stalls" / "watch.parquet")
+    pq.write_table(pa.table(watched), folder / "stalls" / "monitor.parquet")
     hostile = Made(id=HOSTILE, axes={HOSTILE: HOSTILE}, changes={"warnings": doubts, "adapter": HOSTILE})
     write_cell(folder / "hostile", hostile)
     write_failed_cell(folder / "failed", Made(id="failed"), RTPRIO)

@@ -53,11 +53,11 @@ def test_it_runs_beside_the_round_trip_and_every_release_is_accounted_for(
         assert settled(client, server)["released"] == 100
     meta = {end: read(end.log)[0].meta for end in (client, server)}
     heard(meta[client]["second_topic"], meta[server]["second_topic"])
-    for told in meta.values():
-        assert told["second_topic"]["place"] == place
-        assert [t["policy"] for t in told["threads"] if t["name"] == "rtm-second"] == ["other"]
-        assert {t["role"] for t in told["threads"] if t["name"] == "rtm-second"} == {"service"}
-        assert "second_topic_silent" not in {doubt["type"] for doubt in told["warnings"]}
+    for one in meta.values():
+        assert one["second_topic"]["place"] == place
+        assert [t["policy"] for t in one["threads"] if t["name"] == "rtm-second"] == ["other"]
+        assert {t["role"] for t in one["threads"] if t["name"] == "rtm-second"} == {"service"}
+        assert "second_topic_silent" not in {doubt["type"] for doubt in one["warnings"]}
 
 
 @each

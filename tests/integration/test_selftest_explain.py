@@ -57,9 +57,9 @@ def test_the_latest_release_of_each_time_decides() -> None:
         late(2600 * MS, 30 * MS, HOG),
     )
     found = Explanation(releases, (), 0)
-    told = blamed(above, planted, found)
-    assert (told.planted, told.hit, told.first, told.others) == (3, 2, 1, (other,))
-    assert told.outcome == "not named"
+    result = blamed(above, planted, found)
+    assert (result.planted, result.hit, result.first, result.others) == (3, 2, 1, (other,))
+    assert result.outcome == "not named"
     assert blamed(above, planted[:1], found).outcome == "named"
     assert blamed(above, planted[2:], found).outcome == "not planted"
     elsewhere = unplanted(plants(80), planted, found)

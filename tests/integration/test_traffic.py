@@ -14,8 +14,8 @@ import pytest
 from namespaces import two_namespaces
 from strained import strain, stray, written
 
+from rtmeter.conditions.monitor import FILE
 from rtmeter.conditions.strain import strain_of
-from rtmeter.conditions.watch import FILE
 from rtmeter.errors import RtmeterError
 from rtmeter.host import ssh
 from rtmeter.host.root import Root
@@ -181,7 +181,7 @@ def test_the_server_is_started_on_the_cells_other_host(
         monkeypatch.setenv(ssh.PROGRAM, str(script))
         ends = {"from_namespace": pair.left}
         cell = Cell("cell", "posix", None, {}, {}, hosts={"controller": "local", "component": "ssh://there"})
-        cell = replace(cell, conditions={"traffic": asked(MBIT, MBIT, **ends), "watch_ns": 0})
+        cell = replace(cell, conditions={"traffic": asked(MBIT, MBIT, **ends), "monitor_ns": 0})
         with strain_of(cell, tmp_path, Root()) as strained:
             until(lambda: written("--client") > 200_000 and written("--server") > 200_000)
         sent, _ = transferred(pair.left, pair.left_device)

@@ -13,7 +13,7 @@ from waiting import until
 CAMPAIGN = """
 name: watched
 cells:
-  - {name: a, measurement: wakeup, adapter: posix, samples: 300000, warm_up: 0s, period: 1ms, watch: 1s}
+  - {name: a, measurement: wakeup, adapter: posix, samples: 300000, warm_up: 0s, period: 1ms, monitor: 1s}
   - {name: b, measurement: wakeup, adapter: posix, samples: 10, warm_up: 0s, period: 1ms}
 """
 

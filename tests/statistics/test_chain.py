@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from chains import Row, Spec, random_graph, simulate, told, ways_of
+from chains import Row, Spec, accounted, random_graph, simulate, ways_of
 from rtmeter.errors import RtmeterError
 from rtmeter.model import ABSENT, STATUS_NAMES
 from rtmeter.statistics.chain import COLUMNS, ChainResult, analyse
@@ -191,7 +191,7 @@ def test_random_graphs_are_told_as_plain_loops_tell_them(sized: Any) -> None:
         until = T0 + period_ns * draw.randint(5, 14)
         rows = simulate(specs, random_delay(draw, period_ns), T0, 10, until)
         result = analysed(specs, rows, 2, 700, until)
-        wanted = told(specs, rows, 2, 700, until)
+        wanted = accounted(specs, rows, 2, 700, until)
         assert result.problems == ()
         assert {path.stages for path in result.paths} == set(wanted)
         for path in result.paths:

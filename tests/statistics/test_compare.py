@@ -54,7 +54,7 @@ def test_runs_of_one_distribution_are_seldom_called_different(
     process: Process, simulate: Simulation, rates: Rates, sized: Sized
 ) -> None:
     found = simulate(outcome_of_two_alike, sized("pairs", reduced=25, full=2000), process)
-    different = (outcome in ("worse", "improved") for outcome in found)
+    different = (outcome in ("worse", "better") for outcome in found)
     rates.at_most(0.05, different, "two runs of one distribution are called different", process.name)
 
 
@@ -82,7 +82,7 @@ def test_ten_percent_more_at_p999_is_found_in_all_cases_together(
 def test_what_is_later_is_worse_and_what_is_earlier_improved(generator: np.random.Generator) -> None:
     slower, faster = compare([pair(generator, 1.3)]), compare([pair(generator, 0.7)])
     assert slower.outcome == "worse" and outcomes(slower)["p50"] == "worse"
-    assert faster.outcome == "improved" and outcomes(faster)["miss_ratio"] == "improved"
+    assert faster.outcome == "better" and outcomes(faster)["miss_ratio"] == "better"
     assert slower.pairs == 0
 
 
@@ -90,7 +90,7 @@ def test_worse_anywhere_is_worse(generator: np.random.Generator) -> None:
     b = draw(generator, 0.8)
     b[generator.random(N) < 0.01] += 10**7
     found = compare([(estimates(draw(generator), DEADLINE), estimates(b, DEADLINE))])
-    assert found.outcome == "worse" and outcomes(found)["p50"] == "improved"
+    assert found.outcome == "worse" and outcomes(found)["p50"] == "better"
 
 
 def test_the_shift_is_stated_with_its_interval(generator: np.random.Generator) -> None:
@@ -141,7 +141,7 @@ def test_pairs_of_one_distribution_are_seldom_called_different(
     process: Process, pairs: int, simulate: Simulation, rates: Rates, sized: Sized
 ) -> None:
     found = simulate(outcome_of_pairs_alike, sized("comparisons", reduced=25, full=2000), process, pairs)
-    different = (outcome in ("worse", "improved") for outcome in found)
+    different = (outcome in ("worse", "better") for outcome in found)
     rates.at_most(0.05, different, f"{pairs} pairs of one distribution are called different", process.name)
 
 

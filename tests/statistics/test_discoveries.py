@@ -12,10 +12,10 @@ from rtmeter.statistics.discoveries import changed, step_up, unlike
 
 def test_the_step_up_procedure_rejects_as_it_was_published() -> None:
     """Benjamini and Hochberg's own example (1995, section 3.2): four of fifteen at 5 %."""
-    told = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262]
-    told += [0.5719, 0.6528, 0.7590, 1.0]
-    assert step_up(np.array(told), 0.05) == [True] * 4 + [False] * 11
-    assert step_up(np.array(told[::-1]), 0.05) == [False] * 11 + [True] * 4
+    p_values = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262]
+    p_values += [0.5719, 0.6528, 0.7590, 1.0]
+    assert step_up(np.array(p_values), 0.05) == [True] * 4 + [False] * 11
+    assert step_up(np.array(p_values[::-1]), 0.05) == [False] * 11 + [True] * 4
     assert step_up(np.ones(3), 0.05) == [False] * 3 and step_up(np.array([]), 0.05) == []
 
 

@@ -51,11 +51,11 @@ def test_the_sum_of_parts_is_the_distribution_of_one_heap(parts: list[list[int]]
 @given(st.lists(ANY | st.just(LATER), min_size=1, max_size=60), st.sampled_from(["50", "90", "99.9"]))
 def test_a_quantile_lies_between_the_edges_that_are_told(values: list[int], percent: str) -> None:
     exact = sorted(values)[quantile_index(len(values), share_of(percent))]
-    told = binned(np.array(values, dtype=np.int64)).quantile(percent)
+    quantile = binned(np.array(values, dtype=np.int64)).quantile(percent)
     if exact == LATER:
-        assert told == "lost"
+        assert quantile == "lost"
     else:
-        assert isinstance(told, tuple) and told[0] <= exact < told[1]
+        assert isinstance(quantile, tuple) and quantile[0] <= exact < quantile[1]
 
 
 @given(st.lists(ANY | st.just(LATER), max_size=60), ANY)

@@ -47,9 +47,9 @@ def growing(generator: np.random.Generator) -> np.ndarray:
     ],
 )
 def test_a_timer_that_tells_its_releases_may_drift(
-    meta: dict[str, Any], told: dict[str, Any], generator: np.random.Generator
+    meta: dict[str, Any], more: dict[str, Any], generator: np.random.Generator
 ) -> None:
-    found = seen(growing(generator), meta | told)
+    found = seen(growing(generator), meta | more)
     assert (found.drift.growth, found.drift.rises) == ("drifting", False)
     assert {finding.type for finding in found.refusals} >= {"drift"}
 
@@ -65,9 +65,9 @@ def test_a_timer_that_tells_its_releases_may_drift(
     ids=["wakeup", "sleep_then_spin_some", "jumps", "one_shot"],
 )
 def test_nothing_drifts_on_another_grid_and_growth_is_still_refused(
-    meta: dict[str, Any], told: dict[str, Any], generator: np.random.Generator
+    meta: dict[str, Any], more: dict[str, Any], generator: np.random.Generator
 ) -> None:
-    meta = meta | told if told else meta
+    meta = meta | more if more else meta
     found = seen(growing(generator), meta)
     assert (found.drift.growth, found.drift.causes, found.drift.rises) == ("bounded", (), True)
     types = {finding.type for finding in found.refusals}

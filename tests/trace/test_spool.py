@@ -33,20 +33,20 @@ def released(k: int, *, late: bool = False) -> Span:
 def run(folder: Path, most: int, chooser: Chooser, late: set[int], n: int) -> tuple[Spool, int]:
     """A release each millisecond; on CPU 0 a page each half of one, on CPU 1 one in seven. The log is told
     each 100. Returns the largest size, too."""
-    spool, largest, told = Spool(folder, CPUS, PAGE, chooser, most), 0, []
+    spool, largest, batch = Spool(folder, CPUS, PAGE, chooser, most), 0, []
     for k in range(n):
         write(spool, 0, k * MS)
         write(spool, 0, k * MS + MS // 2)
         if k % 7 == 0:
             write(spool, 1, k * MS)
-        told.append(released(k, late=k in late))
-        if len(told) == 100:
-            chooser.add(told)
-            told = []
+        batch.append(released(k, late=k in late))
+        if len(batch) == 100:
+            chooser.add(batch)
+            batch = []
         assert spool.settle()
         if k % 10 == 0:
             largest = max(largest, sum(file.stat().st_size for file in folder.glob("trace.cpu*")))
-    chooser.add(told)
+    chooser.add(batch)
     spool.end()
     return spool, largest
 

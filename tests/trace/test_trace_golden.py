@@ -101,8 +101,8 @@ def test_every_event_is_what_the_kernel_prints(golden: Any) -> None:
             said = (KINDS[trace.event[row]], trace.tid[row], (trace.time_ns[row] + 500) // 1000)
             assert said == (event, tid, us)
             if event in ("switch", "waking"):
-                told = (trace.target[row], STATES[trace.state[row]], trace.priority[row])
-                assert told == (target, state, priority)
+                thread = (trace.target[row], STATES[trace.state[row]], trace.priority[row])
+                assert thread == (target, state, priority)
                 assert trace.names[trace.name[row]].removeprefix("[").removesuffix("]") == name
             elif name is not None:
                 assert trace.names[trace.name[row]] == name

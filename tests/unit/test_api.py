@@ -73,7 +73,7 @@ def test_the_summary_is_that_of_the_command_line(root: Path, capsys: pytest.Capt
         ({"deadline": 43_000, "miss_ratio": 0.3}, ["--deadline", "43us", "--miss-ratio", "0.3"]),
         (
             {"deadline": "43us", "miss_ratio": "50%", "confidence": 0.9, "criticality": "hard"},
-            ["--deadline", "43us", "--miss-ratio", "50%", "--confidence", "90%", "--class", "hard"],
+            ["--deadline", "43us", "--miss-ratio", "50%", "--confidence", "90%", "--criticality", "hard"],
         ),
         ({"deadline": "1ms", "once_in": "10s"}, ["--deadline", "1ms", "--once-in", "10s"]),
         ({}, []),
@@ -121,12 +121,12 @@ def test_cells_are_a_table_with_the_numbers_of_the_summary(root: Path) -> None:
     results = rtmeter.read(root / "a")
     rows = results.cells.to_pylist()
     assert len(results) == 4 and results.names == list(dict.fromkeys(row["cell"] for row in rows))
-    told = {cell["id"]: cell for cell in results.summary()}
+    summaries = {cell["id"]: cell for cell in results.summary()}
     statistics = [name for name in results.cells.column_names if name.endswith("_ns")]
     compared = 0
     for row in rows:
         if row["quantity"] is not None:
-            values = told[row["id"]]["quantities"][row["quantity"]][row["view"]]
+            values = summaries[row["id"]]["quantities"][row["quantity"]][row["view"]]
             for name in set(statistics) & set(values):
                 expected = None if name in row["lost"] else values[name]
                 assert row[name] == expected, name
@@ -172,7 +172,7 @@ def test_several_paths_are_read_as_one(root: Path) -> None:
         (lambda r: r.verdict(miss_ratio=0.1), "miss_ratio", "give a deadline"),
         (lambda r: r.verdict("1"), "deadline", "with its unit"),
         (lambda r: r.verdict("1ms", miss_ratio=2), "miss_ratio", ""),
-        (lambda r: r.verdict("1ms", criticality="severe"), "class", "choose"),
+        (lambda r: r.verdict("1ms", criticality="severe"), "criticality", "choose"),
         (lambda r: r.verdict("1ms", once_in="x"), "once_in", "with its unit"),
         (lambda r: r.compare(r, gates=["p99"]), "gate", ""),
         (lambda r: r.compare("nothing"), "path", ""),

@@ -115,8 +115,8 @@ def test_a_requirement_groups_the_flat_keys_and_merges_with_those_of_the_default
         defaults: {measurement: wakeup, adapter: posix, requirement: {deadline: 1ms, miss_ratio: 1e-3}}
         cells:
         - {name: default}
-        - {name: own, requirement: {deadline: [2ms, 3ms], class: soft, confidence: 99%}}
-        - {name: flat, deadline: 4ms, class: hard}
+        - {name: own, requirement: {deadline: [2ms, 3ms], criticality: soft, confidence: 99%}}
+        - {name: flat, deadline: 4ms, criticality: hard}
         - {name: none, requirement: null}
         - {name: variants, variants: {A: {requirement: {deadline: 5ms}}, B: }}
         """,
@@ -134,9 +134,9 @@ def test_a_requirement_groups_the_flat_keys_and_merges_with_those_of_the_default
 
 
 def test_cells_can_be_chosen_by_their_class(tmp_path: Path) -> None:
-    text = W + "  deadline: 1ms\n  class: [hard, firm]\n"
+    text = W + "  deadline: 1ms\n  criticality: [hard, firm]\n"
     assert ids(read(tmp_path, text)) == ["wakeup-posix-hard", "wakeup-posix-firm"]
-    assert ids(read(tmp_path, text, only="class==hard")) == ["wakeup-posix-hard"]
+    assert ids(read(tmp_path, text, only="criticality==hard")) == ["wakeup-posix-hard"]
 
 
 def test_repeats_are_interleaved_unless_they_shall_not(tmp_path: Path) -> None:
@@ -214,8 +214,8 @@ def test_a_script_is_looked_for_beside_the_campaign(tmp_path: Path) -> None:
         (W + "  requirement:\n    dedline: 1ms", 5, "cells.0.requirement", "did you mean deadline"),
         (W + "  requirement:\n    deadline: 1", 5, "deadline", "has no unit"),
         (W + "  requirement: {deadline: []}", 4, "cells.0.requirement.deadline", "empty list"),
-        (W + "  requirement:\n    class: firm", 5, "class", "says nothing without a deadline"),
-        (W + "  requirement:\n    deadline: 1ms\n    class: safe", 6, "class", "is no choice"),
+        (W + "  requirement:\n    criticality: firm", 5, "criticality", "says nothing without a deadline"),
+        (W + "  requirement:\n    deadline: 1ms\n    criticality: safe", 6, "criticality", "is no choice"),
         (W + "  deadline: 1ms\n  requirement:\n    deadline: 2ms", 6, "cells.0.requirement.deadline",
          "is given twice"),
     ],

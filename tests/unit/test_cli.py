@@ -241,8 +241,8 @@ class TestMeasure:
         monkeypatch.setattr(Standing, "doubts", lambda _: [left])
         assert cli.invoke([*MEASURE, "--option", "behave=refuse", "--out", "a"]) == exit_codes.ERROR
         said = capsys.readouterr().err
-        told = "rtmeter: setting_not_put_back: timer_migration is left (run `rtmeter restore`)\n"
-        assert told in said and "CPU 9 does not exist" in said
+        warned = "rtmeter: setting_not_put_back: timer_migration is left (run `rtmeter restore`)\n"
+        assert warned in said and "CPU 9 does not exist" in said
 
     def test_an_invalid_result_is_an_error(self, capsys: pytest.CaptureFixture[str]) -> None:
         arguments = [*MEASURE, "--option", "behave=overflow", "--out", "a", "--deadline", "1s"]
@@ -342,9 +342,9 @@ class TestRun:
         assert cli.invoke(["run", "c.yaml"]) == code
         records = [cell_json(cell) for cell in store.cell_folders(Path("results"))]
         assert [record["status"] for record in records] == [status, "complete"]
-        told = capsys.readouterr()
-        assert f"{status}: adapter = '{adapter}': is not built here; " in told.err
-        assert f"{status}: adapter = '{adapter}': is not built here" in told.out
+        printed = capsys.readouterr()
+        assert f"{status}: adapter = '{adapter}': is not built here; " in printed.err
+        assert f"{status}: adapter = '{adapter}': is not built here" in printed.out
         if deadline:
             assert cli.invoke(["verdict", "results"]) == code
             assert "inconclusive: not measured: the adapter ros2 is not built here" in capsys.readouterr().out

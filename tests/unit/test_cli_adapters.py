@@ -58,11 +58,11 @@ def test_each_is_shown_with_its_version_and_what_it_measures(
 
 def test_a_program_gets_the_same(found: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke(["adapters", "--json"]) == 1
-    told = json.loads(capsys.readouterr().out)
-    iceoryx, ros1 = told["adapters"]
+    listed = json.loads(capsys.readouterr().out)
+    iceoryx, ros1 = listed["adapters"]
     assert iceoryx == FACTS | {"path": str(found / "rtmeter-probe-iceoryx")}
     assert "no library" in ros1["error"]["message"] and ros1["error"]["remedy"]
-    missing = {one["name"]: one["remedy"] for one in told["missing"]}
+    missing = {one["name"]: one["remedy"] for one in listed["missing"]}
     assert missing == {
         name: known.remedy for name, known in KNOWN_ADAPTERS.items() if name not in ("iceoryx", "ros1")
     }
@@ -72,8 +72,8 @@ def test_the_commands_are_those_that_configure_prints() -> None:
     for name, known in KNOWN_ADAPTERS.items():
         folder = ROOT / "adapters" / name
         assert (folder / "CMakeLists.txt").is_file()
-        told = re.findall(r'missing\(\w+ "(apt install [^"]*)"', (folder / "CMakeLists.txt").read_text())
-        assert all(command in known.remedy for command in told), name
+        printed = re.findall(r'missing\(\w+ "(apt install [^"]*)"', (folder / "CMakeLists.txt").read_text())
+        assert all(command in known.remedy for command in printed), name
         if known.needs.startswith("apt install") and "<" not in known.needs:
             packages = known.needs.removeprefix("apt install ").partition(",")[0].split()
             listed = "\n".join(file.read_text() for file in (ROOT / "packages").glob("*.txt")).split()

@@ -111,5 +111,5 @@ def test_lines_fit_a_terminal_of_80_columns(
 def test_every_finding_is_on_its_page() -> None:
     page = (DOCS / "check.md").read_text()
     rows = [line.split("|")[1:3] for line in page.splitlines() if line.startswith("| `")]
-    told = {name.strip(" `"): grade.strip() for names, grade in rows for name in names.split(",")}
-    assert told == {kind.id: kind.grade for kind in KINDS}
+    documented = {name.strip(" `"): grade.strip() for names, grade in rows for name in names.split(",")}
+    assert documented == {kind.id: kind.grade for kind in KINDS}

@@ -57,7 +57,7 @@ def test_what_is_later_is_worse_at_each_quantile(capsys: Captured) -> None:
     assert shifts["miss_ratio"]["outcome"] == "worse"
     assert shifts["miss_ratio"]["a"] == np.mean(draw(1) > 200_000)
     assert compare("b a", capsys)[0] == exit_codes.PASS
-    assert as_json("b a", capsys)["cells"][0]["outcome"] == "improved"
+    assert as_json("b a", capsys)["cells"][0]["outcome"] == "better"
 
 
 def test_runs_of_one_distribution_show_no_difference(capsys: Captured) -> None:
@@ -104,7 +104,7 @@ def test_repeats_that_agree_tell_a_ratio_of_many_from_one_of_few(capsys: Capture
     pairs_of("b", [0.007, 0.008, 0.006])
     (found,) = as_json("a b", capsys)["cells"]
     (ratio,) = (shift for shift in found["shifts"] if shift["quantity"] == "miss_ratio")
-    assert ratio["outcome"] == "improved" and -0.38 < ratio["lower"] < ratio["upper"] < -0.3
+    assert ratio["outcome"] == "better" and -0.38 < ratio["lower"] < ratio["upper"] < -0.3
 
 
 def test_a_deadline_may_be_given_for_the_miss_ratio(capsys: Captured) -> None:
@@ -266,8 +266,8 @@ def test_what_differs_besides_is_told(capsys: Captured) -> None:
     one("b", 1, changes=changes)
     code, said = compare("a b", capsys)
     assert code == exit_codes.PASS
-    told = [line.removeprefix("  differs: ") for line in said.splitlines() if "differs:" in line]
-    assert sorted(told) == [
+    differs = [line.removeprefix("  differs: ") for line in said.splitlines() if "differs:" in line]
+    assert sorted(differs) == [
         "adapter_facts.middleware_version: – → 2",
         "conditions.asked.load: – → cpu80",
         "config.samples: 20,000 → 3",

@@ -37,7 +37,7 @@ def completed(line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
         ("import --format jit", ["jitterdebugger"]),
         ("plot --kind s", ["shift"]),
         ("check --workload ", ["cyclic", "roundtrip"]),
-        ("verdict --class ", ["hard", "firm", "soft"]),
+        ("verdict --criticality ", ["hard", "firm", "soft"]),
     ],
 )
 def test_values(

@@ -84,7 +84,7 @@ def test_the_dependence_of_a_run_like_it_is_assumed(capsys: Captured) -> None:
 
 def test_what_misses_more_often_than_allowed_passes_at_no_length(capsys: Captured) -> None:
     write_wakeups(Path("like"), clustered())
-    for more in ("--miss-ratio 1e-3", "", "--class hard --miss-ratio 0.1"):
+    for more in ("--miss-ratio 1e-3", "", "--criticality hard --miss-ratio 0.1"):
         code, said = plan(f"--deadline 1ms {more} --period 1ms --like like", capsys)
         assert code == exit_codes.INCONCLUSIVE, more
         assert "if that goes on, no length passes" in said
@@ -94,7 +94,7 @@ def test_a_run_that_is_refused_says_that_no_length_helps(capsys: Captured) -> No
     values = draw(2)
     values[10_000:] *= 3
     write_wakeups(Path("like"), values)
-    for more in ("--miss-ratio 1e-2", "", "--class hard"):
+    for more in ("--miss-ratio 1e-2", "", "--criticality hard"):
         code, said = plan(f"--deadline 9ms {more} --period 1ms --like like", capsys)
         assert code == exit_codes.INCONCLUSIVE, more
         assert said.count("no length helps before") == 1 and "like is refused: the" in said
@@ -123,11 +123,11 @@ def test_without_a_miss_ratio_the_bound_of_some_lengths_is_told(capsys: Captured
 
 
 def test_a_hard_deadline_needs_releases_for_its_extremes(capsys: Captured) -> None:
-    line = "--deadline 1ms --miss-ratio 0.1 --class hard --period 1ms"
+    line = "--deadline 1ms --miss-ratio 0.1 --criticality hard --period 1ms"
     assert [row["releases"] for row in as_json(line, capsys)["plans"]] == [2500]
     assert (
         "any run of 2,500 releases at least without a miss can pass"
-        in plan("--deadline 1ms --class hard --period 1ms", capsys)[1]
+        in plan("--deadline 1ms --criticality hard --period 1ms", capsys)[1]
     )
 
 
@@ -140,7 +140,7 @@ cells:
 - {name: exact, samples: 2995}
 - {name: any, samples: 1000, miss_ratio: null}
 - {name: few, samples: 999, miss_ratio: null}
-- {name: hard, samples: 2499, miss_ratio: null, class: hard}
+- {name: hard, samples: 2499, miss_ratio: null, criticality: hard}
 - {name: unjudged, samples: 10, requirement: null}
 """
 
@@ -266,6 +266,6 @@ def test_options_are_checked_as_the_run_does(
     monkeypatch.setattr(can_run.ByProbes, "check", lambda self: None)
     text = "cells:\n- {measurement: wakeup, adapter: posix, samples: 1000, options: %s}\n"
     Path("c.yaml").write_text(text % given)
-    code, told = plan("c.yaml", capsys)
+    code, printed = plan("c.yaml", capsys)
     assert code == (exit_codes.ERROR if said else exit_codes.PASS)
-    assert said in told and ("cannot run here" in told) == bool(said)
+    assert said in printed and ("cannot run here" in printed) == bool(said)

@@ -109,9 +109,9 @@ def test_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_is_not_answered(text: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
     before = sorted(Path().rglob("*"))
     assert cli.invoke(["sql", text]) == 1
-    told = capsys.readouterr()
-    assert (told.out, told.err.count("rtmeter:")) == ("", 1)
-    assert told.err.startswith("rtmeter: SELECT = ") and said in told.err
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err.count("rtmeter:")) == ("", 1)
+    assert printed.err.startswith("rtmeter: SELECT = ") and said in printed.err
     assert sorted(Path().rglob("*")) == before
 
 

@@ -88,11 +88,11 @@ def test_nothing_passes_where_a_gate_refuses_the_bound(what: str, criticality: s
     values = values + 10 * np.arange(len(values)) if what == "drift" else values
     values[10_000:] *= 1 if what == "drift" else 3
     write_wakeups(Path("a"), values)
-    code, said = verdict(f"a --deadline 10ms --class {criticality}", capsys)
+    code, said = verdict(f"a --deadline 10ms --criticality {criticality}", capsys)
     assert code == exit_codes.INCONCLUSIVE
     assert "0 of 20,000 releases missed" in said and "to pass          no length decides" in said
     assert ("the delay rises steadily" if what == "drift" else "the tail changes") in said
-    code, said = verdict(f"a --deadline 400us --class {criticality}", capsys)
+    code, said = verdict(f"a --deadline 400us --criticality {criticality}", capsys)
     assert code == exit_codes.FAIL
 
 
@@ -131,19 +131,19 @@ def test_without_a_deadline_each_cell_is_judged_by_its_own_requirement(capsys: C
 
 def test_a_hard_deadline_cannot_be_proved(capsys: Captured) -> None:
     write_wakeups(Path("a"), draw(1))
-    code, said = verdict("a --deadline 10ms --class hard", capsys)
+    code, said = verdict("a --deadline 10ms --criticality hard", capsys)
     assert code == exit_codes.PASS
     assert "measurement cannot prove that a hard deadline is never missed" in said
-    code, said = verdict("a --deadline 650us --class hard", capsys)
+    code, said = verdict("a --deadline 650us --criticality hard", capsys)
     assert code == exit_codes.INCONCLUSIVE
     assert "to pass          no length decides: a bound of the latest release" in said
-    code, said = verdict("a --deadline 300us --class hard", capsys)
+    code, said = verdict("a --deadline 300us --criticality hard", capsys)
     assert code == exit_codes.FAIL and "a hard deadline allows none" in said
 
 
 def test_a_short_run_says_how_many_releases_a_hard_deadline_needs(capsys: Captured) -> None:
     write_wakeups(Path("a"), draw(1, 1500))
-    code, said = verdict("a --deadline 10ms --class hard", capsys)
+    code, said = verdict("a --deadline 10ms --criticality hard", capsys)
     assert code == exit_codes.INCONCLUSIVE
     assert "to pass          1,000 more releases at least" in said
 
@@ -168,40 +168,43 @@ def test_a_return_level_beyond_ten_times_the_run_is_refused(capsys: Captured) ->
     assert code == exit_codes.PASS  # it is no part of a firm deadline
     assert "once in 24 h: not stated: once in 24 h is beyond 10 times the run of 20 s: measure at" in said
     assert "least 2.4 h" in said
-    assert verdict("a --deadline 10ms --once-in 24h --class hard", capsys)[0] == exit_codes.INCONCLUSIVE
+    assert verdict("a --deadline 10ms --once-in 24h --criticality hard", capsys)[0] == exit_codes.INCONCLUSIVE
     level = as_json("a --deadline 10ms --once-in 24h", capsys)["support"]["return_level"]
     assert level["level_ns"] is None and level["findings"][0]["type"] == "beyond_the_run"
 
 
 def test_a_hard_deadline_is_not_judged_by_less_than_the_run(capsys: Captured) -> None:
     write_wakeups(Path("a"), draw(1))  # 20 s
-    code, said = verdict("a --deadline 10ms --once-in 19s --class hard", capsys)
+    code, said = verdict("a --deadline 10ms --once-in 19s --criticality hard", capsys)
     assert code == exit_codes.INCONCLUSIVE
     assert "once in 19 s is shorter than the run of 20 s, and a hard deadline asks what lies beyond" in said
     assert "to pass          mend first what refuses the return level" in said
-    assert verdict("a --deadline 10ms --once-in 20s --class hard", capsys)[0] == exit_codes.PASS
+    assert verdict("a --deadline 10ms --once-in 20s --criticality hard", capsys)[0] == exit_codes.PASS
     assert "once in 19 s: not stated" not in verdict("a --deadline 10ms --once-in 19s", capsys)[1]
 
 
 def test_a_hard_deadline_with_a_miss_ratio_needs_both(capsys: Captured) -> None:
     write_wakeups(Path("a"), draw(1))
-    assert verdict("a --deadline 10ms --class hard --miss-ratio 1e-3", capsys)[0] == exit_codes.PASS
-    code, said = verdict("a --deadline 10ms --class hard --miss-ratio 1e-6", capsys)
+    assert verdict("a --deadline 10ms --criticality hard --miss-ratio 1e-3", capsys)[0] == exit_codes.PASS
+    code, said = verdict("a --deadline 10ms --criticality hard --miss-ratio 1e-6", capsys)
     assert code == exit_codes.INCONCLUSIVE
     assert "measurement cannot prove" in said and "all in time, would pass" in said
 
 
 def test_a_soft_deadline_tells_by_how_much_releases_are_late(capsys: Captured) -> None:
     write_wakeups(Path("a"), late_at(5000, 15_000))
-    said = verdict("a --deadline 1ms --class soft --miss-ratio 1e-2", capsys)[1]
+    said = verdict("a --deadline 1ms --criticality soft --miss-ratio 1e-2", capsys)[1]
     assert "half of the late ones come within 1 ms after the deadline" in said
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("a --class safe --deadline 1ms", "--class = 'safe': is no choice; choose hard or firm or soft"),
-        ("a --class hard", "--class = 'hard': says nothing without a deadline; give --deadline"),
+        (
+            "a --criticality safe --deadline 1ms",
+            "--criticality = 'safe': is no choice; choose hard or firm or soft",
+        ),
+        ("a --criticality hard", "--criticality = 'hard': says nothing without a deadline; give --deadline"),
         ("a --deadline 1ms --confidence 101%", "--confidence = '101%': should be less than 1"),
         ("a --deadline 1ms --confidence x%", "--confidence = 'x%': is no share; write it like 0.95 or 95%"),
         ("a --deadline 1ms --once-in 24", "--once-in = '24': has no unit; write it with its unit"),
@@ -221,7 +224,7 @@ def test_constant_data(capsys: Captured) -> None:
     code, said = verdict("a --deadline 1ms --miss-ratio 1e-3", capsys)
     assert code == exit_codes.PASS
     assert "all values are equal: nothing is known of how they vary" in said
-    assert verdict("a --deadline 1ms --class hard", capsys)[0] == exit_codes.INCONCLUSIVE
+    assert verdict("a --deadline 1ms --criticality hard", capsys)[0] == exit_codes.INCONCLUSIVE
 
 
 def test_three_samples(capsys: Captured) -> None:

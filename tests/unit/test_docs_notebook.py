@@ -49,9 +49,9 @@ def test_its_python(folders: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_its_table_has_every_column(folders: Path) -> None:
     rows = PAGE.partition("| columns |")[2].partition("\n\n")[0]
-    told = set(re.findall(r"`(\w+)`", " ".join(row.split("|")[1] for row in rows.splitlines()[2:])))
+    documented = set(re.findall(r"`(\w+)`", " ".join(row.split("|")[1] for row in rows.splitlines()[2:])))
     axes = {"axis_load"}
-    assert set(rtmeter.read(folders / "results").cells.column_names) - axes == told
+    assert set(rtmeter.read(folders / "results").cells.column_names) - axes == documented
 
 
 def test_its_commands(folders: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -143,10 +143,10 @@ def test_mcap_is_decoded_by_its_own_schema(cell: Path, tmp_path: Path) -> None:
     for quantity in quantities(store.read_cell(cell).meta):
         if set(quantity.columns) <= rows.keys():
             values = quantity.of(rows, 0)
-            told = [getattr(m, f"{quantity.name}_us") for m in messages]
-            assert [math.isnan(value) for value in told] == (values == -(2**63)).tolist()
+            exported = [getattr(m, f"{quantity.name}_us") for m in messages]
+            assert [math.isnan(value) for value in exported] == (values == -(2**63)).tolist()
             there = values != -(2**63)
-            assert np.array(told)[there] == pytest.approx(values[there] / 1000)
+            assert np.array(exported)[there] == pytest.approx(values[there] / 1000)
     counts = record["summary"]["counts"]
     late = record["verdict"]["late"]
     assert sum(m.missed for m in messages) == counts["skipped"] + counts.get("lost", 0) + late

@@ -21,7 +21,7 @@ from stored import cell_json
 from synthetic import Made, write_cell
 
 STEAL = {"type": "steal", "message": "the host took 3 % of a CPU", "hint": "measure again"}
-SHORT = {"type": "watch_incomplete", "message": "rows are missing", "hint": "see to that"}
+SHORT = {"type": "monitor_incomplete", "message": "rows are missing", "hint": "see to that"}
 
 
 @pytest.mark.parametrize(
@@ -78,13 +78,13 @@ def test_a_warning_of_several_cells_is_shown_once_with_their_names(
     text = page_of(folder).text
     assert text.count("steal , a, b: the host took 3 % of a CPU: measure again") == 1
     assert text.count("steal") == 1
-    assert text.count("watch_incomplete") == 1
+    assert text.count("monitor_incomplete") == 1
     records = [store.read_cell(cell) for cell in store.cell_folders(folder)]
     show_cells(zip(records, ["a", "b", "c"], strict=True))
     out = capsys.readouterr().out
     assert out.count("the host took 3 % of a CPU (measure again): a, b\n") == 1
     assert out.count("steal") == 1
-    assert "b:\n  watch_incomplete: rows are missing (see to that)\n" in out
+    assert "b:\n  monitor_incomplete: rows are missing (see to that)\n" in out
 
 
 def test_what_to_do_next_says_what_it_refers_to(tmp_path: Path) -> None:

@@ -46,11 +46,11 @@ def test_systemd_says_the_same_of_this_machine() -> None:
 
 
 def test_the_machines_own_id_is_in_nothing_that_is_told(tmp_path: Path) -> None:
-    told = machine_id(planted(tmp_path, RAW))
-    assert told is not None and len(told) == 32
-    assert not any(RAW[at : at + 8] in told for at in range(0, 32, 8))
+    hashed = machine_id(planted(tmp_path, RAW))
+    assert hashed is not None and len(hashed) == 32
+    assert not any(RAW[at : at + 8] in hashed for at in range(0, 32, 8))
     other = machine_id(planted(tmp_path / "other", RAW[::-1]))
-    assert other != told
+    assert other != hashed
 
 
 @pytest.mark.parametrize("content", [None, "", "uninitialized\n", "not an id"])

@@ -29,6 +29,6 @@ def test_a_whole_measurement_imports_no_more(tmp_path: Path) -> None:
     needless += "deltalake ibis pyspark"
     cell = tmp_path / "cell"
     asked = ["measure", "wakeup", "--adapter=null", "--samples=20", "--warm-up=0", f"--out={cell}"]
-    told = imported_of(f"from rtmeter import cli; cli.invoke({asked})", needless)
-    assert told.splitlines()[-1] == "[]"
+    printed = imported_of(f"from rtmeter import cli; cli.invoke({asked})", needless)
+    assert printed.splitlines()[-1] == "[]"
     assert (cell / "samples.parquet").is_file()

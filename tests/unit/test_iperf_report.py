@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rtmeter.conditions.iperf_report import Carried, carried, parse
+from rtmeter.conditions.iperf_report import CarriedTraffic, carried, parse
 
 
 def report(*sums: dict[str, Any]) -> dict[str, Any]:
@@ -28,24 +28,24 @@ RECEIVER = report(
 
 
 def test_the_receivers_figures_count_once_it_has_settled() -> None:
-    assert carried(SENDER, RECEIVER, "udp", 0.5) == Carried(3_800_000.0, 75 / 1500, None, "receiver")
+    assert carried(SENDER, RECEIVER, "udp", 0.5) == CarriedTraffic(3_800_000.0, 75 / 1500, None, "receiver")
 
 
 def test_segments_sent_again_are_the_senders() -> None:
-    assert carried(SENDER, RECEIVER, "tcp", 0.5) == Carried(3_800_000.0, None, 1 + 2 + 3, "receiver")
+    assert carried(SENDER, RECEIVER, "tcp", 0.5) == CarriedTraffic(3_800_000.0, None, 1 + 2 + 3, "receiver")
 
 
 def test_without_a_receiver_the_sender_counts_and_loss_is_not_known() -> None:
-    assert carried(SENDER, {}, "udp", 0.5) == Carried(4_000_000.0, None, None, "sender")
+    assert carried(SENDER, {}, "udp", 0.5) == CarriedTraffic(4_000_000.0, None, None, "sender")
 
 
 def test_a_run_too_short_to_settle_counts_whole() -> None:
-    assert carried({}, RECEIVER, "udp", 9.0) == Carried(3_100_000.0, 450 / 2000, None, "receiver")
+    assert carried({}, RECEIVER, "udp", 9.0) == CarriedTraffic(3_100_000.0, 450 / 2000, None, "receiver")
 
 
 @pytest.mark.parametrize("empty", [{}, report(), report(interval(0, 0) | {"seconds": 0})])
 def test_nothing_said_is_nothing_known(empty: dict[str, Any]) -> None:
-    assert carried(empty, empty, "udp", 0) == Carried(None, None, None)
+    assert carried(empty, empty, "udp", 0) == CarriedTraffic(None, None, None)
 
 
 @pytest.mark.parametrize(

@@ -16,12 +16,12 @@ def of(*messages: str) -> Any:
 
 
 def test_a_run_with_two_findings_of_a_type_is_one_run() -> None:
-    (told,) = _findings([("a", of("x", "y")), ("b", of("x", "z")), ("c", of())])
-    assert told.message == "2 of 3 runs, as in a: x"
-    (told,) = _findings([("a", of("x", "y")), ("b", of())])
-    assert told.message == "a: x"
+    (finding,) = _findings([("a", of("x", "y")), ("b", of("x", "z")), ("c", of())])
+    assert finding.message == "2 of 3 runs, as in a: x"
+    (finding,) = _findings([("a", of("x", "y")), ("b", of())])
+    assert finding.message == "a: x"
 
 
 def test_what_all_runs_say_alike_names_none() -> None:
-    (told,) = _findings([("a", of("x")), ("b", of("x"))])
-    assert told.message == "x"
+    (finding,) = _findings([("a", of("x")), ("b", of("x"))])
+    assert finding.message == "x"

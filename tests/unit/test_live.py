@@ -17,11 +17,11 @@ from rich.console import Console
 
 from rtmeter import cli
 from rtmeter.cli.screen import histogram, line, screen
-from rtmeter.conditions.watch import NOW
+from rtmeter.conditions.monitor import NOW
 from rtmeter.errors import RtmeterError
 from rtmeter.live import metrics
-from rtmeter.live.run import FollowedRun, State
-from rtmeter.live.seen import Running, Seen
+from rtmeter.live.run import FollowedRun, RunState
+from rtmeter.live.seen import CellSeen, RunningCell
 from rtmeter.model import SERVED, WARM_UP_FLAG
 from rtmeter.results import store
 from rtmeter.samples import read_log
@@ -64,7 +64,7 @@ def test_a_log_is_followed_row_by_row(tmp_path: Path, name: str, steps: int) -> 
 
 
 def test_what_is_seen_is_what_the_log_holds(tmp_path: Path) -> None:
-    running = Running(tmp_path)
+    running = RunningCell(tmp_path)
     assert running.look() is None
     for _ in growing(GOLDEN / "wakeup.rtlog", tmp_path / store.CLIENT_LOG, 5):
         running.look()
@@ -134,7 +134,7 @@ def test_a_cell_alone_is_followed_too(tmp_path: Path) -> None:
         FollowedRun.at(tmp_path / "nowhere")
 
 
-def seen(**changes: Any) -> Seen:
+def seen(**changes: Any) -> CellSeen:
     values = np.concatenate((draw(1, 100_000), [9_000_000]))
     known: dict[str, Any] = {
         "quantity": "round_trip",
@@ -153,10 +153,10 @@ def seen(**changes: Any) -> Seen:
         "machine": {"cpu0_busy": 0.5, "cpu1_busy": 0.25, "load_workers": 8.0},
         "doubts": ("3 lost",),
     }
-    return Seen(**(known | changes))
+    return CellSeen(**(known | changes))
 
 
-STATE = State(
+STATE = RunState(
     "a-campaign-with-a-name, 20261121T090000Z",
     {"a": "pass", "b": "fail"},
     "c-cell",

@@ -91,8 +91,8 @@ def test_a_comparison_doubts_two_machines_of_one_name(
 ) -> None:
     a, b = a_run(tmp_path / "a", 1, ONE), a_run(tmp_path / "b", 1, other)
     assert cli.invoke(["compare", str(a), str(b)]) == 0
-    told = " ".join(capsys.readouterr().out.split())
-    assert (f"other_host: two machines of one host name: {ONE}, {other}" in told) == said
+    printed = " ".join(capsys.readouterr().out.split())
+    assert (f"other_host: two machines of one host name: {ONE}, {other}" in printed) == said
 
 
 @pytest.mark.usefixtures("here")

@@ -82,7 +82,7 @@ def test_names_of_others_are_harmless_and_few(tmp_path: Path) -> None:
         plant(tmp_path, pid, f"n{pid}", 1.0 if pid == 650 else 0.1)
     plant(tmp_path, 700, "\x1b[31mred", 2.0)
     others.look()
-    assert [told["name"] for told in others.found(100)["others_most"]][:2] == [r"\x1b[31mred", "n650"]
+    assert [one["name"] for one in others.found(100)["others_most"]][:2] == [r"\x1b[31mred", "n650"]
     assert len(others._taken_s) <= 256
 
 

@@ -65,7 +65,7 @@ def start(folder: Path, *logs: tuple[int, bytes], name: str = "20261101T000000Z"
     return loop
 
 
-def told(capsys: pytest.CaptureFixture[str], *words: object) -> Any:
+def as_json(capsys: pytest.CaptureFixture[str], *words: object) -> Any:
     assert cli.invoke([*map(str, words), "--json"]) != 1
     return json.loads(capsys.readouterr().out)
 
@@ -74,7 +74,7 @@ def test_its_segments_are_one_cell_that_is_judged_by_completion(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     start(tmp_path, (0, log_of(0, rows(0, 1200))), (1200, log_of(1200, rows(1200, 1800))))
-    verdict = told(capsys, "verdict", tmp_path)
+    verdict = as_json(capsys, "verdict", tmp_path)
     assert (verdict["id"], verdict["quantity"], verdict["n"]) == (
         "arm",
         "completion",
@@ -82,7 +82,7 @@ def test_its_segments_are_one_cell_that_is_judged_by_completion(
     )
     assert verdict["misses"] == 3
     assert verdict["requirement"]["miss_ratio"] == 0.01
-    summary = told(capsys, "summary", tmp_path / "arm" / "20261101T000000Z")
+    summary = as_json(capsys, "summary", tmp_path / "arm" / "20261101T000000Z")
     assert summary["counts"]["served"] == 2990
     assert summary["counts"]["warm_up"] == WARM_UP
     latency = summary["quantities"]["latency"]["per_release"]
@@ -145,7 +145,7 @@ def test_starts_of_one_name_are_repeats_of_one_condition(
 ) -> None:
     start(tmp_path, (0, log_of(0, rows(0, 3000))), name="20261101T000000Z")
     start(tmp_path, (0, log_of(0, rows(0, 2000))), name="20261102T000000Z")
-    verdict = told(capsys, "verdict", tmp_path)
+    verdict = as_json(capsys, "verdict", tmp_path)
     [one] = verdict["cells"]
     assert (one["id"], one["n"]) == ("arm", 4980)
 

@@ -37,17 +37,17 @@ def test_events_of_a_run_are_marked_when_they_were(tmp_path):
         "cpu0_steal": np.where(seconds == 4, 0.25, 0.0),
         "cpu1_steal": np.full(20, 0.01),
     }
-    pq.write_table(pa.table(watched), cell / "watch.parquet")
+    pq.write_table(pa.table(watched), cell / "monitor.parquet")
     text = json.dumps(spec_of(cell, "time"), ensure_ascii=False)
     marked = re.findall(r'"values": (\[\{"t".*?\}\])', text)
-    told = {row["what"]: row["t"] for rows in marked for row in json.loads(rows)}
+    times = {row["what"]: row["t"] for rows in marked for row in json.loads(rows)}
     findings = json.loads((cell / "cell.json").read_text())["verdict"]["support"]["findings"]
     (change,) = [finding for finding in findings if finding["at"]]
     assert change["at"] == [pytest.approx(10_000, abs=200)]
     assert f"the tail changes at {change['at'][0] / 1000:g} s" in change["message"]
-    assert told.pop("tail changes") == change["at"][0] / 1000
-    assert told == {"load: 8 to 6": 15, "cpu0: 25% stolen": 4}
-    (cell / "watch.parquet").write_bytes(b"PAR1")
+    assert times.pop("tail changes") == change["at"][0] / 1000
+    assert times == {"load: 8 to 6": 15, "cpu0: 25% stolen": 4}
+    (cell / "monitor.parquet").write_bytes(b"PAR1")
     assert "stolen" not in json.dumps(spec_of(cell, "time"))
 
 
@@ -71,7 +71,7 @@ def found_layers(spec: Any) -> list[dict[str, Any]]:
 
 
 def test_throttling_is_marked_when_it_was_and_nowhere_else(tmp_path):
-    """Each row of watch.parquet is of the second before it; the first began before the first release."""
+    """Each row of monitor.parquet is of the second before it; the first began before the first release."""
     cell = write_wakeups(tmp_path / "cell", exponential(1, 20_000))
     seconds = np.arange(1, 21, dtype=np.int64)
     begun = np.where(seconds == 1, 3, 1)
@@ -81,7 +81,7 @@ def test_throttling_is_marked_when_it_was_and_nowhere_else(tmp_path):
         "quota_throttles": np.select([seconds == 1, seconds == 5, seconds == 6], [2, 4, 3], 0),
         "thermal_throttles": np.where(seconds == 20, 1, 0),
     }
-    pq.write_table(pa.table(watched), cell / "watch.parquet")
+    pq.write_table(pa.table(watched), cell / "monitor.parquet")
     heat = {"heat 1": [(19, 20, 1)]}
     quota = {"quota 9": [(0, 1, 2), (4, 6, 7)]}
     for kind in ("time", "maxima"):
@@ -91,5 +91,5 @@ def test_throttling_is_marked_when_it_was_and_nowhere_else(tmp_path):
     write_picture(spec_of(cell, "time"), tmp_path / "x.svg")
     assert "quota 9" in (tmp_path / "x.svg").read_text()
     none = {name: np.zeros(20) if name.endswith("throttles") else v for name, v in watched.items()}
-    pq.write_table(pa.table(none), cell / "watch.parquet")
+    pq.write_table(pa.table(none), cell / "monitor.parquet")
     assert lanes_of(spec_of(cell, "time")) == {}

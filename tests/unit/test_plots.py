@@ -18,7 +18,7 @@ from scipy.stats import beta
 from rtmeter import cli
 from rtmeter.model import Requirement
 from rtmeter.plots import factors
-from rtmeter.plots.chart_compare import Layer, shifts, waterfall
+from rtmeter.plots.chart_compare import WaterfallLayer, shifts, waterfall
 from rtmeter.plots.picture import write_picture
 from rtmeter.plots.plots import PlotOptions, draw
 from rtmeter.results import store
@@ -288,7 +288,10 @@ def test_layers_and_shifts_are_those_of_the_comparison(root, tmp_path, monkeypat
 )
 def test_an_interval_of_a_layer_that_reaches_far_down_leaves_the_bars_in_sight(least_ns, domain_us, tmp_path):
     """The interval is of what is added to 100 µs, and reaches up to 300 µs of the axis."""
-    layers = [Layer("floor", 100_000, 100_000), Layer("dds", 150_000, 50_000, (least_ns, 200_000))]
+    layers = [
+        WaterfallLayer("floor", 100_000, 100_000),
+        WaterfallLayer("dds", 150_000, 50_000, (least_ns, 200_000)),
+    ]
     spec = waterfall(layers, 200)
     bars = spec["layer"][0]["encoding"]["y"]["scale"]["domain"]
     assert bars == [pytest.approx(end) for end in domain_us]

@@ -144,8 +144,8 @@ def test_published_and_measured_stand_side_by_side_for_each_kernel(tmp_path: Pat
     there, after, measured = entry.lines
     assert there.values == {"min_us": "-139", "avg_us": "84", "max_us": "12017"} and there.cell is None
     assert (after.cell, after.quantity, after.view, after.n) == ("rt", "measured_after", "as_served", 30)
-    assert after.values["max_us"] == published.Time(7_000 - 300, "max")
-    assert measured.values["min_us"] == published.Time(5_000, "min")
+    assert after.values["max_us"] == published.MeasuredTime(7_000 - 300, "max")
+    assert measured.values["min_us"] == published.MeasuredTime(5_000, "min")
     assert after.unmet == ("releases",)
     [unmet] = beside.unmet
     assert (unmet.condition, unmet.here, unmet.cells) == ("releases", "30", ("rt", "ordinary"))

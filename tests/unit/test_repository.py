@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import tomllib
 import xml.etree.ElementTree as ElementTree
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -54,6 +56,46 @@ def test_the_rooms_of_the_core_include_each_other_in_one_direction() -> None:
         and room not in CORE_ROOMS[CORE_ROOMS.index(included) :]
     ]
     assert not upward
+
+
+def parsed() -> dict[str, ast.Module]:
+    """The front's modules by name."""
+    found = {}
+    for path in FILES:
+        if path.suffix == ".py" and path.is_relative_to(ROOT / "src"):
+            parts = path.relative_to(ROOT / "src").with_suffix("").parts
+            name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+            found[name] = ast.parse(path.read_text())
+    return found
+
+
+def test_no_modules_of_the_front_import_each_other_in_a_circle() -> None:
+    """Also where only a type is needed, or a function imports when it is called. ``rtmeter`` itself, which is
+    there before each of its modules, is left out."""
+    modules = parsed()
+    imported: dict[str, set[str]] = {name: set() for name in modules}
+    for name, module in modules.items():
+        for node in ast.walk(module):
+            if isinstance(node, ast.ImportFrom) and node.module in modules:
+                inner = {f"{node.module}.{alias.name}" for alias in node.names}
+                imported[name] |= inner & modules.keys() or {node.module} - {"rtmeter"}
+    assert sum(map(len, imported.values())) > 1000
+    TopologicalSorter(imported).prepare()  # raises CycleError with the modules on it
+
+
+def test_a_name_of_a_type_means_one_thing_in_all_rooms() -> None:
+    places: dict[str, list[str]] = {}
+    for name, module in parsed().items():
+        for node in module.body:
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(name)
+            elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                found = node.targets[0].id
+                if found[0].isupper() and not found.isupper():
+                    places.setdefault(found, []).append(name)
+    assert len(places) > 300
+    twice = {name: where for name, where in places.items() if len(where) > 1 and not name.startswith("_")}
+    assert set(twice) == {"Ints"}  # an alias of NumPy's, for rooms that do not import each other
 
 
 def lines_of_adapter(folder: Path) -> int:

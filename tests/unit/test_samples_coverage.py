@@ -32,13 +32,13 @@ def test_the_first_frame_that_claims_a_row_has_it(frames: list[tuple[int, int]])
 def test_gaps_are_the_rows_that_nobody_gives(frames: list[tuple[int, int]], known: int, ended: bool) -> None:
     covered = {row for at, n in frames for row in range(at, at + n)}
     end = max(known, max(covered, default=-1) + 1)
-    told = gaps(pieces_of(frames), known, ended)
+    lacking = gaps(pieces_of(frames), known, ended)
     rows: set[int] = set()
-    for first, last in told:
+    for first, last in lacking:
         assert first is not None
         rows |= set(range(first, end + 1 if last is None else last + 1))
     assert rows == set(range(end)) - covered | (set() if ended else {end})
-    assert [last for _, last in told[:-1]] == [last for _, last in told[:-1] if last is not None]
+    assert [last for _, last in lacking[:-1]] == [last for _, last in lacking[:-1] if last is not None]
 
 
 def test_frames_in_order_are_taken_as_they_are() -> None:

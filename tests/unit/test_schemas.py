@@ -49,7 +49,7 @@ def test_every_key_of_the_probe_config_is_described_in_its_document() -> None:
         {"cells": [{"measurement": "swim"}]},
         {"cells": [{"repeat": 0}]},
         {"cells": [{"requirement": {"dedline": "1ms"}}]},
-        {"cells": [{"requirement": {"class": "safe"}}]},
+        {"cells": [{"requirement": {"criticality": "safe"}}]},
         {"cells": [{"variants": {"A": {"repeat": 2}}}]},
         {"defaults": {"name": "x"}, "cells": [{}]},
         {"cels": [{}]},
@@ -60,7 +60,7 @@ def test_broken_campaigns_are_invalid(broken: dict[str, Any]) -> None:
 
 
 def test_a_requirement_is_valid() -> None:
-    required = {"deadline": ["1ms", "2ms"], "miss_ratio": "1e-6", "confidence": "95%", "class": "hard"}
+    required = {"deadline": ["1ms", "2ms"], "miss_ratio": "1e-6", "confidence": "95%", "criticality": "hard"}
     validator(campaign_schema()).validate({"cells": [{"requirement": required}, {"requirement": None}]})
 
 

@@ -15,7 +15,7 @@ def searched(search: Search, limit: int) -> tuple[Search, list[int]]:
     tried = []
     while (value := search.next()) is not None:
         tried.append(value)
-        search = search.told(value, passed=value <= limit)
+        search = search.narrowed(value, passed=value <= limit)
     return search, tried
 
 

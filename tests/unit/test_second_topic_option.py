@@ -77,12 +77,12 @@ def test_its_keys_are_axes_of_a_campaign(tmp_path: Path) -> None:
 
 
 def test_the_report_says_what_came_of_it_at_each_end(tmp_path: Path) -> None:
-    told = {"place": "same_node", "payload_bytes": 5_000, "period_ns": MS}
+    asked = {"place": "same_node", "payload_bytes": 5_000, "period_ns": MS}
     ends = {
-        "client": told | {"sent": 4_000, "refused": 0, "received": 465},
-        "server": told | {"sent": 4_100, "refused": 2, "received": 3_999},
+        "client": asked | {"sent": 4_000, "refused": 0, "received": 465},
+        "server": asked | {"sent": 4_100, "refused": 2, "received": 3_999},
     }
-    config = {"period_ns": 4 * MS, "second_topic": told}
+    config = {"period_ns": 4 * MS, "second_topic": asked}
     facts = {"second_topic": ["same_node", "same_process"]}
     changes = {"config": config, "second_topic": ends, "adapter_facts": facts}
     folder = write_cell(tmp_path / "cell", Made(measurement="roundtrip", changes=changes))

@@ -14,7 +14,7 @@ from rtmeter import cli
 from rtmeter.campaign.published import names
 from rtmeter.cli import exit_codes
 from rtmeter.judge.conditions import in_one_line
-from rtmeter.judge.published.held import told
+from rtmeter.judge.published.held import held_here
 from rtmeter.plots.floors import X
 from rtmeter.results import words
 from rtmeter.results.record import read_cell_file
@@ -140,11 +140,14 @@ def test_what_is_counted_from_an_inferred_release_is_called_so() -> None:
 
 def test_published_values_tell_drive_and_threads_exactly() -> None:
     asked = {"condition": "drive", "was": "a trigger of its own", "matches": "spin"}
-    assert told(record(effective={"drive": "spin"}), asked) == ("spin", True)
-    assert told(record(effective={"drive": "sleep_then_spin_some"}), asked) == ("sleep_then_spin_some", False)
-    assert told(record(effective={}), asked) == ("not known", None)
+    assert held_here(record(effective={"drive": "spin"}), asked) == ("spin", True)
+    assert held_here(record(effective={"drive": "sleep_then_spin_some"}), asked) == (
+        "sleep_then_spin_some",
+        False,
+    )
+    assert held_here(record(effective={}), asked) == ("not known", None)
     not_published = {"condition": "components", "was": "not published"}
-    assert told(record(effective={"components": "one_thread"}), not_published) == ("one_thread", None)
+    assert held_here(record(effective={"components": "one_thread"}), not_published) == ("one_thread", None)
     assert "orocos_ros2_cycle_2021" in names()
 
 

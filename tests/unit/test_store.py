@@ -199,8 +199,8 @@ def test_samples_of_many_cells_are_one_view(tmp_path: Path, monkeypatch: pytest.
 
 def test_cell_json_is_plain_json(tmp_path: Path) -> None:
     store.NewCell(tmp_path / "cell").finish(record(instrument={"a": None, "b": [1, 2.5, "x", math.inf]}))
-    told = json.loads((tmp_path / "cell" / "cell.json").read_text())["instrument"]
-    assert told == {"a": None, "b": [1, 2.5, "x", None]}
+    instrument = json.loads((tmp_path / "cell" / "cell.json").read_text())["instrument"]
+    assert instrument == {"a": None, "b": [1, 2.5, "x", None]}
 
 
 def test_loops_are_found_three_folders_down_and_no_cell_is_entered(

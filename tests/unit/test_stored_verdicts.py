@@ -62,17 +62,17 @@ def test_it_is_the_one_of_the_samples(
     results: Path, read: list[str], capsys: pytest.CaptureFixture[str], path: str
 ) -> None:
     judged = ["a"] if path == "a" else ["a", "b"]
-    told = {}
+    printed = {}
     for option in ([], ["--anew"]):
         read.clear()
         invoke(["verdict", str(results / path), "--json", *option])
-        told[bool(option)] = json.loads(capsys.readouterr().out)
+        printed[bool(option)] = json.loads(capsys.readouterr().out)
         assert read == (judged if option else [])
-    assert told[False] == told[True]
+    assert printed[False] == printed[True]
     for anew in (False, True):
         read.clear()
         found = [one.to_json() for one in rtmeter.read(results / path).verdict(anew=anew)]
-        assert found == told[anew].get("cells", [told[anew]])
+        assert found == printed[anew].get("cells", [printed[anew]])
         assert read == (judged if anew else [])
 
 

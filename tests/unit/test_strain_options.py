@@ -11,7 +11,7 @@ from rtmeter.campaign.file import read_campaign
 from rtmeter.campaign.rules import settle
 from rtmeter.cli.cell_options import as_flag
 from rtmeter.conditions.iperf import Flow
-from rtmeter.conditions.iperf_report import Carried
+from rtmeter.conditions.iperf_report import CarriedTraffic
 from rtmeter.conditions.load import Load, arguments, level_doubts, workers
 from rtmeter.conditions.traffic import Traffic, flows, stream_doubts
 from rtmeter.errors import RtmeterError
@@ -56,8 +56,8 @@ def test_presets_are_workers(preset: str, counts: dict[str, int]) -> None:
 )
 def test_free_form_becomes_stress_ngs_options(written: Any) -> None:
     load = asked(load=written)["load"]
-    told = arguments(load, workers(load))
-    assert told == [
+    given = arguments(load, workers(load))
+    assert given == [
         *("--cpu", "8", "--vm", "8", "--io", "8", "--hdd", "8", "--timer", "2"),
         *("--cpu-load", "80", "--vm-bytes", "67108864B"),
     ]
@@ -100,15 +100,15 @@ def test_a_level_is_reached_or_doubted(busy: float, own: float, only_cpu: bool, 
 @pytest.mark.parametrize(
     ("carried", "died", "types"),
     [
-        (Carried(9e6, 0.0, None, "receiver"), None, []),
-        (Carried(8.9e6, 0.0, None, "receiver"), None, ["traffic_not_reached"]),
-        (Carried(), None, ["traffic_not_reached"]),
-        (Carried(9e6, None, None, "sender"), None, ["traffic_loss_unknown"]),
-        (Carried(8.9e6, None, None, "sender"), None, ["traffic_not_reached", "traffic_loss_unknown"]),
-        (Carried(9e6, None, None, "sender"), "killed by SIGKILL", ["traffic_died"]),
+        (CarriedTraffic(9e6, 0.0, None, "receiver"), None, []),
+        (CarriedTraffic(8.9e6, 0.0, None, "receiver"), None, ["traffic_not_reached"]),
+        (CarriedTraffic(), None, ["traffic_not_reached"]),
+        (CarriedTraffic(9e6, None, None, "sender"), None, ["traffic_loss_unknown"]),
+        (CarriedTraffic(8.9e6, None, None, "sender"), None, ["traffic_not_reached", "traffic_loss_unknown"]),
+        (CarriedTraffic(9e6, None, None, "sender"), "killed by SIGKILL", ["traffic_died"]),
     ],
 )
-def test_a_rate_is_reached_or_doubted(carried: Carried, died: str | None, types: list[str]) -> None:
+def test_a_rate_is_reached_or_doubted(carried: CarriedTraffic, died: str | None, types: list[str]) -> None:
     flow = Flow(10_000_000, "udp", "192.0.2.1")
     assert [doubt.type for doubt in stream_doubts("forward", flow, carried, died)] == types
 
@@ -209,4 +209,4 @@ def test_they_make_the_matrix_like_any_option(tmp_path: Path) -> None:
 
 def test_nothing_is_asked_by_default() -> None:
     assert asked() == {}
-    assert asked(watch="0", strict=True) == {"watch_ns": 0, "strict": True}
+    assert asked(monitor="0", strict=True) == {"monitor_ns": 0, "strict": True}

@@ -62,7 +62,7 @@ def test_a_cell_that_is_complete(tmp_path: Path) -> None:
     assert sorted(p.name for p in (tmp_path / "cell").iterdir()) == [
         "cell.json",
         "samples.parquet",
-        "watch.parquet",
+        "monitor.parquet",
     ]
     assert cell_json(tmp_path / "cell") == record
 

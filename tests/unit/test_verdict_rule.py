@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from rtmeter.judge.cell import judge_cell
-from rtmeter.judge.rule import ROWS, Row
+from rtmeter.judge.rule import ROWS, RuleRow
 from rtmeter.judge.verdict import judge_run, misses, row_of
 from rtmeter.model import Requirement, Verdict
 from rtmeter.results.record import read_cell_file
@@ -58,7 +58,7 @@ PLANTED: dict[str, tuple[Callable[[], np.ndarray], Requirement]] = {
 }
 
 
-def judged(key: str) -> tuple[Row, Verdict]:
+def judged(key: str) -> tuple[RuleRow, Verdict]:
     make, required = PLANTED[key]
     run = run_of(make())
     found, verdict = misses(run, required.deadline_ns), judge_run(run, required, False)

@@ -16,10 +16,10 @@ def effects_json(found: FactorEffects) -> dict[str, Any]:
     """As ``rtmeter compare --factor --json`` prints it: times in nanoseconds, ``lost`` where a quantile is a
     lost release, null where there is no number."""
     keys = ("factor", "reference", "quantity", "deadline_ns", "confidence")
-    told = {key: getattr(found, key) for key in keys}
+    shown = {key: getattr(found, key) for key in keys}
     lists = {key: list(getattr(found, key)) for key in ("others", "confounded", "left_out")}
     doubts = [asdict(doubt) for doubt in found.doubts]
-    return told | {"levels": [_level(one) for one in found.levels]} | lists | {"doubts": doubts}
+    return shown | {"levels": [_level(one) for one in found.levels]} | lists | {"doubts": doubts}
 
 
 def _level(one: LevelEffects) -> dict[str, Any]:

@@ -195,7 +195,7 @@ def _requirement(
             raise RtmeterError(message, field="miss_ratio", value=miss_ratio, remedy="give a deadline")
         return None
     ratio = None if miss_ratio is None else _fact("miss_ratio", miss_ratio)
-    sure, kind = _fact("confidence", confidence), _fact("class", criticality)
+    sure, kind = _fact("confidence", confidence), _fact("criticality", criticality)
     return Requirement(_ns("deadline", deadline), ratio, sure, kind, _fact("horizon", horizon))
 
 

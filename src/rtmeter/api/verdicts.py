@@ -21,7 +21,7 @@ from rtmeter.values import as_json
 
 _NO_REQUIREMENT = "it has no requirement of its own, and no --deadline was given"
 
-Reading = Callable[[], AbstractContextManager[store.Read]]
+Reading = Callable[[], AbstractContextManager[store.ReadSamples]]
 """Who reads samples; the command line's tells how far it is."""
 
 
@@ -63,8 +63,8 @@ class CellVerdict:
         if self.repeats:
             about["repeats"] = [one.to_json() for one in self.repeats]
         unjudged = {"outcome": self.outcome, "reason": self.reason, "n": 0}
-        told: dict[str, Any] = as_json(about | (asdict(self.verdict) if self.verdict else unjudged))
-        return told
+        document: dict[str, Any] = as_json(about | (asdict(self.verdict) if self.verdict else unjudged))
+        return document
 
 
 def verdicts(
@@ -136,8 +136,8 @@ def _worst(record: CellRecord) -> float | str | None:
 
 def _meanwhile(*cells: StoredCell) -> tuple[str, ...]:
     """What a run tells; of several runs the one of which others took most, by name."""
-    told = [(cell.record, "; ".join(condition_words.meanwhile(cell.record.conditions))) for cell in cells]
-    known = [(record, said) for record, said in told if said]
+    in_words = [(cell.record, "; ".join(condition_words.meanwhile(cell.record.conditions))) for cell in cells]
+    known = [(record, said) for record, said in in_words if said]
     if len({said for _, said in known}) < 2:
         return tuple(said for _, said in known[:1])
     most, said = max(known, key=lambda one: condition_words.taken_much(one[0].conditions)[0])

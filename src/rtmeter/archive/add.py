@@ -92,11 +92,11 @@ def _there(archive: Archive, cells: DeltaTable, times: list[datetime | None]) ->
     """The identities of the cells that are there from the time in which these were measured."""
     import pyarrow.compute as pc
 
-    told = [time for time in times if time is not None]
+    known = [time for time in times if time is not None]
     started = pc.field("started")
-    wanted = started.is_null() if len(told) < len(times) else pc.scalar(False)
-    if told:
-        wanted = wanted | ((started >= min(told)) & (started <= max(told)))
+    wanted = started.is_null() if len(known) < len(times) else pc.scalar(False)
+    if known:
+        wanted = wanted | ((started >= min(known)) & (started <= max(known)))
     with archive.telling():
         found = cells.to_pyarrow_dataset().to_table(columns=["cell"], filter=wanted)
     return [str(cell) for cell in found.column("cell").to_pylist()]
@@ -120,5 +120,5 @@ def _children(name: str, of: CellRows, batch: str) -> list[dict[str, Any]]:
         return []
     pairs = zip(of.binned.bins.tolist(), of.binned.counts.tolist(), strict=True)
     counts = [{"bin": number, "count": count} for number, count in pairs]
-    told = {column: of.cell.get(column) for column in ("min_ns", "max_ns", "max_at_k")}
-    return [key | told | {"n": of.binned.n, "lost": of.binned.lost, "counts": counts}]
+    extremes = {column: of.cell.get(column) for column in ("min_ns", "max_ns", "max_at_k")}
+    return [key | extremes | {"n": of.binned.n, "lost": of.binned.lost, "counts": counts}]

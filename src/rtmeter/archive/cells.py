@@ -119,10 +119,10 @@ def _facts(record: CellRecord, folder: Path) -> dict[str, Any]:
 
 def _settings(record: CellRecord) -> dict[str, Any]:
     """What was asked for and what was in effect, by name."""
-    told: dict[str, Any] = {k: v for k, v in record.config.items() if k not in _NOT_SETTINGS}
-    told |= {name: value for name, value in record.effective.items() if value is not None}
+    settings: dict[str, Any] = {k: v for k, v in record.config.items() if k not in _NOT_SETTINGS}
+    settings |= {name: value for name, value in record.effective.items() if value is not None}
     asked = record.conditions["asked"] if record.conditions else {}
-    return told | {name: value for name, value in asked.items() if value not in (None, {}, [], False)}
+    return settings | {name: value for name, value in asked.items() if value not in (None, {}, [], False)}
 
 
 def _campaign(folder: Path) -> str:
@@ -153,11 +153,11 @@ def _judged(record: CellRecord) -> dict[str, Any]:
         found = verdict.support.findings if verdict.support else ()
         refusing = dict.fromkeys(one.type for one in found if one.consequence == "refuse")
         row["refused"] = ",".join(refusing) or None
-    if (told := _statistics(record)) is not None:
-        values = told.model_dump()
+    if (statistics := _statistics(record)) is not None:
+        values = statistics.model_dump()
         row |= {name: None if values[name] == "lost" else values[name] for name in _QUANTILES}
-        row["max_at_k"] = None if values["max_ns"] == "lost" else told.max_at_k
-        row["n"] = told.n
+        row["max_at_k"] = None if values["max_ns"] == "lost" else statistics.max_at_k
+        row["n"] = statistics.n
     return row
 
 
@@ -184,10 +184,10 @@ def _times(record: CellRecord, now: datetime) -> dict[str, Any]:
 
 def _time(text: str | None) -> datetime | None:
     try:
-        told = datetime.fromisoformat(text) if text else None
+        time = datetime.fromisoformat(text) if text else None
     except ValueError:
         return None
-    return told if told is None or told.tzinfo else told.replace(tzinfo=UTC)
+    return time if time is None or time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def _maxima(values: Ints, record: CellRecord) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import duckdb
     from deltalake import DeltaTable
 
-Kind = Literal["damage", "doubt"]
+FlawKind = Literal["damage", "doubt"]
 
 _MOST = 20
 """Cells that are named of each kind of damage."""
@@ -58,7 +58,7 @@ _DOUBTS = {
 class Flaw:
     """What is wrong: ``damage``, or a ``doubt`` about what the cells say."""
 
-    kind: Kind
+    kind: FlawKind
     message: str
 
 
@@ -87,9 +87,9 @@ def _files(archive: Archive, name: str, table: DeltaTable) -> Iterator[Flaw]:
     import pyarrow.parquet as pq
 
     with archive.telling():
-        told = pa.table(table.get_add_actions(flatten=True)).to_pylist()
+        actions = pa.table(table.get_add_actions(flatten=True)).to_pylist()
         system = table.to_pyarrow_dataset().filesystem
-    for action in told:
+    for action in actions:
         path, rows = action["path"], action["num_records"]
         try:
             with system.open_input_file(path) as file:

@@ -27,7 +27,7 @@ _JUDGED = ("rig", "n", "misses", "design_effect", "refused", "outcome", *_REQUIR
 
 
 @dataclass(frozen=True)
-class Asked:
+class GroupsAsked:
     """``by``: columns of cells, or ``label:NAME``; ``where``: their values; cells measured in between."""
 
     by: Sequence[str] = ()
@@ -37,7 +37,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Group:
+class ArchiveGroup:
     """``without``: cells that have no distribution; ``maximum``: value, rig, release and cell of the latest
     one, None if none is known; ``verdict``: None where the cells have several requirements, or none."""
 
@@ -50,7 +50,7 @@ class Group:
     verdict: FleetVerdict | None
 
 
-def merged(backend: BaseBackend, asked: Asked) -> list[Group]:
+def merged(backend: BaseBackend, asked: GroupsAsked) -> list[ArchiveGroup]:
     """The groups, in the order of their keys; the same from every engine, to the last count."""
     cells = chosen(backend, asked)
     names = _names(asked)
@@ -72,11 +72,11 @@ def merged(backend: BaseBackend, asked: Asked) -> list[Group]:
         top = latest.get(key)
         maximum = (top["max_ns"], top["rig"], top["max_at_k"], top["cell"]) if top else None
         counts = (int(row["cells"]), int(row["rigs"]), int(row["without"] or 0))
-        found.append(Group(key, *counts, distributions.get(key, empty), maximum, verdicts.get(key)))
+        found.append(ArchiveGroup(key, *counts, distributions.get(key, empty), maximum, verdicts.get(key)))
     return sorted(found, key=lambda group: tuple(value or "" for value in group.key))
 
 
-def chosen(backend: BaseBackend, asked: Asked) -> ibis.Table:
+def chosen(backend: BaseBackend, asked: GroupsAsked) -> ibis.Table:
     """The valid cells that are asked for, with the columns g0, g1, … of their group."""
     cells = backend.table(CELLS)
     cells = cells.filter(cells.valid)
@@ -86,11 +86,11 @@ def chosen(backend: BaseBackend, asked: Asked) -> ibis.Table:
         cells = cells.filter(cells.measured >= asked.since)
     if asked.until is not None:
         cells = cells.filter(cells.measured < asked.until)
-    told = {f"g{place}": _column(cells, name).cast("string") for place, name in enumerate(asked.by)}
-    return cells.mutate(**(told or {"g0": cells.cell.length().isnull().cast("string")}))
+    keys = {f"g{place}": _column(cells, name).cast("string") for place, name in enumerate(asked.by)}
+    return cells.mutate(**(keys or {"g0": cells.cell.length().isnull().cast("string")}))
 
 
-def _names(asked: Asked) -> list[str]:
+def _names(asked: GroupsAsked) -> list[str]:
     return [f"g{place}" for place in range(len(asked.by))] or ["g0"]
 
 

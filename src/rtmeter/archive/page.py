@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from rtmeter.archive.engine import answering
-from rtmeter.archive.groups import Asked, merged
+from rtmeter.archive.groups import GroupsAsked, merged
 from rtmeter.archive.query import selecting
 from rtmeter.archive.tables import Archive
 from rtmeter.archive.trend import trend
@@ -35,8 +35,8 @@ def write(archive: Archive, out: Path) -> Path:
     with selecting(archive, RIGS) as answer:
         rigs = answer.read_all().to_pylist()
     with answering(archive) as backend:
-        found = trend(backend, Asked())
-        distributions = [(title, merged(backend, Asked(by))) for title, by in _BY.items()]
+        found = trend(backend, GroupsAsked())
+        distributions = [(title, merged(backend, GroupsAsked(by))) for title, by in _BY.items()]
     changes = [
         {
             "when": min(change.when for change in cause.changes),

@@ -28,9 +28,9 @@ def prune(archive: Archive, kept_hours: int = KEPT_HOURS) -> Pruned:
     for name in SCHEMAS:
         table = archive.table(name)
         with archive.telling():
-            told = table.optimize.compact()
-            done.joined += int(told["numFilesRemoved"])
-            done.became += int(told["numFilesAdded"])
+            metrics = table.optimize.compact()
+            done.joined += int(metrics["numFilesRemoved"])
+            done.became += int(metrics["numFilesAdded"])
             gone = table.vacuum(
                 kept_hours, dry_run=False, enforce_retention_duration=kept_hours >= KEPT_HOURS
             )

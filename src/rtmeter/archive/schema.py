@@ -73,15 +73,15 @@ def described() -> str:
 def version_of(description: str | None, where: str) -> int:
     """The version that a table says it has. Raises RtmeterError if it is none of ours, or a newer one."""
     try:
-        told = json.loads(description or "")
-        if told["format"] != FORMAT or not isinstance(told["version"], int):
+        about = json.loads(description or "")
+        if about["format"] != FORMAT or not isinstance(about["version"], int):
             raise ValueError
     except (ValueError, TypeError, KeyError):
         remedy = "give the place of an archive, or an empty one to make it in"
         raise RtmeterError(
             "is a Delta table, but of no archive of rtmeter", where=where, remedy=remedy
         ) from None
-    if told["version"] > VERSION:
-        message = f"is an archive of version {told['version']}, and this rtmeter knows {VERSION}"
+    if about["version"] > VERSION:
+        message = f"is an archive of version {about['version']}, and this rtmeter knows {VERSION}"
         raise RtmeterError(message, where=where, remedy="update rtmeter; nothing was changed")
-    return int(told["version"])
+    return int(about["version"])

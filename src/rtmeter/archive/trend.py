@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rtmeter.archive.engine import rows
-from rtmeter.archive.groups import Asked, chosen
+from rtmeter.archive.groups import GroupsAsked, chosen
 from rtmeter.statistics.discoveries import FALSE_SHARE, changed
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ Fact = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
-class Change:
+class SeriesChange:
     """A change of a series: when the first cell after it was measured; the medians before and after (ns,
     infinite where releases were lost); what else changed there, nothing if empty."""
 
@@ -60,12 +60,12 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Cause:
+class FleetCause:
     """Changes of one direction with the same conditions that changed beside them."""
 
     facts: tuple[Fact, ...]
     rose: bool
-    changes: tuple[Change, ...]
+    changes: tuple[SeriesChange, ...]
 
     @property
     def rigs(self) -> int:
@@ -81,38 +81,38 @@ class Cause:
         by = "beyond what was measured" if math.isinf(self.ratio) else f"by {100 * abs(self.ratio - 1):.0f} %"
         way = "rose" if self.rose else "fell"
         rigs = f"{self.rigs:,} rig{'' if self.rigs == 1 else 's'}"
-        return f"{quantile} of {rigs} {way} {by} with {told(self.facts)}"
+        return f"{quantile} of {rigs} {way} {by} with {in_words(self.facts)}"
 
 
-def told(facts: Sequence[Fact]) -> str:
+def in_words(facts: Sequence[Fact]) -> str:
     """What changed, in words."""
     return ", ".join(f"{name} {after} (was {before})" for name, before, after in facts) or _NOTHING
 
 
 @dataclass(frozen=True)
-class Trend:
+class FleetTrend:
     """``series``: how many were looked at; ``short``: how many had too few cells for that."""
 
     series: int
     short: int
-    changes: tuple[Change, ...]
+    changes: tuple[SeriesChange, ...]
 
-    def causes(self) -> list[Cause]:
+    def causes(self) -> list[FleetCause]:
         """The changes by what changed with them, those of most rigs first."""
-        groups: dict[tuple[tuple[Fact, ...], bool], list[Change]] = {}
+        groups: dict[tuple[tuple[Fact, ...], bool], list[SeriesChange]] = {}
         for change in self.changes:
             groups.setdefault((change.facts, change.rose), []).append(change)
-        found = [Cause(facts, rose, tuple(of)) for (facts, rose), of in groups.items()]
+        found = [FleetCause(facts, rose, tuple(of)) for (facts, rose), of in groups.items()]
         return sorted(found, key=lambda cause: (-cause.rigs, cause.facts, cause.rose))
 
 
 def trend(
     backend: BaseBackend,
-    asked: Asked,
+    asked: GroupsAsked,
     column: str = "p99_9_ns",
     latest: int = LATEST,
     false_share: float = FALSE_SHARE,
-) -> Trend:
+) -> FleetTrend:
     """The latest change of every series that changed, false ones held over all series together."""
     from rtmeter.statistics.discoveries import FEWEST
 
@@ -127,19 +127,19 @@ def trend(
         at = starts[-1]
         before = float(np.median(series[starts[-2] if len(starts) > 1 else 0 : at]))
         beside = beside_it([facts[key][time] for time in times], at)
-        changes.append(Change(key, times[at], before, float(np.median(series[at:])), beside))
+        changes.append(SeriesChange(key, times[at], before, float(np.median(series[at:])), beside))
     short = sum(len(one) < FEWEST for one in values)
-    return Trend(
+    return FleetTrend(
         len(keys) - short, short, tuple(sorted(changes, key=lambda one: (one.when, str(one.series))))
     )
 
 
-Key = tuple[str | None, ...]
+SeriesKey = tuple[str | None, ...]
 
 
 def _series(
-    backend: BaseBackend, asked: Asked, column: str, latest: int
-) -> dict[Key, tuple[Any, list[datetime]]]:
+    backend: BaseBackend, asked: GroupsAsked, column: str, latest: int
+) -> dict[SeriesKey, tuple[Any, list[datetime]]]:
     """The values of each series, in order of time, and the times; lost is later than all."""
     import ibis
 
@@ -155,7 +155,7 @@ def _series(
     codes = [table.column(name).combine_chunks().dictionary_encode() for name in SERIES]
     indices = np.stack([code.indices.fill_null(-1).to_numpy(zero_copy_only=False) for code in codes])
     edges = (np.flatnonzero((indices[:, 1:] != indices[:, :-1]).any(axis=0)) + 1).tolist()
-    found: dict[Key, tuple[Any, list[datetime]]] = {}
+    found: dict[SeriesKey, tuple[Any, list[datetime]]] = {}
     for start, end in zip([0, *edges], [*edges, len(value)], strict=True):
         if end > start:
             key = tuple(code[start].as_py() for code in codes)
@@ -163,31 +163,33 @@ def _series(
     return found
 
 
-def _facts(backend: BaseBackend, asked: Asked, keys: set[Key]) -> dict[Key, dict[datetime, dict[str, str]]]:
+def _facts(
+    backend: BaseBackend, asked: GroupsAsked, keys: set[SeriesKey]
+) -> dict[SeriesKey, dict[datetime, dict[str, str]]]:
     """What is known of each cell of these series, by when it was measured."""
     if not keys:
         return {}
     cells = chosen(backend, asked)
     cells = cells.filter((cells.n > 0) & cells.rig.isin(sorted({str(key[0]) for key in keys})))
     table = rows(cells.select(*SERIES, "measured", *_FACTS, "settings", "labels"))
-    found: dict[Key, dict[datetime, dict[str, str]]] = {key: {} for key in keys}
+    found: dict[SeriesKey, dict[datetime, dict[str, str]]] = {key: {} for key in keys}
     for row in table.to_pylist():
         key = tuple(row[name] for name in SERIES)
         if key in found:
-            told = {name: str(row[name]) for name in _FACTS if row[name] is not None}
+            facts = {name: str(row[name]) for name in _FACTS if row[name] is not None}
             settings = json.loads(row["settings"] or "{}")
-            told |= {f"setting {name}": json.dumps(value) for name, value in settings.items()}
-            told |= {f"label {name}": str(value) for name, value in dict(row["labels"] or {}).items()}
-            found[key][row["measured"]] = told
+            facts |= {f"setting {name}": json.dumps(value) for name, value in settings.items()}
+            facts |= {f"label {name}": str(value) for name, value in dict(row["labels"] or {}).items()}
+            found[key][row["measured"]] = facts
     return found
 
 
-def beside_it(told: Sequence[Mapping[str, str]], at: int) -> tuple[Fact, ...]:
+def beside_it(facts: Sequence[Mapping[str, str]], at: int) -> tuple[Fact, ...]:
     """Which conditions changed nearest to a place, no further than NEAR, and for good: no value from before
     comes again after it."""
     near: dict[int, list[Fact]] = {}
-    for name in sorted({name for one in told for name in one}):
-        values = [one.get(name, "-") for one in told]
+    for name in sorted({name for one in facts for name in one}):
+        values = [one.get(name, "-") for one in facts]
         for place in range(max(1, at - NEAR), min(len(values), at + NEAR + 1)):
             if values[place] != values[place - 1] and not set(values[:place]) & set(values[place:]):
                 near.setdefault(abs(place - at), []).append((name, values[place - 1], values[place]))

@@ -12,14 +12,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from rtmeter.attach.jobs import Job
 from rtmeter.attach.sleeps import MESSAGE
 from rtmeter.explain.events import LOST, STATES, SWITCH, SYS_IN, SYS_OUT, WAKING, Trace
 from rtmeter.explain.marks import Mark
-
-Ints = npt.NDArray[np.int64]
+from rtmeter.statistics.quantities import Ints
 
 TIMER = "rcl_timer"
 TAKEN = 0
@@ -110,7 +108,7 @@ def callbacks_of(
         for tid in {tid for _, _, tid in found}
     }
     gaps = _gaps(trace)
-    told = []
+    callbacks = []
     for (kind, handle, tid), begun in found.items():
         dues = _dues(begun, offsets_ns) if kind == TIMER else None
         read = [one.period_ns for one in begun if one.period_ns is not None]
@@ -120,8 +118,8 @@ def callbacks_of(
         jobs = tuple(_jobs(begun, dues, threads[tid], gaps, released))
         topic = next((one.topic for one in begun if one.topic), None)
         if jobs:
-            told.append(Callback(kind, tid, node, topic, period, dues is not None, jobs, handle))
-    return list(_numbered(sorted(told, key=lambda one: one.jobs[0].wake_ns)))
+            callbacks.append(Callback(kind, tid, node, topic, period, dues is not None, jobs, handle))
+    return list(_numbered(sorted(callbacks, key=lambda one: one.jobs[0].wake_ns)))
 
 
 @dataclass(slots=True)
@@ -206,11 +204,11 @@ class _Thread:
         on = ((event == SWITCH) & (target == tid)) | ((its == tid) & np.isin(event, (SYS_IN, SYS_OUT)))
         self._woken = times[(event == WAKING) & (target == tid)]
         self._sleeps = times[leaves & (states == STATES.index("sleeping"))]
-        told = np.concatenate([times[leaves], times[on], np.asarray(acts_ns, np.int64)])
-        on_after = np.arange(len(told)) >= int(leaves.sum())
-        order = np.argsort(told, kind="stable")
-        self._times, self._on_after = told[order], on_after[order]
-        was_on = np.concatenate([[False], self._on_after[:-1]])[: len(told)]
+        changes_ns = np.concatenate([times[leaves], times[on], np.asarray(acts_ns, np.int64)])
+        on_after = np.arange(len(changes_ns)) >= int(leaves.sum())
+        order = np.argsort(changes_ns, kind="stable")
+        self._times, self._on_after = changes_ns[order], on_after[order]
+        was_on = np.concatenate([[False], self._on_after[:-1]])[: len(changes_ns)]
         self._spent = np.cumsum(np.diff(self._times, prepend=self._times[:1]) * was_on)
 
     def woken_before(self, time_ns: int) -> int | None:

@@ -8,11 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from rtmeter.attach.jobs import RELATIVE, Job
-
-Ints = npt.NDArray[np.int64]
 
 EXACT_NS, BUDGET_NS = 10, 50_000
 """How far an expiry may be off its grid: programs count with fractions; the kernel sets a deadline thread's
@@ -29,7 +26,7 @@ _FEWEST, _SHORTEST_NS = 5, 50_000
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PeriodChange:
     """From this release on, the period was another."""
 
     release_ns: int
@@ -37,7 +34,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class AttachedLoop:
     """What a thread's jobs come to. ``period_ns``: given, or the mode of the distances of releases (None:
     too few). ``on_grid``: the releases lie on multiples of it, but where it began anew; ``steady``: most
     distances are near it. ``kinds``: jobs by what released them. ``drift_ns``: where sleeps are
@@ -47,7 +44,7 @@ class Loop:
     period_ns: int | None
     on_grid: bool
     steady: bool
-    changes: tuple[Change, ...]
+    changes: tuple[PeriodChange, ...]
     kinds: dict[str, int]
     drift_ns: int | None
     unknown: int
@@ -64,25 +61,25 @@ class Loop:
         return max(self.kinds, key=lambda kind: self.kinds[kind]) if self.kinds else "nothing"
 
 
-def loop_of(jobs: Sequence[Job], period_ns: int | None = None) -> Loop:
+def loop_of(jobs: Sequence[Job], period_ns: int | None = None) -> AttachedLoop:
     """``period_ns``: as the user gave it."""
     kinds = dict(Counter(job.kind for job in jobs))
     by_timer = 2 * kinds.get("message", 0) < len(jobs)
-    told = [job for job in jobs if job.by_timer or not by_timer]
-    distances = [b.release_ns - a.release_ns for a, b in pairwise(told) if a.known and b.known]
+    timed = [job for job in jobs if job.by_timer or not by_timer]
+    distances = [b.release_ns - a.release_ns for a, b in pairwise(timed) if a.known and b.known]
     period = period_ns or mode_of(distances)
-    on_grid = by_timer and period is not None and _is_grid(told, distances, period)
+    on_grid = by_timer and period is not None and _is_grid(timed, distances, period)
     if by_timer and not on_grid and period_ns is None and (divisor := _divisor(distances)):
-        period, on_grid = divisor, _is_grid(told, distances, divisor)
-    changes: tuple[Change, ...] = ()
+        period, on_grid = divisor, _is_grid(timed, distances, divisor)
+    changes: tuple[PeriodChange, ...] = ()
     if on_grid and period is not None and period_ns is None:
-        changes = tuple(_changes(told, period))
+        changes = tuple(_changes(timed, period))
     steady = period is not None and (on_grid or _is_steady(distances, period))
     drift = None
     if by_timer and not on_grid and steady and period is not None:
-        drift = sum(distances) - len(distances) * (period_ns or _asked_ns(told) or period)
+        drift = sum(distances) - len(distances) * (period_ns or _asked_ns(timed) or period)
     unknown, waits = sum(not job.known for job in jobs), sum(job.waits for job in jobs)
-    return Loop(period, on_grid, steady, changes, kinds, drift, unknown, waits)
+    return AttachedLoop(period, on_grid, steady, changes, kinds, drift, unknown, waits)
 
 
 def mode_of(distances: Sequence[int]) -> int | None:
@@ -145,7 +142,7 @@ def _asked_ns(jobs: Sequence[Job]) -> int | None:
     return asked[(len(asked) - 1) // 2] if asked else None
 
 
-def _changes(jobs: Sequence[Job], period_ns: int) -> Iterator[Change]:
+def _changes(jobs: Sequence[Job], period_ns: int) -> Iterator[PeriodChange]:
     """Where another period begins that stays."""
     within = tolerance_ns(jobs)
     releases = np.asarray([job.release_ns for job in jobs], np.int64)
@@ -156,7 +153,7 @@ def _changes(jobs: Sequence[Job], period_ns: int) -> Iterator[Change]:
         run = distances[at : at + CHANGED]
         if abs(distance - now) > within and len(run) == CHANGED and (np.abs(run - distance) <= within).all():
             now = distance
-            yield Change(int(releases[at]), now)
+            yield PeriodChange(int(releases[at]), now)
             at += CHANGED
         else:
             at += 1

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from rtmeter.attach.grid import LARGEST_GAP, Loop, steps_of, tolerance_ns
+from rtmeter.attach.grid import LARGEST_GAP, AttachedLoop, steps_of, tolerance_ns
 from rtmeter.attach.jobs import Job
 from rtmeter.model import ABSENT, LOST, SERVED, SKIPPED
 
@@ -17,14 +17,14 @@ COLUMNS = ("release_ns", "wake_ns", "free_ns", "busy_ns", "interval_ns")
 _Row = tuple[int, int, int, int, int, int]
 
 
-def columns_of(jobs: Sequence[Job], loop: Loop) -> dict[str, npt.NDArray[np.int64]]:
+def columns_of(jobs: Sequence[Job], loop: AttachedLoop) -> dict[str, npt.NDArray[np.int64]]:
     """A row for each release, in order of time: COLUMNS and ``status``."""
     rows = np.asarray(list(_rows(jobs, loop)), np.int64).reshape(-1, len(COLUMNS) + 1)
     names = (*COLUMNS, "status")
     return {name: np.ascontiguousarray(rows[:, place]) for place, name in enumerate(names)}
 
 
-def _rows(jobs: Sequence[Job], loop: Loop) -> Iterator[_Row]:
+def _rows(jobs: Sequence[Job], loop: AttachedLoop) -> Iterator[_Row]:
     """Between known releases of a grid every one that nobody slept for is skipped, or not known if events
     were lost meanwhile; without a grid each job whose events were lost is one."""
     grid = _Grid(loop, tolerance_ns(jobs)) if loop.on_grid and loop.period_ns else None
@@ -64,7 +64,7 @@ def _skipped(release_ns: int, since: Sequence[Job]) -> _Row:
 class _Grid:
     """The grid of a loop, as its releases go on."""
 
-    def __init__(self, loop: Loop, within_ns: int) -> None:
+    def __init__(self, loop: AttachedLoop, within_ns: int) -> None:
         assert loop.period_ns is not None
         self._period, self._within = loop.period_ns, within_ns
         self._changes = list(loop.changes)

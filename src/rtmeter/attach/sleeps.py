@@ -62,7 +62,7 @@ class Sleep:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ThreadSleeps:
     """All sleeps of a thread in order; ``held_ups``: how often the kernel held it up within its work;
     ``switches``: how often it came on a CPU; ``ended``: the thread has ended; ``first_ns`` and ``last_ns``:
     of the events that are known of it."""
@@ -75,12 +75,12 @@ class Told:
     last_ns: int
 
 
-def sleeps_of(trace: Trace, tid: int) -> Told:
+def sleeps_of(trace: Trace, tid: int) -> ThreadSleeps:
     """The sleeps that are seen whole: from their beginning to the return."""
     reader = _Reader(trace, tid)
     for row in _rows_of(trace, tid):
         reader.see(row)
-    return reader.told()
+    return reader.seen()
 
 
 def _rows_of(trace: Trace, tid: int) -> list[int]:
@@ -163,9 +163,9 @@ class _Reader:
         else:
             self._fire(row)
 
-    def told(self) -> Told:
+    def seen(self) -> ThreadSleeps:
         first = self._now if self._first_ns is None else self._first_ns
-        return Told(self._sleeps, self._held_ups, self._switches, self._ended, first, self._now)
+        return ThreadSleeps(self._sleeps, self._held_ups, self._switches, self._ended, first, self._now)
 
     def _lose(self, since_ns: int) -> None:
         """Events since then are not there."""

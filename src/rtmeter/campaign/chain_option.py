@@ -22,7 +22,7 @@ from pydantic import (
 from rtmeter.campaign.option_types import Duration, DurationOrZero
 from rtmeter.campaign.wrong import as_rtmeter_error
 from rtmeter.errors import RtmeterError
-from rtmeter.statistics.chain_graph import Graph, Kind, Stage
+from rtmeter.statistics.chain_graph import Graph, Stage, StageKind
 
 _HEAD, _SAMPLE = 8, 16
 """Bytes of a message: its head, and each sample that it carries (spec/probe.md)."""
@@ -58,7 +58,7 @@ class StageOption(BaseModel):
     ] = False
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> StageKind:
         if self.fusion:
             return "fusion"
         return "sampled" if self.period is not None or not self.inputs else "event"

@@ -18,7 +18,7 @@ from pydantic import (
 from rtmeter import values
 from rtmeter.campaign import option_types
 from rtmeter.campaign.second_topic import SecondTopic
-from rtmeter.campaign.strain_options import Load, Traffic
+from rtmeter.campaign.strain_options import LoadAsked, TrafficAsked
 from rtmeter.host import ssh
 from rtmeter.model import LOCAL
 
@@ -42,8 +42,8 @@ Throttling = Annotated[
 ]
 Priority = Annotated[int, Field(ge=1, le=99)]
 QdiscWords = Annotated[str, StringConstraints(pattern=r"^\s*[a-z]")]
-Cpus = Annotated[option_types.Cpus, PlainSerializer(values.format_cpus)]
-Duration = Annotated[option_types.Duration, PlainSerializer(values.format_duration)]
+WrittenCpus = Annotated[option_types.Cpus, PlainSerializer(values.format_cpus)]
+WrittenDuration = Annotated[option_types.Duration, PlainSerializer(values.format_duration)]
 """Stored as they are written, for the settings are made from what is stored of them."""
 
 
@@ -71,10 +71,10 @@ class SystemSettings(BaseModel):
         bool | None, Field(description="Let timers of idle CPUs move to others.", examples=["off"])
     ] = None
     workqueue_cpus: Annotated[
-        Cpus | None, Field(description="CPUs of the kernel's unbound workqueues.", examples=["0"])
+        WrittenCpus | None, Field(description="CPUs of the kernel's unbound workqueues.", examples=["0"])
     ] = None
     irq_cpus: Annotated[
-        dict[str, Cpus] | None,
+        dict[str, WrittenCpus] | None,
         Field(description="Device (or *) → CPUs that take its interrupts.", examples=[{"eth0": "0"}]),
     ] = None
     irq_priority: Annotated[
@@ -96,14 +96,14 @@ class SystemSettings(BaseModel):
         Field(description="Device → priority of what the probes send by it.", examples=[{"eth0": 6}]),
     ] = None
     isolate: Annotated[
-        Cpus | None, Field(description="CPUs of a cpuset for the measured process.", examples=["1"])
+        WrittenCpus | None, Field(description="CPUs of a cpuset for the measured process.", examples=["1"])
     ] = None
     stray_tasks: Annotated[
         Literal["stay", "move"] | None,
         Field(description="Whether everything else moves away from the isolated CPUs.", examples=["move"]),
     ] = None
     rt_runtime: Annotated[
-        Duration | None,
+        WrittenDuration | None,
         Field(
             description="Real-time run time a second of a cgroup for the measured process.",
             examples=["500ms"],
@@ -142,12 +142,12 @@ ON = Field(
 
 GROUPS: dict[str, type[BaseModel]] = {
     "conditions": SystemSettings,
-    "load": Load,
-    "traffic": Traffic,
+    "load": LoadAsked,
+    "traffic": TrafficAsked,
     "hosts": Hosts,
     "second_topic": SecondTopic,
     "server_conditions": SystemSettings,
-    "server_load": Load,
+    "server_load": LoadAsked,
 }
 """The options of a cell that are mappings with keys of their own, each of which may be a list."""
 

@@ -14,7 +14,7 @@ from rtmeter.values import as_json
 LABELS = ("block", "variant")
 """The factors that name a cell as a whole: what a named block or a variant sets may be several options."""
 
-_NO_FACTORS = {*REQUIREMENT, "samples", "duration", "warm_up", "keep_log", "strict", "watch", "measurement"}
+_NO_FACTORS = {*REQUIREMENT, "samples", "duration", "warm_up", "keep_log", "strict", "monitor", "measurement"}
 _NO_FACTORS |= {"script", "explain"}
 """Options that say how long and how well it is looked at, and what the null adapter pretends: factors only as
 axes."""
@@ -54,9 +54,9 @@ def _varying(cells: Sequence[Chosen]) -> Iterator[str]:
     names = dict.fromkeys(name for one in cells for name in _ordered(one))
     for name in names:
         axis = any(name in one.cell.axes for one in cells)
-        told = axis or name not in _NO_FACTORS
+        shown = axis or name not in _NO_FACTORS
         levels = {str(_level(one, name)) for one in cells}
-        if told and name not in (*LABELS, "repeat") and len(levels) > 1:
+        if shown and name not in (*LABELS, "repeat") and len(levels) > 1:
             yield name
 
 

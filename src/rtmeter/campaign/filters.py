@@ -17,13 +17,13 @@ from typing import Any, NoReturn
 from rtmeter.errors import RtmeterError
 from rtmeter.values import format_cpus, format_duration
 
-Facts = Mapping[str, Any]
+CellFacts = Mapping[str, Any]
 """What is known of a cell, by name; a name that does not apply to it has the value None."""
 
 ParseValue = Callable[[str, str], Any]
 """(name, text) → the value to compare with, of the same kind as the fact of that name."""
 
-Predicate = Callable[[Facts], bool]
+Predicate = Callable[[CellFacts], bool]
 
 _TOKEN = re.compile(
     r"""\s*(?:(?P<op>==|!=|<=|>=|[<>(),])|"(?P<dq>[^"]*)"|'(?P<sq>[^']*)'|(?P<word>[^\s()=!<>,"']+))"""
@@ -59,7 +59,7 @@ def compile_only(text: str, parse_value: ParseValue, *, field: str = "only") -> 
     return predicate
 
 
-def what_was_meant(text: str, parse_value: ParseValue, cells: Sequence[Facts]) -> str | None:
+def what_was_meant(text: str, parse_value: ParseValue, cells: Sequence[CellFacts]) -> str | None:
     """Why an expression that can be read chooses none of the cells, and what is near: a name that none of
     them has, or a value. None if each of its values is there, and only they together are not."""
     parser = _Parser(text, parse_value, "only")

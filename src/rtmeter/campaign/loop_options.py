@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from pydantic import Field
 
 from rtmeter.campaign.option_types import For
-
-if TYPE_CHECKING:
-    from rtmeter.campaign.options import CellOptions
 
 LOOP = For(("loop",))
 
@@ -38,13 +36,10 @@ THREAD = Field(
 JUDGE = Field(description="What the deadline is for: the work's end or its begin.", exclude=True)
 
 
-def attached(options: CellOptions) -> dict[str, Any]:
-    """What a program that is attached to is measured by, beside what a probe has; nothing in other cells."""
-    if options.measurement != "loop":
-        return {}
-    given = {"command": options.command, "pid": options.pid, "thread": options.thread}
-    asked: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    asked |= {"period_given": options.period is not None, "warm_up_ns": options.warm_up}
-    assert options.samples is not None, "settle() fills it in"
-    asked["duration_ns"] = options.samples * options.tick_ns
-    return {"period_ns": options.tick_ns, "judge": options.judge, "attach": asked}
+def attached(given: Mapping[str, Any], tick_ns: int) -> dict[str, Any]:
+    """What a program that is attached to is measured by, beside what a probe has, of the values of its cell's
+    options."""
+    asked = {name: given[name] for name in ("command", "pid", "thread") if given[name] is not None}
+    asked |= {"period_given": given["period"] is not None, "warm_up_ns": given["warm_up"]}
+    asked["duration_ns"] = given["samples"] * tick_ns
+    return {"period_ns": tick_ns, "judge": given["judge"], "attach": asked}

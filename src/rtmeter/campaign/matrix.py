@@ -16,7 +16,7 @@ from rtmeter.campaign.wrong import as_rtmeter_error, unknown_key
 from rtmeter.model import LOCAL, TARGET, Cell
 from rtmeter.values import slug
 
-REQUIREMENT = ("deadline", "miss_ratio", "confidence", "class", "horizon")
+REQUIREMENT = ("deadline", "miss_ratio", "confidence", "criticality", "horizon")
 """The options that `requirement` in a campaign groups."""
 
 _LABELS = ("id", "block", "variant", "repeat")  # names that `only` knows besides the options

@@ -76,7 +76,7 @@ Size = Annotated[
     text(r"^\d+(\.\d+)?(B|kB|MB|GB|KiB|MiB|GiB)?$", bare_number=True),
     _probe({"type": "integer", "minimum": 0}),
 ]
-Policy = Annotated[
+PolicyOption = Annotated[
     values.Scheduling,
     BeforeValidator(values.parse_scheduling),
     PlainSerializer(values.Scheduling.to_probe),

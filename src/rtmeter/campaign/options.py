@@ -23,14 +23,14 @@ from rtmeter.campaign.option_types import (
     For,
     Horizon,
     OptionText,
-    Policy,
+    PolicyOption,
     Ratio,
     Receive,
     Size,
 )
 from rtmeter.campaign.second_topic import SECOND_TOPIC, SecondTopicOption
 from rtmeter.campaign.strain_options import LOAD, TRAFFIC, ExplainOption, LoadOption, TrafficOption
-from rtmeter.model import HORIZON, WATCH_NS, Criticality, Measurement, Requirement
+from rtmeter.model import HORIZON, MONITOR_NS, Criticality, Measurement, Requirement
 
 MOST_RELEASES = 2**48
 """That can be counted: less than any counter of ours holds."""
@@ -92,7 +92,7 @@ class CellOptions(BaseModel):
         DurationOrZero, Field(description="Time before measuring, recorded but not counted.", examples=["1s"])
     ] = 1_000_000_000
     scheduling: Annotated[
-        Policy,
+        PolicyOption,
         Field(
             description="Policy of the measured thread, and of the server's: other, fifo:P, rr:P or "
             "deadline:RUNTIME/DEADLINE/PERIOD.",
@@ -104,7 +104,7 @@ class CellOptions(BaseModel):
         Field(description="Set the policy before the middleware starts (its threads inherit it) or after."),
     ] = "before_init"
     child_threads: Annotated[
-        Policy | None,
+        PolicyOption | None,
         Field(
             description="Policy of the middleware's threads, set after it started: other, fifo:P or rr:P.",
             examples=["rr:70"],
@@ -179,7 +179,6 @@ class CellOptions(BaseModel):
     criticality: Annotated[
         Criticality,
         Field(
-            alias="class",
             description="What a miss means: hard (failure), firm (a worthless result) or soft (worth less).",
             exclude=True,
         ),
@@ -303,14 +302,14 @@ class CellOptions(BaseModel):
         _ROUNDTRIP,
         Field(description="Load of the server's host (default: load).", examples=["idle"], exclude=True),
     ] = None
-    watch: Annotated[
+    monitor: Annotated[
         DurationOrZero,
         Field(
             description="How often the machine is sampled meanwhile; 0: only before and after.",
             examples=["1s"],
             exclude=True,
         ),
-    ] = WATCH_NS
+    ] = MONITOR_NS
     strict: Annotated[
         bool, Field(description="Fail where a condition was not reached, instead of warning.", exclude=True)
     ] = False
@@ -362,8 +361,8 @@ class CellOptions(BaseModel):
         found = asked(settings=self.conditions, load=self.load, traffic=self.traffic)
         if server := asked(settings=self.server_conditions, load=self.server_load):
             found["server"] = server
-        watch = {"watch_ns": self.watch} if self.watch != WATCH_NS else {}
-        return found | watch | {name: True for name in ("explain", "strict") if getattr(self, name)}
+        monitor = {"monitor_ns": self.monitor} if self.monitor != MONITOR_NS else {}
+        return found | monitor | {name: True for name in ("explain", "strict") if getattr(self, name)}
 
     @field_serializer("warm_up")
     def _warm_up_releases(self, warm_up_ns: int) -> Annotated[int, Field(ge=0)]:
@@ -379,7 +378,8 @@ class CellOptions(BaseModel):
         config = self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=inapplicable)
         if "script" in config:  # the null adapter's own option
             config["options"] = {"script": config.pop("script")} | config["options"]
-        config |= attached(self)
+        if self.measurement == "loop":
+            config |= attached(dict(self), self.tick_ns)
         return config if self.missed_after_ns is None else config | {"deadline_ns": self.missed_after_ns}
 
 

@@ -110,15 +110,10 @@ def _check_deadlines(o: CellOptions) -> None:
         if o.break_on_late:
             remedy = "give a deadline, or leave it out"
             _refuse(o, "break_on_late", "says nothing without a deadline", remedy, True)
-        for field, option in (
-            ("miss_ratio", "miss_ratio"),
-            ("confidence", "confidence"),
-            ("criticality", "class"),
-            ("horizon", "horizon"),
-        ):
+        for field in ("miss_ratio", "confidence", "criticality", "horizon"):
             if field in o.model_fields_set:
                 remedy = "give a deadline, or leave it out"
-                _refuse(o, option, "says nothing without a deadline", remedy, getattr(o, field))
+                _refuse(o, field, "says nothing without a deadline", remedy, getattr(o, field))
     if o.loss_timeout is not None and o.loss_timeout < _missed_after_ns(o):
         origin = "the deadline" if o.deadline else "one period, the deadline by default,"
         _refuse(

@@ -38,7 +38,7 @@ class Search:
         middle = math.isqrt(max(below, 1) * self.fails) if far else (below + self.fails) // 2
         return min(max(middle, below + 1), self.fails - 1)
 
-    def told(self, value: int, *, passed: bool) -> Search:
+    def narrowed(self, value: int, *, passed: bool) -> Search:
         """What is known once the value was tried."""
         return replace(self, passes=value) if passed else replace(self, fails=value)
 
@@ -51,5 +51,5 @@ class Search:
         path, search = [], self
         while (value := search.next()) is not None:
             path.append(value)
-            search = search.told(value, passed=passes(value))
+            search = search.narrowed(value, passed=passes(value))
         return path

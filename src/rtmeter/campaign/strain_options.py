@@ -28,7 +28,7 @@ Stressor = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*$")]
 Namespace = Annotated[str, StringConstraints(pattern=r"^[\w.-]+$")]
 
 
-class Load(BaseModel):
+class LoadAsked(BaseModel):
     """Workers of stress-ng by kind, or those of a preset; 0 workers: one for each CPU. Sizes are bytes."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -78,7 +78,7 @@ class Load(BaseModel):
         return self
 
 
-class Traffic(BaseModel):
+class TrafficAsked(BaseModel):
     """Streams of iperf3 beside what is measured. Rates are bit/s; 0: nothing in that direction."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -133,8 +133,8 @@ class Traffic(BaseModel):
         return {"reverse_rate": given.get("rate", 0)} | given
 
 
-LoadOption = Annotated[Load, as_written(Load | str)]
-TrafficOption = Annotated[Traffic, as_written(Traffic | str)]
+LoadOption = Annotated[LoadAsked, as_written(LoadAsked | str)]
+TrafficOption = Annotated[TrafficAsked, as_written(TrafficAsked | str)]
 LOAD = Field(
     description="Load by stress-ng: idle, cpu80, erle_pc, erle_device, stress10, or workers "
     "(cpu=8,vm=8,vm_bytes=64MiB).",

@@ -12,7 +12,7 @@ import typer
 if TYPE_CHECKING:
     from rtmeter.model import Cell
 
-Wait = typer.Option("--wait", help="Wait until no other rtmeter measures here, instead of refusing.")
+WaitOption = typer.Option("--wait", help="Wait until no other rtmeter measures here, instead of refusing.")
 
 
 @contextmanager

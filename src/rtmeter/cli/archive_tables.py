@@ -12,13 +12,13 @@ from rtmeter.errors import RtmeterError
 from rtmeter.values import harmless
 
 if TYPE_CHECKING:
-    from rtmeter.archive.groups import Group
-    from rtmeter.archive.trend import Cause, Trend
+    from rtmeter.archive.groups import ArchiveGroup
+    from rtmeter.archive.trend import FleetCause, FleetTrend
 
 _MOST = 3
 
 
-def groups_json(groups: Sequence[Group], by: Sequence[str]) -> list[dict[str, Any]]:
+def groups_json(groups: Sequence[ArchiveGroup], by: Sequence[str]) -> list[dict[str, Any]]:
     """Times in ns; a quantile as its bin's first value and the first one above it, or ``lost``."""
     from dataclasses import asdict
 
@@ -42,7 +42,7 @@ def groups_json(groups: Sequence[Group], by: Sequence[str]) -> list[dict[str, An
     ]
 
 
-def print_groups(groups: Sequence[Group], by: Sequence[str]) -> None:
+def print_groups(groups: Sequence[ArchiveGroup], by: Sequence[str]) -> None:
     """A row a group, quantiles in µs as the edges of their bins."""
     from rich import box
     from rich.table import Table
@@ -97,7 +97,7 @@ def day_of(text: str | None) -> datetime | None:
         raise RtmeterError("is no day", field="--since", value=text, remedy=remedy) from None
 
 
-def causes_json(causes: Sequence[Cause]) -> list[dict[str, Any]]:
+def causes_json(causes: Sequence[FleetCause]) -> list[dict[str, Any]]:
     """What changed with what, and each series' change; times in ns."""
     from rtmeter.archive.trend import SERIES
 
@@ -121,7 +121,7 @@ def causes_json(causes: Sequence[Cause]) -> list[dict[str, Any]]:
     ]
 
 
-def print_causes(found: Trend, quantile: str) -> None:
+def print_causes(found: FleetTrend, quantile: str) -> None:
     """A line for what changed with what, the rigs that changed most below it."""
     print(f"{found.series:,} series looked at, {found.short:,} too short; {len(found.changes):,} changed")
     for cause in found.causes():

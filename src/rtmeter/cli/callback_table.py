@@ -18,8 +18,8 @@ def show_callbacks(called: Sequence[Called], lacking: Sequence[str], *, as_json:
     from rtmeter.trace.rcl import LACKING
 
     if as_json:
-        told = [one.to_json() for one in called]
-        print_json({"seconds": LOOK_S, "callbacks": told, "lacking": list(lacking)})
+        callbacks = [one.to_json() for one in called]
+        print_json({"seconds": LOOK_S, "callbacks": callbacks, "lacking": list(lacking)})
         return
     from rich.table import Table
 

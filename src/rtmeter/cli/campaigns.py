@@ -34,12 +34,14 @@ def measure_campaign(
     from rtmeter.cli.progress import progress_for
     from rtmeter.errors import RtmeterError
     from rtmeter.live import metrics as openmetrics
-    from rtmeter.live.run import State
+    from rtmeter.live.run import RunState
     from rtmeter.measure.run import Run
     from rtmeter.results import table
 
     if metrics is not None:  # what cannot be written is said before hours are spent
-        openmetrics.write(metrics, State(planned.name, {}, None, None, tuple(c.id for c in planned.cells), 0))
+        openmetrics.write(
+            metrics, RunState(planned.name, {}, None, None, tuple(c.id for c in planned.cells), 0)
+        )
     announce(planned)
     with (
         alone(planned.cells, wait=wait),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rtmeter.cli.columns import print_table
-from rtmeter.cli.condition_rows import ConditionRows, Row
+from rtmeter.cli.condition_rows import ConditionRow, ConditionRows
 from rtmeter.cli.output import console, doubt_words, microseconds
 from rtmeter.model import Doubt
 from rtmeter.results import condition_words, words
@@ -125,7 +125,7 @@ def _file(record: CellRecord) -> str | None:
     return record.imported.file if record.imported else None
 
 
-def _cell_row(row: Row) -> list[str]:
+def _cell_row(row: ConditionRow) -> list[str]:
     verdict, complete = row.verdict, row.state == "complete"
     outcome: str = verdict.outcome if verdict and complete else "" if complete else row.state
     style = _STYLES.get(outcome, "red" if outcome else "")
@@ -179,17 +179,17 @@ def _show_conditions(record: CellRecord, out: Console, *, machine_only: bool = F
             out.print(f"[yellow]{warning}[/yellow]")
     if machine_only or not effective:
         return
-    told = [f"policy {Scheduling.from_probe(effective.get('scheduling', {}))}"]
-    told += [f"set {effective['apply']}"] if effective.get("apply") else []
-    told += [f"CPUs {','.join(map(str, effective.get('cpus') or '?'))}"]
-    told += ["memory locked"] if effective.get("memory_locked") else []
-    told += ["idle states held off"] if effective.get("cpu_dma_latency") == 0 else []
-    told += [f"overrun {effective['overrun']}"] if effective.get("overrun") else []
-    told += condition_words.carried(record.path)
-    told += words.traced(record.instrument, record.counters) if record.measurement == "loop" else []
-    told += condition_words.in_words(record.conditions)
+    parts = [f"policy {Scheduling.from_probe(effective.get('scheduling', {}))}"]
+    parts += [f"set {effective['apply']}"] if effective.get("apply") else []
+    parts += [f"CPUs {','.join(map(str, effective.get('cpus') or '?'))}"]
+    parts += ["memory locked"] if effective.get("memory_locked") else []
+    parts += ["idle states held off"] if effective.get("cpu_dma_latency") == 0 else []
+    parts += [f"overrun {effective['overrun']}"] if effective.get("overrun") else []
+    parts += condition_words.carried(record.path)
+    parts += words.traced(record.instrument, record.counters) if record.measurement == "loop" else []
+    parts += condition_words.in_words(record.conditions)
     middleware = f"{facts.get('middleware', '')} {facts.get('middleware_version', '')}".strip()
-    out.print(f"conditions: {', '.join(told)}; {middleware}", markup=False)
+    out.print(f"conditions: {', '.join(parts)}; {middleware}", markup=False)
 
 
 def provenance(record: CellRecord, imported: Provenance) -> Iterator[str]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _CODES = {
-    "improved": exit_codes.PASS,
+    "better": exit_codes.PASS,
     "no difference": exit_codes.PASS,
     "worse": exit_codes.FAIL,
     "not told": exit_codes.INCONCLUSIVE,
@@ -29,7 +29,7 @@ _CODES = {
     "error": exit_codes.ERROR,
 }
 _STYLES = (
-    {"improved": "green", "worse": "red", "error": "red"}
+    {"better": "green", "worse": "red", "error": "red"}
     | {
         "not told": "yellow",
         "not enough data": "yellow",
@@ -146,8 +146,8 @@ def _row(shift: Shift, compared: Compared) -> Iterator[str]:
     short = shift.outcome == "not enough data"
     yield "-" if short else shifted(shift.lower)
     yield "-" if short else shifted(shift.upper)
-    told = math.isfinite(shift.relative) and text is not _nothing
-    yield f"{100 * shift.relative:+.2f} %" if told else "-"
+    known = math.isfinite(shift.relative) and text is not _nothing
+    yield f"{100 * shift.relative:+.2f} %" if known else "-"
     unknown = "too short a run" if of_time else "not known"
     outcome = unknown if short else _said(shift, shifted)
     style = _STYLES.get(shift.outcome)

@@ -11,7 +11,7 @@ from rtmeter.statistics.quantities import judged_quantity
 
 
 @dataclass(slots=True)
-class Row:
+class ConditionRow:
     """What a table says of a cell, or of a condition; ``state`` stands in the place of an outcome that there
     is none of. ``repeats``: the rows of its cells, where there are several."""
 
@@ -21,13 +21,13 @@ class Row:
     values: Statistics | None
     verdict: Verdict | None
     state: str
-    repeats: list[Row] = field(default_factory=list)
+    repeats: list[ConditionRow] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class _Group:
     first: CellRecord
-    rows: list[Row]
+    rows: list[ConditionRow]
     unlike: tuple[GateFinding, ...]
     asked: set[Requirement | None]
 
@@ -50,7 +50,7 @@ class ConditionRows:
 
             group.unlike = tuple(unlike([group.first, record]))
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[ConditionRow]:
         for name, group in self._groups.items():
             if len(group.rows) > 1 and len(group.asked) == 1:
                 yield _condition(name, group)
@@ -58,28 +58,28 @@ class ConditionRows:
                 yield from group.rows
 
 
-def _condition(name: str, group: _Group) -> Row:
+def _condition(name: str, group: _Group) -> ConditionRow:
     rows = group.rows
-    told = [(row.name, row.verdict) for row in rows if row.verdict is not None]
+    verdicts = [(row.name, row.verdict) for row in rows if row.verdict is not None]
     verdict = None
-    if told:
+    if verdicts:
         from rtmeter.judge.joint import judge_joint  # it brings SciPy's functions
 
-        verdict = judge_joint(told, group.unlike)
+        verdict = judge_joint(verdicts, group.unlike)
     known = [row.values for row in rows if row.values is not None]
     latest = max(known, key=_maximum, default=None)
     state = next((row.state for row in rows if row.state != "complete"), "complete")
-    return Row(name, rows[0].quantity, sum(row.n for row in rows), latest, verdict, state, rows)
+    return ConditionRow(name, rows[0].quantity, sum(row.n for row in rows), latest, verdict, state, rows)
 
 
 def _maximum(values: Statistics) -> float:
     return float("inf") if values.max_ns == "lost" else float(values.max_ns or 0)
 
 
-def _row(record: CellRecord, name: str) -> Row:
+def _row(record: CellRecord, name: str) -> ConditionRow:
     quantity = judged_quantity(record.meta).name
     ended = record.valid or record.status in ("failed", "skipped")
     views = record.summary.quantities.get(quantity) if record.summary else None
     values = views.per_release if views else None
     state = record.status if ended else "invalid"
-    return Row(name, quantity, values.n if values else 0, values, record.verdict, state)
+    return ConditionRow(name, quantity, values.n if values else 0, values, record.verdict, state)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rtmeter.cli.condition_rows import Row
+    from rtmeter.cli.condition_rows import ConditionRow
     from rtmeter.results.record import CellRecord
 
 PASS, ERROR, FAIL, INCONCLUSIVE = 0, 1, 2, 3
@@ -29,7 +29,7 @@ def of_cell(record: CellRecord) -> int:
     return of_outcome(record.verdict.outcome) if record.verdict else PASS
 
 
-def of_row(row: Row) -> int:
+def of_row(row: ConditionRow) -> int:
     """The exit code of a condition: as that of a cell, by the verdict of all its repeats."""
     if row.state == "skipped":
         return INCONCLUSIVE

@@ -22,9 +22,9 @@ def show_blamed(one: Blamed) -> None:
     """A planted cause: how often it was named."""
     out = console()
     out.print(f"{one.outcome}  {one.name}: {one.done}", markup=False)
-    told = f"{one.problem}; " if one.problem else ""
+    problem = f"{one.problem}; " if one.problem else ""
     word = "blamed on a plant" if one.outcome.endswith("blamed") else "named first"
-    out.print(f"    {told}{one.hit} late releases, {one.first} of them {word}", markup=False)
+    out.print(f"    {problem}{one.hit} late releases, {one.first} of them {word}", markup=False)
     for key in one.others:
         out.print(f"    other: {words_of(key)}", markup=False)
 

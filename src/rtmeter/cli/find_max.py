@@ -12,7 +12,7 @@ import typer
 
 from rtmeter.campaign.ranges import ends, in_words, refuse_counts
 from rtmeter.cli import exit_codes
-from rtmeter.cli.alone import Wait, alone
+from rtmeter.cli.alone import WaitOption, alone
 from rtmeter.cli.cell_options import as_flag, collect, optional_measurement, with_cell_options
 from rtmeter.cli.choices import one_of
 from rtmeter.errors import RtmeterError
@@ -20,8 +20,8 @@ from rtmeter.model import Cell
 
 if TYPE_CHECKING:
     from rtmeter.campaign.search import Search
-    from rtmeter.cli.progress import Event, Show
-    from rtmeter.measure.largest import Asked
+    from rtmeter.cli.progress import ProgressEvent, Show
+    from rtmeter.measure.largest import SearchAsked
     from rtmeter.results.record import CellRecord
 
 OPTION = "--find-max"
@@ -63,12 +63,12 @@ def command(
     ] = 10,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the last such search.")] = False,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the results.")] = Path("results"),
-    wait: Annotated[bool, Wait] = False,
+    wait: Annotated[bool, WaitOption] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     **given: Any,
 ) -> int:
     """Measures what the search asks for; prints a line for each value, and the answer."""
-    from rtmeter.cli.find_max_tables import show_largest, told
+    from rtmeter.cli.find_max_tables import find_max_json, show_largest
     from rtmeter.cli.interrupt import stopping
     from rtmeter.cli.output import print_json
     from rtmeter.cli.progress import showing
@@ -81,7 +81,7 @@ def command(
     options, text = _options(find_max, rate, given)
     low, high = ends(find_max, text)
     near = 0.0 if within is None else share("--within", within)
-    asked = largest.Asked(find_max, low, high, options, repeat, max(repeat, most_repeats), near)
+    asked = largest.SearchAsked(find_max, low, high, options, repeat, max(repeat, most_repeats), near)
     try:
         cells = [asked.cells(value, 1)[0] for value in (low, high)]
         source_of(cells[0]).check()
@@ -94,7 +94,7 @@ def command(
         _announce(asked)
         found = largest.find(asked, folder, stop, lambda at, now: _Watching(asked, at, now, show))
     if as_json:
-        print_json(told(asked, found))
+        print_json(find_max_json(asked, found))
     else:
         show_largest(asked, found)
     codes = {"pass": exit_codes.PASS, "fail": exit_codes.FAIL, "inconclusive": exit_codes.INCONCLUSIVE}
@@ -116,7 +116,7 @@ def _options(find_max: str, rate: str | None, given: Mapping[str, Any]) -> tuple
     return options, rate or RANGES["rate"]
 
 
-def _announce(asked: Asked) -> None:
+def _announce(asked: SearchAsked) -> None:
     """What will be measured at most, before it is."""
     from rtmeter.campaign.search import Search
     from rtmeter.statistics.words import about
@@ -134,29 +134,29 @@ def _announce(asked: Asked) -> None:
     print(f"rtmeter: {said}", file=sys.stderr)
 
 
-def _takes_ns(asked: Asked, value: int) -> int:
+def _takes_ns(asked: SearchAsked, value: int) -> int:
     return sum(cell.planned_ns for cell in asked.cells(value, asked.repeat))
 
 
 class _Watching:
     """Tells of each run its value, and how many values there are still to try at most."""
 
-    def __init__(self, asked: Asked, search: Search, cells: Sequence[Cell], show: Show) -> None:
+    def __init__(self, asked: SearchAsked, search: Search, cells: Sequence[Cell], show: Show) -> None:
         left, run = max(map(len, search.left())), cells[0].axes.get("repeat", 1)
         value = in_words(asked.what, int(cells[0].axes[asked.what]))
         self._name = f"{asked.what} {value}, run {run}"
         self._left, self._show = f"{left} value{'s' * (left != 1)} to try at most", show
 
-    def watch(self, _index: int, _cell: Cell) -> Callable[[Event], None]:
+    def watch(self, _index: int, _cell: Cell) -> Callable[[ProgressEvent], None]:
         """The run starts."""
         from rtmeter.cli.progress import share_done, words_of
 
         self._show(f"{self._name}: starts, {self._left}", 0.0, "start")
 
-        def told(event: Event) -> None:
+        def on_event(event: ProgressEvent) -> None:
             self._show(f"{self._name}: {words_of(event)}, {self._left}", share_done(event), "during")
 
-        return told
+        return on_event
 
     def ended(self, _index: int, record: CellRecord) -> None:
         """The run is stored."""

@@ -10,12 +10,12 @@ from rtmeter.cli.output import console
 from rtmeter.values import as_json, format_duration
 
 if TYPE_CHECKING:
-    from rtmeter.measure.largest import Asked, Largest
+    from rtmeter.measure.largest import Largest, SearchAsked
 
 _UNITS = {"rate": "Hz", "payload": "B"}
 
 
-def told(asked: Asked, found: Largest) -> dict[str, Any]:
+def find_max_json(asked: SearchAsked, found: Largest) -> dict[str, Any]:
     """As ``--json`` prints it: values in Hz or bytes; null where none is known."""
     tried: list[dict[str, Any]] = []
     for one in found.tried:
@@ -24,11 +24,11 @@ def told(asked: Asked, found: Largest) -> dict[str, Any]:
         tried.append(about | counts)
     about = {"find_max": asked.what, "unit": _UNITS[asked.what], "outcome": found.outcome}
     ends = {"passes": found.search.passes, "fails": found.search.fails}
-    told: dict[str, Any] = as_json(about | ends | {"run": str(found.folder), "tried": tried})
-    return told
+    document: dict[str, Any] = as_json(about | ends | {"run": str(found.folder), "tried": tried})
+    return document
 
 
-def show_largest(asked: Asked, found: Largest) -> None:
+def show_largest(asked: SearchAsked, found: Largest) -> None:
     """A row for each value, going up, then the answer."""
     from rich import box
     from rich.table import Table
@@ -48,7 +48,7 @@ def show_largest(asked: Asked, found: Largest) -> None:
         out.print(line, markup=False, soft_wrap=True)
 
 
-def _answer(asked: Asked, found: Largest) -> list[str]:
+def _answer(asked: SearchAsked, found: Largest) -> list[str]:
     search, last = found.search, found.tried[-1] if found.tried else None
 
     def words(value: int) -> str:
@@ -75,7 +75,7 @@ def _answer(asked: Asked, found: Largest) -> list[str]:
     return [*lines, f"stored in {found.folder}"]
 
 
-def _known(asked: Asked, found: Largest) -> str:
+def _known(asked: SearchAsked, found: Largest) -> str:
     passes, fails = found.search.passes, found.search.fails
     known = [f"{in_words(asked.what, passes)} passes"] if passes is not None else []
     known += [f"{in_words(asked.what, fails)} does not"] if fails is not None else []

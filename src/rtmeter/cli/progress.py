@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.live import Live
 
-    from rtmeter.live.run import State
-    from rtmeter.live.seen import Running
+    from rtmeter.live.run import RunState
+    from rtmeter.live.seen import RunningCell
     from rtmeter.results.record import CellRecord
 
-Event = Mapping[str, Any]
+ProgressEvent = Mapping[str, Any]
 Moment = Literal["start", "during", "end"]
 Show = Callable[[str, float, Moment], None]
 """(what to say, share of the cell done, when in the cell's life)"""
@@ -48,7 +48,7 @@ class Progress:
         self._began_at_ns = self._left_ns = 0
         self._name = ""
         self._folder_of: Callable[[Cell], Path] | None = None
-        self._running: Running | None = None
+        self._running: RunningCell | None = None
         self._done: dict[str, str] = {}
         self._measured_at = -_METRICS_EVERY_S
 
@@ -56,14 +56,14 @@ class Progress:
         """Tells what is measured, and where each cell will lie: from now on its log is looked at."""
         self._name, self._folder_of = name, folder_of
 
-    def watch(self, index: int, cell: Cell) -> Callable[[Event], None]:
+    def watch(self, index: int, cell: Cell) -> Callable[[ProgressEvent], None]:
         """To be called with every progress event of the cell, which starts now."""
         self._began_at_ns = time.monotonic_ns()
         if self._folder_of is not None and (self._metrics or isinstance(self._show, _Terminal)):
-            from rtmeter.live.seen import Running
+            from rtmeter.live.seen import RunningCell
 
             folder = self._folder_of(cell)
-            self._running = Running(folder.with_name(folder.name + PARTIAL))
+            self._running = RunningCell(folder.with_name(folder.name + PARTIAL))
         self._say(index, cell, "starts", 0.0, "start")
         return lambda event: self._say(index, cell, words_of(event), share_done(event), "during")
 
@@ -100,14 +100,16 @@ class Progress:
         if not due and not isinstance(self._show, _Terminal):
             return
         from rtmeter.live import metrics
-        from rtmeter.live.run import State
+        from rtmeter.live.run import RunState
 
         seen = None
         if self._running is not None and cell is not None:
             with suppress(RtmeterError):  # a log that cannot be followed fails its cell in time
                 seen = self._running.look()
         to_come = tuple(later.id for later in self._cells[index + 1 :])
-        state = State(self._name, dict(self._done), cell.id if cell else None, seen, to_come, self._left_ns)
+        state = RunState(
+            self._name, dict(self._done), cell.id if cell else None, seen, to_come, self._left_ns
+        )
         if isinstance(self._show, _Terminal) and cell:
             self._show.draw(state)
         if due and self._metrics is not None:
@@ -156,9 +158,9 @@ class _Terminal:
 
     def __init__(self, screen: Console, live: Live) -> None:
         self._screen, self._live = screen, live
-        self._state: State | None = None
+        self._state: RunState | None = None
 
-    def draw(self, state: State) -> None:
+    def draw(self, state: RunState) -> None:
         """What the next call shows below its words."""
         self._state = state
 
@@ -192,12 +194,12 @@ class _Lines:
             print(words, file=sys.stderr, flush=True)
 
 
-def share_done(event: Event) -> float:
+def share_done(event: ProgressEvent) -> float:
     """The share of the cell's releases that are past."""
     return float(event["released"] / event["of"]) if event["of"] else 0.0
 
 
-def words_of(event: Event) -> str:
+def words_of(event: ProgressEvent) -> str:
     """How the cell goes."""
     lost = f", {event['lost']:,} lost" if event["lost"] else ""
     skipped = f", {event['skipped']:,} skipped" if event["skipped"] else ""

@@ -16,7 +16,7 @@ _SILENT_S = 2.0
 
 
 @contextmanager
-def reading() -> Iterator[store.Read]:
+def reading() -> Iterator[store.ReadSamples]:
     """A ``store.chunks`` that says how far it is, if it takes long."""
     with showing() as show:
         yield lambda folder: _watched(folder, show)

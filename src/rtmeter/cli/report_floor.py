@@ -7,11 +7,11 @@ from pathlib import Path
 
 from rtmeter.judge.compared import Compared, ComparisonOptions
 from rtmeter.judge.layers import floors, transport
-from rtmeter.plots.floors import QUANTILES, Floor, Layer, X
+from rtmeter.plots.floors import QUANTILES, Floor, FloorLayer, X
 from rtmeter.results import store
 
 
-def floor_of(paths: Iterable[Path], read: store.Read) -> Floor:
+def floor_of(paths: Iterable[Path], read: store.ReadSamples) -> Floor:
     """What lies under the middlewares of all runs under the paths, each run by itself."""
     runs = [run for path in paths for run in floors(path, ComparisonOptions(), read)]
     return Floor(
@@ -21,11 +21,11 @@ def floor_of(paths: Iterable[Path], read: store.Read) -> Floor:
     )
 
 
-def _layer(compared: Compared) -> Layer:
+def _layer(compared: Compared) -> FloorLayer:
     pairing, found = compared.pairing, compared.found
     ways = [transport(cell) for cell in pairing.pairs[0]] if pairing.pairs else [None, None]
     shifts = {shift.quantity: shift for shift in found.shifts} if found else {}
-    return Layer(
+    return FloorLayer(
         cell=pairing.b,
         floor=pairing.a,
         transport=ways[1],

@@ -20,17 +20,16 @@ MissRatio = Annotated[
 Confidence = Annotated[
     str | None, typer.Option(metavar="C", help="Confidence of the bounds (default 95%).", show_default=False)
 ]
-Class = Annotated[
+CriticalityText = Annotated[
     str | None,
     typer.Option(
-        "--class",
         help="What a miss means (default firm).",
         show_default=False,
-        **one_of("--class", get_args(Criticality)),
+        **one_of("--criticality", get_args(Criticality)),
     ),
 ]
 
-Horizon = Annotated[
+HorizonText = Annotated[
     str | None,
     typer.Option(
         metavar="H",
@@ -38,11 +37,6 @@ Horizon = Annotated[
         show_default=False,
     ),
 ]
-
-_FIELDS = {"deadline": "deadline_ns", "miss_ratio": "miss_ratio", "confidence": "confidence"} | {
-    "class": "criticality",
-    "horizon": "horizon",
-}
 
 
 def required(
@@ -65,10 +59,10 @@ def required(
             name, text = next(iter(given.items()))
             message = "says nothing without a deadline"
             raise RtmeterError(message, field=name, value=text, remedy="give --deadline")
-        values: dict[str, Any] = {_FIELDS[n]: matrix.parse_fact(n, text) for n, text in given.items()}
+        values: dict[str, Any] = {n: matrix.parse_fact(n, text) for n, text in given.items()}
     except RtmeterError as error:
         raise as_flag(error) from None
-    return Requirement(**values) if values else None
+    return Requirement(values.pop("deadline"), **values) if values else None
 
 
 def share(option: str, text: str) -> float:

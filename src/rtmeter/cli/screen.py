@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rtmeter.cli.output import microseconds
-from rtmeter.live.run import State
-from rtmeter.live.seen import Seen
+from rtmeter.live.run import RunState
+from rtmeter.live.seen import CellSeen
 from rtmeter.statistics import bins
 from rtmeter.statistics.quantities import Ints
 
@@ -24,7 +24,7 @@ _BAR = 40  # characters of the fullest row
 _NAMES = 3  # cells to come that are named
 
 
-def screen(state: State, console: Console) -> RenderableType:
+def screen(state: RunState, console: Console) -> RenderableType:
     """All of it; in ASCII where the terminal has no more. Lines of words go on in the next one where the
     terminal is too narrow; bars are cut."""
     from rich.console import Group
@@ -47,7 +47,7 @@ def _has_blocks(console: Console) -> bool:
     return console.encoding.lower().startswith("utf") and not plain
 
 
-def _lines(state: State, bar: str) -> Iterator[str]:
+def _lines(state: RunState, bar: str) -> Iterator[str]:
     tally = Counter(sorted(state.done.values()))
     done = ", ".join(f"{count} {outcome}" for outcome, count in tally.items())
     total = len(state.done) + len(state.to_come) + (state.running is not None)
@@ -73,7 +73,7 @@ def _lines(state: State, bar: str) -> Iterator[str]:
     yield from _values(seen)
 
 
-def _values(seen: Seen) -> Iterator[str]:
+def _values(seen: CellSeen) -> Iterator[str]:
     values = {"now": seen.last_ns, "p99.9": seen.p99_9_ns, "max": seen.max_ns}
     words = "  ".join(f"{name} {microseconds(value)}" for name, value in values.items())
     yield f"{seen.quantity.replace('_', ' ')}, us, as served: {words}"
@@ -115,7 +115,7 @@ def machine_words(machine: Mapping[str, float]) -> str:
     return ", ".join(words)
 
 
-def line(state: State) -> str:
+def line(state: RunState) -> str:
     """The same in one line, for where there is no terminal."""
     total = len(state.done) + len(state.to_come) + (state.running is not None)
     place = f"[{len(state.done) + (state.running is not None)}/{total}]"  # as `rtmeter run` counts them

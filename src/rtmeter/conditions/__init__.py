@@ -1,4 +1,4 @@
-"""What is asked of a machine → a machine that endures it, watched and recorded, and put back afterwards."""
+"""What is asked of a machine → a machine that endures it, monitored and recorded, and put back afterwards."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rtmeter.model import LOCAL, Cell, Doubt
 __all__ = ["NOT_JOINED", "Launchers", "Part", "Standing", "applied"]
 
 
-class Part(Protocol):
+class ConditionPart(Protocol):
     """One kind of condition: entered before the probes start, left when they have ended.
 
     Entering raises RtmeterError for what cannot be had, with everything of its own taken back. What it
@@ -49,12 +49,12 @@ class Standing:
 
     def __init__(self, asked: dict[str, Any], root: Root = Root()) -> None:  # noqa: B008
         self._asked, self.root = asked, root
-        self._parts: list[Part] = []
+        self._parts: list[ConditionPart] = []
         self.launchers = Launchers()
         self.server_root: Root | None = None
         """The machine of the server, where that is not this one."""
 
-    def add(self, part: Part) -> None:
+    def add(self, part: ConditionPart) -> None:
         """Counts a part in: it was entered."""
         self._parts.append(part)
         if isinstance(part, Component):
@@ -86,10 +86,10 @@ class Standing:
         return next((error for part in self._parts if (error := part.failure()) is not None), None)
 
 
-def parts_of(cell: Cell, folder: Path, root: Root) -> Iterator[Part]:
+def parts_of(cell: Cell, folder: Path, root: Root) -> Iterator[ConditionPart]:
     """The parts that the cell asks for, in the order they are entered: what another host has (first, for it
-    may be out of reach), settings; traffic, load, watch; the kernel's events. Each is entered before the next
-    is made."""
+    may be out of reach), settings; traffic, load, monitor; the kernel's events. Each is entered before the
+    next is made."""
     if cell.hosts.get("component", LOCAL) != LOCAL:
         yield Component(cell, folder, root)
     traced, settings = bool(cell.conditions.get("explain")), None

@@ -10,10 +10,10 @@ from typing import Any, Self
 
 from rtmeter.campaign.condition_options import SystemSettings
 from rtmeter.conditions import journal
+from rtmeter.conditions.monitor import SERVER_FILE
 from rtmeter.conditions.restore import Restored, restore, restore_before_a_run
 from rtmeter.conditions.settings import Launcher, Settings, no_launcher
 from rtmeter.conditions.strain import Strain
-from rtmeter.conditions.watch import SERVER_FILE
 from rtmeter.errors import RtmeterError
 from rtmeter.host import remote_lock
 from rtmeter.host.remote_root import RemoteRoot
@@ -105,9 +105,9 @@ class Component:
 
     def _strain(self) -> Strain:
         conditions, config = self._cell.conditions, self._cell.config
-        words = {word: conditions[word] for word in ("strict", "watch_ns") if word in conditions}
+        words = {word: conditions[word] for word in ("strict", "monitor_ns") if word in conditions}
         ours = set(config.get("cpus") or ())
-        return Strain(self._asked | words, self._folder, ours, 0, self.root, watch_file=SERVER_FILE)
+        return Strain(self._asked | words, self._folder, ours, 0, self.root, monitor_file=SERVER_FILE)
 
     @property
     def _measured_cpus(self) -> frozenset[int]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from rtmeter.conditions import heat, throttling
 from rtmeter.host.root import Root
 
-Read = Callable[[Iterable[str]], Mapping[str, str]]
+ReadFiles = Callable[[Iterable[str]], Mapping[str, str]]
 """Reads files of the kernel (``Root.read_all``); without those that are not there, or cannot be read."""
 
 _PRESSURES = {f"/proc/pressure/{resource}": resource for resource in ("cpu", "memory", "io")}
@@ -43,7 +43,7 @@ def files_of(root: Root) -> list[str]:
     return [*throttling.files(root), *heat.frequency_files(root)]
 
 
-def look(read: Read, more_files: Iterable[str] = ()) -> Counters:
+def look(read: ReadFiles, more_files: Iterable[str] = ()) -> Counters:
     """Reads all counters; ``more_files``: files_of()."""
     at_ns = time.monotonic_ns()
     texts = read([*_FILES, *more_files])

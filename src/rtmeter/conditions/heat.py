@@ -34,6 +34,6 @@ def frequencies(texts: Mapping[str, str]) -> dict[str, float]:
 def temperature_c(root: Root) -> float | None:
     """Of the hottest zone; None if the machine tells none. Asking may take the firmware's time: it is for
     before and after a measurement."""
-    told = root.read_all(root.glob(_ZONES)).values()
-    known = [int(text) / 1000 for text in told if text.lstrip("-").isdecimal()]
+    texts = root.read_all(root.glob(_ZONES)).values()
+    known = [int(text) / 1000 for text in texts if text.lstrip("-").isdecimal()]
     return max(known, default=None)

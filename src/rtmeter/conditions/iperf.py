@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rtmeter.conditions.companion import Companion, find_program
-from rtmeter.conditions.iperf_report import Carried, Report, carried, parse
+from rtmeter.conditions.iperf_report import CarriedTraffic, Report, carried, parse
 from rtmeter.errors import RtmeterError
 from rtmeter.host.ssh import look_up
 
@@ -77,7 +77,7 @@ class Stream:
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
         self._death: str | None = None
-        self.carried = Carried()
+        self.carried = CarriedTraffic()
         self.port = 0
         self._client: Companion | None = None
         self._server: Companion | None = None

@@ -13,7 +13,7 @@ _SUMS = ("seconds", "bytes", "packets", "lost_packets", "retransmits")
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class CarriedTraffic:
     """``rate`` in bit/s, ``seen_by`` the receiver, or by the sender where the receiver is not ours; the share
     of datagrams lost (UDP), and segments sent again (TCP). None: not known."""
 
@@ -36,12 +36,12 @@ def parse(printed: str) -> Report:
     return report if isinstance(report, dict) else {}
 
 
-def carried(sender: Report, receiver: Report, protocol: str, settled_s: float) -> Carried:
+def carried(sender: Report, receiver: Report, protocol: str, settled_s: float) -> CarriedTraffic:
     """Of the intervals that began after ``settled_s``; of all, if none did."""
     sent, received = _totals(sender, settled_s), _totals(receiver, settled_s)
     seen = received or sent
     packets = received.get("packets", 0)
-    return Carried(
+    return CarriedTraffic(
         rate=round(seen["bytes"] * 8 / seen["seconds"], 1) if seen else None,
         lost_ratio=received["lost_packets"] / packets if protocol == "udp" and packets else None,
         retransmits=sent.get("retransmits") if protocol == "tcp" else None,

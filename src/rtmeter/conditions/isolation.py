@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import ClassVar
 
 from rtmeter.conditions.change import Change, refuse
-from rtmeter.conditions.resources import MADE, Affinity, Controller, File, Group, Plain, members
+from rtmeter.conditions.resources import MADE, Affinity, Cgroup, Controller, File, Plain, members
 from rtmeter.host.cgroups import HOUSEKEEPING, Hierarchy
 from rtmeter.host.root import Root
 from rtmeter.host.threads import Task, allowed_cpus, cpu_set, read_task, read_tasks
@@ -66,7 +66,7 @@ def isolate(cpus: tuple[int, ...], move: bool, cpusets: Hierarchy | None, root: 
 def new_group(setting: str, cpusets: Hierarchy, root: Root, cpus: str | None = None) -> Iterator[Change]:
     """The measured process's group under version 1; where cpusets belong to it, they must be filled."""
     group = cpusets.group
-    yield Change(setting, Group(group), MADE, _NO_CPUSET)
+    yield Change(setting, Cgroup(group), MADE, _NO_CPUSET)
     for name, value in (("cpuset.mems", None), ("cpuset.cpus", cpus)):
         own = value or root.read(f"{cpusets.own}/{name}")
         if own is not None:
@@ -83,7 +83,7 @@ def _partition(cpusets: Hierarchy, cpus: tuple[int, ...], move: bool, root: Root
     if move:
         yield from _pinned(_all_tasks(cpusets.mount, root), frozenset(cpus), root)
     yield Change("isolate", Controller(top, "cpuset"), "+", remedy)
-    yield Change("isolate", Group(group), MADE, remedy)
+    yield Change("isolate", Cgroup(group), MADE, remedy)
     listed = format_cpus(cpus)
     remedy = "choose CPUs that are online"
     yield Change("isolate", File(f"{group}/cpuset.cpus", "cpus"), listed, remedy, covered=True)
@@ -110,7 +110,7 @@ def _housekeeping(cpusets: Hierarchy, isolated: frozenset[int], root: Root) -> I
         yield Change("stray_tasks", File(f"{group}/cpuset.cpus", "cpus"), rest, remedy)
     for group in keep:
         rest = format_cpus(_cpus_of(group, root) - isolated)
-        yield Change("stray_tasks", Group(f"{group}/{HOUSEKEEPING}"), MADE, _NO_CPUSET)
+        yield Change("stray_tasks", Cgroup(f"{group}/{HOUSEKEEPING}"), MADE, _NO_CPUSET)
         for name, value in (("cpuset.mems", root.read(f"{group}/cpuset.mems")), ("cpuset.cpus", rest)):
             file = File(f"{group}/{HOUSEKEEPING}/{name}", "cpus")
             yield Change("stray_tasks", file, value or "0", _NO_CPUSET, covered=True)

@@ -32,7 +32,7 @@ _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class JournalEntry:
     """A change: of which setting, what it was before (None: not there) and what it was to become."""
 
     number: int
@@ -47,7 +47,7 @@ class Entry:
 class Past:
     """What a journal says: the changes in their order, and what of it is not known."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[JournalEntry, ...]
     unknown: tuple[str, ...]
 
 
@@ -93,7 +93,7 @@ class Journal:
         except OSError as error:
             raise _unwritable(self._file, error) from None
 
-    def intend(self, setting: str, resource: Resource, old: str | None, new: str) -> Entry:
+    def intend(self, setting: str, resource: Resource, old: str | None, new: str) -> JournalEntry:
         """The change is on the disk when this returns. Raises RtmeterError if it cannot be."""
         self._number += 1
         change = {"setting": setting, "resource": resources.to_json(resource), "old": old, "new": new}
@@ -102,7 +102,7 @@ class Journal:
             self._file.append(line)
         except OSError as error:
             raise _unwritable(self._file, error) from None
-        return Entry(self._number, self._boot, setting, resource, old, new)
+        return JournalEntry(self._number, self._boot, setting, resource, old, new)
 
     def close(self, *, settled: bool) -> None:
         """Takes the journal away if everything in it is settled."""
@@ -151,7 +151,7 @@ def _line(content: Mapping[str, Any]) -> bytes:
 
 
 def _parse(data: bytes) -> Past:
-    entries: list[Entry] = []
+    entries: list[JournalEntry] = []
     unknown: list[str] = []
     lines = data.split(b"\n")
     cut = lines.pop()
@@ -186,9 +186,11 @@ def _content(line: bytes) -> dict[str, Any]:
     return content
 
 
-def _entry(content: Mapping[str, Any]) -> Entry:
+def _entry(content: Mapping[str, Any]) -> JournalEntry:
     resource = resources.from_json(content["resource"])
-    entry = Entry(content["n"], content["boot"], content["setting"], resource, content["old"], content["new"])
+    entry = JournalEntry(
+        content["n"], content["boot"], content["setting"], resource, content["old"], content["new"]
+    )
     texts = (entry.boot, entry.setting, entry.new, "" if entry.old is None else entry.old)
     if type(entry.number) is not int or not all(isinstance(text, str) for text in texts):
         raise ValueError("is damaged")

@@ -26,7 +26,7 @@ _BUSY_HINT = "free the machine of other work, or ask for less"
 
 
 class Load:
-    """stress-ng with the workers that ``asked`` names (condition_options.Load as JSON), until stop()."""
+    """stress-ng with the workers that ``asked`` names (strain_options.LoadAsked as JSON), until stop()."""
 
     def __init__(self, asked: Mapping[str, Any], folder: Path, root: Root = Root()) -> None:  # noqa: B008
         self._asked, self._root = asked, root
@@ -98,9 +98,9 @@ class Load:
         found = {"tool": "stress-ng", "version": version, "workers": self._workers, "cpus": self._cpus}
         return found | {"arguments": arguments(self._asked, self._workers)}
 
-    def achieved(self, watched: Mapping[str, Any]) -> dict[str, Any]:
-        """What it came to, JSON-ready; ``watched``: Watch.achieved()."""
-        busy, own = self._busy(watched), self.own_share
+    def achieved(self, monitored: Mapping[str, Any]) -> dict[str, Any]:
+        """What it came to, JSON-ready; ``monitored``: Monitor.achieved()."""
+        busy, own = self._busy(monitored), self.own_share
         return {
             "level": self.level,
             "busy": None if busy is None else round(busy, 4),
@@ -114,7 +114,7 @@ class Load:
         if self.died is not None:
             yield Doubt("load_died", f"stress-ng ended while it was needed: {self.died}", "measure again")
 
-    def doubts(self, watched: Mapping[str, Any], fewest_workers: float | None) -> Iterator[Doubt]:
+    def doubts(self, monitored: Mapping[str, Any], fewest_workers: float | None) -> Iterator[Doubt]:
         """``load_died`` and ``load_not_reached``: what was asked and did not come about."""
         yield from self.deaths()
         if self.died is not None:
@@ -126,14 +126,14 @@ class Load:
         if idle:
             message = f"stress-ng's workers {', '.join(idle)} did nothing"
             yield Doubt("load_not_reached", message, "measure longer, or see what they lack")
-        busy, own = self._busy(watched), self.own_share
+        busy, own = self._busy(monitored), self.own_share
         if self.level is not None and busy is not None and own is not None:
             yield from level_doubts(self.level, busy, own, only_cpu=len(self._workers) == 1)
 
-    def _busy(self, watched: Mapping[str, Any]) -> float | None:
-        if watched.get("seconds", 0) < _SHORTEST_S:
+    def _busy(self, monitored: Mapping[str, Any]) -> float | None:
+        if monitored.get("seconds", 0) < _SHORTEST_S:
             return None
-        shares = [watched["busy_cpus"].get(str(cpu)) for cpu in self._cpus if "busy_cpus" in watched]
+        shares = [monitored["busy_cpus"].get(str(cpu)) for cpu in self._cpus if "busy_cpus" in monitored]
         known = [share for share in shares if share is not None]
         return sum(known) / len(known) if known else None
 

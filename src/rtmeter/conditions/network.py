@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from rtmeter.conditions.change import Change, refuse
 from rtmeter.conditions.companion import require_program
-from rtmeter.conditions.resources import MADE, Group, Plain, register
+from rtmeter.conditions.resources import MADE, Cgroup, Plain, register
 from rtmeter.host.cgroups import find
 from rtmeter.host.root import Root
 
@@ -124,7 +124,7 @@ def net_prio(asked: Mapping[str, int], root: Root) -> Iterator[Change]:
             )
         raise refuse("net_prio", message, remedy)
     remedy = "see which devices net_prio.ifpriomap names"
-    yield Change("net_prio", Group(groups.group), MADE, remedy)
+    yield Change("net_prio", Cgroup(groups.group), MADE, remedy)
     for device, priority in asked.items():
         resource = SendPriority(groups.group, device)
         yield Change(f"net_prio.{device}", resource, str(priority), remedy, covered=True)

@@ -16,7 +16,7 @@ from rtmeter.values import harmless
 OWN = "rtmeter"
 """How the names of the probes begin."""
 
-_TOLD = 3
+_NAMED = 3
 _NAMES_KEPT = 256  # a day's short-lived processes may bear any number of names
 
 
@@ -61,7 +61,7 @@ class Others:
         JSON-ready (spec/results.md). Nothing before there were two looks."""
         if self._looks < 2 or cpu_s <= 0:
             return {}
-        most = [{"name": name, "share": round(taken_s / cpu_s, 4)} for name, taken_s in self._most(_TOLD)]
+        most = [{"name": name, "share": round(taken_s / cpu_s, 4)} for name, taken_s in self._most(_NAMED)]
         share = round(sum(self._taken_s.values()) / cpu_s, 4)
         return {"others": share, "others_most": most, "looking_s": round(self._looking_s, 4)}
 

@@ -15,12 +15,12 @@ from rtmeter.model import Doubt
 from rtmeter.results.store import CLIENT_LOG
 from rtmeter.samples.follow import Follower
 from rtmeter.samples.meta import LogMeta
-from rtmeter.samples.reader import Columns
 from rtmeter.statistics import bins
+from rtmeter.statistics.quantities import Columns
 from rtmeter.statistics.served import served
 from rtmeter.trace.chosen import Span, span_of
 from rtmeter.trace.events import OPTIONAL
-from rtmeter.trace.recorder import Recorder, Told
+from rtmeter.trace.recorder import Recorder, RecordingTally
 from rtmeter.trace.spool import MOST_BYTES
 from rtmeter.trace.table import FILE, write_trace
 
@@ -37,7 +37,7 @@ class Recording:
         """``deadline_ns``: what comes later is late; without one, the latest hundredth."""
         self._instance, self._folder, self._cpus, self._root = instance, folder, cpus, root
         self._releases = _Releases(folder / CLIENT_LOG, deadline_ns)
-        self._told: Told | None = None
+        self._tally: RecordingTally | None = None
         self._failure: RtmeterError | None = None
 
     def __enter__(self) -> Self:
@@ -54,43 +54,43 @@ class Recording:
             return
         finally:
             self._recorder.tidy()
-        self._told = self._recorder.told()
+        self._tally = self._recorder.tally()
 
     def check(self) -> None:
         """It is looked at when all is over."""
 
     def facts(self) -> dict[str, Any]:
         """How many events were recorded, and lost."""
-        told = self._told
-        if told is None:
+        tally = self._tally
+        if tally is None:
             return {}
-        counts = {"events": told.events, "lost": told.lost, "bytes": told.bytes}
-        kept = None if told.kept is None else {"releases": len(told.kept), "share_of_late": told.share}
-        return {"achieved": {"trace": counts | {"missing": list(told.missing), "kept": kept}}}
+        counts = {"events": tally.events, "lost": tally.lost, "bytes": tally.bytes}
+        kept = None if tally.kept is None else {"releases": len(tally.kept), "share_of_late": tally.share}
+        return {"achieved": {"trace": counts | {"missing": list(tally.missing), "kept": kept}}}
 
     def doubts(self) -> list[Doubt]:
         """What will not be told of the run."""
-        told, found = self._told, []
+        tally, found = self._tally, []
         if self._failure is not None:
             return [Doubt("trace_incomplete", self._failure.message, self._failure.remedy or "")]
-        if told is None:
+        if tally is None:
             return []
-        if told.lost:
-            message = f"{told.lost:,} events of the kernel were lost: what they would tell is unknown"
+        if tally.lost:
+            message = f"{tally.lost:,} events of the kernel were lost: what they would tell is unknown"
             found.append(Doubt("trace_lost", message, "leave a CPU to the front, or measure with less load"))
-        if told.cut:
+        if tally.cut:
             message = f"the recording broke off at {MOST_BYTES >> 20} MiB: what comes after is unknown"
             found.append(Doubt("trace_incomplete", message, "measure for a shorter time"))
-        if told.share < 1:
+        if tally.share < 1:
             message = (
-                f"of the late releases only {told.share:.2%}, chosen at random, could be kept with their"
+                f"of the late releases only {tally.share:.2%}, chosen at random, could be kept with their"
             )
             message += f" events in {MOST_BYTES >> 20} MiB: the others are unknown"
             found.append(Doubt("trace_incomplete", message, "measure for a shorter time"))
-        if told.overrun:
+        if tally.overrun:
             message = "events went before the probe's log told whose they are: some releases are unknown"
             found.append(Doubt("trace_incomplete", message, "measure with less load"))
-        for event in told.missing:
+        for event in tally.missing:
             message = f"this kernel has no trace event {event}: {OPTIONAL[event]}"
             found.append(Doubt("trace_event_missing", message, "use a kernel that has it"))
         return found

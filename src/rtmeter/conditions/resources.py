@@ -82,7 +82,7 @@ class File(Plain):
 
 
 @dataclass(frozen=True, slots=True)
-class Thread(Plain):
+class ThreadResource(Plain):
     """A thread; ``start`` tells it from a later one of the same id."""
 
     tid: int
@@ -100,7 +100,7 @@ class Thread(Plain):
 
 
 @dataclass(frozen=True, slots=True)
-class Policy(Thread):
+class Policy(ThreadResource):
     """The scheduling policy of a thread: ``fifo:50``, ``other``."""
 
     kind: ClassVar[str] = "policy"
@@ -117,7 +117,7 @@ class Policy(Thread):
 
 
 @dataclass(frozen=True, slots=True)
-class Affinity(Thread):
+class Affinity(ThreadResource):
     """The CPUs of a thread; ``widened``: those of its cpuset, which the kernel (before 6.2) gives it when
     that changes, whatever it had chosen before."""
 
@@ -186,7 +186,7 @@ class Folder(Made):
 
 
 @dataclass(frozen=True, slots=True)
-class Group(Folder):
+class Cgroup(Folder):
     """A cgroup that rtmeter makes; taking it away moves whoever is in it to the group above."""
 
     kind: ClassVar[str] = "group"
@@ -211,7 +211,7 @@ def move_all(root: Root, source: str, target: str) -> None:
             continue
 
 
-_KINDS: dict[str, type[Any]] = {kind.kind: kind for kind in (File, Policy, Affinity, Controller, Group)}
+_KINDS: dict[str, type[Any]] = {kind.kind: kind for kind in (File, Policy, Affinity, Controller, Cgroup)}
 
 
 def register(kind: type[Any]) -> None:

@@ -11,8 +11,8 @@ from typing import Any, Self
 from rtmeter.campaign.condition_options import SystemSettings
 from rtmeter.conditions import interrupts, isolation, kernel_settings, network, rt_groups, tracing
 from rtmeter.conditions.change import Change, refuse
-from rtmeter.conditions.journal import Entry, Journal, restoring
-from rtmeter.conditions.resources import Affinity, Group, Made, Thread
+from rtmeter.conditions.journal import Journal, JournalEntry, restoring
+from rtmeter.conditions.resources import Affinity, Cgroup, Made, ThreadResource
 from rtmeter.conditions.undo import Undone, undo
 from rtmeter.errors import RtmeterError
 from rtmeter.host.cgroups import find
@@ -90,7 +90,7 @@ class Settings:
         """``traced``: the cell has a tracefs instance of its own, ``instance``, while this stands."""
         self._asked, self._root, self._strict, self._traced = asked, root, strict, traced
         self.instance = ""
-        self._entries: list[Entry] = []
+        self._entries: list[JournalEntry] = []
         self._effective: dict[str, dict[str, str]] = {}
         self._refused: list[RtmeterError] = []
         self._undone: list[Undone] = []
@@ -208,7 +208,7 @@ class Settings:
             remedy = f"remove it, with what is in it: rmdir {root.at(resource.name)}"
             raise change.error(f"there is a group {resource.name} already", remedy)
         if old is None and not is_made:
-            if isinstance(resource, Thread):
+            if isinstance(resource, ThreadResource):
                 return  # it has ended
             self._refuse(change, change.missing())
             return
@@ -225,10 +225,10 @@ class Settings:
             except OSError as error:
                 self._refuse(change, change.refused(error, root), error.errno in (errno.EROFS, errno.EACCES))
                 return
-        if isinstance(resource, Group) and change.setting != "stray_tasks":
+        if isinstance(resource, Cgroup) and change.setting != "stray_tasks":
             self._groups.append(resource.name)
         found = resource.read(root)
-        if found is None and isinstance(resource, Thread):
+        if found is None and isinstance(resource, ThreadResource):
             return
         self._effective.setdefault(change.setting, {})[resource.name] = str(found)
         if not resource.same(found, change.value):

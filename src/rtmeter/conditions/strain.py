@@ -11,15 +11,15 @@ from typing import Any, Self
 from rtmeter.conditions import heat
 from rtmeter.conditions.counters import files_of
 from rtmeter.conditions.load import Load, workers
+from rtmeter.conditions.monitor import FILE, Gauge, Monitor
 from rtmeter.conditions.others import OWN, Others
 from rtmeter.conditions.traffic import Elsewhere, Traffic, is_any
-from rtmeter.conditions.watch import FILE, Gauge, Watch
 from rtmeter.errors import RtmeterError
 from rtmeter.host.remote_shell import ConnectionLostError
 from rtmeter.host.root import Root
 from rtmeter.host.ssh import Ssh
 from rtmeter.host.threads import cpu_set
-from rtmeter.model import LOCAL, WATCH_NS, Cell, Doubt
+from rtmeter.model import LOCAL, MONITOR_NS, Cell, Doubt
 from rtmeter.results import condition_words
 
 NOT_REACHED = ("load_died", "load_not_reached", "load_not_idle", "traffic_died", "traffic_not_reached")
@@ -35,7 +35,7 @@ class Strain:
 
     ``asked``: as Cell.conditions; ``folder``: of the cell; ``measured_cpus``, of this machine, are kept free
     of the sampling where there are others; ``expected_s``: about how long the probes will run; ``elsewhere``:
-    the cell's other host, if it has one; ``root``: the machine that is loaded and watched.
+    the cell's other host, if it has one; ``root``: the machine that is loaded and monitored.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Strain:
         expected_s: float,
         root: Root,
         elsewhere: Elsewhere | None = None,
-        watch_file: str = FILE,
+        monitor_file: str = FILE,
     ) -> None:
         load, traffic = asked.get("load", {}), asked.get("traffic", {})
         self._strict = bool(asked.get("strict"))
@@ -57,11 +57,11 @@ class Strain:
             gauges[LOAD_WORKERS] = self._load.workers_alive
         if self._traffic is not None:
             gauges[TRAFFIC_STREAMS] = self._traffic.streams_alive
-        interval_ns = asked.get("watch_ns", WATCH_NS)
+        interval_ns = asked.get("monitor_ns", MONITOR_NS)
         made = {LOAD_PROGRAM: self._load, TRAFFIC_PROGRAM: self._traffic}
         others = Others(root, (OWN, *(name for name, part in made.items() if part is not None)))
-        self._watch = Watch(
-            folder, root.read_all, interval_ns, measured_cpus, gauges, watch_file, files_of(root), others
+        self._monitor = Monitor(
+            folder, root.read_all, interval_ns, measured_cpus, gauges, monitor_file, files_of(root), others
         )
         self._idle = load.get("preset") == IDLE
         self._root, self._temperatures = root, dict[str, float]()
@@ -70,7 +70,7 @@ class Strain:
     def __enter__(self) -> Self:
         self._feel("begin")
         with ExitStack() as stack:
-            for part in (self._traffic, self._load, self._watch):
+            for part in (self._traffic, self._load, self._monitor):
                 if part is not None:
                     stack.callback(part.stop)
                     part.start()
@@ -89,22 +89,22 @@ class Strain:
 
     def facts(self) -> dict[str, Any]:
         """How load and traffic were made; what the machine did, and what they came to."""
-        watched = self._watch.achieved() | self._temperatures
+        monitored = self._monitor.achieved() | self._temperatures
         effective: dict[str, Any] = {}
-        achieved: dict[str, Any] = {"machine": watched}
+        achieved: dict[str, Any] = {"machine": monitored}
         if self._load is not None:
-            effective["load"], achieved["load"] = self._load.effective(), self._load.achieved(watched)
+            effective["load"], achieved["load"] = self._load.effective(), self._load.achieved(monitored)
         if self._traffic is not None:
             effective["traffic"], achieved["traffic"] = self._traffic.effective(), self._traffic.achieved()
         return {"effective": effective, "achieved": achieved}
 
     def doubts(self) -> list[Doubt]:
         """What was asked and did not come about."""
-        doubts = list(self._watch.doubts())
+        doubts = list(self._monitor.doubts())
         if self._idle:
-            doubts += not_idle(self._watch.achieved())
+            doubts += not_idle(self._monitor.achieved())
         if self._load is not None:
-            doubts += self._load.doubts(self._watch.achieved(), self._watch.least(LOAD_WORKERS))
+            doubts += self._load.doubts(self._monitor.achieved(), self._monitor.least(LOAD_WORKERS))
         if self._traffic is not None:
             doubts += self._traffic.doubts()
         return doubts
@@ -129,15 +129,15 @@ class Strain:
         return RtmeterError(first.message, field=field, remedy=f"{first.hint}, or leave out strict")
 
 
-def not_idle(watched: Mapping[str, Any]) -> Iterator[Doubt]:
-    """``load_not_idle``: an idle machine was asked, and others worked; ``watched``: Watch.achieved()."""
-    if watched.get("steal", 0.0) + watched.get("others", 0.0) > condition_words.IDLE_MOST:
-        message = f"an idle machine was asked, but {' and '.join(condition_words.taken(watched))}"
+def not_idle(monitored: Mapping[str, Any]) -> Iterator[Doubt]:
+    """``load_not_idle``: an idle machine was asked, and others worked; ``monitored``: Monitor.achieved()."""
+    if monitored.get("steal", 0.0) + monitored.get("others", 0.0) > condition_words.IDLE_MOST:
+        message = f"an idle machine was asked, but {' and '.join(condition_words.taken(monitored))}"
         yield Doubt("load_not_idle", message, "end that work, or ask for the load that is meant")
 
 
 def strain_of(cell: Cell, folder: Path, root: Root) -> Strain:
-    """What the cell asks for; the machine is watched in any case. Raises RtmeterError for no address."""
+    """What the cell asks for; the machine is monitored in any case. Raises RtmeterError for no address."""
     config = cell.config
     tick_ns = config.get("timeout_ns") if config.get("mode") == "one_shot" else config.get("period_ns")
     expected_s = (config.get("samples", 0) + config.get("warm_up", 0)) * (tick_ns or 0) / 1e9

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rtmeter.conditions.iperf import Flow, Stream, Through, is_local
-from rtmeter.conditions.iperf_report import Carried
+from rtmeter.conditions.iperf_report import CarriedTraffic
 from rtmeter.host.online import require_online
 from rtmeter.host.root import Root
 from rtmeter.model import Doubt
@@ -29,7 +29,7 @@ class Elsewhere:
 
 
 class Traffic:
-    """What ``asked`` names (condition_options.Traffic as JSON), from start() to stop().
+    """What ``asked`` names (strain_options.TrafficAsked as JSON), from start() to stop().
 
     ``expected_s``: about how long that will be; ``elsewhere``: the cell's other host, if it has one.
     """
@@ -83,7 +83,7 @@ class Traffic:
             yield from stream_doubts(name, stream.flow, stream.carried, stream.died)
 
 
-def stream_doubts(name: str, flow: Flow, carried: Carried, died: str | None) -> Iterator[Doubt]:
+def stream_doubts(name: str, flow: Flow, carried: CarriedTraffic, died: str | None) -> Iterator[Doubt]:
     """What is to be said of a direction; ``died``: how iperf3 ended, if it did."""
     if died is not None:
         message = f"iperf3's {name} stream ended while it was needed: {died}"

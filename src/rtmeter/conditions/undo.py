@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from rtmeter.conditions.journal import Entry
+from rtmeter.conditions.journal import JournalEntry
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
 
@@ -33,7 +33,7 @@ class Undone:
     change; ``failed``: the old value could not be set (``error``).
     """
 
-    entry: Entry
+    entry: JournalEntry
     ending: Ending
     now: str | None = None
     error: str = ""
@@ -59,13 +59,13 @@ class Undone:
         return f"{name}: {words[self.ending]}"
 
 
-def undo(entries: Sequence[Entry], root: Root) -> list[Undone]:
+def undo(entries: Sequence[JournalEntry], root: Root) -> list[Undone]:
     """Undoes the changes, the last one first; what is undone already is left as it is."""
     limit = time.monotonic() + PATIENCE_S
     return [_undone(entry, root, limit) for entry in reversed(entries)]
 
 
-def _undone(entry: Entry, root: Root, limit: float) -> Undone:
+def _undone(entry: JournalEntry, root: Root, limit: float) -> Undone:
     """None keeps the others from being undone."""
     try:
         return _undo(entry, root, limit)
@@ -73,7 +73,7 @@ def _undone(entry: Entry, root: Root, limit: float) -> Undone:
         return Undone(entry, "failed", None, str(error))
 
 
-def _undo(entry: Entry, root: Root, limit: float) -> Undone:
+def _undo(entry: JournalEntry, root: Root, limit: float) -> Undone:
     resource, now = entry.resource, entry.resource.read(root)
     if now is None:
         return Undone(entry, "unchanged" if entry.old is None else "gone")
@@ -95,7 +95,7 @@ def _undo(entry: Entry, root: Root, limit: float) -> Undone:
     return Undone(entry, "restored", now)
 
 
-def _write(entry: Entry, root: Root, limit: float) -> None:
+def _write(entry: JournalEntry, root: Root, limit: float) -> None:
     while True:
         try:
             return entry.resource.write(root, entry.old)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from rtmeter.errors import RtmeterError
 from rtmeter.explain.events import Trace
 from rtmeter.explain.segments import UNKNOWN, Explainer, Key, Segment
-from rtmeter.explain.threads import Known
+from rtmeter.explain.threads import KnownTrace
 
 
 class Release(NamedTuple):
@@ -79,10 +79,10 @@ class Split:
 def explain(trace: Trace, releases: Iterable[Release], tid: int, *, paths: bool = False) -> Explanation:
     """Explains the releases that the thread ``tid`` stamps; ``paths``: as Explainer has it."""
     releases = list(releases)
-    return concluded(releases, split(Known(trace), releases, tid, paths=paths))
+    return concluded(releases, split(KnownTrace(trace), releases, tid, paths=paths))
 
 
-def split(known: Known, releases: Iterable[Release], tid: int, *, paths: bool) -> list[Split]:
+def split(known: KnownTrace, releases: Iterable[Release], tid: int, *, paths: bool) -> list[Split]:
     """Takes each lateness apart."""
     explainer = Explainer(known, paths=paths)
     found = []

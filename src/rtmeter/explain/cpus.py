@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from rtmeter.explain.events import (
     IRQ_IN,
@@ -24,10 +23,9 @@ from rtmeter.explain.events import (
     SOFTIRQ_IN,
     SOFTIRQ_OUT,
     SWITCH,
+    Ints,
     Trace,
 )
-
-Ints = npt.NDArray[np.int64]
 
 BEGINNING = -(2**63)
 NOT_INSIDE = -1
@@ -85,7 +83,7 @@ class Cpu:
 
 
 @dataclass
-class Cpus:
+class TracedCpus:
     """All CPUs. ``irq`` and ``softirq``, for each event: the row that tells the innermost interrupt or
     softirq that its CPU is in (equal rows: the same one), or NOT_INSIDE. ``first``: for each CPU, who is on
     it at the beginning; ``after``: for each ``lost``, by row, who was on its CPU before and who is after."""
@@ -97,10 +95,10 @@ class Cpus:
     after: dict[int, tuple[int, int]]
 
 
-def cpus_of(trace: Trace, threads: Ints, targets: Ints) -> Cpus:
+def cpus_of(trace: Trace, threads: Ints, targets: Ints) -> TracedCpus:
     """``threads`` and ``targets``: of each event, the threads that its ``tid`` and ``target`` stand for."""
     nowhere = array("i", [NOT_INSIDE]) * len(trace)
-    cpus = Cpus({}, nowhere, array("i", nowhere), {}, {})
+    cpus = TracedCpus({}, nowhere, array("i", nowhere), {}, {})
     numbers, events = np.asarray(trace.cpu), np.asarray(trace.event)
     for number in np.unique(numbers).tolist():
         rows = np.flatnonzero(numbers == number)
@@ -125,7 +123,7 @@ def cpus_of(trace: Trace, threads: Ints, targets: Ints) -> Cpus:
 
 
 def _one_epoch(
-    trace: Trace, cpus: Cpus, cpu: Cpu, rows: Ints, start_ns: int, first: int, targets: Ints
+    trace: Trace, cpus: TracedCpus, cpu: Cpu, rows: Ints, start_ns: int, first: int, targets: Ints
 ) -> int:
     """Adds the pieces from one ``lost`` to the next; returns who is on the CPU at the end."""
     events = np.asarray(trace.event)[rows]

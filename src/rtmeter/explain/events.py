@@ -9,6 +9,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+Ints = npt.NDArray[np.int64]
+"""int64 array of shape (rows,)."""
+
 SWITCH, WAKING, IRQ_IN, IRQ_OUT, SOFTIRQ_IN, SOFTIRQ_OUT = range(6)
 TIMER_ARMED, TIMER_FIRED, SYS_IN, SYS_OUT, FAULT, LOST = range(6, 12)
 KINDS = (

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from rtmeter.explain.causes import Explanation, Release, Split, concluded, split
 from rtmeter.explain.events import (
@@ -22,13 +21,13 @@ from rtmeter.explain.events import (
     TIMER_ARMED,
     TIMER_FIRED,
     WAKING,
+    Ints,
     Trace,
     joined,
 )
-from rtmeter.explain.threads import Known
+from rtmeter.explain.threads import KnownTrace
 
-Ints = npt.NDArray[np.int64]
-Bounds = tuple[int, int]
+SpanNs = tuple[int, int]
 
 TRAIL_NS = 100_000_000
 """What an event tells of the time before it (an ``_out`` without its ``_in``) comes so soon."""
@@ -38,7 +37,7 @@ def explain_parts(
     parts: Iterable[Trace],
     releases: Sequence[Release],
     tid: int,
-    surroundings: Sequence[Bounds] | None = None,
+    surroundings: Sequence[SpanNs] | None = None,
     trail_ns: int = TRAIL_NS,
 ) -> Explanation:
     """Explains releases of a cell, as causes.explain does, with paths. ``surroundings``: of each release,
@@ -46,8 +45,8 @@ def explain_parts(
     much of what comes after a stamp is heeded."""
     found: list[Split | None] = [None] * len(releases)
     needs = surroundings or [(one.release_ns, one.stamp_ns + trail_ns) for one in releases]
-    for trace, told, places in _windows(parts, needs, apart=surroundings is not None):
-        known = Known(trace, told, begins_anew=surroundings is not None)
+    for trace, names, places in _windows(parts, needs, apart=surroundings is not None):
+        known = KnownTrace(trace, names, begins_anew=surroundings is not None)
         for place, one in zip(
             places, split(known, [releases[p] for p in places], tid, paths=True), strict=True
         ):
@@ -55,18 +54,18 @@ def explain_parts(
     return concluded(releases, [one or Split.unknown(r) for one, r in zip(found, releases, strict=True)])
 
 
-Told = dict[int, tuple[str, int]]
+ThreadNames = dict[int, tuple[str, int]]
 """Name and priority of a thread id, as last told."""
 
 
 def _windows(
-    parts: Iterable[Trace], needs: Sequence[Bounds], *, apart: bool
-) -> Iterator[tuple[Trace, Told, list[int]]]:
+    parts: Iterable[Trace], needs: Sequence[SpanNs], *, apart: bool
+) -> Iterator[tuple[Trace, ThreadNames, list[int]]]:
     """Traces, what is told of threads before, and which of ``needs`` lie in each."""
     waiting = sorted(range(len(needs)), key=lambda place: needs[place])
     before: Trace | None = None
     buffer: Trace | None = None
-    told: Told = {}
+    names: ThreadNames = {}
     for part in _and_end(parts):
         if part is not None:
             buffer = part if buffer is None else joined([buffer, part])
@@ -76,13 +75,13 @@ def _windows(
         ready = [p for p in waiting if part is None or needs[p][1] < ends_ns]
         waiting = [p for p in waiting if part is not None and needs[p][1] >= ends_ns]
         if apart:
-            yield from _apart(buffer, told, needs, ready)
+            yield from _apart(buffer, names, needs, ready)
         elif ready:
-            yield joined([before, buffer]) if before is not None else buffer, told, ready
+            yield joined([before, buffer]) if before is not None else buffer, names, ready
         since_ns = min([needs[p][0] for p in waiting], default=ends_ns)
         cut = int(np.searchsorted(np.asarray(buffer.time_ns), min(since_ns, ends_ns)))
         gone, buffer = buffer.taken(slice(0, cut)), buffer.taken(slice(cut, None))
-        told = told | _told_in(gone)
+        names = names | _names_in(gone)
         if not apart:
             before = _last_of_each(joined([before, gone]) if before is not None else gone)
 
@@ -93,8 +92,8 @@ def _and_end(parts: Iterable[Trace]) -> Iterator[Trace | None]:
 
 
 def _apart(
-    trace: Trace, told: Told, needs: Sequence[Bounds], ready: Sequence[int]
-) -> Iterator[tuple[Trace, Told, list[int]]]:
+    trace: Trace, names: ThreadNames, needs: Sequence[SpanNs], ready: Sequence[int]
+) -> Iterator[tuple[Trace, ThreadNames, list[int]]]:
     """Those that overlap together, each bundle in a trace of its own."""
     times = np.asarray(trace.time_ns)
     bundle: list[int] = []
@@ -103,15 +102,15 @@ def _apart(
         if bundle and (place is None or needs[place][0] > max(needs[p][1] for p in bundle)):
             first, last = min(needs[p][0] for p in bundle), max(needs[p][1] for p in bundle)
             rows = slice(int(np.searchsorted(times, first)), int(np.searchsorted(times, last, "right")))
-            told |= _told_in(trace.taken(slice(known, rows.start)))
+            names |= _names_in(trace.taken(slice(known, rows.start)))
             known = rows.start
-            yield trace.taken(rows), told, bundle
+            yield trace.taken(rows), names, bundle
             bundle = []
         if place is not None:
             bundle.append(place)
 
 
-def _told_in(trace: Trace) -> Told:
+def _names_in(trace: Trace) -> ThreadNames:
     events, targets = np.asarray(trace.event), np.asarray(trace.target, np.int64)
     rows = np.flatnonzero(((events == SWITCH) | (events == WAKING)) & (targets > 0))
     last = _last(targets[rows]) if len(rows) else rows

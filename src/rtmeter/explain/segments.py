@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from rtmeter.explain.cpus import NOT_INSIDE, Cpu, Piece
 from rtmeter.explain.events import NOBODY
-from rtmeter.explain.states import OnCpu, Runnable, State, TimerSleep, Wait, states_of
-from rtmeter.explain.threads import IDLE, Known
+from rtmeter.explain.states import OnCpu, Runnable, StateSpan, TimerSleep, Wait, states_of
+from rtmeter.explain.threads import IDLE, KnownTrace
 
 
 class Key(NamedTuple):
@@ -51,9 +51,9 @@ class Explainer:
     what another thread does on the path has its name.
     """
 
-    def __init__(self, known: Known, *, paths: bool = False) -> None:
+    def __init__(self, known: KnownTrace, *, paths: bool = False) -> None:
         self._known, self._paths = known, paths
-        self._states: dict[int, list[State]] = {}
+        self._states: dict[int, list[StateSpan]] = {}
 
     def segments(self, thread: int, start_ns: int, end_ns: int) -> list[Segment]:
         """The span's segments in order of time; neighbours of one key are one."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from rtmeter.explain.cpus import BEGINNING, NOT_INSIDE
 from rtmeter.explain.events import IRQ_OUT, LOST, NO_VALUE, RUNNABLE, SOFTIRQ_IN, SWITCH, Trace
-from rtmeter.explain.threads import IDLE, Known
+from rtmeter.explain.threads import IDLE, KnownTrace
 
 _NO_ROW = -1
 
@@ -17,7 +17,7 @@ _SENDING = {"write", "writev", "sendto", "sendmsg", "sendmmsg", "pwritev2", "sen
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class StateSpan:
     """A span; ``end_ns`` None: to the end. Of itself it says that nothing is known."""
 
     start_ns: int
@@ -25,19 +25,19 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class OnCpu(State):
+class OnCpu(StateSpan):
     cpu: int
 
 
 @dataclass(frozen=True, slots=True)
-class Runnable(State):
+class Runnable(StateSpan):
     """``cpu`` is the one that it runs on next."""
 
     cpu: int
 
 
 @dataclass(frozen=True, slots=True)
-class TimerSleep(State):
+class TimerSleep(StateSpan):
     """Ended by a timer that was due at ``expiry_ns`` (None: not told), fired on ``cpu`` at ``fired_ns`` in
     the interrupt that the row ``irq`` tells."""
 
@@ -48,7 +48,7 @@ class TimerSleep(State):
 
 
 @dataclass(frozen=True, slots=True)
-class Wait(State):
+class Wait(StateSpan):
     """Ended by an interrupt or softirq of this ``name``, or by the thread ``waker``, else IDLE. ``sender``:
     the thread that ran the softirq itself, to deliver what it sent on this host, else IDLE."""
 
@@ -67,7 +67,7 @@ class _Move:
     row: int = -1
 
 
-def states_of(known: Known, thread: int) -> list[State]:
+def states_of(known: KnownTrace, thread: int) -> list[StateSpan]:
     """From the trace's beginning to its end, without a gap."""
     moves = list(_moves(known, thread))
     ends = [move.time_ns for move in moves[1:]]
@@ -79,7 +79,7 @@ def states_of(known: Known, thread: int) -> list[State]:
     return states
 
 
-def _moves(known: Known, thread: int) -> Iterator[_Move]:
+def _moves(known: KnownTrace, thread: int) -> Iterator[_Move]:
     trace = known.trace
     there = next((cpu for cpu, first in known.cpus.first.items() if first == thread), None)
     now = _Move(BEGINNING, "unknown") if there is None else _Move(BEGINNING, "on", there)
@@ -91,7 +91,7 @@ def _moves(known: Known, thread: int) -> Iterator[_Move]:
             yield now
 
 
-def _where_to(known: Known, thread: int, now: _Move, row: int) -> str | None:
+def _where_to(known: KnownTrace, thread: int, now: _Move, row: int) -> str | None:
     """What the event makes of the thread's state; None: nothing."""
     trace = known.trace
     if trace.event[row] == LOST:
@@ -107,7 +107,7 @@ def _where_to(known: Known, thread: int, now: _Move, row: int) -> str | None:
     return "asleep" if trace.state[row] in (2, 3) else "unknown"
 
 
-def _state(known: Known, thread: int, move: _Move, end_ns: int | None, after: _Move | None) -> State:
+def _state(known: KnownTrace, thread: int, move: _Move, end_ns: int | None, after: _Move | None) -> StateSpan:
     """What it was becomes known by what comes next: a sleep by the waking, waiting for a CPU by that CPU."""
     start_ns = move.time_ns
     if move.to == "on":
@@ -116,10 +116,10 @@ def _state(known: Known, thread: int, move: _Move, end_ns: int | None, after: _M
         return Runnable(start_ns, end_ns, after.cpu)
     if after is not None and move.to == "asleep" and after.to == "woken":
         return _sleep(known, thread, start_ns, end_ns, after.row)
-    return State(start_ns, end_ns)
+    return StateSpan(start_ns, end_ns)
 
 
-def _sleep(known: Known, thread: int, start_ns: int, end_ns: int | None, waking: int) -> State:
+def _sleep(known: KnownTrace, thread: int, start_ns: int, end_ns: int | None, waking: int) -> StateSpan:
     trace, irq, softirq = known.trace, known.cpus.irq[waking], known.cpus.softirq[waking]
     if irq != NOT_INSIDE:
         fired = _last_before(known.fired[thread], waking)
@@ -138,7 +138,7 @@ def _sleep(known: Known, thread: int, start_ns: int, end_ns: int | None, waking:
     return Wait(start_ns, end_ns, known.name(waker, trace.time_ns[waking]), max(waker, IDLE))
 
 
-def _sender(known: Known, waking: int, softirq: int) -> int:
+def _sender(known: KnownTrace, waking: int, softirq: int) -> int:
     """Who sends, if a softirq of the network runs in its system call, and not after an interrupt."""
     trace, thread, cpu = known.trace, known.threads[waking], known.trace.cpu[softirq]
     before = next((row for row in range(softirq - 1, -1, -1) if trace.cpu[row] == cpu), _NO_ROW)
@@ -149,7 +149,7 @@ def _sender(known: Known, waking: int, softirq: int) -> int:
     return thread if call is not None and call.name in _SENDING else IDLE
 
 
-def _expiry(trace: Trace, known: Known, thread: int, fired: int) -> int | None:
+def _expiry(trace: Trace, known: KnownTrace, thread: int, fired: int) -> int | None:
     """As the firing says it, else as the timer was armed last."""
     armed = _last_before(known.armed[thread], fired)
     values = (trace.value[row] for row in (fired, armed) if row != _NO_ROW)

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from rtmeter.explain.cpus import BEGINNING, cpus_of
 from rtmeter.explain.events import (
@@ -28,10 +27,9 @@ from rtmeter.explain.events import (
     TIMER_FIRED,
     USER,
     WAKING,
+    Ints,
     Trace,
 )
-
-Ints = npt.NDArray[np.int64]
 
 IDLE = 0
 _ID = (1 << 32) - 1
@@ -67,7 +65,7 @@ class _Rows:
         return self._of[thread]
 
 
-class Known:
+class KnownTrace:
     """A trace, with what its events tell of every CPU and thread. ``before``: name and priority of thread
     ids, where no event tells them; ``begins_anew``: other events were there before, which nobody kept."""
 
@@ -84,7 +82,7 @@ class Known:
         moves = np.concatenate([switches, switches, wakings])
         self.moves = _Rows(moves, np.concatenate([threads[switches], targets[switches], targets[wakings]]))
         telling = np.concatenate([switches, wakings])
-        self.told, self.wakings = _Rows(telling, targets[telling]), _Rows(wakings, targets[wakings])
+        self.named, self.wakings = _Rows(telling, targets[telling]), _Rows(wakings, targets[wakings])
         fired, armed, faults = (np.flatnonzero(events == kind) for kind in (TIMER_FIRED, TIMER_ARMED, FAULT))
         self.fired, self.armed = _Rows(fired, targets[fired]), _Rows(armed, targets[armed])
         system = np.flatnonzero((events == SYS_IN) | (events == SYS_OUT))
@@ -108,14 +106,14 @@ class Known:
 
     def name(self, thread: int, time_ns: int) -> str:
         """As the last event says that tells it, or the first after; ``tid N`` if none does."""
-        return self._told(thread, time_ns)[0] or (f"tid {thread & _ID}" if thread != IDLE else "idle")
+        return self._named(thread, time_ns)[0] or (f"tid {thread & _ID}" if thread != IDLE else "idle")
 
     def priority(self, thread: int, time_ns: int) -> int | None:
-        priority = self._told(thread, time_ns)[1]
+        priority = self._named(thread, time_ns)[1]
         return None if priority == NO_PRIORITY else priority
 
-    def _told(self, thread: int, time_ns: int) -> tuple[str | None, int]:
-        rows = self.told[thread]
+    def _named(self, thread: int, time_ns: int) -> tuple[str | None, int]:
+        rows = self.named[thread]
         place = bisect_right(rows, time_ns, key=self._time)
         if not place and thread in self._before:
             return self._before[thread]
@@ -127,7 +125,7 @@ class Known:
 
     def changes(self, thread: int, start_ns: int, end_ns: int) -> Iterator[int]:
         """The times within a span at which its name or priority may change."""
-        rows = self.told[thread]
+        rows = self.named[thread]
         for row in rows[bisect_right(rows, start_ns, key=self._time) :]:
             if self._time(row) >= end_ns:
                 return

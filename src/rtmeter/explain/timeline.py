@@ -9,7 +9,7 @@ import numpy as np
 
 from rtmeter.explain.cpus import NOT_INSIDE, Cpu
 from rtmeter.explain.events import NOBODY, SWITCH, WAKING, Trace
-from rtmeter.explain.threads import IDLE, Known
+from rtmeter.explain.threads import IDLE, KnownTrace
 
 MOST = 400
 """Spans of a CPU."""
@@ -30,7 +30,7 @@ def doings(trace: Trace, tid: int, start_ns: int, end_ns: int) -> list[Doing]:
     """Of the CPUs that the thread ``tid`` ran on, or was woken from, in that time."""
     if not len(trace):
         return []
-    known = Known(trace)
+    known = KnownTrace(trace)
     found: list[Doing] = []
     for cpu in _cpus(trace, tid, start_ns, end_ns):
         found += list(_on(known, cpu, known.cpus.of[cpu], start_ns, end_ns))[:MOST]
@@ -45,7 +45,7 @@ def _cpus(trace: Trace, tid: int, start_ns: int, end_ns: int) -> list[int]:
     return [int(cpu) for cpu in np.unique(there)]
 
 
-def _on(known: Known, number: int, cpu: Cpu, start_ns: int, end_ns: int) -> Iterator[Doing]:
+def _on(known: KnownTrace, number: int, cpu: Cpu, start_ns: int, end_ns: int) -> Iterator[Doing]:
     last: Doing | None = None
     for piece in cpu.within(start_ns, end_ns):
         kind, name = "thread", ""

@@ -34,17 +34,17 @@ Write = Callable[[int, Callable[[Any], None]], None]
 
 def write(trace: StoredTrace, bundle: Write) -> None:
     """All switches, wakings, interrupts and softirqs, a bundle a CPU and part."""
-    told: dict[int, tuple[str, int]] = {0: ("swapper", _USUAL)}
+    names: dict[int, tuple[str, int]] = {0: ("swapper", _USUAL)}
     for part in trace.parts():
-        before = dict(told)
+        before = dict(names)
         for row in range(len(part)):
             if part.event[row] in (SWITCH, WAKING) and part.target[row] > 0:
-                told[part.target[row]] = _told(part, row)
+                names[part.target[row]] = _name_and_priority(part, row)
         for cpu in np.unique(np.asarray(part.cpu)).tolist():
-            bundle(cpu, partial(_fill, part=part, cpu=cpu, told=dict(before)))
+            bundle(cpu, partial(_fill, part=part, cpu=cpu, names=dict(before)))
 
 
-def _fill(events: Any, part: Trace, cpu: int, told: dict[int, tuple[str, int]]) -> None:
+def _fill(events: Any, part: Trace, cpu: int, names: dict[int, tuple[str, int]]) -> None:
     for row in np.flatnonzero(np.asarray(part.cpu) == cpu).tolist():
         kind, name = part.event[row], part.name_of(row) or ""
         if kind not in (SWITCH, WAKING, IRQ_IN, IRQ_OUT, SOFTIRQ_IN, SOFTIRQ_OUT):
@@ -52,18 +52,18 @@ def _fill(events: Any, part: Trace, cpu: int, told: dict[int, tuple[str, int]]) 
         one = events.event.add()
         one.timestamp, one.pid = part.time_ns[row], max(part.tid[row], 0)
         if kind == SWITCH:
-            told[part.target[row]] = _told(part, row)
-            comm, prio = told.get(one.pid, (f"tid {one.pid}", _USUAL))
+            names[part.target[row]] = _name_and_priority(part, row)
+            comm, prio = names.get(one.pid, (f"tid {one.pid}", _USUAL))
             switch = one.sched_switch
             switch.prev_comm, switch.prev_pid, switch.prev_prio = comm, one.pid, prio
             switch.prev_state = _STATES[part.state[row]]
             switch.next_pid = max(part.target[row], 0)
-            switch.next_comm, switch.next_prio = told[part.target[row]]
+            switch.next_comm, switch.next_prio = names[part.target[row]]
         elif kind == WAKING:
-            told[part.target[row]] = _told(part, row)
+            names[part.target[row]] = _name_and_priority(part, row)
             waking = one.sched_waking
             waking.pid, waking.success, waking.target_cpu = max(part.target[row], 0), 1, cpu
-            waking.comm, waking.prio = told[part.target[row]]
+            waking.comm, waking.prio = names[part.target[row]]
         elif kind == IRQ_IN:
             one.irq_handler_entry.irq, one.irq_handler_entry.name = part.name[row], name
         elif kind == IRQ_OUT:
@@ -74,7 +74,7 @@ def _fill(events: Any, part: Trace, cpu: int, told: dict[int, tuple[str, int]]) 
             one.softirq_exit.vec = _vector(name)
 
 
-def _told(part: Trace, row: int) -> tuple[str, int]:
+def _name_and_priority(part: Trace, row: int) -> tuple[str, int]:
     priority = part.priority[row]
     return part.name_of(row) or f"tid {part.target[row]}", _USUAL if priority == NO_PRIORITY else priority
 

@@ -11,7 +11,7 @@ from rtmeter.statistics.quantities import Ints, quantities
 from rtmeter.statistics.views import as_served
 
 
-class Served:
+class ServedCell:
     """A measured cell; ``of`` streams a quantity's values, ns, warm-up left out."""
 
     def __init__(self, path: Path) -> None:

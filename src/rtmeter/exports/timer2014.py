@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from rtmeter.errors import RtmeterError
-from rtmeter.exports.served import Served
+from rtmeter.exports.served import ServedCell
 
 US = 1000
 _PEAK_US = 100_000
@@ -40,7 +40,7 @@ class _Bins:
 
 def write(path: Path, out: Path, quantity: str | None) -> list[str]:
     """Writes the log of a quantity, ``measured_after`` by default, of a cell of one-shot timers."""
-    cell = Served(path)
+    cell = ServedCell(path)
     if cell.record.mode != "one_shot":
         remedy = "choose another format, or a cell of one-shot timers"
         raise RtmeterError("is no cell of one-shot timers", field="path", value=str(path), remedy=remedy)
@@ -62,7 +62,7 @@ def write(path: Path, out: Path, quantity: str | None) -> list[str]:
     return [*notes, *([early] if bins[own].early else [])]
 
 
-def _bins(cell: Served, name: str) -> _Bins:
+def _bins(cell: ServedCell, name: str) -> _Bins:
     found = _Bins()
     for values in cell.of(name):
         if not len(values):
@@ -81,7 +81,7 @@ def _bins(cell: Served, name: str) -> _Bins:
     return found
 
 
-def _lines(cell: Served, bins: dict[str, _Bins], own: str) -> Iterator[str]:
+def _lines(cell: ServedCell, bins: dict[str, _Bins], own: str) -> Iterator[str]:
     shown = bins[own]
     yield "# Plot data for GnuPlot"
     timeout_ns = cell.record.config.get("timeout_ns") or 0

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rtmeter.exports.served import Served
+from rtmeter.exports.served import ServedCell
 from rtmeter.statistics.quantities import Ints
 
 US = 1000
@@ -59,7 +59,7 @@ class _Absolute:
     default."""
 
     def __init__(self, path: Path, quantity: str | None) -> None:
-        self._cell = Served(path)
+        self._cell = ServedCell(path)
         self._quantity = quantity or self._cell.judged
         self._early = 0
 

@@ -18,7 +18,7 @@ class Killed(BaseException):
     """The user asked twice: what is being waited for is no longer, and nothing more is begun."""
 
 
-class Started:
+class StartedGroups:
     """The process groups that this process has started and that may still run."""
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class Started:
             kill_group(group)
 
 
-STARTED = Started()
+STARTED = StartedGroups()
 
 
 def kill_group(group: int) -> None:

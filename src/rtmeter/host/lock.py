@@ -167,8 +167,8 @@ def _holder(descriptor: int) -> str:
     except OSError:
         content = b""
     process = _process_that_locked(descriptor)
-    if process is None or f"process {process}," in (words := told(content)):
-        return told(content)
+    if process is None or f"process {process}," in (words := holder(content)):
+        return holder(content)
     with suppress(OSError, KeyError):
         user = Path(f"/proc/{process}").stat().st_uid
         return f"process {process} of {pwd.getpwuid(user).pw_name}, which is not what the file says"
@@ -186,7 +186,7 @@ def _process_that_locked(descriptor: int) -> int | None:
     return None
 
 
-def told(content: bytes) -> str:
+def holder(content: bytes) -> str:
     """The holder in words, by what the lock's file says, which may be anybody's."""
     try:
         about = json.loads(content)

@@ -34,7 +34,7 @@ def take(shell: Shell) -> None:
     script = _TAKE.format(file=machine_lock.FILE, about=about, held=_HELD, planted=_PLANTED)
     code, said = shell.run(script)
     if code == _HELD:
-        message = f"is measured already, by {machine_lock.told(said)}"
+        message = f"is measured already, by {machine_lock.holder(said)}"
         raise shell.ssh.error(message, "wait until that has ended, or end it")
     if code == _PLANTED:
         message = f"has no file of its own at {said.decode(errors='replace').strip()} to be locked"

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from rtmeter.errors import RtmeterError
 from rtmeter.importers import jitterdebugger, performance_test, rt_tests, rtla, rttest, timer2014, timer2020
-from rtmeter.importers.base import Imported, Series, Source
+from rtmeter.importers.base import Imported, ImportedSeries, SourceFile
 
-__all__ = ["FORMATS", "Imported", "Series", "read"]
+__all__ = ["FORMATS", "Imported", "ImportedSeries", "read"]
 
-FORMATS: dict[str, tuple[str, Callable[[Source], Imported]]] = {
+FORMATS: dict[str, tuple[str, Callable[[SourceFile], Imported]]] = {
     "cyclictest-json": ("cyclictest --json, oslat --json", rt_tests.read_json),
     "cyclictest-histogram": ("cyclictest -h, --histfile", rt_tests.read_histogram),
     "jitterdebugger": ("jitterdebugger -o", jitterdebugger.read),
@@ -35,11 +35,11 @@ def read(path: Path, form: str | None = None) -> Imported:
     if form is not None and form not in FORMATS:
         remedy = f"choose {' or '.join(FORMATS)}"
         raise RtmeterError("is no format", field="--format", value=form, remedy=remedy)
-    source = Source(path)
+    source = SourceFile(path)
     return FORMATS[form or _format_of(source)][1](source)
 
 
-def _format_of(source: Source) -> str:
+def _format_of(source: SourceFile) -> str:
     """By what only that tool writes."""
     text = source.text.lstrip()
     if text.startswith("{"):
@@ -64,7 +64,7 @@ def _format_of(source: Source) -> str:
     raise source.error("is of no tool that is known", value=first[:60], remedy=_known())
 
 
-def _format_of_json(source: Source) -> str:
+def _format_of_json(source: SourceFile) -> str:
     keys = source.json().keys()
     for key, form in (
         ("thread", "cyclictest-json"),

@@ -33,7 +33,7 @@ STEP_BLOCK = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class ImportedSeries:
     """One series of a file (a thread, a CPU): exactly one of single values in order (ns, shape (n,)), a
     histogram, or intervals."""
 
@@ -68,7 +68,7 @@ class Imported:
 
     tool: str
     quantity: str
-    series: tuple[Series, ...]
+    series: tuple[ImportedSeries, ...]
     verified: bool
     period_ns: int | None = None
     version: str | None = None
@@ -81,7 +81,7 @@ class Imported:
     doubts: tuple[Doubt, ...] = ()
 
 
-class Source:
+class SourceFile:
     """A file being read: its text by lines, and errors that name the place."""
 
     def __init__(self, path: Path) -> None:
@@ -224,7 +224,7 @@ CUT = "the file is cut, damaged or of another tool: copy it again or measure aga
 
 
 def histogram(
-    source: Source,
+    source: SourceFile,
     bins: Mapping[int, int],
     unit_ns: int,
     *,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rtmeter import version
 from rtmeter.errors import RtmeterError
-from rtmeter.importers import Imported, Series, read
+from rtmeter.importers import Imported, ImportedSeries, read
 from rtmeter.judge.cell import judged
 from rtmeter.model import Doubt, Requirement
 from rtmeter.results import counted as unordered
@@ -63,7 +63,7 @@ class Import:
     id: str
     file: Path
     found: Imported
-    series: Series
+    series: ImportedSeries
     period_ns: int | None
 
 

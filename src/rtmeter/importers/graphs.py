@@ -192,13 +192,13 @@ def _times(path: Path) -> dict[str, str]:
     return {name: f"{count}{_UNITS[unit]}" for name, unit, count in _TIME.findall(first)}
 
 
-def _period(path: Path, name: str, told: str | None, periods: Mapping[str, str]) -> str:
-    constant = (told or "").rpartition("::")[2]
+def _period(path: Path, name: str, given: str | None, periods: Mapping[str, str]) -> str:
+    constant = (given or "").rpartition("::")[2]
     period = periods.get(constant, "")
     if not period or period.rstrip("numsi") == "0":
         message = f"is no period: it is {period}" if period else "is no period that the timing header has"
         remedy = "give --timing, a header of the same version with a time above 0"
-        raise _wrong(path, f"{name}.cycle_time", told, message, remedy)
+        raise _wrong(path, f"{name}.cycle_time", given, message, remedy)
     return period
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from rtmeter.importers.base import CUT, US, Imported, Series, Source, histogram, machine_of
+from rtmeter.importers.base import CUT, US, Imported, ImportedSeries, SourceFile, histogram, machine_of
 
 VERSIONS = (1, 2, 3)
 
 
-def read(source: Source) -> Imported:
+def read(source: SourceFile) -> Imported:
     """The file that ``jitterdebugger -o`` (once ``-f``) writes. Values beyond the last bin are counted but
     not kept (they vanish from its histogram)."""
     document = source.json()
@@ -21,7 +21,7 @@ def read(source: Source) -> Imported:
     system = source.section(document, "sysinfo")
     unit_ns = source.count(system.get("resolution_in_ns", US), "resolution_in_ns") or US
     most_bins = 10**9 // unit_ns // 1000
-    series: list[Series] = []
+    series: list[ImportedSeries] = []
     for name, cpu in cpus.items():
         bins = cpu.get("histogram") if isinstance(cpu, dict) else None
         if not isinstance(bins, dict):
@@ -39,9 +39,9 @@ def read(source: Source) -> Imported:
             smallest=source.count(cpu.get("min"), f"min of CPU {name}"),
             largest=_largest(source, cpu.get("max"), unit_ns, name),
         )
-        series.append(Series(f"CPU {name}", histogram=found))
-    told = ("nodename", "release", "version", "machine", "resolution_in_ns")
-    facts = {key: str(value) for key, value in system.items() if key not in told}
+        series.append(ImportedSeries(f"CPU {name}", histogram=found))
+    apart = ("nodename", "release", "version", "machine", "resolution_in_ns")
+    facts = {key: str(value) for key, value in system.items() if key not in apart}
     facts |= {"file_version": str(document["version"])} if "version" in document else {}
     return Imported(
         "jitterdebugger",
@@ -54,5 +54,5 @@ def read(source: Source) -> Imported:
     )
 
 
-def _largest(source: Source, text: object, unit_ns: int, name: str) -> int:
+def _largest(source: SourceFile, text: object, unit_ns: int, name: str) -> int:
     return source.time_ns(text, unit_ns, f"max of CPU {name}") // unit_ns

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rtmeter.importers.base import CUT, Imported, Series, Source
+from rtmeter.importers.base import CUT, Imported, ImportedSeries, SourceFile
 from rtmeter.model import Doubt
 from rtmeter.statistics.histogram import Intervals
 
@@ -25,7 +25,7 @@ _JSON = {
 }
 
 
-def read_csv(source: Source) -> Imported:
+def read_csv(source: SourceFile) -> Imported:
     """The log that ``-l FILE`` or ``--logfile FILE.csv`` writes; latencies in milliseconds."""
     text = "\n".join(source.whole_lines)
     head, _, body = text.partition(START)
@@ -51,7 +51,7 @@ def read_csv(source: Source) -> Imported:
     return _imported(source, rows, MS_NS if unit == "ms" else S_NS, stripped, unit)
 
 
-def read_json(source: Source) -> Imported:
+def read_json(source: SourceFile) -> Imported:
     """The log that ``--logfile FILE.json`` writes; latencies in seconds."""
     document = source.json()
     results = document.get("analysis_results")
@@ -67,7 +67,7 @@ def read_json(source: Source) -> Imported:
 
 
 def _imported(
-    source: Source,
+    source: SourceFile,
     rows: Sequence[tuple[int | None, Mapping[str, Any]]],
     unit_ns: int,
     facts: Mapping[str, str],
@@ -90,7 +90,7 @@ def _imported(
     return Imported(
         "performance_test",
         "latency from publisher to subscriber",
-        (Series("subscriber", intervals=Intervals(received_each, lost_each, maxima)),),
+        (ImportedSeries("subscriber", intervals=Intervals(received_each, lost_each, maxima)),),
         verified=False,
         period_ns=_period_ns(source, facts.get("Publishing rate")),
         unit=unit,
@@ -100,13 +100,13 @@ def _imported(
     )
 
 
-def _period_ns(source: Source, rate: str | None) -> int | None:
+def _period_ns(source: SourceFile, rate: str | None) -> int | None:
     """From the rate in Hz; a rate of zero is as fast as possible."""
     hertz = 0.0 if rate is None else source.number(rate, "Publishing rate")
     return round(S_NS / hertz) if hertz > 0 else None
 
 
-def _column(source: Source, names: Sequence[str], wanted: str, line: int) -> int:
+def _column(source: SourceFile, names: Sequence[str], wanted: str, line: int) -> int:
     for at, name in enumerate(names):
         if name.partition("(")[0].strip() == wanted:
             return at

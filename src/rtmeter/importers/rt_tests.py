@@ -8,14 +8,14 @@ from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from rtmeter.importers.base import CUT, US, Imported, Series, Source, histogram, machine_of
+from rtmeter.importers.base import CUT, US, Imported, ImportedSeries, SourceFile, histogram, machine_of
 from rtmeter.model import Doubt
 
 FILE_VERSION = 1
 NEWER = "use a later rtmeter, or rt-tests 2.x"
 
 
-def read_json(source: Source) -> Imported:
+def read_json(source: SourceFile) -> Imported:
     """``cyclictest --json`` or ``oslat --json``."""
     document = source.json()
     version = document.get("file_version")
@@ -52,7 +52,7 @@ def read_json(source: Source) -> Imported:
     )
 
 
-def _time(source: Source, document: Mapping[str, Any], key: str) -> datetime | None:
+def _time(source: SourceFile, document: Mapping[str, Any], key: str) -> datetime | None:
     """A time as RFC 5322 has it, if it is there."""
     text = document.get(key)
     try:
@@ -61,7 +61,9 @@ def _time(source: Source, document: Mapping[str, Any], key: str) -> datetime | N
         raise source.error("is no date", field=key, value=text, remedy=CUT) from None
 
 
-def _cyclictest(source: Source, name: str, thread: Mapping[str, Any], command: str, unit_ns: int) -> Series:
+def _cyclictest(
+    source: SourceFile, name: str, thread: Mapping[str, Any], command: str, unit_ns: int
+) -> ImportedSeries:
     cycles = source.count(thread.get("cycles"), f"cycles of {name}")
     bins = _bins(source, name, thread)
     over_from = _option(command, "h", "histogram") or _option(command, "H", "histofall")
@@ -78,10 +80,12 @@ def _cyclictest(source: Source, name: str, thread: Mapping[str, Any], command: s
         smallest=source.count(thread.get("min"), f"min of {name}"),
         largest=source.count(thread.get("max"), f"max of {name}"),
     )
-    return Series(name, histogram=found)
+    return ImportedSeries(name, histogram=found)
 
 
-def _oslat(source: Source, name: str, thread: Mapping[str, Any], command: str, unit_ns: int) -> Series:
+def _oslat(
+    source: SourceFile, name: str, thread: Mapping[str, Any], command: str, unit_ns: int
+) -> ImportedSeries:
     """Bin k holds what took from k - 1 to k microseconds, the last one all that took longer."""
     bins = {edge - 1: count for edge, count in _bins(source, name, thread).items()}
     largest = source.count(thread.get("max"), f"max of {name}") - 1
@@ -90,10 +94,10 @@ def _oslat(source: Source, name: str, thread: Mapping[str, Any], command: str, u
     if largest > last:
         del bins[last]
     found = histogram(source, bins, US, name=name, total=total, over_from=last, largest=largest)
-    return Series(name, histogram=found)
+    return ImportedSeries(name, histogram=found)
 
 
-def _bins(source: Source, name: str, thread: Mapping[str, Any]) -> dict[int, int]:
+def _bins(source: SourceFile, name: str, thread: Mapping[str, Any]) -> dict[int, int]:
     bins = thread.get("histogram")
     if not isinstance(bins, dict):
         raise source.error("has no histogram", field=name, remedy=CUT)
@@ -103,7 +107,7 @@ def _bins(source: Source, name: str, thread: Mapping[str, Any]) -> dict[int, int
     }
 
 
-def read_histogram(source: Source) -> Imported:
+def read_histogram(source: SourceFile) -> Imported:
     """What ``cyclictest -h``, ``-H`` or ``--histfile`` writes: a row a bin, a column a thread, and lines
     of totals. Of ``-H`` the last column is the sum over the threads and is left out."""
     rows: dict[int, list[int]] = {}
@@ -124,7 +128,7 @@ def read_histogram(source: Source) -> Imported:
     threads = len(least)
     if {len(counts) for counts in rows.values()} - {threads, threads + 1}:
         raise source.error("has rows of different length", field="histogram", remedy=CUT)
-    series: list[Series] = []
+    series: list[ImportedSeries] = []
     for thread in range(threads):
         name, bins = f"thread {thread}", {edge: counts[thread] for edge, counts in rows.items()}
         total = sum(bins.values()) + over[thread]
@@ -141,7 +145,7 @@ def read_histogram(source: Source) -> Imported:
             smallest=least[thread] if sum(bins.values()) else None,
             largest=most[thread],
         )
-        series.append(Series(name, histogram=found))
+        series.append(ImportedSeries(name, histogram=found))
     return Imported(
         "cyclictest", "wake-up latency", tuple(series), verified=True, skips=True, doubts=(_UNIT,)
     )

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Mapping
 
-from rtmeter.importers.base import CUT, US, Imported, Series, Source, histogram
+from rtmeter.importers.base import CUT, US, Imported, ImportedSeries, SourceFile, histogram
 from rtmeter.model import Doubt
 
 _CONTEXTS = {"IRQ": "interrupt", "Thr": "thread", "Usr": "user thread", "CPU": "noise"}
@@ -15,7 +15,7 @@ _ASSUMED = "rtla does not state its bucket size: {} are taken, the widest that f
 _SUMMARY = ("over", "count", "min", "avg", "max")
 
 
-def read(source: Source) -> Imported:
+def read(source: SourceFile) -> Imported:
     """The standard output of ``rtla timerlat hist`` or ``rtla osnoise hist``."""
     lines = source.lines
     titles = [match for line in lines if (match := re.match(r"# RTLA (\w+) histogram", line))]
@@ -50,7 +50,7 @@ def read(source: Source) -> Imported:
             raise source.error("has another number of columns than the header", field=what, remedy=CUT)
     edges = sorted(rows)
     width = _width(source, edges, stated)
-    series: list[Series] = []
+    series: list[ImportedSeries] = []
     for column, label in enumerate(columns):
         name = _name(label)
         bins = {edge // width: source.count(rows[edge][column], f"bin {edge} of {name}") for edge in edges}
@@ -67,7 +67,7 @@ def read(source: Source) -> Imported:
         if counted and source.count(counted[column], f"count of {name}") != found.n:
             message = f"has {found.n:,} values, and its count is {counted[column]}"
             raise source.error(message, field=f"histogram of {name}", remedy=CUT)
-        series.append(Series(name, histogram=found))
+        series.append(ImportedSeries(name, histogram=found))
     duration = re.search(r"^# Duration: (.*)$", source.text, re.MULTILINE)
     return Imported(
         f"rtla {tool}",
@@ -81,7 +81,7 @@ def read(source: Source) -> Imported:
     )
 
 
-def _width(source: Source, edges: list[int], stated: Mapping[str, list[str]]) -> int:
+def _width(source: SourceFile, edges: list[int], stated: Mapping[str, list[str]]) -> int:
     """The bucket size, which the output does not state: the widest that fits, the greatest common divisor of
     all edges. If all is in the first bucket it is as wide as the largest value needs."""
     largest = [source.count(word, "max") for word in stated.get("max", ()) if word != "-"]
@@ -89,7 +89,7 @@ def _width(source: Source, edges: list[int], stated: Mapping[str, list[str]]) ->
 
 
 def _stated(
-    source: Source, stated: dict[str, list[str]], what: str, column: int, width: int, name: str
+    source: SourceFile, stated: dict[str, list[str]], what: str, column: int, width: int, name: str
 ) -> int | None:
     words = stated.get(what)
     if words is None or words[column] == "-":

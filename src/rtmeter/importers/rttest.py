@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from rtmeter.importers.base import CUT, Imported, Series, Source
+from rtmeter.importers.base import CUT, Imported, ImportedSeries, SourceFile
 from rtmeter.model import Doubt
 from rtmeter.statistics.quantities import Ints
 
 HEADER = "iteration timestamp latency minor_pagefaults major_pagefaults"
 
 
-def read(source: Source) -> Imported:
+def read(source: SourceFile) -> Imported:
     """The file that ``rttest_write_results`` writes. Latencies are signed: early is negative. Its
     timestamps are multiples of the period, not stamps."""
     header = source.text.partition("\n")[0]
@@ -30,7 +30,7 @@ def read(source: Source) -> Imported:
     return Imported(
         "rttest",
         "wake-up latency",
-        (Series("rttest", samples=samples),),
+        (ImportedSeries("rttest", samples=samples),),
         verified=False,
         period_ns=int(steps[0]) if len(steps) else None,
         facts={"page faults": said},
@@ -38,7 +38,7 @@ def read(source: Source) -> Imported:
     )
 
 
-def _by_line(source: Source) -> Ints:
+def _by_line(source: SourceFile) -> Ints:
     """The columns, shape (5, rows), or the line at fault."""
     rows: list[tuple[int, ...]] = []
     for number, line in enumerate(source.whole_lines[1:], 2):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from rtmeter.importers.base import CUT, US, Imported, Series, Source, histogram
+from rtmeter.importers.base import CUT, US, Imported, ImportedSeries, SourceFile, histogram
 
 _ROW = re.compile(r"(?P<early>#-)?(?P<bin>\d{6,})\s+(?P<count>\d+)")
 _STATED = re.compile(
@@ -17,7 +17,7 @@ _STATED = re.compile(
 )
 
 
-def read(source: Source) -> Imported:
+def read(source: SourceFile) -> Imported:
     """One of the logs; which of the three quantities it holds is told by its minimum and maximum."""
     bins: dict[int, int] = {}
     stated: dict[str, tuple[int, int]] = {}
@@ -56,7 +56,7 @@ def read(source: Source) -> Imported:
     return Imported(
         "ros_realtime_tests",
         f"{names[0]} latency of a one-shot timer",
-        (Series(names[0], histogram=found),),
+        (ImportedSeries(names[0], histogram=found),),
         verified=False,
         period_ns=int(timeout[1]) * US if timeout else None,
         unit="us",

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rtmeter.importers.base import CUT, US, Imported, Series, Source, histogram
+from rtmeter.importers.base import CUT, US, Imported, ImportedSeries, SourceFile, histogram
 from rtmeter.model import Doubt
 from rtmeter.statistics.quantities import Ints
 
@@ -21,7 +21,7 @@ BINS = 1000
 _ABSOLUTE = Doubt("absolute_values", "the tool takes absolute differences: what was early counts as late", "")
 
 
-def read_histogram(source: Source) -> Imported:
+def read_histogram(source: SourceFile) -> Imported:
     """``latency,count``: microseconds. What was beyond the last bin is in no file but the largest ten,
     so it is looked for beside this one (``…topn…`` for ``…hist…``)."""
     bins = {
@@ -48,10 +48,10 @@ def read_histogram(source: Source) -> Imported:
         message = f"the tool drops values beyond its last bin: {how_many}"
         hint = "" if latest else "put the file of the largest values beside it"
         doubts.append(Doubt("histogram_overflow", message, hint))
-    return _imported(Series("histogram", histogram=found), doubts)
+    return _imported(ImportedSeries("histogram", histogram=found), doubts)
 
 
-def read_series(source: Source) -> Imported:
+def read_series(source: SourceFile) -> Imported:
     """``idx,latency``: nanoseconds, in order."""
     rows = source.whole_numbers(2, ",") if source.text.partition("\n")[0].strip() == SERIES else None
     if rows is None or (rows[0] != np.arange(rows.shape[1])).any() or rows[1].min() < 0:
@@ -59,10 +59,10 @@ def read_series(source: Source) -> Imported:
     else:
         samples = rows[1]
     source.refuse_steps(samples)
-    return _imported(Series("time series", samples=samples), [_ABSOLUTE])
+    return _imported(ImportedSeries("time series", samples=samples), [_ABSOLUTE])
 
 
-def _by_line(source: Source) -> Ints:
+def _by_line(source: SourceFile) -> Ints:
     """The latencies, shape (rows,), or the line at fault."""
     values: list[int] = []
     for number, (index, latency) in _rows(source, SERIES):
@@ -72,24 +72,24 @@ def _by_line(source: Source) -> Ints:
     return np.array(values, dtype=np.int64)
 
 
-def read_largest(source: Source) -> Imported:
+def read_largest(source: SourceFile) -> Imported:
     """``latency,index``: the ten largest values alone judge nothing."""
     _largest(source)
     remedy = "import the histogram or the time series of the same run; this file is read beside it"
     raise source.error("has the largest values only", remedy=remedy)
 
 
-def _largest(source: Source) -> list[int]:
+def _largest(source: SourceFile) -> list[int]:
     return [source.time_ns(value, 1, "latency", number) for number, (value, _) in _rows(source, TOP)]
 
 
-def _beside(source: Source) -> Source | None:
+def _beside(source: SourceFile) -> SourceFile | None:
     name = re.sub("hist", "topn", source.path.name)
     path = source.path.with_name(name)
-    return Source(path) if name != source.path.name and path.is_file() else None
+    return SourceFile(path) if name != source.path.name and path.is_file() else None
 
 
-def _rows(source: Source, header: str) -> list[tuple[int, tuple[str, str]]]:
+def _rows(source: SourceFile, header: str) -> list[tuple[int, tuple[str, str]]]:
     """Line numbers and the two columns of each row."""
     lines = source.whole_lines
     if not lines or lines[0].strip() != header:
@@ -106,7 +106,7 @@ def _rows(source: Source, header: str) -> list[tuple[int, tuple[str, str]]]:
     return rows
 
 
-def _imported(series: Series, doubts: list[Doubt]) -> Imported:
+def _imported(series: ImportedSeries, doubts: list[Doubt]) -> Imported:
     return Imported(
         "ros2_timer_latency_measurement",
         "latency as the tool takes it",

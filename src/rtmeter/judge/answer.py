@@ -14,13 +14,13 @@ from rtmeter.model import Doubt, Requirement, Verdict
 from rtmeter.results import condition_words, words
 from rtmeter.results.cells import StoredCell
 from rtmeter.results.condition_words import which_cells
-from rtmeter.results.overview import WORST_FIRST, CellEntry, Outcome
+from rtmeter.results.overview import WORST_FIRST, CellEntry, CellOutcome
 from rtmeter.results.record import CellRecord
 from rtmeter.statistics.bounds import releases_needed
 from rtmeter.statistics.evidence import FEWEST_JUDGED
 from rtmeter.trace.table import FILE
 
-NAMES: dict[Outcome, str] = {
+NAMES: dict[CellOutcome, str] = {
     "error": "Error",
     "fail": "Fail",
     "inconclusive": "Inconclusive",
@@ -29,7 +29,7 @@ NAMES: dict[Outcome, str] = {
     "pass": "Pass",
 }
 
-_OF_MANY: dict[Outcome, str] = {
+_OF_MANY: dict[CellOutcome, str] = {
     "error": "failed or gave invalid data",
     "fail": "missed the requirement",
     "inconclusive": "need more evidence",
@@ -56,7 +56,7 @@ _MOST_SENTENCES = 3
 class Answer:
     """The opening of a report; sentences, the most important first."""
 
-    outcome: Outcome
+    outcome: CellOutcome
     headline: str
     asked: list[str]
     terms: list[str]
@@ -270,8 +270,8 @@ def _cause(cell: CellEntry, where: str) -> str:
     for one in cell.repeats or (cell,):
         if one.record is not None and (one.folder / FILE).is_file():
             said = why_words(StoredCell(one.folder, one.record))
-            told = f"{said}. Type" if said else "type"
-            return f"{told} rtmeter explain {one.folder}: it says why each release was late."
+            advice = f"{said}. Type" if said else "type"
+            return f"{advice} rtmeter explain {one.folder}: it says why each release was late."
     if cell.record is None or cell.record.imported or _scripted(cell.record):
         return where
     return "measure it again with --explain, which says why releases were late."

@@ -23,7 +23,7 @@ def judge_cell(
     record: CellRecord,
     folder: Path,
     requirement: Requirement,
-    read: store.Read = store.chunks,
+    read: store.ReadSamples = store.chunks,
     horizon_hours: float | None = None,
 ) -> Verdict:
     """The verdict of a cell in ``folder`` by its samples; an error if they must not be judged.

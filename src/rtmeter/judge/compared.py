@@ -25,7 +25,7 @@ from rtmeter.statistics.views import LATER
 ENOUGH_PAIRS = 5
 """Pairs below which Student's interval is twice that of many."""
 
-Outcome = Literal["improved", "worse", "no difference", "not told", "not enough data", "error"]
+ComparisonOutcome = Literal["better", "worse", "no difference", "not told", "not enough data", "error"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +62,14 @@ class Compared:
         return quantity == RATIO or self.shortest >= fewest(share_of(quantity.removeprefix("p")))
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> ComparisonOutcome:
         """Of all quantities together; gates do not change it."""
         return "error" if self.found is None else self.found.outcome
 
 
-def compare_cells(pairing: Pairing, asked: ComparisonOptions, read: store.Read = store.chunks) -> Compared:
+def compare_cells(
+    pairing: Pairing, asked: ComparisonOptions, read: store.ReadSamples = store.chunks
+) -> Compared:
     """Compares the pairs of two cells. Raises RtmeterError if a gate asks for what they have not."""
     differs = differences_of(pairing)
     doubts = list(_doubts(pairing, differs))
@@ -98,7 +100,11 @@ def compare_cells(pairing: Pairing, asked: ComparisonOptions, read: store.Read =
 
 
 def estimates_of(
-    cell: StoredCell, deadline_ns: int | None, confidence: float, percents: Sequence[str], read: store.Read
+    cell: StoredCell,
+    deadline_ns: int | None,
+    confidence: float,
+    percents: Sequence[str],
+    read: store.ReadSamples,
 ) -> tuple[compare.Estimates, tuple[GateFinding, ...]]:
     """The estimates of a cell's judged quantity, from its samples or from what it has in their place; and
     what refuses bounds of it, where no verdict has looked for that."""

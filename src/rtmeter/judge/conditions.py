@@ -90,25 +90,25 @@ def settings(record: CellRecord) -> list[Setting]:
 def _second_topic(record: CellRecord) -> str:
     """What came of it at each end."""
     ends = []
-    for end, told in (record.second_topic or {}).items():
-        if told is not None:
-            counts = {name: told.get(name) for name in ("sent", "refused", "received")}
+    for end, seen in (record.second_topic or {}).items():
+        if seen is not None:
+            counts = {name: seen.get(name) for name in ("sent", "refused", "received")}
             ends.append(f"{end} " + ", ".join(f"{name} {count:,}" for name, count in counts.items() if count))
     return "; ".join(ends)
 
 
 def _settings(asked: Mapping[str, Any], effective: Mapping[str, Any]) -> Iterator[Setting]:
-    told = set()
+    named = set()
     for name, value in asked.items():
         key = _IN_EFFECT.get(name, name)
-        told.add(key)
+        named.add(key)
         if name in _NOT_CONDITIONS or (value is None and effective.get(key) is None):
             continue
         left, right = words.setting(name, value), words.setting(name, effective.get(key))
         differs = value is not None and effective.get(key) is not None and left != right
         yield Setting(words.label(name), left, right, differs)
     for name, value in effective.items():
-        if name not in told and value is not None:
+        if name not in named and value is not None:
             yield Setting(words.label(name), words.NONE, words.setting(name, value))
 
 
@@ -132,7 +132,7 @@ def meanwhile_there(record: CellRecord) -> dict[str, Any]:
 
 def _meanwhile(found: Mapping[str, Any]) -> dict[str, Any]:
     achieved: Mapping[str, Any] = found.get("achieved", {})
-    parts: dict[str, Any] = {what: told for what, told in achieved.items() if told is not None}
+    parts: dict[str, Any] = {what: one for what, one in achieved.items() if one is not None}
     machine = parts.pop("machine", {})
     most = {"others_most": most_of(machine["others_most"])} if "others_most" in machine else {}
     return {**machine, **most, **parts}

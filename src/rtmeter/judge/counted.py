@@ -33,17 +33,17 @@ def judge_counted(
     sure, possible = by(counted.surely, counted.skipped[0]), by(counted.possibly, counted.skipped[1])
     if support is None:
         return sure
-    told = counted.surely == counted.possibly
-    between = None if told else (counted.surely, counted.possibly)
+    certain = counted.surely == counted.possibly
+    between = None if certain else (counted.surely, counted.possibly)
     if sure.outcome == "fail":
-        reason = sure.reason if told else f"at least {sure.reason}"
+        reason = sure.reason if certain else f"at least {sure.reason}"
         return replace(sure, upper=possible.upper, support=support, reason=reason, misses_between=between)
     outcome, reason, why = possible.outcome, possible.reason, support.findings[0].message
-    if possible.outcome == "pass" and not told:
+    if possible.outcome == "pass" and not certain:
         reason = f"at most {reason}"
     if isinstance(data, Histogram) and data.uncounted:
         outcome = "inconclusive"  # the reason says why there is no bound
-    elif not told and possible.outcome != "pass":
+    elif not certain and possible.outcome != "pass":
         missed = f"between {counted.surely:,} and {counted.possibly:,} of {counted.n:,} releases missed"
         deadline = f"the deadline of {format_duration(requirement.deadline_ns)} on {possible.quantity}"
         outcome, reason = "inconclusive", f"{missed} {deadline}: {_coarse(data)}"

@@ -51,11 +51,11 @@ def _of(name: str, repeats: list[CellEntry]) -> Iterator[CellEntry]:
         return
     first = min(repeats, key=lambda cell: _DECIDES.index(cell.state))
     judged = [cell for cell in repeats if cell.record is not None]
-    told = [(cell.record, cell.record.verdict) for cell in judged if cell.record and cell.record.verdict]
+    verdicts = [(cell.record, cell.record.verdict) for cell in judged if cell.record and cell.record.verdict]
     base = next((cell.record for cell in repeats if cell.record and not cell.record.valid), first.record)
     record = None
     if base is not None:
-        verdict = judge_condition(*zip(*told, strict=True)) if told else None
+        verdict = judge_condition(*zip(*verdicts, strict=True)) if verdicts else None
         axes = {axis: value for axis, value in base.axes.items() if axis != "repeat"}
         doubts = list(
             dict.fromkeys(doubt for cell in judged if cell.record for doubt in cell.record.warnings)

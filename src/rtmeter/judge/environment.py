@@ -108,7 +108,7 @@ def differences(a: CellRecord, b: CellRecord) -> list[Difference]:
                 conditions.pop(name.replace("effective", "config"), None)
     machines_known = bool(a.machine and b.machine)
     refusing = REFUSING | (SHAPE if _middleware(a) != _middleware(b) else {})
-    inferred = [told.get(GRID) == "inferred" for told in (first, second)]
+    inferred = [facts.get(GRID) == "inferred" for facts in (first, second)]
     if inferred[0] != inferred[1]:
         refusing |= {GRID: "a grid inferred from callbacks against a known one"}
     found = []
@@ -117,8 +117,8 @@ def differences(a: CellRecord, b: CellRecord) -> list[Difference]:
         mine, other = first.get(name), second.get(name)
         key = name.rpartition(".")[2]
         asked = f"config.{key}"
-        told = name.startswith("effective.") and first.get(asked) != second.get(asked)
-        if mine != other and not told and name not in chosen:
+        explained = name.startswith("effective.") and first.get(asked) != second.get(asked)
+        if mine != other and not explained and name not in chosen:
             known = (mine is not None and other is not None) or (name == _VIRTUAL and machines_known)
             told_as = words.setting(key, mine), words.setting(key, other)
             found.append(Difference(name, *told_as, known, refusing.get(name)))
@@ -131,8 +131,8 @@ def _middleware(record: CellRecord) -> tuple[Any, ...]:
 
 def grid_of(record: CellRecord) -> str | None:
     """Whose grid a cell's releases are on; None where there is none, or it is not known."""
-    told = record.grid.get("t0_from")
-    return "inferred" if grid_inferred({"t0_from": told}) else told
+    t0_from = record.grid.get("t0_from")
+    return "inferred" if grid_inferred({"t0_from": t0_from}) else t0_from
 
 
 def other_findings(a: CellRecord, b: CellRecord) -> Difference | None:
@@ -155,8 +155,8 @@ def other_findings(a: CellRecord, b: CellRecord) -> Difference | None:
 def _conditions(record: CellRecord) -> Iterator[tuple[str, Any]]:
     for name in _OF_THE_CELL:
         yield name, getattr(record, name)
-    for end, told in (record.path or {}).items():
-        yield f"path.{end}", told["carried_by"]
+    for end, carried in (record.path or {}).items():
+        yield f"path.{end}", carried["carried_by"]
     conditions: Mapping[str, Any] = record.conditions or {}
     sections: dict[str, Any] = {name: getattr(record, name) for name in _SECTIONS}
     effective = sections["effective"] = dict(sections["effective"] or {})

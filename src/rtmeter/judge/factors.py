@@ -89,7 +89,7 @@ class FactorEffects:
 def factor_effects(
     cells: Sequence[StoredCell],
     asked: FactorOptions,
-    read: store.Read = store.chunks,
+    read: store.ReadSamples = store.chunks,
     known: dict[str, Estimates] | None = None,
 ) -> FactorEffects:
     """The effect of each level but the reference; ``known`` keeps what was read of each cell, for another
@@ -231,7 +231,7 @@ class _Source:
         self,
         named: Mapping[str, Repeats],
         asked: FactorOptions,
-        read: store.Read,
+        read: store.ReadSamples,
         deadline_ns: int | None,
         known: dict[str, Estimates],
     ) -> None:
@@ -292,17 +292,17 @@ class _Source:
 
     def _that_runs_tell(self, quantities: Iterable[str]) -> list[str]:
         """The median, and those that the shortest run tells from its maximum."""
-        told: list[str] = []
+        judgeable: list[str] = []
         not_told: list[str] = []
         for name in quantities:
             few = name not in (RATIO, "p50") and self._shortest < fewest(share_of(name.removeprefix("p")))
-            (not_told if few else told).append(name)
+            (not_told if few else judgeable).append(name)
         if not_told:
             message = (
                 f"{' and '.join(not_told)}: of {self._shortest:,} releases the same as the maximum: left out"
             )
             self.doubts.append(Doubt("too_few_samples", message, "measure longer"))
-        return told
+        return judgeable
 
     def _doubt(self, both: Pairing) -> None:
         if len(both.pairs) > 1 and not both.interleaved:

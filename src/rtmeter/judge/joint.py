@@ -181,14 +181,14 @@ def _findings(supports: Sequence[tuple[str, Support]]) -> list[GateFinding]:
     for name, support in supports:
         for finding in support.findings:
             found.setdefault((finding.type, finding.consequence), []).append((name, finding))
-    told = []
+    findings = []
     for having in found.values():
         name, first = max(having, key=lambda one: one[1].value or 0.0)
         runs = len({one for one, _ in having})  # a run may have two of one type
         which = name if runs == 1 else f"{runs} of {len(supports)} runs, as in {name}"
         alike = len({finding.message for _, finding in having}) == 1 and runs == len(supports)
-        told.append(first if alike else replace(first, message=f"{which}: {first.message}"))
-    return told
+        findings.append(first if alike else replace(first, message=f"{which}: {first.message}"))
+    return findings
 
 
 def _releases_per_hour(runs: Sequence[tuple[str, Verdict]]) -> float | None:

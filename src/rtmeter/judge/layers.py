@@ -27,7 +27,7 @@ _OWN = {
 
 
 def layers(
-    cells: Mapping[str, Repeats], floor: str, asked: ComparisonOptions, read: store.Read = store.chunks
+    cells: Mapping[str, Repeats], floor: str, asked: ComparisonOptions, read: store.ReadSamples = store.chunks
 ) -> tuple[list[Compared], list[str]]:
     """Every cell against the cell that is its floor, and the cells that have none.
 
@@ -66,7 +66,7 @@ class Floors:
     refused: tuple[tuple[str, str], ...]
 
 
-def floors(path: Path, asked: ComparisonOptions, read: store.Read = store.chunks) -> Iterator[Floors]:
+def floors(path: Path, asked: ComparisonOptions, read: store.ReadSamples = store.chunks) -> Iterator[Floors]:
     """Of each run under the path that measured a middleware; cells that cannot be read are left out."""
     for stored in measured_runs(path):
         cells = by_name(stored)
@@ -97,7 +97,7 @@ def _floors(
     above: list[str],
     bare: Mapping[str, Repeats],
     asked: ComparisonOptions,
-    read: store.Read,
+    read: store.ReadSamples,
 ) -> Floors:
     over, without, refused = [], [], []
     for name in above:
@@ -120,8 +120,8 @@ def _adapter(repeats: Repeats) -> str:
 
 def transport(cell: StoredCell) -> str | None:
     """How the cell's messages travelled, where its adapter says."""
-    told = cell.record.adapter_facts.get("transport")
-    return None if told is None else str(told)
+    transport = cell.record.adapter_facts.get("transport")
+    return None if transport is None else str(transport)
 
 
 def _floor_of(

@@ -26,11 +26,11 @@ def line_and_points(verdict: Verdict, worst_ns: float | str | None) -> tuple[str
     if not colon or not verdict.n:
         return verdict.reason, []
     allowed = verdict.requirement.miss_ratio
-    told = [words.share(verdict.misses / verdict.n)] if verdict.misses else []
-    told.append("none allowed" if allowed is None else f"{words.share(allowed)} allowed")
+    parts = [words.share(verdict.misses / verdict.n)] if verdict.misses else []
+    parts.append("none allowed" if allowed is None else f"{words.share(allowed)} allowed")
     if worst_ns == "lost":
-        told.append("worst never ended")
+        parts.append("worst never ended")
     elif worst_ns is not None and not isinstance(worst_ns, str):
-        told.append(f"worst {words.us(worst_ns)} µs")
+        parts.append(f"worst {words.us(worst_ns)} µs")
     points = [point for point in rest.split("; ") if point and point != "none is allowed"]
-    return f"{head}: {', '.join(told)}", points
+    return f"{head}: {', '.join(parts)}", points

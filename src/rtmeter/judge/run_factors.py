@@ -17,7 +17,7 @@ MOST_CELLS, MOST_RELEASES = 200, 20_000_000
 """Of larger runs `rtmeter compare --factor` tells it, factor by factor."""
 
 
-def effects_of_runs(paths: Iterable[Path], read: store.Read) -> Iterator[FactorEffects]:
+def effects_of_runs(paths: Iterable[Path], read: store.ReadSamples) -> Iterator[FactorEffects]:
     """Of each run under the paths by itself; factors over which no cells are matched are left out."""
     for path in paths:
         for cells in measured_runs(path):

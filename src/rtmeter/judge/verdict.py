@@ -19,15 +19,14 @@ from rtmeter.judge.rule import (
     REFUSED,
     TOO_FEW,
     UNDECIDED,
-    Row,
+    RuleRow,
 )
 from rtmeter.model import GateFinding, Requirement, Support, Verdict
 from rtmeter.statistics.bounds import NS_PER_HOUR, beyond_the_horizon, further_releases, miss_ratio_bounds
 from rtmeter.statistics.evidence import fewest_further, too_few_alone
 from rtmeter.statistics.judged import JudgedRun, judged_run
 from rtmeter.statistics.order import pieces
-from rtmeter.statistics.quantities import judged_quantity
-from rtmeter.statistics.summary import Chunks
+from rtmeter.statistics.quantities import Chunks, judged_quantity
 from rtmeter.statistics.support import support_of
 from rtmeter.statistics.views import LATER
 from rtmeter.statistics.words import about
@@ -162,7 +161,7 @@ def judge_misses(
 
 def row_of(
     found: Misses, requirement: Requirement, support: Support | None, bounds: Bounds | None = None
-) -> Row:
+) -> RuleRow:
     """The row of the rule that decides."""
     allowed, hard = requirement.miss_ratio, requirement.criticality == "hard"
     if found.n == 0:
@@ -192,7 +191,7 @@ def _bounds(found: Misses, requirement: Requirement, support: Support | None) ->
 
 
 def _why(
-    row: Row, found: Misses, requirement: Requirement, support: Support | None, bounds: Bounds | None
+    row: RuleRow, found: Misses, requirement: Requirement, support: Support | None, bounds: Bounds | None
 ) -> tuple[str, int | None]:
     """Why, in words, and the fewest further samples that would pass."""
     allowed, effect = requirement.miss_ratio, support.design_effect if support else 1.0

@@ -107,14 +107,14 @@ def why(cell: StoredCell) -> Why | None:
     return kept if kept.late else None
 
 
-def of(told: CellExplanation) -> Why:
+def of(explained: CellExplanation) -> Why:
     """In short, with what pictures show."""
-    found = told.found
+    found = explained.found
     late = [each for each in found.releases if each.release.late]
     times = [each.release.lateness_ns for each in late]
-    trace = open_trace(told.cell.folder / FILE)
-    worst = tuple(_shown(trace, told.tid, each) for each in chosen(found, None, WORST))
-    classes = tuple(_classes(late, told.late_after_ns))
+    trace = open_trace(explained.cell.folder / FILE)
+    worst = tuple(_shown(trace, explained.tid, each) for each in chosen(found, None, WORST))
+    classes = tuple(_classes(late, explained.late_after_ns))
     return Why(len(late), sum(times), found.unknown_ns, found.causes, classes, worst)
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Protocol
 
 from rtmeter.host.files import replace_file
-from rtmeter.live.run import State
-from rtmeter.live.seen import Seen
+from rtmeter.live.run import RunState
+from rtmeter.live.seen import CellSeen
 
 _NS = 1e9
 
@@ -16,12 +16,12 @@ class _Gauge(Protocol):
     def __call__(self, name: str, about: str, value: float | None, /, **labels: str) -> None: ...
 
 
-def write(path: Path, state: State) -> None:
+def write(path: Path, state: RunState) -> None:
     """Writes the file whole, or leaves the one that is there. Raises RtmeterError."""
     replace_file(path, text(state), "--metrics")
 
 
-def text(state: State) -> bytes:
+def text(state: RunState) -> bytes:
     """OpenMetrics 1.0; times in seconds. What is not known is left out."""
     from prometheus_client import CollectorRegistry, Gauge
     from prometheus_client.openmetrics.exposition import generate_latest
@@ -48,7 +48,7 @@ def text(state: State) -> bytes:
     return bytes(generate_latest(registry))  # type: ignore[no-untyped-call]
 
 
-def _cell(gauge: _Gauge, cell: str, seen: Seen) -> None:
+def _cell(gauge: _Gauge, cell: str, seen: CellSeen) -> None:
     labels = {"cell": cell}
     gauge("settled_share", "Share of the cell's releases that are settled.", seen.share, **labels)
     for end in ("served", "skipped", "lost"):

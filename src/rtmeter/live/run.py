@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rtmeter.campaign.file import read_campaign
 from rtmeter.errors import RtmeterError
-from rtmeter.live.seen import Running, Seen
+from rtmeter.live.seen import CellSeen, RunningCell
 from rtmeter.measure.own_loop import is_open
 from rtmeter.model import Cell
 from rtmeter.results import store, table
@@ -18,7 +18,7 @@ from rtmeter.results.table import Stamp
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class RunState:
     """``done``: the outcome of each cell that is stored, by id; ``running``: the one that is measured, with
     what is seen of it; ``to_come``: the ids of the others; ``left_ns``: as planned; ``ended``: it says so;
     ``damage``: why cells that are there cannot be read."""
@@ -26,7 +26,7 @@ class State:
     name: str
     done: dict[str, str]
     running: str | None
-    seen: Seen | None
+    seen: CellSeen | None
     to_come: tuple[str, ...]
     left_ns: int
     ended: bool = False
@@ -43,18 +43,18 @@ class FollowedLoop:
     """Follows a program's own loop in its ``folder``, until that is open no more."""
 
     folder: Path
-    _running: Running = field(init=False)
+    _running: RunningCell = field(init=False)
 
     def __post_init__(self) -> None:
-        self._running = Running(self.folder)
+        self._running = RunningCell(self.folder)
 
-    def state(self) -> State:
+    def state(self) -> RunState:
         """What is there now."""
         going_on, name = is_open(self.folder), self.folder.parent.name
         seen = self._running.look()
         running = name if going_on else None
         done = {} if going_on else {name: "recorded"}
-        return State(f"{name}, {self.folder.stem}", done, running, seen, (), 0, ended=not going_on)
+        return RunState(f"{name}, {self.folder.stem}", done, running, seen, (), 0, ended=not going_on)
 
 
 @dataclass
@@ -65,7 +65,7 @@ class FollowedRun:
     cells: tuple[Cell, ...]
     ids: tuple[str, ...]
     name: str
-    _running: Running | None = field(default=None, init=False)
+    _running: RunningCell | None = field(default=None, init=False)
     _known: dict[tuple[str, int], str | RtmeterError] = field(default_factory=dict, init=False)
     _ended_at: tuple[Stamp, bool] | None = field(default=None, init=False)
 
@@ -97,7 +97,7 @@ class FollowedRun:
         name = f"{about.campaign}, {folder.name}"
         return cls(folder, cells, tuple(about.cells), name)
 
-    def state(self) -> State:
+    def state(self) -> RunState:
         """What is there now."""
         there = {entry.name: entry.inode() for entry in os.scandir(self.folder)}
         running = next((one for one in self.ids if f"{one}{store.PARTIAL}" in there), None)
@@ -107,11 +107,11 @@ class FollowedRun:
         if running is None:
             self._running = None
         elif self._running is None or self._running.folder != self._partial(running):
-            self._running = Running(self._partial(running))
+            self._running = RunningCell(self._partial(running))
         seen = self._running.look() if self._running else None
         to_come = tuple(one for one in self.ids if one not in done and one != running)
         left_ns = self._left_ns(running, seen, to_come)
-        return State(self.name, done, running, seen, to_come, left_ns, self._ended(), tuple(damage))
+        return RunState(self.name, done, running, seen, to_come, left_ns, self._ended(), tuple(damage))
 
     def _ended(self) -> bool:
         try:
@@ -142,7 +142,7 @@ class FollowedRun:
             if known is not None:
                 yield cell, known if isinstance(known, str) else "damaged"
 
-    def _left_ns(self, running: str | None, seen: Seen | None, to_come: tuple[str, ...]) -> int:
+    def _left_ns(self, running: str | None, seen: CellSeen | None, to_come: tuple[str, ...]) -> int:
         planned = {cell.id: cell.planned_ns for cell in self.cells}
         own = seen.left_ns if seen else planned.get(running or "", 0)
         return own + sum(planned.get(cell, 0) for cell in to_come)

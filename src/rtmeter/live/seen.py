@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from rtmeter.conditions.monitor import NOW
 from rtmeter.conditions.throttling import QUOTA, THERMAL
-from rtmeter.conditions.watch import NOW
 from rtmeter.model import LOST, SERVED, SKIPPED, WARM_UP_FLAG
 from rtmeter.results import store
 from rtmeter.samples.follow import Follower, SegmentsFollower
@@ -26,13 +26,13 @@ _STOLEN = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class CellSeen:
     """What is known of a running cell: releases settled of those planned (0: it has no end), warm-up
     included; then without it, how those ended, and the judged quantity as served, in nanoseconds (None before
     the first).
 
     ``counts``: shape (bins.BINS,). ``late``: served after the deadline; None without one. ``machine``: the
-    last sample of the machine (spec/results.md, watch.parquet), empty without any. ``doubts``: what already
+    last sample of the machine (spec/results.md, monitor.parquet), empty without any. ``doubts``: what already
     speaks against the data, in words.
     """
 
@@ -64,7 +64,7 @@ class Seen:
 
 
 @dataclass
-class Running:
+class RunningCell:
     """Follows the cell that is being measured in ``folder``."""
 
     folder: Path
@@ -82,14 +82,14 @@ class Running:
         own = self.folder.suffix == store.LOOP
         self._log = SegmentsFollower(self.folder) if own else Follower(self.folder / store.CLIENT_LOG)
 
-    def look(self) -> Seen | None:
+    def look(self) -> CellSeen | None:
         """Everything so far; None before the probe has begun its log."""
         for rows in self._log.new():
             self._take(rows)
         if not self._log.header:
             return None
         quantity, config = self._known()
-        return Seen(
+        return CellSeen(
             quantity=quantity.name,
             settled=self._settled,
             planned=int(config["samples"]) + int(config.get("warm_up") or 0) if config.get("samples") else 0,
@@ -145,10 +145,10 @@ class Running:
 
     def _machine(self) -> dict[str, float]:
         try:
-            told = json.loads((self.folder / NOW).read_text(encoding="utf-8"))
+            row = json.loads((self.folder / NOW).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return {}
-        return {name: float(value) for name, value in told.items() if isinstance(value, int | float)}
+        return {name: float(value) for name, value in row.items() if isinstance(value, int | float)}
 
     def _doubts(self, machine: Mapping[str, float]) -> Iterator[str]:
         if self._log.damaged:

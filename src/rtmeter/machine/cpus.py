@@ -125,9 +125,9 @@ def _governors(machine: Machine) -> Iterator[Finding]:
         drivers = {machine.text(f"{_CPU}/cpu{cpu}/cpufreq/scaling_driver") for cpu in others}
         is_fixed = all(governor in _FIXED for governor in others.values())
         grade: Grade = "medium" if is_fixed and not drivers.intersection(_MOVING_POWERSAVE) else "high"
-        told = ", ".join(f"{governor} on CPU {cpu}" for cpu, governor in others.items())
+        on_cpus = ", ".join(f"{governor} on CPU {cpu}" for cpu, governor in others.items())
         fix = f"cpupower -c {_list(list(others))} frequency-set -g performance"
-        yield GOVERNOR.found(told, fix=fix, grade=grade)
+        yield GOVERNOR.found(on_cpus, fix=fix, grade=grade)
     names = {
         name
         for cpu in machine.cpus
@@ -165,13 +165,13 @@ def _siblings(machine: Machine) -> Iterator[Finding]:
             return
         siblings |= cpu_set(listed) - {cpu}
     if siblings:
-        told = f"CPU {_list(list(siblings))} shares a core with CPU {_list(list(machine.cpus))}"
+        sharing = f"CPU {_list(list(siblings))} shares a core with CPU {_list(list(machine.cpus))}"
         if machine.intent.cpus is None:
             yield SMT.found("cores run two threads each", fix=f"echo off > {_CPU}/smt/control")
         else:
             spare = sorted(siblings.difference(machine.cpus))
             commands = "; ".join(f"echo 0 > {_CPU}/cpu{cpu}/online" for cpu in spare)
-            yield SMT.found(told, fix=commands or f"echo off > {_CPU}/smt/control")
+            yield SMT.found(sharing, fix=commands or f"echo off > {_CPU}/smt/control")
 
 
 def _clock(machine: Machine) -> Iterator[Finding]:

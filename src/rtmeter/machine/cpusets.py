@@ -86,12 +86,12 @@ def _overlaps(machine: Machine, hierarchy: Hierarchy | None, measured: str | Non
     others = list(_other_cpusets(machine, hierarchy, measured))
     if not others:
         return
-    told = [f"{o['cpuset']} (CPU {o['cpus']}, {o['processes']} processes)" for o in others]
-    more = f" and {len(told) - _FEW} more" if len(told) > _FEW else ""
+    named = [f"{o['cpuset']} (CPU {o['cpus']}, {o['processes']} processes)" for o in others]
+    more = f" and {len(named) - _FEW} more" if len(named) > _FEW else ""
     rest = ",".join(map(str, sorted(machine.online.difference(machine.cpus))))
     fix = "; ".join(f"echo {rest} > {o['cpuset']}/cpuset.cpus" for o in others[:_FEW]) if rest else ""
     grade: Grade = OVERLAP.grade if machine.intent.cpus else "info"
-    yield OVERLAP.found(", ".join(told[:_FEW]) + more, fix=fix, grade=grade, items=tuple(others))
+    yield OVERLAP.found(", ".join(named[:_FEW]) + more, fix=fix, grade=grade, items=tuple(others))
 
 
 def _other_cpusets(machine: Machine, hierarchy: Hierarchy, measured: str | None) -> Iterator[dict[str, Any]]:

@@ -76,12 +76,12 @@ def _interrupts(machine: Machine, cpus: frozenset[int]) -> Iterator[Finding]:
             found.append({"irq": number, "name": name, "cpus": place, "count": count})
     if found:
         found.sort(key=lambda irq: -irq["count"])
-        told = [f"{irq['irq']} {irq['name']} ({irq['count']:,} times)" for irq in found]
-        more = f" and {len(told) - _FEW} more" if len(told) > _FEW else ""
+        named = [f"{irq['irq']} {irq['name']} ({irq['count']:,} times)" for irq in found]
+        more = f" and {len(named) - _FEW} more" if len(named) > _FEW else ""
         numbers = " ".join(str(irq["irq"]) for irq in found)
         rest = min(machine.online - cpus, default=None)
         fix = f"for irq in {numbers}; do echo {rest} > /proc/irq/$irq/smp_affinity_list; done"
-        yield IRQ.found(", ".join(told[:_FEW]) + more, fix="" if rest is None else fix, items=tuple(found))
+        yield IRQ.found(", ".join(named[:_FEW]) + more, fix="" if rest is None else fix, items=tuple(found))
 
 
 def _rows(table: str, cpus: frozenset[int]) -> Iterator[tuple[int, int, str]]:
@@ -125,6 +125,6 @@ def _network(machine: Machine) -> Iterator[Finding]:
         if task.rank < machine.intent.rank and any(device in task.name for device in devices)
     ]
     if low:
-        told = ", ".join(f"{task.name} ({task.tid}, {task.scheduling})" for task in low[:_FEW])
+        named = ", ".join(f"{task.name} ({task.tid}, {task.scheduling})" for task in low[:_FEW])
         fix = "; ".join(f"chrt --fifo --pid 90 {task.tid}" for task in low[:_FEW])
-        yield NETWORK_IRQ.found(told, fix=fix)
+        yield NETWORK_IRQ.found(named, fix=fix)

@@ -148,8 +148,8 @@ def _preemption(machine: Machine) -> Iterator[Finding]:
         fix = "mount -t debugfs none /sys/kernel/debug (as root; a locked-down kernel refuses)"
         yield PREEMPTION_MODEL.unknown(machine.why_not(_MODEL), fix=fix)
     elif model in ("none", "voluntary"):
-        told = "" if _model_in_effect(machine) else f", as built or booted: {machine.why_not(_MODEL)}"
-        yield PREEMPTION_MODEL.found(f"{model}{told}")
+        reservation = "" if _model_in_effect(machine) else f", as built or booted: {machine.why_not(_MODEL)}"
+        yield PREEMPTION_MODEL.found(f"{model}{reservation}")
 
 
 def _model(machine: Machine) -> str | None:

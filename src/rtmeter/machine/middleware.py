@@ -21,7 +21,7 @@ BESIDE = Kind(
 KINDS = (BESIDE,)
 
 _FEW = 5
-_TOLD = ("tid", "name", "policy", "priority", "cpus")
+_KEYS = ("tid", "name", "policy", "priority", "cpus")
 
 
 def check(measurement: Measurement, threads: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
@@ -36,7 +36,7 @@ def check(measurement: Measurement, threads: Sequence[Mapping[str, Any]]) -> Ite
     if before:
         named = [f"{t.get('name')} ({t.get('tid')}, {Scheduling.from_probe(t)})" for t in before[:_FEW]]
         named += [f"{len(before) - _FEW} more"] if len(before) > _FEW else []
-        items = tuple({key: thread.get(key) for key in _TOLD} for thread in before)
+        items = tuple({key: thread.get(key) for key in _KEYS} for thread in before)
         grade: Grade = "high" if measurement == "wakeup" else "medium"
         yield BESIDE.found(f"{len(before)} threads: {', '.join(named)}", grade=grade, items=items)
 

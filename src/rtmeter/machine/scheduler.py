@@ -106,8 +106,8 @@ def _fair_server(machine: Machine) -> Iterator[Finding]:
     runtimes_ns = {cpu: machine.number(name) for cpu, name in names.items()}
     commands = "; ".join(f"echo 0 > {names[cpu]}" for cpu, ns in runtimes_ns.items() if ns != 0)
     if any(runtimes_ns.values()):
-        told = (f"{(ns or 0) / 1e6:g} ms on CPU {cpu}" for cpu, ns in runtimes_ns.items() if ns)
-        yield FAIR_SERVER.found(", ".join(told), fix=commands)
+        servers = (f"{(ns or 0) / 1e6:g} ms on CPU {cpu}" for cpu, ns in runtimes_ns.items() if ns)
+        yield FAIR_SERVER.found(", ".join(servers), fix=commands)
     elif None in runtimes_ns.values():
         reason = machine.why_not(next(names[cpu] for cpu, ns in runtimes_ns.items() if ns is None))
         yield FAIR_SERVER.unknown(

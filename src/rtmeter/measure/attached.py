@@ -14,13 +14,13 @@ from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
 from rtmeter.host.threads import Task
 from rtmeter.measure import attaching
-from rtmeter.measure.attached_record import Told, tell
+from rtmeter.measure.attached_record import MeasuredLoop, measured_loop
 from rtmeter.measure.attaching import Attached
 from rtmeter.measure.meeting import Meeting
 from rtmeter.measure.program import Program, chosen, program_of, threads_of
-from rtmeter.measure.record import Found, recorded
+from rtmeter.measure.record import Gathered, recorded
 from rtmeter.measure.source import Ran
-from rtmeter.measure.started import Started, words_of
+from rtmeter.measure.started import StartedProgram, words_of
 from rtmeter.measure.supervise import OnProgress, Stop
 from rtmeter.model import Cell, Doubt, Outcome
 from rtmeter.results.record import CellRecord
@@ -33,7 +33,7 @@ class ByAttaching:
     def __init__(self, cell: Cell) -> None:
         self._cell, self._root = cell, Root()
         self._asked: Mapping[str, Any] = cell.config["attach"]
-        self._told: Told | None = None
+        self._loop: MeasuredLoop | None = None
 
     @property
     def programs(self) -> list[str]:
@@ -81,37 +81,37 @@ class ByAttaching:
             started, heed = None, standing.check
             if "command" in self._asked:
                 through = standing.launchers.client(None)
-                command = Started(self._asked["command"], self._cell.config, folder, through)
+                command = StartedProgram(self._asked["command"], self._cell.config, folder, through)
                 started = stack.enter_context(command)
             meeting = Meeting(self._asked, self._root, stop, _both(heed, started), started)
             program = meeting.program()
             task = meeting.thread(program)
             with Attached([task.tid], folder, self._root, is_32_bit=program.is_32_bit) as attached:
                 doubts = Meeting(self._asked, self._root, stop, heed, started).wait(program, [task])
-        return self.tell(attached, program, task, folder, doubts, stop)
+        return self.measured(attached, program, task, folder, doubts, stop)
 
-    def tell(
+    def measured(
         self, attached: Attached, program: Program, task: Task, folder: Path, doubts: list[Doubt], stop: Stop
     ) -> Outcome:
         """What the recording of the thread comes to; record() stores it."""
         warm_up_ns = self._asked["warm_up_ns"] if "command" in self._asked else 0
-        self._told = tell(attached, program, task, self._cell, folder, warm_up_ns)
-        if error := self._told.error:
+        self._loop = measured_loop(attached, program, task, self._cell, folder, warm_up_ns)
+        if error := self._loop.error:
             return Outcome("failed", error, tuple(doubts))
         return Outcome("interrupted" if stop.asked or doubts else "complete", None, tuple(doubts))
 
     def record(self, outcome: Outcome, folder: Path, ran: Ran) -> CellRecord:
-        told = self._told
-        if told is None:
-            return recorded(self._cell, outcome, Found(LogMeta()), folder, ran)
-        cell = replace(self._cell, config=told.config)
-        outcome = replace(outcome, warnings=(*outcome.warnings, *told.doubts))
-        machine = {**told.meta.machine, "machine_id": ran.machine_id}
-        meta = told.meta.model_copy(update={"machine": machine})
-        return recorded(cell, outcome, Found(meta, rows=told.rows > 0), folder, ran)
+        loop = self._loop
+        if loop is None:
+            return recorded(self._cell, outcome, Gathered(LogMeta()), folder, ran)
+        cell = replace(self._cell, config=loop.config)
+        outcome = replace(outcome, warnings=(*outcome.warnings, *loop.doubts))
+        machine = {**loop.meta.machine, "machine_id": ran.machine_id}
+        meta = loop.meta.model_copy(update={"machine": machine})
+        return recorded(cell, outcome, Gathered(meta, rows=loop.rows > 0), folder, ran)
 
 
-def _both(heed: Callable[[], None], started: Started | None) -> Callable[[], None]:
+def _both(heed: Callable[[], None], started: StartedProgram | None) -> Callable[[], None]:
     def look() -> None:
         heed()
         if started is not None:

@@ -15,9 +15,9 @@ from rtmeter.host.root import Root
 from rtmeter.host.threads import Task
 from rtmeter.measure.attached import ByAttaching
 from rtmeter.measure.attaching import Attached
-from rtmeter.measure.looking import LOOK_S, Seen
+from rtmeter.measure.looking import LOOK_S, ThreadSeen
 from rtmeter.measure.meeting import Meeting
-from rtmeter.measure.started import Started
+from rtmeter.measure.started import StartedProgram
 from rtmeter.measure.supervise import OnProgress, Stop
 from rtmeter.model import Cell, Doubt, Outcome
 from rtmeter.values import slug
@@ -38,7 +38,7 @@ class Together:
         with ExitStack() as stack:
             if "command" in asked:
                 folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rtmeter-")))
-                started = stack.enter_context(Started(asked["command"], self._cell.config, folder, []))
+                started = stack.enter_context(StartedProgram(asked["command"], self._cell.config, folder, []))
             heed: Callable[[], None] = _nothing if started is None else started.check
             self._meeting = Meeting(asked, self._root, self._stop, heed, started)
             self.program = self._meeting.program()
@@ -48,7 +48,7 @@ class Together:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def look(self) -> list[Seen]:
+    def look(self) -> list[ThreadSeen]:
         """What its threads do."""
         return self._meeting.look_settled(self.program)
 
@@ -100,7 +100,7 @@ class _OneOfAll(ByAttaching):
     def run(self, folder: Path, stop: Stop, on_progress: OnProgress, standing: Standing) -> Outcome:
         del on_progress, standing
         attached, doubts = self._together.recorded(folder)
-        return self.tell(attached, self._together.program, self._task, folder, doubts, stop)
+        return self.measured(attached, self._together.program, self._task, folder, doubts, stop)
 
 
 def _nothing() -> None:

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from rtmeter.attach.callbacks import Callback
-from rtmeter.attach.grid import Loop, loop_of
+from rtmeter.attach.grid import AttachedLoop, loop_of
 from rtmeter.attach.jobs import Job, jobs_of
 from rtmeter.attach.releases import columns_of
-from rtmeter.attach.sleeps import Told as Sleeps
+from rtmeter.attach.sleeps import ThreadSleeps as Sleeps
 from rtmeter.attach.sleeps import sleeps_of
 from rtmeter.errors import RtmeterError
 from rtmeter.explain.events import SWITCH, Trace
@@ -31,7 +31,7 @@ from rtmeter.values import format_duration
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class MeasuredLoop:
     """The config and the meta of the cell, as measured; ``rows`` of samples.parquet; ``error``: why there is
     none."""
 
@@ -42,7 +42,7 @@ class Told:
     error: RtmeterError | None
 
 
-def tell(
+def measured_loop(
     attached: Attached,
     program: Program,
     task: Task,
@@ -50,7 +50,7 @@ def tell(
     folder: Path,
     warm_up_ns: int,
     callback: Callback | None = None,
-) -> Told:
+) -> MeasuredLoop:
     """Writes samples.parquet into ``folder``: of the thread, or of a callback that it calls. Raises
     RtmeterError if the trace or that cannot be written."""
     trace = attached.trace()
@@ -73,7 +73,7 @@ def tell(
         about = {"measurement": "loop", "mode": None} | {k: config[k] for k in ("period_ns", "warm_up")}
         write_columns(columns, about, folder / store.SAMPLES)
     doubts = tuple(_doubts(attached, program, task, loop, jobs, sleeps, trace, config))
-    return Told(config, meta, rows, doubts, error)
+    return MeasuredLoop(config, meta, rows, doubts, error)
 
 
 def _name(meta: LogMeta, callback: Callback, attached: Attached) -> None:
@@ -112,7 +112,7 @@ def _meta(
     attached: Attached,
     program: Program,
     task: Task,
-    loop: Loop,
+    loop: AttachedLoop,
     jobs: list[Job],
     trace: Trace,
     config: dict[str, Any],
@@ -134,7 +134,7 @@ def _meta(
     cost = {"event_ns": attached.event_ns, "events_per_job": per_job}
     if per_job is not None and attached.event_ns is not None:
         cost["traced_ns_per_job"] = per_job * attached.event_ns
-    told = attached.told
+    tally = attached.tally
     return LogMeta(
         measurement="loop",
         effective={"scheduling": scheduling, "cpus": cpus, "overrun": "skip"},
@@ -142,8 +142,8 @@ def _meta(
         instrument=cost,
         counters={
             "unknown": loop.unknown,
-            "events": told.events,
-            "events_lost": told.lost,
+            "events": tally.events,
+            "events_lost": tally.lost,
             "waits": loop.waits,
         },
         grid={
@@ -164,17 +164,17 @@ def _doubts(
     attached: Attached,
     program: Program,
     task: Task,
-    loop: Loop,
+    loop: AttachedLoop,
     jobs: list[Job],
     sleeps: Sleeps,
     trace: Trace,
     config: dict[str, Any],
 ) -> Iterator[Doubt]:
-    told = attached.told
-    if told.lost:
-        message = f"{told.lost:,} events were lost: {loop.unknown:,} jobs are unknown, and never in time"
+    tally = attached.tally
+    if tally.lost:
+        message = f"{tally.lost:,} events were lost: {loop.unknown:,} jobs are unknown, and never in time"
         yield Doubt("trace_lost", message, "leave a CPU to the front, or measure with less load")
-    if told.cut:
+    if tally.cut:
         yield Doubt("trace_incomplete", "the recording broke off: it grew too long", "measure for less long")
     if program.debugged:
         yield Doubt("program_debugged", "another process traces it: a debugger, or strace", "end that first")

@@ -23,7 +23,7 @@ from rtmeter.explain.events import Trace
 from rtmeter.host.ending import reap
 from rtmeter.host.root import Root
 from rtmeter.trace.of_threads import ThreadsRecorder, offset_ns
-from rtmeter.trace.recorder import Told
+from rtmeter.trace.recorder import RecordingTally
 
 FIELD = "attach"
 PREFIX = "rtmeter-attach-"
@@ -144,7 +144,7 @@ class Attached:
                 self._trace = self._recorder.trace()
             finally:
                 shutil.rmtree(self._pages, ignore_errors=True)
-            self.told: Told = self._recorder.told()
+            self.tally: RecordingTally = self._recorder.tally()
             self.offsets_ns = [offset_ns(clock) for clock in (time.CLOCK_REALTIME, time.CLOCK_BOOTTIME)]
             self.marks = sorted(self._recorder.marks, key=lambda mark: mark.time_ns)
         return self._trace

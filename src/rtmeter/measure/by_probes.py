@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from rtmeter.conditions import Standing
+from rtmeter.conditions.monitor import FILE as MONITOR
 from rtmeter.conditions.target import clock_doubt, target_of, uptime_shift_ns
-from rtmeter.conditions.watch import FILE as WATCH
 from rtmeter.errors import RtmeterError
 from rtmeter.host.ssh import Ssh
 from rtmeter.measure import polling, probes
@@ -73,7 +73,7 @@ class ByProbes:
     def record(self, outcome: Outcome, folder: Path, ran: Ran) -> CellRecord:
         record = record_cell(self._cell, outcome, Logs.of(folder), folder, ran)
         if self._shift_ns is not None:
-            by_the_clock_of(record, folder / WATCH, self._shift_ns)
+            by_the_clock_of(record, folder / MONITOR, self._shift_ns)
         return record
 
 

@@ -14,7 +14,7 @@ DRAIN_MARGIN_NS = 50_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
+class ChainProcess:
     """One process: the stages that it runs, in the order of the graph."""
 
     name: str
@@ -27,13 +27,13 @@ class Process:
         return "client" if self.has_source else "server"
 
 
-def processes_of(config: Mapping[str, Any], *, together: bool) -> list[Process]:
+def processes_of(config: Mapping[str, Any], *, together: bool) -> list[ChainProcess]:
     """The processes of a cell; ``together``: one for all, as on a scripted clock."""
     found: dict[str, list[Mapping[str, Any]]] = {}
     for stage in config["graph"]["stages"]:
         found.setdefault("all" if together else stage["process"], []).append(stage)
     return [
-        Process(name, tuple(s["name"] for s in stages), any(not s["inputs"] for s in stages))
+        ChainProcess(name, tuple(s["name"] for s in stages), any(not s["inputs"] for s in stages))
         for name, stages in found.items()
     ]
 
@@ -60,25 +60,25 @@ _OF_THE_CELL = ("graph", "samples", "warm_up", "deadline_ns")
 """Keys that mean something for the cell, not for one process."""
 
 
-def probe_config(config: Mapping[str, Any], process: Process) -> dict[str, Any]:
+def probe_config(config: Mapping[str, Any], process: ChainProcess) -> dict[str, Any]:
     """The probe config of a process, without its log and session."""
     graph, count = graph_of(config), released(config, graph_of(config))
     planted = {s["name"] for s in config["graph"]["stages"] if s["re_stamps"]}
     stages = []
     for name in process.stages:
         stage = graph.by_name[name]
-        told: dict[str, Any] = {"name": name}
+        asked: dict[str, Any] = {"name": name}
         if stage.kind == "fusion":
-            told["fusion"] = True
+            asked["fusion"] = True
         if stage.period_ns is not None:
-            told |= {"period_ns": stage.period_ns, "offset_ns": stage.offset_ns}
+            asked |= {"period_ns": stage.period_ns, "offset_ns": stage.offset_ns}
         if stage.is_source:
-            told["samples"] = count[name]
+            asked["samples"] = count[name]
         else:
-            told["inputs"] = [{"stage": one, "ways": graph.ways[one]} for one in stage.inputs]
+            asked["inputs"] = [{"stage": one, "ways": graph.ways[one]} for one in stage.inputs]
         if name in planted:
-            told["re_stamps"] = True
-        stages.append(told)
+            asked["re_stamps"] = True
+        stages.append(asked)
     own = {key: value for key, value in config.items() if key not in _OF_THE_CELL}
     if process.has_source:
         own["samples"] = max(count[name] for name in process.stages if name in count)

@@ -13,8 +13,8 @@ import numpy as np
 from rtmeter.campaign.chain_option import graph_of
 from rtmeter.errors import RtmeterError
 from rtmeter.judge.cell import judged
-from rtmeter.measure.chain_processes import Process, warm_ups
-from rtmeter.measure.record import Found, recorded
+from rtmeter.measure.chain_processes import ChainProcess, warm_ups
+from rtmeter.measure.record import Gathered, recorded
 from rtmeter.measure.source import Ran
 from rtmeter.model import Cell, Doubt, Outcome
 from rtmeter.results import store
@@ -30,26 +30,26 @@ _NOTHING = {name: np.empty(0, dtype=np.int64) for name in COLUMNS}
 _UNTIL_THE_END = 1 << 62
 """A run that ended by itself was listened to until everything was settled."""
 
-Metas = Mapping[Process, tuple[LogReader, LogMeta]]
+Metas = Mapping[ChainProcess, tuple[LogReader, LogMeta]]
 
 
 def record_chain(
-    cell: Cell, outcome: Outcome, logs: Mapping[Process, Path], folder: Path, ran: Ran
+    cell: Cell, outcome: Outcome, logs: Mapping[ChainProcess, Path], folder: Path, ran: Ran
 ) -> CellRecord:
     """The cell.json of a run; writes samples.parquet into ``folder``. Raises RtmeterError if it cannot."""
     try:
         metas = {process: _read(log) for process, log in logs.items() if log.exists()}
     except RtmeterError as unreadable:
         error = unreadable if outcome.status == "complete" else outcome.error
-        return recorded(cell, replace(outcome, error=error), Found(LogMeta()), folder, ran)
+        return recorded(cell, replace(outcome, error=error), Gathered(LogMeta()), folder, ran)
     if len(metas) < len(logs) or not metas:
-        return recorded(cell, outcome, Found(LogMeta()), folder, ran)
+        return recorded(cell, outcome, Gathered(LogMeta()), folder, ran)
     result = _result(cell.config, outcome, metas)
     chosen = next(path for path in result.paths if list(path.stages) == cell.config["graph"]["judged"])
     meta = _meta(cell, metas)
     about = {"measurement": "chain", "mode": None, "period_ns": cell.config["period_ns"]}
     write_columns(chosen.samples, about | {"warm_up": cell.config["warm_up"]}, folder / store.SAMPLES)
-    found = Found(meta, rows=len(chosen.samples["status"]) > 0)
+    found = Gathered(meta, rows=len(chosen.samples["status"]) > 0)
     found.missing = [hole for reader, _ in metas.values() for hole in reader.missing]
     doubts = [
         Doubt("damaged_log", problem, "what is whole was kept")
@@ -113,7 +113,7 @@ def _meta(cell: Cell, metas: Metas) -> LogMeta:
     return own.model_copy(update=together)
 
 
-def _chain(cell: Cell, logs: Mapping[Process, Path], result: ChainResult) -> Chain:
+def _chain(cell: Cell, logs: Mapping[ChainProcess, Path], result: ChainResult) -> Chain:
     return Chain.model_validate(
         {
             "judged": cell.config["graph"]["judged"],
@@ -124,15 +124,15 @@ def _chain(cell: Cell, logs: Mapping[Process, Path], result: ChainResult) -> Cha
 
 
 def _path(path: PathResult) -> dict[str, Any]:
-    def told(k: np.typing.NDArray[np.int64], values: np.typing.NDArray[np.int64]) -> dict[str, Any]:
+    def described(k: np.typing.NDArray[np.int64], values: np.typing.NDArray[np.int64]) -> dict[str, Any]:
         return describe(values.copy(), int(k[values.argmax()]) if len(values) else None)
 
     return {
         "stages": list(path.stages),
         "counts": path.counts,
         "identity": path.identity,
-        "data_age": told(path.age_k, path.age_ns),
-        "reaction": told(path.k, path.reaction_ns),
+        "data_age": described(path.age_k, path.age_ns),
+        "reaction": described(path.k, path.reaction_ns),
     }
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rtmeter.conditions import Launchers
 from rtmeter.errors import RtmeterError
-from rtmeter.measure.chain_processes import Process, probe_config, processes_of
+from rtmeter.measure.chain_processes import ChainProcess, probe_config, processes_of
 from rtmeter.measure.guard import Guard
 from rtmeter.measure.places import Here
 from rtmeter.measure.probe_process import ProbeProcess
@@ -25,7 +25,7 @@ _LEAD_NS = 200_000_000  # until the first release: time to tell every process
 _REMEDY = "see what it printed in the cell's probe.stderr"
 
 
-def log_of(folder: Path, process: Process) -> Path:
+def log_of(folder: Path, process: ChainProcess) -> Path:
     """The sample log of a process."""
     return folder / STAGES / f"{process.name}.rtlog"
 
@@ -60,7 +60,7 @@ class _Run:
         self.failure: RtmeterError | None = None
         self._cell, self._probe, self._folder, self._stop = cell, probe, folder, stop
         self._on_progress, self._launchers, self._guard = on_progress, launchers, guard
-        self._running: list[tuple[Process, ProbeProcess]] = []
+        self._running: list[tuple[ChainProcess, ProbeProcess]] = []
         self._kill_at: float | None = None
 
     def measure(self) -> None:

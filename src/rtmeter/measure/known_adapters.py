@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownAdapter:
     """An adapter by what it measures and what makes it buildable: a command, where one does."""
 
     middleware: str
@@ -21,23 +21,27 @@ class Known:
 _TOOLS = "apt install g++ libzstd-dev"
 _PYPI = "have Python 3.11 to 3.13 on x86-64"
 
-KNOWN_ADAPTERS: dict[str, Known] = {
-    "posix": Known("Linux system calls", _TOOLS),
-    "null": Known("nothing: scripted delays", _TOOLS),
-    "ros1": Known("ROS 1, roscpp", "apt install libroscpp-dev python3-rosmaster"),
-    "rcl": Known("ROS 2, rcl", f"source a ROS 2 (source /opt/ros/<distro>/setup.bash), or {_PYPI}"),
-    "ros2": Known("ROS 2, rclcpp", "apt install ros-<distro>-rclcpp and source /opt/ros/<distro>/setup.bash"),
-    "rclpy": Known("ROS 2, rclpy", f"{_PYPI} and source no ROS 2"),
-    "orocos": Known(
+KNOWN_ADAPTERS: dict[str, KnownAdapter] = {
+    "posix": KnownAdapter("Linux system calls", _TOOLS),
+    "null": KnownAdapter("nothing: scripted delays", _TOOLS),
+    "ros1": KnownAdapter("ROS 1, roscpp", "apt install libroscpp-dev python3-rosmaster"),
+    "rcl": KnownAdapter("ROS 2, rcl", f"source a ROS 2 (source /opt/ros/<distro>/setup.bash), or {_PYPI}"),
+    "ros2": KnownAdapter(
+        "ROS 2, rclcpp", "apt install ros-<distro>-rclcpp and source /opt/ros/<distro>/setup.bash"
+    ),
+    "rclpy": KnownAdapter("ROS 2, rclpy", f"{_PYPI} and source no ROS 2"),
+    "orocos": KnownAdapter(
         "OROCOS RTT", "build OROCOS RTT 2.9 for gnulinux and name its prefix in CMAKE_PREFIX_PATH"
     ),
-    "cyclonedds": Known("Eclipse Cyclone DDS", "apt install cyclonedds-dev cyclonedds-tools"),
-    "fastdds": Known("eProsima Fast DDS 2", "apt install libfastrtps-dev fastddsgen"),
-    "dustdds": Known("Dust DDS", "apt install cargo-web, or have Rust 1.87 or newer by rustup"),
-    "iceoryx": Known("Eclipse iceoryx", "apt install libiceoryx-posh-dev iceoryx"),
-    "zeromq": Known("ZeroMQ", "apt install libzmq3-dev"),
-    "lcm": Known("LCM", "apt install liblcm-dev"),
-    "zenoh": Known("Eclipse Zenoh", "have Rust 1.85 or newer, cmake --preset release -DRTMETER_ZENOH=ON"),
+    "cyclonedds": KnownAdapter("Eclipse Cyclone DDS", "apt install cyclonedds-dev cyclonedds-tools"),
+    "fastdds": KnownAdapter("eProsima Fast DDS 2", "apt install libfastrtps-dev fastddsgen"),
+    "dustdds": KnownAdapter("Dust DDS", "apt install cargo-web, or have Rust 1.87 or newer by rustup"),
+    "iceoryx": KnownAdapter("Eclipse iceoryx", "apt install libiceoryx-posh-dev iceoryx"),
+    "zeromq": KnownAdapter("ZeroMQ", "apt install libzmq3-dev"),
+    "lcm": KnownAdapter("LCM", "apt install liblcm-dev"),
+    "zenoh": KnownAdapter(
+        "Eclipse Zenoh", "have Rust 1.85 or newer, cmake --preset release -DRTMETER_ZENOH=ON"
+    ),
 }
 
 

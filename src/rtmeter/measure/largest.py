@@ -27,7 +27,7 @@ from rtmeter.results.record import CellRecord
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SearchAsked:
     """What is searched for: the largest ``what`` from ``low`` to ``high`` of a cell that is otherwise
     ``given`` (options as people write them, a deadline among them). A point is ``repeat`` runs, and as many
     more as would tell, up to ``most_repeats``."""
@@ -100,7 +100,7 @@ Watching = Callable[[Search, Sequence[Cell]], Watcher]
 """Told of each run that starts, with what is known until then."""
 
 
-def find(asked: Asked, folder: Path, stop: Stop, watching: Watching) -> Largest:
+def find(asked: SearchAsked, folder: Path, stop: Stop, watching: Watching) -> Largest:
     """Measures in ``folder``, the search's run, what is not there yet.
 
     Raises RtmeterError if a result cannot be written, or the adapter is not here.
@@ -114,13 +114,13 @@ def find(asked: Asked, folder: Path, stop: Stop, watching: Watching) -> Largest:
         tried.append(one)
         if one.outcome == "inconclusive":
             return Largest("inconclusive", search, tuple(tried), folder)
-        search = search.told(value, passed=one.outcome == "pass")
+        search = search.narrowed(value, passed=one.outcome == "pass")
     if search.passes is not None:
         return Largest("pass", search, tuple(tried), folder)
     return Largest("error" if tried[-1].outcome == "error" else "fail", search, tuple(tried), folder)
 
 
-def begun(asked: Asked, out: Path, *, resume: bool) -> Path:
+def begun(asked: SearchAsked, out: Path, *, resume: bool) -> Path:
     """The folder of a new run, or of the last one of the same search."""
     if not resume:
         return Run.start(out, Campaign(asked.name, (), source=_source(asked, ())), 1.0).folder
@@ -134,7 +134,7 @@ def begun(asked: Asked, out: Path, *, resume: bool) -> Path:
 
 
 def _try(
-    asked: Asked, value: int, folder: Path, stop: Stop, watching: Callable[[Sequence[Cell]], Watcher]
+    asked: SearchAsked, value: int, folder: Path, stop: Stop, watching: Callable[[Sequence[Cell]], Watcher]
 ) -> Tried | None:
     """The value, measured run by run until nothing that is left can change what is said; None if it was
     interrupted."""
@@ -177,7 +177,7 @@ def _lost_already(records: Sequence[CellRecord], releases: int) -> bool:
     return misses > (required.miss_ratio or 0) * required.horizon * releases
 
 
-def _runs_that_tell(verdict: Verdict, records: Sequence[CellRecord], asked: Asked) -> int:
+def _runs_that_tell(verdict: Verdict, records: Sequence[CellRecord], asked: SearchAsked) -> int:
     """How many runs there have to be: those that are there, or with as many further ones as the verdict says
     would pass, if so many are allowed."""
     have = len(records)
@@ -187,7 +187,7 @@ def _runs_that_tell(verdict: Verdict, records: Sequence[CellRecord], asked: Aske
     return wanted if wanted <= asked.most_repeats else have
 
 
-def _note(asked: Asked, folder: Path, cell: Cell) -> None:
+def _note(asked: SearchAsked, folder: Path, cell: Cell) -> None:
     """Puts the cell into the run's own list, and its value into the campaign that would measure the same."""
     about = store.read_run(folder)
     if cell.id in about.cells:
@@ -197,7 +197,7 @@ def _note(asked: Asked, folder: Path, cell: Cell) -> None:
     store.write_run(folder, about.changed(cells=cells), _source(asked, values))
 
 
-def _source(asked: Asked, values: Sequence[int]) -> str:
+def _source(asked: SearchAsked, values: Sequence[int]) -> str:
     name = option_of(asked.what, 1)[0]
     texts = list(dict.fromkeys(option_of(asked.what, value)[1] for value in values))
     block = dict(asked.given)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rtmeter.attach.grid import Loop, loop_of
+from rtmeter.attach.grid import AttachedLoop, loop_of
 from rtmeter.attach.jobs import jobs_of
 from rtmeter.attach.sleeps import sleeps_of
 from rtmeter.errors import RtmeterError
@@ -28,13 +28,13 @@ _EVERY_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ThreadSeen:
     """A thread: what wakes it how often (None: it had no job), and the spread of the distances of its
     wake-ups, p99 less p50 (None: too few)."""
 
     task: Task
     cpus: tuple[int, ...]
-    loop: Loop | None
+    loop: AttachedLoop | None
     jobs: int
     busy_share: float
     jitter_ns: int | None
@@ -62,7 +62,7 @@ class Seen:
         }
 
 
-def look(program: Program, root: Root, wait: Callable[[float], object] = time.sleep) -> list[Seen]:
+def look(program: Program, root: Root, wait: Callable[[float], object] = time.sleep) -> list[ThreadSeen]:
     """Every thread that the program has now. Raises RtmeterError as Attached does."""
     tasks = threads_of(program.pid, root)
     with tempfile.TemporaryDirectory(prefix="rtmeter-") as folder:
@@ -81,30 +81,30 @@ def look(program: Program, root: Root, wait: Callable[[float], object] = time.sl
             jitter = int(p99 - p50)
         cpus = tuple(sorted(allowed_cpus(root, task) or ()))
         busy = sum(job.busy_ns for job in jobs) / took_ns
-        found.append(Seen(task, cpus, loop_of(jobs) if jobs else None, len(jobs), busy, jitter))
+        found.append(ThreadSeen(task, cpus, loop_of(jobs) if jobs else None, len(jobs), busy, jitter))
     return found
 
 
-def only_periodic(seen: Sequence[Seen], root: Root) -> Task:
+def only_periodic(seen: Sequence[ThreadSeen], root: Root) -> Task:
     """The one that is periodic. Raises RtmeterError if that is none, or more than one."""
     periodic = [one.task for one in seen if one.periodic and is_there(one.task, root)]
     if len(periodic) == 1:
         return periodic[0]
-    told = "; ".join(f"{one.task.name} ({one.task.tid}): {words(one)}" for one in seen[:8])
+    threads = "; ".join(f"{one.task.name} ({one.task.tid}): {words(one)}" for one in seen[:8])
     if periodic:
         message, remedy = f"is not told, and {len(periodic)} are periodic", "give one of them, or --all"
     else:
         message = "is not told, and none is periodic"
-        remedy = f"give one (name or id) if you know better; in {LOOK_S:g} s there was {told or 'none'}"
+        remedy = f"give one (name or id) if you know better; in {LOOK_S:g} s there was {threads or 'none'}"
         return _refuse(message, remedy)
-    return _refuse(message, f"{remedy}: {told}")
+    return _refuse(message, f"{remedy}: {threads}")
 
 
 def _refuse(message: str, remedy: str) -> Task:
     raise RtmeterError(message, field="thread", remedy=remedy)
 
 
-def words(seen: Seen) -> str:
+def words(seen: ThreadSeen) -> str:
     """What wakes it, in a few words."""
     if seen.loop is None:
         return "never slept" if seen.task.state == "R" else "never woke"

@@ -9,9 +9,9 @@ from typing import Any
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
 from rtmeter.host.threads import Task
-from rtmeter.measure.looking import Seen, look, only_periodic
+from rtmeter.measure.looking import ThreadSeen, look, only_periodic
 from rtmeter.measure.program import Program, chosen, exe_of, is_there, program_of, threads_of
-from rtmeter.measure.started import Started
+from rtmeter.measure.started import StartedProgram
 from rtmeter.measure.supervise import Stop
 from rtmeter.model import Doubt
 
@@ -30,7 +30,7 @@ class Meeting:
         root: Root,
         stop: Stop,
         heed: Callable[[], None],
-        started: Started | None,
+        started: StartedProgram | None,
     ) -> None:
         self._asked, self._root, self._stop, self._heed, self._started = asked, root, stop, heed, started
 
@@ -53,11 +53,11 @@ class Meeting:
         threads = self._threads(program)
         return threads[0] if len(threads) == 1 else only_periodic(self.look(program), self._root)
 
-    def look(self, program: Program) -> list[Seen]:
+    def look(self, program: Program) -> list[ThreadSeen]:
         """What all threads do for some seconds."""
         return look(program, self._root, self.pause)
 
-    def look_settled(self, program: Program) -> list[Seen]:
+    def look_settled(self, program: Program) -> list[ThreadSeen]:
         """As look(), once a program that was started had its warm-up."""
         self.settle()
         return self.look(program)

@@ -16,14 +16,14 @@ from rtmeter.errors import RtmeterError
 from rtmeter.host.threads import Task
 from rtmeter.measure.attached import ByAttaching
 from rtmeter.measure.attached_all import Together
-from rtmeter.measure.attached_record import tell
+from rtmeter.measure.attached_record import measured_loop
 from rtmeter.measure.attaching import Attached
 from rtmeter.measure.looking import LOOK_S
 from rtmeter.measure.program import threads_of
 from rtmeter.measure.started import words_of
 from rtmeter.measure.supervise import OnProgress, Stop
 from rtmeter.model import Cell, Doubt, Outcome
-from rtmeter.trace.rcl import LACKING, NAMING, Found, found_among, found_in, libraries_of, loaded_by
+from rtmeter.trace.rcl import LACKING, NAMING, ProbeLines, found_among, found_in, libraries_of, loaded_by
 from rtmeter.values import slug
 
 FIELD = "--ros2"
@@ -46,9 +46,9 @@ class Called:
     def to_json(self) -> dict[str, Any]:
         """As ``--json`` prints it."""
         callback = self.callback
-        told: dict[str, Any] = {"node": callback.node, "callback": callback.name, "topic": callback.topic}
-        told |= {"period_ns": callback.period_ns, "calls": len(callback.jobs)}
-        return told | {"thread": self.task.name, "tid": self.task.tid}
+        about: dict[str, Any] = {"node": callback.node, "callback": callback.name, "topic": callback.topic}
+        about |= {"period_ns": callback.period_ns, "calls": len(callback.jobs)}
+        return about | {"thread": self.task.name, "tid": self.task.tid}
 
 
 class ByName(Together):
@@ -161,19 +161,19 @@ class _OneCallback(ByAttaching):
         attached, doubts = self._all.recorded(folder)
         callback = self._seen.callback
         now = self._all.now.get((callback.handle, callback.tid))
-        told = now.callback if now is not None else replace(callback, jobs=())
+        called = now.callback if now is not None else replace(callback, jobs=())
         asked = self._asked
         warm_up_ns = asked["warm_up_ns"] if "command" in asked else 0
-        self._told = tell(
-            attached, self._all.program, self._seen.task, self._cell, folder, warm_up_ns, callback=told
+        self._loop = measured_loop(
+            attached, self._all.program, self._seen.task, self._cell, folder, warm_up_ns, callback=called
         )
-        if error := self._told.error:
+        if error := self._loop.error:
             return Outcome("failed", error, tuple(doubts))
         ended = any(doubt.type.startswith("program_") for doubt in doubts)
         return Outcome("interrupted" if stop.asked or ended else "complete", None, tuple(doubts))
 
 
-def _once_loaded(pid: int) -> Found:
+def _once_loaded(pid: int) -> ProbeLines:
     """When the program has loaded what makes nodes, and all that comes with it. Raises RtmeterError if that
     does not come."""
     limit = time.monotonic() + _APPEARS_S
@@ -190,7 +190,7 @@ def _once_loaded(pid: int) -> Found:
         time.sleep(_LOOK_EVERY_S)
 
 
-def _lacking(found: Found) -> list[Doubt]:
+def _lacking(found: ProbeLines) -> list[Doubt]:
     return [
         Doubt("probe_missing", f"this program has no {function}: {LACKING[function]}", "")
         for function in found.lacking

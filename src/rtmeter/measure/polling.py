@@ -19,7 +19,7 @@ _REAL_TIME = re.compile(r"(?:fifo|rr):(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Thread:
+class PollingThread:
     """A thread, or several that can do with one CPU: whether it polls, and the CPUs that it may run on."""
 
     name: str
@@ -49,17 +49,17 @@ class _End:
         values: Mapping[str, Sequence[str]] = self.probe.facts.get("poll", {})
         return waits and any(self.options.get(option) in some for option, some in values.items())
 
-    def threads(self) -> Iterator[Thread]:
+    def threads(self) -> Iterator[PollingThread]:
         """Those that must run for the cell to get on."""
         config, polls = self.config, self.polls
         if self.role == "client" and config.get("in_flight") == "open":
-            yield Thread("client's sender", False, self.cpus)
-            yield Thread("client's receiver", polls, self.cpus)
+            yield PollingThread("client's sender", False, self.cpus)
+            yield PollingThread("client's receiver", polls, self.cpus)
         else:
-            yield Thread("measured thread" if self.role == "single" else self.role, polls, self.cpus)
+            yield PollingThread("measured thread" if self.role == "single" else self.role, polls, self.cpus)
         if self._is_background_needed and not self._is_background_above:
             cpus = config.get("child_cpus")
-            yield Thread("threads of the middleware", False, frozenset(cpus) if cpus else self.cpus)
+            yield PollingThread("threads of the middleware", False, frozenset(cpus) if cpus else self.cpus)
 
     @property
     def _is_background_needed(self) -> bool:
@@ -104,7 +104,7 @@ def check(cell: Cell, probe: Probe, server: Probe | None, root: Root = Root()) -
     here, there = _ends(cell, probe, server, allowed)
     asked = cell.conditions.get("settings", {}).get("rt_throttling")
     throttled = root.read(_THROTTLING) != "-1" if asked is None else asked != "off"
-    ours = [] if throttled else [Thread("rtmeter", False, allowed)]
+    ours = [] if throttled else [PollingThread("rtmeter", False, allowed)]
     _check(cell, [thread for end in here for thread in end.threads()] + ours)
     _check(cell, [thread for end in there for thread in end.threads()])
 
@@ -133,7 +133,7 @@ def _ends(
     return [client], [_End(server, received, own, "server", theirs)] if theirs else []
 
 
-def _check(cell: Cell, threads: Sequence[Thread]) -> None:
+def _check(cell: Cell, threads: Sequence[PollingThread]) -> None:
     polling = [thread for thread in threads if thread.polls]
     others = [thread for thread in threads if not thread.polls]
     if not polling or _fits(polling, others, frozenset()):
@@ -175,7 +175,7 @@ def _cause(cell: Cell) -> tuple[str, str]:
     return "options", ", ".join(f"{name}={value}" for name, value in options.items())
 
 
-def _fits(polling: Sequence[Thread], others: Sequence[Thread], kept: frozenset[int]) -> bool:
+def _fits(polling: Sequence[PollingThread], others: Sequence[PollingThread], kept: frozenset[int]) -> bool:
     """Whether the polling threads can have a CPU each so that every other one has one left."""
     if not polling:
         return all(thread.cpus - kept for thread in others)

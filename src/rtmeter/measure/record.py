@@ -56,14 +56,14 @@ def record_cell(cell: Cell, outcome: Outcome, logs: Logs, folder: Path, ran: Ran
             error = unreadable
         elif logs.client.exists():
             doubts.append(Doubt("damaged_log", str(unreadable), "nothing of it was kept"))
-    found = Found(meta, clocks, _server_meta(logs.server), bool(client and client.rows))
+    found = Gathered(meta, clocks, _server_meta(logs.server), bool(client and client.rows))
     found.missing = client.missing if client else []
     doubts += _log_doubts(client, found.server)
     return recorded(cell, Outcome(outcome.status, error, tuple(doubts)), found, folder, ran)
 
 
 @dataclass(slots=True)
-class Found:
+class Gathered:
     """What is known of a run: ``meta``, what was said of it; whether there is a samples.parquet with
     ``rows``, which of them are ``missing``."""
 
@@ -74,7 +74,7 @@ class Found:
     missing: list[list[int | None]] = field(default_factory=list)
 
 
-def recorded(cell: Cell, outcome: Outcome, found: Found, folder: Path, ran: Ran) -> CellRecord:
+def recorded(cell: Cell, outcome: Outcome, found: Gathered, folder: Path, ran: Ran) -> CellRecord:
     """The cell.json of a run whose samples.parquet, if it has one, is written."""
     meta, server, clocks, error = found.meta, found.server, found.clocks, outcome.error
     doubts = list(outcome.warnings)
@@ -193,7 +193,7 @@ def _second_topic(client: LogMeta, server: LogMeta | None) -> dict[str, Any] | N
 def _path(client: LogMeta, server: LogMeta | None) -> dict[str, Any] | None:
     """Which way the messages of each end went; None where none were sent."""
     ends = {"client": client.path, "server": server.path if server else {}}
-    return {end: told for end, told in ends.items() if told} or None
+    return {end: one for end, one in ends.items() if one} or None
 
 
 def _log_doubts(client: Recovery | None, server: LogMeta | None) -> list[Doubt]:

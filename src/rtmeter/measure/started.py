@@ -21,7 +21,7 @@ from rtmeter.values import format_cpus
 _GRACE_S = 5
 
 
-class Started:
+class StartedProgram:
     """The program of a ``command`` while the block runs, in a process group of its own: what it prints is in
     the cell's probe.stderr. ``through``: what its command is put behind. It is asked to end as by Ctrl-C,
     then by SIGTERM, then killed; it ends with this process, however that ends."""

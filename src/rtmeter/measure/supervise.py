@@ -152,10 +152,10 @@ class _Run:
             return
         theirs = self._component.address()
         ours = own_address(theirs)
-        told = meeting(_options_of(probe), ours, theirs, listens=False)
-        config["options"] = told | config["options"]
-        told = meeting(_options_of(server), theirs, ours, listens=True)
-        server_config["options"] = told | server_config["options"]
+        where = meeting(_options_of(probe), ours, theirs, listens=False)
+        config["options"] = where | config["options"]
+        where = meeting(_options_of(server), theirs, ours, listens=True)
+        server_config["options"] = where | server_config["options"]
 
     def outcome(self) -> Outcome:
         """How it ended; only once it is closed."""

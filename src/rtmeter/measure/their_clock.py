@@ -11,15 +11,15 @@ from rtmeter.host.files import whole_file
 from rtmeter.results.record import CellRecord
 
 
-def by_the_clock_of(record: CellRecord, watch: Path, shift_ns: int) -> None:
+def by_the_clock_of(record: CellRecord, monitor: Path, shift_ns: int) -> None:
     """Rewrites ``at_ns`` of the file. ``shift_ns``: from CLOCK_MONOTONIC here to CLOCK_BOOTTIME there, which
     the anchors of the cell's log lead on from; without them it stays as it is."""
     anchors = record.clock.get("anchors") or {}
-    if not watch.exists() or not {"boottime_ns", "monotonic_ns"} <= anchors.keys():
+    if not monitor.exists() or not {"boottime_ns", "monotonic_ns"} <= anchors.keys():
         return
     shift_ns += anchors["monotonic_ns"] - anchors["boottime_ns"]
-    rows = pq.read_table(watch)
+    rows = pq.read_table(monitor)
     at = pa.array(rows.column("at_ns").to_numpy() + shift_ns)
     place = rows.column_names.index("at_ns")
-    with whole_file(watch, "--out") as file:
+    with whole_file(monitor, "--out") as file:
         pq.write_table(rows.set_column(place, rows.schema.field(place), at), file, compression="zstd")

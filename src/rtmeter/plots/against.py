@@ -46,9 +46,9 @@ def panels(cells: Sequence[CellEntry], over: str | None, by: Sequence[str], heig
         remedy = "name cells that were measured"
         raise RtmeterError("have nothing measured", field="cell", value=len(files), remedy=remedy)
     repeated = ["of repeats the quantiles of the run with the largest maximum, and all misses together"]
-    told = [*(repeated if any(cell.repeats for cell in conditions) else []), *notes(measured)]
+    remarks = [*(repeated if any(cell.repeats for cell in conditions) else []), *notes(measured)]
     name = f"{words.judged(measured[0].meta)}, per release,"
-    return grid(rows, f"{heading(measured, name)} against {factor}", told, width)
+    return grid(rows, f"{heading(measured, name)} against {factor}", remarks, width)
 
 
 def _going_up(conditions: list[CellEntry], by: Sequence[str]) -> list[CellEntry]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rtmeter.plots import grammar
-from rtmeter.plots.grammar import LINE_COLOURS, Columns, Spec
+from rtmeter.plots.grammar import LINE_COLOURS, Dataset, Spec
 from rtmeter.results import words
 
 
@@ -29,7 +29,7 @@ def quantiles(points: Sequence[Point], factor: str, height: int) -> Spec:
     """Quantiles against a factor: on a logarithmic axis where it is a number, else side by side."""
     names = list(points[0].quantiles_ns)
     rows = [(point, name) for name in names for point in points if point.quantiles_ns[name] is not None]
-    columns: Columns = {
+    columns: Dataset = {
         "at": [point.at for point, _ in rows],
         "us": [(point.quantiles_ns[name] or 0) / 1e3 for point, name in rows],
         "line": [name for _, name in rows],
@@ -49,7 +49,7 @@ def quantiles(points: Sequence[Point], factor: str, height: int) -> Spec:
     dash = colour | {"scale": {"domain": names, "range": [*grammar.DASHES[: len(names)]]}}
     both = {"x": x, "y": y, "color": colour}
     shown = [("line", "quantile"), ("at", factor), ("us", "µs")]
-    datasets: dict[str, Columns] = {"points": columns}
+    datasets: dict[str, Dataset] = {"points": columns}
     layers: list[Spec] = [
         {"mark": {"type": "line", "strokeWidth": 1.6}, "encoding": both | {"strokeDash": dash}},
         {"mark": {"type": "point", "filled": True, "size": 45, "opacity": 1}, "encoding": both},
@@ -66,13 +66,13 @@ def quantiles(points: Sequence[Point], factor: str, height: int) -> Spec:
     if said := ", ".join(f"{name} at {count:,}" for name, count in absent.items() if count):
         layers.append(grammar.corner(f"lost or not known: {said} of {len(points):,}", right=True))
     hover = grammar.hover({"type": "point", "filled": True, "size": 200}, {"x": x, "y": y}, shown)
-    return grammar.frame(datasets, height, [*layers, *_first_that_fails(points, x, told=True), hover])
+    return grammar.frame(datasets, height, [*layers, *_first_that_fails(points, x, named=True), hover])
 
 
 def misses(points: Sequence[Point], factor: str, height: int) -> Spec:
     """The share that missed against the factor, and the share that is allowed."""
     judged = [point for point in points if point.missed is not None]
-    columns: Columns = {
+    columns: Dataset = {
         "at": [point.at for point in judged],
         "missed": [point.missed for point in judged],
         "name": [point.name for point in judged],
@@ -118,7 +118,7 @@ def _axis(points: Sequence[Point], factor: str) -> Spec:
     return {"field": "at", "title": factor, "type": "quantitative", "axis": axis, "scale": scale}
 
 
-def _first_that_fails(points: Sequence[Point], x: Spec, *, told: bool = False) -> list[Spec]:
+def _first_that_fails(points: Sequence[Point], x: Spec, *, named: bool = False) -> list[Spec]:
     """A rule at the first point that fails, in words if ``told``."""
     first = next((point for point in points if point.fails), None)
     if first is None:
@@ -126,4 +126,4 @@ def _first_that_fails(points: Sequence[Point], x: Spec, *, told: bool = False) -
     where: Spec = {"datum": first.at, "type": x["type"]}
     rule = grammar.once({"type": "rule", "color": "var(--fail)", "strokeWidth": 2, "opacity": 0.6}, x=where)
     text = f"first that fails: {first.name}"
-    return [rule, grammar.corner(text, right=False, colour="var(--fail)")] if told else [rule]
+    return [rule, grammar.corner(text, right=False, colour="var(--fail)")] if named else [rule]

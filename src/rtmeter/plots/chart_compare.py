@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rtmeter.plots import grammar
-from rtmeter.plots.grammar import INK, LINE_COLOURS, Columns, Spec
+from rtmeter.plots.grammar import INK, LINE_COLOURS, Dataset, Spec
 from rtmeter.results import words
 from rtmeter.statistics.compare import Shift
 
 _SAYS = {
-    "improved": ("earlier", "var(--pass)"),
+    "better": ("earlier", "var(--pass)"),
     "worse": ("later", "var(--fail)"),
     "no difference": ("no halving, no doubling", "var(--muted)"),
     "not told": ("not told", "var(--skipped)"),
@@ -24,7 +24,7 @@ _SYMLOG_FROM = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class WaterfallLayer:
     """A layer of a waterfall: its name, the quantile with it, and what it adds to the one before, with the
     ends of that one's interval (the first layer has none: it is the floor)."""
 
@@ -37,7 +37,7 @@ class Layer:
 def shifts(found: Sequence[Shift], height: int) -> Spec:
     """How far B's quantiles lie above A's, with intervals that hold together."""
     known = [one for one in found if one.quantity != "miss_ratio" and math.isfinite(one.difference)]
-    columns: Columns = {
+    columns: Dataset = {
         "quantile": [one.quantity for one in known],
         "shift": [one.difference / 1e3 for one in known],
         "low": [_end(one.lower) for one in known],
@@ -94,11 +94,11 @@ def _end(ns: float) -> float | None:
     return ns / 1e3 if math.isfinite(ns) else None
 
 
-def waterfall(layers: Sequence[Layer], height: int) -> Spec:
+def waterfall(layers: Sequence[WaterfallLayer], height: int) -> Spec:
     """A floor and what each layer adds to it, each beginning where the one before ended. Below zero goes as
     much of an interval as lies above it; where it ends, its text says."""
     begins = [0.0, *(layer.total_ns - layer.added_ns for layer in layers[1:])]
-    columns: Columns = {
+    columns: Dataset = {
         "layer": [layer.name for layer in layers],
         "begin": [begin / 1e3 for begin in begins],
         "end": [layer.total_ns / 1e3 for layer in layers],
@@ -136,12 +136,12 @@ def waterfall(layers: Sequence[Layer], height: int) -> Spec:
     )
 
 
-def _from(layer: Layer, end_ns: float) -> float:
+def _from(layer: WaterfallLayer, end_ns: float) -> float:
     """Where an end of the interval of what a layer adds lies on the axis."""
     return layer.total_ns - layer.added_ns + end_ns
 
 
-def _added(layer: Layer) -> str:
+def _added(layer: WaterfallLayer) -> str:
     if layer.ends_ns is None:
         return f"{words.us(layer.total_ns)} µs"
     sign = "+" if layer.added_ns >= 0 else ""

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
 from rtmeter.plots import grammar
-from rtmeter.plots.data import View
-from rtmeter.plots.grammar import Columns, Spec, us
+from rtmeter.plots.data import PlottedView
+from rtmeter.plots.grammar import Dataset, Spec, us
 from rtmeter.plots.subject import Distributions, Line
 from rtmeter.results import words
 from rtmeter.statistics.bounds import miss_ratio_bounds
-from rtmeter.statistics.quantities import Ints
-
-Floats = npt.NDArray[np.float64]
+from rtmeter.statistics.quantities import Floats, Ints
 
 _EMPTY_BIN = 0.7
 """Where the logarithmic axis of counts begins, so that a single count still shows."""
@@ -34,7 +31,7 @@ def histogram(found: Distributions, height: int) -> Spec:
     counts = np.array([line.view.steps[1:-1] for line in found.lines])
     changes = np.flatnonzero(np.r_[True, (np.diff(counts, axis=1) != 0).any(axis=0)])
     edges = us(grid.first_ns + grid.width_ns * np.r_[0, changes, grid.size])
-    columns: Columns = {"x": edges, "end": [*edges[1:], edges[-1]]}
+    columns: Dataset = {"x": edges, "end": [*edges[1:], edges[-1]]}
     columns |= {key: [0, *row[changes].tolist(), 0] for key, row in zip(keys, counts, strict=True)}
 
     first, last = grid.first_ns / 1e3, (grid.first_ns + grid.width_ns * grid.size) / 1e3
@@ -76,7 +73,7 @@ def histogram(found: Distributions, height: int) -> Spec:
     )
 
 
-def _in_the_label(view: View) -> str:
+def _in_the_label(view: PlottedView) -> str:
     """Least, mean and greatest value, as the axis tells them."""
     if view.least_ns is None or view.mean_ns is None:
         return ""
@@ -106,7 +103,7 @@ def _not_in_bins(found: Distributions) -> Iterator[Spec]:
 def complementary_cdf(found: Distributions, height: int, points_a_decade: int) -> Spec:
     """Which share of the releases was that late or later, down to the last one of them; around a line whose
     design effect is known, its confidence band."""
-    columns: Columns = {"x": [], "share": [], "one_in": [], "line": [], "low": [], "high": []}
+    columns: Dataset = {"x": [], "share": [], "one_in": [], "line": [], "low": [], "high": []}
     right = 1.02 * found.reach_us
     firsts = [line.view.ccdf()[0][:1] / 1e3 for line in found.sharing]
     least = min([right, *np.concatenate(firsts).tolist()])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rtmeter.plots import grammar
-from rtmeter.plots.grammar import INK, LINE_COLOURS, Columns, Spec, us
+from rtmeter.plots.grammar import INK, LINE_COLOURS, Dataset, Spec, us
 from rtmeter.plots.subject import in_sight_us
 from rtmeter.statistics.levels import Levels
 
@@ -17,13 +17,13 @@ def return_levels(found: Levels, deadline_ns: int | None, height: int) -> Spec:
     further than it may be stated."""
     reach = max([found.run_hours, *found.hours.tolist(), *found.peaks_hours.tolist()])
     unit, length = next((u for u in _UNITS if reach >= 2 * u[1]), _UNITS[-1])
-    curve: Columns = {
+    curve: Dataset = {
         "time": (found.hours / length).tolist(),
         "level": us(found.level_ns),
         "low": us(found.lower_ns),
         "high": us(found.upper_ns),
     }
-    peaks: Columns = {"time": (found.peaks_hours / length).tolist(), "level": us(found.peaks_ns)}
+    peaks: Dataset = {"time": (found.peaks_hours / length).tolist(), "level": us(found.peaks_ns)}
     least = float(found.peaks_hours.min(initial=found.run_hours)) / length
     x: Spec = {"field": "time", "type": "quantitative", "title": f"Return period, {unit}"}
     first, last = least, reach / length

@@ -9,8 +9,8 @@ import numpy as np
 
 from rtmeter.plots import grammar
 from rtmeter.plots.envelope import Envelope
-from rtmeter.plots.grammar import INK, RULE, VIEW_COLOURS, Columns, Spec, us
-from rtmeter.plots.subject import Event, Extent, Subject, Time
+from rtmeter.plots.grammar import INK, RULE, VIEW_COLOURS, Dataset, Spec, us
+from rtmeter.plots.subject import Extent, PlottedEvent, Subject, TimeAxis
 from rtmeter.results import words
 from rtmeter.statistics.quantities import Ints
 
@@ -24,7 +24,7 @@ _MOST_EVENTS = 40
 
 
 def over_time(
-    subject: Subject, time: Time, height: int, extent: Extent | None = None, *, zoomable: bool = False
+    subject: Subject, time: TimeAxis, height: int, extent: Extent | None = None, *, zoomable: bool = False
 ) -> Spec:
     """Latency over time: a band from the least to the greatest value of each stretch, so that no spike is
     lost; above it, when releases were late, skipped or lost, and what else happened. ``extent``: that of
@@ -56,7 +56,7 @@ def over_time(
     greatest = {"type": "line", "color": colour, "strokeWidth": 1.2, "clip": True}
     average = {"type": "line", "color": INK, "strokeWidth": 1, "clip": True}
     dot = {"type": "point", "color": colour, "filled": True, "size": 14, "opacity": 1, "clip": True}
-    datasets: dict[str, Columns] = {
+    datasets: dict[str, Dataset] = {
         "stretches": stretches,
         "gaps": {"t": [g[0] for g in gaps], "end": [g[1] for g in gaps]},
     }
@@ -90,7 +90,12 @@ _PICTURE = 0.4
 
 
 def with_picture(
-    subject: Subject, time: Time, whole: Subject, whole_time: Time, size: tuple[int, int], extent: Extent
+    subject: Subject,
+    time: TimeAxis,
+    whole: Subject,
+    whole_time: TimeAxis,
+    size: tuple[int, int],
+    extent: Extent,
 ) -> Spec:
     """A part of a run over time, and the whole of it as a picture in the plot, the part marked there; the
     axis leaves room, so that the picture hides nothing. ``size``: width and height in pixels."""
@@ -159,7 +164,7 @@ def _axis(extent: Extent) -> Spec:
     return y
 
 
-def _stretches(envelope: Envelope, misses: dict[str, Ints], time: Time, seconds: int) -> Columns:
+def _stretches(envelope: Envelope, misses: dict[str, Ints], time: TimeAxis, seconds: int) -> Dataset:
     """The columns of the band. Where it takes far longer than usual until the next stretch begins, as after
     a shot that never fired, an empty one comes between, so that nothing is drawn where nothing was."""
     lengths_s = np.diff(time.begins_s, append=time.end_s)
@@ -190,12 +195,12 @@ def _lanes(x: Spec, misses: dict[str, Ints]) -> Iterator[Spec]:
         yield grammar.once(text, x={"value": -8}, y=y)
 
 
-def _events(x: Spec, shown: tuple[float, float], time: Time, seconds: int, lanes: int) -> Iterator[Spec]:
+def _events(x: Spec, shown: tuple[float, float], time: TimeAxis, seconds: int, lanes: int) -> Iterator[Spec]:
     """What happened in the time that is shown: spans in rows of their own above the plot, a moment as a rule
     across it, named above them."""
     first, last = shown
     there = [e for e in time.events if first <= e.end_s / seconds and e.at_s / seconds <= last]
-    spans: dict[str, list[Event]] = {}
+    spans: dict[str, list[PlottedEvent]] = {}
     for event in there:
         if event.until_s is not None:
             spans.setdefault(event.what, []).append(event)
@@ -216,7 +221,7 @@ def _events(x: Spec, shown: tuple[float, float], time: Time, seconds: int, lanes
     yield source | {"mark": text, "encoding": encoding}
 
 
-def _spans(x: Spec, name: str, spans: list[Event], seconds: int, lane: int) -> Iterator[Spec]:
+def _spans(x: Spec, name: str, spans: list[PlottedEvent], seconds: int, lane: int) -> Iterator[Spec]:
     """Above the plot, a row of bars, with how often it happened in all of them."""
     first, last = (end["expr"] if isinstance(end, dict) else repr(end) for end in x["scale"]["domain"])
     within = [
@@ -227,8 +232,8 @@ def _spans(x: Spec, name: str, spans: list[Event], seconds: int, lane: int) -> I
     rows = [{"t": one.at_s / seconds, "end": one.end_s / seconds, "times": one.times} for one in spans]
     y = {"value": -10 - 14 * lane}
     bar = {"type": "rule", "strokeWidth": 8, "color": "var(--muted)", "tooltip": True}
-    told = (("t", "Throttled from"), ("end", "to"), ("times", f"times, by {name}"))
-    tooltip = [{"field": field, "title": title} for field, title in told]
+    titles = (("t", "Throttled from"), ("end", "to"), ("times", f"times, by {name}"))
+    tooltip = [{"field": field, "title": title} for field, title in titles]
     encoding = {"x": x | {"field": "begin"}, "x2": {"field": "close"}, "y": y, "tooltip": tooltip}
     yield {"data": {"values": rows}, "transform": within, "mark": bar, "encoding": encoding}
     said = f"{name} {sum(one.times for one in spans):,}"
@@ -236,14 +241,14 @@ def _spans(x: Spec, name: str, spans: list[Event], seconds: int, lane: int) -> I
     yield grammar.once(text, x={"value": -8}, y=y)
 
 
-def maxima(subject: Subject, time: Time, height: int, extent: Extent) -> Spec:
+def maxima(subject: Subject, time: TimeAxis, height: int, extent: Extent) -> Spec:
     """The greatest value of each interval: one bar an interval."""
     unit, seconds = time.unit
     envelope = subject.series.envelope
     assert envelope is not None
     begins = [round(float(t), 6) for t in time.begins_s / seconds]
     late = (envelope.late + envelope.skipped + envelope.lost) > 0
-    columns: Columns = {
+    columns: Dataset = {
         "t": begins,
         "end": [*begins[1:], round(time.end_s / seconds, 6)],
         "max": us(envelope.max_ns, envelope.n == 0),
@@ -276,6 +281,6 @@ def maxima(subject: Subject, time: Time, height: int, extent: Extent) -> Spec:
     )
 
 
-def interval_words(time: Time) -> str:
+def interval_words(time: TimeAxis) -> str:
     """How long the intervals are."""
     return words.span(float(np.median(np.diff(time.begins_s, append=time.end_s))))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from rtmeter.plots.data import Detail, Series, View
+from rtmeter.plots.data import Detail, PlottedView, Series
 from rtmeter.statistics import bins
 from rtmeter.statistics.histogram import Histogram, Unordered
 from rtmeter.statistics.quantities import Quantity
 
 
 def of_counted(
-    data: Unordered, quantity: Quantity, detail: Detail, grid: bins.Grid | None = None
+    data: Unordered, quantity: Quantity, detail: Detail, grid: bins.BinGrid | None = None
 ) -> Series | None:
     """The series of a histogram, its steps on ``grid`` (default: one that suits it); None of intervals,
     whose values are not known, and if there are none.
@@ -34,11 +34,11 @@ def of_counted(
     counts[bins.bin_numbers(np.array([largest]))] += data.over
     least = int(data.lower_ns[0]) if len(data.lower_ns) else None
     mean = None if data.over or not len(data.lower_ns) else float(data.lower_ns @ data.counts) / data.n
-    view = View(data.n, 0, counts, steps, np.array([largest]), np.array([0]), at_largest, least, mean)
+    view = PlottedView(data.n, 0, counts, steps, np.array([largest]), np.array([0]), at_largest, least, mean)
     return Series(quantity, None, grid, {"per_release": view})
 
 
-def _grid(data: Histogram, most_steps: int) -> bins.Grid:
+def _grid(data: Histogram, most_steps: int) -> bins.BinGrid:
     """Over all bins, none narrower than theirs."""
     if not len(data.lower_ns):
         return bins.grid_over(data.over_from_ns, data.over_from_ns, most_steps)
@@ -47,4 +47,4 @@ def _grid(data: Histogram, most_steps: int) -> bins.Grid:
     if grid.width_ns >= data.width_ns:
         return grid
     first = lowest // data.width_ns * data.width_ns
-    return bins.Grid(first, data.width_ns, (highest - first) // data.width_ns + 1)
+    return bins.BinGrid(first, data.width_ns, (highest - first) // data.width_ns + 1)

@@ -39,7 +39,7 @@ class Detail:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class PlottedView:
     """The distribution of one view of a quantity: ``n`` releases, ``lost`` of them later than anything.
 
     ``counts``: shape (bins.BINS,); ``steps``: counts of the series' grid, shape (size + 2,);
@@ -77,8 +77,8 @@ class Series:
 
     quantity: Quantity
     envelope: Envelope | None
-    grid: bins.Grid
-    views: dict[str, View]
+    grid: bins.BinGrid
+    views: dict[str, PlottedView]
 
 
 class _Group:
@@ -125,7 +125,7 @@ class _Group:
 class _SecondLook:
     """Counts what the first pass over a view tells to count."""
 
-    def __init__(self, group: _Group, grid: bins.Grid) -> None:
+    def __init__(self, group: _Group, grid: bins.BinGrid) -> None:
         self._group, self._grid = group, grid
         self._floor = group.largest_ns.min(initial=LATER - 1)
         self._steps = np.zeros(grid.size + 2, dtype=np.int64)
@@ -137,10 +137,10 @@ class _SecondLook:
         self._steps += self._grid.count(value_ns)
         self._tail_n += int(np.count_nonzero(value_ns >= self._floor))
 
-    def view(self) -> View:
+    def view(self) -> PlottedView:
         group = self._group
         valued = group.n - group.lost
-        return View(
+        return PlottedView(
             group.n,
             group.lost,
             group.counts,
@@ -193,7 +193,7 @@ def gather(
     return Series(quantity, envelope.envelope(), grid, views)
 
 
-def recount(samples: Samples, meta: Mapping[str, Any], series: Series, grid: bins.Grid) -> Series:
+def recount(samples: Samples, meta: Mapping[str, Any], series: Series, grid: bins.BinGrid) -> Series:
     """The series with its steps counted on another grid, in a pass of its own."""
     steps = {name: np.zeros(grid.size + 2, dtype=np.int64) for name in series.views}
     for block in _blocks(samples, meta, series.quantity):
@@ -235,7 +235,7 @@ def _blocks(samples: Samples, meta: Mapping[str, Any], quantity: Quantity) -> It
     return (per_release if quantity.per_release else as_served)(meta, quantity, chunks)
 
 
-def _grid(group: _Group, lowest_ns: int, most_steps: int) -> bins.Grid:
+def _grid(group: _Group, lowest_ns: int, most_steps: int) -> bins.BinGrid:
     """Over all values, unless a few of them would squeeze the rest into a corner."""
     if not group.counts.any():
         return bins.grid_over(0, 0, most_steps)

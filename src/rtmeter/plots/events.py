@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rtmeter.conditions.throttling import QUOTA, THERMAL
-from rtmeter.plots.subject import Event, Time
+from rtmeter.plots.subject import PlottedEvent, TimeAxis
 from rtmeter.results.overview import CellEntry
 
 Seconds = npt.NDArray[np.float64]
 
-_WATCH = "watch.parquet"
+_FILES = ("monitor.parquet", "watch.parquet")  # the second: as it was called once
 
 _STRAIN = {"load_workers": "load", "traffic_streams": "traffic"}
 
@@ -28,28 +28,28 @@ _STOLEN = 0.05
 """A share of a CPU's time that the hypervisor took in one interval, to be told."""
 
 
-def events_of(cell: CellEntry, time: Time) -> tuple[Event, ...]:
+def events_of(cell: CellEntry, time: TimeAxis) -> tuple[PlottedEvent, ...]:
     """Changes of the tail that its gates found, load and traffic that came or went, throttling, and time
     that the hypervisor took; in their order."""
-    found = [*_changes(cell, time), *_watched(cell, time)]
+    found = [*_changes(cell, time), *_monitored(cell, time)]
     there = (event for event in found if event.end_s >= 0 and event.at_s <= time.end_s)
     return tuple(sorted(there, key=lambda event: event.at_s))
 
 
-def _changes(cell: CellEntry, time: Time) -> Iterator[Event]:
+def _changes(cell: CellEntry, time: TimeAxis) -> Iterator[PlottedEvent]:
     """Where a gate found that the tail changes."""
     support = cell.record.verdict.support if cell.record and cell.record.verdict else None
     for finding in support.findings if support else ():
         for release in finding.at:
-            yield Event(time.of(int(time.first_k[0]) + release), "tail changes")
+            yield PlottedEvent(time.of(int(time.first_k[0]) + release), "tail changes")
 
 
-def _watched(cell: CellEntry, time: Time) -> Iterator[Event]:
-    """What watch.parquet has; nothing, if there is none that can be read."""
+def _monitored(cell: CellEntry, time: TimeAxis) -> Iterator[PlottedEvent]:
+    """What monitor.parquet has; nothing, if there is none that can be read."""
     origin_ns = _origin_ns(cell)
     try:
-        rows = pq.read_table(cell.folder / _WATCH)
-    except (OSError, pa.ArrowException):
+        rows = pq.read_table(next(path for name in _FILES if (path := cell.folder / name).exists()))
+    except (StopIteration, OSError, pa.ArrowException):
         return
     if origin_ns is None or "at_ns" not in rows.column_names:
         return
@@ -58,7 +58,7 @@ def _watched(cell: CellEntry, time: Time) -> Iterator[Event]:
         if column in rows.column_names:
             workers = rows.column(column).to_numpy()
             for place in np.flatnonzero(np.diff(workers)) + 1:
-                yield Event(float(at_s[place]), f"{what}: {workers[place - 1]} to {workers[place]}")
+                yield PlottedEvent(float(at_s[place]), f"{what}: {workers[place - 1]} to {workers[place]}")
     for column, what in _THROTTLED.items():
         if {column, "interval_ns"} <= set(rows.column_names):
             begins_s = at_s - rows.column("interval_ns").to_numpy() / 1e9
@@ -69,23 +69,25 @@ def _watched(cell: CellEntry, time: Time) -> Iterator[Event]:
             stolen = rows.column(column).to_numpy()
             worst = int(stolen.argmax()) if len(stolen) else 0
             if len(stolen) and stolen[worst] > _STOLEN:
-                yield Event(
+                yield PlottedEvent(
                     float(at_s[worst]), f"{column.removesuffix('_steal')}: {stolen[worst]:.0%} stolen"
                 )
 
 
-def _spans(what: str, begins_s: Seconds, ends_s: Seconds, times: Seconds, nearer_s: float) -> Iterator[Event]:
+def _spans(
+    what: str, begins_s: Seconds, ends_s: Seconds, times: Seconds, nearer_s: float
+) -> Iterator[PlottedEvent]:
     """When it happened at all, by samples; spans nearer than that are joined."""
     there = np.flatnonzero((times > 0) & (ends_s > 0))
     if not len(there):
         return
     apart = np.flatnonzero(begins_s[there[1:]] - ends_s[there[:-1]] > nearer_s) + 1
     for span in np.split(there, apart):
-        yield Event(float(begins_s[span[0]]), what, float(ends_s[span[-1]]), int(times[span].sum()))
+        yield PlottedEvent(float(begins_s[span[0]]), what, float(ends_s[span[-1]]), int(times[span].sum()))
 
 
 def _origin_ns(cell: CellEntry) -> int | None:
-    """When the first measured release was, on the clock of watch.parquet."""
+    """When the first measured release was, on the clock of monitor.parquet."""
     t0_ns = cell.record.grid.get("t0_ns") if cell.record else None
     if cell.record is None or t0_ns is None:
         return None

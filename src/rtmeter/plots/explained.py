@@ -9,7 +9,7 @@ from rtmeter.explain.words import words_of
 from rtmeter.judge.why import Class, Shown, Why
 from rtmeter.plots import grammar
 from rtmeter.plots.figures import Figure
-from rtmeter.plots.grammar import LINE_COLOURS, Columns, Spec
+from rtmeter.plots.grammar import LINE_COLOURS, Dataset, Spec
 from rtmeter.results import words
 
 _MOST_KEYS = len(LINE_COLOURS) - 1
@@ -30,7 +30,7 @@ def _bars(classes: Iterable[Class]) -> Figure:
         for key, ns in one.times_ns:
             totals[key] = totals.get(key, 0) + ns
     named = sorted(totals, key=lambda key: (-totals[key], key.order))[:_MOST_KEYS]
-    rows: Columns = {"class": [], "what": [], "us": [], "share": []}
+    rows: Dataset = {"class": [], "what": [], "us": [], "share": []}
     for one in classes:
         times: dict[str, int] = {}
         for key, ns in one.times_ns:
@@ -60,7 +60,7 @@ def _bars(classes: Iterable[Class]) -> Figure:
 
 
 def _timeline(one: Shown) -> Figure:
-    rows: Columns = {"lane": [], "from": [], "to": [], "what": [], "kind": [], "long": []}
+    rows: Dataset = {"lane": [], "from": [], "to": [], "what": [], "kind": [], "long": []}
     lanes = [_PATH]
 
     def add(lane: str, start_ns: int, end_ns: int, what: str, kind: str) -> None:

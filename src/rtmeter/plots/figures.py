@@ -13,7 +13,7 @@ from rtmeter.plots.counted import of_counted
 from rtmeter.plots.data import Detail, Series, gather
 from rtmeter.plots.events import events_of
 from rtmeter.plots.grammar import Spec
-from rtmeter.plots.subject import Subject, Time
+from rtmeter.plots.subject import Subject, TimeAxis
 from rtmeter.results import store, words
 from rtmeter.results.condition_words import uncertainty
 from rtmeter.results.overview import CellEntry
@@ -59,7 +59,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Largest:
+class LargestValue:
     """One of the largest values: release, seconds after the first one, nanoseconds."""
 
     k: int
@@ -76,7 +76,7 @@ class Panel:
     view: str
     n: int
     figures: list[Figure]
-    largest: list[Largest]
+    largest: list[LargestValue]
 
 
 def detail_for(cells: int) -> Detail:
@@ -130,7 +130,7 @@ def design_effect(record: CellRecord) -> float | None:
     return record.verdict.support.design_effect if record.verdict and record.verdict.support else None
 
 
-def _panel(record: CellRecord, series: Series, time: Time | None, detail: Detail) -> Panel:
+def _panel(record: CellRecord, series: Series, time: TimeAxis | None, detail: Detail) -> Panel:
     """The panel of a quantity; without ``time`` there is no order: nothing is drawn over time."""
     quantity = series.quantity
     judged = quantity == judged_quantity(record.meta)
@@ -156,7 +156,7 @@ def _panel(record: CellRecord, series: Series, time: Time | None, detail: Detail
             ),
         ],
         largest=[
-            Largest(k, float(time.of(k)), value_ns)
+            LargestValue(k, float(time.of(k)), value_ns)
             for k, value_ns in zip(view.largest_k.tolist(), view.largest_ns.tolist(), strict=True)
         ]
         if time
@@ -164,7 +164,7 @@ def _panel(record: CellRecord, series: Series, time: Time | None, detail: Detail
     )
 
 
-def _over_time(subject: Subject, time: Time, height: int) -> Figure:
+def _over_time(subject: Subject, time: TimeAxis, height: int) -> Figure:
     return Figure(
         "Over time",
         "Least to greatest value of each stretch of time, their mean, and when releases missed",
@@ -174,7 +174,7 @@ def _over_time(subject: Subject, time: Time, height: int) -> Figure:
 
 def time_of(
     samples: Samples, record: CellRecord, first_k: Ints, zero_k: int | None = None, end_k: int | None = None
-) -> Time:
+) -> TimeAxis:
     """When each stretch began, counted from the first measured release, ``zero_k`` (default: where the first
     one begins); they end before ``end_k`` (default: with the file)."""
     assert record.tick_ns is not None
@@ -184,7 +184,7 @@ def time_of(
         begins_ns, end_ns = _armed(samples, first_k, zero_k, end_k, record.tick_ns)
     else:
         begins_ns, end_ns = (first_k - zero_k) * record.tick_ns, (end_k - zero_k) * record.tick_ns
-    at = Time(first_k, begins_ns / 1e9, end_k, end_ns / 1e9)
+    at = TimeAxis(first_k, begins_ns / 1e9, end_k, end_ns / 1e9)
     gaps = [(first, end_k - 1 if last is None else last) for first, last in record.missing]
     spans = [(at.of(first), at.of(last + 1)) for first, last in gaps if last >= first_k[0] and first < end_k]
     return replace(at, gaps_s=tuple(spans))

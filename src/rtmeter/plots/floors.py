@@ -35,7 +35,7 @@ class X:
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class FloorLayer:
     """A cell over its floor; ``pairs`` of runs, measured in turn or not; ``xs`` as QUANTILES, empty where
     ``refusal`` says why there are none."""
 
@@ -59,7 +59,7 @@ class Layer:
 class Floor:
     """All that is known of a report's floors; ``without``: the cells that have none."""
 
-    layers: tuple[Layer, ...] = ()
+    layers: tuple[FloorLayer, ...] = ()
     without: tuple[str, ...] = ()
     refused: tuple[tuple[str, str], ...] = ()
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from rtmeter.results import words
 
 Spec = dict[str, Any]
-Columns = dict[str, list[Any]]
+Dataset = dict[str, list[Any]]
 
 INK, RULE = "var(--ink)", "var(--rule)"
 
@@ -63,7 +63,7 @@ CONFIG: Spec = {
 }
 
 
-def frame(datasets: Mapping[str, Columns], height: int, layers: Iterable[Spec]) -> Spec:
+def frame(datasets: Mapping[str, Dataset], height: int, layers: Iterable[Spec]) -> Spec:
     """A plot as wide as its place on the page; layers without data of their own show the first dataset."""
     return {
         "datasets": dict(datasets),

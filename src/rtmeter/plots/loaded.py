@@ -11,13 +11,13 @@ from rtmeter.plots.counted import of_counted
 from rtmeter.plots.data import Detail, Series, envelope_of, gather, length_of, recount
 from rtmeter.plots.events import events_of
 from rtmeter.plots.figures import deadline_ns, design_effect, time_of
-from rtmeter.plots.subject import Line, Subject, Time
+from rtmeter.plots.subject import Line, Subject, TimeAxis
 from rtmeter.results import store, words
 from rtmeter.results.condition_words import uncertainty
 from rtmeter.results.overview import CellEntry
 from rtmeter.results.record import CellRecord
 from rtmeter.samples.rows import Samples
-from rtmeter.statistics.bins import Grid
+from rtmeter.statistics.bins import BinGrid
 from rtmeter.statistics.quantities import Quantity, judged_quantity, quantities
 
 _DETAIL = Detail()
@@ -38,9 +38,9 @@ class Loaded:
     record: CellRecord
     quantity: str
     subject: Subject
-    time: Time | None
+    time: TimeAxis | None
     whole: Subject | None = None
-    whole_time: Time | None = None
+    whole_time: TimeAxis | None = None
 
     @property
     def greatest(self) -> str:
@@ -61,7 +61,7 @@ class Loaded:
         """The quantity and the view that is drawn."""
         return f"{self.quantity}, {words.VIEWS[next(iter(self.subject.views))]}"
 
-    def on(self, grid: Grid) -> Loaded:
+    def on(self, grid: BinGrid) -> Loaded:
         """The same, its steps counted on another grid."""
         series = self.subject.series
         counted = store.load_counted(self.cell.folder)
@@ -107,14 +107,14 @@ def load(
     return whole if zoom_s is None else _zoomed(whole, samples, wanted, zoom_s, pixels)
 
 
-def in_order(loaded: Loaded) -> tuple[Subject, Time]:
+def in_order(loaded: Loaded) -> tuple[Subject, TimeAxis]:
     """What is plotted over time. Raises RtmeterError of a cell whose values have no order."""
     if loaded.time is None:
         raise _nothing(loaded.cell, "is a histogram: nothing is known of the order of its values")
     return loaded.subject, loaded.time
 
 
-def in_intervals(loaded: Loaded, interval_ns: int | None) -> tuple[Subject, Time]:
+def in_intervals(loaded: Loaded, interval_ns: int | None) -> tuple[Subject, TimeAxis]:
     """The same in intervals of a length, by default OSADL's, or shorter ones of a short run."""
     subject, time = in_order(loaded)
     tick_ns = loaded.record.tick_ns

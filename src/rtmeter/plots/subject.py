@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from rtmeter.plots.data import Series, View
+from rtmeter.plots.data import PlottedView, Series
 from rtmeter.plots.grammar import VIEW_COLOURS
 from rtmeter.results import words
-from rtmeter.statistics.bins import Grid, quantile_range_ns
+from rtmeter.statistics.bins import BinGrid, quantile_range_ns
 from rtmeter.statistics.quantities import Ints
 
 _IN_SIGHT = 3
@@ -24,7 +24,7 @@ class Line:
     count as one where a bound is stated; None: none is. ``note`` follows the name in the legend."""
 
     label: str
-    view: View
+    view: PlottedView
     colour: str
     design_effect: float | None = None
     note: str = ""
@@ -41,7 +41,7 @@ class Distributions:
     ``beside``: those of other plots that share the axes, and are not drawn."""
 
     lines: tuple[Line, ...]
-    grid: Grid
+    grid: BinGrid
     deadline_ns: int | None
     beside: tuple[Line, ...] = ()
 
@@ -81,7 +81,7 @@ class Subject:
     design_effect: float | None = None
 
     @property
-    def views(self) -> dict[str, View]:
+    def views(self) -> dict[str, PlottedView]:
         """The views worth telling apart: one, if nothing was passed over or lost."""
         views = {name: view for name, view in self.series.views.items() if view.n}
         first, primary = next(iter(views.items()))
@@ -99,7 +99,7 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class PlottedEvent:
     """Something that happened in a run, in seconds after its first measured release.
 
     What was counted over a span, not seen at a moment, has its end, ``until_s``, and how many ``times``.
@@ -117,7 +117,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Time:
+class TimeAxis:
     """The time axis of a cell: when the stretches of an envelope begin and the last one ends, in seconds,
     the spans of which the rows are missing, and what happened meanwhile."""
 
@@ -126,7 +126,7 @@ class Time:
     end_k: int
     end_s: float
     gaps_s: tuple[tuple[float, float], ...] = ()
-    events: tuple[Event, ...] = ()
+    events: tuple[PlottedEvent, ...] = ()
 
     def of(self, k: int) -> float:
         """When release k was, to within a stretch."""

@@ -13,7 +13,7 @@ from rtmeter.statistics.halving import RATIO
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FactorRow:
     """A level on one quantity: its value and the reference's with their unit, the quotient (of a ratio that
     of the odds) with its interval, and what that says."""
 
@@ -25,12 +25,12 @@ class Row:
     said: str
 
 
-def rows(found: LevelEffects) -> list[Row]:
+def rows(found: LevelEffects) -> list[FactorRow]:
     """Of each quantity."""
     return [_row(one) for one in found.effects]
 
 
-def _row(one: Effect) -> Row:
+def _row(one: Effect) -> FactorRow:
     ratio = one.quantity == RATIO
     show = words.ratio if ratio else _time
     known = all(map(math.isfinite, (one.times, one.lower, one.upper)))
@@ -39,7 +39,7 @@ def _row(one: Effect) -> Row:
     if one.said == "no difference" and one.lower > 0:
         said = f"no difference above × {max(one.upper, 1 / one.lower):.3g}"
     name = "Odds of a miss" if ratio else f"{one.quantity}, µs"
-    return Row(name, show(one.reference), show(one.level), times, interval, said)
+    return FactorRow(name, show(one.reference), show(one.level), times, interval, said)
 
 
 def _time(ns: float) -> str:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from rtmeter.results import words
-from rtmeter.results.overview import WORST_FIRST, CellEntry, Outcome
+from rtmeter.results.overview import WORST_FIRST, CellEntry, CellOutcome
 from rtmeter.values import parse_duration_ns, parse_rate, parse_size_bytes
 
 _MOST_COLUMNS = 8
@@ -24,7 +24,7 @@ _REPEAT = "repeat"
 class Square:
     """The condition at one place of the matrix, the worst if there are several: its outcome and anchor."""
 
-    outcome: Outcome
+    outcome: CellOutcome
     anchor: str
     cell: CellEntry
 

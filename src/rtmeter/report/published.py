@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from rtmeter.judge.published import Beside, Line, Time, Value, beside, has_unit
+from rtmeter.judge.published import Beside, MeasuredTime, TableLine, Value, beside, has_unit
 from rtmeter.results import words
 from rtmeter.results.overview import CellEntry
 
@@ -36,7 +36,7 @@ def anchors(sections: Iterable[Placed]) -> dict[str, str]:
 
 def shown(value: Value, column: str) -> str:
     """A value as the tables write it: times in microseconds, published numbers with thousands set apart."""
-    if isinstance(value, Time):
+    if isinstance(value, MeasuredTime):
         us = words.us(value.ns)
         return us if has_unit(column) else f"{value.statistic} {us} µs"
     if isinstance(value, str) and value.removeprefix("-").isdecimal():
@@ -46,6 +46,6 @@ def shown(value: Value, column: str) -> str:
     return f"{value:,}"
 
 
-def quantity(line: Line) -> str:
+def quantity(line: TableLine) -> str:
     """What a line of a cell shows, in words."""
     return "" if line.quantity is None or line.meta is None else words.quantity(line.meta, line.quantity)

@@ -74,8 +74,8 @@ def taken_much(conditions: object) -> tuple[float, str]:
 
 def most_of(others: object) -> str:
     """Who took most, by name."""
-    told = [_mapping(one) for one in others] if isinstance(others, list) else []
-    known = ((one.get("name"), _number(one.get("share"))) for one in told)
+    named = [_mapping(one) for one in others] if isinstance(others, list) else []
+    known = ((one.get("name"), _number(one.get("share"))) for one in named)
     return ", ".join(f"{name} {share:.0%}" for name, share in known if share and share >= _WORTH_A_WORD)
 
 
@@ -123,7 +123,7 @@ def carried(path: object) -> list[str]:
 
 def beside_the_network(path: object) -> bool:
     """Whether messages are known to have gone by memory alone."""
-    ways = {_mapping(told).get("carried_by") for told in _mapping(path).values()}
+    ways = {_mapping(one).get("carried_by") for one in _mapping(path).values()}
     return bool(ways) and ways <= {"shared_memory", "process"}
 
 

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping
 
 from rtmeter.host.identity import SHORT
 
-Machine = tuple[str, str | None]
+SeenMachine = tuple[str, str | None]
 """The name of its folder or host, and its id."""
 
 
-def names_of(machines: Iterable[Machine]) -> Mapping[Machine, str]:
+def names_of(machines: Iterable[SeenMachine]) -> Mapping[SeenMachine, str]:
     """What each machine is called among these: its name, and the first digits of its id where several ids
     have that name."""
     known = set(machines)

@@ -15,9 +15,9 @@ from rtmeter.results.record import CellRecord, Statistics
 from rtmeter.statistics.quantities import judged_quantity
 
 State = Literal["complete", "interrupted", "failed", "skipped", "damaged", "running", "not run"]
-Outcome = Literal["error", "fail", "inconclusive", "unfinished", "unjudged", "pass"]
+CellOutcome = Literal["error", "fail", "inconclusive", "unfinished", "unjudged", "pass"]
 
-WORST_FIRST: tuple[Outcome, ...] = ("error", "fail", "inconclusive", "unfinished", "unjudged", "pass")
+WORST_FIRST: tuple[CellOutcome, ...] = ("error", "fail", "inconclusive", "unfinished", "unjudged", "pass")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class CellEntry:
     repeats: tuple[CellEntry, ...] = ()
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> CellOutcome:
         """The verdict, or why there is none."""
         if self.state in ("running", "not run", "skipped"):
             return "unfinished"

@@ -351,7 +351,7 @@ def chunks(folder: Path) -> Callable[[], Iterator[Columns]]:
     return lambda: samples.chunks(*columns)
 
 
-Read = Callable[[Path], Callable[[], Iterator[Columns]]]
+ReadSamples = Callable[[Path], Callable[[], Iterator[Columns]]]
 """``chunks``, or one that tells how far it is."""
 
 

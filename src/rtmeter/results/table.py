@@ -256,7 +256,7 @@ def _facts(record: CellRecord) -> dict[str, Any]:
     }
     facts |= {name: record.config.get(name) for name in ("period_ns", "timeout_ns", "payload_bytes")}
     names = ("hostname", "machine_id", "kernel", "cpu_model", "virtual_machine")
-    facts |= {name: None if (told := machine.get(name)) is None else str(told) for name in names}
+    facts |= {name: None if (value := machine.get(name)) is None else str(value) for name in names}
     if required:
         facts |= {"deadline_ns": required.deadline_ns, "miss_ratio": required.miss_ratio}
         facts |= {"confidence": required.confidence, "criticality": required.criticality}
@@ -284,5 +284,5 @@ def _times(found: Statistics) -> dict[str, Any]:
     """The statistics; ``lost``: the first of them in ascending order that falls on a lost release."""
     values = found.model_dump()
     lost = next((name.removesuffix("_ns") for name in _ASCENDING if values[name] == "lost"), None)
-    told = {name: None if value == "lost" else value for name, value in values.items()}
-    return {name: told[name] for name in ("n", "max_at_k", *_TIMES)} | {"lost": lost}
+    times = {name: None if value == "lost" else value for name, value in values.items()}
+    return {name: times[name] for name in ("n", "max_at_k", *_TIMES)} | {"lost": lost}

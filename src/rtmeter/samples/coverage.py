@@ -5,9 +5,8 @@ from __future__ import annotations
 import heapq
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from rtmeter.statistics.quantities import Ints
 
 
 def claims(first_rows: Ints, row_counts: Ints) -> Ints:

@@ -20,8 +20,8 @@ from rtmeter.samples.frames import (
     read_payload,
 )
 from rtmeter.samples.header import checked_header, parse_object
-from rtmeter.samples.reader import Columns
 from rtmeter.samples.segments import segments
+from rtmeter.statistics.quantities import Columns
 
 
 class SegmentsFollower:

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from rtmeter.errors import RtmeterError
 from rtmeter.model import ABSENT
-from rtmeter.samples.reader import Columns, LogReader
+from rtmeter.samples.reader import LogReader
+from rtmeter.statistics.quantities import Columns
 
 SERVER_STAMPS = ("server_received_ns", "server_sent_ns")
 _KEYS = ("sequence", *SERVER_STAMPS)

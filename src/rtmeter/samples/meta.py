@@ -12,7 +12,7 @@ from rtmeter.model import Doubt, Measurement
 
 _RUN_KEYS = ("version", "role", "log", "session", "watch_stdin")  # of a config: the run's, not the cell's
 
-Facts = Annotated[dict[str, Any], BeforeValidator(lambda value: {} if value is None else value)]
+MapOrNull = Annotated[dict[str, Any], BeforeValidator(lambda value: {} if value is None else value)]
 
 
 class LogMeta(BaseModel):
@@ -24,18 +24,18 @@ class LogMeta(BaseModel):
     mode: Literal["one_shot", "periodic"] | None = None
     outcome: Literal["complete", "interrupted", "failed"] | None = None
     error: dict[str, Any] | None = None
-    config: Facts = Field(default_factory=dict)
-    adapter: Facts = Field(default_factory=dict)
-    effective: Facts = Field(default_factory=dict)
-    usage: Facts = Field(default_factory=dict)
-    instrument: Facts = Field(default_factory=dict)
+    config: MapOrNull = Field(default_factory=dict)
+    adapter: MapOrNull = Field(default_factory=dict)
+    effective: MapOrNull = Field(default_factory=dict)
+    usage: MapOrNull = Field(default_factory=dict)
+    instrument: MapOrNull = Field(default_factory=dict)
     counters: dict[str, int] = Field(default_factory=dict)
-    grid: Facts = Field(default_factory=dict)
+    grid: MapOrNull = Field(default_factory=dict)
     ticks: str | None = None
     second_topic: dict[str, Any] | None = None
-    path: Facts = Field(default_factory=dict)
-    machine: Facts = Field(default_factory=dict)
-    clock: Facts = Field(default_factory=dict)
+    path: MapOrNull = Field(default_factory=dict)
+    machine: MapOrNull = Field(default_factory=dict)
+    clock: MapOrNull = Field(default_factory=dict)
     threads: list[dict[str, Any]] = Field(default_factory=list)
     warnings: list[Doubt] = Field(default_factory=list)
 

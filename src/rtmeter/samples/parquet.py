@@ -17,8 +17,9 @@ from rtmeter.errors import RtmeterError
 from rtmeter.model import ABSENT, SERVED, STATUS_NAMES, WARM_UP_FLAG
 from rtmeter.samples.arrow import array, bits, strings
 from rtmeter.samples.join import SERVER_STAMPS, ServerRows
-from rtmeter.samples.reader import Columns, LogReader
+from rtmeter.samples.reader import LogReader
 from rtmeter.samples.segments import WHOLE, SegmentedLog
+from rtmeter.statistics.quantities import Columns
 
 ROW_GROUP_ROWS = 1 << 20
 _STATUS = pa.dictionary(pa.int8(), pa.string())
@@ -83,7 +84,7 @@ def exchanges(client_log: Path, server_log: Path) -> Iterator[tuple[NDArray[np.i
     be read."""
     server = ServerRows(LogReader(server_log))
     for k, columns in _row_groups(LogReader(client_log)):
-        stamps = columns | server.take(k)
+        stamps = {**columns, **server.take(k)}
         four = [stamps[name] for name in ("sent_ns", *SERVER_STAMPS, "received_ns")]
         known = np.all([stamp != ABSENT for stamp in four], axis=0)
         yield tuple(stamp[known] for stamp in four)
@@ -161,9 +162,7 @@ def _write(reader: LogReader | SegmentedLog, server: ServerRows | None, out: Pat
     with _Rows(out, times, reader.meta) as rows:
         for k, columns in _row_groups(reader):
             if roundtrip:
-                columns |= (
-                    server.take(k) if server else {name: np.full(len(k), ABSENT) for name in SERVER_STAMPS}
-                )
+                columns = {**columns, **(server.take(k) if server else _absent(len(k)))}
             rows.write(k, columns)
     return rows.count, rows.unknown
 
@@ -190,3 +189,8 @@ def _joined(frames: list[tuple[int, Columns]]) -> tuple[NDArray[np.int64], Colum
 def _metadata(meta: Mapping[str, Any]) -> dict[str, Any]:
     own = {"format": "rtmeter-samples", "version": 1}
     return own | {key: meta.get(key) for key in ("measurement", "mode", "period_ns", "warm_up")}
+
+
+def _absent(rows: int) -> Columns:
+    """Of a server whose log is not there."""
+    return {name: np.full(rows, ABSENT) for name in SERVER_STAMPS}

@@ -28,8 +28,7 @@ from rtmeter.samples.frames import (
     scan,
 )
 from rtmeter.samples.header import checked_header, parse_object
-
-Columns = dict[str, NDArray[np.int64]]
+from rtmeter.statistics.quantities import Columns
 
 MAX_PROBLEMS = 100
 """Problems kept in words; further ones are only counted."""

@@ -131,8 +131,8 @@ class _Group:
     def _only(self, name: str) -> object:
         """The one value that the column has; None if there are several, or it is not known."""
         facts: Any = self._facts.get(name)
-        told = facts is not None and facts.has_min_max and facts.has_null_count and facts.null_count == 0
-        return facts.min if told and facts.min == facts.max else None
+        known = facts is not None and facts.has_min_max and facts.has_null_count and facts.null_count == 0
+        return facts.min if known and facts.min == facts.max else None
 
     def _all(self, value: int) -> Ints:
         same: Ints = np.broadcast_to(np.int64(value), self._rows)

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rtmeter.errors import RtmeterError
-from rtmeter.samples.reader import Columns, LogReader
+from rtmeter.samples.reader import LogReader
+from rtmeter.statistics.quantities import Columns
 
 WHOLE, LATE = "whole-", "late-"
 """How the names of the logs begin: of the last hours, and of late releases with what surrounds them."""

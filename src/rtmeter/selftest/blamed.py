@@ -23,7 +23,7 @@ from rtmeter.machine import Intent
 from rtmeter.model import SERVED
 from rtmeter.samples import read_log
 from rtmeter.selftest.disturbance import Disturbance
-from rtmeter.selftest.measuring import PERIOD_NS, Running, measuring
+from rtmeter.selftest.measuring import PERIOD_NS, RunningMeasurement, measuring
 from rtmeter.selftest.plants import STARVING_NS
 from rtmeter.selftest.sight import Window
 from rtmeter.trace.recorder import Recorder
@@ -47,7 +47,7 @@ class Plant:
     name: str
     done: str
     expected: Key
-    make: Callable[[Running], Window]
+    make: Callable[[RunningMeasurement], Window]
     seldom: bool = False
 
 
@@ -87,8 +87,8 @@ def plants(priority: int) -> tuple[Plant, ...]:
     )
 
 
-def _hog(priority: int) -> Callable[[Running], Window]:
-    def make(running: Running) -> Window:
+def _hog(priority: int) -> Callable[[RunningMeasurement], Window]:
+    def make(running: RunningMeasurement) -> Window:
         with Disturbance("hog", "fifo", priority, running.cpu, length_ns=BLOW_NS) as task:
             task.go()
             return task.window_ns()
@@ -96,13 +96,13 @@ def _hog(priority: int) -> Callable[[Running], Window]:
     return make
 
 
-def _stop(running: Running) -> Window:
+def _stop(running: RunningMeasurement) -> Window:
     with Disturbance("stop", running.pid, length_ns=BLOW_NS) as stop:
         stop.go()
         return stop.window_ns()
 
 
-def _starve(running: Running) -> Window:
+def _starve(running: RunningMeasurement) -> Window:
     """The kernel lets a normal task run before real-time ones, for a while of each second."""
     with (
         Disturbance("hog", "other", 0, running.cpu, length_ns=STARVING_NS) as normal,
@@ -144,8 +144,8 @@ def blame(intent: Intent, times: int = TIMES) -> list[Blamed]:
         recorder.stop()
         columns = read_log(folder / "probe.rtlog").columns
         found = explain(recorder.trace(), releases_of(columns), running.pid)
-    told = [blamed(plant, planted, found, problems.get(plant.name)) for plant in made]
-    return [*told, unplanted(made, planted, found)]
+    found_again = [blamed(plant, planted, found, problems.get(plant.name)) for plant in made]
+    return [*found_again, unplanted(made, planted, found)]
 
 
 def releases_of(columns: Mapping[str, NDArray[np.int64]]) -> list[Release]:

@@ -25,7 +25,7 @@ _LONGEST_SAMPLES = 600_000
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class RunningMeasurement:
     """The measurement under way: what is intended, on one CPU, and the probe's process id."""
 
     intent: Intent
@@ -34,7 +34,7 @@ class Running:
 
 
 @contextmanager
-def measuring(intent: Intent, cpu: int, log: Path) -> Iterator[Running]:
+def measuring(intent: Intent, cpu: int, log: Path) -> Iterator[RunningMeasurement]:
     """From when the CPU is measured, this process out of its way, until the log is whole.
 
     Raises RtmeterError if the probe is not there, does not start or fails.
@@ -58,7 +58,7 @@ def measuring(intent: Intent, cpu: int, log: Path) -> Iterator[Running]:
         if ready is None:
             raise _error(process)
         with _away_from(cpu):
-            yield Running(intent, cpu, int(ready["pid"]))
+            yield RunningMeasurement(intent, cpu, int(ready["pid"]))
         process.ask_to_end()
         _listen(process, lambda: False)
         if not process.ended_well:

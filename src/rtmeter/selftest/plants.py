@@ -8,7 +8,7 @@ from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
 from rtmeter.machine import Finding, findings
 from rtmeter.selftest.disturbance import Disturbance
-from rtmeter.selftest.measuring import Running
+from rtmeter.selftest.measuring import RunningMeasurement
 from rtmeter.selftest.sight import Planted
 
 BLOW_NS = 200_000_000
@@ -24,7 +24,7 @@ _FAIR_SERVER_NS = 50_000_000
 """What starving normal tasks get of each second, unless it was changed."""
 
 
-def task_above(running: Running) -> Planted:
+def task_above(running: RunningMeasurement) -> Planted:
     """A task that waits at its priority while the machine is checked, and then keeps the CPU busy."""
     priority = min(99, running.intent.scheduling.priority + 1)
     done = f"a task at fifo:{priority} kept CPU {running.cpu} busy for {BLOW_NS // 1_000_000} ms"
@@ -39,7 +39,7 @@ def task_above(running: Running) -> Planted:
         return replace(planted, problem=error.message)
 
 
-def stopped(running: Running) -> Planted:
+def stopped(running: RunningMeasurement) -> Planted:
     """The measured process stands still; no check can name that."""
     done = f"SIGSTOP kept the measured process from running for {BLOW_NS // 1_000_000} ms"
     planted = Planted("stopped", done, int(_SEEN * BLOW_NS))
@@ -51,7 +51,7 @@ def stopped(running: Running) -> Planted:
         return replace(planted, problem=error.message)
 
 
-def throttled(running: Running) -> Planted:
+def throttled(running: RunningMeasurement) -> Planted:
     """A real-time task below and a normal one want the CPU, until the kernel stops all real-time tasks, or
     its fair server runs before them: then the measured thread waits too."""
     done = f"a task at fifo:1 and a normal one kept CPU {running.cpu} busy for {STARVING_NS / 1e9:g} s"
@@ -73,11 +73,11 @@ def throttled(running: Running) -> Planted:
         return replace(planted, problem=error.message)
 
 
-def _found(running: Running) -> dict[str, Finding]:
+def _found(running: RunningMeasurement) -> dict[str, Finding]:
     return {finding.id: finding for finding in findings(Root(), running.intent)}
 
 
-def _throttling(running: Running) -> Finding | None:
+def _throttling(running: RunningMeasurement) -> Finding | None:
     """The finding that says that real-time tasks may be made to wait; None if they are not."""
     found = _found(running)
     throttling = found.get("rt_throttling")

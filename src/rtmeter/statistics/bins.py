@@ -56,7 +56,7 @@ def quantile_range_ns(counts: Ints, percents: tuple[str, str]) -> tuple[int, int
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class BinGrid:
     """Equal bins: ``size`` of them, bin i from ``first_ns + i * width_ns`` up to the next one's begin."""
 
     first_ns: int
@@ -69,10 +69,10 @@ class Grid:
         return np.bincount(numbers + 1, minlength=self.size + 2)
 
 
-def grid_over(lowest_ns: int, highest_ns: int, most_bins: int) -> Grid:
+def grid_over(lowest_ns: int, highest_ns: int, most_bins: int) -> BinGrid:
     """At most ``most_bins`` (≥ 3) bins of 1, 2, 5, 10, … ns with round edges that hold both values."""
     width = 1
     while width * (most_bins - 2) < highest_ns - lowest_ns:
         width = width * 5 // 2 if str(width)[0] == "2" else width * 2
     first = lowest_ns // width * width
-    return Grid(first, width, (highest_ns - first) // width + 1)
+    return BinGrid(first, width, (highest_ns - first) // width + 1)

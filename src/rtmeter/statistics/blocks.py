@@ -14,16 +14,15 @@ import numpy as np
 
 from rtmeter.statistics.clusters import Indices
 from rtmeter.statistics.order import count_above
-from rtmeter.statistics.quantities import Ints
+from rtmeter.statistics.quantities import Floats, Ints
 from rtmeter.statistics.tail import above, block_counts, block_edges, block_maxima, largest
-from rtmeter.statistics.trend import Floats
 
 MOST_BLOCKS = 200
 FEWEST_BLOCKS = 20
 SMALLEST_BLOCK = 50
 A_BLOCK = 20
 
-Effect = Callable[[Floats, list[int]], float]
+BlockEffect = Callable[[Floats, list[int]], float]
 """Of a series and the blocks at which segments of it begin (the first one at 0): how many times as likely
 exceedances are in one segment as in another, at least 1."""
 
@@ -53,7 +52,7 @@ class Blocks:
         """Number of blocks."""
         return len(self.maxima)
 
-    def series(self) -> tuple[tuple[Floats, Effect], ...]:
+    def series(self) -> tuple[tuple[Floats, BlockEffect], ...]:
         """What gates look at: series of blocks, and how large a change between segments of each is."""
         return (self.maxima, self._shift), (self.counts, _ratio), (self.rare_counts, _ratio)
 

@@ -222,7 +222,7 @@ def _path(path: tuple[tuple[Stage, int], ...], last: _Way) -> PathResult:
     before_ns = source.release_ns - source.period_ns
     reaction = np.where(never, LATER, from_here - before_ns)
     waits = never & np.logical_or.accumulate((last.outcome == _IN_FLIGHT)[::-1])[::-1]
-    told = measured & ~waits
+    known = measured & ~waits
     status = np.where(waits, IN_FLIGHT, np.where(never, LOST, SERVED)) | source.warm * np.int64(WARM_UP_FLAG)
     samples = {
         "release_ns": source.release_ns,
@@ -236,7 +236,7 @@ def _path(path: tuple[tuple[Stage, int], ...], last: _Way) -> PathResult:
         counts,
         source.k[at],
         sent_ns - source.release_ns[at],
-        source.k[told],
-        reaction[told],
+        source.k[known],
+        reaction[known],
         samples,
     )

@@ -9,7 +9,7 @@ from typing import Literal
 
 from rtmeter.errors import RtmeterError
 
-Kind = Literal["event", "sampled", "fusion"]
+StageKind = Literal["event", "sampled", "fusion"]
 """When a stage passes on: each input at once; the newest of each input at its own releases; the newest of
 each input once there is a new one of every input."""
 
@@ -23,7 +23,7 @@ class Stage:
     of its releases (sources and sampled stages), ``offset_ns`` after the chain's first."""
 
     name: str
-    kind: Kind
+    kind: StageKind
     inputs: tuple[str, ...] = ()
     period_ns: int | None = None
     offset_ns: int = 0

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from rtmeter.statistics.quantities import Floats
 from rtmeter.statistics.ranks import mid_ranks
-from rtmeter.statistics.trend import Floats
 
 SMALLEST_SEGMENT = 0.05
 """A segment is at least this share of the blocks."""

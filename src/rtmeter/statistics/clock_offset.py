@@ -12,10 +12,9 @@ import itertools
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from rtmeter.model import ABSENT
-from rtmeter.statistics.quantities import Ints
+from rtmeter.statistics.quantities import Floats, Ints
 
 WINDOW_NS = 50_000_000
 """Of each window of a chunk only the tightest bound of either side is looked at."""
@@ -23,8 +22,7 @@ WINDOW_NS = 50_000_000
 MOST_DRIFT = 1e-3
 """Clocks that drift apart faster than this are not believed; crystals do 1e-4 at worst."""
 
-Floats = npt.NDArray[np.float64]
-Point = tuple[int, int]
+OffsetBound = tuple[int, int]
 """When, and a bound of the offset then, both in nanoseconds."""
 
 
@@ -54,8 +52,8 @@ class Exchanges:
     def __init__(self) -> None:
         self.count = 0
         self._reference: int | None = None  # about the offset: floats shall not lose nanoseconds
-        self._upper: list[Point] = []
-        self._lower: list[Point] = []
+        self._upper: list[OffsetBound] = []
+        self._lower: list[OffsetBound] = []
 
     def add(self, sent: Ints, server_received: Ints, server_sent: Ints, received: Ints) -> None:
         """Counts in messages by their four stamps, shape (messages,), none of them ABSENT."""
@@ -95,11 +93,11 @@ class Exchanges:
         return ClockOffset(int(origin_ns), self._reference + round(offset), drift, error + 1, self.count)
 
 
-def _tightest(kept: list[Point], at: Ints, bounds: Ints, sign: int) -> list[Point]:
+def _tightest(kept: list[OffsetBound], at: Ints, bounds: Ints, sign: int) -> list[OffsetBound]:
     """What a line below all the bounds (sign -1: above) is held by: the corners of their convex hull on
     that side, with those that were kept of earlier ones."""
     starts = np.concatenate(([0], np.flatnonzero(np.diff(at // WINDOW_NS)) + 1, [len(at)]))
-    hull: list[Point] = []
+    hull: list[OffsetBound] = []
     fresh = (first + int(np.argmin(sign * bounds[first:end])) for first, end in itertools.pairwise(starts))
     for point in sorted([*kept, *((int(at[i]), int(bounds[i])) for i in fresh)]):  # replies may overtake
         while len(hull) > 1 and sign * _turn(hull[-2], hull[-1], point) <= 0:
@@ -108,7 +106,7 @@ def _tightest(kept: list[Point], at: Ints, bounds: Ints, sign: int) -> list[Poin
     return hull
 
 
-def _turn(a: Point, b: Point, c: Point) -> int:
+def _turn(a: OffsetBound, b: OffsetBound, c: OffsetBound) -> int:
     """Above zero where a path from a over b to c turns to the left."""
     return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
 

@@ -18,10 +18,9 @@ import scipy
 from rtmeter.statistics.drift import Bools
 from rtmeter.statistics.halving import HALVING, RATIO, log_odds, repeats_to_show_halving
 from rtmeter.statistics.quantiles import COMPARED, Estimate, miss_ratio, quantiles
-from rtmeter.statistics.quantities import Ints
-from rtmeter.statistics.trend import Floats
+from rtmeter.statistics.quantities import Floats, Ints
 
-Outcome = Literal["improved", "worse", "no difference", "not told", "not enough data"]
+ShiftOutcome = Literal["better", "worse", "no difference", "not told", "not enough data"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +48,14 @@ class Shift:
     repeats: int | None = None
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> ShiftOutcome:
         """Of this quantity alone."""
         if math.isnan(self.lower) or math.isnan(self.upper):
             return "not enough data"
         if self.lower > 0:
             return "worse"
         if self.upper < 0:
-            return "improved"
+            return "better"
         return "no difference" if self.halving_ruled_out else "not told"
 
     @property
@@ -83,8 +82,8 @@ class Comparison:
     pairs: int
 
     @property
-    def outcome(self) -> Outcome:
-        """Worse if anything is; not told if the quantity that decides is not; else improved if anything is.
+    def outcome(self) -> ShiftOutcome:
+        """Worse if anything is; not told if the quantity that decides is not; else better if anything is.
 
         It decides the miss ratio where anything missed, else p99, of shorter runs a lower quantile."""
         outcomes = {shift.outcome for shift in self.shifts}
@@ -97,7 +96,7 @@ class Comparison:
         decides = ratio if missed else next(lower, ratio)
         if decides is not None and decides.outcome == "not told":
             return "not told"
-        for outcome in ("improved", "no difference", "not told"):
+        for outcome in ("better", "no difference", "not told"):
             if outcome in outcomes:
                 return outcome
         return "not enough data"
@@ -194,11 +193,11 @@ def _of_ratios(
     at, middle = math.log(share / (1 - share)), float(apart.mean())
     lower, upper = (float(scipy.special.expit(at + middle + side * reach)) - share for side in (-1, 1))
     ends = min(lower, found.difference + allowance), max(upper, found.difference + allowance)
-    told = replace(found, lower=ends[0] - allowance, upper=ends[1] - allowance)
-    if told.outcome != "not told":
-        return told
+    shifted = replace(found, lower=ends[0] - allowance, upper=ends[1] - allowance)
+    if shifted.outcome != "not told":
+        return shifted
     needed = repeats_to_show_halving(float(apart.std(ddof=1)), 1, each)
-    return replace(told, repeats=needed)
+    return replace(shifted, repeats=needed)
 
 
 def mover(a: Estimate, b: Estimate) -> tuple[float, float]:

@@ -14,8 +14,8 @@ import numpy as np
 from scipy.special import ndtr
 
 from rtmeter.statistics.changes import change_points
+from rtmeter.statistics.quantities import Floats
 from rtmeter.statistics.ranks import mid_ranks
-from rtmeter.statistics.trend import Floats
 
 FALSE_SHARE = 0.05
 FEWEST = 20

@@ -14,14 +14,14 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from rtmeter.statistics.quantities import Ints
+from rtmeter.statistics.quantities import Floats, Ints
 from rtmeter.statistics.tail import block_edges
-from rtmeter.statistics.trend import Floats, Trend, trend
+from rtmeter.statistics.trend import Trend, trend
 from rtmeter.statistics.views import LATER
 
 Bools = npt.NDArray[np.bool_]
 Growth = Literal["bounded", "drifting", "overloaded", "skipping"]
-Cause = Literal["clock_rate", "relative_rearming", "executed_cycles", "work_longer_than_period"]
+GrowthCause = Literal["clock_rate", "relative_rearming", "executed_cycles", "work_longer_than_period"]
 
 BLOCKS = 100
 FEWEST_BLOCKS = 10
@@ -58,7 +58,7 @@ class Drift:
     trend: Trend | None
     skipped: int
     periods_jumped: int
-    causes: tuple[Cause, ...]
+    causes: tuple[GrowthCause, ...]
     rises: bool = False
 
 
@@ -82,7 +82,7 @@ def drift(
     passed = 0 if skipped is None else int(np.count_nonzero(skipped))
     otherwise: Growth = "skipping" if passed else "bounded"
     long_work = passed and _works_longer(delay_ns, period_ns, skipped, completion_ns)
-    skips: tuple[Cause, ...] = ("work_longer_than_period",) if long_work else ()
+    skips: tuple[GrowthCause, ...] = ("work_longer_than_period",) if long_work else ()
     if np.count_nonzero(filled) < FEWEST_BLOCKS:
         return Drift(otherwise, None, passed, 0, skips)
     medians = quartiles[filled, 1]
@@ -174,7 +174,7 @@ def _works_longer(delay: Ints, period_ns: int, skipped: Bools | None, completion
     return longer > 0.5 * cycles
 
 
-def _causes(delay: Ints, found: Trend) -> tuple[Cause, ...]:
+def _causes(delay: Ints, found: Trend) -> tuple[GrowthCause, ...]:
     """What explains a drift in a loop that has slack.
 
     Where each cycle is armed relative to the last one every lateness stays: the delay is a random walk,
@@ -185,7 +185,7 @@ def _causes(delay: Ints, found: Trend) -> tuple[Cause, ...]:
     many = max(2, len(delay) // 20)
     spread = np.square(_range(np.diff(delay)))
     walks = spread > 0 and np.square(_range(delay[many:] - delay[:-many])) > 0.3 * many * spread
-    causes: list[Cause] = []
+    causes: list[GrowthCause] = []
     if not walks and abs(rate) < MOST_CLOCK_RATE:
         causes.append("clock_rate")
     if rate > 0 and (walks or spread == 0):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +12,8 @@ from rtmeter.model import SKIPPED
 from rtmeter.statistics.drift import Bools
 from rtmeter.statistics.evidence import Evidence, examine
 from rtmeter.statistics.order import Values
-from rtmeter.statistics.quantities import Columns, Ints, judged_quantity, kind, quantities
+from rtmeter.statistics.quantities import Chunks, Ints, judged_quantity, kind, quantities
 from rtmeter.statistics.views import per_release
-
-Chunks = Callable[[], Iterable[Columns]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,8 @@ from rtmeter.statistics.extremes import (
     extremes,
     not_converged,
 )
-from rtmeter.statistics.quantities import Ints
+from rtmeter.statistics.quantities import Floats, Ints
 from rtmeter.statistics.tail_fits import peaks, peaks_over
-from rtmeter.statistics.trend import Floats
 from rtmeter.statistics.views import LATER
 
 POINTS = 16

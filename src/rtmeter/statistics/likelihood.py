@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from rtmeter.statistics.trend import Floats
+from rtmeter.statistics.quantities import Floats
 
 NegativeLogLikelihood = Callable[[Floats], Floats]
 """Of points (log level, shape, …), an array of shape (points, parameters), for data scaled to the size of 1:

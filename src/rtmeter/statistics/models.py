@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from rtmeter.statistics.trend import Floats
+from rtmeter.statistics.quantities import Floats
 
 LARGEST_SHAPE = 2.0
 SMALLEST_SHAPE = -0.75

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,11 @@ Columns = Mapping[str, npt.NDArray[np.int64]]
 
 Ints = npt.NDArray[np.int64]
 """int64 array of shape (rows,)."""
+
+Floats = npt.NDArray[np.float64]
+
+Chunks = Callable[[], Iterable[Columns]]
+"""Starts anew over the samples: chunks of any length in the order of k."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ import numpy as np
 import scipy
 
 from rtmeter.statistics.models import reduced, usable
-from rtmeter.statistics.trend import Floats
+from rtmeter.statistics.quantities import Floats
 
 FEWEST = 3
 """Peaks that a level is taken from, at the least."""

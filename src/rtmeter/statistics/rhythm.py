@@ -15,7 +15,7 @@ import numpy as np
 import scipy
 
 from rtmeter.statistics.clusters import Indices
-from rtmeter.statistics.trend import Floats
+from rtmeter.statistics.quantities import Floats
 
 FEWEST_EVENTS = 8
 FEWEST_CYCLES = 4

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
+from rtmeter.statistics.quantities import Floats
 from rtmeter.statistics.ranks import mid_ranks
-from rtmeter.statistics.trend import Floats
 
 KPSS_LIMIT = 0.743
 """Passed by one stationary series in 100 (Anderson and Darling, Annals of Mathematical Statistics 23, 1952,

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rtmeter.model import SERVED
 from rtmeter.statistics.corrected import describe_corrected
 from rtmeter.statistics.counts import COUNT_NAMES, REPLY_COUNTERS, Tally, check_identities
 from rtmeter.statistics.order import Maximum, Values, count_above, describe, shifted
-from rtmeter.statistics.quantities import Columns, Quantity, quantities
+from rtmeter.statistics.quantities import Chunks, Columns, Quantity, quantities
 from rtmeter.statistics.views import as_served, per_release
-
-Chunks = Callable[[], Iterable[Columns]]
-"""Starts anew over the samples: chunks of any length in the order of k."""
 
 
 def summarise(meta: Mapping[str, Any], chunks: Chunks) -> dict[str, Any]:

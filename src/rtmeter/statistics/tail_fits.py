@@ -12,10 +12,9 @@ import numpy as np
 from rtmeter.statistics.clusters import INDEX_NOISE, decluster, extremal_index, run_length_of
 from rtmeter.statistics.likelihood import Interval, holds, interval, maximise
 from rtmeter.statistics.models import ExtremeValue, Pareto, usable
-from rtmeter.statistics.quantities import Ints
+from rtmeter.statistics.quantities import Floats, Ints
 from rtmeter.statistics.rare_cause import furthest_levels
 from rtmeter.statistics.tail import above, block_edges, block_maxima, threshold
-from rtmeter.statistics.trend import Floats
 
 FEWEST_EXTREMES = 50
 

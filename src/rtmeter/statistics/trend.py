@@ -7,12 +7,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 
+from rtmeter.statistics.quantities import Floats
 from rtmeter.statistics.ranks import mid_ranks
-
-Floats = npt.NDArray[np.float64]
 
 CONFIDENCE = 0.99
 """Of the slope's interval, two-sided: false alarms in one run of a hundred."""

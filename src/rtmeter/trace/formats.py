@@ -14,7 +14,7 @@ _ID = re.compile(r"^ID:\s*(\d+)", re.MULTILINE)
 _STATE = re.compile(r'\{\s*(0x[0-9a-f]+),\s*"(\w)"\s*\}')
 _CODES = {1: "b", 2: "h", 4: "i", 8: "q"}
 
-Read = Callable[[bytes, int], int]
+ReadField = Callable[[bytes, int], int]
 """The number in a page, of the event that begins at an offset."""
 
 
@@ -25,7 +25,7 @@ class Field:
     signed: bool
 
     @property
-    def read(self) -> Read:
+    def read(self) -> ReadField:
         code = _CODES[self.size]
         unpack = struct.Struct("<" + (code if self.signed else code.upper())).unpack_from
         offset = self.offset

@@ -28,7 +28,7 @@ _PERIOD, _DUE, _TOPIC = 40, 56, 16
 
 
 @dataclass(frozen=True)
-class Probe:
+class Uprobe:
     function: str
     arguments: str = ""
     returns: bool = False
@@ -37,21 +37,21 @@ class Probe:
 _TIMER = f"timer=%{{0}}:x64 period=+{_PERIOD}(+0(%{{0}})):s64 due=+{_DUE}(+0(%{{0}})):s64"
 
 PROBES = {
-    "call": Probe("rcl_timer_call", _TIMER),
-    "call_with_info": Probe("rcl_timer_call_with_info", _TIMER),
-    "take": Probe("rcl_take", "subscription=%{0}:x64"),
-    "topic": Probe("rmw_take_with_info", f"topic=+0(+{_TOPIC}(%{{0}})):ustring"),
-    "took": Probe("rcl_take", "result=$retval:s32", returns=True),
-    "wait": Probe("rcl_wait"),
-    "end": Probe("ros_trace_callback_end"),
+    "call": Uprobe("rcl_timer_call", _TIMER),
+    "call_with_info": Uprobe("rcl_timer_call_with_info", _TIMER),
+    "take": Uprobe("rcl_take", "subscription=%{0}:x64"),
+    "topic": Uprobe("rmw_take_with_info", f"topic=+0(+{_TOPIC}(%{{0}})):ustring"),
+    "took": Uprobe("rcl_take", "result=$retval:s32", returns=True),
+    "wait": Uprobe("rcl_wait"),
+    "end": Uprobe("ros_trace_callback_end"),
 }
 """While callbacks are measured."""
 
 NAMING = {
-    "node": Probe("rcl_node_init", "node=%{0}:x64 name=+0(%{1}):ustring space=+0(%{2}):ustring"),
-    "named": Probe("rmw_create_node", "name=+0(%{1}):ustring space=+0(%{2}):ustring"),
-    "subscribe": Probe("rcl_subscription_init", "subscription=%{0}:x64 node=%{1}:x64"),
-    "timer": Probe("rcl_timer_init2", "timer=%{0}:x64 period=%{3}:s64"),
+    "node": Uprobe("rcl_node_init", "node=%{0}:x64 name=+0(%{1}):ustring space=+0(%{2}):ustring"),
+    "named": Uprobe("rmw_create_node", "name=+0(%{1}):ustring space=+0(%{2}):ustring"),
+    "subscribe": Uprobe("rcl_subscription_init", "subscription=%{0}:x64 node=%{1}:x64"),
+    "timer": Uprobe("rcl_timer_init2", "timer=%{0}:x64 period=%{3}:s64"),
 }
 """While a program starts: who a timer and a subscription belong to."""
 
@@ -82,7 +82,7 @@ def libraries_of(pid: int) -> dict[str, Path]:
 
 
 @dataclass(frozen=True)
-class Found:
+class ProbeLines:
     """``lines`` to be written into uprobe_events, without their group; ``lacking``: functions that the
     program has not got."""
 
@@ -104,7 +104,7 @@ def loaded_by(program: str) -> dict[str, Path]:
     return {path: Path(path).resolve(), **files} if files else {}
 
 
-def found_in(pid: int, probes: Mapping[str, Probe] = PROBES) -> Found:
+def found_in(pid: int, probes: Mapping[str, Uprobe] = PROBES) -> ProbeLines:
     """Of a process. Raises RtmeterError if it has nothing of ROS 2, or the machine's calls are not known."""
     found = found_among(libraries_of(pid).values(), probes)
     if found is None:
@@ -114,7 +114,7 @@ def found_in(pid: int, probes: Mapping[str, Probe] = PROBES) -> Found:
     return found
 
 
-def found_among(files: Iterable[Path], probes: Mapping[str, Probe]) -> Found | None:
+def found_among(files: Iterable[Path], probes: Mapping[str, Uprobe]) -> ProbeLines | None:
     """Of files; None if they have nothing of ROS 2. Raises RtmeterError if the machine's calls are not
     known."""
     registers = _REGISTERS.get(platform.machine())
@@ -137,7 +137,7 @@ def found_among(files: Iterable[Path], probes: Mapping[str, Probe]) -> Found | N
     if not here:
         return None
     lacking = tuple(one for one in LACKING if not {one, _EITHER.get(one, one)} & here)
-    return Found(tuple(lines), lacking)
+    return ProbeLines(tuple(lines), lacking)
 
 
 def _offsets(path: Path, functions: Collection[str]) -> dict[str, int]:

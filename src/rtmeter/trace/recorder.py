@@ -43,7 +43,7 @@ _AT_ONCE, _NOT_WAITING = 16, 2
 
 
 @dataclass(frozen=True)
-class Told:
+class RecordingTally:
     """What became of a recording: events, how many were lost, bytes of pages that came, events that the
     kernel has not got, and whether it broke off. ``kept``: the releases whose surroundings stayed, None if
     all did; ``share`` of the late ones that did; ``overrun``: pages went before their releases were known."""
@@ -169,14 +169,14 @@ class Recorder:
         whole = self._spool is None or self._spool.whole or self._chooser is None
         return None if whole or self._chooser is None else tuple(span.k for span in self._chooser.kept)
 
-    def told(self) -> Told:
+    def tally(self) -> RecordingTally:
         """What became of it, in numbers, once parts() has ended."""
         here = {form.name for form in self._formats}
         missing = tuple(event for event in OPTIONAL if event.rpartition("/")[2] not in here)
         share = self._chooser.share if self._chooser else 1.0
         overrun = bool(self._chooser and self._spool and self._spool.overrun)
         cut = self._cut_ns is not None
-        return Told(self._events, self._lost, self._bytes, missing, cut, self.kept, share, overrun)
+        return RecordingTally(self._events, self._lost, self._bytes, missing, cut, self.kept, share, overrun)
 
     def _enabled(self) -> Iterator[Format]:
         for event in EVERY:

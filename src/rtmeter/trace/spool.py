@@ -15,9 +15,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from rtmeter.statistics.quantities import Ints
 from rtmeter.trace.chosen import Chooser
-
-Ints = npt.NDArray[np.int64]
 
 MOST_BYTES = 256 << 20
 """Of pages, of all CPUs together, ever."""

@@ -78,10 +78,10 @@ class StoredTrace:
         with _reading(self.path):
             file = pq.ParquetFile(self.path)
             for group in range(file.num_row_groups):
-                told = file.metadata.row_group(group).column(0).statistics
-                if start_ns is not None and told is not None and told.has_min_max and told.max < start_ns:
+                times = file.metadata.row_group(group).column(0).statistics
+                if start_ns is not None and times is not None and times.has_min_max and times.max < start_ns:
                     continue
-                if end_ns is not None and told is not None and told.has_min_max and told.min > end_ns:
+                if end_ns is not None and times is not None and times.has_min_max and times.min > end_ns:
                     continue
                 yield _part(file.read_row_group(group), names.empty())
 

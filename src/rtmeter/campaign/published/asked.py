@@ -17,8 +17,8 @@ from pydantic import (
 )
 from pydantic.fields import FieldInfo
 
-from rtmeter.campaign.filters import Facts, ParseValue, compile_only
-from rtmeter.campaign.published.tables import Table, names, table
+from rtmeter.campaign.filters import CellFacts, ParseValue, compile_only
+from rtmeter.campaign.published.tables import PublishedTable, names, table
 from rtmeter.campaign.wrong import as_rtmeter_error, unknown_key
 from rtmeter.errors import RtmeterError
 from rtmeter.statistics.quantities import KNOWN_QUANTITIES
@@ -83,7 +83,7 @@ def _measured(text: str) -> str:
 
 
 Text = Annotated[str, BeforeValidator(_text), WithJsonSchema({"type": ["string", "number", "boolean"]})]
-Quantity = Annotated[str, AfterValidator(_known_quantity)]
+QuantityName = Annotated[str, AfterValidator(_known_quantity)]
 Measured = Annotated[str, AfterValidator(_measured)]
 
 
@@ -130,7 +130,9 @@ class Compare(_Part):
     values: Annotated[
         dict[str, Measured], Field(description="Column → quantity and statistic of a cell.", min_length=1)
     ]
-    also: Annotated[list[Quantity], Field(description="Further quantities, with the same statistics.")] = []
+    also: Annotated[
+        list[QuantityName], Field(description="Further quantities, with the same statistics.")
+    ] = []
     not_comparable: Annotated[
         dict[str, str], Field(description="Column → why its published values say nothing here.")
     ] = {}
@@ -155,7 +157,7 @@ class Published(_Part):
         asked._check(table(asked.table))
         return asked
 
-    def for_cell(self, facts: Facts, parse_value: ParseValue) -> list[dict[str, Any]]:
+    def for_cell(self, facts: CellFacts, parse_value: ParseValue) -> list[dict[str, Any]]:
         """What cell.json keeps for a cell with those facts, one for each comparison that it is in.
 
         Raises RtmeterError for an expression that cannot be read.
@@ -178,7 +180,7 @@ class Published(_Part):
                 found.append(shared | {"where": where} | compared)
         return found
 
-    def _check(self, published: Table) -> None:
+    def _check(self, published: PublishedTable) -> None:
         """Every column that is named is one of the table's, every value one of the column's."""
         for number, condition in enumerate(self.conditions):
             at = f"published.conditions.{number}"
@@ -211,12 +213,12 @@ def _where(one: Compare, holds: Callable[..., bool]) -> dict[str, list[str]] | N
     return where
 
 
-def _check_column(published: Table, at: str, column: str) -> None:
+def _check_column(published: PublishedTable, at: str, column: str) -> None:
     if column not in published.columns:
         raise unknown_key(at, column, published.columns)
 
 
-def _check_value(published: Table, at: str, column: str, value: str) -> None:
+def _check_value(published: PublishedTable, at: str, column: str, value: str) -> None:
     _check_column(published, at, column)
     known = list(dict.fromkeys(row[column] for row in published.rows))
     if value not in known:

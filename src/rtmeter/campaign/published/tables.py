@@ -15,7 +15,7 @@ _SOURCE = "Source: "
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PublishedTable:
     """What was published: ``about`` it, its ``source``, and its rows, column → text as it was printed.
 
     Columns that end in ``_us``, ``_ms`` and ``_s`` are times of that unit.
@@ -35,7 +35,7 @@ def names() -> list[str]:
 
 
 @cache
-def table(name: str) -> Table:
+def table(name: str) -> PublishedTable:
     """The table of that name. Raises RtmeterError if there is none."""
     if name not in names():
         near = difflib.get_close_matches(name, names(), n=1)
@@ -46,4 +46,4 @@ def table(name: str) -> Table:
     rows = list(csv.DictReader(line for line in text.splitlines() if not line.startswith("#")))
     source = next(line.removeprefix(_SOURCE) for line in comments if line.startswith(_SOURCE))
     about = " ".join(line for line in comments if not line.startswith(_SOURCE))
-    return Table(name, about, source, tuple(rows[0]), tuple(rows))
+    return PublishedTable(name, about, source, tuple(rows[0]), tuple(rows))

@@ -21,7 +21,9 @@ DETAILS = (
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
 
-Place = Annotated[str, typer.Argument(metavar="ARCHIVE", help="A folder, or the URL of an object store.")]
+ArchivePlace = Annotated[
+    str, typer.Argument(metavar="ARCHIVE", help="A folder, or the URL of an object store.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 DEFAULT = "archive"
 EngineOption = Annotated[
@@ -68,7 +70,7 @@ def add_(
 
 
 @app.command("ls")
-def ls(archive: Place = DEFAULT, as_json: Json = False) -> int:
+def ls(archive: ArchivePlace = DEFAULT, as_json: Json = False) -> int:
     """List the rigs with their latest verdicts."""
     from rtmeter.archive.engine import need_archive
     from rtmeter.cli.answers import print_rows, rows_json
@@ -88,7 +90,7 @@ def ls(archive: Place = DEFAULT, as_json: Json = False) -> int:
 @app.command("sql")
 def sql(
     query: Annotated[str, typer.Argument(metavar="SELECT", help="One statement.", show_default=False)],
-    archive: Place = DEFAULT,
+    archive: ArchivePlace = DEFAULT,
     csv: Annotated[bool, typer.Option("--csv", help="Print CSV with a header.")] = False,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Write a file: .parquet or .csv.", show_default=False)
@@ -105,7 +107,7 @@ def sql(
 
 
 @app.command("check")
-def check_(archive: Place = DEFAULT, as_json: Json = False) -> int:
+def check_(archive: ArchivePlace = DEFAULT, as_json: Json = False) -> int:
     """Prove that nothing is missing, damaged or there twice."""
     from rtmeter.archive.check import check, refuse
     from rtmeter.archive.engine import need_archive
@@ -140,7 +142,7 @@ def _selecting(archive: str, text: str):  # type: ignore[no-untyped-def]
 
 @app.command("merge")
 def merge(
-    archive: Place = DEFAULT,
+    archive: ArchivePlace = DEFAULT,
     by: Annotated[
         list[str] | None,
         typer.Option("--by", help="A column of cells, or label:NAME; may be repeated.", show_default=False),
@@ -159,11 +161,11 @@ def merge(
     from rtmeter.cli.output import print_json
 
     need_archive()
-    from rtmeter.archive.groups import Asked, merged
+    from rtmeter.archive.groups import GroupsAsked, merged
     from rtmeter.archive.labels import parse_conditions
     from rtmeter.archive.tables import archive_at
 
-    asked = Asked(by or [], parse_conditions(where or []), day_of(since))
+    asked = GroupsAsked(by or [], parse_conditions(where or []), day_of(since))
     with answering(archive_at(archive).open(), _engine(engine)) as backend:
         found = merged(backend, asked)
     if as_json:
@@ -194,7 +196,7 @@ WhereOption = Annotated[
 
 @app.command("trend")
 def trend(
-    archive: Place = DEFAULT,
+    archive: ArchivePlace = DEFAULT,
     quantile: QuantileOption = "p99.9",
     where: WhereOption = None,
     engine: EngineOption = "duckdb",
@@ -207,7 +209,7 @@ def trend(
 
 @app.command("regressions")
 def regressions(
-    archive: Place = DEFAULT,
+    archive: ArchivePlace = DEFAULT,
     quantile: QuantileOption = "p99.9",
     where: WhereOption = None,
     since: SinceOption = None,
@@ -237,26 +239,26 @@ def _trend(
     need_archive()
     from dataclasses import replace
 
-    from rtmeter.archive.groups import Asked
+    from rtmeter.archive.groups import GroupsAsked
     from rtmeter.archive.labels import parse_conditions
     from rtmeter.archive.tables import archive_at
     from rtmeter.archive.trend import trend
 
     with answering(archive_at(archive).open(), _engine(engine)) as backend:
-        found = trend(backend, Asked((), parse_conditions(where or [])), column)
+        found = trend(backend, GroupsAsked((), parse_conditions(where or [])), column)
     if what == "regressions":
         kept = [one for one in found.changes if one.rose and (first is None or one.when >= first)]
         found = replace(found, changes=tuple(kept))
     if as_json:
-        told = {"series": found.series, "too_short": found.short, "quantile": quantile}
-        print_json({"archive": archive, **told, what: causes_json(found.causes())})
+        about = {"series": found.series, "too_short": found.short, "quantile": quantile}
+        print_json({"archive": archive, **about, what: causes_json(found.causes())})
     else:
         print_causes(found, quantile)
     return bool(found.changes)
 
 
 @app.command("prune")
-def prune_(archive: Place = DEFAULT, as_json: Json = False) -> int:
+def prune_(archive: ArchivePlace = DEFAULT, as_json: Json = False) -> int:
     """Join many small files, and remove those that have been no part of the archive for a week."""
     from dataclasses import asdict
 

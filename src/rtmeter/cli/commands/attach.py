@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rtmeter.cli import exit_codes
-from rtmeter.cli.alone import Wait, alone
+from rtmeter.cli.alone import WaitOption, alone
 from rtmeter.cli.callback_table import show_callbacks
 from rtmeter.cli.cell_options import as_flag, collect, with_cell_options
 from rtmeter.cli.commands.measure import error_of
 from rtmeter.errors import RtmeterError
 
 if TYPE_CHECKING:
-    from rtmeter.measure.looking import Seen
+    from rtmeter.measure.looking import ThreadSeen
     from rtmeter.model import Cell
 
 EXAMPLE = "sudo rtmeter attach --pid 4711 --thread control_loop --duration 10min --deadline 1ms"
@@ -31,7 +31,7 @@ DETAILS = (
 _OPTIONS = (
     *("pid", "thread", "period", "duration", "samples", "warm_up", "scheduling", "cpus", "judge"),
     *("deadline", "miss_ratio", "confidence", "criticality", "horizon"),
-    *("conditions", "load", "traffic", "watch", "strict", "explain"),
+    *("conditions", "load", "traffic", "monitor", "strict", "explain"),
 )
 _MEASURES = ("duration", "samples", "deadline")
 """With one of these a program is measured without a thread being named."""
@@ -55,7 +55,7 @@ def command(
             "--out", "-o", help="Folder for the cell, with --all for all (default: under results/)."
         ),
     ] = None,
-    wait: Annotated[bool, Wait] = False,
+    wait: Annotated[bool, WaitOption] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
     **given: Any,
 ) -> int:
@@ -149,8 +149,8 @@ def _measured(cells: list[tuple[Cell, Path, Any]], stop: Any, *, as_json: bool) 
             print_doubts(record.warnings)
             raise error_of(record.error, path)
     if as_json:
-        told = [cell_summary(record, path) for record, path in records]
-        print_json({"cells": told} if len(cells) > 1 else told[0])
+        cells_json = [cell_summary(record, path) for record, path in records]
+        print_json({"cells": cells_json} if len(cells) > 1 else cells_json[0])
     else:
         for record, path in records:
             show_cell(record, path)
@@ -166,7 +166,7 @@ def _show_why(record: Any, path: Path) -> None:
         print(why_words(StoredCell(path, record)) or "nothing is late that could be explained")
 
 
-def _show_threads(seen: list[Seen], *, as_json: bool) -> None:
+def _show_threads(seen: list[ThreadSeen], *, as_json: bool) -> None:
     from rtmeter.cli.columns import print_table
     from rtmeter.cli.output import console, print_json
     from rtmeter.measure.looking import LOOK_S, words

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 import typer
 
 from rtmeter.cli import exit_codes
-from rtmeter.cli.alone import Wait, called, tell
+from rtmeter.cli.alone import WaitOption, called, tell
 from rtmeter.cli.choices import one_of
 from rtmeter.machine import Workload
 
@@ -54,7 +54,7 @@ def command(
     on: Annotated[
         str | None, typer.Option(metavar="ssh://USER@HOST", help="Look at a target.", show_default=False)
     ] = None,
-    wait: Annotated[bool, Wait] = False,
+    wait: Annotated[bool, WaitOption] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Looks at the machine as it is now."""
@@ -162,9 +162,9 @@ def _show(found: Sequence[Finding], intent: Intent) -> None:
 
     out = console()
     where = "any CPU" if intent.cpus is None else f"CPU {','.join(map(str, intent.cpus))}"
-    told = ", ".join(f"{count} {grade}" for grade, count in _counts(found).items() if count)
+    counts = ", ".join(f"{count} {grade}" for grade, count in _counts(found).items() if count)
     what = f"{intent.workload} workload at {intent.scheduling} on {where}"
-    out.print(f"{what}: {told or 'nothing found'}", markup=False)
+    out.print(f"{what}: {counts or 'nothing found'}", markup=False)
     for finding in found:
         heading = Text.assemble((finding.grade, _GRADES[finding.grade]), "  ", (finding.id, "bold"))
         lines = [Text(finding.value), Text(f"{finding.why} [{finding.source}]", "dim")]

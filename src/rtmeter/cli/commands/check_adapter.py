@@ -37,10 +37,10 @@ def command(
 
     probe = probes.find(name)
     results: list[Result] = []
-    with _Told(silent=as_json) as told:
-        for result in check_adapter(probe, only, told.began):
+    with _Lines(silent=as_json) as lines:
+        for result in check_adapter(probe, only, lines.began):
             results.append(result)
-            told.show(result)
+            lines.show(result)
     if not results:
         raise RtmeterError(
             "is in the name of no check", field="--only", value=only, remedy="leave it out to see them all"
@@ -54,7 +54,7 @@ def command(
     return exit_codes.FAIL if counts["fail"] else exit_codes.PASS
 
 
-class _Told:
+class _Lines:
     """A line for each check when it is over, and on a terminal the one that runs."""
 
     def __init__(self, *, silent: bool) -> None:
@@ -65,7 +65,7 @@ class _Told:
         self._out, self._silent = console(), silent
         self._status = Console(stderr=True).status("")
 
-    def __enter__(self) -> _Told:
+    def __enter__(self) -> _Lines:
         self._status.start()
         return self
 

@@ -9,7 +9,7 @@ import typer
 
 from rtmeter.cli import exit_codes
 from rtmeter.cli.choices import one_of
-from rtmeter.cli.requirement_options import Class, Confidence, Horizon, MissRatio
+from rtmeter.cli.requirement_options import Confidence, CriticalityText, HorizonText, MissRatio
 from rtmeter.importers import FORMATS
 
 EXAMPLE = "rtmeter import cyclictest.json --deadline 100us --miss-ratio 1e-4"
@@ -39,8 +39,8 @@ def command(
     ] = None,
     miss_ratio: MissRatio = None,
     confidence: Confidence = None,
-    criticality: Class = None,
-    horizon: Horizon = None,
+    criticality: CriticalityText = None,
+    horizon: HorizonText = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder for the cells (default: one under results/).")
     ] = None,

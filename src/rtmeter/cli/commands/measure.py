@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rtmeter.cli import exit_codes
-from rtmeter.cli.alone import Wait, alone
+from rtmeter.cli.alone import WaitOption, alone
 from rtmeter.cli.cell_options import as_flag, collect, with_cell_options
 from rtmeter.errors import RtmeterError
 
@@ -44,7 +44,7 @@ def command(
     publishers: Annotated[str | None, typer.Option(hidden=True)] = None,
     subscribers: Annotated[str | None, typer.Option(hidden=True)] = None,
     background_nodes: Annotated[str | None, typer.Option(hidden=True)] = None,
-    wait: Annotated[bool, Wait] = False,
+    wait: Annotated[bool, WaitOption] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
     **given: Any,
 ) -> int:

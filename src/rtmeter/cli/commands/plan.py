@@ -11,7 +11,7 @@ import typer
 
 from rtmeter.cli import exit_codes
 from rtmeter.cli.choices import campaign_files
-from rtmeter.cli.requirement_options import Class, Confidence, MissRatio
+from rtmeter.cli.requirement_options import Confidence, CriticalityText, MissRatio
 
 EXAMPLE = "rtmeter plan --deadline 1ms --miss-ratio 1e-6 --confidence 95% --period 1ms"
 DETAILS = (
@@ -34,7 +34,7 @@ def command(
     ] = None,
     miss_ratio: MissRatio = None,
     confidence: Confidence = None,
-    criticality: Class = None,
+    criticality: CriticalityText = None,
     period: Annotated[
         str | None,
         typer.Option(metavar="1ms", help="Period of the releases (--like: that one's).", show_default=False),
@@ -83,8 +83,10 @@ def command(
         cells = plan_cells(planned_cells, lambda cell: assume(cell.requirement, cell))
         factors, total_ns = plan_factors(planned_cells), sum(cell.planned_ns for cell in planned_cells)
         if as_json:
-            told = [asdict(one) | {"enough": one.enough} for one in factors]
-            print_json({"cells": [asdict(cell) for cell in cells], "factors": told, "planned_ns": total_ns})
+            factors_json = [asdict(one) | {"enough": one.enough} for one in factors]
+            print_json(
+                {"cells": [asdict(cell) for cell in cells], "factors": factors_json, "planned_ns": total_ns}
+            )
         else:
             show_cells(cells, factors, total_ns)
         for id_, error in cannot_run.items():

@@ -209,7 +209,7 @@ def _shift(cells: Sequence[Path], asked: PlotOptions) -> Spec:
 
 def _waterfall(cells: Sequence[Path], at: str, asked: PlotOptions) -> Spec:
     from rtmeter.errors import RtmeterError
-    from rtmeter.plots.chart_compare import Layer, waterfall
+    from rtmeter.plots.chart_compare import WaterfallLayer, waterfall
     from rtmeter.plots.heading import notes
     from rtmeter.plots.picture import grid
 
@@ -218,7 +218,7 @@ def _waterfall(cells: Sequence[Path], at: str, asked: PlotOptions) -> Spec:
         raise RtmeterError(
             "a waterfall has two layers at least", field="cell", value=str(len(cells)), remedy=remedy
         )
-    layers: list[Layer] = []
+    layers: list[WaterfallLayer] = []
     found = [_compared(cells[place], cells[place + 1]) for place in range(len(cells) - 1)]
     for place, one in enumerate(found):
         assert one.found is not None
@@ -232,10 +232,12 @@ def _waterfall(cells: Sequence[Path], at: str, asked: PlotOptions) -> Spec:
                 message, field="--at", value=at, remedy="choose a lower one, or measure longer"
             )
         if not layers:
-            layers.append(Layer(cells[0].name, shift.a, shift.a))
+            layers.append(WaterfallLayer(cells[0].name, shift.a, shift.a))
         ends = shift.lower, shift.upper
         layers.append(
-            Layer(cells[place + 1].name, layers[-1].total_ns + shift.difference, shift.difference, ends)
+            WaterfallLayer(
+                cells[place + 1].name, layers[-1].total_ns + shift.difference, shift.difference, ends
+            )
         )
     title = f"{at} of {_quantity(found[0])}, layer by layer"
     doubts = dict.fromkeys(doubt for one in found for doubt in _doubts(one))
@@ -252,10 +254,10 @@ def _quantity(one: Compared) -> str:
 
 
 def _doubts(one: Compared) -> list[str]:
-    return list(dict.fromkeys(doubt.message for doubt in one.doubts if doubt.type in _TOLD))
+    return list(dict.fromkeys(doubt.message for doubt in one.doubts if doubt.type in _NOTED))
 
 
-_TOLD = {"one_run_each", "not_interleaved", "few_pairs"}
+_NOTED = {"one_run_each", "not_interleaved", "few_pairs"}
 
 
 def _files(cells: Sequence[Path]) -> list[CellRecord]:

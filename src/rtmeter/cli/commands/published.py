@@ -15,7 +15,7 @@ from rtmeter.cli.columns import print_table
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from rtmeter.judge.published import Beside, Part, Value
+    from rtmeter.judge.published import Beside, SourceTable, Value
 
 EXAMPLE = "rtmeter published results/robot/ros1-timer-2014"
 DETAILS = (
@@ -94,7 +94,7 @@ def _show(one: Beside, out: Console) -> None:
         out.print(f"without published values: {', '.join(one.without)}", markup=False)
 
 
-def _show_part(part: Part, out: Console) -> None:
+def _show_part(part: SourceTable, out: Console) -> None:
     from rich import box
     from rich.table import Table
 
@@ -133,9 +133,9 @@ def _show_part(part: Part, out: Console) -> None:
 
 def _shown(value: Value, column: str) -> str:
     from rtmeter.cli.output import microseconds
-    from rtmeter.judge.published import Time, has_unit
+    from rtmeter.judge.published import MeasuredTime, has_unit
 
-    if isinstance(value, Time):
+    if isinstance(value, MeasuredTime):
         us = microseconds(value.ns)
         return us if has_unit(column) else f"{value.statistic} {us} us"
     return "" if value is None else f"{value:,}" if isinstance(value, int) else value

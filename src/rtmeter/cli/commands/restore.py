@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from rtmeter.cli import exit_codes
-from rtmeter.cli.alone import Wait
+from rtmeter.cli.alone import WaitOption
 
 EXAMPLE = "sudo rtmeter restore"
 DETAILS = (
@@ -30,7 +30,7 @@ def command(
             "--set-aside", help="Keep a journal that cannot be undone under another name: runs go on then."
         ),
     ] = False,
-    wait: Annotated[bool, Wait] = False,
+    wait: Annotated[bool, WaitOption] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print what became of each change as JSON.")
     ] = False,

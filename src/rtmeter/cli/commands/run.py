@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rtmeter.cli.alone import Wait
+from rtmeter.cli.alone import WaitOption
 from rtmeter.cli.choices import campaign_files
 
 EXAMPLE = "rtmeter run campaigns/demo.yaml --only 'measurement==wakeup' --scale 0.1"
@@ -55,7 +55,7 @@ def command(
             show_default=False,
         ),
     ] = None,
-    wait: Annotated[bool, Wait] = False,
+    wait: Annotated[bool, WaitOption] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summaries as JSON.")] = False,
 ) -> int:
     """Runs the campaign; the exit code is its worst cell's."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rtmeter.cli import exit_codes
-from rtmeter.cli.requirement_options import Class, Confidence, Horizon, MissRatio
+from rtmeter.cli.requirement_options import Confidence, CriticalityText, HorizonText, MissRatio
 
 if TYPE_CHECKING:
     from rtmeter.api.verdicts import CellVerdict
@@ -40,8 +40,8 @@ def command(
     ] = None,
     miss_ratio: MissRatio = None,
     confidence: Confidence = None,
-    criticality: Class = None,
-    horizon: Horizon = None,
+    criticality: CriticalityText = None,
+    horizon: HorizonText = None,
     once_in: Annotated[
         str | None,
         typer.Option(
@@ -83,8 +83,8 @@ def command(
     except RtmeterError as error:
         raise as_flag(error) from None
     if as_json:
-        told = [one.to_json() for one in found]
-        print_json(told[0] if len(cells) == 1 else {"cells": told})
+        verdicts_json = [one.to_json() for one in found]
+        print_json(verdicts_json[0] if len(cells) == 1 else {"cells": verdicts_json})
     return exit_codes.worst(exit_codes.of_outcome(one.outcome) for one in found)
 
 

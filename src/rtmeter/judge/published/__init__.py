@@ -1,14 +1,24 @@
 """Published values beside those that were measured, and which of their source's conditions held here."""
 
-from rtmeter.judge.published.beside import Beside, Entry, Line, Part, Time, Value, beside, has_unit, label
+from rtmeter.judge.published.beside import (
+    Beside,
+    MeasuredTime,
+    PublishedEntry,
+    SourceTable,
+    TableLine,
+    Value,
+    beside,
+    has_unit,
+    label,
+)
 from rtmeter.judge.published.held import Unmet
 
 __all__ = [
     "Beside",
-    "Entry",
-    "Line",
-    "Part",
-    "Time",
+    "MeasuredTime",
+    "PublishedEntry",
+    "SourceTable",
+    "TableLine",
     "Unmet",
     "Value",
     "beside",

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rtmeter.campaign.published.asked import GROWTH
-from rtmeter.campaign.published.tables import Table, table
-from rtmeter.judge.published.held import Told, Unmet, preempt_rt, told, unmet
+from rtmeter.campaign.published.tables import PublishedTable, table
+from rtmeter.judge.published.held import Held, Unmet, held_here, preempt_rt, unmet
 from rtmeter.results.record import CellRecord, Statistics
 from rtmeter.results.record.published import PublishedRows
 from rtmeter.values import format_duration
@@ -18,19 +18,19 @@ _COUNT = "count "
 
 
 @dataclass(frozen=True, slots=True)
-class Time:
+class MeasuredTime:
     """A measured time, nanoseconds, or ``lost``, and which statistic of the quantity it is."""
 
     ns: float | str
     statistic: str
 
 
-Value = Time | int | str | None
+Value = MeasuredTime | int | str | None
 """A measured time or count; text as it was published, or in words; None where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TableLine:
     """One line of a table: of a published row (``cell`` is None) or of a ``quantity`` of a cell, by column.
 
     ``view``: as_served or per_release; ``state``: why a cell has no values; ``unmet``: which conditions of
@@ -49,15 +49,15 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PublishedEntry:
     """Published rows and the cells that stand beside them; ``labels``: column → value that they share."""
 
     labels: Mapping[str, str]
-    lines: tuple[Line, ...]
+    lines: tuple[TableLine, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SourceTable:
     """A table of the source: what its entries share, the columns of values, and what to know of it.
 
     ``not_comparable``: column → why its published values say nothing here.
@@ -65,7 +65,7 @@ class Part:
 
     labels: Mapping[str, str]
     columns: tuple[str, ...]
-    entries: tuple[Entry, ...]
+    entries: tuple[PublishedEntry, ...]
     not_comparable: Mapping[str, str]
     notes: tuple[str, ...]
 
@@ -76,8 +76,8 @@ class Beside:
     not hold here, those that held everywhere (condition, how it was), and the cells that it has nothing
     for."""
 
-    table: Table
-    parts: tuple[Part, ...]
+    table: PublishedTable
+    parts: tuple[SourceTable, ...]
     notes: tuple[str, ...]
     unmet: tuple[Unmet, ...]
     held: tuple[tuple[str, str], ...]
@@ -113,7 +113,7 @@ class _Matched:
             if all(row[column] in values for column, values in where.items())
         )
 
-    def conditions(self) -> Iterator[tuple[Mapping[str, Any], Told]]:
+    def conditions(self) -> Iterator[tuple[Mapping[str, Any], Held]]:
         """Those of its rows, and whether they held."""
         if not self.record.summary:
             return
@@ -121,10 +121,10 @@ class _Matched:
             where = asked.get("where", {})
             rows = (self.table.rows[number] for number in self.rows)
             if any(all(row[column] == value for column, value in where.items()) for row in rows):
-                yield asked, told(self.record, asked)
+                yield asked, held_here(self.record, asked)
 
 
-def _beside(published: Table, matched: list[_Matched], without: tuple[str, ...]) -> Beside:
+def _beside(published: PublishedTable, matched: list[_Matched], without: tuple[str, ...]) -> Beside:
     groups: dict[tuple[int, ...], list[_Matched]] = {}
     for one in matched:
         if one.rows:
@@ -136,7 +136,7 @@ def _beside(published: Table, matched: list[_Matched], without: tuple[str, ...])
             column: values.pop() for column, values in shared if len(values) == 1
         }  # a kernel not known: two
         parts.setdefault(tuple(of.items()), []).append(rows)
-    by_cell: dict[str, list[tuple[Mapping[str, Any], Told]]] = {}
+    by_cell: dict[str, list[tuple[Mapping[str, Any], Held]]] = {}
     for one in matched:
         by_cell.setdefault(one.cell, []).extend(one.conditions())
     missed = unmet({cell: iter(conditions) for cell, conditions in by_cell.items()})
@@ -151,40 +151,40 @@ def _beside(published: Table, matched: list[_Matched], without: tuple[str, ...])
     )
 
 
-def _part(published: Table, labels: dict[str, str], groups: list[list[_Matched]]) -> Part:
+def _part(published: PublishedTable, labels: dict[str, str], groups: list[list[_Matched]]) -> SourceTable:
     matches = [one.match for group in groups for one in group]
     columns = dict.fromkeys(column for match in matches for column in match["values"])
     why = {c: text for match in matches for c, text in match["not_comparable"].items()}
     notes = dict.fromkeys(match["note"] for match in matches if match.get("note"))
     entries = tuple(_entry(published, labels, tuple(columns), group) for group in groups)
-    return Part(labels, tuple(columns), entries, why, tuple(notes))
+    return SourceTable(labels, tuple(columns), entries, why, tuple(notes))
 
 
 def _entry(
-    published: Table, shared: Mapping[str, str], columns: tuple[str, ...], group: list[_Matched]
-) -> Entry:
+    published: PublishedTable, shared: Mapping[str, str], columns: tuple[str, ...], group: list[_Matched]
+) -> PublishedEntry:
     rows = [published.rows[number] for number in group[0].rows]
     own = {c: rows[0][c] for c in group[0].where if c not in shared and len({row[c] for row in rows}) == 1}
     rest = [c for c in published.columns if c not in shared and c not in own and c not in columns]
     lines = [_published_line(row, rest, columns) for row in rows]
     lines += [line for one in group for line in _measured_lines(one, columns)]
-    return Entry({c: value for c, value in own.items() if value}, tuple(lines))
+    return PublishedEntry({c: value for c, value in own.items() if value}, tuple(lines))
 
 
-def _published_line(row: Mapping[str, str], rest: list[str], columns: tuple[str, ...]) -> Line:
+def _published_line(row: Mapping[str, str], rest: list[str], columns: tuple[str, ...]) -> TableLine:
     who = ", ".join(
         f"{label(c)} {row[c]}" if _is_number(row[c]) or has_unit(c) else row[c] for c in rest if row[c]
     )
-    return Line(who, {column: row[column] or None for column in columns})
+    return TableLine(who, {column: row[column] or None for column in columns})
 
 
-def _measured_lines(one: _Matched, columns: tuple[str, ...]) -> Iterator[Line]:
+def _measured_lines(one: _Matched, columns: tuple[str, ...]) -> Iterator[TableLine]:
     record, values = one.record, one.match["values"]
     if not record.summary:
         error = record.error.model_dump() if record.error else {"message": "nothing was measured"}
         about = " ".join(str(error[key]) for key in ("field", "value") if error.get(key))
         why = ": ".join(part for part in (record.status, about, error["message"]) if part)
-        yield Line(record.adapter, {}, one.cell, state=why)
+        yield TableLine(record.adapter, {}, one.cell, state=why)
         return
     broken = tuple(dict.fromkeys(a["condition"] for a, (_, holds) in one.conditions() if not holds))
     state = None if record.status == "complete" and record.valid else record.status
@@ -196,7 +196,7 @@ def _measured_lines(one: _Matched, columns: tuple[str, ...]) -> Iterator[Line]:
         said = {c: _value(record, values.get(c), quantity if number else None) for c in columns}
         if number and not view:
             continue
-        yield Line(
+        yield TableLine(
             record.adapter,
             said,
             one.cell,
@@ -229,7 +229,7 @@ def _value(record: CellRecord, text: str | None, instead: str | None) -> Value:
     if statistic == "n" or served is None:
         return served.n if served else None
     ns = getattr(served.shown, f"{statistic.replace('.', '_')}_ns")
-    return None if ns is None else Time(ns, statistic)
+    return None if ns is None else MeasuredTime(ns, statistic)
 
 
 def _as_served(record: CellRecord, quantity: str | None) -> Statistics | None:

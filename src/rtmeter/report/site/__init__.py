@@ -13,16 +13,16 @@ from pathlib import Path
 from rtmeter import report, version
 from rtmeter.errors import RtmeterError
 from rtmeter.host.files import replace_file
+from rtmeter.host.lock import Say
 from rtmeter.plots.floors import Floor
 from rtmeter.report.site import pages
-from rtmeter.report.site.history import Entry, History, histories
+from rtmeter.report.site.history import History, HistoryEntry, histories
 from rtmeter.results import store
 
 MADE = ".rtmeter-site.json"
 """The files that were made, and a hash of what they were made of: what is the same is not made again, and
 those of cells that are gone are removed."""
 
-Say = Callable[[str], None]
 FloorOf = Callable[[Path], Floor]
 
 
@@ -111,7 +111,7 @@ def _forget(out: Path, known: Iterable[str], now: Mapping[str, str]) -> None:
 
 def _reports(found: list[History], out: Path, floor_of: FloorOf, say: Say) -> dict[Path, str]:
     """The file's name of each latest run's report, by what it is of."""
-    latest: dict[tuple[str, str], Entry] = {}
+    latest: dict[tuple[str, str], HistoryEntry] = {}
     for history in sorted(found, key=lambda h: h.latest.started):
         latest[history.machine, history.campaign] = history.latest
     names: dict[Path, str] = {}

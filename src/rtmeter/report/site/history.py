@@ -10,7 +10,7 @@ import numpy as np
 from rtmeter.errors import RtmeterError
 from rtmeter.judge.entries import by_condition
 from rtmeter.results import store
-from rtmeter.results.machines import Machine, names_of
+from rtmeter.results.machines import SeenMachine, names_of
 from rtmeter.results.overview import CellEntry, cell_entries
 from rtmeter.statistics.changes import change_points
 from rtmeter.values import slug
@@ -21,7 +21,7 @@ FEWEST_RUNS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class HistoryEntry:
     """The cell in one run: when the run began, and what is said of the cell."""
 
     run: Path
@@ -62,19 +62,19 @@ class History:
     campaign: str
     cell: str
     page: str
-    entries: tuple[Entry, ...]
+    entries: tuple[HistoryEntry, ...]
 
     @property
-    def latest(self) -> Entry:
+    def latest(self) -> HistoryEntry:
         return self.entries[-1]
 
     @property
-    def changes(self) -> list[Entry]:
+    def changes(self) -> list[HistoryEntry]:
         """The runs from which on the tail is another; none are looked for in fewer than FEWEST_RUNS."""
-        told = [(entry, value) for entry in self.entries if (value := entry.tail_ns) is not None]
-        if len(told) < FEWEST_RUNS:
+        known = [(entry, value) for entry in self.entries if (value := entry.tail_ns) is not None]
+        if len(known) < FEWEST_RUNS:
             return []
-        return [told[at][0] for at in change_points(np.array([value for _, value in told]))]
+        return [known[at][0] for at in change_points(np.array([value for _, value in known]))]
 
 
 def file_name(*parts: str) -> str:
@@ -86,10 +86,10 @@ def histories(results: Path) -> list[History]:
     """Every cell under the folder, the worst of their latest first. Raises RtmeterError if there is none."""
     places = [(cell, *_place(cell.folder.parent, cell)) for cell in by_condition(cell_entries(results))]
     called = names_of(machine for _, machine, _, _ in places)
-    groups: dict[tuple[str, str, str], list[Entry]] = {}
+    groups: dict[tuple[str, str, str], list[HistoryEntry]] = {}
     for cell, machine, campaign, started in places:
         name = cell.record.id if cell.record else cell.folder.name.removesuffix(store.PARTIAL)
-        entry = Entry(cell.folder.parent, started, cell)
+        entry = HistoryEntry(cell.folder.parent, started, cell)
         groups.setdefault((called[machine], campaign, name), []).append(entry)
     found, pages = [], set[str]()
     for key in sorted(groups):
@@ -104,10 +104,10 @@ def histories(results: Path) -> list[History]:
     return sorted(found, key=lambda h: (h.latest.cell.badness, h.machine, h.campaign, h.cell))
 
 
-def _place(run: Path, cell: CellEntry) -> tuple[Machine, str, str]:
+def _place(run: Path, cell: CellEntry) -> tuple[SeenMachine, str, str]:
     """Machine, campaign and start of a run; of a cell that is in none, what the cell says."""
-    told = cell.record.machine if cell.record else {}
-    machine, own = told.get("hostname") or "", told.get("machine_id")
+    facts = cell.record.machine if cell.record else {}
+    machine, own = facts.get("hostname") or "", facts.get("machine_id")
     started = (cell.record.started if cell.record else None) or ""
     try:
         about = store.read_run(run)

@@ -15,15 +15,15 @@ from rtmeter.results.record.maps import (
     Axes,
     Carried,
     Clock,
-    ClockOffset,
+    ClockOffsetFacts,
     Config,
     Effective,
     Facts,
-    Grid,
+    GridFacts,
     MachineFacts,
-    SecondTopic,
+    SecondTopicSeen,
 )
-from rtmeter.results.record.parts import Failure, JudgedBy, MachineFinding, Part, Provenance, Threads
+from rtmeter.results.record.parts import Failure, JudgedBy, MachineFinding, Provenance, RecordPart, Threads
 from rtmeter.results.record.published import PublishedRows
 from rtmeter.results.record.summary import Summary
 from rtmeter.values import without_repeat
@@ -38,7 +38,7 @@ def _contradiction(field: str, message: str) -> PydanticCustomError:
     return PydanticCustomError("contradiction", "{message}", {"field": field, "message": message})
 
 
-class CellRecord(Part):
+class CellRecord(RecordPart):
     """Everything about a cell but its samples (spec/results.md has a sentence on each key). None where
     something does not apply or was not looked at; empty where nobody said anything."""
 
@@ -66,14 +66,14 @@ class CellRecord(Part):
     usage: dict[str, int | None]
     instrument: Facts
     counters: dict[str, int]
-    second_topic: dict[Literal["client", "server"], SecondTopic | None] | None
+    second_topic: dict[Literal["client", "server"], SecondTopicSeen | None] | None
     path: dict[Literal["client", "server"], Carried] | None
-    grid: Grid
+    grid: GridFacts
     ticks: str | None
     adapter_facts: AdapterFacts
     machine: MachineFacts
     clock: Clock
-    clock_offset: ClockOffset | None
+    clock_offset: ClockOffsetFacts | None
     conditions: Conditions | None
     chain: Chain | None = None
     warnings: list[Doubt]
@@ -91,8 +91,8 @@ class CellRecord(Part):
     def _has_its_times(self) -> Self:
         if self.measurement == "timer" and self.mode is None:
             raise _contradiction("mode", "a timer cell needs a mode")
-        told = self.status in ("failed", "skipped") or self.measurement == "imported"
-        if self.tick_ns is None and not told:
+        needs_none = self.status in ("failed", "skipped") or self.measurement == "imported"
+        if self.tick_ns is None and not needs_none:
             raise _contradiction("config.period_ns", "the config has neither period_ns nor timeout_ns")
         if self.error is None and self.status in ("failed", "skipped"):
             raise _contradiction("error", f"a cell that is {self.status} needs an error")

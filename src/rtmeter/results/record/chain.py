@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from rtmeter.results.record.parts import Part
+from rtmeter.results.record.parts import RecordPart
 from rtmeter.results.record.summary import Statistics
 
 
-class ChainPath(Part):
+class ChainPath(RecordPart):
     """One path: its stages, from the source on; ``counts`` of its samples and the ``identity`` they hold;
     ``data_age`` of every output, ``reaction`` of every sample, as measurements define them."""
 
@@ -17,7 +17,7 @@ class ChainPath(Part):
     reaction: Statistics
 
 
-class Chain(Part):
+class Chain(RecordPart):
     """Every path from a source to a stage that nobody hears; which of them is ``judged``."""
 
     judged: list[str]

@@ -28,7 +28,7 @@ class SchedulingFacts(TypedDict):
     period_ns: NotRequired[int | None]
 
 
-class Thread(TypedDict, total=False):
+class ThreadFacts(TypedDict, total=False):
     """A thread of a probe, as its audit has it (spec/probe.md)."""
 
     __pydantic_config__ = OPEN  # type: ignore[misc]
@@ -114,7 +114,7 @@ class Clock(TypedDict, total=False):
     anchors: dict[str, int] | None
 
 
-class Grid(TypedDict, total=False):
+class GridFacts(TypedDict, total=False):
     """The grid of the releases."""
 
     __pydantic_config__ = OPEN  # type: ignore[misc]
@@ -133,7 +133,7 @@ class AdapterFacts(TypedDict, total=False):
     chosen: list[str]
 
 
-class SecondTopic(TypedDict, total=False):
+class SecondTopicSeen(TypedDict, total=False):
     """What one end saw of the second topic."""
 
     __pydantic_config__ = OPEN  # type: ignore[misc]
@@ -149,7 +149,7 @@ class Carried(TypedDict):
     carried_by: str
 
 
-class ClockOffset(TypedDict):
+class ClockOffsetFacts(TypedDict):
     """The server's clock as the client's shows it."""
 
     same_clock: bool

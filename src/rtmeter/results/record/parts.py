@@ -7,10 +7,10 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict
 
 from rtmeter.errors import RtmeterError
-from rtmeter.results.record.maps import Facts, Thread
+from rtmeter.results.record.maps import Facts, ThreadFacts
 
 
-class Part(BaseModel):
+class RecordPart(BaseModel):
     """A part whose keys are all known."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -20,7 +20,7 @@ class Part(BaseModel):
         return self.model_validate(dict(self) | changes)
 
 
-class Failure(Part):
+class Failure(RecordPart):
     """Why a cell failed, or was skipped."""
 
     field: str | None
@@ -40,7 +40,7 @@ class Failure(Part):
         return RtmeterError.from_json(self.model_dump())
 
 
-class MachineFinding(Part):
+class MachineFinding(RecordPart):
     """What the machine had wrong when the cell was measured (docs/check.md)."""
 
     id: str
@@ -53,7 +53,7 @@ class MachineFinding(Part):
     items: list[Facts]
 
 
-class Provenance(Part):
+class Provenance(RecordPart):
     """What an imported cell was made of; ``unknown`` names what the file does not say."""
 
     file: str
@@ -70,7 +70,7 @@ class Provenance(Part):
     unknown: list[str]
 
 
-class JudgedBy(Part):
+class JudgedBy(RecordPart):
     """What the stored verdict was made of: the statistics that judged, by a hash of them, and the size in
     bytes of each file of data."""
 
@@ -78,12 +78,12 @@ class JudgedBy(Part):
     data: dict[str, int]
 
 
-class Threads(Part):
+class Threads(RecordPart):
     """The threads of both processes."""
 
-    client: list[Thread]
-    server: list[Thread]
+    client: list[ThreadFacts]
+    server: list[ThreadFacts]
 
-    def items(self) -> list[tuple[str, list[Thread]]]:
+    def items(self) -> list[tuple[str, list[ThreadFacts]]]:
         """(process, its threads)."""
         return [("client", self.client), ("server", self.server)]

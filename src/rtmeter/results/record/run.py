@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Literal
 
-from rtmeter.results.record.parts import Part
+from rtmeter.results.record.parts import RecordPart
 
 RUN_FORMAT = "rtmeter-run"
 RUN_VERSION: Literal[2] = 2
 
 
-class RunRecord(Part):
+class RunRecord(RecordPart):
     """A run: which cells it was to measure, in order, and what it was started with. ``ended`` is None while
     it goes on, or if it was killed; ``host``: where the servers of round trips ran, if not here;
     ``machine_id``: which machine measured it (rtmeter.host.identity), None where that is not known."""

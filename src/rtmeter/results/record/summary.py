@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import SerializerFunctionWrapHandler, model_serializer
 
-from rtmeter.results.record.parts import Part
+from rtmeter.results.record.parts import RecordPart
 from rtmeter.statistics.order import shown
 
 Time = int | float | Literal["lost"] | None
@@ -18,7 +18,7 @@ View = Literal["per_release", "as_served", "corrected"]
 _OF_SOME = ("tau_min_ns", "resolution_ns")
 
 
-class Statistics(Part):
+class Statistics(RecordPart):
     """One view of a quantity, nanoseconds; quantiles as they are, also those that n is too small for."""
 
     n: int
@@ -40,7 +40,7 @@ class Statistics(Part):
         return Statistics.model_construct(**shown(self.model_dump()))
 
 
-class Views(Part):
+class Views(RecordPart):
     """The views of a quantity; None where one does not apply or has nothing."""
 
     per_release: Statistics | None
@@ -56,7 +56,7 @@ class Views(Part):
         )
 
 
-class Summary(Part):
+class Summary(RecordPart):
     """Counts, identity and quantities; of a cycle the least delay, of a histogram the width of its bins."""
 
     counts: dict[str, int]
@@ -67,5 +67,5 @@ class Summary(Part):
 
     @model_serializer(mode="wrap")
     def _without_what_it_has_not(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        told: dict[str, Any] = handler(self)
-        return {key: value for key, value in told.items() if key not in _OF_SOME or value is not None}
+        fields: dict[str, Any] = handler(self)
+        return {key: value for key, value in fields.items() if key not in _OF_SOME or value is not None}

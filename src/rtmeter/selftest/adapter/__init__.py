@@ -13,7 +13,7 @@ from pathlib import Path
 from rtmeter.measure.probes import Probe
 from rtmeter.selftest.adapter import calls, description, echo, ends, errors, threads
 from rtmeter.selftest.adapter.check import Check, Result, failed
-from rtmeter.selftest.adapter.running import Subject, UnexpectedError
+from rtmeter.selftest.adapter.running import CheckedProbe, UnexpectedError
 
 __all__ = ["Check", "Result", "check_adapter"]
 
@@ -25,7 +25,7 @@ def check_adapter(
 ) -> Iterator[Result]:
     """Runs every check whose name contains ``only``; ``began`` is told of each as it begins."""
     with tempfile.TemporaryDirectory(prefix="rtmeter-") as folder:
-        subject = Subject(probe, Path(folder))
+        subject = CheckedProbe(probe, Path(folder))
         for room in _ROOMS:
             for check in room.checks(subject):
                 if only in check.name:

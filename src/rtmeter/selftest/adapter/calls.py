@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from rtmeter.selftest.adapter.check import Check, Outcome, failed, not_applicable, passed
-from rtmeter.selftest.adapter.running import Config, Subject, UnexpectedError, Way, counted, ways
+from rtmeter.selftest.adapter.check import Check, CheckOutcome, failed, not_applicable, passed
+from rtmeter.selftest.adapter.running import CheckedProbe, RunConfig, UnexpectedError, Way, counted, ways
 
 _LIMIT_S = 40.0
 """For all trials of one way: each takes half a second, and is given up after some."""
@@ -16,17 +16,17 @@ _REMEDY = (
 )
 
 
-def checks(subject: Subject) -> Iterator[Check]:
+def checks(subject: CheckedProbe) -> Iterator[Check]:
     """One for every way but wakeup, which waits in the core."""
     for way in ways(subject.facts):
         if way.measurement != "wakeup":
             yield Check(f"timeouts.{way.name}", partial(_tried, subject, way))
 
 
-def _tried(subject: Subject, way: Way) -> Outcome:
+def _tried(subject: CheckedProbe, way: Way) -> CheckOutcome:
     if subject.probe.scripted:
         return not_applicable("on a scripted clock no time passes while it waits")
-    role: Config = {}
+    role: RunConfig = {}
     if way.measurement == "roundtrip":
         if subject.one_process:
             return not_applicable("its server is in the client, which answers while it waits")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 PASS, FAIL, NOT_APPLICABLE = "pass", "fail", "not applicable"
 
-Outcome = tuple[str, str, str | None]
+CheckOutcome = tuple[str, str, str | None]
 """PASS, FAIL or NOT_APPLICABLE; the reason; the remedy."""
 
 
@@ -16,7 +16,7 @@ class Check:
     """A name, such as ``echo.cycle.spin``, and what finds out."""
 
     name: str
-    run: Callable[[], Outcome]
+    run: Callable[[], CheckOutcome]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +29,16 @@ class Result:
     remedy: str | None
 
 
-def passed(reason: str) -> Outcome:
+def passed(reason: str) -> CheckOutcome:
     """It holds, as far as was tried: what was seen."""
     return PASS, reason, None
 
 
-def failed(reason: str, remedy: str) -> Outcome:
+def failed(reason: str, remedy: str) -> CheckOutcome:
     """It does not hold: what was seen, and what the adapter should do."""
     return FAIL, reason, remedy
 
 
-def not_applicable(reason: str) -> Outcome:
+def not_applicable(reason: str) -> CheckOutcome:
     """There is nothing to try: why."""
     return NOT_APPLICABLE, reason, None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from rtmeter.selftest.adapter.check import Check, Outcome, failed, passed
-from rtmeter.selftest.adapter.running import Subject, ways
+from rtmeter.selftest.adapter.check import Check, CheckOutcome, failed, passed
+from rtmeter.selftest.adapter.running import CheckedProbe, ways
 
 _TEXTS = ("name", "version", "middleware", "middleware_version")
 _MEASURES = ("wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "cycle", "chain")
@@ -21,13 +21,13 @@ _VALUES = {
 _REMEDY = "mend describe: core/include/rtmeter/adapter.h lists its keys"
 
 
-def checks(subject: Subject) -> Iterator[Check]:
+def checks(subject: CheckedProbe) -> Iterator[Check]:
     """Of what is known before the start."""
     yield Check("describe.before_start", lambda: _before(subject))
     yield Check("describe.after_start", lambda: _after(subject))
 
 
-def _before(subject: Subject) -> Outcome:
+def _before(subject: CheckedProbe) -> CheckOutcome:
     wrong = list(_faults(subject))
     if wrong:
         return failed("; ".join(wrong), _REMEDY)
@@ -35,7 +35,7 @@ def _before(subject: Subject) -> Outcome:
     return passed(f"{facts['middleware']} {facts['middleware_version']}, {', '.join(facts['measures'])}")
 
 
-def _faults(subject: Subject) -> Iterator[str]:
+def _faults(subject: CheckedProbe) -> Iterator[str]:
     facts = subject.facts
     yield from (f"{key} is missing" for key in _TEXTS if not isinstance(facts.get(key), str))
     if facts.get("name") != subject.probe.name:
@@ -60,20 +60,20 @@ def _faults(subject: Subject) -> Iterator[str]:
             yield f"option.{name} does not say what it is"
 
 
-def _after(subject: Subject) -> Outcome:
+def _after(subject: CheckedProbe) -> CheckOutcome:
     """What is known before stays true, and what is in effect comes to it."""
     way = ways(subject.facts)[-1]
     _, run = subject.complete(way.config)
-    told = run.until("ready", 0)["adapter"]
-    changed = [key for key in _TEXTS if told.get(key) != subject.facts.get(key)]
+    reported = run.until("ready", 0)["adapter"]
+    changed = [key for key in _TEXTS if reported.get(key) != subject.facts.get(key)]
     if changed:
         return failed(f"once started it says otherwise of {', '.join(changed)}", _REMEDY)
     sends = way.measurement in ("roundtrip", "cycle") and not subject.probe.scripted
-    if sends and not isinstance(told.get("qos"), dict):
+    if sends and not isinstance(reported.get("qos"), dict):
         return failed(
             "it sends messages and names no quality of service in effect",
             "put qos.<policy> (reliability, history, depth) in describe, as the middleware reports it",
         )
     return passed(
-        ", ".join(f"{key} = {value}" for key, value in told.get("qos", {}).items()) or "no messages"
+        ", ".join(f"{key} = {value}" for key, value in reported.get("qos", {}).items()) or "no messages"
     )

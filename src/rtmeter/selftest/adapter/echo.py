@@ -10,13 +10,22 @@ import numpy as np
 
 from rtmeter.model import LOST, SERVED, SKIPPED, WARM_UP_FLAG
 from rtmeter.samples import read_log
-from rtmeter.selftest.adapter.check import Check, Outcome, failed, not_applicable, passed
-from rtmeter.selftest.adapter.running import RUN_S, SAMPLES, WARM_UP, Config, Run, Subject, counted, ways
+from rtmeter.selftest.adapter.check import Check, CheckOutcome, failed, not_applicable, passed
+from rtmeter.selftest.adapter.running import (
+    RUN_S,
+    SAMPLES,
+    WARM_UP,
+    CheckedProbe,
+    ProbeRun,
+    RunConfig,
+    counted,
+    ways,
+)
 
 _SIZES = (8, 1_000, 60_000)
 
 
-def checks(subject: Subject) -> Iterator[Check]:
+def checks(subject: CheckedProbe) -> Iterator[Check]:
     """One for every measurement and drive, for payloads, and for two sessions at once."""
     for way in ways(subject.facts):
         yield Check(f"echo.{way.name}", partial(_runs, subject, way.config))
@@ -25,12 +34,12 @@ def checks(subject: Subject) -> Iterator[Check]:
     yield Check("drives.unlisted", partial(_unlisted, subject))
 
 
-def _runs(subject: Subject, config: Config) -> Outcome:
+def _runs(subject: CheckedProbe, config: RunConfig) -> CheckOutcome:
     frame, run = subject.complete(config)
     return _judged(frame, run, config)
 
 
-def _judged(frame: dict[str, Any], run: Run, config: Config) -> Outcome:
+def _judged(frame: dict[str, Any], run: ProbeRun, config: RunConfig) -> CheckOutcome:
     status = read_log(run.log).columns["status"]
     measured = status[(status & WARM_UP_FLAG) == 0] & 15
     served, skipped, lost = (int((measured == code).sum()) for code in (SERVED, SKIPPED, LOST))
@@ -40,16 +49,16 @@ def _judged(frame: dict[str, Any], run: Run, config: Config) -> Outcome:
             f"{counts}, of {SAMPLES}",
             "call on_fire and on_message once for each tick and message, also if they are late",
         )
-    told = frame["counters"]
-    doubled = {key: told[key] for key in ("corrupted", "duplicate", "extra_callbacks") if told[key]}
+    counters = frame["counters"]
+    doubled = {key: counters[key] for key in ("corrupted", "duplicate", "extra_callbacks") if counters[key]}
     if doubled:
         return failed(
             ", ".join(f"{key}: {number}" for key, number in doubled.items()),
             "give each message back once, with its bytes and its sequence number as they were published",
         )
-    if told["refused_calls"]:
+    if counters["refused_calls"]:
         return failed(
-            f"{told['refused_calls']} calls on the measured path were refused",
+            f"{counters['refused_calls']} calls on the measured path were refused",
             "return 0 where the middleware took the call; take from describe what it cannot do",
         )
     if lost and any(warning["type"] == "mostly_lost" for warning in frame["warnings"]):
@@ -65,19 +74,19 @@ def _judged(frame: dict[str, Any], run: Run, config: Config) -> Outcome:
     return passed(counts)
 
 
-def _payloads(subject: Subject) -> Outcome:
+def _payloads(subject: CheckedProbe) -> CheckOutcome:
     """Each size comes back whole, or is refused by name before anything is measured."""
     way = next((w for w in ways(subject.facts) if w.measurement in ("roundtrip", "cycle")), None)
     if way is None:
         return not_applicable("it sends no messages")
-    told = []
+    sizes = []
     for size in _SIZES:
         config = counted(way.config | {"payload_bytes": size})
         with subject.pair(config) as (one, server):
             code = one.end(RUN_S)
             error = one.error()
             if code == 1 and error is not None and error["field"] == "payload_bytes" and error["remedy"]:
-                told.append(f"{size}: refused")
+                sizes.append(f"{size}: refused")
                 continue
             if code != 0:
                 return failed(
@@ -87,12 +96,12 @@ def _payloads(subject: Subject) -> Outcome:
             outcome = _judged(one.frame(), one, config)
             if outcome[0] == "fail":
                 return failed(f"{size} bytes: {outcome[1]}", str(outcome[2]))
-            told.append(f"{size}: whole")
+            sizes.append(f"{size}: whole")
             del server
-    return passed(", ".join(told))
+    return passed(", ".join(sizes))
 
 
-def _isolated(subject: Subject) -> Outcome:
+def _isolated(subject: CheckedProbe) -> CheckOutcome:
     """Two sessions at once; the second sends twice as many, so that its numbers tell who was heard."""
     way = next((w for w in ways(subject.facts) if w.measurement == "roundtrip"), None)
     way = way or next((w for w in ways(subject.facts) if w.measurement == "cycle"), None)
@@ -125,7 +134,7 @@ def _isolated(subject: Subject) -> Outcome:
         return passed(f"the server of each session heard its own client alone ({len(heard)} messages)")
 
 
-def _unlisted(subject: Subject) -> Outcome:
+def _unlisted(subject: CheckedProbe) -> CheckOutcome:
     """A drive that is not listed is refused, not replaced."""
     lists = subject.facts.get("drives", {})
     for way in ways(subject.facts):

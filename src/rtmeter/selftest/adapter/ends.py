@@ -8,14 +8,14 @@ from functools import partial
 
 from rtmeter.model import LOST, WARM_UP_FLAG
 from rtmeter.samples import LogReader, read_log
-from rtmeter.selftest.adapter.check import Check, Outcome, failed, not_applicable, passed
+from rtmeter.selftest.adapter.check import Check, CheckOutcome, failed, not_applicable, passed
 from rtmeter.selftest.adapter.running import (
     END_S,
     MS,
     RUN_S,
-    Config,
-    Run,
-    Subject,
+    CheckedProbe,
+    ProbeRun,
+    RunConfig,
     counted,
     ways,
 )
@@ -26,7 +26,7 @@ _HANGS = "has not come back"
 _REMEDY = "interrupt() ends the wait or spin under way, from any thread; the destructor waits for nobody"
 
 
-def checks(subject: Subject) -> Iterator[Check]:
+def checks(subject: CheckedProbe) -> Iterator[Check]:
     """One interruption for every way, and the other end's absence."""
     for way in ways(subject.facts):
         yield Check(f"interrupt.{way.name}", partial(_interrupted, subject, way.config))
@@ -36,7 +36,7 @@ def checks(subject: Subject) -> Iterator[Check]:
         yield Check("hangs.server_killed", partial(_killed, subject))
 
 
-def _interrupted(subject: Subject, config: Config) -> Outcome:
+def _interrupted(subject: CheckedProbe, config: RunConfig) -> CheckOutcome:
     """In the middle of a wait for an hour."""
     if subject.probe.scripted:
         return not_applicable("on a scripted clock an hour is over at once")
@@ -51,7 +51,7 @@ def _interrupted(subject: Subject, config: Config) -> Outcome:
         return outcome
 
 
-def _ended(one: Run) -> Outcome:
+def _ended(one: ProbeRun) -> CheckOutcome:
     code = one.end(END_S)
     if code != _INTERRUPTED:
         return failed(f"exit code {code} instead of {_INTERRUPTED}: {one.last_words()}", _REMEDY)
@@ -61,7 +61,7 @@ def _ended(one: Run) -> Outcome:
     return passed("SIGINT ended it, with a whole log")
 
 
-def _server(subject: Subject) -> Outcome:
+def _server(subject: CheckedProbe) -> CheckOutcome:
     if subject.one_process:
         return not_applicable("its server is in the client")
     with subject.run({"measurement": "roundtrip", "role": "server", "period_ns": MS}) as one:
@@ -75,11 +75,11 @@ def _server(subject: Subject) -> Outcome:
         )
 
 
-def _alone(subject: Subject) -> Outcome:
+def _alone(subject: CheckedProbe) -> CheckOutcome:
     """Told of a server that has gone, or of none."""
     if subject.one_process:
         return not_applicable("its server is in the client")
-    config: Config = {"measurement": "roundtrip"}
+    config: RunConfig = {"measurement": "roundtrip"}
     with subject.run(config | {"role": "server", "period_ns": MS}) as server:
         endpoint = server.until("ready")["endpoint"]
         server.finish()
@@ -97,7 +97,7 @@ def _alone(subject: Subject) -> Outcome:
         return passed(f"{error['field']}: {error['message']}"[:100])
 
 
-def _killed(subject: Subject) -> Outcome:
+def _killed(subject: CheckedProbe) -> CheckOutcome:
     """The client counts its messages as lost until it is interrupted, or says that the middleware is gone."""
     if subject.one_process:
         return not_applicable("its server is in the client")

@@ -29,7 +29,7 @@ _LOOK_S = 0.01
 _LEFT_ALONE = "does not end; the probe ends without it"
 """What a probe prints whose adapter does not come back from stop()."""
 
-Config = dict[str, Any]
+RunConfig = dict[str, Any]
 
 
 class UnexpectedError(Exception):
@@ -45,7 +45,7 @@ class Way:
     """One way to measure: ``name`` is made of the parts that the config gives."""
 
     name: str
-    config: Config = field(hash=False)
+    config: RunConfig = field(hash=False)
 
     @property
     def measurement(self) -> str:
@@ -53,10 +53,10 @@ class Way:
         return str(self.config["measurement"])
 
 
-class Run:
+class ProbeRun:
     """One process of the probe, with the status lines that came so far."""
 
-    def __init__(self, probe: Probe, folder: Path, config: Config, verb: str = "--config") -> None:
+    def __init__(self, probe: Probe, folder: Path, config: RunConfig, verb: str = "--config") -> None:
         name, self._began = uuid.uuid4().hex, time.monotonic()
         self.log = folder / f"{name}.rtlog"
         self._out, self._err = folder / f"{name}.out", folder / f"{name}.err"
@@ -168,7 +168,7 @@ class Run:
             self._popen.stdin.close()
 
 
-class Subject:
+class CheckedProbe:
     """The probe that is checked, a folder for its files, and how runs of it are made."""
 
     def __init__(self, probe: Probe, folder: Path) -> None:
@@ -185,23 +185,23 @@ class Subject:
         return self.probe.serves_inline({})
 
     @contextmanager
-    def run(self, config: Config, verb: str = "--config") -> Iterator[Run]:
+    def run(self, config: RunConfig, verb: str = "--config") -> Iterator[ProbeRun]:
         """A started probe, in a session of its own if none is given."""
-        one = Run(self.probe, self.folder, {"session": f"check-{uuid.uuid4().hex[:12]}"} | config, verb)
+        one = ProbeRun(self.probe, self.folder, {"session": f"check-{uuid.uuid4().hex[:12]}"} | config, verb)
         try:
             yield one
         finally:
             one.close()
 
     @contextmanager
-    def pair(self, config: Config) -> Iterator[tuple[Run, Run | None]]:
+    def pair(self, config: RunConfig) -> Iterator[tuple[ProbeRun, ProbeRun | None]]:
         """The client of a round trip with its server, if it needs one; of all else the one process."""
         if config["measurement"] != "roundtrip" or self.one_process:
             role = {"role": "client"} if config["measurement"] == "roundtrip" else {}
             with self.run(config | role) as one:
                 yield one, None
             return
-        both: Config = {"session": f"check-{uuid.uuid4().hex[:12]}"} | config
+        both: RunConfig = {"session": f"check-{uuid.uuid4().hex[:12]}"} | config
         dropped = ("samples", "warm_up", "loss_timeout_ns", "in_flight", "connect_timeout_ns")
         with self.run({k: v for k, v in both.items() if k not in dropped} | {"role": "server"}) as server:
             endpoint = server.until("ready")["endpoint"]
@@ -209,7 +209,7 @@ class Subject:
             with self.run(both | {"role": "client", "options": options}) as client:
                 yield client, server
 
-    def complete(self, config: Config) -> tuple[dict[str, Any], Run]:
+    def complete(self, config: RunConfig) -> tuple[dict[str, Any], ProbeRun]:
         """The end frame of a run that must be complete, and the run."""
         with self.pair(counted(config)) as (one, server):
             if one.end(RUN_S) != 0:
@@ -223,7 +223,7 @@ class Subject:
             return one.frame(), one
 
 
-def counted(config: Config) -> Config:
+def counted(config: RunConfig) -> RunConfig:
     """With what a short run needs."""
     more = {"period_ns": PERIOD_NS, "samples": SAMPLES, "warm_up": WARM_UP}
     if config["measurement"] in ("roundtrip", "cycle"):
@@ -239,7 +239,7 @@ def ways(facts: dict[str, Any]) -> list[Way]:
     for measure in facts.get("measures", ()):
         kind, _, mode = measure.partition(".")
         for part in _PARTS[kind](facts):
-            config: Config = {"measurement": kind} | part
+            config: RunConfig = {"measurement": kind} | part
             if kind == "timer":
                 config |= {"mode": mode} | ({"timeout_ns": PERIOD_NS} if mode == "one_shot" else {})
             found.append(Way(".".join([measure, *part.values()]), config))

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from functools import partial
 
-from rtmeter.selftest.adapter.check import Check, Outcome, failed, passed
-from rtmeter.selftest.adapter.running import Subject, ways
+from rtmeter.selftest.adapter.check import Check, CheckOutcome, failed, passed
+from rtmeter.selftest.adapter.running import CheckedProbe, ways
 
 
-def checks(subject: Subject) -> Iterator[Check]:
+def checks(subject: CheckedProbe) -> Iterator[Check]:
     """One of every measurement."""
     for measurement in dict.fromkeys(way.measurement for way in ways(subject.facts)):
         yield Check(f"threads.{measurement}", partial(_declared, subject, measurement))
 
 
-def _declared(subject: Subject, measurement: str) -> Outcome:
+def _declared(subject: CheckedProbe, measurement: str) -> CheckOutcome:
     """describe's ``brings``: "NAME: what it does", where NAME may have ``*``."""
     config = next(w.config for w in reversed(ways(subject.facts)) if w.measurement == measurement)
     frame, _ = subject.complete(config)

@@ -11,14 +11,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rtmeter.conditions.counters import Counters, Read, look
+from rtmeter.conditions.counters import Counters, ReadFiles, look
+from rtmeter.conditions.monitor_table import MonitorRow, MonitorTable
 from rtmeter.conditions.others import Others
 from rtmeter.conditions.throttling import QUOTA, THERMAL
-from rtmeter.conditions.watch_table import Row, Table
 from rtmeter.host.remote_shell import ConnectionLostError
 from rtmeter.model import Doubt
 
-FILE, SERVER_FILE = "watch.parquet", "server_watch.parquet"
+FILE, SERVER_FILE = "monitor.parquet", "server_monitor.parquet"
 NOW = "now.json"
 """The last row, while the cell is measured, for who looks on; removed at its end."""
 
@@ -30,7 +30,7 @@ Gauge = Callable[[], float | None]
 """Something else to note with every sample, called in the sampling thread."""
 
 
-class Watch:
+class Monitor:
     """From start() to stop(), a row of ``folder``/``file`` (spec/results.md) every ``interval_ns``.
 
     With an interval of 0 there is one row, at the end. ``more_files``: as in counters.look;
@@ -40,7 +40,7 @@ class Watch:
     def __init__(
         self,
         folder: Path,
-        read: Read,
+        read: ReadFiles,
         interval_ns: int,
         measured_cpus: set[int],
         gauges: Mapping[str, Gauge] | None = None,
@@ -49,14 +49,14 @@ class Watch:
         others: Others | None = None,
     ) -> None:
         self._look = partial(look, read, more_files)
-        self._interval_s, self._table = interval_ns / 1e9, Table(folder / file)
+        self._interval_s, self._table = interval_ns / 1e9, MonitorTable(folder / file)
         self._now = folder / NOW if interval_ns and file == FILE else None
         self._avoid, self._gauges = measured_cpus, dict(gauges or {})
         self._others = others
         self._first = self._last = self._look()
         self._seen: dict[str, list[float]] = {}  # of momentary values: sum, count, least, largest
         self._done = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="rtmeter-watch", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="rtmeter-monitor", daemon=True)
 
     def start(self) -> None:
         """Begins to sample."""
@@ -76,10 +76,10 @@ class Watch:
             self._now.unlink(missing_ok=True)
 
     def doubts(self) -> Iterator[Doubt]:
-        """``watch_incomplete``, if its rows could not be had or written."""
+        """``monitor_incomplete``, if its rows could not be had or written."""
         if self._table.broken is not None:
             message = f"{self._table.name} lacks rows: {self._table.broken}"
-            yield Doubt("watch_incomplete", message, "see to that, and measure again")
+            yield Doubt("monitor_incomplete", message, "see to that, and measure again")
 
     def least(self, gauge: str) -> float | None:
         """The smallest value that a gauge, or a momentary counter, had; None if it was never seen."""
@@ -126,7 +126,7 @@ class Watch:
             self._table.broken = str(error)
         self._table.close()
 
-    def _tell(self, row: Row) -> None:
+    def _tell(self, row: MonitorRow) -> None:
         """Nobody depends on it: what cannot be written is left out."""
         if self._now is None:
             return
@@ -135,12 +135,12 @@ class Watch:
             partial.write_text(json.dumps(row), encoding="utf-8")
             partial.replace(self._now)
 
-    def _row(self) -> Row:
+    def _row(self) -> MonitorRow:
         before, self._last = self._last, self._look()
         if self._others is not None:
             self._others.look()
         span_s = max(self._last.at_ns - before.at_ns, 1) / 1e9
-        row: Row = {"at_ns": self._last.at_ns, "interval_ns": round(span_s * 1e9)}
+        row: MonitorRow = {"at_ns": self._last.at_ns, "interval_ns": round(span_s * 1e9)}
         for number, (busy, steal) in shares(before, self._last).items():
             row |= {f"cpu{number}_busy": busy, f"cpu{number}_steal": steal}
         for name, total in self._last.totals.items():

@@ -1,4 +1,4 @@
-"""What watching costs on the measured CPU: wake-ups with all sampling on, over those with none.
+"""What monitoring the machine costs on the measured CPU: wake-ups with all sampling on, over those with none.
 
 Interleaved pairs, the order changing from pair to pair, as many as are asked for: no stopping as soon as
 the result pleases. Shown if the 95 % interval of the median ratio of p50 lies below the bound.
@@ -20,29 +20,28 @@ def main() -> None:
     parser.add_argument("--priority", type=int, default=80)
     parser.add_argument("--cpu", type=int, default=1)
     parser.add_argument("--pairs", type=int, default=60)
-    parser.add_argument("--watch", default="1s", help="how often the machine is sampled")
+    parser.add_argument("--monitor", default="1s", help="how often the machine is sampled")
     args = parser.parse_args()
     args.limit_s = 60 + 3 * args.samples * args.period_us / 1e6
 
     pairs: list[dict[str, dict[str, float]]] = []
     for number in range(args.pairs):
-        order = (args.watch, "0") if number % 2 == 0 else ("0", args.watch)
-        seen = {watch: wakeup_quantiles(args, BOUNDS, watch=watch) for watch in order}
-        pairs.append({"on": seen[args.watch], "off": seen["0"]})
+        order = (args.monitor, "0") if number % 2 == 0 else ("0", args.monitor)
+        seen = {monitor: wakeup_quantiles(args, BOUNDS, monitor=monitor) for monitor in order}
+        pairs.append({"on": seen[args.monitor], "off": seen["0"]})
         print(f"\rpair {number + 1} of {args.pairs}", end="", flush=True)
 
     print(f"\n\n{machine_line()}")
     print(f"fifo:{args.priority}, {args.period_us} us, CPU {args.cpu}, {args.samples:,} samples a run\n")
-    print(
-        f"| latency as served | sampled every {args.watch}, us | never, us | ratio | 95 % interval | bound |"
-    )
+    every = f"sampled every {args.monitor}, us"
+    print(f"| latency as served | {every} | never, us | ratio | 95 % interval | bound |")
     print("|---|---|---|---|---|---|")
     judged = {n: Ratio.of([(p["on"][n], p["off"][n]) for p in pairs], b) for n, b in BOUNDS.items()}
     for name, r in judged.items():
         figures = f"{r.ours / 1e3:.1f} | {r.theirs / 1e3:.1f} | {r.ratio:.3f} | {r.low:.3f} to {r.high:.3f}"
         print(f"| {name.replace('_', '.')} | {figures} | {r.bound or 'none'}: {r.outcome} |")
     ratios = {name: r.to_json() for name, r in judged.items()}
-    print(f"\n{save('watch_cost', {'settings': vars(args), 'ratios': ratios, 'pairs': pairs})}")
+    print(f"\n{save('monitor_cost', {'settings': vars(args), 'ratios': ratios, 'pairs': pairs})}")
 
 
 if __name__ == "__main__":

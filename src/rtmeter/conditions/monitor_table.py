@@ -1,4 +1,4 @@
-"""The rows of a watch on their way to a Parquet file, in memory that does not grow while they come."""
+"""The rows of the monitor on their way to a Parquet file, in memory that does not grow while they come."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import pyarrow.parquet as pq
 
 from rtmeter.samples.arrow import array
 
-Row = dict[str, float | None]
+MonitorRow = dict[str, float | None]
 """Whole numbers under the names that end in _ns."""
 
 ROWS_A_GROUP = 1000
 
 
-class Table:
+class MonitorTable:
     """A Parquet file whose columns are those of the first row.
 
     A group of rows is kept, and the first row is a group of its own: what keeping and writing takes is taken
@@ -31,7 +31,7 @@ class Table:
         self._count = 0  # rows kept
         self._writer: pq.ParquetWriter | None = None
 
-    def add(self, row: Row) -> None:
+    def add(self, row: MonitorRow) -> None:
         """Keeps it, and writes the group if it is whole."""
         begins = not self._columns
         if begins:

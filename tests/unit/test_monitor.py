@@ -16,9 +16,9 @@ import pytest
 
 from rtmeter.campaign.matrix import cell_from
 from rtmeter.campaign.rules import settle
-from rtmeter.conditions import strain, throttling, watch_table
+from rtmeter.conditions import monitor_table, strain, throttling
 from rtmeter.conditions.counters import Counters, look
-from rtmeter.conditions.watch import FILE, Watch, shares
+from rtmeter.conditions.monitor import FILE, Monitor, shares
 from rtmeter.host.remote_shell import ConnectionLostError
 from rtmeter.host.root import Root
 
@@ -60,7 +60,7 @@ def test_one_that_could_not_begin_can_be_stopped(tmp_path: Path) -> None:
             raise said
         return said
 
-    begun = Watch(tmp_path, read, 10**9, set())
+    begun = Monitor(tmp_path, read, 10**9, set())
     with pytest.raises(ConnectionLostError), ExitStack() as undo:
         undo.callback(begun.stop)
         begun.start()
@@ -96,10 +96,10 @@ def test_every_counter_is_read(tmp_path: Path) -> None:
 def test_what_a_kernel_lacks_is_absent(tmp_path: Path) -> None:
     seen = look(Root(tmp_path).read_all)
     assert (seen.busy_s, seen.steal_s, seen.totals, seen.now) == ({}, {}, {}, {})
-    watched = Watch(tmp_path, Root(tmp_path).read_all, 0, set())
-    watched.start()
-    watched.stop()
-    assert set(watched.achieved()) == {"seconds"}
+    monitored = Monitor(tmp_path, Root(tmp_path).read_all, 0, set())
+    monitored.start()
+    monitored.stop()
+    assert set(monitored.achieved()) == {"seconds"}
 
 
 def planted_quota(folder: Path, group: dict[str, str], mount: str) -> Root:
@@ -134,13 +134,13 @@ def test_throttling_by_quotas_and_heat_is_counted(tmp_path: Path, kind: str) -> 
     files = throttling.files(root)
     assert look(root.read_all, files).totals == {"quota_throttles": 7, "thermal_throttles": 27}
     assert look(root.read_all).totals == {}
-    watched = Watch(tmp_path, root.read_all, 0, set(), more_files=files)
-    watched.start()
+    monitored = Monitor(tmp_path, root.read_all, 0, set(), more_files=files)
+    monitored.start()
     planted_quota(tmp_path, groups | {"pod/robot": stat.format(13)}, mount)
-    watched.stop()
+    monitored.stop()
     (row,) = pq.read_table(tmp_path / FILE).to_pylist()
     assert (row["quota_throttles"], row["thermal_throttles"]) == (9, 0)
-    achieved = watched.achieved()
+    achieved = monitored.achieved()
     assert (achieved["quota_throttles"], achieved["thermal_throttles"]) == (9, 0)
 
 
@@ -162,14 +162,14 @@ def test_shares_are_of_the_time_between() -> None:
 def test_rows_and_means_add_up(tmp_path: Path) -> None:
     root = plant(tmp_path, stat=STAT, vmstat="pgfault 1000\npgmajfault 7", pressure__cpu=PSI)
     gauge = iter([4.0, 3.0, None] + [4.0] * 10**6)
-    watched = Watch(tmp_path, root.read_all, 20_000_000, set(), {"load_workers": lambda: next(gauge)})
-    watched.start()
-    while watched.least("load_workers") != 3:
+    monitored = Monitor(tmp_path, root.read_all, 20_000_000, set(), {"load_workers": lambda: next(gauge)})
+    monitored.start()
+    while monitored.least("load_workers") != 3:
         time.sleep(0.01)
     plant(tmp_path, vmstat="pgfault 1500\npgmajfault 9", stat=STAT.replace("running 5", "running 9"))
-    watched.stop()
+    monitored.stop()
     rows = pq.read_table(tmp_path / FILE).to_pylist()
-    achieved = watched.achieved()
+    achieved = monitored.achieved()
     assert [row["load_workers"] for row in rows[:3]] == [4, 3, None][: len(rows)]
     assert sum(row["faults"] for row in rows) == 500
     seconds = sum(row["interval_ns"] for row in rows) / 1e9
@@ -194,9 +194,9 @@ def test_it_samples_off_the_measured_cpus(tmp_path: Path) -> None:
         seen.append(os.sched_getaffinity(threading.get_native_id()))
 
     for avoid in (measured, everywhere):
-        watched = Watch(tmp_path, Root().read_all, 0, avoid, {"nothing": gauge})
-        watched.start()
-        watched.stop()
+        monitored = Monitor(tmp_path, Root().read_all, 0, avoid, {"nothing": gauge})
+        monitored.start()
+        monitored.stop()
     assert seen == [everywhere - measured, everywhere]  # where all CPUs are measured, there is no other
     assert os.sched_getaffinity(0) == everywhere
 
@@ -213,14 +213,14 @@ def test_all_cpus_of_the_probes_count_as_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: dict[str, Any]
 ) -> None:
     seen: list[set[int]] = []
-    monkeypatch.setattr(strain, "Watch", lambda folder, read, interval, cpus, *_: seen.append(cpus))
+    monkeypatch.setattr(strain, "Monitor", lambda folder, read, interval, cpus, *_: seen.append(cpus))
     cell = cell_from(settle(given | {"adapter": "posix"}), "cell", {})
     strain.strain_of(cell, tmp_path, Root())
     assert seen == [{1, 3}]
 
 
 def test_many_rows_are_written_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch_table, "ROWS_A_GROUP", 3)
+    monkeypatch.setattr(monitor_table, "ROWS_A_GROUP", 3)
     rows, enough = count(1), threading.Event()
 
     def gauge() -> float:
@@ -228,40 +228,40 @@ def test_many_rows_are_written_in_groups(tmp_path: Path, monkeypatch: pytest.Mon
             enough.set()
         return 0
 
-    watched = Watch(tmp_path, plant(tmp_path, stat=STAT).read_all, 1_000_000, set(), {"seen": gauge})
-    watched.start()
+    monitored = Monitor(tmp_path, plant(tmp_path, stat=STAT).read_all, 1_000_000, set(), {"seen": gauge})
+    monitored.start()
     assert enough.wait(60)
-    watched.stop()
+    monitored.stop()
     stored = pq.ParquetFile(tmp_path / FILE)
     assert stored.metadata.num_row_groups > 2  # the first row is one of its own
     assert len(stored.read()) == stored.metadata.num_rows > 3
 
 
 def test_a_full_disk_is_a_doubt(tmp_path: Path) -> None:
-    watched = Watch(tmp_path / "missing", plant(tmp_path, stat=STAT).read_all, 0, set())
-    watched.start()
-    watched.stop()
-    assert [doubt.type for doubt in watched.doubts()] == ["watch_incomplete"]
-    assert watched.achieved()["busy"] == 0
+    monitored = Monitor(tmp_path / "missing", plant(tmp_path, stat=STAT).read_all, 0, set())
+    monitored.start()
+    monitored.stop()
+    assert [doubt.type for doubt in monitored.doubts()] == ["monitor_incomplete"]
+    assert monitored.achieved()["busy"] == 0
 
 
 def test_a_cpu_that_comes_later_is_no_error(tmp_path: Path) -> None:
-    watched = Watch(tmp_path, plant(tmp_path, stat=STAT).read_all, 10_000_000, set())
-    watched.start()
+    monitored = Monitor(tmp_path, plant(tmp_path, stat=STAT).read_all, 10_000_000, set())
+    monitored.start()
     time.sleep(0.05)
     plant(tmp_path, stat=STAT + "cpu7 1 0 0 0 0 0 0 0 0 0\n")
     time.sleep(0.05)
-    watched.stop()
+    monitored.stop()
     assert "cpu7_busy" not in pq.read_table(tmp_path / FILE).column_names
-    assert list(watched.doubts()) == []
+    assert list(monitored.doubts()) == []
 
 
 def test_this_machine_is_seen(tmp_path: Path) -> None:
-    watched = Watch(tmp_path, Root().read_all, 0, set())
-    watched.start()
+    monitored = Monitor(tmp_path, Root().read_all, 0, set())
+    monitored.start()
     time.sleep(0.2)
-    watched.stop()
-    achieved: dict[str, Any] = watched.achieved()
+    monitored.stop()
+    achieved: dict[str, Any] = monitored.achieved()
     assert set(map(int, achieved["busy_cpus"])) >= os.sched_getaffinity(0)
     assert 0 <= achieved["busy"] <= 1
     assert achieved["context_switches_per_s"] > 0
