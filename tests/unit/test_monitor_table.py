@@ -62,7 +62,7 @@ import sys
 from pathlib import Path
 from rtmeter.conditions.monitor_table import ROWS_A_GROUP, MonitorTable
 path = Path({str(tmp_path / "monitor.parquet")!r})
-table = Table(path)
+table = MonitorTable(path)
 table.add({{"at_ns": 1, "busy": None}})
 assert path.stat().st_size > 0, "not begun"
 before = set(sys.modules)
