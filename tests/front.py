@@ -1,4 +1,4 @@
-"""The command line as a user runs it: a process of its own, on the real probes."""
+"""The command line as a user runs it: a process of its own (see preloaded.py), on the real probes."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from preloaded import Preloaded
 from rtmeter.errors import RtmeterError
 from rtmeter.samples import LogReader
 from waiting import LIMIT_S
@@ -42,15 +43,14 @@ def running(
     """The command, running; killed if it is still there at the end.
 
     ``inside`` is a command that runs another, such as ``ip netns exec NAME``; ``changes`` are environment
-    variables.
+    variables. It is forked of a process that has imported all it needs, unless it is to run inside something,
+    something of Python's is changed, or everything is run in full.
     """
-    process = subprocess.Popen(
-        [*inside, sys.executable, "-m", "rtmeter", *map(str, arguments)],
-        cwd=cwd,
-        env=os.environ | changes,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+    start, command = Preloaded, list(map(str, arguments))
+    if inside or any(name.startswith("PYTHON") for name in changes) or os.environ.get("RTMETER_FULL") == "1":
+        start, command = subprocess.Popen, [*inside, sys.executable, "-m", "rtmeter", *command]
+    process = start(
+        command, cwd=cwd, env=os.environ | changes, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     try:
         yield process

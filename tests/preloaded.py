@@ -1,0 +1,148 @@
+"""``rtmeter`` as a process that has nothing to import: a server, which has imported all of it, forks it.
+
+A start of Python and of what rtmeter imports takes a second of processor time, of which the tests would spend
+half an hour. What is forked is a process like any other: arguments, environment, folder, streams, signals and
+exit code are its own (test_preloaded.py compares both). It differs in its parent, which is the server, in its
+command line in /proc, and in what was read at the start of Python (``PYTHON...``, the locale).
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import json
+import os
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+_NUMBER = struct.Struct("i")
+_LARGEST = 1 << 17  # bytes of arguments and environment
+_MAIN = Path(__file__).parents[1] / "src" / "rtmeter" / "__main__.py"
+
+
+class Preloaded(subprocess.Popen[str]):
+    """``Preloaded(arguments, cwd=..., env=..., stdout=...)``: a Popen of ``rtmeter ARGUMENTS``."""
+
+    def _execute_child(self, args: Sequence[str], *given: Any) -> None:
+        cwd, env = given[4:6]
+        pipes = given[9:15]  # p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite
+        streams = [own if own != -1 else number for number, own in enumerate((pipes[0], pipes[3], pipes[5]))]
+        self._told, tells = os.pipe()
+        asked = {
+            "arguments": list(args),
+            "cwd": str(cwd or Path.cwd()),
+            "environment": dict(os.environ if env is None else env),
+            "affinity": list(os.sched_getaffinity(0)),
+        }
+        socket.send_fds(_server(), [json.dumps(asked).encode()], [*streams, tells])
+        os.close(tells)
+        self._close_pipe_fds(*pipes)
+        self.pid = self._number()
+        self._child_created = True
+
+    def _number(self) -> int:
+        """What the server tells next: the process's id, then its status."""
+        told = os.read(self._told, _NUMBER.size)
+        assert told, "the server that forks rtmeter has ended"
+        return int(_NUMBER.unpack(told)[0])
+
+    def _try_wait(self, wait_flags: int) -> tuple[int, int]:
+        if wait_flags & os.WNOHANG and not select.select([self._told], [], [], 0)[0]:
+            return 0, 0
+        status = self._number()
+        os.close(self._told)
+        return self.pid, status
+
+    def _internal_poll(self, *_: Any, **__: Any) -> int | None:
+        if self.returncode is None and self._waitpid_lock.acquire(False):
+            try:
+                if self.returncode is None:
+                    pid, status = self._try_wait(os.WNOHANG)
+                    if pid:
+                        self._handle_exitstatus(status)
+            finally:
+                self._waitpid_lock.release()
+        return self.returncode
+
+
+@cache
+def _server() -> socket.socket:
+    """Of this process; it ends with it."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    command = [sys.executable, __file__, str(theirs.fileno())]
+    null = subprocess.DEVNULL
+    server = subprocess.Popen(command, stdin=null, stdout=null, pass_fds=[theirs.fileno()])
+    theirs.close()
+    atexit.register(lambda: (ours.close(), server.wait()))
+    return ours
+
+
+def _serve(channel: socket.socket) -> bool:
+    """Forks until nobody asks any more. True: this is a process that was asked for."""
+    asking = select.poll()
+    asking.register(channel, select.POLLIN)
+    running: dict[int, tuple[int, int]] = {}
+    while True:
+        for number, _ in asking.poll():
+            if number in running:
+                asking.unregister(number)
+                pid, tells = running.pop(number)
+                _tell(tells, os.waitpid(pid, 0)[1])
+                os.close(tells)
+                os.close(number)
+                continue
+            request, streams, *_ = socket.recv_fds(channel, _LARGEST, 4)
+            if not request:
+                return False
+            pid = os.fork()
+            if not pid:
+                channel.detach()
+                _become(json.loads(request), streams)
+                return True
+            *streams, tells = streams
+            for stream in streams:
+                os.close(stream)
+            _tell(tells, pid)
+            ending = os.pidfd_open(pid)
+            running[ending] = pid, tells
+            asking.register(ending, select.POLLIN)
+
+
+def _tell(where: int, number: int) -> None:
+    with suppress(BrokenPipeError):  # nobody waits for it any more
+        os.write(where, _NUMBER.pack(number))
+
+
+def _become(asked: Mapping[str, Any], streams: Sequence[int]) -> None:
+    for number, stream in enumerate(streams[:3]):
+        os.dup2(stream, number)
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.chdir(asked["cwd"])
+    os.environ.clear()
+    os.environ.update(asked["environment"])
+    os.sched_setaffinity(0, asked["affinity"])
+    sys.argv[:] = [str(_MAIN), *asked["arguments"]]
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for file in sorted(_MAIN.parent.rglob("[a-z]*.py")):
+        import_module(".".join(["rtmeter", *file.relative_to(_MAIN.parent).with_suffix("").parts]))
+    import_module("typer.rich_utils")  # what shows help
+    gc.collect()
+    gc.freeze()
+    if _serve(socket.socket(fileno=int(sys.argv[1]))):
+        from rtmeter.cli import main
+
+        main()

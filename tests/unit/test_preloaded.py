@@ -1,0 +1,109 @@
+"""A command that is forked of a process that has imported everything is the command that a user starts."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from preloaded import Preloaded
+from waiting import until
+from wakeups import late_at, write_wakeups
+
+Start = Callable[..., "subprocess.Popen[str]"]
+PIPES = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+
+
+def afresh(arguments: list[str], **how: object) -> subprocess.Popen[str]:
+    return subprocess.Popen([sys.executable, "-m", "rtmeter", *arguments], **how)  # type: ignore[call-overload]
+
+
+def both(arguments: list[str], **how: object) -> list[tuple[int, str, str]]:
+    """Exit code, standard output and error of both kinds of start."""
+    found = []
+    for start in (afresh, Preloaded):
+        with start(arguments, **PIPES, **how) as process:
+            out, err = process.communicate(how.get("input"))
+            found.append((process.returncode, out, err))
+    return found
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("results")
+    write_wakeups(folder / "a", late_at(*range(1000, 19_000, 200)))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("--version", 0),
+        ("verdict --help", 0),
+        ("verdict a --deadline 1ms", 2),
+        ("verdict a --deadline 9ms --miss-ratio 1e-9 --json", 3),
+        ("verdict a --deadline", 1),
+        ("summary nowhere --json", 1),
+    ],
+)
+def test_both_say_the_same(words: str, code: int, results: Path) -> None:
+    fresh, forked = both(words.split(), cwd=results)
+    assert forked == fresh and forked[0] == code
+    assert forked[1] + forked[2]
+
+
+def test_both_have_the_environment_of_who_started_them(results: Path) -> None:
+    narrow, wide = (both(["--help"], env=os.environ | {"COLUMNS": columns}) for columns in ("60", "120"))
+    assert narrow[0] == narrow[1] != wide[0] == wide[1]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_signal_ends_both_alike(number: signal.Signals, tmp_path: Path) -> None:
+    asked = tmp_path / "campaign.yaml"
+    os.mkfifo(asked)
+    ends = []
+    for start in (afresh, Preloaded):
+        with start(["run", str(asked)], **PIPES) as process:
+            try:
+                until(lambda: is_read(asked), of=process)
+                assert process.poll() is None
+                with pytest.raises(subprocess.TimeoutExpired):
+                    process.wait(timeout=0.01)
+            except BaseException:
+                process.kill()
+                raise
+            process.send_signal(number)
+            ends.append((*process.communicate(), process.wait(), process.poll()))
+    assert ends[0] == ends[1]
+
+
+def is_read(fifo: Path) -> bool:
+    """Whether somebody has opened it to read; who then waits for a writer reads on."""
+    try:
+        writer = os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError:
+        return False
+    os.set_inheritable(writer, False)
+    WRITERS.append(writer)  # stays open: nothing comes, and no end
+    return True
+
+
+WRITERS: list[int] = []
+
+
+def test_one_that_is_forked_has_no_file_of_another(tmp_path: Path) -> None:
+    asked = tmp_path / "campaign.yaml"
+    os.mkfifo(asked)
+    with Preloaded(["--help"], **PIPES), Preloaded(["run", str(asked)], **PIPES) as process:
+        try:
+            until(lambda: is_read(asked), of=process)
+            files = Path(f"/proc/{process.pid}/fd")
+            until(lambda: (files / "3").exists(), of=process)  # the campaign's
+            assert {file.name for file in files.iterdir()} == {"0", "1", "2", "3"}
+        finally:
+            process.kill()
