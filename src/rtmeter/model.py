@@ -183,6 +183,20 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
+class Rig:
+    """One of many machines that a campaign is measured on at once: ``address`` (ssh://user@host), the labels
+    of its results, what it has in place of the campaign's options (flat), the place of labgrid that it is,
+    and how long it may not answer before its cells fail."""
+
+    name: str
+    address: str
+    labels: dict[str, str] = field(default_factory=dict)
+    set: dict[str, Any] = field(default_factory=dict)
+    place: str | None = None
+    patience_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Cell:
     """One point of a campaign's matrix: an id unique in the campaign, the factors that vary, and the
     probe config (spec/probe.md) without paths.
@@ -192,7 +206,7 @@ class Cell:
     ``published``: the published values that it is to be set beside (spec/results.md); None: its campaign
     names none. ``factors``: its level of each factor of its campaign (campaign/factors.py).
     ``conditions``: what was asked of the machine, of ``load``, ``traffic``, ``settings``, ``explain``,
-    ``strict`` and, unless it is WATCH_NS, ``monitor_ns``.
+    ``strict`` and, unless it is WATCH_NS, ``monitor_ns``. ``rig``: which of many machines it is measured on.
     """
 
     id: str
@@ -209,6 +223,7 @@ class Cell:
     conditions: dict[str, Any] = field(default_factory=dict)
     published: list[dict[str, Any]] | None = None
     factors: dict[str, Any] = field(default_factory=dict)
+    rig: Rig | None = None
 
     @property
     def planned_ns(self) -> int:
@@ -219,10 +234,12 @@ class Cell:
 @dataclass(frozen=True, slots=True)
 class Campaign:
     """A named list of cells, in running order; ``source`` is the text of the file; ``host``: where the
-    servers of round trips run if the file does not say it."""
+    servers of round trips run if the file does not say it; ``rigs``: the machines that all of it is measured
+    on; none: this one, or where the file says."""
 
     name: str
     cells: tuple[Cell, ...]
     description: str = ""
     source: str = ""
     host: str | None = None
+    rigs: tuple[Rig, ...] = ()

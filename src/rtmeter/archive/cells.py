@@ -50,6 +50,7 @@ def rows_of(cell: StoredCell, labels: Mapping[str, str], now: datetime) -> CellR
     record = cell.record
     values = _values(cell)
     found = None if values is None else binned(values)
+    labels = {**(record.rig.labels if record.rig else {}), **labels}
     row = _facts(record, cell.folder) | _judged(record) | _times(record, now)
     row |= {"cell": _identity(record, values), "labels": list(labels.items()), "rig": _rig(record, labels)}
     others = {
@@ -91,10 +92,12 @@ def _identity(record: CellRecord, values: Ints | None) -> str:
 
 
 def _rig(record: CellRecord, labels: Mapping[str, str]) -> str:
-    """What the rig is called: its label, or the host name with the first digits of the machine's id, so that
-    two machines of one name, or of one id, are two rigs."""
+    """What the rig is called: its label, its name where it was one of many, or the host name with the first
+    digits of the machine's id, so that two machines of one name, or of one id, are two rigs."""
     if "rig" in labels:
         return labels["rig"]
+    if record.rig is not None:
+        return record.rig.name
     name, own = record.machine.get("hostname") or "unknown", record.machine.get("machine_id")
     return f"{name}-{own[:8]}" if own else name
 

@@ -18,7 +18,7 @@ from rtmeter.campaign.rules import settle
 from rtmeter.campaign.wrong import unknown_key
 from rtmeter.campaign.yaml_lines import Document, KeyPath
 from rtmeter.errors import RtmeterError
-from rtmeter.model import Campaign, Cell
+from rtmeter.model import TARGET, Campaign, Cell, Rig
 from rtmeter.values import slug
 
 CAMPAIGN_KEYS = ("name", "description", "defaults", "repeat", "interleave", "published", "cells")
@@ -28,16 +28,22 @@ _MOST_CELLS = 100_000
 
 
 def read_campaign(
-    path: Path, *, scale: float = 1.0, only: str | None = None, host: str | None = None
+    path: Path,
+    *,
+    scale: float = 1.0,
+    only: str | None = None,
+    host: str | None = None,
+    rigs: tuple[Rig, ...] = (),
 ) -> Campaign:
     """All cells of the file, or those that ``only`` chooses.
 
     ``scale`` multiplies the measured releases of every cell; ``host``: that of the servers of round trips,
-    where the file names none. Raises RtmeterError naming file, line, field, value and remedy.
+    where the file names none; ``rigs``: the machines that each cell is measured on. Raises RtmeterError
+    naming file, line, field, value and remedy.
     """
     if not (math.isfinite(scale) and scale > 0):
         raise RtmeterError("is not above zero", field="scale", value=scale, remedy="give e.g. 0.01")
-    reader = _Reader(yaml_lines.read(path), scale, host)
+    reader = _Reader(yaml_lines.read(path), scale, host, rigs)
     planned = reader.cells()
     if only is not None:
         chosen = compile_only(only, matrix.parse_fact)
@@ -47,7 +53,7 @@ def read_campaign(
             remedy = meant or f"no cell has all of that: see `rtmeter run {path} --dry-run`"
             raise RtmeterError("chooses no cell", field="only", value=only, remedy=remedy)
     cells = tuple(p.cell for p in planned)
-    return Campaign(reader.name, cells, reader.description, reader.doc.text, host)
+    return Campaign(reader.name, cells, reader.description, reader.doc.text, host, rigs)
 
 
 def resolve_script(given: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -82,8 +88,8 @@ def _with_factors(planned: list[_Planned]) -> list[_Planned]:
 class _Reader:
     """Checks the file's shape top-down and knows the line of everything it refuses."""
 
-    def __init__(self, doc: Document, scale: float, host: str | None) -> None:
-        self.doc, self._scale = doc, scale
+    def __init__(self, doc: Document, scale: float, host: str | None, rigs: tuple[Rig, ...]) -> None:
+        self.doc, self._scale, self._rigs = doc, scale, rigs
         top = self._mapping((), doc.data, CAMPAIGN_KEYS)
         self.name = self._name(("name",), top.get("name", doc.path.stem))
         self.description = str(top.get("description") or "").strip()
@@ -135,13 +141,18 @@ class _Reader:
         name = self._name((*at, "name"), block["name"]) if "name" in block else None
         repeats = self._count((*at, "repeat"), block.get("repeat", self._repeat))
         only = self._only((*at, "only"), block.get("only"))
-        for variant, choice in self._choices(at, block):
-            options = self._options(at, variant, choice)
+        for variant, choice, rig in self._choices(at, block):
+            options = self._options(at, variant, choice, rig)
             label = {} if variant is None else {"variant": variant}
+            of_rig = {} if rig is None else {"rig": rig.name}
             for repeat in range(1, repeats + 1):
-                axes = label | choice.axes | ({"repeat": repeat} if repeats > 1 else {})
+                axes = label | choice.axes | of_rig | ({"repeat": repeat} if repeats > 1 else {})
                 cell = matrix.cell_from(options, matrix.cell_id(options, name, axes), axes)
-                facts = matrix.facts(options, id=cell.id, block=name, variant=variant, repeat=repeat)
+                facts = matrix.facts(
+                    options, id=cell.id, block=name, variant=variant, repeat=repeat, rig=rig and rig.name
+                )
+                if rig is not None:
+                    cell = replace(cell, hosts=cell.hosts | {TARGET: rig.address}, rig=rig)
                 if only(facts):
                     yield _Planned(self._beside(cell, facts), facts, choice.given, repeat)
 
@@ -152,16 +163,26 @@ class _Reader:
         with self._placing():
             return replace(cell, published=self._published.for_cell(facts, matrix.parse_fact))
 
-    def _choices(self, at: KeyPath, block: dict[str, Any]) -> Iterator[tuple[str | None, matrix.Choice]]:
+    def _choices(
+        self, at: KeyPath, block: dict[str, Any]
+    ) -> Iterator[tuple[str | None, matrix.Choice, Rig | None]]:
+        for variant, given in self._variants(at, block):
+            for rig in self._rigs or (None,):
+                changes = {} if rig is None else rig.set
+                ours = {k: v for k, v in matrix.overriding(given, changes).items() if k not in changes}
+                defaults = matrix.overriding(self._defaults, changes)
+                yield from ((variant, choice, rig) for choice in matrix.choices(ours, defaults))
+
+    def _variants(self, at: KeyPath, block: dict[str, Any]) -> Iterator[tuple[str | None, dict[str, Any]]]:
+        """What the block gives, or each of its variants."""
         given = self._given(at, {k: v for k, v in block.items() if k not in BLOCK_KEYS})
         if not block.get("variants"):
-            yield from ((None, choice) for choice in matrix.choices(given, self._defaults))
+            yield None, given
             return
         for variant, changes in self._mapping((*at, "variants"), block["variants"], None).items():
             place: KeyPath = (*at, "variants", variant)
             self._name(place, variant)
-            changed = matrix.overriding(given, self._given(place, changes or {}))
-            yield from ((variant, choice) for choice in matrix.choices(changed, self._defaults))
+            yield variant, matrix.overriding(given, self._given(place, changes or {}))
 
     def _given(self, at: KeyPath, mapping: Any) -> dict[str, Any]:
         """Options and lists of them, checked as far as can be told before the combinations are made."""
@@ -187,11 +208,22 @@ class _Reader:
                 remedy = f"leave out the {key} beside it: requirement only groups these keys"
                 raise self._error((*at, key), required[key], "is given twice", remedy)
 
-    def _options(self, at: KeyPath, variant: str | None, choice: matrix.Choice) -> CellOptions:
+    def _options(
+        self, at: KeyPath, variant: str | None, choice: matrix.Choice, rig: Rig | None
+    ) -> CellOptions:
         try:
             given = resolve_script(choice.options(), self.doc.path.parent)
+            if rig is not None:
+                if (on := given.get("on")) is not None:
+                    raise RtmeterError("contradicts --rigs", field="on", value=on, remedy="leave it out")
+                return settle(
+                    given | {"on": rig.address}, self._scale
+                )  # what a target cannot have is refused
             return settle(given, self._scale)
         except RtmeterError as error:
+            if rig is not None and error.field in rig.set:
+                error.field = f"rigs.{rig.name}.set.{error.field}"
+                raise
             around: tuple[KeyPath, ...] = ((*at, "variants", str(variant)), at, ("defaults",))
             error.where = self.doc.where(*self._place(error.field or "", *around) or at)
             raise

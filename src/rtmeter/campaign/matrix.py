@@ -19,7 +19,7 @@ from rtmeter.values import slug
 REQUIREMENT = ("deadline", "miss_ratio", "confidence", "criticality", "horizon")
 """The options that `requirement` in a campaign groups."""
 
-_LABELS = ("id", "block", "variant", "repeat")  # names that `only` knows besides the options
+_LABELS = ("id", "block", "variant", "repeat", "rig")  # names that `only` knows besides the options
 _LEADING = ("measurement", "adapter", "mode")  # these decide which other defaults apply
 
 
@@ -122,7 +122,7 @@ def facts(options: CellOptions, **labels: Any) -> dict[str, Any]:
 
 def parse_fact(name: str, text: str) -> Any:
     """A value in an ``only`` expression, of the kind of the fact of that name. Raises RtmeterError."""
-    if name.startswith("options.") or name in ("id", "block", "variant"):
+    if name.startswith("options.") or name in ("id", "block", "variant", "rig"):
         return text
     if name == "repeat" and text.isdecimal():
         return int(text)

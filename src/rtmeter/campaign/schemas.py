@@ -11,8 +11,9 @@ from pydantic import Field
 
 from rtmeter.campaign.file import BLOCK_KEYS, CAMPAIGN_KEYS
 from rtmeter.campaign.matrix import REQUIREMENT
-from rtmeter.campaign.options import CellOptions
+from rtmeter.campaign.options import OPTIONS, CellOptions
 from rtmeter.campaign.published import Published
+from rtmeter.campaign.rigs import NOT_OF_A_RIG, RigsFile
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _Schema = dict[str, Any]
@@ -163,7 +164,17 @@ def tidy(schema: _Schema) -> _Schema:
     return {key: untitled(value) for key, value in schema.items()}
 
 
+def rigs_schema() -> _Schema:
+    """What a person writes of many machines (docs/rigs.md)."""
+    schema = RigsFile.model_json_schema()
+    options = sorted({*OPTIONS} - {*NOT_OF_A_RIG})
+    schema["$defs"]["RigGiven"]["properties"]["set"]["propertyNames"] = {"enum": options}
+    about = "Machines that a campaign is measured on at once: see docs/rigs.md."
+    return tidy(schema | {"$schema": DIALECT, "title": "rtmeter rigs", "description": about})
+
+
 FILES = {"probe-config.schema.json": probe_config_schema, "campaign.schema.json": campaign_schema}
+FILES["rigs.schema.json"] = rigs_schema
 
 
 def text_of(name: str) -> str:

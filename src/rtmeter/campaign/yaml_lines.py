@@ -33,14 +33,15 @@ class Document:
         return f"{self.path}:{self.lines.get(path, 1)}"
 
 
-def read(path: Path) -> Document:
-    """Raises RtmeterError with file and line for what is no YAML, or has a key twice."""
+def read(path: Path, field: str = "campaign") -> Document:
+    """What the file holds, which is said to be a ``field``. Raises RtmeterError with file and line for what
+    is no YAML, or has a key twice."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
         raise RtmeterError(
-            f"cannot be read: {reason}", field="campaign", value=str(path), remedy="give a YAML file"
+            f"cannot be read: {reason}", field=field, value=str(path), remedy="give a YAML file"
         ) from None
     lines: dict[KeyPath, int] = {}
     try:

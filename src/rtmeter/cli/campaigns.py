@@ -30,6 +30,7 @@ def measure_campaign(
     from rtmeter.cli.cell_tables import show_cells
     from rtmeter.cli.condition_rows import ConditionRows
     from rtmeter.cli.interrupt import stopping
+    from rtmeter.cli.on_rigs import measured_on_rigs
     from rtmeter.cli.output import print_json
     from rtmeter.cli.progress import progress_for
     from rtmeter.errors import RtmeterError
@@ -43,14 +44,21 @@ def measure_campaign(
             metrics, RunState(planned.name, {}, None, None, tuple(c.id for c in planned.cells), 0)
         )
     announce(planned)
-    with (
-        alone(planned.cells, wait=wait),
-        stopping(planned.cells) as stop,
-        progress_for(planned.cells, metrics) as progress,
-    ):
-        run = Run.resume(out, planned, scale) if resume else Run.start(out, planned, scale)
-        progress.follow(planned.name, lambda cell: run.folder / cell.id)
-        names = run.measure(stop, progress)
+
+    def begun() -> Run:
+        return Run.resume(out, planned, scale) if resume else Run.start(out, planned, scale)
+
+    if planned.rigs:
+        run, names = measured_on_rigs(planned, begun)
+    else:
+        with (
+            alone(planned.cells, wait=wait),
+            stopping(planned.cells) as stop,
+            progress_for(planned.cells, metrics) as progress,
+        ):
+            run = begun()
+            progress.follow(planned.name, lambda cell: run.folder / cell.id)
+            names = run.measure(stop, progress)
     if not names:
         return exit_codes.ERROR
     rows = ConditionRows()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from rtmeter.host.ending import STARTED, Killed
 
 if TYPE_CHECKING:
+    from rtmeter.measure.rigs import Stops
     from rtmeter.measure.supervise import Stop
     from rtmeter.model import Cell
 
@@ -29,14 +30,21 @@ _KILLED = (
 
 @contextmanager
 def stopping(cells: Sequence[Cell]) -> Iterator[Stop]:
-    """A Stop that the signals ask while the block measures the cells.
+    """A Stop that the signals ask while the block measures the cells, as asking() says."""
+    from rtmeter.measure.supervise import Stop
+
+    stop = Stop()
+    with asking(stop, cells):
+        yield stop
+
+
+@contextmanager
+def asking(stop: Stop | Stops, cells: Sequence[Cell]) -> Iterator[None]:
+    """While the block measures the cells, the signals ask ``stop``.
 
     The second one kills: who looks at the Stop all the time does it and ends cleanly; whatever else is being
     waited for, or ``PATIENCE_S`` after the first, ends by force.
     """
-    from rtmeter.measure.supervise import Stop
-
-    stop = Stop()
     loss_timeout_s = max((cell.config.get("loss_timeout_ns", 0) for cell in cells), default=0) / 1e9
     last = threading.Timer(PATIENCE_S + loss_timeout_s, _end_by_force, [stop])
     last.daemon = True
@@ -54,14 +62,14 @@ def stopping(cells: Sequence[Cell]) -> Iterator[Stop]:
 
     before = {number: signal.signal(number, ask) for number in _SIGNALS}
     try:
-        yield stop
+        yield
     finally:
         last.cancel()
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
-def _end_by_force(stop: Stop) -> None:
+def _end_by_force(stop: Stop | Stops) -> None:
     """Ends this process and all that it has started, unless there is nothing left but to keep what was
     measured, which takes as long as it takes."""
     if stop.keeping:

@@ -96,6 +96,7 @@ def recorded(cell: Cell, outcome: Outcome, found: Gathered, folder: Path, ran: R
             "config": cell.config,
             "server_config": server.cell_config if server else None,
             "hosts": cell.hosts,
+            "rig": {"name": cell.rig.name, "labels": cell.rig.labels} if cell.rig else None,
             "machine": _known(meta.machine, ran.machine_id),
             "server_machine": _known(server.machine, ran.server_machine_id) if server else None,
             "requirement": cell.requirement,

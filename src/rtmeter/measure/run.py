@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol, Self
@@ -13,10 +13,12 @@ from rtmeter.errors import RtmeterError
 from rtmeter.host.identity import machine_id
 from rtmeter.host.root import Root
 from rtmeter.measure import cell as runner
+from rtmeter.measure.refused import Refused
 from rtmeter.measure.supervise import Stop
 from rtmeter.model import Campaign, Cell
 from rtmeter.results import store
-from rtmeter.results.record import CellRecord, RunRecord
+from rtmeter.results.record import CellRecord, RigOfRun, RunRecord
+from rtmeter.values import as_json
 
 
 class Watcher(Protocol):
@@ -30,6 +32,10 @@ class Watcher(Protocol):
 
     def kept(self, index: int) -> None:
         """The cell is there already."""
+
+
+Why = Callable[[Cell, CellRecord | None], RtmeterError | None]
+"""Why a cell is known to fail before it is tried, by the one measured before it; None: it is tried."""
 
 
 class Run:
@@ -51,6 +57,7 @@ class Run:
             scale=scale,
             host=campaign.host,
             machine_id=machine_id(Root()),
+            rigs=_rigs_of(campaign),
             rtmeter=version(),
         )
         with store.own_run_folder(out, campaign.name) as folder:
@@ -63,7 +70,9 @@ class Run:
         run = cls.last(out, campaign, scale)
         about = store.read_run(run.folder)
         added = [cell.id for cell in campaign.cells if cell.id not in about.cells]
-        store.write_run(run.folder, about.changed(cells=[*about.cells, *added]), campaign.source)
+        rigs = (about.rigs or {}) | (_rigs_of(campaign) or {})
+        changed = about.changed(cells=[*about.cells, *added], rigs=rigs or None)
+        store.write_run(run.folder, changed, campaign.source)
         return run
 
     @classmethod
@@ -89,11 +98,21 @@ class Run:
                 remedy = f"resume with {folder / store.CAMPAIGN} and {given}, or run anew"
                 message = f"finds a run with another {what}"
                 raise RtmeterError(message, field="--resume", value=str(folder), remedy=remedy)
+        _check_rigs(about, campaign, folder)
         return cls(folder, campaign)
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """Those of the campaign, in running order."""
+        return self._campaign.cells
+
+    def has(self, cell: Cell) -> bool:
+        """Whether the cell need not be measured again."""
+        return _done(self.folder / cell.id) is not None
 
     def remaining(self) -> list[Cell]:
         """The cells that are to be measured still, in order."""
-        return [cell for cell in self._campaign.cells if _done(self.folder / cell.id) is None]
+        return [cell for cell in self.cells if not self.has(cell)]
 
     def measure(self, stop: Stop, watcher: Watcher) -> list[str]:
         """Measures what is not there yet, in order, until all is done or ``stop`` is asked.
@@ -101,9 +120,15 @@ class Run:
         Returns the id of every cell that is there then; its record is on the disk. Raises RtmeterError if a
         result cannot be written.
         """
+        with self.going_on():
+            return self.measure_cells(range(len(self.cells)), stop, watcher)
+
+    @contextmanager
+    def going_on(self) -> Iterator[None]:
+        """While the block runs, run.json says that the run has not ended."""
         self._note(ended=None)
         try:
-            return self._measure(stop, watcher)
+            yield
         finally:
             self._note(ended=store.stamp(datetime.now(UTC)))
 
@@ -113,18 +138,55 @@ class Run:
             about = store.read_run(self.folder)
             store.write_run(self.folder, about.changed(**facts), None)
 
-    def _measure(self, stop: Stop, watcher: Watcher) -> list[str]:
+    def measure_cells(
+        self, indices: Iterable[int], stop: Stop, watcher: Watcher, why: Why = lambda cell, before: None
+    ) -> list[str]:
+        """measure() of these cells; one that is known to fail is stored as failed without being tried."""
         there: list[str] = []
-        for index, cell in enumerate(self._campaign.cells):
+        before: CellRecord | None = None
+        for index in indices:
+            cell = self.cells[index]
             path = self.folder / cell.id
-            if _done(path) is not None:
+            if self.has(cell):
                 watcher.kept(index)
             elif stop.asked:
                 continue
             else:
-                watcher.ended(index, runner.run_cell(cell, path, stop, watcher.watch(index, cell)))
+                error = why(cell, before)
+                if error is not None and stop.asked:
+                    continue
+                source = Refused(runner.source_of(cell), error) if error else None
+                heard = watcher.watch(index, cell)
+                before = runner.run_cell(cell, path, stop, heard, source=source)
+                watcher.ended(index, before)
             there.append(cell.id)
         return there
+
+
+def _rigs_of(campaign: Campaign) -> dict[str, RigOfRun] | None:
+    """As run.json has them."""
+    return {
+        rig.name: RigOfRun(address=rig.address, labels=rig.labels, set=as_json(rig.set), place=rig.place)
+        for rig in campaign.rigs
+    } or None
+
+
+def _check_rigs(about: RunRecord, campaign: Campaign, folder: Path) -> None:
+    """Raises RtmeterError if the run was of rigs and is to go on without, or the other way round, or with
+    something else set. Rigs may come, go and move."""
+    ours, theirs = _rigs_of(campaign), about.rigs
+    changed = None
+    if (ours is None) != (theirs is None):
+        changed = f"with{'out' if theirs is None else ''} rigs"
+    elif ours is not None and theirs is not None:
+        name = next(
+            (name for name, rig in ours.items() if name in theirs and rig.set != theirs[name].set), None
+        )
+        changed = None if name is None else f"in which {name} had something else set"
+    if changed is not None:
+        remedy = "resume it with the same --rigs, or run anew"
+        message = f"finds a run {changed}"
+        raise RtmeterError(message, field="--resume", value=str(folder), remedy=remedy)
 
 
 def _done(path: Path) -> CellRecord | None:

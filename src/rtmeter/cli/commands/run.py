@@ -9,13 +9,15 @@ import typer
 
 from rtmeter.cli.alone import WaitOption
 from rtmeter.cli.choices import campaign_files
+from rtmeter.errors import RtmeterError
 
 EXAMPLE = "rtmeter run campaigns/demo.yaml --only 'measurement==wakeup' --scale 0.1"
 DETAILS = (
     "What the campaign will start and change is said first. --dry-run ends there, with the order, the time "
     "and what is missing here (exit codes: 0 nothing, 1 cells would fail, 3 cells would be skipped). "
     "Each cell is stored when it ends, under OUT/machine/campaign/run/. Ctrl-C and SIGTERM end cleanly and "
-    "keep what was measured; --resume goes on with what is missing, failed or interrupted."
+    "keep what was measured; --resume goes on with what is missing, failed or interrupted. --rigs measures "
+    "all cells on each of many machines at once (docs/rigs.md)."
 )
 
 
@@ -36,6 +38,14 @@ def command(
             "--host",
             metavar="component=ssh://USER@HOST",
             help="Where round trips' servers run.",
+            show_default=False,
+        ),
+    ] = None,
+    rigs: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Measure on all machines of this file at once, over ssh (docs/rigs.md).",
             show_default=False,
         ),
     ] = None,
@@ -60,13 +70,18 @@ def command(
 ) -> int:
     """Runs the campaign; the exit code is its worst cell's."""
     from rtmeter.campaign.file import read_campaign
+    from rtmeter.campaign.rigs import read_rigs
     from rtmeter.cli.announce import announce
     from rtmeter.cli.campaigns import measure_campaign
     from rtmeter.cli.cell_options import component
     from rtmeter.cli.output import print_json
     from rtmeter.measure.run import Run
 
-    planned = read_campaign(campaign, scale=scale, only=only, host=component(hosts))
+    if rigs is not None and metrics is not None:
+        message, remedy = "is of one machine's run, not of --rigs", "leave it out"
+        raise RtmeterError(message, field="--metrics", value=str(metrics), remedy=remedy)
+    machines = () if rigs is None else read_rigs(rigs)
+    planned = read_campaign(campaign, scale=scale, only=only, host=component(hosts), rigs=machines)
     if dry_run:
         from rtmeter.cli.preview import Preview, show_preview
 

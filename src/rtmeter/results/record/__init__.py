@@ -1,7 +1,15 @@
 """cell.json and run.json (spec/results.md): one model of each for every writer and reader."""
 
 from rtmeter.results.record.cell import CellRecord
-from rtmeter.results.record.parts import Failure, JudgedBy, MachineFinding, Provenance, Threads
+from rtmeter.results.record.parts import (
+    Failure,
+    JudgedBy,
+    MachineFinding,
+    Provenance,
+    RigOfCell,
+    RigOfRun,
+    Threads,
+)
 from rtmeter.results.record.reading import read_cell_file, read_run_file, text_of
 from rtmeter.results.record.run import RunRecord
 from rtmeter.results.record.summary import Statistics, Summary, Views
@@ -12,6 +20,8 @@ __all__ = [
     "JudgedBy",
     "MachineFinding",
     "Provenance",
+    "RigOfCell",
+    "RigOfRun",
     "RunRecord",
     "Statistics",
     "Summary",

@@ -23,7 +23,15 @@ from rtmeter.results.record.maps import (
     MachineFacts,
     SecondTopicSeen,
 )
-from rtmeter.results.record.parts import Failure, JudgedBy, MachineFinding, Provenance, RecordPart, Threads
+from rtmeter.results.record.parts import (
+    Failure,
+    JudgedBy,
+    MachineFinding,
+    Provenance,
+    RecordPart,
+    RigOfCell,
+    Threads,
+)
 from rtmeter.results.record.published import PublishedRows
 from rtmeter.results.record.summary import Summary
 from rtmeter.values import without_repeat
@@ -76,6 +84,7 @@ class CellRecord(RecordPart):
     clock_offset: ClockOffsetFacts | None
     conditions: Conditions | None
     chain: Chain | None = None
+    rig: RigOfCell | None = None
     warnings: list[Doubt]
     findings: list[MachineFinding] | None
     server_findings: list[MachineFinding] | None

@@ -87,3 +87,20 @@ class Threads(RecordPart):
     def items(self) -> list[tuple[str, list[ThreadFacts]]]:
         """(process, its threads)."""
         return [("client", self.client), ("server", self.server)]
+
+
+class RigOfCell(RecordPart):
+    """Which of many machines a cell was measured on (docs/rigs.md), and its labels."""
+
+    name: str
+    labels: dict[str, str]
+
+
+class RigOfRun(RecordPart):
+    """One of many machines of a run: where it was, its labels, what it had in place of the campaign's
+    options, and the place of labgrid that it is."""
+
+    address: str
+    labels: dict[str, str]
+    set: dict[str, Any]
+    place: str | None

@@ -1,0 +1,50 @@
+"""Rigs that are shells of this machine, each with a lock, an identity, a boot and temporary files of its own;
+in the place of ssh stands a program that knows them by the host's name."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+
+_SSH = """#!/bin/sh
+for word; do target=$last; last=$word; done
+rig={folder}/${{target#ssh://}}
+echo "$last" >>"{folder}/asked"
+test -d "$rig" || {{ echo "ssh: connect to host $target: Connection refused" >&2; exit 255; }}
+exec unshare -m sh -c '
+  mount --bind "$1/lock" /run/lock
+  mount --bind "$1/boot_id" /proc/sys/kernel/random/boot_id
+  if test -e /etc/machine-id; then mount --bind "$1/machine-id" /etc/machine-id; fi
+  export TMPDIR="$1/tmp" RTMETER_STATE_DIR="$1/state"
+  eval "$2"
+' sh "$rig" "$last"
+"""
+
+
+def ssh(folder: Path) -> str:
+    """What RTMETER_SSH is set to."""
+    program = folder / "ssh"
+    program.write_text(_SSH.format(folder=folder))
+    program.chmod(0o755)
+    return str(program)
+
+
+def rig(folder: Path, name: str, machine_id: str | None = None, boot_id: str | None = None) -> None:
+    """From now on ``ssh://name`` answers."""
+    own = folder / f".{name}"
+    own.mkdir()
+    for part in ("lock", "tmp"):
+        (own / part).mkdir()
+        (own / part).chmod(0o1777)
+    (own / "machine-id").write_text((machine_id or uuid.uuid4().hex) + "\n")
+    (own / "boot_id").write_text((boot_id or str(uuid.uuid4())) + "\n")
+    own.rename(folder / name)
+
+
+def file_of(folder: Path, rigs: Mapping[str, str]) -> Path:
+    """A file of rigs: name → what is said of each but its address, in YAML's flow style."""
+    file = folder / "rigs.yaml"
+    lines = [f"  {name}: {{address: 'ssh://{name}', {more}}}" for name, more in rigs.items()]
+    file.write_text("\n".join(["rigs:", *lines]) + "\n")
+    return file
