@@ -86,6 +86,19 @@ def test_what_is_later_is_worse_and_what_is_earlier_improved(generator: np.rando
     assert slower.pairs == 0
 
 
+@pytest.mark.parametrize("pairs", [1, 3])
+def test_a_quantile_that_is_the_maximum_says_nothing(generator: np.random.Generator, pairs: int) -> None:
+    """Of 300 releases p99.9 is the latest one: of pairs that differ never so much, too."""
+    drawn = [(draw(generator)[:300], draw(generator, 0.1)[:300]) for _ in range(pairs)]
+    found = compare([(estimates(a, DEADLINE), estimates(b, DEADLINE)) for a, b in drawn])
+    said = outcomes(found)
+    assert said["p99.9"] == said["p99.99"] == "not enough data"
+    only_there = compare(
+        [(estimates(a, None, 0.95, ["99.9"]), estimates(b, None, 0.95, ["99.9"])) for a, b in drawn]
+    )
+    assert only_there.outcome == "not enough data"
+
+
 def test_worse_anywhere_is_worse(generator: np.random.Generator) -> None:
     b = draw(generator, 0.8)
     b[generator.random(N) < 0.01] += 10**7

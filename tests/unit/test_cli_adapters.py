@@ -56,6 +56,17 @@ def test_each_is_shown_with_its_version_and_what_it_measures(
         assert (line is None) == (name in ("iceoryx", "ros1")), name
 
 
+def test_one_alone_is_shown_found_or_missing(found: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke(["adapters", "iceoryx"]) == 0  # that another one is broken is not asked
+    shown = capsys.readouterr().out
+    assert "--receive spin|listener (roundtrip)" in shown and not {"ros1", "zenoh"} & set(shown.split())
+    assert invoke(["adapters", "zenoh"]) == 0
+    shown = capsys.readouterr().out
+    assert KNOWN_ADAPTERS["zenoh"].middleware in shown and "iceoryx" not in shown
+    assert invoke(["adapters", "rclcp"]) == 1
+    assert "adapter = 'rclcp': is no adapter; name one of cyclonedds, " in capsys.readouterr().err
+
+
 def test_a_program_gets_the_same(found: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke(["adapters", "--json"]) == 1
     listed = json.loads(capsys.readouterr().out)

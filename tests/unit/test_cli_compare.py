@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -380,3 +381,16 @@ def test_wrong_options_are_refused(line: str, message: str, capsys: Captured) ->
     one("a", 1)
     code, said = compare(line, capsys)
     assert code == exit_codes.ERROR and message in said
+
+
+def test_what_all_cells_have_in_common_is_told_once_and_short_runs_have_no_tail(capsys: Captured) -> None:
+    for name, scale in (("a", 1.0), ("b", 3.0)):
+        for number in (1, 2, 3):
+            values = draw(number, 300, 50_000 * scale)
+            write_wakeups(Path(f"r/{name}-r{number}"), values, repeat=number, requirement=JUDGED)
+    said = compare("r/a r/b", capsys)[1]
+    assert said.count("300 releases are too few to look at") == 1
+    assert "all 6 cells: 300 releases are too few to look at" in said
+    assert re.search(r"p99\.9, us +- +- +- +- +- +- +too short a run", said)
+    assert cli.invoke(["layers", "r", "--floor", "a"]) == exit_codes.PASS
+    assert re.search(r"b +3 .* too short +too short *\n", capsys.readouterr().out)

@@ -152,6 +152,36 @@ def test_cells_are_matched_over_all_other_factors(capsys: Captured) -> None:
     assert "left out: normal-idle has no partner" in compare("r --factor scheduling", capsys)[1]
 
 
+def named(scale: dict[tuple[str, str], float]) -> None:
+    """Cells of named blocks, two runs each, by block and policy."""
+    generator = np.random.default_rng(3)
+    for number, ((block, policy), times) in enumerate(scale.items()):
+        for repeat in (1, 2):
+            values = np.rint(generator.exponential(50_000 * times, N)).astype(np.int64)
+            started = f"2026-11-21T05:0{repeat}:{number:02d}Z"
+            more = {"factors": {"block": block, "scheduling": policy}, "started": started}
+            where = Path(f"r/{block}-{policy[:4]}-r{repeat}")
+            write_wakeups(where, values, repeat=repeat, requirement=DEADLINE, adapter="null", changes=more)
+
+
+def test_cells_of_one_level_that_nothing_else_tells_apart_are_matched_within_their_block(
+    capsys: Captured,
+) -> None:
+    """What another block measured at the same level does not take the place of the partner."""
+    named({("loop", "other"): 1.0, ("loop", "fifo:80"): 0.5, ("bare", "other"): 8.0})
+    one, effects = level("r --factor scheduling", capsys)
+    assert (one["matched"], one["pairs"]) == (1, 2)
+    assert effects["p50"]["times"] == pytest.approx(0.5, rel=0.1)
+    assert "left out: bare-othe has no partner" in compare("r --factor scheduling", capsys)[1]
+
+
+def test_cells_that_no_factor_tells_apart_are_not_compared_at_random(capsys: Captured) -> None:
+    named({("before", "other"): 1.0, ("tuned", "fifo:80"): 0.5, ("after", "other"): 8.0})
+    code, said = compare("r --factor scheduling", capsys)
+    assert code == exit_codes.ERROR
+    assert "before-othe has no partner" in said and "after-othe has no partner" in said
+
+
 def test_an_interaction_larger_than_the_effect_is_named(capsys: Captured) -> None:
     """FIFO halves under load what it doubles on the idle machine."""
     plant(lambda policy, load: 1.0 if policy == "other" else (0.4 if load == "cpu80" else 2.5))

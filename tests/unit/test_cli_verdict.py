@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rtmeter import cli
 from rtmeter.cli import exit_codes
 from rtmeter.model import SERVED, SKIPPED, Requirement
 from rtmeter.statistics.bounds import miss_ratio_bounds
@@ -53,6 +54,17 @@ def test_a_verdict_is_a_line_and_points(capsys: Captured) -> None:
     assert lines[0] == f"a: fail: {missed}: 0.45 %, 0.1 % allowed, worst 2,000.0 µs"
     assert lines[1].startswith("  because          with 95 % confidence the miss ratio is at least")
     assert lines[2].startswith(f"{'':<19}the misses come in")
+
+
+def test_a_cell_that_is_shown_has_the_same_verdict(capsys: Captured) -> None:
+    """As `measure` shows what it measured: a line, and points, not one long sentence."""
+    asked = Requirement(MS, 0.001)
+    write_wakeups(Path("a"), late_at(*range(1000, 19_000, 200)), requirement=asked)
+    said = verdict("a", capsys)[1].splitlines()
+    assert cli.invoke(["summary", "a"]) == exit_codes.PASS
+    shown = capsys.readouterr().out.splitlines()
+    at = shown.index(said[0].removeprefix("a: "))
+    assert shown[at : at + 6] == [said[0].removeprefix("a: "), *said[1:6]]
 
 
 def test_rare_misses_an_hour_are_told_to_three_digits(capsys: Captured) -> None:

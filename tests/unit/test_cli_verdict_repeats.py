@@ -41,6 +41,15 @@ def test_repeats_of_a_cell_have_one_verdict(capsys: Captured) -> None:
     assert [f"    cell-r{number}: inconclusive: 0 of 20,000" in each for number in (1, 2, 3)] == [True] * 3
 
 
+def test_of_runs_too_short_by_themselves_it_is_said_once_what_passes(capsys: Captured) -> None:
+    for number in (1, 2, 3):
+        write_wakeups(Path(f"r/cell-r{number}"), draw(number, 300), repeat=number)
+    said = verdict("r --deadline 1ms --miss-ratio 0.01", capsys)[1]
+    more = as_json("r --deadline 1ms --miss-ratio 0.01", capsys)["cells"][0]["more_samples"]
+    assert more == 2_100 and "2,100 further samples in all, none late, would pass" in said
+    assert "to pass          2,100 more releases without a miss" in said and "no length decides" not in said
+
+
 def test_the_stored_verdicts_of_repeats_make_that_of_all(capsys: Captured) -> None:
     repeats({1: 1.0, 2: 1.0}, requirement=Requirement(MS, 2e-4))
     code, said = verdict("r", capsys)

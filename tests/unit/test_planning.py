@@ -8,6 +8,7 @@ from rtmeter.campaign.plan import Assumed, plan_cell, plan_factors, plan_run
 from rtmeter.model import Cell, Requirement
 from rtmeter.statistics.bounds import miss_ratio_bounds, releases_needed
 from rtmeter.statistics.extremes import FEWEST_RELEASES
+from rtmeter.statistics.joint import RunMisses, joint
 
 MS = 1_000_000
 
@@ -74,3 +75,21 @@ def test_factors_that_always_change_together_are_named_once() -> None:
     ]
     found = {one.factor: one.together for one in plan_factors(cells)}
     assert found == {"variant": ("scheduling", "lock_memory"), "load": ()}
+
+
+@pytest.mark.parametrize(("runs", "releases"), [(1, 9_000), (6, 9_000), (3, 180_000)])
+def test_the_most_dependence_that_a_length_stands_is_that_of_the_verdict(runs: int, releases: int) -> None:
+    """At it the joint bound of runs without a miss is still low enough, a hundredth above no more."""
+    found = plan_cell("a", [cell(releases // runs, Requirement(MS, 1e-3))] * runs, Assumed())
+    assert found.most_effect is not None
+    a_run = releases // runs
+
+    def upper(effect: float) -> float:
+        return joint([RunMisses(a_run, 0, effect)] * runs, 0.95).upper
+
+    assert upper(found.most_effect) <= 1e-3 < upper(found.most_effect + 0.01)
+
+
+def test_a_length_that_cannot_pass_stands_no_dependence() -> None:
+    assert plan_cell("a", [cell(2_994, Requirement(MS, 1e-3))], Assumed()).most_effect is None
+    assert plan_cell("a", [cell(2_994, Requirement(MS, None))], Assumed()).most_effect is None

@@ -71,7 +71,7 @@ PASSED = Verdict("pass", "none late", Requirement(1_000_000), "latency", 9, 0, 0
             {"status": "failed", "valid": False, "error": Failure.of(RtmeterError("it died"))},
             "failed: it died",
         ),
-        ({"verdict": PASSED}, "complete: pass, none late"),
+        ({"verdict": PASSED}, "complete: pass: none late"),
     ],
 )
 def test_it_says_how_a_cell_ended(changes: dict[str, Any], words: str) -> None:

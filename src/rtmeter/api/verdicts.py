@@ -12,11 +12,10 @@ from rtmeter.errors import RtmeterError
 from rtmeter.judge.cell import judge_cell, stored_verdict
 from rtmeter.judge.conditions import in_one_line
 from rtmeter.judge.joint import judge_condition
+from rtmeter.judge.points import worst_of
 from rtmeter.model import Requirement, Verdict
 from rtmeter.results import condition_words, store
 from rtmeter.results.cells import StoredCell, conditions
-from rtmeter.results.record import CellRecord
-from rtmeter.statistics.quantities import judged_quantity
 from rtmeter.values import as_json
 
 _NO_REQUIREMENT = "it has no requirement of its own, and no --deadline was given"
@@ -126,12 +125,7 @@ def _of_one(
         with reading() as read:
             verdict = judge_cell(record, cell.folder, asked, read, horizon_hours)
     about = (record.id, record.status, record.measurement, record.adapter, str(cell.folder))
-    return CellVerdict(*about, in_one_line(record), verdict, _meanwhile(cell), _worst(record))
-
-
-def _worst(record: CellRecord) -> float | str | None:
-    views = record.summary.quantities.get(judged_quantity(record.meta).name) if record.summary else None
-    return views.per_release.shown.max_ns if views and views.per_release else None
+    return CellVerdict(*about, in_one_line(record), verdict, _meanwhile(cell), worst_of(record))
 
 
 def _meanwhile(*cells: StoredCell) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from rtmeter.statistics.compare import each_of
 from rtmeter.statistics.evidence import FEWEST_JUDGED, Evidence
 from rtmeter.statistics.extremes import FEWEST_RELEASES, MOST_FACTOR
 from rtmeter.statistics.halving import repeats_to_show_halving
-from rtmeter.statistics.joint import misses_allowed, releases_needed
+from rtmeter.statistics.joint import design_effect_allowed, misses_allowed, releases_needed
 from rtmeter.values import without_repeat
 
 _HOURS = (1 / 60, 1.0, 24.0)
@@ -100,7 +100,8 @@ class Planned:
 class CellPlan:
     """Whether a planned cell can ever pass, its ``runs`` together: with at most ``most_misses`` (None: not
     even without one); ``releases`` and ``hours`` of all runs; ``needed``: the fewest that can, without a
-    miss."""
+    miss; ``most_effect``: the design effect up to which it passes without one (None: it cannot, or no ratio
+    is asked for)."""
 
     id: str
     runs: int
@@ -111,6 +112,7 @@ class CellPlan:
     most_misses: int | None
     needed: Plan | None
     assumed: Assumed
+    most_effect: float | None = None
 
 
 def plan_run(requirement: Requirement, period_ns: int, assumed: Assumed) -> Planned:
@@ -164,7 +166,10 @@ def plan_cell(name: str, runs: Sequence[Cell], assumed: Assumed) -> CellPlan:
     if releases < needed.releases or assumed.refusals:
         most = None
     outcome: Literal["can pass", "never"] = "never" if most is None else "can pass"
-    return CellPlan(name, count, required, releases, span, outcome, most, needed, assumed)
+    effect_most = None
+    if most is not None and allowed is not None:
+        effect_most = design_effect_allowed(releases, count, allowed, required.confidence)
+    return CellPlan(name, count, required, releases, span, outcome, most, needed, assumed, effect_most)
 
 
 def assumptions(requirement: Requirement, assumed: Assumed) -> list[str]:
@@ -172,7 +177,10 @@ def assumptions(requirement: Requirement, assumed: Assumed) -> list[str]:
     n = "the bound is exact (Clopper and Pearson): the fewest releases whose upper bound is small enough"
     said = [n]
     if assumed.design_effect == 1:
-        said.append("releases miss independently; if they miss in clusters it takes longer")
+        longer = " and ".join(
+            f"{design_effect_of(1 / size):g} times as long in clusters of {size}" for size in (2, 10)
+        )
+        said.append(f"releases miss independently; it takes {longer} (--extremal-index, --like PATH)")
     else:
         index = "" if assumed.extremal_index is None else f" (extremal index {assumed.extremal_index:.2f})"
         origin = f" as in {assumed.like}" if assumed.like else ""

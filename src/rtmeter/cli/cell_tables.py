@@ -231,12 +231,14 @@ def _show_doubts(error: Failure | None, status: str, doubts: Sequence[Doubt], ou
 def _show_verdict(record: CellRecord, out: Console) -> None:
     from rich.markup import escape
 
-    from rtmeter.cli.evidence import evidence_lines  # not for many cells: it brings all of statistics
+    from rtmeter.cli.evidence import verdict_lines  # not for many cells: it brings all of statistics
+    from rtmeter.judge.points import worst_of
 
     if verdict := record.verdict:
         style = _STYLES[verdict.outcome]
-        out.print(f"[{style}]{verdict.outcome}[/{style}]: {escape(verdict.reason)}", soft_wrap=True)
-        for line in evidence_lines(verdict):
+        line, *more = verdict_lines(verdict, worst_of(record))
+        out.print(f"[{style}]{verdict.outcome}[/{style}]: {escape(line)}", soft_wrap=True)
+        for line in more:
             out.print(line, markup=False, soft_wrap=True)
     if meanwhile := condition_words.meanwhile(record.conditions):
         out.print(f"  {'meanwhile':<17}{'; '.join(meanwhile)}", markup=False, soft_wrap=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rtmeter.judge.points import line_and_points
 from rtmeter.model import ReturnLevel, Support, Verdict
 from rtmeter.statistics.bounds import NS_PER_HOUR
 from rtmeter.statistics.extremes import FEWEST_RELEASES
@@ -13,8 +14,15 @@ Words = Iterator[tuple[str, str]]
 """(what, what is said of it)"""
 
 
-def evidence_lines(verdict: Verdict) -> list[str]:
-    """The evidence of a verdict, a line each, aligned; none if there is none."""
+def verdict_lines(verdict: Verdict, worst_ns: float | str | None) -> list[str]:
+    """A verdict: its line, outcome apart, then why, a point each, and the evidence, aligned."""
+    line, points = line_and_points(verdict, worst_ns)
+    because = [f"  {'' if number else 'because':<17}{point}" for number, point in enumerate(points)]
+    return [line, *because, *_evidence(verdict)]
+
+
+def _evidence(verdict: Verdict) -> list[str]:
+    """None if there is none."""
     if not verdict.n or verdict.support is None:
         return []
     support = verdict.support
@@ -104,6 +112,8 @@ def _of_what_decides(verdict: Verdict, support: Support) -> Words:
             yield "", f"{_hours(expected)} more if releases go on to miss as often"
         elif verdict.misses:
             yield "", "if releases go on to miss as often, no length passes"
+    elif support.upper is None and verdict.more_samples:
+        yield "to pass", f"{verdict.more_samples:,} more releases without a miss"
     elif support.upper is None:
         yield "to pass", "no length decides: mend first what refuses the bound, then measure anew"
     elif verdict.requirement.criticality == "hard" and verdict.n < FEWEST_RELEASES:

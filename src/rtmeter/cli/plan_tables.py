@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rtmeter.campaign.plan import SPREAD_OF_RUNS, Assumed, CellPlan, FactorPlan, Planned, assumptions
 from rtmeter.cli.columns import print_table
 from rtmeter.cli.output import console
-from rtmeter.statistics.bounds import NS_PER_HOUR
+from rtmeter.statistics.bounds import NS_PER_HOUR, cluster_of
 from rtmeter.statistics.evidence import FEWEST_JUDGED
 from rtmeter.statistics.extremes import FEWEST_RELEASES
 from rtmeter.statistics.words import about, in_one_unit
@@ -68,7 +68,11 @@ def show_cells(cells: Sequence[CellPlan], factors: Sequence[FactorPlan], total_n
         table.add_row(cell.id, f"{cell.releases:,}", run, said, most, *needs)
     out = console()
     print_table(out, table)
-    out.print(f"all releases, warm-up included: {about(total_ns)}", markup=False)
+    count = sum(cell.runs for cell in cells)
+    runs = "one run starts and ends" if count == 1 else f"{count:,} runs start and end"
+    out.print(
+        f"all releases, warm-up included: {about(total_ns)}; besides, {runs} the middleware", markup=False
+    )
     for one in factors:
         if not one.enough:
             out.print(_too_few_repeats(one), markup=False, soft_wrap=True)
@@ -79,9 +83,24 @@ def show_cells(cells: Sequence[CellPlan], factors: Sequence[FactorPlan], total_n
     if never:
         said = f"{never:,} of {len(cells):,} cells are too short to pass whatever they measure"
         out.print(said, markup=False)
+    for sentence in _may_be_too_low(cells):
+        out.print(sentence, markup=False, soft_wrap=True)
     assumed = (s for cell in cells if cell.requirement for s in assumptions(cell.requirement, cell.assumed))
     for sentence in dict.fromkeys(assumed):
         out.print(f"assumes: {sentence}", markup=False, soft_wrap=True)
+
+
+def _may_be_too_low(cells: Sequence[CellPlan]) -> Iterator[str]:
+    """By how much lengths may be too low where independence is assumed: by the cell with the least room."""
+    known = [(one.most_effect, one.id) for one in cells if one.most_effect and one.assumed.design_effect == 1]
+    if known:
+        effect, least = min(known)
+        which = "each cell" if len({one for one, _ in known}) == 1 else least
+        yield (
+            "may be too low: a verdict divides n by what it finds that late releases hang together; as "
+            f"planned {which} passes without a miss up to n / {effect:.3g} (clusters of {cluster_of(effect):.3g} on "
+            "average); --like PATH plans by a pilot run"
+        )
 
 
 def _too_few_repeats(one: FactorPlan) -> str:

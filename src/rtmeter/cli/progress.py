@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from rtmeter.cli.output import console, microseconds
 from rtmeter.errors import RtmeterError
-from rtmeter.model import Cell
+from rtmeter.model import Cell, Verdict
 from rtmeter.results.store import PARTIAL
 
 if TYPE_CHECKING:
@@ -72,7 +72,9 @@ class Progress:
         self._note_end(index, record)
         verdict = record.verdict
         invalid = "" if record.valid or record.error else ", invalid"
-        words = record.status + invalid + (f": {verdict.outcome}, {verdict.reason}" if verdict else "")
+        words = (
+            record.status + invalid + (f": {verdict.outcome}: {_line(record, verdict)}" if verdict else "")
+        )
         if record.error:
             words = f"{record.status}: {record.error.as_error}"
         self._show(f"{self._place(index)} {record.id}: {words}", 1.0, "end")
@@ -192,6 +194,13 @@ class _Lines:
         if moment != "during" or time.monotonic() - self._said_at >= _LINE_EVERY_S:
             self._said_at = time.monotonic()
             print(words, file=sys.stderr, flush=True)
+
+
+def _line(record: CellRecord, verdict: Verdict) -> str:
+    """A verdict in a line; why it is so `rtmeter verdict` tells."""
+    from rtmeter.judge.points import line_and_points, worst_of
+
+    return line_and_points(verdict, worst_of(record))[0]
 
 
 def share_done(event: ProgressEvent) -> float:

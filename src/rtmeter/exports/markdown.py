@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from rtmeter.judge import answer
+from rtmeter.judge.entries import by_condition
+from rtmeter.judge.points import in_points
 from rtmeter.results import words
 from rtmeter.results.overview import CellEntry, cell_entries, refuse
 
@@ -19,17 +21,19 @@ _ICONS = {
 
 
 def write(path: Path, out: Path) -> list[str]:
-    """Writes the answer, what limits it, and a row a cell, the worst first."""
-    cells = sorted(cell_entries(path), key=lambda cell: cell.badness)
+    """Writes the answer, what limits it, and a row a condition, the worst first."""
+    cells = sorted(by_condition(cell_entries(path)), key=lambda cell: cell.badness)
     refuse([cell.damage for cell in cells if cell.damage])
     found = answer.answer(cells)
     lines = [f"## {_ICONS[found.outcome]} {answer.NAMES[found.outcome]}: {_text(found.headline)}", ""]
     for title, sentences in (("Asked", found.asked), ("Limits", found.limits), ("Next", found.next)):
         lines += [f"- **{title}:** {_text(' '.join(sentences))}"] if sentences else []
-    lines += ["", "| verdict | cell | deadline, µs | missed | n | p99.9, µs | max, µs | why |"]
+    thing = answer.things(cells).removesuffix("s")
+    lines += ["", f"| verdict | {thing} | deadline, µs | missed | n | p99.9, µs | max, µs | why |"]
     lines += ["|---|---|--:|--:|--:|--:|--:|---|"]
     lines += [_row(cell) for cell in cells]
-    lines += ["", "Of the judged quantity, per release: lost ones count as later than anything.", ""]
+    which = ", of several runs that with the largest maximum" if any(cell.repeats for cell in cells) else ""
+    lines += ["", f"Of the judged quantity, per release{which}: lost ones count as later than anything.", ""]
     out.write_text("\n".join(lines), encoding="utf-8")
     return []
 
@@ -43,10 +47,10 @@ def _row(cell: CellEntry) -> str:
         cell.id,
         deadline,
         words.count(verdict.misses) if verdict and verdict.n else words.NONE,
-        words.count(judged.n) if judged else words.NONE,
+        words.count(cell.n),
         words.us(judged.p99_9_ns) if judged else words.NONE,
         words.us(judged.max_ns) if judged else words.NONE,
-        answer.reason(cell),
+        " ".join(in_points(cell)),
     ]
     return f"| {' | '.join(map(_text, columns))} |"
 

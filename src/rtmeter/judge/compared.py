@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,6 +12,7 @@ from rtmeter.judge.pairs import Pairing
 from rtmeter.model import Doubt, GateFinding
 from rtmeter.results import store
 from rtmeter.results.cells import StoredCell
+from rtmeter.results.condition_words import which_cells
 from rtmeter.statistics import compare
 from rtmeter.statistics.counted import estimates_counted, refusals_counted
 from rtmeter.statistics.gate import Gate, GateResult, judge_gate
@@ -87,12 +88,12 @@ def compare_cells(
             Doubt("no_deadline", "no deadline in common: miss ratios are not compared", "give --deadline")
         )
     percents = list(dict.fromkeys((*COMPARED, *(gate.percent for gate in asked.gates if gate.percent))))
-    pairs = []
+    pairs, refusals = [], list[tuple[StoredCell, GateFinding]]()
     for a, b in pairing.pairs:
         first, second = (estimates_of(cell, deadline, asked.confidence, percents, read) for cell in (a, b))
         pairs.append((first[0], second[0]))
-        for cell, (_, refusals) in ((a, first), (b, second)):
-            doubts += (_doubt_by(cell, finding.type, finding.message) for finding in refusals)
+        refusals += ((cell, one) for cell, (_, found) in ((a, first), (b, second)) for one in found)
+    doubts += of_cells(refusals, 2 * len(pairs))
     quantity = judged_quantity(pairing.pairs[0][0].record.meta).name
     found = compare.compare(pairs)
     gates = tuple(judge_gate(gate, pairs) for gate in asked.gates)
@@ -169,19 +170,23 @@ def _doubts(pairing: Pairing, differs: Sequence[Difference]) -> Iterator[Doubt]:
         if difference.name == "machine.machine_id" and "machine.hostname" not in {d.name for d in differs}:
             message = f"two machines of one host name: {difference.a}, {difference.b}"
             yield Doubt("other_host", message, "")
-    for pair in pairing.pairs:
-        for cell in pair:
-            yield from _doubts_of(cell)
+    cells = [cell for pair in pairing.pairs for cell in pair]
+    for cell in cells:
+        if cell.record.status == "interrupted":
+            yield Doubt("interrupted", f"{cell.folder} was interrupted", "")
+    yield from of_cells([(cell, one) for cell in cells for one in _refusals(cell)], len(cells))
 
 
-def _doubts_of(cell: StoredCell) -> Iterator[Doubt]:
-    if cell.record.status == "interrupted":
-        yield Doubt("interrupted", f"{cell.folder} was interrupted", "")
+def _refusals(cell: StoredCell) -> Iterator[GateFinding]:
+    """What refused a bound when the cell was judged."""
     support = cell.record.verdict.support if cell.record.verdict else None
-    for finding in support.findings if support else ():
-        if finding.consequence == "refuse":
-            yield _doubt_by(cell, finding.type, finding.message)
+    yield from (one for one in (support.findings if support else ()) if one.consequence == "refuse")
 
 
-def _doubt_by(cell: StoredCell, kind: str, message: str) -> Doubt:
-    return Doubt(kind, f"{cell.folder}: {message}", "")
+def of_cells(found: Iterable[tuple[StoredCell, GateFinding]], of: int) -> Iterator[Doubt]:
+    """Each finding once as a doubt, with those of so many cells that have it."""
+    having: dict[tuple[str, str], list[str]] = {}
+    for cell, one in found:
+        having.setdefault((one.type, one.message), []).append(str(cell.folder))
+    for (kind, message), folders in having.items():
+        yield Doubt(kind, f"{which_cells(list(dict.fromkeys(folders)), of)}: {message}", "")

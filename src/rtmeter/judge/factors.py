@@ -9,9 +9,9 @@ from typing import Any
 from rtmeter.campaign.factors import LABELS
 from rtmeter.campaign.options import MOST_RELEASES
 from rtmeter.errors import RtmeterError
-from rtmeter.judge.compared import differences_of, estimates_of, refusal_of
+from rtmeter.judge.compared import differences_of, estimates_of, of_cells, refusal_of
 from rtmeter.judge.pairs import Pairing, Repeats, pairing
-from rtmeter.model import Doubt
+from rtmeter.model import Doubt, GateFinding
 from rtmeter.results import store, words
 from rtmeter.results.cells import StoredCell, by_name
 from rtmeter.results.record import CellRecord
@@ -106,11 +106,16 @@ def factor_effects(
     reference = asked.reference or there[0]
     axes = {axis for record in records.values() for axis in record.axes}
     others, confounded = _matched_over(layouts, asked.factor, axes)
-    strata: dict[tuple[Any, ...], dict[str, str]] = {}
+    alike: dict[tuple[Any, ...], list[str]] = {}
     for name in order:
         record, about = records[name], tuple(layouts[name].get(other, words.NONE) for other in others)
-        strata.setdefault((record.measurement, record.mode, *about), {})[levels[name]] = name
+        alike.setdefault((record.measurement, record.mode, *about), []).append(name)
     source = _Source(named, asked, read, _deadline(cells, asked), {} if known is None else known)
+    strata = [
+        (key[2:], {levels[name]: name for name in names})
+        for key, group in alike.items()
+        for names in source.one_of_each_level(group, levels, layouts)
+    ]
     each = each_of(asked.confidence, (len(OF_A_FACTOR) + (source.deadline_ns is not None)) * (len(there) - 1))
     found = [
         one
@@ -136,7 +141,7 @@ def factor_effects(
         others,
         confounded,
         tuple(dict.fromkeys(source.left_out)),
-        tuple(dict.fromkeys(source.doubts)),
+        tuple(dict.fromkeys([*source.doubts, *of_cells(source.refusals, len(cells))])),
     )
 
 
@@ -242,15 +247,31 @@ class _Source:
         self.quantity = ""
         self.left_out: list[str] = []
         self.doubts: list[Doubt] = []
+        self.refusals: list[tuple[StoredCell, GateFinding]] = []
         if deadline_ns is None:
             message = "no deadline in common: miss ratios are not compared"
             self.doubts.append(Doubt("no_deadline", message, "give --deadline"))
+
+    def one_of_each_level(
+        self, names: Sequence[str], levels: Mapping[str, str], layouts: Mapping[str, Mapping[str, str]]
+    ) -> Iterator[Sequence[str]]:
+        """Cells that are alike in all other factors, by named block where several are of one level; those of
+        which several still are, are left out: which of them belongs to which is not known."""
+        blocks: dict[str | None, list[str]] = {}
+        for name in names:
+            several = len({levels[one] for one in names}) < len(names)
+            blocks.setdefault(layouts[name].get("block") if several else None, []).append(name)
+        for group in blocks.values():
+            if len({levels[one] for one in group}) == len(group):
+                yield group
+            else:
+                self.left_out.append(f"{', '.join(group)}: no factor tells those of one level apart")
 
     def level(
         self,
         level: str,
         reference: str,
-        strata: Mapping[tuple[Any, ...], Mapping[str, str]],
+        strata: Sequence[tuple[tuple[str, ...], Mapping[str, str]]],
         others: Sequence[str],
         each: float,
     ) -> LevelEffects | None:
@@ -271,10 +292,10 @@ class _Source:
         self,
         level: str,
         reference: str,
-        strata: Mapping[tuple[Any, ...], Mapping[str, str]],
+        strata: Sequence[tuple[tuple[str, ...], Mapping[str, str]]],
         others: Sequence[str],
     ) -> Iterator[Stratum]:
-        for about, at in strata.items():
+        for about, at in strata:
             if level not in at or reference not in at:
                 lone = at.get(level) or at.get(reference)
                 if lone is not None:
@@ -288,7 +309,7 @@ class _Source:
                 continue
             self._doubt(both)
             pairs = tuple((self._of(a), self._of(b)) for a, b in both.pairs)
-            yield Stratum(dict(zip(others, about[2:], strict=True)), pairs)
+            yield Stratum(dict(zip(others, about, strict=True)), pairs)
 
     def _that_runs_tell(self, quantities: Iterable[str]) -> list[str]:
         """The median, and those that the shortest run tells from its maximum."""
@@ -320,5 +341,5 @@ class _Source:
             )
             self._known[key] = found
             self.quantity = self.quantity or judged_quantity(cell.record.meta).name
-            self.doubts += (Doubt(one.type, f"{cell.folder}: {one.message}") for one in refusals)
+            self.refusals += ((cell, one) for one in refusals)
         return self._known[key]

@@ -6,6 +6,8 @@ from rtmeter.judge.answer import reason, sentence
 from rtmeter.model import Verdict
 from rtmeter.results import words
 from rtmeter.results.overview import CellEntry
+from rtmeter.results.record import CellRecord
+from rtmeter.statistics.quantities import judged_quantity
 
 
 def in_points(cell: CellEntry) -> list[str]:
@@ -15,6 +17,12 @@ def in_points(cell: CellEntry) -> list[str]:
         return [reason(cell)]
     line, points = line_and_points(verdict, cell.judged.max_ns if cell.judged else None)
     return [sentence(line), *(sentence(point) for point in points)]
+
+
+def worst_of(record: CellRecord) -> float | str | None:
+    """The maximum of a cell's judged quantity, per release (ns, or ``lost``); None where it is not known."""
+    views = record.summary.quantities.get(judged_quantity(record.meta).name) if record.summary else None
+    return views.per_release.shown.max_ns if views and views.per_release else None
 
 
 def line_and_points(verdict: Verdict, worst_ns: float | str | None) -> tuple[str, list[str]]:

@@ -147,6 +147,11 @@ def design_effect_of(extremal_index: float) -> float:
     return (2 - extremal_index) / extremal_index
 
 
+def cluster_of(design_effect: float) -> float:
+    """The mean size of clusters of geometric size that divide n by that much."""
+    return (design_effect + 1) / 2
+
+
 def plan(
     miss_ratio: float, confidence: float, period_ns: int, design_effect: float = 1.0, most_misses: int = 5
 ) -> list[Plan]:

@@ -19,6 +19,7 @@ from rtmeter.statistics.drift import Bools
 from rtmeter.statistics.halving import HALVING, RATIO, log_odds, repeats_to_show_halving
 from rtmeter.statistics.quantiles import COMPARED, Estimate, miss_ratio, quantiles
 from rtmeter.statistics.quantities import Floats, Ints
+from rtmeter.statistics.ranks import fewest, share_of
 
 ShiftOutcome = Literal["better", "worse", "no difference", "not told", "not enough data"]
 
@@ -139,13 +140,15 @@ def shift(
     Of one pair the interval follows from both runs' own. Of several it is Student's over the pairs: what
     differs from run to run is in it, and what both runs of a pair share is not. It is no narrower than the
     runs' own intervals leave the mean open: pairs that happen to agree, as counts and coarse values do,
-    would else seem sure.
+    would else seem sure. A quantile that is the maximum of the shortest run has none.
     """
     known = [(a.quantities[quantity], b.quantities[quantity]) for a, b in pairs]
     first, second = (np.array([run.value for run in runs]) for runs in zip(*known, strict=True))
     differences = [_less(b, factor * a) - allowance for a, b in zip(first, second, strict=True)]
     one_way = not {-math.inf, math.inf} <= set(differences)
     difference = float(np.mean(differences)) if one_way else math.nan
+    if quantity != RATIO and min(run.n for pair in pairs for run in pair) < fewest(share_of(quantity[1:])):
+        return Shift(quantity, float(first.mean()), float(second.mean()), difference, math.nan, math.nan)
     if len(pairs) == 1:
         lower, upper = mover(known[0][0].times(factor), known[0][1])
         lower, upper = lower - allowance, upper - allowance

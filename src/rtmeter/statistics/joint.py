@@ -93,6 +93,16 @@ def releases_needed(runs: int, miss_ratio: float, confidence: float, design_effe
     return runs * first(enough, 1)
 
 
+def design_effect_allowed(n: int, runs: int, miss_ratio: float, confidence: float) -> float | None:
+    """What dependence may at most divide n by for runs of one length without a miss to have an upper bound of
+    at most ``miss_ratio``; None if the bound is above even where releases are independent."""
+
+    def too_much(hundredths: int) -> bool:
+        return _alike(n, 0, runs, hundredths / 100, confidence) > miss_ratio
+
+    return None if too_much(100) else (first(too_much, 101) - 1) / 100
+
+
 def _alike(n: int, misses: int, runs: int, design_effect: float, confidence: float) -> float:
     return joint([RunMisses(n // runs, misses / runs, design_effect)] * runs, confidence).upper
 

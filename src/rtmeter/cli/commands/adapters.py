@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 
 from rtmeter.cli import exit_codes
 
-EXAMPLE = "rtmeter adapters"
+EXAMPLE = "rtmeter adapters rcl"
 DETAILS = (
     "Probes are looked for in RTMETER_PROBE_PATH, the installed package, this checkout's builds, colcon "
     "workspaces (AMENT_PREFIX_PATH, CMAKE_PREFIX_PATH) and PATH; the first one of a name wins."
@@ -16,6 +17,9 @@ DETAILS = (
 
 
 def command(
+    name: Annotated[
+        str | None, typer.Argument(help="One adapter (default: all).", show_default=False)
+    ] = None,
     on: Annotated[
         str | None,
         typer.Option(
@@ -34,27 +38,42 @@ def command(
         from rtmeter.conditions.target import parse_on
         from rtmeter.measure.places import adapters_there
 
-        there = adapters_there(parse_on(on))
-        print_json({"on": on, "adapters": there}) if as_json else _show_there(there)
-        return exit_codes.PASS if any("error" not in entry for entry in there) else exit_codes.ERROR
+        on_target = adapters_there(parse_on(on))
+        _check_known(name, [entry["name"] for entry in on_target])
+        on_target = [entry for entry in on_target if name in (None, entry["name"])]
+        print_json({"on": on, "adapters": on_target}) if as_json else _show_there(on_target)
+        return exit_codes.PASS if any("error" not in entry for entry in on_target) else exit_codes.ERROR
     found: list[dict[str, Any]] = []
-    for name, path in probes.find_probes().items():
-        entry: dict[str, Any] = {"name": name, "path": str(path)}
+    there = probes.find_probes()
+    _check_known(name, [*there, *KNOWN_ADAPTERS])
+    for one, path in there.items():
+        if name not in (None, one):
+            continue
+        entry: dict[str, Any] = {"name": one, "path": str(path)}
         try:
-            found.append(entry | probes.describe(name, path).facts)
+            found.append(entry | probes.describe(one, path).facts)
         except RtmeterError as error:
             found.append(entry | {"error": error.to_json()})
-    names = {entry["name"] for entry in found}
     missing = [
-        {"name": name, "middleware": known.middleware, "remedy": probes.remedy_for(name)}
-        for name, known in KNOWN_ADAPTERS.items()
-        if name not in names
+        {"name": one, "middleware": known.middleware, "remedy": probes.remedy_for(one)}
+        for one, known in KNOWN_ADAPTERS.items()
+        if one not in there and name in (None, one)
     ]
     if as_json:
         print_json({"adapters": found, "missing": missing})
     else:
         _show(found, missing)
+        if not there:
+            print("no probe was found: build rtmeter with `make`, or set RTMETER_PROBE_PATH")
     return exit_codes.ERROR if any("error" in entry for entry in found) else exit_codes.PASS
+
+
+def _check_known(name: str | None, known: Sequence[str]) -> None:
+    from rtmeter.errors import RtmeterError
+
+    if name is not None and name not in known:
+        remedy = f"name one of {', '.join(sorted(set(known)))}"
+        raise RtmeterError("is no adapter", field="adapter", value=name, remedy=remedy)
 
 
 def _show_there(found: list[dict[str, Any]]) -> None:
@@ -89,7 +108,8 @@ def _show(found: list[dict[str, Any]], missing: list[dict[str, Any]]) -> None:
             measures = ", ".join(entry.get("measures", ()))
             version = entry.get("middleware_version", "")
             table.add_row(entry["name"], entry.get("middleware", ""), version, measures)
-    out.print(table)
+    if found:
+        out.print(table)
     for entry in found:
         drives, options = entry.get("drives", {}), entry.get("option", {})
         words = [f"--drive {'|'.join(names)} ({measurement})" for measurement, names in drives.items()]
@@ -99,8 +119,6 @@ def _show(found: list[dict[str, Any]], missing: list[dict[str, Any]]) -> None:
         words += [f"--option {key}={meaning}" for key, meaning in options.items()]
         if words:
             out.print(f"{entry['name']}:", *(f"  {line}" for line in words), sep="\n", markup=False)
-    if not found:
-        out.print("no probe was found: build rtmeter with `make`, or set RTMETER_PROBE_PATH")
     lacking = Table("not here", "middleware", "to have it", box=box.SIMPLE_HEAD, pad_edge=False)
     for entry in missing:
         lacking.add_row(entry["name"], entry["middleware"], entry["remedy"])

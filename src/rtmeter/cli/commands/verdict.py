@@ -90,20 +90,15 @@ def command(
 
 def _lines(one: CellVerdict, alone: bool) -> Iterator[str]:
     """The verdict in words; with its folder unless the cell is the only one of its id."""
-    from rtmeter.cli.evidence import evidence_lines
-    from rtmeter.judge.points import line_and_points
+    from rtmeter.cli.evidence import verdict_lines
 
     folder = Path(one.path[0]).parent / one.id if isinstance(one.path, list) else one.path
     where = "" if alone else f" in {folder}"
     interrupted = " (interrupted)" if one.status == "interrupted" else ""
-    line, points = one.reason, list[str]()
-    if one.verdict and one.verdict.n:
-        line, points = line_and_points(one.verdict, one.worst_ns)
+    line, *more = verdict_lines(one.verdict, one.worst_ns) if one.verdict else [one.reason]
     yield f"{one.id}{where}{interrupted}: {one.outcome}: {line}"
-    for number, point in enumerate(points):
-        yield f"  {'' if number else 'because':<17}{point}"
-    if one.verdict and (lines := evidence_lines(one.verdict)):
-        yield from lines
+    yield from more
+    if one.verdict and one.verdict.n and one.verdict.support:
         if why := _why(one):
             yield f"  {'why':<17}{why}"
         for words in one.meanwhile:

@@ -14,6 +14,7 @@ import vl_convert
 from markupsafe import Markup
 
 from rtmeter.judge import answer
+from rtmeter.judge.points import in_points
 from rtmeter.plots.grammar import CONFIG, DASHES, INK, LINE_COLOURS, Spec
 from rtmeter.report import page as report_page
 from rtmeter.report.site.history import History, file_name
@@ -51,7 +52,7 @@ def _facts(history: History) -> dict[str, Any]:
     record, judged = latest.cell.record, latest.cell.judged
     facts = {
         "Verdict": answer.NAMES[latest.cell.outcome],
-        "Why": answer.reason(latest.cell),
+        "Why": " ".join(in_points(latest.cell)),
     }
     facts |= {"Machine": history.machine, "Campaign": history.campaign, "Run": latest.run.name}
     facts |= {"Started": latest.started or words.NONE}
