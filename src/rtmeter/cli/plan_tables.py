@@ -69,9 +69,9 @@ def show_cells(cells: Sequence[CellPlan], factors: Sequence[FactorPlan], total_n
     out = console()
     print_table(out, table)
     count = sum(cell.runs for cell in cells)
-    runs = "one run starts and ends" if count == 1 else f"{count:,} runs start and end"
+    starts = "one run starts and ends" if count == 1 else f"{count:,} runs start and end"
     out.print(
-        f"all releases, warm-up included: {about(total_ns)}; besides, {runs} the middleware", markup=False
+        f"all releases, warm-up included: {about(total_ns)}; besides, {starts} the middleware", markup=False
     )
     for one in factors:
         if not one.enough:
@@ -92,14 +92,15 @@ def show_cells(cells: Sequence[CellPlan], factors: Sequence[FactorPlan], total_n
 
 def _may_be_too_low(cells: Sequence[CellPlan]) -> Iterator[str]:
     """By how much lengths may be too low where independence is assumed: by the cell with the least room."""
-    known = [(one.most_effect, one.id) for one in cells if one.most_effect and one.assumed.design_effect == 1]
+    guessed = (one for one in cells if one.assumed == Assumed())
+    known = [(one.most_effect, one.id) for one in guessed if one.most_effect]
     if known:
         effect, least = min(known)
         which = "each cell" if len({one for one, _ in known}) == 1 else least
         yield (
             "may be too low: a verdict divides n by what it finds that late releases hang together; as "
-            f"planned {which} passes without a miss up to n / {effect:.3g} (clusters of {cluster_of(effect):.3g} on "
-            "average); --like PATH plans by a pilot run"
+            f"planned {which} passes without a miss up to n / {effect:.3g} (clusters of "
+            f"{cluster_of(effect):.3g} on average); --like PATH plans by a pilot run"
         )
 
 
