@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rtmeter.conditions.resources import MADE, from_json, to_json
-from rtmeter.conditions.tracing import USUAL, Instance, Mount, own_instance
+from rtmeter.conditions.tracing import USUAL, Instance, Mount, own_instance, sweep
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
 
@@ -73,3 +73,15 @@ def test_an_instance_is_made_taken_away_and_kept_in_a_journal(planted: Root) -> 
         assert from_json(to_json(resource)) == resource
     instance.write(planted, None)
     assert instance.read(planted) is None
+
+
+def test_an_instance_whose_process_is_gone_is_taken_away_and_no_other(planted: Root) -> None:
+    instances = planted.at(f"{USUAL}/instances")
+    mine = [change.resource.name.rpartition("/")[2] for change in own_instance(planted)][-1]
+    (planted.path / f"proc/{os.getpid()}").mkdir()
+    for name in (mine, "rtmeter-4000001-9f40c650aabb", "rtmeter-9f40c650aabb", "4000001-of-others"):
+        (instances / name).mkdir(parents=True)
+    sweep(planted)
+    assert sorted(one.name for one in instances.iterdir()) == sorted(
+        [mine, "rtmeter-9f40c650aabb", "4000001-of-others"]
+    )

@@ -194,15 +194,23 @@ LOOPBACK = """
 """
 
 
-def test_a_message_that_a_softirq_delivers_is_its_senders_where_paths_are_followed(tmp_path: Path) -> None:
-    def path(events: str) -> list[tuple[object, ...]]:
+@pytest.fixture
+def path(tmp_path: Path):
+    """``path(events)``: the segments of a release at 1000 served at 1350, messages followed."""
+
+    def segments(events: str) -> list[tuple[object, ...]]:
         trace = read_events(written(tmp_path, events)[0])
         found = explain(trace, [Release(0, 1000, 1350, True)], T, paths=True).releases[0].segments
         return [(one.start_ns, one.end_ns, *filter(None, one.key)) for one in found]
 
-    before, _, after = WAITS.format(call="recvmsg", by="sendmsg", waking="-").partition(
-        "1300 - 10 - 19 loop\n"
-    )
+    return segments
+
+
+SENT = WAITS.format(call="recvmsg", by="sendmsg", waking="-").partition("1300 - 10 - 19 loop\n")
+
+
+def test_a_message_that_a_softirq_delivers_is_its_senders_where_paths_are_followed(path) -> None:
+    before, _, after = SENT
     assert path(before + LOOPBACK + after) == [
         (1000, 1100, "own", "holder"),
         (1100, 1150, "interrupt", "eth0"),
@@ -211,14 +219,56 @@ def test_a_message_that_a_softirq_delivers_is_its_senders_where_paths_are_follow
         (1250, 1300, "softirq", "NET_RX"),
         (1300, 1350, "dispatch"),
     ]
-    after_irq = "1240 1 irq_in 88 - - - eth0\n1250 1 irq_out 88 - - - eth0" + LOOPBACK
-    assert path(before + after_irq + after)[0] == (1000, 1300, "blocked", "NET_RX")
+    interrupted = "1240 1 irq_in 88 - - - {0}\n1250 1 irq_out 88 - - - {0}" + LOOPBACK
+    followed = path(before + interrupted.format("reschedule") + after)
+    assert (1200, 1240, "own_kernel", "sendmsg of holder") in followed, "the CPU's own brings no message"
+    assert path(before + interrupted.format("eth0") + after)[0] == (1000, 1300, "blocked", "NET_RX")
     assert path((before + LOOPBACK + after).replace("sendmsg", "ioctl"))[0] == (
         1000,
         1300,
         "blocked",
         "NET_RX",
     )
+
+
+BY_KSOFTIRQD = """
+1210 1 sys_out 88 - - - sendmsg
+1220 1 switch 88 14 sleeping 120 [ksoftirqd/1]
+1250 1 softirq_in 14 - - - NET_RX
+1300 1 waking 14 10 - 19 loop
+1310 1 softirq_out 14 - - - NET_RX
+1315 1 waking 14 88 - 120 holder
+"""
+
+
+def test_what_ksoftirqd_delivers_is_of_the_only_one_that_had_sent_there(path) -> None:
+    before, _, after = SENT
+    before = "\n".join(line for line in before.splitlines() if "eth0" not in line) + "\n"
+    assert path(before + BY_KSOFTIRQD + after)[:2] == [
+        (1000, 1200, "own", "holder"),
+        (1200, 1210, "own_kernel", "sendmsg of holder"),
+    ]
+    another = "1195 1 switch 88 99 runnable 120 other\n1196 1 sys_out 99 - - - sendto\n"
+    another += "1197 1 switch 99 88 runnable 120 holder\n1200 1 sys_in"
+    two = (before + BY_KSOFTIRQD + after).replace("1200 1 sys_in", another)
+    assert path(two)[0] == (1000, 1300, "blocked", "NET_RX")
+    done = another.replace(
+        "1200 1", "1198 1 softirq_in 88 - - - NET_RX\n1199 1 softirq_out 88 - - - NET_RX\n1200 1"
+    )
+    earlier = (before + BY_KSOFTIRQD + after).replace("1200 1 sys_in", done)
+    assert (1200, 1210, "own_kernel", "sendmsg of holder") in path(earlier), "the other's had been delivered"
+    lost = (before + BY_KSOFTIRQD + after).replace(
+        "1250 1 softirq_in", "1240 1 lost - - - - - 1\n1250 1 softirq_in"
+    )
+    assert path(lost)[0] == (1000, 1300, "blocked", "NET_RX")
+
+
+@pytest.mark.parametrize(("asked", "followed"), [(9, True), (11, True), (0, False), (6, False), ("-", False)])
+def test_a_condition_is_a_message_of_its_process_and_a_lock_is_its_holders(path, asked, followed) -> None:
+    events = WAITS.format(call="futex", by="futex", waking="1 waking 88")
+    events = events.replace("900 0 sys_in 10 - - - futex", f"900 0 sys_in 10 - - - futex {asked}")
+    first = (1000, 1100, "own", "holder") if followed else (1000, 1300, "blocked", "holder")
+    assert path(events)[0] == first
 
 
 def test_a_wait_that_an_interrupt_or_a_softirq_ends(said) -> None:
@@ -234,6 +284,14 @@ def test_a_timer_that_wakes_nobody_is_no_end_of_a_sleep(said) -> None:
     later = "1100 1 irq_in 0 - - - eth0\n1200 1 waking 0 10 - 19 loop\n1300 0 switch"
     found = said(events.replace(waking, "").replace("1300 0 switch", later))
     assert found[0] == (1000, 1200, "blocked", "eth0")
+
+
+def test_a_sleep_is_ended_by_the_timer_that_fired_in_that_interrupt_whatever_fired_elsewhere(said) -> None:
+    other = "1012 1 irq_in 0 - - - local_timer\n1013 1 timer_fired 0 10 - - - 1005\n"
+    other += "1014 1 irq_out 0 - - - local_timer\n"
+    waking = "1015 0 waking 0 10 - 19 loop"
+    found = said((ASLEEP + woken(1010, 1003, 1040, 1100)).replace(waking, other + waking))
+    assert found[:2] == [(1000, 1003, "timer_idle"), (1003, 1040, "interrupt", "local_timer")]
 
 
 def test_a_timer_that_fired_in_an_earlier_sleep_is_not_this_ones(said) -> None:

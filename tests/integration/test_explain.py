@@ -93,7 +93,7 @@ def test_after_kill_9_restore_takes_the_instance_away(tmp_path: Path) -> None:
         until(lambda: any(tmp_path.glob("cell.partial/trace.cpu*")), of=front)
         front.kill()
         front.wait()
-    (own,) = set(re.findall(r"rtmeter-[0-9a-f]{12}", journal.read_text()))
+    (own,) = set(re.findall(r"rtmeter-[0-9]+-[0-9a-f]{12}", journal.read_text()))
     assert own in instances()
     done = rtmeter("restore")
     assert done.code == 0 and f"{own}: taken away" in done.out, done.out + done.err

@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from rtmeter.explain.events import FAULT, LOST, NO_VALUE, SWITCH, WAKING
+from rtmeter.explain.events import FAULT, IRQ_IN, LOST, NO_VALUE, SWITCH, WAKING
 from rtmeter.trace.decode import Recorded, decoded
 from rtmeter.trace.formats import format_of, page_form
 from rtmeter.trace.pages import UNTOLD, events_of, missed
@@ -168,3 +168,72 @@ def test_from_an_idle_cpu_an_untold_switch_to_a_thread_that_was_woken_stands_whe
         (1035, FAULT, 7, -1, NO_VALUE),
     ]
     assert (trace.priority[2], trace.name_of(2)) == (19, "woken")
+
+
+SWITCH_FORMAT = format_of(
+    "sched_switch",
+    """
+name: sched_switch
+ID: 9
+\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
+\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;
+\tfield:long prev_state;\toffset:8;\tsize:8;\tsigned:1;
+\tfield:char next_comm[16];\toffset:16;\tsize:16;\tsigned:0;
+\tfield:pid_t next_pid;\toffset:32;\tsize:4;\tsigned:1;
+\tfield:int next_prio;\toffset:36;\tsize:4;\tsigned:1;
+
+print fmt: "{ 0x01, "S" }, { 0x02, "D" }"
+""",
+)
+
+
+IRQ_FORMAT = format_of("reschedule_entry", FAULT_FORMAT.text.replace("ID: 7", "ID: 11"))
+
+
+def irq(delta: int, tid: int) -> bytes:
+    return entry(2, delta, 11, tid)
+
+
+def switch(delta: int, tid: int, target: int) -> bytes:
+    name = struct.unpack("<4I", b"other".ljust(16, b"\0"))
+    return entry(10, delta, 9, tid, 1, 0, *name, target, 120)
+
+
+def test_a_thread_of_which_the_kernel_tells_nothing_leaves_where_one_that_was_woken_first_acts() -> None:
+    form, formats = FORMS["64 bits"], [FAULT_FORMAT, WAKING_FORMAT, SWITCH_FORMAT, IRQ_FORMAT]
+    hidden = switch(5, 5, 66) + irq(3, 66) + fault(2, 8)  # 66 acts nowhere: interrupts come to anybody
+    told = switch(5, 8, 5) + fault(5, 5) + waking(5, 5, 8, 19) + fault(5, 8)
+    woken = page(form, waking(1, 4, 8, 19), start_ns=1001)
+    trace = decoded(Recorded(form, formats, {0: [woken], 1: [page(form, hidden + told)]}, {}, (), 0))
+    rows = list(zip(trace.time_ns, trace.event, trace.tid, trace.target, strict=True))
+    assert rows == [
+        (1002, WAKING, 4, 8),
+        (1005, SWITCH, 5, 66),
+        (1008, IRQ_IN, 66, -1),
+        (1010, SWITCH, 66, 8),
+        (1010, FAULT, 8, -1),
+        (1015, SWITCH, 8, 5),
+        (1020, FAULT, 5, -1),
+        (1025, WAKING, 5, 8),
+        (1030, LOST, -1, -1),  # 5 is told of: it may have done anything
+        (1030, FAULT, 8, -1),
+    ]
+
+
+@pytest.mark.parametrize(("size", "code"), [(8, "q"), (4, "i")], ids=["64 bits", "32 bits"])
+def test_what_a_futex_is_asked_is_told_without_its_flags(size: int, code: str) -> None:
+    text = f"""
+name: sys_enter
+ID: 10
+\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
+\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;
+\tfield:long id;\toffset:8;\tsize:{size};\tsigned:1;
+\tfield:unsigned long args[6];\toffset:{8 + size};\tsize:{6 * size};\tsigned:0;
+"""
+    form = FORMS["64 bits"]
+    data = [struct.pack(f"<II7{code}", 10, 9, call, 1, 0x189, *[0] * 4) for call in (1, 0)]
+    entries = b"".join(entry(len(one) // 4, 5, *struct.unpack(f"<{len(one) // 4}I", one)) for one in data)
+    trace = decoded(
+        Recorded(form, [format_of("sys_enter", text)], {0: [page(form, entries)]}, {}, ("read", "futex"), 0)
+    )
+    assert [(trace.name_of(row), trace.value[row]) for row in (0, 1)] == [("futex", 9), ("read", NO_VALUE)]

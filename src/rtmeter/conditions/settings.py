@@ -102,6 +102,8 @@ class Settings:
         try:
             for asked in self._in_turn():
                 self._apply(asked)
+            if self._traced:
+                tracing.sweep(self._root)
             for change in tracing.own_instance(self._root) if self._traced else ():
                 self._make(change)
                 self.instance = change.resource.name

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import errno
+import os
+import re
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,6 +19,7 @@ from rtmeter.model import LOCAL
 
 SETTING = "explain"
 USUAL = "/sys/kernel/tracing"
+_OWNER = re.compile(r"rtmeter-(\d+)-")
 _PID_NAMESPACE, _INITIAL = "/proc/self/ns/pid", "pid:[4026531836]"
 
 
@@ -57,8 +61,18 @@ def own_instance(root: Root) -> Iterator[Change]:
     if mounted is None:
         remedy = "in a container, run it with --privileged; else see CONFIG_TRACEFS"
         yield Change(SETTING, Mount(USUAL), MADE, remedy)
-    instance = Instance(f"{mounted or USUAL}/instances/rtmeter-{uuid.uuid4().hex[:12]}")
+    instance = Instance(f"{mounted or USUAL}/instances/rtmeter-{os.getpid()}-{uuid.uuid4().hex[:12]}")
     yield Change(SETTING, instance, MADE, "see dmesg: the kernel makes no trace instance")
+
+
+def sweep(root: Root) -> None:
+    """Takes away instances of ours whose process is gone: of runs that were killed, and their journal with
+    them."""
+    for folder in root.at(_mounted(root) or USUAL).glob("instances/rtmeter-*"):
+        owner = _OWNER.match(folder.name)
+        if owner is not None and not root.exists(f"/proc/{owner[1]}"):
+            with suppress(OSError):  # another run was quicker, or somebody reads it
+                folder.rmdir()
 
 
 def require(root: Root, setting: str = SETTING, value: str = "yes") -> None:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from rtmeter.explain.cpus import NOT_INSIDE, Cpu, Piece
 from rtmeter.explain.events import NOBODY
+from rtmeter.explain.messages import is_receiving, sender_of
 from rtmeter.explain.states import OnCpu, Runnable, StateSpan, TimerSleep, Wait, states_of
 from rtmeter.explain.threads import IDLE, KnownTrace
 
@@ -37,18 +38,12 @@ class Segment(NamedTuple):
 
 UNKNOWN = Key("unknown")
 
-RECEIVING = {
-    *("read", "readv", "preadv2", "recvfrom", "recvmsg", "recvmmsg", "mq_timedreceive", "msgrcv"),
-    *("poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait", "epoll_pwait2", "io_uring_enter"),
-}
-"""System calls in which a thread waits for a message: who sends it is followed."""
-
 
 class Explainer:
     """Splits spans of threads; the states of each thread are found once.
 
-    ``paths``: messages are followed through the network's softirqs, too, where they stay on this host, and
-    what another thread does on the path has its name.
+    ``paths``: messages are followed through the network's softirqs, conditions and semaphores, too, where
+    they stay on this host, and what another thread does on the path has its name.
     """
 
     def __init__(self, known: KnownTrace, *, paths: bool = False) -> None:
@@ -149,8 +144,9 @@ class Explainer:
         self, thread: int, state: Wait, start_ns: int, end_ns: int, path: frozenset[int]
     ) -> Iterator[Segment]:
         call = self._known.call_at(thread, state.start_ns)
-        waker = state.waker or (state.sender if self._paths else IDLE)
-        if waker not in {IDLE, thread, *path} and call is not None and call.name in RECEIVING:
+        receives = is_receiving(call, paths=self._paths)
+        waker = state.waker or (sender_of(self._known, state) if receives and self._paths else IDLE)
+        if receives and waker not in {IDLE, thread, *path}:
             yield from self._of(waker, start_ns, end_ns, path | {thread})
         else:
             yield Segment(start_ns, end_ns, Key("blocked", state.name))

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rtmeter.explain.cpus import BEGINNING, NOT_INSIDE
-from rtmeter.explain.events import IRQ_OUT, LOST, NO_VALUE, RUNNABLE, SOFTIRQ_IN, SWITCH, Trace
+from rtmeter.explain.events import LOST, NO_VALUE, RUNNABLE, SWITCH, Trace
 from rtmeter.explain.threads import IDLE, KnownTrace
 
 _NO_ROW = -1
-
-_NETWORK = ("NET_RX", "NET_TX")
-_SENDING = {"write", "writev", "sendto", "sendmsg", "sendmmsg", "pwritev2", "sendfile", "io_uring_enter"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +46,13 @@ class TimerSleep(StateSpan):
 
 @dataclass(frozen=True, slots=True)
 class Wait(StateSpan):
-    """Ended by an interrupt or softirq of this ``name``, or by the thread ``waker``, else IDLE. ``sender``:
-    the thread that ran the softirq itself, to deliver what it sent on this host, else IDLE."""
+    """Ended by an interrupt or softirq of this ``name``, or by the thread ``waker``, else IDLE. ``softirq``:
+    the row that tells the softirq, else NOT_INSIDE; ``waking``: the row that ends it."""
 
     name: str | None
     waker: int
-    sender: int = IDLE
+    softirq: int
+    waking: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,31 +120,24 @@ def _state(known: KnownTrace, thread: int, move: _Move, end_ns: int | None, afte
 def _sleep(known: KnownTrace, thread: int, start_ns: int, end_ns: int | None, waking: int) -> StateSpan:
     trace, irq, softirq = known.trace, known.cpus.irq[waking], known.cpus.softirq[waking]
     if irq != NOT_INSIDE:
-        fired = _last_before(known.fired[thread], waking)
         woken_before = _last_before(known.wakings[thread], waking)
-        if (
-            fired is not None
-            and known.cpus.irq[fired] == irq
-            and fired > (-1 if woken_before is None else woken_before)
-        ):
+        fired = _last_fired(known, thread, irq, woken_before, waking)
+        if fired != _NO_ROW:
             expiry_ns = _expiry(trace, known, thread, fired)
             return TimerSleep(start_ns, end_ns, trace.cpu[fired], expiry_ns, trace.time_ns[fired], irq)
-        return Wait(start_ns, end_ns, trace.name_of(irq), IDLE)
+        return Wait(start_ns, end_ns, trace.name_of(irq), IDLE, NOT_INSIDE, waking)
     if softirq != NOT_INSIDE:
-        return Wait(start_ns, end_ns, trace.name_of(softirq), IDLE, _sender(known, waking, softirq))
+        return Wait(start_ns, end_ns, trace.name_of(softirq), IDLE, softirq, waking)
     waker = known.threads[waking]
-    return Wait(start_ns, end_ns, known.name(waker, trace.time_ns[waking]), max(waker, IDLE))
+    name = known.name(waker, trace.time_ns[waking])
+    return Wait(start_ns, end_ns, name, max(waker, IDLE), NOT_INSIDE, waking)
 
 
-def _sender(known: KnownTrace, waking: int, softirq: int) -> int:
-    """Who sends, if a softirq of the network runs in its system call, and not after an interrupt."""
-    trace, thread, cpu = known.trace, known.threads[waking], known.trace.cpu[softirq]
-    before = next((row for row in range(softirq - 1, -1, -1) if trace.cpu[row] == cpu), _NO_ROW)
-    after_irq = before != _NO_ROW and trace.event[before] == IRQ_OUT
-    if trace.name_of(softirq) not in _NETWORK or trace.event[softirq] != SOFTIRQ_IN or after_irq:
-        return IDLE
-    call = known.call_at(thread, trace.time_ns[waking]) if thread > IDLE else None
-    return thread if call is not None and call.name in _SENDING else IDLE
+def _last_fired(known: KnownTrace, thread: int, irq: int, after: int, before: int) -> int:
+    """The last firing in an interrupt of a timer of the thread; others may have fired elsewhere since."""
+    rows = known.fired[thread]
+    between = rows[bisect_right(rows, after) : bisect_left(rows, before)]
+    return next((row for row in reversed(between) if known.cpus.irq[row] == irq), _NO_ROW)
 
 
 def _expiry(trace: Trace, known: KnownTrace, thread: int, fired: int) -> int | None:

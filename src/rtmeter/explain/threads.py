@@ -19,6 +19,7 @@ from rtmeter.explain.events import (
     FAULT,
     LOST,
     NO_PRIORITY,
+    NO_VALUE,
     NOBODY,
     SWITCH,
     SYS_IN,
@@ -43,11 +44,13 @@ def _threads_of(ids: Ints, tids: Ints, ended: Ints) -> Ints:
 
 
 class Call(NamedTuple):
-    """A span in which a thread is inside a system call; ``end_ns`` None: to the end."""
+    """A span in which a thread is inside a system call; ``end_ns`` None: to the end; ``asked``: of a futex,
+    its operation, where it is told."""
 
     start_ns: int
     end_ns: int | None
     name: str | None
+    asked: int | None = None
 
 
 class _Rows:
@@ -145,12 +148,18 @@ class KnownTrace:
         for row in sorted([*self._system[thread], *anew]):
             kind, now = trace.event[row], trace.time_ns[row]
             if opened != NOBODY:
-                yield Call(trace.time_ns[opened], now, trace.name_of(opened))
+                yield self._call(opened, now)
             elif kind == SYS_OUT:
                 yield Call(since, now, trace.name_of(row))
             since, opened = now, row if kind == SYS_IN else NOBODY
         if opened != NOBODY:
-            yield Call(trace.time_ns[opened], None, trace.name_of(opened))
+            yield self._call(opened, None)
+
+    def _call(self, row: int, end_ns: int | None) -> Call:
+        asked = self.trace.value[row]
+        return Call(
+            self.trace.time_ns[row], end_ns, self.trace.name_of(row), None if asked == NO_VALUE else asked
+        )
 
     def call_at(self, thread: int, time_ns: int) -> Call | None:
         """The system call that it is inside at a time."""

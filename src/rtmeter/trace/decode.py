@@ -3,7 +3,8 @@
 A timer's ``target`` is whom its own function wakes: the first thread that is woken on that CPU until the
 function returns. Its expiry is that with which it was started last. Kernels may keep a thread's events to
 themselves: where another thread acts than the last switch let run, a ``lost`` stands for what is missing;
-or, if the CPU was idle and that thread had just been woken, the switch itself, where the thread first acts.
+or, if that thread had just been woken, and the CPU was idle or had a thread of which the kernel tells
+nothing, the switch itself, where the thread first acts.
 """
 
 from __future__ import annotations
@@ -33,6 +34,12 @@ _REALTIME_NS = 10**18
 
 _LOOK_BACK = 10_000
 """Rows in which the waking of a thread is looked for whose switch is not told."""
+
+_ACTS = ("sched_switch", "sys_enter", "sys_exit", "page_fault_user", "page_fault_kernel")
+"""What a thread does itself; interrupts come to every one."""
+
+_OPERATION = 0x7F
+"""Of what a futex is asked: the rest are flags."""
 
 _BEGIN_BYTES = 8
 """Of a page's begin: the time of its first event."""
@@ -107,8 +114,11 @@ class _Rows:
         self._started: dict[int, tuple[int, int, int, int]] = {}
         """Of each timer that was started: expiry, CPU, time, and row, or -1 if that was given before."""
         self._losses_ns: dict[int, list[int]] = {}
-        self._untold: list[tuple[int, bool, int]] = []
-        """Row of each switch that the kernel did not tell, if the CPU was idle, and who acts from then."""
+        self._untold: list[tuple[int, int, int]] = []
+        """Row of each switch that the kernel did not tell, who left if that is IDLE or a thread of which it
+        tells nothing, else NOBODY, and who acts from then."""
+        self._acted: set[int] = set()
+        """Threads that entered or left something: of one that the kernel tells nothing of, no event does."""
         self._on: dict[int, int | None] = {}
         self._damaged: set[int] = set()
         self._firing: dict[int, int] = {}
@@ -140,6 +150,7 @@ class _Rows:
             else by_name[form.name](form)
             for form in recorded.formats
         }
+        self._acts = {form.id for form in recorded.formats if form.name in _ACTS}
         self._pids = {form.id: form.field("common_pid").read for form in recorded.formats}
         self._tid = 0
         self._running: int | None = None
@@ -174,9 +185,12 @@ class _Rows:
                 self._tid = tid = pids[kind](page, at)
                 told_all = self._recorded.functions is None
                 if told_all and self._running not in (None, tid):  # the kernel did not tell of a switch
-                    self._untold.append((len(self._trace), self._running == IDLE, tid))
+                    left = self._running if self._running not in self._acted else NOBODY
+                    self._untold.append((len(self._trace), left, tid))
                     self.add(Event(time_ns, cpu, kinds.LOST, value=1))
                 self._running = tid
+                if kind in self._acts and tid != IDLE:
+                    self._acted.add(tid)
                 handle(time_ns, cpu, page, at)
         self._on[cpu] = self._running
 
@@ -195,8 +209,9 @@ class _Rows:
         order = order[np.argsort(times[order], kind="stable")]
         place = np.full(len(times), -1, np.int64)
         place[order] = np.arange(len(order))
-        for row, was_idle, tid in self._untold:
-            if now[row] and not (was_idle and self._is_told(row, tid, order[: place[row]])):
+        for row, left, tid in self._untold:
+            told = now[row] and left != NOBODY and self._is_told(row, left, tid, order[: place[row]])
+            if now[row] and not told:
                 insort(self._losses_ns.setdefault(trace.cpu[row], []), trace.time_ns[row])
         for row, timer in sorted((one for one in self._timers if now[one[0]]), key=lambda one: place[one[0]]):
             self._expire(row, timer)
@@ -206,13 +221,14 @@ class _Rows:
         moved = np.cumsum(~now) - 1
         self._timers = [(int(moved[row]), timer) for row, timer in self._timers if not now[row]]
         self._clocks = {int(moved[row]): shown for row, shown in self._clocks.items() if not now[row]}
-        self._untold = [(int(moved[row]), idle, tid) for row, idle, tid in self._untold if not now[row]]
+        self._untold = [(int(moved[row]), left, tid) for row, left, tid in self._untold if not now[row]]
         self._firing = {cpu: int(moved[row]) for cpu, row in self._firing.items() if not now[row]}
         return found
 
-    def _is_told(self, row: int, tid: int, before: npt.NDArray[np.int64]) -> bool:
-        """Makes a switch of the row if its thread was woken and has not run since: from an idle CPU nothing
-        else is possible. It stands where the thread first acts."""
+    def _is_told(self, row: int, left: int, tid: int, before: npt.NDArray[np.int64]) -> bool:
+        """Makes a switch of the row if its thread was woken and has not run since: from an idle CPU, or from
+        a thread that the kernel tells nothing of, nothing else is possible. It stands where the thread first
+        acts."""
         trace = self._trace
         for earlier in before[: -_LOOK_BACK - 1 : -1].tolist():
             kind = trace.event[earlier]
@@ -220,7 +236,7 @@ class _Rows:
                 if kind == kinds.SWITCH:
                     return False
                 trace.event[row], trace.value[row], trace.state[row] = kinds.SWITCH, NO_VALUE, kinds.RUNNABLE
-                trace.tid[row], trace.target[row] = IDLE, tid
+                trace.tid[row], trace.target[row] = left, tid
                 trace.priority[row], trace.name[row] = trace.priority[earlier], trace.name[earlier]
                 return True
         return False
@@ -350,11 +366,13 @@ class _Rows:
         number, calls = form.field("id").read, self._recorded.calls
         returns = kind == kinds.SYS_OUT and self._recorded.functions is not None
         result = form.field("ret").read if returns else lambda page, at: NO_VALUE
+        asked = form.element("args", 1, of=6) if kind == kinds.SYS_IN else None
 
         def handle(time_ns: int, cpu: int, page: bytes, at: int) -> None:
             call = number(page, at)
             name = calls[call] if 0 <= call < len(calls) else f"system call {call}"
-            self.add(Event(time_ns, cpu, kind, self._tid, name=name, value=result(page, at)))
+            value = asked(page, at) & _OPERATION if asked and name == "futex" else result(page, at)
+            self.add(Event(time_ns, cpu, kind, self._tid, name=name, value=value))
 
         return handle
 

@@ -48,6 +48,14 @@ class Format:
             raise RtmeterError(f"has no field {name}", field="trace event", value=self.name, remedy=remedy)
         return self.fields[name]
 
+    def element(self, name: str, place: int, of: int) -> ReadField | None:
+        """Reads the number at a place of an array of so many; None if this kernel's event has none."""
+        array = self.fields.get(name)
+        if array is None or array.size // of not in _CODES:
+            return None
+        size = array.size // of
+        return Field(array.offset + place * size, size, array.signed).read
+
     def text_field(self, name: str) -> Callable[[bytes, int], str]:
         """Reads a text whose place stands in the event: its offset and, above, its length."""
         where = self.field(name).read
