@@ -24,26 +24,19 @@ from trial import ROOT, Fate, fates, warm_up
 
 SOURCES = (
     *("src/rtmeter/statistics/*.py", "src/rtmeter/judge/*.py", "src/rtmeter/campaign/plan.py"),
-    *("src/rtmeter/conditions/journal.py", "src/rtmeter/results/store.py", "src/rtmeter/campaign/rules.py"),
+    *("src/rtmeter/conditions/journal*.py", "src/rtmeter/results/store.py", "src/rtmeter/campaign/rules.py"),
 )
+UNIT = """
+    api cli_compare cli_factors cli_gates cli_layers cli_plan cli_verdict cli_verdict_repeats config
+    environment joint_findings planning plots published report_answer report_bounds report_factors search
+    shapes statistics statistics_examples store store_power_loss stored_verdicts verdict verdict_counted
+    verdict_rule why
+"""
 TESTS = (
-    *("tests/statistics", "tests/conditions/test_restore.py", "tests/conditions/test_journal_of_hosts.py"),
-    "tests/importers/test_import_cells.py",
-    *(
-        f"tests/unit/test_{name}.py"
-        for name in (
-            *("statistics", "statistics_examples", "verdict", "planning", "environment", "config", "store"),
-            *(
-                "verdict_counted",
-                "cli_verdict",
-                "cli_plan",
-                "cli_compare",
-                "cli_gates",
-                "report_bounds",
-                "plots",
-            ),
-        )
-    ),
+    *("tests/statistics", "tests/conditions/test_restore.py", "tests/conditions/test_cli_restore.py"),
+    *("tests/conditions/test_journal_of_hosts.py", "tests/conditions/test_journal_power_loss.py"),
+    *("tests/importers/test_import_cells.py", "tests/archive/test_archive_trend.py"),
+    *(f"tests/unit/test_{name}.py" for name in UNIT.split()),
 )
 """The quick tests of what is mutated."""
 
