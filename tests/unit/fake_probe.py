@@ -28,6 +28,11 @@ WARM_UP = 3  # as in sample_logs
 ROWS_A_FRAME = 10
 
 
+def counts(released: int, of: int) -> dict[str, int]:
+    """What a progress says besides its largest."""
+    return {"released": released, "of": of, "warm_up": WARM_UP, "lost": 0, "skipped": 0}
+
+
 class Probe:
     """One run."""
 
@@ -64,8 +69,8 @@ class Probe:
             sent = [release] if self.config["role"] == "client" else []
             self.write(row_frame(self.rows, np.stack((release, *sent, received, free, status))))
         self.rows += count
-        progress = {"released": self.rows, "of": self.total, "warm_up": WARM_UP, "lost": 0, "skipped": 0}
-        self.say("progress", max_ns=None if self.rows <= WARM_UP else 100_000 + self.rows, **progress)
+        largest = None if self.rows <= WARM_UP else 100_000 + self.rows
+        self.say("progress", max_ns=largest, **counts(self.rows, self.total))
 
     def end(self, outcome: str) -> None:
         lost = 7 if self.behave == "overflow" else 0
@@ -93,7 +98,8 @@ class Probe:
         planned, self.total = self.config["samples"] + WARM_UP, 10**12
         while True:
             self.rows += ROWS_A_FRAME if self.behave == "beyond" else 0
-            self.say("progress", released=self.rows, of=planned, max_ns=None, warm_up=WARM_UP)
+            self.rows ^= self.behave == "see_saw"
+            self.say("progress", **counts(self.rows, planned), max_ns=None)
             time.sleep(0.01)
 
     def child_that_stays(self) -> None:
@@ -116,10 +122,23 @@ class Probe:
         if self.behave == "flood":  # faster than anybody reads, and no end
             self.begin()
             self.deafen()
-            line = {"event": "progress", "released": 5, "of": self.total, "max_ns": 1}
+            line = {"event": "progress", "max_ns": 1} | counts(5, self.total)
             while True:
                 os.write(1, (json.dumps(line) + "\n").encode() * 500)
-        if self.behave == "beyond":  # always getting on, and no end
+        if self.behave == "pipe":
+            self.say("ready", role=self.config["role"], endpoint=None)
+            Path(self.config["log"]).unlink()
+            os.mkfifo(self.config["log"])
+            self.say("end", outcome="complete")
+            return 0
+        if self.behave == "careless":  # numbers that are none, or not there
+            self.begin()
+            self.say("progress", released="5", of=9, warm_up=3, lost=0, skipped=0)
+            self.say("progress", released=float("nan"), of=-1, warm_up=3, lost=0, skipped=0)
+            self.say("progress", released=5, of=self.total, warm_up=3, max_ns=None)
+            self.end("complete")
+            return 0
+        if self.behave in ("beyond", "see_saw"):  # always getting on, and no end; or to and fro
             self.begin()
             self.deaf_for_ever()
         if self.behave == "closed":  # nobody is left to talk to

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from rtmeter.errors import RtmeterError
+from rtmeter.host.root import Root
 from rtmeter.measure import probes
 from rtmeter.measure.known_adapters import KNOWN_ADAPTERS
+from waiting import until
 
 
 def make_probe(folder: Path, name: str, script: str = "echo '{}'") -> Path:
@@ -18,6 +20,18 @@ def make_probe(folder: Path, name: str, script: str = "echo '{}'") -> Path:
     path.write_text(f"#!/bin/sh\n{script}\n")
     path.chmod(0o755)
     return path
+
+
+def test_one_that_does_not_describe_itself_in_time_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A script that waits for another program, which is not told that the script was killed."""
+    monkeypatch.setattr(probes, "_DESCRIBE_TIMEOUT_S", 0.5)
+    script = f"sleep 1000 & echo $! > {tmp_path}/child; wait"
+    with pytest.raises(RtmeterError, match="does not describe itself"):
+        probes.describe("slow", make_probe(tmp_path, "slow", script))
+    child = Root().at(f"/proc/{(tmp_path / 'child').read_text().strip()}/stat")
+    until(lambda: not child.exists() or ") Z " in child.read_text())
 
 
 @pytest.fixture

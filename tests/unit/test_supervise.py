@@ -215,7 +215,7 @@ def test_no_probe_outlives_an_interruption(
 
 @needs_priority
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("behave", ["mute", "flood", "closed", "burn"])
+@pytest.mark.parametrize("behave", ["mute", "flood", "closed", "burn", "see_saw"])
 def test_no_probe_hangs_for_ever_without_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, behave: str
 ) -> None:
@@ -240,6 +240,20 @@ def test_a_probe_that_goes_on_beyond_its_end(tmp_path: Path) -> None:
 def test_a_child_that_a_probe_leaves_is_ended(tmp_path: Path) -> None:
     assert run(tmp_path, "parent")["status"] == "complete"
     until(lambda: running(tmp_path) == [])
+
+
+def test_numbers_that_are_none_are_no_progress(tmp_path: Path) -> None:
+    seen: list[dict[str, Any]] = []
+    record = run(tmp_path, "careless", watch=seen.append)
+    assert seen == []
+    assert [w["message"].partition(" status")[0] for w in record["warnings"]] == ["3"]
+
+
+def test_a_pipe_in_the_place_of_the_log_is_not_waited_for(tmp_path: Path) -> None:
+    record = run(tmp_path, "pipe")
+    assert record["error"]["message"] == "cannot be read: It is no regular file"
+    assert (record["error"]["field"], record["error"]["value"]) == ("log", store.CLIENT_LOG)
+    assert (tmp_path / "cell" / store.CLIENT_LOG).is_fifo()
 
 
 @needs_priority

@@ -12,7 +12,7 @@ _AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # fcntl.h, linux/fs.h
 
 def sync(path: Path) -> None:
     """The content of the file, or which names the folder has, is on the disk. Raises OSError."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # no pipe is waited for
     try:
         os.fsync(descriptor)
     finally:

@@ -7,6 +7,9 @@ import os
 import signal
 import subprocess
 import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 REAP_S = 10
 """From SIGKILL until a process is given up, which happens where the kernel itself holds it."""
@@ -63,6 +66,24 @@ def reap(process: subprocess.Popen[bytes] | subprocess.Popen[str], limit_s: floa
             process.wait(limit_s / 2)
             return True
     return False
+
+
+def run_within(
+    limit_s: float, command: Sequence[str | Path], **options: Any
+) -> subprocess.CompletedProcess[Any]:
+    """As subprocess.run(), in a session of its own, so that a terminal's Ctrl-C is for rtmeter alone: what
+    has not ended within the limit is killed with all that it has started there.
+
+    Raises subprocess.TimeoutExpired then, and OSError if it cannot be started.
+    """
+    process = subprocess.Popen(command, start_new_session=True, **options)
+    try:
+        out, err = process.communicate(timeout=limit_s)
+    except BaseException:
+        kill_group(process.pid)
+        reap(process)
+        raise
+    return subprocess.CompletedProcess(command, process.returncode, out, err)
 
 
 def put_first(pid: int, priority: int = _HIGHEST) -> None:

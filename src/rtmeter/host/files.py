@@ -1,13 +1,28 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and files of others, read without waiting for anybody."""
 
 from __future__ import annotations
 
+import errno
+import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from rtmeter.errors import RtmeterError
+
+
+def open_file(path: Path) -> BinaryIO:
+    """The file, to be read. Raises OSError, also for a pipe or a device: those are never waited for."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(descriptor)
+        number = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
+        raise OSError(number, "It is no regular file", str(path))
+    return os.fdopen(descriptor, "rb")
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rtmeter.host.ending import run_within
 from rtmeter.host.trust import require_trusted
 from rtmeter.model import LOCAL
 
@@ -108,19 +109,12 @@ class Root:
         if path is not None:
             require_trusted(Path(path), field="PATH", value=command[0], verb="run")
         try:
-            done = subprocess.run(
-                command,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                timeout=_PROGRAM_LIMIT_S,
-                start_new_session=True,  # Ctrl-C on the terminal is for rtmeter alone
-                check=False,
-            )
+            pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+            done = run_within(_PROGRAM_LIMIT_S, command, text=True, **pipes)
         except subprocess.TimeoutExpired:
             message = f"{command[0]} did not end within {_PROGRAM_LIMIT_S} s"
             raise TimeoutError(errno.ETIMEDOUT, message) from None
-        return done.returncode, done.stdout
+        return done.returncode, str(done.stdout)
 
     def is_superuser(self) -> bool:
         """Whether changes are made by root."""

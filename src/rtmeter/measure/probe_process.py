@@ -20,6 +20,7 @@ _LONGEST_LINE = 4 * 1024 * 1024
 _MOST_AT_ONCE = 8 * 1024 * 1024
 """Bytes that are read before anything else is seen to: a flood has no end."""
 _MOST_EVENTS = 1000  # kept, besides progress
+_COUNTS = ("released", "of", "warm_up", "lost", "skipped")  # of a progress
 
 
 class ProbeProcess:
@@ -34,7 +35,7 @@ class ProbeProcess:
         self.events: list[dict[str, Any]] = []
         self.malformed = 0
         self.heard_at = self.advanced_at = time.monotonic()
-        self._at: object = None  # the last release settled, or the last event before there was one
+        self._settled = -1  # the most releases that it has said it has settled
         self.silent = False  # once its standard output is closed
         self._rest, self._asked = b"", False
         self._place = place
@@ -105,8 +106,9 @@ class ProbeProcess:
             lines, self._rest = [*lines, self._rest], b""
         fresh = [event for line in lines if line.strip() and (event := self._parse(line)) is not None]
         self.events = ([e for e in self.events if e["event"] != "progress"] + fresh)[:_MOST_EVENTS]
-        if fresh and (at := fresh[-1].get("released", fresh[-1]["event"])) != self._at:
-            self._at, self.advanced_at = at, self.heard_at
+        settled = max((e["released"] for e in fresh if e["event"] == "progress"), default=-1)
+        if settled > self._settled or (self._settled < 0 and any(e["event"] == "ready" for e in fresh)):
+            self._settled, self.advanced_at = max(settled, 0), self.heard_at
         return fresh
 
     def _parse(self, line: bytes) -> dict[str, Any] | None:
@@ -114,7 +116,7 @@ class ProbeProcess:
             event = json.loads(line)
         except ValueError:
             event = None
-        if isinstance(event, dict) and isinstance(event.get("event"), str):
+        if isinstance(event, dict) and isinstance(event.get("event"), str) and _is_whole(event):
             return event
         self.malformed += 1
         return None
@@ -161,3 +163,11 @@ class ProbeProcess:
                 remedy="see what it waits for in /proc/PID/stack; the machine may have to be booted anew",
             )
         self._place.collect()
+
+
+def _is_whole(event: dict[str, Any]) -> bool:
+    """Whether a progress has the numbers that a progress has; of other events, yes."""
+    if event["event"] != "progress":
+        return True
+    counts, largest = [event.get(name) for name in _COUNTS], event.get("max_ns")
+    return all(type(count) is int and count >= 0 for count in counts) and type(largest) in (int, type(None))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rtmeter.errors import RtmeterError
+from rtmeter.host.ending import run_within
 from rtmeter.host.trust import require_trusted
 from rtmeter.measure import known_adapters
 from rtmeter.measure.known_adapters import KNOWN_ADAPTERS
@@ -131,14 +132,8 @@ def describe(name: str, path: Path) -> Probe:
 @functools.cache
 def _described(name: str, path: Path, _changed_ns: int) -> Probe:
     try:
-        done = subprocess.run(
-            [path, "--describe"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_DESCRIBE_TIMEOUT_S,
-            start_new_session=True,  # Ctrl-C on the terminal is for rtmeter alone
-            check=False,
-        )
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        done = run_within(_DESCRIBE_TIMEOUT_S, [path, "--describe"], **pipes)
         facts = json.loads(done.stdout) if done.returncode == 0 else None
     except (OSError, subprocess.TimeoutExpired, ValueError) as error:
         raise _broken(name, path, str(error)) from None

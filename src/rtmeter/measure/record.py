@@ -53,7 +53,7 @@ def record_cell(cell: Cell, outcome: Outcome, logs: Logs, folder: Path, ran: Ran
             raise
         client, meta, clocks = None, LogMeta(), None
         if outcome.status == "complete":
-            error = unreadable
+            error = unreadable if unreadable.field else _no_log(unreadable, logs.client)
         elif logs.client.exists():
             doubts.append(Doubt("damaged_log", str(unreadable), "nothing of it was kept"))
     found = Gathered(meta, clocks, _server_meta(logs.server), bool(client and client.rows))
@@ -123,6 +123,12 @@ def recorded(cell: Cell, outcome: Outcome, found: Gathered, folder: Path, ran: R
     )
     record = _judged(cell, record, folder, found.rows, doubts)
     return record.changed(warnings=[*meta.warnings, *(server.warnings if server else ()), *doubts])
+
+
+def _no_log(error: RtmeterError, log: Path) -> RtmeterError:
+    """Of a probe that ended as if it had written one."""
+    remedy = "the probe did not write what spec/sample-log.md says; see what it printed in probe.stderr"
+    return RtmeterError(error.message, field="log", value=log.name, remedy=remedy)
 
 
 def tidy(folder: Path, *, keep_logs: bool) -> None:

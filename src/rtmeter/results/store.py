@@ -85,7 +85,8 @@ class NewCell:
         with writing(self.folder):
             (self.folder / CELL).write_text(text_of(record), encoding="utf-8")
             for file in self.folder.iterdir():
-                sync(file)
+                if file.is_file() or file.is_dir():  # a pipe has no content
+                    sync(file)
             sync(self.folder)
             replaced = self.path.exists() and exchange(self.folder, self.path)
             if not replaced:

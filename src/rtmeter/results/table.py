@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from rtmeter import version
 from rtmeter.errors import RtmeterError
-from rtmeter.host.files import replace_file
+from rtmeter.host.files import open_file, replace_file
 from rtmeter.results import store
 from rtmeter.results.record import CellRecord, Statistics, text_of
 from rtmeter.results.record.reading import cell_of
@@ -210,7 +210,7 @@ def _in_order(run: Path, names: Iterable[str]) -> list[str]:
 def _rows(folder: Path) -> list[dict[str, Any]]:
     """A row for each quantity and view of the cell; one without either if it has none, or is damaged."""
     try:
-        with (folder / store.CELL).open("rb") as file:
+        with open_file(folder / store.CELL) as file:
             about = os.fstat(file.fileno())
             content = file.read()
     except OSError:  # gone meanwhile, or not to be read: whoever wants it is told so

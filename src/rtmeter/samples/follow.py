@@ -9,6 +9,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from rtmeter.errors import RtmeterError
+from rtmeter.host.files import open_file
 from rtmeter.samples.decode import decode_rows
 from rtmeter.samples.frames import (
     FILE_HEAD_BYTES,
@@ -68,7 +69,7 @@ class Follower:
         Nothing if there is no log yet. Raises RtmeterError if it is none that can be read.
         """
         try:
-            with self.path.open("rb") as file:
+            with open_file(self.path) as file:
                 yield from self._read(file, file.seek(0, 2))
         except OSError:
             return

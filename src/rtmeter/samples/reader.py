@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtmeter.errors import RtmeterError
+from rtmeter.host.files import open_file
 from rtmeter.samples.coverage import claims, gaps
 from rtmeter.samples.decode import decode_rows
 from rtmeter.samples.frames import (
@@ -59,7 +60,7 @@ class LogReader:
         self._at, self._first_rows, self._row_counts = array("q"), array("q"), array("q")
         self._refused: dict[int, list[int | None]] = {}
         try:
-            with self.path.open("rb") as file:
+            with open_file(self.path) as file:
                 self._index(file)
         except OSError as error:
             raise self._error(f"cannot be read: {error.strerror}", "give the path of a sample log") from error
@@ -95,7 +96,7 @@ class LogReader:
         """Every whole frame's rows in the order of k: the first one's k, and for each column an array
         (int64, absent values as ABSENT). Each call starts from the beginning.
         """
-        with self.path.open("rb") as file:
+        with open_file(self.path) as file:
             for number, first, end in self._pieces.tolist():
                 values = self._decode(file, number)
                 if values is None:

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rtmeter.errors import RtmeterError
+from rtmeter.host.files import open_file
 from rtmeter.model import ABSENT, STATUS_NAMES, WARM_UP_FLAG
 from rtmeter.statistics.quantities import Columns, Ints
 
@@ -28,6 +29,7 @@ class Samples:
     def __init__(self, path: Path) -> None:
         self._path = path
         with _reading(self._path):
+            open_file(path).close()
             self._file = pq.ParquetFile(path)
             self.rows: int = self._file.metadata.num_rows
             self.columns = frozenset(self._file.schema_arrow.names)

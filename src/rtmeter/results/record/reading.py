@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from rtmeter.errors import RtmeterError
+from rtmeter.host.files import open_file
 from rtmeter.results.record.cell import CELL_FORMAT, CELL_VERSION, CellRecord
 from rtmeter.results.record.older import cell_of_version_1, run_of_version_1
 from rtmeter.results.record.run import RUN_FORMAT, RUN_VERSION, RunRecord
@@ -48,7 +49,8 @@ def text_of(record: CellRecord | RunRecord) -> str:
 
 def _content(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        with open_file(path) as file:
+            return file.read()
     except OSError as error:
         said = (error.strerror or "").lower()
         raise RtmeterError(f"cannot be read: {said}", where=str(path), remedy="check the path") from error
