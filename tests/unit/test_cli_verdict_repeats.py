@@ -158,3 +158,27 @@ def test_of_repeats_the_one_that_others_disturbed_most_is_told(capsys: Captured)
     out = capsys.readouterr().out
     assert out.count("meanwhile") == 1
     assert "meanwhile        at most, in a-r2: others took 60% of the CPUs (make 60%)\n" in out
+
+
+def test_several_conditions_end_with_a_table_of_all(capsys: Captured) -> None:
+    """The last thing on the screen: what became of each."""
+    asked = Requirement(MS, 0.001)
+    write_wakeups(Path("r/good"), draw(1, 5_000), requirement=asked)
+    write_wakeups(Path("r/late"), late_at(*range(1000, 19_000, 200)), requirement=asked)
+    rows = [line.split() for line in verdict("r", capsys)[1].splitlines()[-3:] if line.strip()]
+    assert ["good", "pass", "0", "5,000", "0", "%", "0.1", "%"] in [row[:8] for row in rows]
+    assert ["late", "fail", "90", "20,000", "0.45", "%", "0.1", "%", "2,000.0"] in rows
+    assert "condition" not in verdict("r/good", capsys)[1], "of one there is nothing to set together"
+
+
+def test_where_others_took_the_machine_they_are_to_be_ended_first(capsys: Captured) -> None:
+    values = draw(2)
+    values[10_000:] *= 3
+    for name, others in (("quiet", 0.02), ("busy", 0.6)):
+        conditions = {"asked": {}, "effective": {}, "achieved": {"machine": {"others": others, "busy": 0.7}}}
+        write_wakeups(
+            Path(name), values, requirement=Requirement(10 * MS, 0.1), changes={"conditions": conditions}
+        )
+    said = {name: verdict(name, capsys)[1] for name in ("quiet", "busy")}
+    assert "no length decides: mend first what refuses the bound, then" in said["quiet"]
+    assert "no length decides: free the machine of others' work, then" in said["busy"]

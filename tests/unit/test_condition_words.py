@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from rtmeter.results.condition_words import beside_the_network, carried, in_words, uncertainty
+from rtmeter.model import Doubt
+from rtmeter.results.condition_words import beside_the_network, carried, in_words, told_once, uncertainty
 
 CONDITIONS = {
     "asked": {
@@ -105,3 +108,36 @@ def test_which_way_messages_went_is_told(
 def test_that_the_kernels_events_were_recorded_is_said_beside_every_number() -> None:
     assert in_words({"asked": {"explain": True}}) == ["the kernel's events recorded"]
     assert in_words({"asked": {}}) == []
+
+
+def test_doubts_that_differ_in_numbers_only_are_told_once_with_all_that_have_them() -> None:
+    def taken(share: str, who: str) -> Doubt:
+        return Doubt("load_not_idle", f"others took {share} of the CPUs ({who})", "end that work")
+
+    other = Doubt("load_not_idle", "an unlike message", "")
+    cells = [
+        ("a", taken("79%", "make 70%")),
+        ("b", taken("46%", "x 3%")),
+        ("b", other),
+        ("c", taken("79%", "y")),
+    ]
+    first, alone = told_once(cells)
+    assert first == (
+        replace(taken("79%", "make 70%"), message=f"as in a: {cells[0][1].message}"),
+        ["a", "b", "c"],
+    )
+    assert alone == (other, ["b"])
+    assert told_once([(name, other) for name in "ab"]) == [(other, ["a", "b"])]
+
+
+def test_doubts_of_one_cell_are_all_told() -> None:
+    of_cpus = [Doubt("slowed", f"CPU {cpu} was slowed by heat") for cpu in (0, 1)]
+    assert told_once(("a", doubt) for doubt in of_cpus) == [(doubt, ["a"]) for doubt in of_cpus]
+
+
+def test_what_repeats_of_a_condition_said_is_said_once_of_all_conditions() -> None:
+    """A condition names its repeat already."""
+    of_a, of_b = (
+        Doubt("t", f"as in {name}-r1: {share} of the CPUs") for name, share in (("a", "7%"), ("b", "9%"))
+    )
+    assert told_once([("a", of_a), ("b", of_b)]) == [(of_a, ["a", "b"])]

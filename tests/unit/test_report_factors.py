@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import shutil
 from pathlib import Path
 
@@ -53,6 +54,9 @@ def test_the_page_has_a_table_of_them(run: Path) -> None:
     assert "What each factor does" in text
     assert "block fifo against normal; 6 pairs of runs; matched over load" in text
     assert "better" in text
+    head = text[: text.index("What was asked")]
+    assert re.search(r"block fifo against normal: better, 0 % missed, where it was 0\.2\d+ %", head)
+    assert "load cpu80 against idle: no" in head, "the first screen says whether a factor is worth it"
 
 
 def test_what_has_no_partner_is_named(run: Path) -> None:

@@ -30,7 +30,8 @@ class CellVerdict:
 
     ``path``: its folder, or those of all repeats; ``conditions``: what it holds for; ``verdict``: None if
     nothing was required; ``meanwhile``: what others did to the machine; ``repeats``: of each its own, the
-    cell alone has none; ``worst_ns``: the maximum of the judged quantity, None where none is known.
+    cell alone has none; ``worst_ns``: the maximum of the judged quantity, None where none is known;
+    ``others``: whether others took much of the machine.
     """
 
     id: str
@@ -43,6 +44,7 @@ class CellVerdict:
     meanwhile: tuple[str, ...] = ()
     worst_ns: float | str | None = None
     repeats: tuple[CellVerdict, ...] = ()
+    others: bool = False
 
     @property
     def outcome(self) -> str:
@@ -109,6 +111,7 @@ def _of_all(runs: Sequence[StoredCell], each: Sequence[CellVerdict]) -> CellVerd
         _meanwhile(*runs),
         "lost" if "lost" in worst else max((one for one in worst if not isinstance(one, str)), default=None),
         tuple(each),
+        any(one.others for one in each),
     )
 
 
@@ -125,7 +128,10 @@ def _of_one(
         with reading() as read:
             verdict = judge_cell(record, cell.folder, asked, read, horizon_hours)
     about = (record.id, record.status, record.measurement, record.adapter, str(cell.folder))
-    return CellVerdict(*about, in_one_line(record), verdict, _meanwhile(cell), worst_of(record))
+    others = bool(condition_words.taken_much(record.conditions)[1])
+    return CellVerdict(
+        *about, in_one_line(record), verdict, _meanwhile(cell), worst_of(record), others=others
+    )
 
 
 def _meanwhile(*cells: StoredCell) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from rtmeter.cli.condition_rows import ConditionRow, ConditionRows
 from rtmeter.cli.output import console, doubt_words, microseconds
 from rtmeter.model import Doubt
 from rtmeter.results import condition_words, words
-from rtmeter.results.condition_words import which_cells
+from rtmeter.results.condition_words import told_once, which_cells
 from rtmeter.results.record import CellRecord, Failure, Provenance, Statistics
 from rtmeter.values import Scheduling, format_duration
 
@@ -30,7 +30,7 @@ _STATISTICS = {
 }
 _HEADERS = {name: f"{name}\nus" for name in _STATISTICS}
 _EXPENDABLE = ("p99.999", "min", "mean", "p50", "p99")
-_STYLES = {"pass": "green", "fail": "red", "inconclusive": "yellow", "error": "red", "skipped": "yellow"}
+STYLES = {"pass": "green", "fail": "red", "inconclusive": "yellow", "error": "red", "skipped": "yellow"}
 
 
 def show_cell(record: CellRecord, path: Path) -> None:
@@ -97,27 +97,26 @@ def show_cells(cells: Iterable[tuple[CellRecord, str]], *, repeats: bool = False
         _show_conditions(record, out, machine_only=True)
     *least, p50, p99 = (_HEADERS[name] for name in _EXPENDABLE)
     print_table(out, table, [*least, "quantity", p50, p99])
-    common = _common_doubts([(name, doubts) for name, _, _, doubts in said], out)
-    for name, error, status, doubts in said:
-        own = [doubt for doubt in doubts if doubt_words(doubt) not in common]
+    alone = _common_doubts([(name, doubts) for name, _, _, doubts in said], out)
+    for name, error, status, _ in said:
+        own = alone.get(name, [])
         if error or own:
             out.print(f"{name}:", markup=False)
             _show_doubts(error, status, own, out)
 
 
-def _common_doubts(cells: Sequence[tuple[str, Sequence[Doubt]]], out: Console) -> set[str]:
-    """Shows once each warning that several cells have, with their names; returns which."""
+def _common_doubts(cells: Sequence[tuple[str, Sequence[Doubt]]], out: Console) -> dict[str, list[Doubt]]:
+    """Shows once each warning that several cells have, with their names; returns the others, by cell."""
     from rich.markup import escape
 
-    having: dict[tuple[str, str], list[str]] = {}
-    for name, doubts in cells:
-        for doubt in doubts:
-            having.setdefault((doubt.type, doubt_words(doubt)), []).append(name)
-    common = {doubt: names for doubt, names in having.items() if len(set(names)) > 1}
-    for (kind, said), names in common.items():
-        which = which_cells(list(dict.fromkeys(names)), len(cells))
-        out.print(f"[yellow]{kind}[/yellow]: {escape(said)}: {escape(which)}", soft_wrap=True)
-    return {said for _, said in common}
+    alone: dict[str, list[Doubt]] = {}
+    for doubt, names in told_once((name, doubt) for name, doubts in cells for doubt in doubts):
+        if len(names) == 1:
+            alone.setdefault(names[0], []).append(doubt)
+        else:
+            which = escape(which_cells(names, len(cells)))
+            out.print(f"[yellow]{doubt.type}[/yellow]: {which}: {escape(doubt_words(doubt))}", soft_wrap=True)
+    return alone
 
 
 def _file(record: CellRecord) -> str | None:
@@ -128,7 +127,7 @@ def _file(record: CellRecord) -> str | None:
 def _cell_row(row: ConditionRow) -> list[str]:
     verdict, complete = row.verdict, row.state == "complete"
     outcome: str = verdict.outcome if verdict and complete else "" if complete else row.state
-    style = _STYLES.get(outcome, "red" if outcome else "")
+    style = STYLES.get(outcome, "red" if outcome else "")
     said = f"[{style}]{outcome}[/{style}]" if style else outcome
     if row.values is None:
         return ["0", *("-" for _ in _STATISTICS), "-", said]
@@ -214,14 +213,14 @@ def _show_findings(record: CellRecord, out: Console) -> None:
         for grade in ("fatal", "high"):
             names = [finding.id for finding in findings or () if finding.grade == grade]
             if names:
-                out.print(f"[{_STYLES['fail']}]{grade}[/] for punctuality{where}: {', '.join(names)}")
+                out.print(f"[{STYLES['fail']}]{grade}[/] for punctuality{where}: {', '.join(names)}")
 
 
 def _show_doubts(error: Failure | None, status: str, doubts: Sequence[Doubt], out: Console) -> None:
     from rich.markup import escape
 
     if error:
-        style = _STYLES.get(status, "red")
+        style = STYLES.get(status, "red")
         said = escape(str(error.as_error))
         out.print(f"  [{style}]{status}[/{style}]: {said}", soft_wrap=True)
     for doubt in doubts:
@@ -235,7 +234,7 @@ def _show_verdict(record: CellRecord, out: Console) -> None:
     from rtmeter.judge.points import worst_of
 
     if verdict := record.verdict:
-        style = _STYLES[verdict.outcome]
+        style = STYLES[verdict.outcome]
         line, *more = verdict_lines(verdict, worst_of(record))
         out.print(f"[{style}]{verdict.outcome}[/{style}]: {escape(line)}", soft_wrap=True)
         for line in more:

@@ -14,19 +14,20 @@ Words = Iterator[tuple[str, str]]
 """(what, what is said of it)"""
 
 
-def verdict_lines(verdict: Verdict, worst_ns: float | str | None) -> list[str]:
-    """A verdict: its line, outcome apart, then why, a point each, and the evidence, aligned."""
+def verdict_lines(verdict: Verdict, worst_ns: float | str | None, *, others: bool = False) -> list[str]:
+    """A verdict: its line, outcome apart, then why, a point each, and the evidence, aligned. ``others``:
+    whether others took much of the machine meanwhile."""
     line, points = line_and_points(verdict, worst_ns)
     because = [f"  {'' if number else 'because':<17}{point}" for number, point in enumerate(points)]
-    return [line, *because, *_evidence(verdict)]
+    return [line, *because, *_evidence(verdict, others)]
 
 
-def _evidence(verdict: Verdict) -> list[str]:
+def _evidence(verdict: Verdict, others: bool) -> list[str]:
     """None if there is none."""
     if not verdict.n or verdict.support is None:
         return []
     support = verdict.support
-    said = [*_of_misses(verdict, support), *_of_the_run(support), *_of_what_decides(verdict, support)]
+    said = [*_of_misses(verdict, support), *_of_the_run(support), *_of_what_decides(verdict, support, others)]
     return [f"  {what:<17}{words}" for what, words in said]
 
 
@@ -101,7 +102,7 @@ def _level(level: ReturnLevel) -> str:
     return f"{once}: {about(level.level_ns)} {ends}{shape}{heavy}"
 
 
-def _of_what_decides(verdict: Verdict, support: Support) -> Words:
+def _of_what_decides(verdict: Verdict, support: Support, others: bool) -> Words:
     """How much longer to measure; without a bound no length decides."""
     if verdict.outcome != "inconclusive":
         return
@@ -115,7 +116,8 @@ def _of_what_decides(verdict: Verdict, support: Support) -> Words:
     elif support.upper is None and verdict.more_samples:
         yield "to pass", f"{verdict.more_samples:,} more releases without a miss"
     elif support.upper is None:
-        yield "to pass", "no length decides: mend first what refuses the bound, then measure anew"
+        first = "free the machine of others' work" if others else "mend first what refuses the bound"
+        yield "to pass", f"no length decides: {first}, then measure anew"
     elif verdict.requirement.criticality == "hard" and verdict.n < FEWEST_RELEASES:
         yield "to pass", f"{FEWEST_RELEASES - verdict.n:,} more releases at least, for the extremes"
     elif verdict.requirement.criticality == "hard":

@@ -95,10 +95,12 @@ def reason(cell: CellEntry) -> str:
 
 
 def sentence(text: str) -> str:
-    """With a full stop, and a capital, unless it begins with the name of something: cell.json, adapter =."""
+    """With a full stop, and a capital, unless it begins with a name: cell.json, adapter =, a cell."""
     first = text.partition(" ")[0].rstrip(".,:")
     head, colon, _ = text.partition(": ")
-    named = not {".", "_", "/"}.isdisjoint(first) or (bool(colon) and " = " in head)
+    named = not {".", "_", "/"}.isdisjoint(first) or (
+        bool(colon) and (" = " in head or (head == first and "-" in first))
+    )
     begun = text if named else f"{text[:1].upper()}{text[1:]}"
     return begun + ("" if text.endswith((".", "?", "!")) else ".")
 
@@ -178,11 +180,9 @@ def _taken(cells: Sequence[CellEntry]) -> Iterator[str]:
 
 def shared(cells: Sequence[CellEntry]) -> list[tuple[Doubt, list[str]]]:
     """Each warning once, in the order of the cells, with those that have it."""
-    found: dict[Doubt, list[str]] = {}
-    for cell in cells:
-        for doubt in dict.fromkeys(cell.record.warnings if cell.record else ()):
-            found.setdefault(doubt, []).append(cell.id)
-    return list(found.items())
+    return condition_words.told_once(
+        (cell.id, doubt) for cell in cells for doubt in (cell.record.warnings if cell.record else ())
+    )
 
 
 def _of_cells(text: str, names: Sequence[str], cells: Sequence[CellEntry]) -> str:

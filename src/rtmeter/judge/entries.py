@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from rtmeter.judge.joint import judge_condition
+from rtmeter.results.condition_words import told_once
 from rtmeter.results.overview import CellEntry, State
 
 _DECIDES: tuple[State, ...] = (
@@ -57,9 +58,8 @@ def _of(name: str, repeats: list[CellEntry]) -> Iterator[CellEntry]:
     if base is not None:
         verdict = judge_condition(*zip(*verdicts, strict=True)) if verdicts else None
         axes = {axis: value for axis, value in base.axes.items() if axis != "repeat"}
-        doubts = list(
-            dict.fromkeys(doubt for cell in judged if cell.record for doubt in cell.record.warnings)
-        )
+        named = ((one.id, doubt) for one in judged if one.record for doubt in one.record.warnings)
+        doubts = [doubt for doubt, _ in told_once(named)]
         record = base.changed(id=name, axes=axes, verdict=verdict, warnings=doubts)
     problem = first.problem and f"{first.id}: {first.problem}"
     damage = next((cell.damage for cell in repeats if cell.damage), None)

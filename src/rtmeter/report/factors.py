@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rtmeter.judge.factors import FactorEffects, LevelEffects
@@ -38,12 +38,31 @@ def _row(one: Effect) -> FactorRow:
     said = f"{one.said}: {one.words}" if one.words else str(one.said)
     if one.said == "no difference" and one.lower > 0:
         said = f"no difference above × {max(one.upper, 1 / one.lower):.3g}"
-    name = "Odds of a miss" if ratio else f"{one.quantity}, µs"
+    name = "Miss ratio; times: its odds" if ratio else f"{one.quantity}, µs"
     return FactorRow(name, show(one.reference), show(one.level), times, interval, said)
 
 
 def _time(ns: float) -> str:
     return words.NONE if math.isnan(ns) else words.us("lost" if math.isinf(ns) else ns)
+
+
+def in_lines(effects: Sequence[FactorEffects], most: int) -> list[str]:
+    """What each level does, a line each: what that says, and the share that missed, or p99 without a miss."""
+    lines = []
+    for found in effects:
+        for level in found.levels:
+            shown = {one.quantity: one for one in level.effects}
+            ratio = shown.get(RATIO)
+            one = shown.get("p99") if ratio is None or not (ratio.reference or ratio.level) else ratio
+            head = f"{words.label(found.factor)} {level.level} against {found.reference}: {level.said}"
+            lines.append(head if one is None else f"{head}, {_then_and_now(one)}")
+    return lines[:most]
+
+
+def _then_and_now(one: Effect) -> str:
+    if one.quantity == RATIO:
+        return f"{words.share(one.level)} missed, where it was {words.share(one.reference)}"
+    return f"{one.quantity} {_time(one.level)} µs, where it was {_time(one.reference)} µs"
 
 
 def below(found: LevelEffects) -> Iterator[str]:

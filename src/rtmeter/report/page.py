@@ -40,6 +40,9 @@ from rtmeter.results.record import Statistics
 _FEW_CELLS = 4
 """In reports of so many cells, conditions are not folded away."""
 
+_FACTOR_LINES = 3
+"""What factors do, on the first screen: the table below it has all."""
+
 _MANY_CELLS = 60
 """In reports of more cells, the judged quantity alone is plotted."""
 
@@ -137,6 +140,7 @@ def render(
             in_rows_only=max(0, len(leaves) - MOST_IN_FULL),
             floor=floor,
             factors=effects,
+            factor_lines=factors.in_lines(effects, _FACTOR_LINES),
             quantiles=QUANTILES,
             matrices=matrix.matrices([(section.anchor, section.cell) for section in sections]),
             choices=matrix.choices(cells),

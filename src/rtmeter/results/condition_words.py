@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from rtmeter.model import Doubt
 from rtmeter.values import format_duration
 
 _MBIT = 1e6
@@ -30,6 +33,28 @@ def which_cells(names: Sequence[str], of: int) -> str:
     if len(names) == of > 1:
         return f"all {of} cells"
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+_VARIES = re.compile(r"^as in \S+: |\([^()]*\)|\d[\d.,]*")
+
+
+def told_once(doubts: Iterable[tuple[str, Doubt]]) -> list[tuple[Doubt, list[str]]]:
+    """Doubts of named cells, in their order, with those that have them: once where several cells have the
+    like, where only numbers and what stands in brackets differ; the words are those of the first, named."""
+    groups: dict[tuple[str, str], list[tuple[str, Doubt]]] = {}
+    for name, doubt in doubts:
+        groups.setdefault((doubt.type, _VARIES.sub("", doubt.message)), []).append((name, doubt))
+    once: list[tuple[Doubt, list[str]]] = []
+    for having in groups.values():
+        distinct = list(dict.fromkeys(doubt for _, doubt in having))
+        (first, doubt), names = having[0], list(dict.fromkeys(name for name, _ in having))
+        if len(names) == 1:
+            once += ((one, names) for one in distinct)
+        elif len(distinct) == 1 or doubt.message.startswith("as in "):
+            once.append((doubt, names))
+        else:
+            once.append((replace(doubt, message=f"as in {first}: {doubt.message}"), names))
+    return once
 
 
 def in_words(conditions: object) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from textwrap import indent
 from typing import TYPE_CHECKING, Annotated
@@ -85,7 +85,37 @@ def command(
     if as_json:
         verdicts_json = [one.to_json() for one in found]
         print_json(verdicts_json[0] if len(cells) == 1 else {"cells": verdicts_json})
+    elif len(found) > 1:
+        _show_together(found)
     return exit_codes.worst(exit_codes.of_outcome(one.outcome) for one in found)
+
+
+def _show_together(found: Sequence[CellVerdict]) -> None:
+    """All conditions in a table, after what is said of each: the last thing on the screen."""
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    from rtmeter.cli.cell_tables import STYLES
+    from rtmeter.cli.columns import print_table
+    from rtmeter.cli.output import console, microseconds
+    from rtmeter.results.words import share
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for header in ("condition", "verdict", "missed", "of", "share", "allowed", "worst\nus"):
+        left = header in ("condition", "verdict")
+        wraps = header == "condition"
+        table.add_column(header, justify="left" if left else "right", no_wrap=not wraps, overflow="fold")
+    for one in found:
+        verdict, style = one.verdict, STYLES.get(one.outcome)
+        said = f"[{style}]{one.outcome}[/]" if style else one.outcome
+        row = ["-", "-", "-", "-"]
+        if verdict and verdict.n:
+            allowed = verdict.requirement.miss_ratio
+            missed = share(verdict.misses / verdict.n), "none" if allowed is None else share(allowed)
+            row = [verdict.missed, f"{verdict.n:,}", *missed]
+        table.add_row(escape(one.id), said, *row, microseconds(one.worst_ns))
+    print_table(console(), table)
 
 
 def _lines(one: CellVerdict, alone: bool) -> Iterator[str]:
@@ -95,7 +125,7 @@ def _lines(one: CellVerdict, alone: bool) -> Iterator[str]:
     folder = Path(one.path[0]).parent / one.id if isinstance(one.path, list) else one.path
     where = "" if alone else f" in {folder}"
     interrupted = " (interrupted)" if one.status == "interrupted" else ""
-    line, *more = verdict_lines(one.verdict, one.worst_ns) if one.verdict else [one.reason]
+    line, *more = verdict_lines(one.verdict, one.worst_ns, others=one.others) if one.verdict else [one.reason]
     yield f"{one.id}{where}{interrupted}: {one.outcome}: {line}"
     yield from more
     if one.verdict and one.verdict.n and one.verdict.support:
