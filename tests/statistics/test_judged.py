@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from rtmeter.judge.verdict import judge_run
 from rtmeter.model import LOST, SERVED, Requirement
+from rtmeter.statistics.compare import estimates
 from rtmeter.statistics.evidence import Evidence
 from rtmeter.statistics.judged import judged_run
 from rtmeter.statistics.support import support_of
@@ -39,7 +42,7 @@ def growing(generator: np.random.Generator) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("meta", "told"),
+    ("meta", "more"),
     [
         (PERIODIC, {"t0_from": "reported", "ticks": "reported"}),
         (PERIODIC, {"t0_from": "inferred", "ticks": "every_tick"}),
@@ -55,7 +58,7 @@ def test_a_timer_that_tells_its_releases_may_drift(
 
 
 @pytest.mark.parametrize(
-    ("meta", "told"),
+    ("meta", "more"),
     [
         (WAKEUP, {"t0_from": "core"}),
         (PERIODIC, {"t0_from": "core", "ticks": "every_tick"}),
@@ -93,3 +96,21 @@ def test_late_by_is_said_of_releases_that_came(generator: np.random.Generator) -
     assert len(evidence.misses) == 5
     support = support_of(run, evidence, Requirement(deadline_ns=MS))
     assert (support.median_lateness_ns, support.largest_lateness_ns) == (400_000, 900_000)
+
+
+@pytest.mark.parametrize("deadline_ns", [90_000, 10**9, 5 * 10**9])
+@pytest.mark.parametrize("kind", ["hard", "firm"])
+def test_a_verdict_is_the_same_at_either_width(
+    deadline_ns: int, kind: Any, generator: np.random.Generator
+) -> None:
+    """Values are held in 32 bits where all fit: nothing else may come of it."""
+    bursts = np.repeat(generator.random(N // 10) < 0.005, 10) * 10**8
+    for latency in (growing(generator), np.rint(generator.lognormal(11, 0.3, N)).astype(np.int64) + bursts):
+        run = judged_run(WAKEUP, lambda ns=latency: rows(ns, WAKEUP, np.full(N, SERVED)))  # type: ignore[misc]
+        assert run.values.dtype == np.int32
+        wide = replace(run, values=run.values.astype(np.int64))
+        requirement = Requirement(deadline_ns, None if kind == "hard" else 1e-3, 0.95, kind)
+        assert repr(judge_run(run, requirement, False)) == repr(judge_run(wide, requirement, False))
+        shares = ("50", "99", "99.9")
+        found = [estimates(one.values, deadline_ns, 0.95, shares) for one in (run, wide)]
+        assert repr(found[0]) == repr(found[1])

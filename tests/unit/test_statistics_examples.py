@@ -12,7 +12,7 @@ import pytest
 
 from rtmeter.model import ABSENT, IN_FLIGHT, LOST, SERVED, SKIPPED, WARM_UP_FLAG
 from rtmeter.statistics.corrected import describe_corrected
-from rtmeter.statistics.order import QUANTILES, Values, describe, moments
+from rtmeter.statistics.order import NARROW, QUANTILES, Values, describe, moments, partition
 from rtmeter.statistics.ranks import quantile_index
 from rtmeter.statistics.summary import summarise
 from rtmeter.statistics.views import LATER
@@ -293,3 +293,68 @@ def test_rows_are_followed_from_chunk_to_chunk(second: list[int], problems: list
         for k in ([0, 1], [], second)
     ]
     assert summarise(WAKEUP | {"warm_up": 0}, lambda: parts)["problems"] == problems
+
+
+def test_values_are_held_narrow_until_one_is_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rtmeter.statistics.order._PIECE", 7)  # widened in many pieces
+    generator = np.random.default_rng(3)
+    parts = [generator.integers(-NARROW, NARROW + 1, 777) for _ in range(5)]
+    for far in ([LATER], [NARROW + 1], [-NARROW - 1], []):
+        values = Values(narrow=True)
+        for part in parts:
+            values.append(part)
+        assert values.array.dtype == np.int32
+        values.append(np.array(far, dtype=np.int64))
+        values.append(parts[0])
+        assert values.array.dtype == (np.int64 if far else np.int32)
+        expected = np.concatenate([*parts, np.array(far, dtype=np.int64), parts[0]])
+        assert np.array_equal(values.finish(), expected)
+
+
+@pytest.mark.parametrize("width", [np.int32, np.int64])
+def test_order_statistics_and_moments_are_the_same_at_either_width(width: type) -> None:
+    generator = np.random.default_rng(4)
+    for n in (1, 2, 9, 100, 5_000):
+        values = generator.integers(-NARROW, NARROW + 1, n) // generator.choice([1, 10**8])
+        ordered, found = np.sort(values), describe(values.astype(width), 0)
+        for name, share in QUANTILES:
+            assert found[name] == ordered[quantile_index(n, share)]
+        assert (found["min_ns"], found["max_ns"]) == (ordered[0], ordered[-1])
+        assert found["mean_ns"] == sum(map(int, values)) / n
+        if n > 1:
+            assert found["stddev_ns"] == pytest.approx(float(np.std(values, ddof=1)), rel=1e-12)
+
+
+@pytest.mark.parametrize("width", [np.int32, np.int64])
+def test_each_place_has_its_order_statistic(width: type) -> None:
+    """Also the first of them when the later ones are put in theirs."""
+    generator = np.random.default_rng(5)
+    for n in range(1, 400):
+        values = generator.integers(0, max(2, n // 2), n).astype(width)
+        places = np.unique(generator.integers(0, n, 4))
+        ordered = np.sort(values)
+        partition(values, places.tolist())
+        assert np.array_equal(values[places], ordered[places])
+        assert np.array_equal(np.sort(values), ordered)
+
+
+@pytest.mark.parametrize("status", [SERVED, SERVED | WARM_UP_FLAG, LOST])
+def test_one_status_for_all_rows_says_the_same_as_one_each(status: int) -> None:
+    """As samples are read where a file tells that a group of rows has one."""
+    k = np.arange(6)
+    columns = {"k": k, "release_ns": 10 * k, "wake_ns": 10 * k + k % 3, "free_ns": np.full(6, A)}
+    each, one = np.full(6, status), np.broadcast_to(np.int64(status), 6)
+    meta = WAKEUP | {"measurement": "own_loop", "warm_up": 6 if status & WARM_UP_FLAG else 0}
+    meta |= {"judge": "latency"}
+    columns["done_ns"] = columns["wake_ns"]
+    found = [summarise(meta, lambda s=s: [columns | {"status": s}]) for s in (each, one)]  # type: ignore[misc]
+    assert found[0] == found[1] and found[0]["counts"]["released"] == (6 if status < WARM_UP_FLAG else 0)
+    assert found[0]["problems"] == []
+
+
+def test_rows_that_repeat_or_go_back_within_a_chunk_are_told_apart() -> None:
+    for k, problem in (([0, 1, 1, 3], "k = 1"), ([0, 2, 1, 3], "k = 1 is missing"), ([0, 1, 2, 3], "")):
+        at = np.array(k)
+        columns = {"k": at, "release_ns": 10 * at, "wake_ns": 10 * at + 1, "status": np.full(4, SERVED)}
+        problems = summarise(WAKEUP | {"warm_up": 0}, lambda c=columns: [c])["problems"]  # type: ignore[misc]
+        assert any(problem in one for one in problems) if problem else not problems

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from rtmeter.model import IN_FLIGHT, LOST, SERVED, SKIPPED, WARM_UP_FLAG
-from rtmeter.statistics.quantities import Columns, kind
-from rtmeter.statistics.views import OUTCOME_BITS
+from rtmeter.statistics.quantities import Columns, Ints, kind
+from rtmeter.statistics.views import OUTCOME_BITS, same
 
 _COUNTS: dict[str, dict[str, int]] = {
     "wakeup": {"served": SERVED, "skipped": SKIPPED},
@@ -91,14 +91,25 @@ class Tally:
         k, status = chunk["k"], chunk["status"]
         if not len(k):
             return
-        warm_up = (status & WARM_UP_FLAG) != 0
         self._rows += len(k)
-        self._warm_up += int(np.count_nonzero(warm_up))
-        self._outcomes += np.bincount(status[~warm_up] & OUTCOME_BITS, minlength=OUTCOME_BITS + 1)
-        for at in np.flatnonzero(np.diff(k, prepend=self._next_k - 1) != 1):
-            before = int(k[at - 1]) + 1 if at else self._next_k
-            self._holes.append(_hole(before, int(k[at])))
+        if (only := same(status)) is not None:
+            self._warm_up += len(k) if only & WARM_UP_FLAG else 0
+            self._outcomes[only & OUTCOME_BITS] += 0 if only & WARM_UP_FLAG else len(k)
+        else:
+            warm_up = (status & WARM_UP_FLAG) != 0
+            self._warm_up += int(np.count_nonzero(warm_up))
+            self._outcomes += np.bincount(status[~warm_up] & OUTCOME_BITS, minlength=OUTCOME_BITS + 1)
+        if not self._follows(k):
+            for at in np.flatnonzero(np.diff(k, prepend=self._next_k - 1) != 1):
+                before = int(k[at - 1]) + 1 if at else self._next_k
+                self._holes.append(_hole(before, int(k[at])))
         self._next_k = int(k[-1]) + 1
+
+    def _follows(self, k: Ints) -> bool:
+        """Whether they come one after another and after those before: they ascend, and no further than that
+        many do."""
+        first, last = int(k[0]), int(k[-1])
+        return first == self._next_k and last - first == len(k) - 1 and bool((k[1:] > k[:-1]).all())
 
 
 def check_identities(meta: Mapping[str, Any], counts: Mapping[str, int]) -> tuple[str, list[str]]:

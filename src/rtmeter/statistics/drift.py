@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from rtmeter.statistics.order import partition
 from rtmeter.statistics.quantities import Floats, Ints
 from rtmeter.statistics.tail import block_edges
 from rtmeter.statistics.trend import Trend, trend
@@ -111,7 +112,9 @@ def _quartiles(delay: Ints, skipped: Bools | None, edges: Ints) -> Floats:
         present = _settled(delay, skipped, start, end)
         if len(present):
             places = [(len(present) - 1) * quarter // 4 for quarter in (1, 2, 3)]
-            quartiles[block] = np.partition(present, places)[places]
+            ordered = present.copy()
+            partition(ordered, places)
+            quartiles[block] = ordered[places]
     return quartiles
 
 

@@ -13,12 +13,13 @@ from rtmeter.statistics.drift import Bools
 from rtmeter.statistics.evidence import Evidence, examine
 from rtmeter.statistics.order import Values
 from rtmeter.statistics.quantities import Chunks, Ints, judged_quantity, kind, quantities
-from rtmeter.statistics.views import per_release
+from rtmeter.statistics.views import all_served, per_release
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedRun:
-    """The judged quantity per release, in order: ``values`` in ns, shape (n,), LATER where lost;
+    """The judged quantity per release, in order: ``values`` in ns, shape (n,), LATER where lost (int32 where
+    order.Values can hold them so);
     ``skipped``, shape (n,), or None if none was. ``delay_ns``: start - release of each, where the
     values are completion - release; ``own_grid`` as in ``drift``."""
 
@@ -48,9 +49,10 @@ def judged_run(meta: Mapping[str, Any], chunks: Chunks) -> JudgedRun:
     """Reads the run's chunks; ``meta`` as in ``summarise``. In a round trip a skipped release is no miss
     by itself: it is served by the next ping."""
     quantity = judged_quantity(meta)
-    values, passed = Values(), list[Ints]()
+    values, passed = Values(narrow=True), list[Ints]()
     for block in per_release(meta, quantity, chunks(), with_k=False):
-        passed.append(np.flatnonzero(block.outcome == SKIPPED) + len(values))
+        if not all_served(block.outcome):
+            passed.append(np.flatnonzero(block.outcome == SKIPPED) + len(values))
         values.append(block.value)
     found = values.finish()
     skipped = None

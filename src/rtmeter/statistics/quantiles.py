@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from rtmeter.statistics.blocks import blocks_of
 from rtmeter.statistics.bounds import miss_ratio_bounds
+from rtmeter.statistics.order import partition
 from rtmeter.statistics.quantities import Ints
 from rtmeter.statistics.ranks import quantile_index, share_of
 from rtmeter.statistics.tail import above
@@ -48,13 +49,14 @@ def quantiles(values: Ints, percents: Sequence[str], confidence: float) -> dict[
     interval at ``confidence``, by percentage."""
     n = len(values)
     shares = {percent: share_of(percent) for percent in percents}
-    ordered = np.partition(values, sorted({quantile_index(n, share) for share in shares.values()}))
+    ordered = values.copy()
+    partition(ordered, sorted({quantile_index(n, share) for share in shares.values()}))
     centres = {percent: int(ordered[quantile_index(n, share)]) for percent, share in shares.items()}
     blocks = blocks_of(values)
     effects = {percent: design_effect(values, centre, blocks) for percent, centre in centres.items()}
     ends = {p: interval_ends(n, share, confidence, effects[p]) for p, share in shares.items()}
     wanted = sorted({end for pair in ends.values() for end in pair if end is not None})
-    ordered.partition(wanted or [0])
+    partition(ordered, wanted)
     found = {}
     for percent, (lower, upper) in ends.items():
         value = _time(centres[percent])

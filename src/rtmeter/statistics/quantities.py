@@ -41,15 +41,17 @@ class Quantity:
 
     def of(self, columns: Columns, timeout_ns: int) -> Ints:
         """The quantity of each row in nanoseconds, shape (rows,); ABSENT where one of its columns is."""
-        total = columns[self.plus[0]].copy()
+        total = columns[self.plus[0]] - (columns[self.minus[0]] if self.minus else 0)
         for name in self.plus[1:]:
             total += columns[name]
-        for name in self.minus:
+        for name in self.minus[1:]:
             total -= columns[name]
         if self.timeouts:
             total += self.timeouts * timeout_ns
         for name in self.columns:
-            total[columns[name] == ABSENT] = ABSENT
+            absent = columns[name] == ABSENT
+            if absent.any():
+                total[absent] = ABSENT
         return total
 
 

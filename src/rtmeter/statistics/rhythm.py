@@ -90,9 +90,10 @@ def _longest(late: Indices, n: int, period_ns: int) -> Rhythm | None:
     strength, cycles = _strengths(late, n)
     is_kept = strength >= _needed(len(late), len(cycles))
     for known_s, _ in KNOWN:
-        off = np.abs(cycles - run_s / known_s)
-        near = np.flatnonzero(off <= max(0.25, KNOWN_WITHIN * run_s / known_s))
-        is_kept[near] |= strength[near] >= _needed(len(late), len(near) * len(KNOWN))
+        off = max(0.25, KNOWN_WITHIN * run_s / known_s)
+        first = int(np.searchsorted(cycles, run_s / known_s - off))
+        near = slice(first, int(np.searchsorted(cycles, run_s / known_s + off, side="right")))
+        is_kept[near] |= strength[near] >= _needed(len(late), (near.stop - near.start) * len(KNOWN))
     kept = np.flatnonzero(is_kept)
     if not len(kept):
         return None
@@ -116,7 +117,7 @@ def _strengths(late: Indices, n: int) -> tuple[Floats, Floats]:
     padded = scipy.fft.next_fast_len(4 * size, real=True)
     spectrum = np.asarray(np.abs(scipy.fft.rfft(counts, padded)) / len(late), dtype=np.float64)
     cycles = np.arange(len(spectrum), dtype=np.float64) * (size / padded)
-    wanted = cycles >= FEWEST_CYCLES
+    wanted = slice(int(np.searchsorted(cycles, FEWEST_CYCLES)), None)
     return spectrum[wanted], cycles[wanted]
 
 

@@ -10,7 +10,7 @@ from rtmeter.statistics.corrected import describe_corrected
 from rtmeter.statistics.counts import COUNT_NAMES, REPLY_COUNTERS, Tally, check_identities
 from rtmeter.statistics.order import Maximum, Values, count_above, describe, shifted
 from rtmeter.statistics.quantities import Chunks, Columns, Quantity, quantities
-from rtmeter.statistics.views import as_served, per_release
+from rtmeter.statistics.views import all_served, as_served, per_release
 
 
 def summarise(meta: Mapping[str, Any], chunks: Chunks) -> dict[str, Any]:
@@ -54,21 +54,22 @@ def _views(
     meta: Mapping[str, Any], quantity: Quantity, chunks: Iterable[Columns]
 ) -> tuple[dict[str, Any], int]:
     """The quantity's three views, and how many of its widest one lie above the configured deadline."""
-    served, others = Values(), Values()
+    corrected = quantity.name == "round_trip" and meta.get("in_flight") != "open"
+    served, others = (Values(narrow=not corrected) for _ in range(2))
     served_maximum, maximum = Maximum(), Maximum()
     stream = per_release if quantity.per_release else as_served
     for block in stream(meta, quantity, chunks):
         maximum.see(block.k, block.value)
-        ran = block.outcome == SERVED
-        if ran.all():
+        if all_served(block.outcome):
             served_maximum.see(block.k, block.value)
             served.append(block.value)
         else:
+            ran = block.outcome == SERVED
             served_maximum.see(block.k[ran], block.value[ran])
             served.append(block.value[ran])
             others.append(block.value[~ran])
     views: dict[str, Any] = {"per_release": None, "as_served": describe(served.array, served_maximum.k)}
-    if quantity.name == "round_trip" and meta.get("in_flight") != "open":
+    if corrected:
         views["corrected"] = describe_corrected(served.array, int(meta["period_ns"]), served_maximum.k)
     else:
         views["corrected"] = None

@@ -95,6 +95,6 @@ def return_level(
 
 def _lateness(run: JudgedRun, evidence: Evidence, deadline_ns: int) -> tuple[float | None, float | None]:
     """Median and largest lateness beyond the deadline, of the releases that were late and not lost."""
-    values = run.values[evidence.misses]
+    values = run.values[evidence.misses].astype(np.int64)
     late = values[(values > deadline_ns) & (values != LATER)] - deadline_ns
     return (float(np.median(late)), float(late.max())) if len(late) else (None, None)

@@ -59,10 +59,32 @@ def per_release(
 
 def _measured(chunks: Iterable[Columns]) -> Iterator[Columns]:
     for chunk in chunks:
+        if (only := same(chunk["status"])) is not None:
+            if not only & WARM_UP_FLAG:
+                yield chunk
+            continue
         warm_up = (chunk["status"] & WARM_UP_FLAG) != 0
         rows = _Some(chunk, ~warm_up) if warm_up.any() else chunk
         if len(rows["status"]):
             yield rows
+
+
+def same(column: Ints) -> int | None:
+    """The one value of a column that is one value over and over, as a file may say of a whole group of rows;
+    None of any other, and of none."""
+    return int(column[0]) if len(column) and column.strides == (0,) else None
+
+
+def outcomes(status: Ints) -> Ints:
+    """What became of the releases, without the flags; as much one value as the status is."""
+    only = same(status)
+    return status & OUTCOME_BITS if only is None else np.broadcast_to(only & OUTCOME_BITS, status.shape)
+
+
+def all_served(outcome: Ints) -> bool:
+    """Whether each of them was served."""
+    only = same(outcome)
+    return bool((outcome == SERVED).all()) if only is None else only == SERVED
 
 
 class _Some(Mapping[str, Ints]):
@@ -91,18 +113,18 @@ def _only(names: Iterable[str], rows: Columns) -> Columns:
 
 
 def _served(meta: Mapping[str, Any], quantity: Quantity, rows: Columns) -> Block:
-    outcome = rows["status"] & OUTCOME_BITS
-    served = outcome == SERVED
-    if not served.all():
+    outcome = outcomes(rows["status"])
+    if not all_served(outcome):
+        served = outcome == SERVED
         rows = _select(_only({"k", *quantity.columns}, rows), served)
         outcome = outcome[served]
     return Block(rows["k"], quantity.of(rows, timeout_ns(meta)), outcome)
 
 
 def _freed(meta: Mapping[str, Any], quantity: Quantity, rows: Columns, with_k: bool) -> Block:
-    outcome = rows["status"] & OUTCOME_BITS
+    outcome = outcomes(rows["status"])
     value = quantity.of(rows, timeout_ns(meta))
-    if not (outcome == SERVED).all():
+    if not all_served(outcome):
         skipped = outcome == SKIPPED
         if skipped.any():
             free, release = rows["free_ns"][skipped], rows["release_ns"][skipped]
@@ -119,9 +141,9 @@ def _k_of(rows: Columns, with_k: bool) -> Ints:
 
 
 def _answered(quantity: Quantity, rows: Columns, with_k: bool) -> Block:
-    outcome = rows["status"] & OUTCOME_BITS
+    outcome = outcomes(rows["status"])
     value = quantity.of(rows, 0)
-    if not (outcome == SERVED).all():
+    if not all_served(outcome):
         value[outcome == LOST] = LATER
         value[outcome == IN_FLIGHT] = ABSENT
         skipped = np.flatnonzero(outcome == SKIPPED)
