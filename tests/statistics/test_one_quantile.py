@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.special import bdtr, bdtrc
 
 from rtmeter.statistics import bins
 from rtmeter.statistics.corrected import describe_corrected
@@ -88,3 +89,18 @@ def test_the_ends_of_an_interval_lie_about_it() -> None:
     assert first is not None and last is not None
     assert RANK - 1 - first == pytest.approx(1.96 * (DAY * 0.999 * 0.001) ** 0.5, rel=0.01)
     assert last - (RANK - 1) == pytest.approx(1.96 * (DAY * 0.999 * 0.001) ** 0.5, rel=0.01)
+
+
+@pytest.mark.parametrize("percent", ["50", "90", "99"])
+def test_an_interval_holds_its_quantile_as_often_as_it_says(percent: str) -> None:
+    """By the binomial distribution of how many of n lie below it, at each end by itself; one release further
+    in, the upper end does not."""
+    share, too_near = share_of(percent), 0
+    for n in (*range(20, 400), 5_000, 9_999):
+        first, last = interval_ends(n, share, 0.95)
+        if first is not None:
+            assert bdtr(first, n, float(share)) <= 0.025
+        if last is not None:
+            assert bdtrc(last, n, float(share)) <= 0.025
+            too_near += bdtrc(last - 1, n, float(share)) > 0.025
+    assert too_near
