@@ -15,7 +15,7 @@ from planted_kernel import planted
 
 from rtmeter.campaign.condition_options import SystemSettings
 from rtmeter.conditions import journal
-from rtmeter.conditions.resources import from_json
+from rtmeter.conditions.resources import File, from_json, to_json
 from rtmeter.conditions.restore import restore
 from rtmeter.conditions.settings import Settings
 from rtmeter.errors import RtmeterError
@@ -181,3 +181,14 @@ def test_a_thread_that_is_no_number_reaches_no_shell(there: RemoteRoot, canary: 
     with pytest.raises(ValueError, match="invalid literal"):
         there.set_affinity(f"1; touch {canary}", [0])  # type: ignore[arg-type]
     assert not canary.exists()
+
+
+@pytest.mark.parametrize("number", ["1", "x", 1.5, True, None, [1]])
+def test_a_journal_line_whose_number_is_none_is_not_heeded(tmp_path: Path, number: object) -> None:
+    there = to_json(File("/proc/sys/kernel/x"))
+    change = {"n": number, "boot": "", "setting": "x", "resource": there, "old": "0", "new": "1"}
+    path = tmp_path / "journal"
+    path.write_bytes(journal._line(change) + journal._line(change | {"n": 2}))
+    past = journal.read(path)
+    assert [entry.number for entry in past.entries] == [2]
+    assert past.unknown == ("line 1 is damaged: what it says is not known",)

@@ -10,6 +10,7 @@ import pytest
 
 from rtmeter.judge.verdict import judge_run
 from rtmeter.model import LOST, SERVED, Requirement
+from rtmeter.statistics.bounds import miss_ratio_bounds
 from rtmeter.statistics.compare import estimates
 from rtmeter.statistics.evidence import Evidence
 from rtmeter.statistics.judged import judged_run
@@ -114,3 +115,19 @@ def test_a_verdict_is_the_same_at_either_width(
         shares = ("50", "99", "99.9")
         found = [estimates(one.values, deadline_ns, 0.95, shares) for one in (run, wide)]
         assert repr(found[0]) == repr(found[1])
+
+
+def test_what_would_pass_allows_for_the_clusters_that_were_seen(generator: np.random.Generator) -> None:
+    """So many further releases, none of them late, bring the bound of such a run down to what is allowed."""
+    latency = generator.integers(40_000, 60_000, N)
+    latency[np.add.outer(np.arange(500, N, 2_500), np.arange(12)).ravel()] = 2 * MS
+    meta = WAKEUP | {"t0_from": "core"}
+    run = judged_run(meta, lambda: rows(latency, meta, np.full(N, SERVED)))
+    evidence = run.examine(MS)
+    asked = Requirement(deadline_ns=MS, miss_ratio=1e-3)
+    support = support_of(run, evidence, asked)
+    assert support.design_effect > 2 and support.more_hours is not None
+    whole = N + round(support.more_hours * 3600 * 1e9 / MS)
+    misses, confidence, effect = len(evidence.misses), asked.confidence, support.design_effect
+    enough, one_less = (miss_ratio_bounds(misses, n, confidence, effect)[1] for n in (whole, whole - 1))
+    assert enough <= 1e-3 < one_less
