@@ -31,6 +31,10 @@ function(rtmeter_add_adapter NAME)
   target_link_libraries(${probe} PRIVATE ${libraries})
   # Symbols are bound at start: binding one at its first call would show on the measured path.
   target_link_options(${probe} PRIVATE -Wl,-z,now)
+  # Of C++ nothing is needed where it runs but the C library; a middleware brings the C++ library that it shares.
+  if(RTMETER_PORTABLE AND NOT adapter_LIBRARIES)
+    target_link_options(${probe} PRIVATE -static-libstdc++ -static-libgcc)
+  endif()
   install(TARGETS ${probe} RUNTIME DESTINATION ${RTMETER_PROBE_DIR} COMPONENT probes)
   if(NOT TARGET rtmeter_probes)
     add_custom_target(rtmeter_probes)

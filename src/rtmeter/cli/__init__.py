@@ -39,6 +39,7 @@ COMMANDS = {
     "check": "Say what on this machine hurts punctuality.",
     "check-adapter": "Say whether an adapter keeps the contract.",
     "adapters": "List the middlewares that can be measured here.",
+    "bundle": "Put the probes for a target into one file.",
     "export": "Write cells as files for other programs.",
     "import": "Make cells of other tools' files.",
     "graph": "Make the graph of a chain of another tool's file.",

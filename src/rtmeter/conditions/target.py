@@ -8,11 +8,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from rtmeter.conditions.component import keep_off
+from rtmeter.conditions.component import is_same, keep_off
 from rtmeter.conditions.restore import Restored, restore, restore_before_a_run
 from rtmeter.conditions.strain import measured_cpus
 from rtmeter.errors import RtmeterError
-from rtmeter.host import remote_lock
+from rtmeter.host import lock, remote_lock
 from rtmeter.host.remote_root import RemoteRoot
 from rtmeter.host.remote_shell import Shell
 from rtmeter.host.root import Root
@@ -52,9 +52,11 @@ def reached(url: str) -> Iterator[RemoteRoot]:
 
 @contextmanager
 def held(url: str) -> Iterator[RemoteRoot]:
-    """The machine there and its lock. Raises RtmeterError if it cannot be reached, or is measured already."""
+    """The machine there and its lock, which may be this process's own already. Raises RtmeterError if it
+    cannot be reached, or is measured already."""
     with reached(url) as root:
-        remote_lock.take(root.shell)
+        if not (lock.is_ours() and is_same(root, Root())):
+            remote_lock.take(root.shell)
         yield root
 
 

@@ -30,6 +30,13 @@ _LONGEST_WORDS = 300
 
 Say = Callable[[str], None]
 
+_HELD: list[str] = []
+
+
+def is_ours() -> bool:
+    """Whether this process holds it, or is about to."""
+    return bool(_HELD)
+
 
 @contextmanager
 def machine_lock(what: str, *, wait: bool = False, say: Say = lambda sentence: None) -> Iterator[None]:
@@ -41,6 +48,8 @@ def machine_lock(what: str, *, wait: bool = False, say: Say = lambda sentence: N
     if it is held (docs/security.md).
     """
     with ExitStack() as stack:
+        stack.callback(_HELD.pop)
+        _HELD.append(what)
         if os.geteuid() != 0:
             _hold(stack, state.lock_folder() / FILE, 0o666, what, wait, say)
         else:

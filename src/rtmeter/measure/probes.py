@@ -117,7 +117,19 @@ def _executables(folder: Path) -> list[Path]:
         paths = sorted(folder.glob(f"{PREFIX}*"))
     except OSError:
         return []
-    return [p for p in paths if p.is_file() and os.access(p, os.X_OK)]
+    return [p for p in paths if p.is_file() and os.access(p, os.X_OK) and _may_run_here(p)]
+
+
+def _may_run_here(path: Path) -> bool:
+    """False of an executable for machines of another kind: a folder of them may be for targets."""
+    from rtmeter.measure.images import machines_of
+
+    try:
+        with path.open("rb") as file:
+            head = file.read(20)
+    except OSError:  # said when it is described
+        return True
+    return not head.startswith(b"\x7fELF") or os.uname().machine in machines_of(head, os.uname().machine)
 
 
 def describe(name: str, path: Path) -> Probe:
