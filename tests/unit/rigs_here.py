@@ -10,14 +10,15 @@ from pathlib import Path
 _SSH = """#!/bin/sh
 for word; do target=$last; last=$word; done
 rig={folder}/${{target#ssh://}}
-echo "$last" >>"{folder}/asked"
+echo login >>"{folder}/logins"
 test -d "$rig" || {{ echo "ssh: connect to host $target: Connection refused" >&2; exit 255; }}
 exec unshare -m sh -c '
   mount --bind "$1/lock" /run/lock
   mount --bind "$1/boot_id" /proc/sys/kernel/random/boot_id
   if test -e /etc/machine-id; then mount --bind "$1/machine-id" /etc/machine-id; fi
   export TMPDIR="$1/tmp" RTMETER_STATE_DIR="$1/state"
-  eval "$2"
+  export PATH="$1/bin:$PATH"
+  eval "$(printf %s "$2" | sed "s/^exec sh -lc /exec sh -c /")"
 ' sh "$rig" "$last"
 """
 
@@ -30,11 +31,17 @@ def ssh(folder: Path) -> str:
     return str(program)
 
 
+def program(folder: Path, name: str, body: str) -> None:
+    """From now on the rig in the folder has that program in the place of this machine's."""
+    (folder / "bin" / name).write_text(f"#!/bin/sh\n{body}\n")
+    (folder / "bin" / name).chmod(0o755)
+
+
 def rig(folder: Path, name: str, machine_id: str | None = None, boot_id: str | None = None) -> None:
     """From now on ``ssh://name`` answers."""
     own = folder / f".{name}"
     own.mkdir()
-    for part in ("lock", "tmp"):
+    for part in ("lock", "tmp", "bin"):
         (own / part).mkdir()
         (own / part).chmod(0o1777)
     (own / "machine-id").write_text((machine_id or uuid.uuid4().hex) + "\n")
