@@ -54,7 +54,7 @@ def test_misses_of_all_repeats_stand_below_the_quantiles_of_the_latest(folder: P
     p50 = {row["at"]: row["us"] for row in rows(spec, "points") if row["line"] == "p50"}
     assert p50 == dict.fromkeys(MISSED, 70)
     said = json.dumps(spec)
-    assert "allowed 0.01" in said
+    assert "allowed 1 %" in said, "in the unit of its axis"
     assert "deadline 1,000" in said
 
 

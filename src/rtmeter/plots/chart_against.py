@@ -42,7 +42,7 @@ def quantiles(points: Sequence[Point], factor: str, height: int) -> Spec:
     in_sight = deadline_ns is not None and deadline_ns / 1e3 <= 3 * greatest
     reach = max([greatest, *(ns / 1e3 for ns in known), (deadline_ns or 0) / 1e3 if in_sight else 0])
     least = min([*columns["us"], *(ns / 1e3 for ns in known)], default=0)
-    y |= grammar.latency_scale(0.8 * least, 1.2 * reach, columns["us"][0] if rows else 1)
+    y |= grammar.latency_scale(0.8 * least, 1.4 * reach, columns["us"][0] if rows else 1)
     colour: Spec = {"field": "line", "type": "nominal"}
     colour["scale"] = {"domain": names, "range": [*LINE_COLOURS[: len(names)]]}
     colour["legend"] = {"symbolType": "stroke"}
@@ -84,7 +84,8 @@ def misses(points: Sequence[Point], factor: str, height: int) -> Spec:
     least, most = min(seen, default=1e-3), max(seen, default=1e-3)
     ticks = [0.0, *grammar.log_ticks(least / 10, most * 10)]
     y["scale"] = {"type": "symlog", "constant": least / 2, "domain": [0, 1.3 * most]}
-    y["axis"] = {"values": ticks, "format": ".1~p" if least >= 1e-3 else "~g"}
+    percent = least >= 1e-3
+    y["axis"] = {"values": ticks, "format": ".1~p" if percent else "~g"}
     both = {"x": x, "y": y}
     layers: list[Spec] = [
         {"mark": {"type": "line", "strokeWidth": 1.6, "color": LINE_COLOURS[0]}, "encoding": both},
@@ -93,7 +94,7 @@ def misses(points: Sequence[Point], factor: str, height: int) -> Spec:
     if len(allowed) == 1:
         where, colour = {"datum": next(iter(allowed))}, "var(--deadline)"
         rule = {"type": "rule", "color": colour, "strokeDash": [6, 4], "strokeWidth": 1.5}
-        text = f"allowed {words.ratio(where['datum'])}"
+        text = f"allowed {(words.share if percent else words.ratio)(where['datum'])}"
         label = {
             "type": "text",
             "text": text,
