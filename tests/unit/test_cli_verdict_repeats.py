@@ -182,3 +182,5 @@ def test_where_others_took_the_machine_they_are_to_be_ended_first(capsys: Captur
     said = {name: verdict(name, capsys)[1] for name in ("quiet", "busy")}
     assert "no length decides: mend first what refuses the bound, then" in said["quiet"]
     assert "no length decides: free the machine of others' work, then" in said["busy"]
+    assert cli.invoke(["summary", "busy"]) == exit_codes.PASS
+    assert "no length decides: free the machine of others' work, then" in capsys.readouterr().out

@@ -235,7 +235,8 @@ def _show_verdict(record: CellRecord, out: Console) -> None:
 
     if verdict := record.verdict:
         style = STYLES[verdict.outcome]
-        line, *more = verdict_lines(verdict, worst_of(record))
+        others = bool(condition_words.taken_much(record.conditions)[1])
+        line, *more = verdict_lines(verdict, worst_of(record), others=others)
         out.print(f"[{style}]{verdict.outcome}[/{style}]: {escape(line)}", soft_wrap=True)
         for line in more:
             out.print(line, markup=False, soft_wrap=True)

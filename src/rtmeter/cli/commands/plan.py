@@ -70,6 +70,7 @@ def command(
     from rtmeter.cli.requirement_options import required
     from rtmeter.errors import RtmeterError
     from rtmeter.measure.can_run import refused
+    from rtmeter.results.condition_words import which_cells
 
     assume = Assume(extremal_index, like)
     asked = required(deadline, miss_ratio, confidence, criticality)
@@ -89,8 +90,12 @@ def command(
             )
         else:
             show_cells(cells, factors, total_ns)
+        alike: dict[str, list[str]] = {}
         for id_, error in cannot_run.items():
-            print(f"{id_} cannot run here: {error}", file=sys.stderr)
+            alike.setdefault(str(error), []).append(id_)
+        for error_text, ids in alike.items():
+            which = which_cells(ids, len(planned_cells))
+            print(f"{which} cannot run here: {error_text}", file=sys.stderr)
         if cannot_run:
             return exit_codes.ERROR
         never = any(cell.outcome == "never" for cell in cells)
