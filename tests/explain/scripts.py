@@ -5,6 +5,12 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+from rtmeter.explain.causes import Explanation, explain
+from rtmeter.explain.scripted import read_events, read_releases
+
+T = 10
+"""The thread that stamps; its priority as the scheduler's events print it: 19."""
+
 EVENTS = ("time_ns", "cpu", "event", "tid", "target", "state", "priority", "name", "value")
 RELEASES = ("k", "release_ns", "stamp_ns", "late")
 
@@ -18,3 +24,8 @@ def written(folder: Path, events: str, *releases: tuple[int, int, int, int]) -> 
         with path.open("w", newline="") as file:
             csv.writer(file).writerows([header, *lines])
     return paths
+
+
+def explained(folder: Path, events: str, *releases: tuple[int, int, int, int]) -> Explanation:
+    paths = written(folder, events, *releases)
+    return explain(read_events(paths[0]), read_releases(paths[1]), T)

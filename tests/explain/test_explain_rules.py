@@ -5,13 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from scripts import written
+from scripts import T, explained, written
 
-from rtmeter.explain.causes import Explanation, Release, explain
-from rtmeter.explain.scripted import read_events, read_releases
-
-T = 10
-"""The thread that stamps; its priority as the scheduler's events print it: 19."""
+from rtmeter.explain.causes import Release, explain
+from rtmeter.explain.scripted import read_events
 
 ASLEEP = """
 0 0 switch 0 10 runnable 19 loop
@@ -32,11 +29,6 @@ def said(tmp_path: Path):
         return [(one.start_ns, one.end_ns, *filter(None, one.key)) for one in found]
 
     return segments
-
-
-def explained(folder: Path, events: str, *releases: tuple[int, int, int, int]) -> Explanation:
-    paths = written(folder, events, *releases)
-    return explain(read_events(paths[0]), read_releases(paths[1]), T)
 
 
 def woken(fired: int, irq: int, out: int, runs: int, on: str = "0", back: int = 1900) -> str:
@@ -375,38 +367,3 @@ def test_a_thread_that_ended_gave_its_id_to_another(said) -> None:
         (1200, 1300, "displaced", "second", "above"),
         (1300, 2000, "own"),
     ]
-
-
-def test_the_cause_is_what_a_late_release_has_more_than_those_in_time(tmp_path: Path) -> None:
-    """own: 100, 200, 300, 400 in time: the lower median is 200; equal excesses: the first in the alphabet."""
-    events = "0 0 fault 10\n5000 0 irq_in 10 - - - b\n5100 0 irq_out 10 - - - b\n"
-    events += "6000 0 irq_in 10 - - - a\n6100 0 irq_out 10 - - - a\n7000 0 irq_in 10 - - - c\n"
-    in_time = [(k, 1000 * k, 1000 * k + 100 * k, 0) for k in (1, 2, 3, 4)]
-    late = [(5, 5000, 5360, 1), (6, 5900, 6300, 1), (7, 5050, 6090, 1), (8, 6900, 7000, 1)]
-    found = explained(tmp_path, events, *in_time, *late)
-    causes = {each.release.k: each.cause for each in found.releases if each.cause}
-    assert {k: (cause.key.category, cause.key.who, cause.share) for k, cause in causes.items()} == {
-        5: ("interrupt", "b", 100 / 160),
-        6: ("interrupt", "a", 1 / 2),
-        7: ("own", None, 700 / 840),
-        8: ("own", None, 0.0),
-    }
-    assert [(row.key.category, row.key.who, row.releases, row.lateness_ns) for row in found.causes] == [
-        ("own", None, 2, 1140),
-        ("interrupt", "a", 1, 400),
-        ("interrupt", "b", 1, 360),
-    ]
-    assert found.unknown_ns == 0
-
-
-def test_what_is_unknown_may_be_the_cause_and_is_summed_over_the_late(tmp_path: Path) -> None:
-    events = "0 0 fault 10\n1100 0 fault 10\n1500 0 lost - - - - - 9\n1600 0 fault 10\n"
-    found = explained(tmp_path, events, (0, 1000, 1700, 1), (1, 1050, 1150, 0))
-    assert found.unknown_ns == 400
-    assert found.causes[0].key.category == "unknown" and found.causes[0].releases == 1
-    assert [each.faults for each in found.releases] == [2, 1]
-
-
-def test_an_early_stamp_has_no_segments(tmp_path: Path) -> None:
-    found = explained(tmp_path, "0 0 fault 10", (0, 100, 90, 0)).releases[0]
-    assert found.release == Release(0, 100, 90, False) and found.segments == () and found.cause is None

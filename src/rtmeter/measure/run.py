@@ -34,7 +34,7 @@ class Watcher(Protocol):
         """The cell is there already."""
 
 
-Why = Callable[[Cell, CellRecord | None], RtmeterError | None]
+KnownToFail = Callable[[Cell, CellRecord | None], RtmeterError | None]
 """Why a cell is known to fail before it is tried, by the one measured before it; None: it is tried."""
 
 
@@ -139,7 +139,11 @@ class Run:
             store.write_run(self.folder, about.changed(**facts), None)
 
     def measure_cells(
-        self, indices: Iterable[int], stop: Stop, watcher: Watcher, why: Why = lambda cell, before: None
+        self,
+        indices: Iterable[int],
+        stop: Stop,
+        watcher: Watcher,
+        why: KnownToFail = lambda cell, before: None,
     ) -> list[str]:
         """measure() of these cells; one that is known to fail is stored as failed without being tried."""
         there: list[str] = []

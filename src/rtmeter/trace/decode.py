@@ -24,7 +24,7 @@ from rtmeter.explain.threads import IDLE
 from rtmeter.trace.events import SOFTIRQS, VECTORS
 from rtmeter.trace.formats import Format
 from rtmeter.trace.marking import marking
-from rtmeter.trace.pages import UNTOLD, events_of, missed
+from rtmeter.trace.pages import UNTOLD, ComingPages, events_of, missed
 from rtmeter.trace.rcl import PREFIX
 from rtmeter.trace.recorded import Recorded
 
@@ -40,9 +40,6 @@ _ACTS = ("sched_switch", "sys_enter", "sys_exit", "page_fault_user", "page_fault
 
 _OPERATION = 0x7F
 """Of what a futex is asked: the rest are flags."""
-
-_BEGIN_BYTES = 8
-"""Of a page's begin: the time of its first event."""
 
 Handle = Callable[[int, int, bytes, int], None]
 """Takes time, CPU, page and offset of an event."""
@@ -63,7 +60,7 @@ def decoded(recorded: Recorded) -> Trace:
 def parts_of(recorded: Recorded, most_rows: int = MOST_ROWS) -> Iterator[Trace]:
     """The same in parts that follow one another in time; they share their names."""
     rows = _Rows(recorded)
-    coming = {cpu: _Coming(iter(pages)) for cpu, pages in recorded.cpus.items()}
+    coming = {cpu: ComingPages(iter(pages)) for cpu, pages in recorded.cpus.items()}
     while coming := {cpu: pages for cpu, pages in coming.items() if pages.page is not None}:
         cpu = min(coming, key=lambda one: coming[one].begin_ns)
         rows.read(cpu, coming[cpu])
@@ -73,34 +70,6 @@ def parts_of(recorded: Recorded, most_rows: int = MOST_ROWS) -> Iterator[Trace]:
     for cpu in recorded.cpus if recorded.cut_ns is not None else ():
         rows.add(Event(recorded.cut_ns or 0, cpu, kinds.LOST))
     yield rows.before(None)
-
-
-class _Coming:
-    """The pages of a CPU, one ahead."""
-
-    def __init__(self, pages: Iterator[bytes | None]) -> None:
-        self._pages, self._begin_ns = pages, 0
-        self.page, self.left_out = self._next()
-
-    @property
-    def begin_ns(self) -> int:
-        """When the page begins that comes next; one that is damaged begins with the one before."""
-        if self.page is not None and len(self.page) >= _BEGIN_BYTES:
-            self._begin_ns = int.from_bytes(self.page[:_BEGIN_BYTES], "little")
-        return self._begin_ns
-
-    def take(self) -> tuple[bytes, bool]:
-        """That page, and whether others before it were left out."""
-        taken = self.page or b"", self.left_out
-        self.page, self.left_out = self._next()
-        return taken
-
-    def _next(self) -> tuple[bytes | None, bool]:
-        page = next(self._pages, b"")
-        left_out = page is None
-        if page is None:
-            page = next(self._pages, b"")
-        return page or None, left_out
 
 
 class _Rows:
@@ -162,7 +131,7 @@ class _Rows:
     def add(self, event: Event) -> None:
         self._trace.append(event)
 
-    def read(self, cpu: int, pages: _Coming) -> None:
+    def read(self, cpu: int, pages: ComingPages) -> None:
         page, left_out = pages.take()
         try:
             lost = LEFT_OUT if left_out else missed(page, self._recorded.form)

@@ -11,6 +11,9 @@ from collections.abc import Iterator
 
 from rtmeter.trace.formats import PageForm
 
+_BEGIN_BYTES = 8
+"""Of a page's begin: the time of its first event."""
+
 _LENGTH_FOLLOWS, _LARGEST, _PADDING, _EXTEND, _STAMP = 0, 28, 29, 30, 31
 _MISSED, _MISSED_STORED = 1 << 31, 1 << 30
 _LENGTH = _MISSED_STORED - 1
@@ -66,3 +69,31 @@ def events_of(page: bytes, form: PageForm) -> Iterator[tuple[int, int]]:
 
 def _commit(page: bytes, form: PageForm) -> int:
     return int(_WORD(page, form.commit.offset)[0])
+
+
+class ComingPages:
+    """The pages of a CPU, one ahead."""
+
+    def __init__(self, pages: Iterator[bytes | None]) -> None:
+        self._pages, self._begin_ns = pages, 0
+        self.page, self.left_out = self._next()
+
+    @property
+    def begin_ns(self) -> int:
+        """When the page begins that comes next; one that is damaged begins with the one before."""
+        if self.page is not None and len(self.page) >= _BEGIN_BYTES:
+            self._begin_ns = int.from_bytes(self.page[:_BEGIN_BYTES], "little")
+        return self._begin_ns
+
+    def take(self) -> tuple[bytes, bool]:
+        """That page, and whether others before it were left out."""
+        taken = self.page or b"", self.left_out
+        self.page, self.left_out = self._next()
+        return taken
+
+    def _next(self) -> tuple[bytes | None, bool]:
+        page = next(self._pages, b"")
+        left_out = page is None
+        if page is None:
+            page = next(self._pages, b"")
+        return page or None, left_out
