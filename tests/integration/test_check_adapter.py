@@ -4,16 +4,14 @@ named after what it does wrong."""
 from __future__ import annotations
 
 import json
-import os
 import socket
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pages import ROOT
 
+from front import running
 from rtmeter.measure.probes import find_probes
 
 BUILD = ROOT / "build" / "release"
@@ -31,15 +29,10 @@ def check_adapter(
 ) -> tuple[int, dict[str, Any]]:
     """Exit code and what ``--json`` prints."""
     path = {} if folder is None else {"RTMETER_PROBE_PATH": str(folder)}
-    done = subprocess.run(
-        [sys.executable, "-m", "rtmeter", "check-adapter", name, "--json", *more],
-        env=os.environ | path | environment,
-        capture_output=True,
-        text=True,
-        timeout=800,
-    )
-    assert done.stdout, done.stderr
-    return done.returncode, json.loads(done.stdout)
+    with running("check-adapter", name, "--json", *more, **path, **environment) as front:
+        out, err = front.communicate(timeout=800)
+    assert out, err
+    return front.returncode, json.loads(out)
 
 
 def failures(report: dict[str, Any]) -> dict[str, str]:

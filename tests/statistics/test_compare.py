@@ -53,7 +53,7 @@ def p999_of_a_tail_a_tenth_later(generator: np.random.Generator, process: Proces
 def test_runs_of_one_distribution_are_seldom_called_different(
     process: Process, simulate: Simulation, rates: Rates, sized: Sized
 ) -> None:
-    found = simulate(outcome_of_two_alike, sized("pairs", reduced=25, full=2000), process)
+    found = simulate(outcome_of_two_alike, sized("pairs", reduced=12, full=2000), process)
     different = (outcome in ("worse", "better") for outcome in found)
     rates.at_most(0.05, different, "two runs of one distribution are called different", process.name)
 
@@ -153,7 +153,7 @@ def test_pairs_see_through_what_both_runs_share(generator: np.random.Generator) 
 def test_pairs_of_one_distribution_are_seldom_called_different(
     process: Process, pairs: int, simulate: Simulation, rates: Rates, sized: Sized
 ) -> None:
-    found = simulate(outcome_of_pairs_alike, sized("comparisons", reduced=25, full=2000), process, pairs)
+    found = simulate(outcome_of_pairs_alike, sized("comparisons", reduced=12, full=2000), process, pairs)
     different = (outcome in ("worse", "better") for outcome in found)
     rates.at_most(0.05, different, f"{pairs} pairs of one distribution are called different", process.name)
 

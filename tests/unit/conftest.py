@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 import sys
 from pathlib import Path
 
 import pytest
+from fake_probe import DESCRIPTION
 
 FAKE = Path(__file__).parent / "fake_probe.py"
 
@@ -16,7 +19,13 @@ def fake_probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "probes"
     folder.mkdir()
     script = folder / "rtmeter-probe-fake"
-    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{FAKE}" "$@"\n')
+    described = shlex.quote(json.dumps(DESCRIPTION))
+    lines = [
+        "#!/bin/sh",
+        f'[ "$1" != --describe ] || {{ echo {described}; exit; }}',  # asked more often than it runs
+        f'exec "{sys.executable}" "{FAKE}" "$@"',
+    ]
+    script.write_text("\n".join(lines) + "\n")
     script.chmod(0o755)
     monkeypatch.setattr("rtmeter.measure.probes.search_path", lambda: iter([folder]))
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")

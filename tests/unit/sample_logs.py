@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import struct
 from dataclasses import dataclass
 from typing import Any
 
-import google_crc32c
+import log_frames
 import numpy as np
 import pyarrow as pa
+from log_frames import frame, header
 from numpy.typing import NDArray
 
 FILE_HEAD = b"\x89RTM\r\n\x1a\n" + struct.pack("<I", 1)
-NAMES = ("release_ns", "wake_ns", "free_ns", "status")
-HEAD_BYTES = 32
 
 
 @dataclass(frozen=True)
@@ -26,19 +24,8 @@ class Piece:
     values: NDArray[np.int64] | None = None  # columns x rows
 
 
-def head(kind: bytes, first: int, count: int, payload: bytes, payload_bytes: int | None = None) -> bytes:
-    """A frame head with valid checksums, whatever it claims."""
-    size = len(payload) if payload_bytes is None else payload_bytes
-    body = struct.pack("<4sc3xQIII", b"RBF\x01", kind, first, count, size, google_crc32c.value(payload))
-    return body + struct.pack("<I", google_crc32c.value(body))
-
-
-def frame(kind: bytes, first: int, payload: bytes, count: int = 0) -> bytes:
-    return head(kind, first, count, payload) + payload
-
-
 def json_frame(kind: bytes, rows_before: int, content: object) -> Piece:
-    return Piece(frame(kind, rows_before, json.dumps(content).encode()))
+    return Piece(log_frames.json_frame(kind, rows_before, content))
 
 
 def planes(values: NDArray[np.int64]) -> bytes:
@@ -54,19 +41,6 @@ def compress(raw: bytes) -> bytes:
 
 def row_frame(first: int, values: NDArray[np.int64]) -> Piece:
     return Piece(frame(b"R", first, compress(planes(values)), values.shape[1]), first, values)
-
-
-def header(**changes: Any) -> dict[str, Any]:
-    return {
-        "format": "rtmeter-sample-log",
-        "version": 1,
-        "measurement": "wakeup",
-        "mode": None,
-        "role": "single",
-        "columns": [{"name": name, "unit": "ns"} for name in NAMES],
-        "warm_up": 3,
-        "period_ns": 1_000_000,
-    } | changes
 
 
 def headers(**changes: Any) -> list[Piece]:

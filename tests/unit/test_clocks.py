@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from log_frames import header
 from numpy.typing import NDArray
-from sample_logs import header, joined, json_frame, row_frame
+from sample_logs import joined, json_frame, row_frame
 
 from rtmeter.measure.clocks import compare
 from rtmeter.model import ABSENT

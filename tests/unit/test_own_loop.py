@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from log_frames import header
 from numpy.typing import NDArray
-from sample_logs import Piece, header, joined, json_frame, row_frame
+from sample_logs import Piece, joined, json_frame, row_frame
 
 import rtmeter
 from rtmeter import cli

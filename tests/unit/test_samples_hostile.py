@@ -12,13 +12,11 @@ from pathlib import Path
 import google_crc32c
 import numpy as np
 import pytest
+from log_frames import frame, head, header
 from sample_logs import (
     FILE_HEAD,
     Piece,
     compress,
-    frame,
-    head,
-    header,
     headers,
     joined,
     json_frame,
