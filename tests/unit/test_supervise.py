@@ -61,8 +61,8 @@ def test_a_cell_that_is_complete(tmp_path: Path) -> None:
     assert [event["released"] for event in seen] == list(range(10, 101, 10))
     assert sorted(p.name for p in (tmp_path / "cell").iterdir()) == [
         "cell.json",
-        "samples.parquet",
         "monitor.parquet",
+        "samples.parquet",
     ]
     assert cell_json(tmp_path / "cell") == record
 
