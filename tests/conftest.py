@@ -24,6 +24,7 @@ import hypothesis
 import hypothesis.core
 import pytest
 
+import leftovers
 from order import is_alone, scheduler, shuffle_files
 
 FULL = os.environ.get("RTMETER_FULL") == "1"
@@ -47,6 +48,8 @@ reduced_key = pytest.StashKey[list[str]]()
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[reduced_key] = []
+    if leftovers.begin():
+        config.pluginmanager.register(leftovers.Leftovers())
     if SEED in os.environ:
         hypothesis.core.global_force_seed = int(os.environ[SEED])
     config.addinivalue_line("markers", "alone: runs beside no other test")
@@ -85,6 +88,12 @@ def environment_of_processes(tmp_path_factory: pytest.TempPathFactory) -> None:
     paths = [str(tests.parent / "src"), str(tests / "as_installed"), os.environ.get("PYTHONPATH", "")]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     os.environ["RTMETER_STATE_DIR"] = str(tmp_path_factory.mktemp("state"))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def file_of_processes(request: pytest.FixtureRequest) -> None:
+    """What processes that the tests start say of where they come from."""
+    leftovers.name_file(request.node.nodeid)
 
 
 @pytest.fixture

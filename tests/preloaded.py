@@ -25,6 +25,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from leftovers import SESSION
+
 _NUMBER = struct.Struct("i")
 _LARGEST = 1 << 17  # bytes of arguments and environment
 _MAIN = Path(__file__).parents[1] / "src" / "rtmeter" / "__main__.py"
@@ -81,7 +83,8 @@ def _server() -> socket.socket:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     command = [sys.executable, __file__, str(theirs.fileno())]
     null = subprocess.DEVNULL
-    server = subprocess.Popen(command, stdin=null, stdout=null, pass_fds=[theirs.fileno()])
+    environment = {name: value for name, value in os.environ.items() if name != SESSION}  # no test's
+    server = subprocess.Popen(command, env=environment, stdin=null, stdout=null, pass_fds=[theirs.fileno()])
     theirs.close()
     atexit.register(lambda: (ours.close(), server.wait()))
     return ours

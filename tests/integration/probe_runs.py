@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from leftovers import remove_segments
 from rtmeter.measure.probes import find_probes
 from rtmeter.model import IN_FLIGHT, LOST, SERVED, SKIPPED, WARM_UP_FLAG
 from rtmeter.samples import LogReader
@@ -75,8 +76,11 @@ class Probe:
         return self.process.returncode
 
     def kill(self) -> None:
+        lives = self.process.poll() is None
         self.process.kill()
         self.process.communicate()
+        if lives:
+            remove_segments()
 
 
 @contextmanager
