@@ -1,6 +1,6 @@
 """What tests leave behind of the machine: segments of shared memory, tracing instances, cgroups, network
-namespaces and processes. The end of a session tells what, and which files may have; ``make test`` then fails
-(``LEFTOVERS=fail``). A file run by hand may run beside another session, whose leftovers look like its own.
+namespaces and processes. The end of a session tells what, and which files may have; with ``LEFTOVERS=fail``
+it fails. A session may run beside another one, whose leftovers look like its own.
 
 Only what came while the session ran and what no process uses any more counts: others use the machine too.
 A process that is killed cannot remove its segments: whoever kills a participant does (``remove_segments``).
@@ -31,6 +31,7 @@ KINDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 
 SESSION = "TESTS_SESSION"
 """An environment variable of what tests start: which session, and which of its files."""
+YOUNG_S = 1.0  # who made a segment may be about to map it
 ENDS_WITHIN_S = 20.0  # a process that was told to end, on a busy machine
 
 
@@ -114,7 +115,8 @@ def _used(path: Path, used: str) -> bool:
         if (path / "cgroup.procs").read_text():
             return True
     maker = re.fullmatch(r"rtm(\d+)-\w+", name)  # a namespace is named after its process
-    return f"/{name}" in used or bool(maker and Path(f"/proc/{maker[1]}").exists())
+    listed = re.search(rf"/{re.escape(name)}(_el)?(/.*| \(deleted\))?$", used, re.MULTILINE)
+    return listed is not None or bool(maker and Path(f"/proc/{maker[1]}").exists())
 
 
 def in_use() -> str:
@@ -127,7 +129,7 @@ def in_use() -> str:
             for file in (process / "fd").iterdir():
                 with suppress(OSError):
                     found.add(str(file.readlink()))
-    return "\n".join(found)
+    return "\n".join(line.rstrip("\n") for line in found)
 
 
 def processes() -> list[tuple[int, str, str]]:
@@ -144,10 +146,22 @@ def processes() -> list[tuple[int, str, str]]:
 
 
 def remove_segments() -> None:
-    """The segments of Fast DDS's participants that were killed: those whose lock nobody holds any more."""
+    """The segments of Fast DDS's participants that were killed: those whose lock nobody holds any more, and
+    ports without one, which count a reader that is gone, that nobody has mapped."""
     for lock in [*SHARED.glob("fastdds_*_el"), *SHARED.glob("fastrtps_*_el")]:
-        name = lock.name.removesuffix("_el")
         with suppress(OSError), lock.open() as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            for path in (SHARED / name, SHARED / f"sem.{name}_mutex", lock):
-                path.unlink(missing_ok=True)
+            _remove(SHARED / lock.name.removesuffix("_el"))
+            lock.unlink(missing_ok=True)
+    ports = [path for path in SHARED.glob("fast*_port*") if not path.name.endswith("_el")]
+    used = in_use() if ports else ""
+    for port in ports:
+        made = _made(port)
+        young = made is None or time.time() - made < YOUNG_S
+        if not young and not _used(port, used) and not port.with_name(f"{port.name}_el").exists():
+            _remove(port)
+
+
+def _remove(segment: Path) -> None:
+    for path in (segment, segment.with_name(f"sem.{segment.name}_mutex")):
+        path.unlink(missing_ok=True)

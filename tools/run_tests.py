@@ -30,7 +30,6 @@ def main(files: list[str]) -> int:
         failed += run("ctest", ["ctest", "--preset", "test", *only, "--output-junit"])
     if scripts or not files:
         pytest = [str(Path(sys.executable).parent / "pytest"), *scripts]
-        os.environ["LEFTOVERS"] = "fail"  # tests/leftovers.py
         workers = os.environ.get("WORKERS") or str(2 * len(os.sched_getaffinity(0)) + 1)
         side_by_side = ["-n", workers, "--dist", "loadfile", "--no-loadscope-reorder"]
         failed += run("pytest", [*pytest, "-m", "not alone", *side_by_side, "--junitxml"])

@@ -76,10 +76,9 @@ class Probe:
         return self.process.returncode
 
     def kill(self) -> None:
-        lives = self.process.poll() is None
         self.process.kill()
         self.process.communicate()
-        if lives:
+        if self.process.returncode < 0:  # by this or another signal: it could not do so itself
             remove_segments()
 
 

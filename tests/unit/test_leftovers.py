@@ -48,7 +48,9 @@ def test_a_segment_in_use_is_not_left(shared: Path) -> None:
     found = session()
     used = shared / "fastdds_used"
     with used.open("w"):
-        assert lines_of(found, "fastdds") == []
+        (shared / "fastdds_use").touch()  # not the same
+        assert lines_of(found, "fastdds") == [f"shared memory {shared}/fastdds_use: by none that ran then"]
+        (shared / "fastdds_use").unlink()
     assert len(lines_of(found, "fastdds")) == 1
 
 
@@ -62,13 +64,19 @@ def test_a_process_is_told_with_the_file_whose_tests_started_it() -> None:
     until(lambda: f"process {process.pid} " not in "\n".join(session().told()))
 
 
-def test_only_segments_whose_participant_is_gone_are_removed(shared: Path) -> None:
+def test_only_segments_whose_participant_is_gone_are_removed(
+    shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("fastdds_gone", "fastdds_lives", "fastdds_port7000"):
         for path in (shared / name, shared / f"{name}_el", shared / f"sem.{name}_mutex"):
             path.touch()
     (shared / "another").touch()
-    with (shared / "fastdds_lives_el").open() as lock:
+    for name in ("fastdds_port1", "sem.fastdds_port1_mutex", "fastdds_port2"):  # without a lock
+        (shared / name).touch()
+    monkeypatch.setattr(leftovers, "YOUNG_S", -1)
+    with (shared / "fastdds_port2").open(), (shared / "fastdds_lives_el").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         leftovers.remove_segments()
     left = {path.name for path in shared.iterdir()}
-    assert left == {"fastdds_lives", "fastdds_lives_el", "sem.fastdds_lives_mutex", "another"}
+    lives = {"fastdds_lives", "fastdds_lives_el", "sem.fastdds_lives_mutex", "fastdds_port2", "another"}
+    assert left == lives
