@@ -115,7 +115,7 @@ def _common_doubts(cells: Sequence[tuple[str, Sequence[Doubt]]], out: Console) -
             alone.setdefault(names[0], []).append(doubt)
         else:
             which = escape(which_cells(names, len(cells)))
-            out.print(f"[yellow]{doubt.type}[/yellow]: {which}: {escape(doubt_words(doubt))}", soft_wrap=True)
+            out.print(f"[yellow]{doubt.type}[/yellow]: {escape(doubt_words(doubt))}: {which}", soft_wrap=True)
     return alone
 
 
