@@ -184,3 +184,13 @@ def test_where_others_took_the_machine_they_are_to_be_ended_first(capsys: Captur
     assert "no length decides: free the machine of others' work, then" in said["busy"]
     assert cli.invoke(["summary", "busy"]) == exit_codes.PASS
     assert "no length decides: free the machine of others' work, then" in capsys.readouterr().out
+
+
+def test_a_summary_of_one_run_does_not_name_the_run_at_each_condition(capsys: Captured) -> None:
+    write_wakeups(Path("a/one/cell"), draw(1, 100))
+    assert cli.invoke(["summary", "a"]) == exit_codes.PASS
+    assert " cell " in capsys.readouterr().out
+    write_wakeups(Path("a/two/cell"), draw(1, 100))
+    assert cli.invoke(["summary", "a"]) == exit_codes.PASS
+    said = capsys.readouterr().out
+    assert " one/cell " in said and " two/cell " in said

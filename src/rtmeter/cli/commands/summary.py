@@ -41,6 +41,8 @@ def command(
 
         print_json({"cells": [cell_summary(cell.record, cell.folder) for cell in each_cell(path)]})
     else:
-        cells = ((cell.record, str(cell.folder.relative_to(path))) for cell in each_cell(path))
+        runs = {folder.parent for folder in store.cell_folders(path)}
+        below = runs.pop() if len(runs) == 1 else path  # of one run it need not be said of each which it is
+        cells = ((cell.record, str(cell.folder.relative_to(below))) for cell in each_cell(path))
         show_cells(cells, repeats=repeats)
     return exit_codes.PASS
