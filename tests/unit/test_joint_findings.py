@@ -6,9 +6,10 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-from rtmeter.judge.joint import _findings, judge_joint
+from rtmeter.judge.joint import _findings, _more_runs, judge_joint
 from rtmeter.judge.verdict import Misses, judge_misses
 from rtmeter.model import GateFinding, Requirement, Verdict
+from rtmeter.statistics.joint import RunMisses, joint, runs_needed
 
 
 def of(*messages: str) -> Any:
@@ -40,7 +41,18 @@ def test_a_run_that_failed_decides_before_one_that_is_empty() -> None:
         ("r2", empty("error", "died")),
         ("r3", empty("error", "x")),
     ]
-    joint = judge_joint(runs)
-    assert (joint.outcome, joint.reason) == ("error", "2 of 3 runs could not be judged: r2: died")
-    joint = judge_joint(runs[:1] * 2)
-    assert (joint.outcome, joint.reason) == ("inconclusive", "2 of 2 runs could not be judged: r1: empty")
+    all_of = judge_joint(runs)
+    assert (all_of.outcome, all_of.reason) == ("error", "2 of 3 runs could not be judged: r2: died")
+    all_of = judge_joint(runs[:1] * 2)
+    assert (all_of.outcome, all_of.reason) == ("inconclusive", "2 of 2 runs could not be judged: r1: empty")
+
+
+def test_the_further_samples_are_those_of_the_further_runs() -> None:
+    asked = Requirement(deadline_ns=1, miss_ratio=1e-3)
+    found = joint([RunMisses(10_000, 2, 1.0)] * 3, 0.95)
+    verdict = _more_runs(empty("inconclusive", "undecided"), found, asked)
+    runs = int(verdict.reason.split(" further run")[0].split()[-1])
+    assert runs >= 1 and verdict.more_samples == 10_000 * runs
+    assert runs_needed(found, 1e-3, 0.95) == 3 + runs
+    more = replace(found, runs=2 + runs, n=10_000 * (2 + runs), misses=2 * (2 + runs))
+    assert runs_needed(more, 1e-3, 0.95) == 3 + runs
