@@ -56,3 +56,10 @@ def test_the_further_samples_are_those_of_the_further_runs() -> None:
     assert runs_needed(found, 1e-3, 0.95) == 3 + runs
     more = replace(found, runs=2 + runs, n=10_000 * (2 + runs), misses=2 * (2 + runs))
     assert runs_needed(more, 1e-3, 0.95) == 3 + runs
+
+
+def test_each_miss_of_all_runs_is_counted_once_by_its_kind() -> None:
+    one = judge_misses(Misses("latency", 5_000, 3, 2, 1), Requirement(deadline_ns=1))
+    all_of = judge_joint([("r1", one), ("r2", one)])
+    assert (all_of.n, all_of.misses) == (10_000, 12)
+    assert (all_of.late, all_of.skipped, all_of.lost) == (6, 4, 2)
