@@ -104,7 +104,8 @@ class _Visitor(cst.CSTVisitor):
             node = self.get_metadata(ParentNodeProvider, node)
         at = self.get_metadata(PositionProvider, node)
         if isinstance(node, cst.BaseCompoundStatement):  # its head
-            body = self.get_metadata(PositionProvider, node.body)
+            first = node.cases[0] if isinstance(node, cst.Match) else node.body
+            body = self.get_metadata(PositionProvider, first)
             return at.start.line, max(at.start.line, body.start.line)
         return at.start.line, at.end.line
 
