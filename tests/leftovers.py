@@ -114,17 +114,22 @@ def _used(path: Path, used: str) -> bool:
     with suppress(OSError):
         if (path / "cgroup.procs").read_text():
             return True
+    with suppress(OSError):
+        if f"net:[{path.stat().st_ino}]" in used:
+            return True
     maker = re.fullmatch(r"rtm(\d+)-\w+", name)  # a namespace is named after its process
     listed = re.search(rf"/{re.escape(name)}(_el)?(/.*| \(deleted\))?$", used, re.MULTILINE)
     return listed is not None or bool(maker and Path(f"/proc/{maker[1]}").exists())
 
 
 def in_use() -> str:
-    """What processes have open or mapped, a path a line."""
+    """What processes have open or mapped, and the network namespaces that they are in, one a line."""
     found = set()
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError), (process / "maps").open(errors="replace") as lines:
             found |= {line.split(None, 5)[5] for line in lines if f"{SHARED}/" in line}
+        with suppress(OSError):
+            found.add(str((process / "ns" / "net").readlink()))
         with suppress(OSError):
             for file in (process / "fd").iterdir():
                 with suppress(OSError):

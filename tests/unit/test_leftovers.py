@@ -54,6 +54,17 @@ def test_a_segment_in_use_is_not_left(shared: Path) -> None:
     assert len(lines_of(found, "fastdds")) == 1
 
 
+def test_a_namespace_that_a_process_is_in_is_not_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leftovers, "KINDS", {"network namespace": (str(tmp_path), ("rtm*",))})
+    found = session()
+    (tmp_path / "rtm-ours").symlink_to("/proc/self/ns/net")
+    assert lines_of(found, "namespace") == []
+    (tmp_path / "rtm-none").touch()
+    assert lines_of(found, "namespace") == [f"network namespace {tmp_path}/rtm-none: by none that ran then"]
+
+
 def test_a_process_is_told_with_the_file_whose_tests_started_it() -> None:
     ended = "import sys; sys.stdin.read()"
     with subprocess.Popen([sys.executable, "-c", ended], stdin=subprocess.PIPE) as process:
