@@ -32,7 +32,10 @@ def test_each_plant_is_named(traceable: None) -> None:
     found = {one.name: one for one in blame(Intent(scheduling=Scheduling("fifo", 80)), times=2)}
     for name in ("above", "equal", "stopped"):
         assert found[name].planted == 2 and found[name].first >= 1, found[name]
+    for name in ("interrupt", "softirq"):
+        assert (found[name].planted, found[name].first) == (1, 1), found[name]
     assert found["throttled"].hit <= 1
+    assert found["syscall"].first == found["syscall"].hit  # none on a kernel that can be pre-empted there
 
 
 def late(release_ns: int, late_ns: int, key: Key) -> Explained:
@@ -65,3 +68,5 @@ def test_the_latest_release_of_each_time_decides() -> None:
     elsewhere = unplanted(plants(80), planted, found)
     assert (elsewhere.hit, elsewhere.first, elsewhere.outcome) == (2, 1, "blamed")
     assert unplanted(plants(80), planted, Explanation(releases[:5], (), 0)).outcome == "not blamed"
+    short = late(2500 * MS, 5 * MS, HOG)
+    assert unplanted(plants(80), planted, Explanation((short,), (), 0)).hit == 0
