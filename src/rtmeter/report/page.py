@@ -20,7 +20,7 @@ from markupsafe import Markup
 from rtmeter import version
 from rtmeter.errors import RtmeterError
 from rtmeter.judge import answer, why
-from rtmeter.judge import conditions as conditions
+from rtmeter.judge import conditions as condition_facts
 from rtmeter.judge.entries import by_condition
 from rtmeter.judge.factors import FactorEffects
 from rtmeter.judge.points import in_points
@@ -192,16 +192,16 @@ def environment(*rooms: str) -> jinja2.Environment:
     )
     environment.globals |= {"names": answer.NAMES, "symbols": SYMBOLS, "dash": words.NONE}
     environment.globals |= {"reason": answer.reason, "in_points": in_points, "unfit": answer.unfit}
-    environment.globals |= {"in_one_line": conditions.in_one_line, "settings": conditions.settings}
-    environment.globals |= {"facts_of": conditions.facts, "judged_of": words.judged}
-    environment.globals |= {"suspected": conditions.suspected, "meanwhile": conditions.meanwhile}
+    environment.globals |= {"in_one_line": condition_facts.in_one_line, "settings": condition_facts.settings}
+    environment.globals |= {"facts_of": condition_facts.facts, "judged_of": words.judged}
+    environment.globals |= {"suspected": condition_facts.suspected, "meanwhile": condition_facts.meanwhile}
     environment.globals |= {"in_words_meanwhile": condition_words.meanwhile}
     environment.globals |= {"published": published.published, "anchors": published.anchors}
     environment.globals |= {"column_label": label, "beside_value": published.shown, "views": words.VIEWS}
     environment.globals |= {"line_quantity": published.quantity}
     environment.globals |= {"factor_rows": factors.rows, "factor_below": factors.below}
     environment.globals |= {"factor_matched": factors.matched}
-    environment.globals |= {"meanwhile_there": conditions.meanwhile_there}
+    environment.globals |= {"meanwhile_there": condition_facts.meanwhile_there}
     environment.filters |= {
         "searched": matrix.searched,
         "filtered_by": matrix.filtered_by,
