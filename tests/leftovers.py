@@ -58,7 +58,7 @@ def name_file(file: str) -> None:
     os.environ[SESSION] = f"{os.environ[SESSION].partition(':')[0]}:{file}"
 
 
-@dataclass
+@dataclass(eq=False)  # hashable, as pytest has its plugins
 class Leftovers:
     """Of one session, from when this is made: a plugin of pytest."""
 
