@@ -50,7 +50,7 @@ def test_every_cell_is_one_of_each_rig_with_what_that_sets(tmp_path: Path) -> No
         tmp_path,
         {
             "a": "labels: {site: north}",
-            "b": "set: {scheduling: 'rr:5', cpus: '1', load: idle}, place: shelf-3",
+            "b": "set: {scheduling: 'rr:5', cpus: '1', load: idle, payload: 64B}, place: shelf-3",
         },
     )
     found = read_campaign(campaign(tmp_path), rigs=read_rigs(rigs))
