@@ -80,6 +80,9 @@ def quantity(name: str, row: Row, meta: dict[str, Any]) -> int | None:
         "pong": lambda: minus(row, "received_ns", "server_sent_ns"),
         "request": lambda: minus(row, "request_received_ns", "request_sent_ns"),
         "respond": lambda: minus(row, "response_received_ns", "response_sent_ns"),
+        "accepted": lambda: minus(row, "accepted_ns", "release_ns"),
+        "first_feedback": lambda: minus(row, "first_feedback_ns", "release_ns"),
+        "result": lambda: minus(row, "received_ns", "release_ns"),
         "cycle_delay": lambda: minus(row, "start_ns", "release_ns"),
         "completion": lambda: minus(row, "response_received_ns", "release_ns"),
     }[name]()
@@ -90,14 +93,17 @@ NAMES = {
     "one_shot": ["measured", "measured_after", "reported", "difference", "difference_after", "dispatch"],
     "periodic": ["latency", "dispatch"],
     "roundtrip": ["round_trip", "response", "ping", "pong"],
+    "request": ["response", "round_trip", "accepted", "first_feedback", "result"],
     "cycle": ["request", "respond", "cycle_delay", "completion"],
 }
+REPLIED = ("roundtrip", "request")
 PER_RELEASE = {"latency", "measured", "response", "cycle_delay", "completion"}
 JUDGED = {
     "wakeup": "latency",
     "one_shot": "measured",
     "periodic": "latency",
     "roundtrip": "response",
+    "request": "response",
     "cycle": "completion",
 }
 
@@ -121,7 +127,7 @@ def per_release(name: str, rows: list[Row], meta: dict[str, Any]) -> list[tuple[
             value = LOST
         elif row["status"] == "in_flight":
             value = None
-        elif meta["measurement"] != "roundtrip":
+        elif meta["measurement"] not in REPLIED:
             value = row["free_ns"] - row["release_ns"]
         else:
             ping = next((other for other in rows[i + 1 :] if other["status"] != "skipped"), None)
@@ -151,6 +157,8 @@ def summary(meta: dict[str, Any], all_rows: list[Row]) -> dict[str, Any]:
     rows = [row for row in all_rows if not row["warm_up"]]
     quantities: dict[str, Any] = {}
     for name in NAMES[kind(meta)]:
+        if name in ("accepted", "first_feedback", "result") and meta.get("interface") != "action":
+            continue
         if name in ("ping", "pong") and all_rows and "server_sent_ns" not in all_rows[0]:
             continue
         served = as_served(name, rows, meta)
@@ -177,7 +185,7 @@ def counts(meta: dict[str, Any], all_rows: list[Row]) -> dict[str, int]:
     if meta["measurement"] in ("wakeup", "timer"):
         return result
     result |= {"lost": of["lost"], "in_flight": of["in_flight"]}
-    if meta["measurement"] == "roundtrip":
+    if meta["measurement"] in REPLIED:
         deadline = meta["period_ns"] if meta["deadline_ns"] is None else meta["deadline_ns"]
         trips = [value for _, value in as_served("round_trip", rows, meta)]
         result["missed"] = sum(value > deadline for value in trips)
@@ -195,7 +203,7 @@ def misses(meta: dict[str, Any], all_rows: list[Row], deadline: int) -> dict[str
     found = {"n": 0, "late": 0, "skipped": 0, "lost": 0}
     for k, value in per_release(JUDGED[kind(meta)], rows, meta):
         found["n"] += 1
-        if status[k] == "skipped" and meta["measurement"] != "roundtrip":
+        if status[k] == "skipped" and meta["measurement"] not in REPLIED:
             found["skipped"] += 1
         elif value == LOST:
             found["lost"] += 1

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rtmeter.judge.verdict import judge, refuse
-from rtmeter.model import ABSENT, SERVED, STATUS_NAMES, WARM_UP_FLAG, Requirement
+from rtmeter.model import ABSENT, SERVED, STATUS_NAMES, TWO_ENDS, WARM_UP_FLAG, Requirement
 from rtmeter.statistics.summary import summarise
 
 T0_NS = 1_000_000_000_000
@@ -38,6 +38,10 @@ COLUMNS = {
         "reported_actual_ns",
     ],
     "roundtrip": ["release_ns", "sent_ns", "received_ns", "free_ns", "server_received_ns", "server_sent_ns"],
+    "request": [
+        *("release_ns", "sent_ns", "accepted_ns", "first_feedback_ns", "received_ns", "free_ns"),
+        *("server_received_ns", "server_sent_ns"),
+    ],
     "cycle": [
         "release_ns",
         "start_ns",
@@ -126,7 +130,7 @@ def _releases(made: Made, count: int) -> Iterator[Row]:
 
 
 def _exchange(made: Made, row: Row, start: int, delays: list[int | None]) -> int:
-    """Fills in a round trip or a cycle; returns when the thread is free again."""
+    """Fills in a round trip, a request of an action or a cycle; returns when the thread is free again."""
     there, back = delays[1], delays[2]
     names = ["sent_ns", "server_received_ns", "server_sent_ns", "received_ns"]
     if made.measurement == "cycle":
@@ -139,6 +143,8 @@ def _exchange(made: Made, row: Row, start: int, delays: list[int | None]) -> int
         row["status"] = LOST
         return start + made.loss_timeout_ns
     row[names[3]] = start + there + 400 + back
+    if made.measurement == "request":
+        row |= {"accepted_ns": start + there, "first_feedback_ns": start + there + 200}
     return row[names[3]]
 
 
@@ -166,6 +172,8 @@ def write_samples(path: Path, columns: dict[str, np.ndarray], meta: dict[str, An
 def meta_of(made: Made) -> dict[str, Any]:
     """What rtmeter.statistics asks of a cell."""
     meta = {"measurement": made.measurement, "mode": made.mode, "period_ns": made.period_ns}
+    if made.measurement == "request":
+        meta["interface"] = "action"
     meta |= {"warm_up": made.warm_up, "deadline_ns": made.deadline_ns, "in_flight": "one"}
     return meta | {"timeout_ns": made.period_ns if made.mode == "one_shot" else None}
 
@@ -223,7 +231,7 @@ def cell_json(
         "measurement": made.measurement,
         "mode": made.mode,
         "adapter": made.adapter,
-        "server_adapter": made.adapter if made.measurement == "roundtrip" else None,
+        "server_adapter": made.adapter if made.measurement in TWO_ENDS else None,
         "axes": made.axes,
         "config": config,
         "requirement": requirement,

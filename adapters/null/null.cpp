@@ -41,12 +41,15 @@ class Null final : public Adapter {
 
   static void describe_static(Sink& sink) {
     sink.put("name", "null").put("version", "1").put("middleware", "none").put("middleware_version", "");
-    for (const char* m : {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "cycle", "chain"})
+    for (const char* m :
+         {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "request", "cycle", "chain"})
       sink.put("measures", m);
+    for (const char* i : {"service", "action"}) sink.put("interfaces", i);
     for (const char* d : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.timer", d);
     for (const char* d : {"spin", "sleep_then_spin_some"}) sink.put("drives.cycle", d);
     sink.put("components", "one_thread");
     for (const char* r : {"spin", "spin_once", "poll"}) sink.put("receives.roundtrip", r);
+    for (const char* r : {"spin", "spin_once", "poll", "call"}) sink.put("receives.request", r);
     sink.put("receives.chain", "spin_once");
     sink.put("server", "inline");
     sink.put("clock", "scripted");
@@ -111,6 +114,33 @@ class Null final : public Adapter {
     return 0;
   }
 
+  void* create_client(void* /*node*/, const std::string& /*service*/, rtm_on_reply on_reply,
+                      void* user) override {
+    client_ = {on_reply, user};
+    return &client_;
+  }
+  void* create_server(void* /*node*/, const std::string& /*service*/, rtm_on_message /*on_request*/,
+                      void* /*user*/) override {
+    return this;  // it is inline
+  }
+  int reply(void* /*server*/, rtm_reply /*what*/, const rtm_message& /*message*/) override { return 0; }
+  // A call that blocks lets time pass until its result has come.
+  int call(void* /*client*/, const rtm_message& request) override {
+    const std::int64_t now_ns = clock_.now_ns();
+    const bool is_greeting = request.sequence == RTM_SEQUENCE_HELLO;
+    const Script::Row row =
+        is_greeting ? Script::Row() : script_.row(static_cast<std::int64_t>(request.sequence));
+    if (run_.interface == RTM_ACTION && !is_greeting) {
+      come_back(RTM_ACCEPTED, {request.sequence, nullptr, 0}, row.accept_delay_ns, Fate::ok);
+      come_back(RTM_FEEDBACK, {request.sequence, nullptr, 0}, row.feedback_delay_ns, Fate::ok);
+    }
+    come_back(RTM_RESULT, request, row.reply_delay_ns, row.fate);
+    if (run_.receive != RTM_RECEIVE_CALL) return 0;
+    if (row.reply_delay_ns == kNever) return -1;
+    clock_.run_until(now_ns + row.reply_delay_ns);
+    return 0;
+  }
+
   int spin(std::int64_t timeout_ns) override {
     const std::int64_t until_ns = after(timeout_ns);
     interrupted_ = false;
@@ -143,6 +173,10 @@ class Null final : public Adapter {
   };
   struct Subscriber {
     rtm_on_message on_message = nullptr;
+    void* user = nullptr;
+  };
+  struct Client {
+    rtm_on_reply on_reply = nullptr;
     void* user = nullptr;
   };
   struct Hearer {
@@ -194,12 +228,21 @@ class Null final : public Adapter {
   }
   void deliver(const Subscriber& subscriber, const rtm_message& message, std::int64_t at_ns, Fate fate) {
     if (subscriber.on_message == nullptr) return;
+    carry(message, at_ns, fate,
+          [subscriber](const rtm_message& copy) { subscriber.on_message(subscriber.user, &copy); });
+  }
+  void come_back(rtm_reply what, const rtm_message& message, std::int64_t delay_ns, Fate fate) {
+    if (delay_ns == kNever) return;
+    carry(message, clock_.now_ns() + delay_ns, fate,
+          [this, what](const rtm_message& copy) { client_.on_reply(client_.user, what, &copy); });
+  }
+  template <typename Arrive>
+  void carry(const rtm_message& message, std::int64_t at_ns, Fate fate, Arrive&& arrive) {
     std::vector<std::uint8_t> bytes(message.data, message.data + message.bytes);
     if (fate == Fate::corrupt) bytes.back() ^= 0xFF;
     clock_.schedule(at_ns, [=, sequence = message.sequence, bytes = std::move(bytes)] {
       const rtm_message copy{sequence, bytes.data(), static_cast<std::uint32_t>(bytes.size())};
-      for (int copies = fate == Fate::duplicate ? 2 : 1; copies > 0; --copies)
-        subscriber.on_message(subscriber.user, &copy);
+      for (int copies = fate == Fate::duplicate ? 2 : 1; copies > 0; --copies) arrive(copy);
     });
   }
 
@@ -216,6 +259,7 @@ class Null final : public Adapter {
   std::int64_t tick_ = 0;  // periodic: the tick scheduled; one-shot: shots armed
   std::deque<Publisher> publishers_;
   std::map<std::string, Subscriber> subscribers_;
+  Client client_;
   std::deque<std::string> nodes_;
   std::map<std::string, std::vector<Hearer>> hearers_;  // of a chain, by topic
 };

@@ -26,6 +26,8 @@ constexpr Column kColumns[] = {
     {"reply_delay_ns", &Script::Row::reply_delay_ns, true, false},
     {"request_delay_ns", &Script::Row::request_delay_ns, true, false},
     {"respond_delay_ns", &Script::Row::respond_delay_ns, true, false},
+    {"accept_delay_ns", &Script::Row::accept_delay_ns, true, false},
+    {"feedback_delay_ns", &Script::Row::feedback_delay_ns, true, false},
 };
 
 // A column of a chain's script: a message's way from one stage to another.
@@ -42,6 +44,7 @@ std::vector<std::string> needed(const rtm_run& run) {
     case RTM_TIMER:
       return {"fire_delay_ns"};
     case RTM_ROUNDTRIP:
+    case RTM_REQUEST:
       return {"reply_delay_ns"};
     case RTM_CYCLE:
       return {"request_delay_ns", "respond_delay_ns"};
@@ -119,7 +122,7 @@ void check_header(const Cells& names, const rtm_run& run, const std::string& pat
       throw place.error(
           name, "is not a column of a script",
           "known: wake_delay_ns, fire_delay_ns, reply_delay_ns, request_delay_ns, respond_delay_ns, "
-          "fate");
+          "accept_delay_ns, feedback_delay_ns, fate");
     if (std::count(names.begin(), names.end(), name) > 1) throw place.error(name, "stands twice", "keep one");
   }
   for (const std::string& name : needed(run))

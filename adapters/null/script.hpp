@@ -17,7 +17,7 @@ class Script {
  public:
   struct Row {
     std::int64_t wake_delay_ns = 0, fire_delay_ns = 0, reply_delay_ns = 0, request_delay_ns = 0,
-                 respond_delay_ns = 0;
+                 respond_delay_ns = 0, accept_delay_ns = 0, feedback_delay_ns = 0;
     Fate fate = Fate::ok;
     std::vector<std::int64_t> edges;  // of a chain: delays of delivery, in the order of edges_
   };

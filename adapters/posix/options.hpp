@@ -6,6 +6,7 @@
 
 #include "messaging.hpp"
 #include "rtmeter/adapter.hpp"
+#include "streams.hpp"
 #include "timer.hpp"
 
 namespace rtmeter_posix {
@@ -27,10 +28,14 @@ struct Options : rtmeter::OptionSet {
                                               {"shm_futex", &make_shared_memory_with_futex},
                                               {"shm_poll", &make_shared_memory_with_polling}},
                                              "what carries a round trip (shm_poll needs a CPU for each end)"};
+  rtmeter::ChoiceOf<MakeStream> stream{*this,
+                                       "stream",
+                                       {{"unix", &make_unix_stream}, {"tcp", &make_tcp_stream}},
+                                       "what carries requests: a Unix socket's stream, or TCP_NODELAY"};
   rtmeter::Text address{
       *this, "address",
-      "udp: IP[:port] where the server listens, 127.0.0.1 and a free port by default; unix: its path or @name, "
-      "@rtmeter-SESSION by default"};
+      "udp, tcp: IP[:port] where the server listens, 127.0.0.1 and a free port by default; unix: its path or "
+      "@name, @rtmeter-SESSION by default"};
   rtmeter::Number dscp{*this, "dscp", 0, 63,
                        "udp: the field DSCP of what is sent, for switches that heed it; 46 is expedited "
                        "forwarding"};

@@ -13,16 +13,20 @@ void Posix::describe_static(rtmeter::Sink& sink) {
   uname(&system);
   sink.put("name", "posix").put("version", "1");
   sink.put("middleware", "Linux system calls").put("middleware_version", system.release);
-  for (const char* what : {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "cycle", "chain"})
+  for (const char* what :
+       {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "request", "cycle", "chain"})
     sink.put("measures", what);
+  sink.put("interfaces", "service");
   for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.timer", drive);
   for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
   for (const char* components : {"one_thread", "two_threads"}) sink.put("components", components);
   sink.put("brings", "posix-b: the second component of a cycle with two_threads");
   for (const char* way : {"spin", "spin_once", "poll"}) sink.put("receives.roundtrip", way);
+  for (const char* way : {"spin", "spin_once", "poll"}) sink.put("receives.request", way);
   for (const char* way : {"spin", "spin_once", "poll"}) sink.put("receives.cycle", way);
   sink.put("receives.chain", "spin_once");
   for (const char* transport : {"unix", "shm_futex", "shm_poll"}) sink.put("same_host.transport", transport);
+  sink.put("same_host.stream", "unix");
   sink.put("poll.transport", "shm_poll").put("background", "cycle components=two_threads");
   kOptions.describe(sink);
 }
@@ -36,6 +40,10 @@ Posix::Posix(const rtm_run& run)
   } else if (run.measurement == RTM_CHAIN) {
     messaging_ = make_topics(run);
     loop_ = &messaging_->loop();
+  } else if (run.measurement == RTM_REQUEST) {
+    in_effect_ = {kOptions.stream.key(), kOptions.stream.word_of(run)};
+    stream_ = kOptions.stream.of(run)(run);
+    loop_ = stream_.get();
   } else if (run.measurement == RTM_ROUNDTRIP || run.measurement == RTM_CYCLE) {
     const bool is_cycle = run.measurement == RTM_CYCLE;
     if (!is_cycle) in_effect_ = {kOptions.transport.key(), kOptions.transport.word_of(run)};
@@ -47,6 +55,7 @@ Posix::Posix(const rtm_run& run)
 void Posix::describe(rtmeter::Sink& sink) const {
   if (!in_effect_.first.empty()) sink.put(in_effect_.first, in_effect_.second);
   if (messaging_ != nullptr) messaging_->describe(sink);
+  if (stream_ != nullptr) stream_->describe(sink);
 }
 
 void* Posix::create_node(const std::string& name) {
@@ -71,6 +80,16 @@ void* Posix::create_publisher(void* node, const std::string& topic) {
 void* Posix::create_subscriber(void* node, const std::string& topic, rtm_on_message on_message, void* user) {
   return messaging_ == nullptr ? Adapter::create_subscriber(node, topic, on_message, user)
                                : messaging_->create_subscriber(node, topic, on_message, user);
+}
+
+void* Posix::create_client(void* node, const std::string& service, rtm_on_reply on_reply, void* user) {
+  return stream_ == nullptr ? Adapter::create_client(node, service, on_reply, user)
+                            : stream_->create_client(service, on_reply, user);
+}
+
+void* Posix::create_server(void* node, const std::string& service, rtm_on_message on_request, void* user) {
+  return stream_ == nullptr ? Adapter::create_server(node, service, on_request, user)
+                            : stream_->create_server(service, on_request, user);
 }
 
 }  // namespace rtmeter_posix

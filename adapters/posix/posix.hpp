@@ -11,6 +11,7 @@
 #include "loop.hpp"
 #include "messaging.hpp"
 #include "rtmeter/adapter.hpp"
+#include "streams.hpp"
 #include "timer.hpp"
 
 namespace rtmeter_posix {
@@ -26,12 +27,18 @@ class Posix final : public rtmeter::Adapter {
   void* create_publisher(void* node, const std::string& topic) override;
   void* create_subscriber(void* node, const std::string& topic, rtm_on_message on_message,
                           void* user) override;
+  void* create_client(void* node, const std::string& service, rtm_on_reply on_reply, void* user) override;
+  void* create_server(void* node, const std::string& service, rtm_on_message on_request, void* user) override;
 
   int arm(void* timer, std::int64_t now_ns) noexcept override {
     return static_cast<Timer*>(timer)->arm(now_ns);
   }
   int publish(void* publisher, const rtm_message& message) noexcept override {
     return messaging_->publish(publisher, message);
+  }
+  int call(void* /*client*/, const rtm_message& request) noexcept override { return stream_->send(request); }
+  int reply(void* /*server*/, rtm_reply /*what*/, const rtm_message& message) noexcept override {
+    return stream_->send(message);
   }
   int spin(std::int64_t timeout_ns) noexcept override {
     return loop_ == nullptr ? -1 : loop_->spin(timeout_ns);
@@ -45,12 +52,13 @@ class Posix final : public rtmeter::Adapter {
   }
 
  private:
-  std::pair<std::string, std::string> in_effect_;  // option timer or transport, and its value
+  std::pair<std::string, std::string> in_effect_;  // option timer, transport or stream, and its value
   rtm_overrun overrun_;
   std::unique_ptr<Timer> timer_;
   bool has_timer_ = false;  // the core has it
   std::unique_ptr<Messaging> messaging_;
-  Loop* loop_ = nullptr;  // of the timer or the messaging; a wake-up needs none
+  std::unique_ptr<Stream> stream_;  // of requests
+  Loop* loop_ = nullptr;  // of the timer, the messaging or the stream; a wake-up needs none
 };
 
 }  // namespace rtmeter_posix

@@ -9,6 +9,7 @@
 
 #include "../common/ros/installation.hpp"
 #include "entities.hpp"
+#include "services.hpp"
 
 namespace rtmeter_rcl {
 namespace {
@@ -57,14 +58,16 @@ class Rcl final : public rtmeter::Adapter {
   static void describe_static(rtmeter::Sink& sink) {
     sink.put("name", "rcl").put("version", "1").put("middleware", "ROS 2, rcl");
     sink.put("middleware_version", RTMETER_RCL_VERSION);
-    for (const char* what : {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "cycle"})
+    for (const char* what : {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "request", "cycle"})
       sink.put("measures", what);
+    sink.put("interfaces", "service");
     for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.timer", drive);
     for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
     sink.put("components", "one_thread");
     for (const char* way : {"spin", "spin_once", "poll"}) sink.put("receives.roundtrip", way);
+    for (const char* way : {"spin", "spin_once", "poll"}) sink.put("receives.request", way);
     for (const char* place : {"same_node", "same_process"}) sink.put("second_topic", place);
-    sink.put("background", "roundtrip");
+    for (const char* what : {"roundtrip", "request"}) sink.put("background", what);
     rtmeter_ros::describe_brings(sink);
     kOptions.describe(sink);
   }
@@ -73,7 +76,8 @@ class Rcl final : public rtmeter::Adapter {
       : run_(run), threads_(run, kOptions.threads), domain_(rtmeter_ros::domain_of(run, kOptions)) {
     rtmeter_ros::check_installation("rcl", RTMETER_RCL_VERSION);
     rtmeter_ros::load_rmw(run, kOptions);
-    rtmeter_ros::qos_of(run, kOptions);  // its options are refused before anything is started
+    // Its options are refused before anything is started; a service has the profile of ROS's services.
+    if (run.measurement != RTM_REQUEST) rtmeter_ros::qos_of(run, kOptions);
     context_ = std::make_unique<Context>(domain_);
     threads_.enforce();
   }
@@ -118,6 +122,26 @@ class Rcl final : public rtmeter::Adapter {
     return static_cast<Publisher*>(publisher)->publish(message);
   }
 
+  void* create_client(void* node, const std::string& service, rtm_on_reply on_reply, void* user) override {
+    clients_.emplace_back(&static_cast<Node*>(node)->handle, run_, service, on_reply, user);
+    threads_.enforce();
+    resize();
+    return &clients_.back();
+  }
+  void* create_server(void* node, const std::string& service, rtm_on_message on_request,
+                      void* user) override {
+    services_.emplace_back(&static_cast<Node*>(node)->handle, run_, service, on_request, user);
+    threads_.enforce();
+    resize();
+    return &services_.back();
+  }
+  int call(void* client, const rtm_message& request) override {
+    return static_cast<Client*>(client)->call(request);
+  }
+  int reply(void* server, rtm_reply /*what*/, const rtm_message& message) override {
+    return static_cast<Service*>(server)->reply(message);
+  }
+
   int spin(std::int64_t timeout_ns) override {
     int result = 0;
     while (result == 0 && !interrupted_.exchange(false)) result = wait_and_call(timeout_ns);
@@ -139,6 +163,8 @@ class Rcl final : public rtmeter::Adapter {
     std::vector<rtmeter_common::EndFacts> ends;
     for (const Publisher& publisher : publishers_) ends.push_back(publisher.facts());
     for (const Subscription& subscription : subscriptions_) ends.push_back(subscription.facts());
+    for (const Client& client : clients_) ends.push_back(client.facts());
+    for (const Service& service : services_) ends.push_back(service.facts());
     rtmeter_common::describe_ends(sink, ends, other_nodes(), rtmeter_ros::discovery_scope(domain_), "nodes");
   }
 
@@ -168,8 +194,8 @@ class Rcl final : public rtmeter::Adapter {
   void resize() {
     if (rcl_wait_set_is_valid(&wait_set_)) check(rcl_wait_set_fini(&wait_set_), "wait set");
     wait_set_ = rcl_get_zero_initialized_wait_set();
-    check(rcl_wait_set_init(&wait_set_, subscriptions_.size(), 1, timers_.size(), 0, 0, 0, &context_->context,
-                            context_->allocator),
+    check(rcl_wait_set_init(&wait_set_, subscriptions_.size(), 1, timers_.size(), clients_.size(),
+                            services_.size(), 0, &context_->context, context_->allocator),
           "wait set");
   }
 
@@ -179,6 +205,10 @@ class Rcl final : public rtmeter::Adapter {
     for (const Timer& timer : timers_) result |= rcl_wait_set_add_timer(&wait_set_, timer.get(), nullptr);
     for (const Subscription& subscription : subscriptions_)
       result |= rcl_wait_set_add_subscription(&wait_set_, subscription.get(), nullptr);
+    for (const Client& client : clients_)
+      result |= rcl_wait_set_add_client(&wait_set_, client.get(), nullptr);
+    for (const Service& service : services_)
+      result |= rcl_wait_set_add_service(&wait_set_, service.get(), nullptr);
     result |= rcl_wait_set_add_guard_condition(&wait_set_, &context_->wake, nullptr);
     if (result == RCL_RET_OK) result = rcl_wait(&wait_set_, timeout_ns == INT64_MAX ? -1 : timeout_ns);
     if (result != RCL_RET_OK) {
@@ -189,6 +219,10 @@ class Rcl final : public rtmeter::Adapter {
       if (wait_set_.timers[i] != nullptr) timers_[i].call();
     for (std::size_t i = 0; i < subscriptions_.size(); ++i)
       if (wait_set_.subscriptions[i] != nullptr) subscriptions_[i].take();
+    for (std::size_t i = 0; i < clients_.size(); ++i)
+      if (wait_set_.clients[i] != nullptr) clients_[i].take();
+    for (std::size_t i = 0; i < services_.size(); ++i)
+      if (wait_set_.services[i] != nullptr) services_[i].take();
     return 0;
   }
 
@@ -200,6 +234,8 @@ class Rcl final : public rtmeter::Adapter {
   std::deque<Timer> timers_;
   std::deque<Publisher> publishers_;
   std::deque<Subscription> subscriptions_;
+  std::deque<Client> clients_;
+  std::deque<Service> services_;
   rcl_wait_set_t wait_set_ = rcl_get_zero_initialized_wait_set();
   std::atomic<bool> interrupted_{false};
 };

@@ -80,7 +80,7 @@ struct Timer {
 // still let go of things of theirs when the process ends.
 struct Python {
   py::object module, adapter;
-  std::deque<py::object> nodes, publishers;
+  std::deque<py::object> nodes, publishers, clients, servers;
   std::deque<Timer> timers;
 };
 
@@ -89,13 +89,15 @@ class Rclpy final : public rtmeter::Adapter {
   static void describe_static(rtmeter::Sink& sink) {
     sink.put("name", "rclpy").put("version", "1").put("middleware", "ROS 2, rclpy");
     sink.put("middleware_version", RTMETER_RCLPY_VERSION);
-    for (const char* what : {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "cycle"})
+    for (const char* what : {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "request", "cycle"})
       sink.put("measures", what);
+    for (const char* interface : {"service", "action"}) sink.put("interfaces", interface);
     for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.timer", drive);
     for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
     sink.put("components", "one_thread");
     for (const char* way : {"spin", "spin_once", "poll"}) sink.put("receives.roundtrip", way);
-    for (const char* what : {"roundtrip", "timer executor=multi", "cycle executor=multi"})
+    for (const char* way : {"spin", "spin_once", "poll"}) sink.put("receives.request", way);
+    for (const char* what : {"roundtrip", "request", "timer executor=multi", "cycle executor=multi"})
       sink.put("background", what);
     rtmeter_ros::describe_brings(sink);
     kOptions.describe(sink);
@@ -103,7 +105,8 @@ class Rclpy final : public rtmeter::Adapter {
 
   explicit Rclpy(const rtm_run& run)
       : run_(run), threads_(run, kOptions.threads), domain_(rtmeter_ros::domain_of(run, kOptions)),
-        qos_(rtmeter_ros::qos_of(run, kOptions)) {
+        qos_(run.measurement == RTM_REQUEST ? rmw_qos_profile_services_default
+                                            : rtmeter_ros::qos_of(run, kOptions)) {
     const bool collects = kOptions.gc.of(run);
     if (run.measurement == RTM_TIMER || run.measurement == RTM_CYCLE) steady_ = kOptions.steady.of(run);
     const std::string executor = kOptions.executor.of(run);
@@ -130,7 +133,7 @@ class Rclpy final : public rtmeter::Adapter {
   }
 
   void* create_node(const std::string& name) override {
-    python_.nodes.push_back(checked("node", [&] { return call("create_node", name); }));
+    python_.nodes.push_back(checked("node", [&] { return invoke("create_node", name); }));
     threads_.enforce();
     return &python_.nodes.back();
   }
@@ -145,8 +148,8 @@ class Rclpy final : public rtmeter::Adapter {
         timer.spec.on_fire(timer.spec.user, &fire);
       };
       const auto done = [&timer] { timer.in_callback.store(false, std::memory_order_release); };
-      timer.handle = call("create_timer", *static_cast<py::object*>(node), spec.period_ns,
-                          spec.mode == RTM_ONE_SHOT, py::cpp_function(fired), py::cpp_function(done));
+      timer.handle = invoke("create_timer", *static_cast<py::object*>(node), spec.period_ns,
+                            spec.mode == RTM_ONE_SHOT, py::cpp_function(fired), py::cpp_function(done));
     });
     traits.ticks = RTM_JUMPS;  // rcl_timer_call passes over every period that is missed
     traits.overrun = RTM_SKIP;
@@ -162,8 +165,8 @@ class Rclpy final : public rtmeter::Adapter {
 
   void* create_publisher(void* node, const std::string& topic) override {
     python_.publishers.push_back(checked("publisher", [&] {
-      return call("create_publisher", *static_cast<py::object*>(node), rtmeter_ros::topic_name(run_, topic),
-                  qos(), topic);
+      return invoke("create_publisher", *static_cast<py::object*>(node), rtmeter_ros::topic_name(run_, topic),
+                    qos(), topic);
     }));
     threads_.enforce();
     return &python_.publishers.back();
@@ -179,36 +182,69 @@ class Rclpy final : public rtmeter::Adapter {
                           void* user) override {
     checked("subscription", [&] {
       const auto received = [on_message, user](std::uint64_t sequence, const py::buffer& payload) {
-        Py_buffer view;
-        if (PyObject_GetBuffer(payload.ptr(), &view, PyBUF_SIMPLE) != 0) throw py::error_already_set();
-        const rtm_message message{sequence, static_cast<const std::uint8_t*>(view.buf),
-                                  static_cast<std::uint32_t>(view.len)};
-        on_message(user, &message);
-        PyBuffer_Release(&view);
+        with_message(sequence, payload, [&](const rtm_message& message) { on_message(user, &message); });
       };
-      call("create_subscription", *static_cast<py::object*>(node), rtmeter_ros::topic_name(run_, topic),
-           qos(), topic, py::cpp_function(received));
+      invoke("create_subscription", *static_cast<py::object*>(node), rtmeter_ros::topic_name(run_, topic),
+             qos(), topic, py::cpp_function(received));
     });
     threads_.enforce();
     return this;
+  }
+
+  void* create_client(void* node, const std::string& service, rtm_on_reply on_reply, void* user) override {
+    const auto received = [on_reply, user](int what, std::uint64_t sequence, const py::buffer& payload) {
+      with_message(sequence, payload, [&](const rtm_message& message) {
+        on_reply(user, static_cast<rtm_reply>(what), &message);
+      });
+    };
+    python_.clients.push_back(checked("client", [&] {
+      return invoke("create_client", *static_cast<py::object*>(node), is_action(),
+                    rtmeter_ros::topic_name(run_, service), service, py::cpp_function(received));
+    }));
+    threads_.enforce();
+    return &python_.clients.back();
+  }
+  void* create_server(void* node, const std::string& service, rtm_on_message on_request,
+                      void* user) override {
+    const auto asked = [on_request, user](std::uint64_t sequence, const py::buffer& payload) {
+      with_message(sequence, payload, [&](const rtm_message& message) { on_request(user, &message); });
+    };
+    python_.servers.push_back(checked("server", [&] {
+      return invoke("create_server", *static_cast<py::object*>(node), is_action(),
+                    rtmeter_ros::topic_name(run_, service), service, py::cpp_function(asked));
+    }));
+    threads_.enforce();
+    return &python_.servers.back();
+  }
+  int call(void* client, const rtm_message& request) override {
+    return with_gil([&] {
+      (*static_cast<py::object*>(client))(request.sequence,
+                                          py::memoryview::from_memory(request.data, request.bytes));
+    });
+  }
+  int reply(void* server, rtm_reply what, const rtm_message& message) override {
+    return with_gil([&] {
+      (*static_cast<py::object*>(server))(static_cast<int>(what), message.sequence,
+                                          py::memoryview::from_memory(message.data, message.bytes));
+    });
   }
 
   int spin(std::int64_t /*timeout_ns*/) override {
     int result = 0;
     bool is_over = false;
     while (result == 0 && !interrupted_.exchange(false) && !is_over)
-      result = with_gil([&] { is_over = call("spin").cast<bool>(); });
+      result = with_gil([&] { is_over = invoke("spin").cast<bool>(); });
     return result;
   }
   int wait(std::int64_t timeout_ns) override {
-    return interrupted_.exchange(false) ? 0 : with_gil([&] { call("wait", timeout_ns); });
+    return interrupted_.exchange(false) ? 0 : with_gil([&] { invoke("wait", timeout_ns); });
   }
   int spin_some() override {
-    return with_gil([&] { call("spin_some"); });
+    return with_gil([&] { invoke("spin_some"); });
   }
   void interrupt() override {
     interrupted_.store(true);
-    with_gil([&] { call("interrupt"); });
+    with_gil([&] { invoke("interrupt"); });
   }
 
   void describe(rtmeter::Sink& sink) const override {
@@ -219,19 +255,29 @@ class Rclpy final : public rtmeter::Adapter {
     std::vector<rtmeter_common::EndFacts> ends;
     int others = 0;
     checked("rclpy", [&] {
-      for (const auto& fact : call("facts").cast<std::map<std::string, std::string>>())
+      for (const auto& fact : invoke("facts").cast<std::map<std::string, std::string>>())
         sink.put(fact.first, fact.second);
-      for (Facts& end : call("ends").cast<std::vector<Facts>>())
+      for (Facts& end : invoke("ends").cast<std::vector<Facts>>())
         ends.push_back({std::get<0>(end), std::get<1>(end), std::get<2>(end), std::get<3>(end)});
-      others = call("other_nodes").cast<int>();
+      others = invoke("other_nodes").cast<int>();
     });
     rtmeter_common::describe_ends(sink, ends, others, rtmeter_ros::discovery_scope(domain_), "nodes");
   }
 
  private:
+  bool is_action() const { return run_.interface == RTM_ACTION; }
+  // A message of Python's, as the core takes it.
+  template <typename Take>
+  static void with_message(std::uint64_t sequence, const py::buffer& payload, Take&& take) {
+    Py_buffer view;
+    if (PyObject_GetBuffer(payload.ptr(), &view, PyBUF_SIMPLE) != 0) throw py::error_already_set();
+    take(rtm_message{sequence, static_cast<const std::uint8_t*>(view.buf),
+                     static_cast<std::uint32_t>(view.len)});
+    PyBuffer_Release(&view);
+  }
   // With the GIL held.
   template <typename... Arguments>
-  py::object call(const char* method, Arguments&&... arguments) const {
+  py::object invoke(const char* method, Arguments&&... arguments) const {
     return python_.adapter.attr(method)(std::forward<Arguments>(arguments)...);
   }
   py::object qos() const {
@@ -241,7 +287,9 @@ class Rclpy final : public rtmeter::Adapter {
   }
   std::string reported_clock() const {
     if (!steady_) return "time_of_day";
-    const auto now_ns = [&] { return checked("clock", [&] { return call("now_ns").cast<std::int64_t>(); }); };
+    const auto now_ns = [&] {
+      return checked("clock", [&] { return invoke("now_ns").cast<std::int64_t>(); });
+    };
     return rtmeter_ros::is_monotonic(now_ns) ? "monotonic" : "monotonic_raw";
   }
 

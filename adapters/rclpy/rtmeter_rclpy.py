@@ -6,10 +6,13 @@ Callbacks call into the core first, which stamps; nothing here reads a clock.
 import array
 import gc
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import rclpy
+from rclpy.action import ActionClient, ActionServer
+from rclpy.client import Client
 from rclpy.clock import Clock, ClockType
 from rclpy.context import Context
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
@@ -22,12 +25,16 @@ from rclpy.qos import (
     QoSProfile,
     ReliabilityPolicy,
     qos_policy_name_from_kind,
+    qos_profile_services_default,
 )
+from rclpy.service import Service
 from rclpy.signals import SignalHandlerOptions
 from rclpy.subscription import Subscription
 from rclpy.task import Future
 from rclpy.timer import Timer, TimerInfo
+from rtmeter_msgs.action import Errand
 from rtmeter_msgs.msg import Message
+from rtmeter_msgs.srv import Call
 
 EXECUTORS: dict[str, Any] = {"single": SingleThreadedExecutor, "multi": MultiThreadedExecutor}
 try:
@@ -36,6 +43,12 @@ except ImportError:  # an rclpy that has none
     pass
 else:
     EXECUTORS["events"] = EventsExecutor
+
+
+RESULT, ACCEPTED, FEEDBACK = range(3)
+"""What comes back for a request (rtm_reply)."""
+
+NOTHING = array.array("B")
 
 
 class End:
@@ -65,6 +78,29 @@ class End:
         return self.name, policies, matched, self.incompatible
 
 
+class RequestEnd:
+    """A client or server of a service or an action, and what is known of it."""
+
+    def __init__(self, name: str, handle: Client | Service | ActionClient | ActionServer) -> None:
+        self._name, self._handle = name, handle
+
+    def facts(self) -> tuple[str, dict[str, str], int, str]:
+        """As End's; ROS 2's profile of services."""
+        qos = qos_profile_services_default
+        policies = {
+            "reliability": qos.reliability.name.lower(),
+            "durability": qos.durability.name.lower(),
+            "history": qos.history.name.lower(),
+            "depth": str(qos.depth),
+        }
+        matched = 0
+        if isinstance(self._handle, Client):
+            matched = int(self._handle.service_is_ready())
+        elif isinstance(self._handle, ActionClient):
+            matched = int(self._handle.server_is_ready())
+        return self._name, policies, matched, ""
+
+
 class Adapter:
     """A context, an executor, and what is made in them."""
 
@@ -83,12 +119,15 @@ class Adapter:
         self._ends_with_executor = executor == "single" and not waits_after_spin
         self._spins = self._interrupted = self._is_ending = False
         self._nodes: list[Node] = []
-        self._ends: list[End] = []
+        self._ends: list[End | RequestEnd] = []
+        self._actions: list[ActionClient | ActionServer] = []
         self._wake = Future()
 
     def stop(self) -> None:
         """Undoes everything."""
         self._executor.shutdown()
+        for action in self._actions:
+            action.destroy()
         for node in self._nodes:
             node.destroy_node()
         rclpy.shutdown(context=self._context)
@@ -157,6 +196,99 @@ class Adapter:
         end.handle = node.create_subscription(Message, topic, on_message, qos, event_callbacks=callbacks)
         self._ends.append(end)
         return end.handle
+
+    def create_client(
+        self,
+        node: Node,
+        is_action: bool,
+        service: str,
+        name: str,
+        received: Callable[[int, int, array.array], None],
+    ) -> Callable[[int, memoryview], None]:
+        """What calls the service, or gives the action a goal; received(what, sequence, payload) is called for
+        all that comes back."""
+
+        def on_response(future: Future) -> None:
+            response = future.result()
+            received(RESULT, response.sequence, response.payload)
+            self._called()
+
+        def call(sequence: int, payload: memoryview) -> None:
+            request = Call.Request(sequence=sequence, payload=array.array("B", payload))
+            client.call_async(request).add_done_callback(on_response)
+
+        def on_result(future: Future) -> None:
+            result = future.result().result
+            received(RESULT, result.sequence, result.payload)
+            self._called()
+
+        def on_feedback(message: Any) -> None:
+            received(FEEDBACK, message.feedback.sequence, NOTHING)
+            self._called()
+
+        def give(sequence: int, payload: memoryview) -> None:
+            def on_accepted(future: Future) -> None:
+                goal_handle = future.result()
+                if not goal_handle.accepted:
+                    return
+                received(ACCEPTED, sequence, NOTHING)
+                goal_handle.get_result_async().add_done_callback(on_result)
+                self._called()
+
+            goal = Errand.Goal(sequence=sequence, payload=array.array("B", payload))
+            client.send_goal_async(goal, feedback_callback=on_feedback).add_done_callback(on_accepted)
+
+        client = ActionClient(node, Errand, service) if is_action else node.create_client(Call, service)
+        if is_action:
+            self._actions.append(client)
+        self._ends.append(RequestEnd(f"client of {name}", client))
+        return give if is_action else call
+
+    def create_server(
+        self,
+        node: Node,
+        is_action: bool,
+        service: str,
+        name: str,
+        asked: Callable[[int, array.array], None],
+    ) -> Callable[[int, int, memoryview], None]:
+        """What replies to the request that asked(sequence, payload) was called for: reply(what, sequence,
+        payload)."""
+        answer: Any = None  # the response, or the result
+        goal_handle: Any = None
+        turn = threading.Lock()  # an executor of several threads executes goals beside each other
+
+        def reply(what: int, sequence: int, payload: memoryview) -> None:
+            if what == FEEDBACK:
+                goal_handle.publish_feedback(Errand.Feedback(sequence=sequence))
+                return
+            answer.sequence = sequence
+            answer.payload = array.array("B", payload)
+
+        def on_request(request: Any, response: Any) -> Any:
+            nonlocal answer
+            answer = response
+            asked(request.sequence, request.payload)
+            self._called()
+            return response
+
+        def execute(given: Any) -> Any:
+            nonlocal answer, goal_handle
+            with turn:
+                answer = result = Errand.Result()
+                goal_handle = given
+                asked(given.request.sequence, given.request.payload)
+            given.succeed()
+            self._called()
+            return result
+
+        if is_action:
+            server = ActionServer(node, Errand, service, execute)
+            self._actions.append(server)
+        else:
+            server = node.create_service(Call, service, on_request)
+        self._ends.append(RequestEnd(f"{'action' if is_action else 'service'} {name}", server))
+        return reply
 
     def spin(self) -> bool:
         """The executor's own spin(), on any thread, until interrupt() or a limit; True if it was interrupted.

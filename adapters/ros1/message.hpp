@@ -6,6 +6,7 @@
 
 #include <ros/message_traits.h>
 #include <ros/serialization.h>
+#include <ros/service_traits.h>
 
 #include <cstdint>
 #include <vector>
@@ -41,6 +42,22 @@ struct Definition<rtmeter_ros1::Message> {
 };
 
 }  // namespace message_traits
+
+// A service whose request and response are one such message each.
+namespace service_traits {
+
+template <>
+struct MD5Sum<rtmeter_ros1::Message> {
+  static const char* value() { return "2a0c9056d8ef921a086254858a67b495"; }
+  static const char* value(const rtmeter_ros1::Message& /*message*/) { return value(); }
+};
+template <>
+struct DataType<rtmeter_ros1::Message> {
+  static const char* value() { return "rtmeter/Call"; }
+  static const char* value(const rtmeter_ros1::Message& /*message*/) { return value(); }
+};
+
+}  // namespace service_traits
 
 namespace serialization {
 

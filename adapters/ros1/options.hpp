@@ -18,6 +18,11 @@ struct Options : rtmeter::OptionSet {
                                   "of spinner=multi_threaded; 0, the default: one a CPU"};
   rtmeter::Choice transport{
       *this, "transport", {"tcp", "tcp_nodelay", "udp"}, "TCPROS, the same with TCP_NODELAY, or UDPROS"};
+  rtmeter::ChoiceOf<bool> persistent{
+      *this,
+      "persistent",
+      {{"no", false}, {"yes", true}},
+      "whether a client of a service keeps its connection; else each call asks the master and connects"};
   rtmeter::Text interface{
       *this, "interface",
       "IPv4 address of this end that the other reaches, by default as ROS_IP and ROS_HOSTNAME say"};

@@ -19,11 +19,13 @@
 #include <vector>
 
 #include "../common/session.hpp"
+#include "carriers.hpp"
 #include "master.hpp"
 #include "message.hpp"
 #include "options.hpp"
 #include "rtmeter/adapter.hpp"
 #include "rtmeter/event_count.hpp"
+#include "services.hpp"
 #include "timers.hpp"
 
 namespace rtmeter_ros1 {
@@ -48,8 +50,10 @@ class Ros1 final : public rtmeter::Adapter {
     sink.put("middleware_version", std::to_string(ROS_VERSION_MAJOR) + "." +
                                        std::to_string(ROS_VERSION_MINOR) + "." +
                                        std::to_string(ROS_VERSION_PATCH));
-    for (const char* what : {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "cycle"})
+    for (const char* what : {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "request", "cycle"})
       sink.put("measures", what);
+    sink.put("interfaces", "service");
+    sink.put("receives.request", "call");  // ros::ServiceClient has no other way
     for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.timer", drive);
     for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
     sink.put("components", "one_thread");
@@ -57,7 +61,7 @@ class Ros1 final : public rtmeter::Adapter {
     sink.put("brings", "ros-watch: watches the master");
     for (const char* way : {"spin", "spin_once", "listener", "poll"}) sink.put("receives.roundtrip", way);
     for (const char* way : {"spin", "spin_once", "listener", "poll"}) sink.put("receives.cycle", way);
-    for (const char* what : {"timer", "roundtrip"}) sink.put("background", what);
+    for (const char* what : {"timer", "roundtrip", "request"}) sink.put("background", what);
     kOptions.describe(sink);
   }
 
@@ -66,6 +70,7 @@ class Ros1 final : public rtmeter::Adapter {
     if (run.measurement == RTM_TIMER || (run.measurement == RTM_CYCLE && run.drive == RTM_SPIN))
       timer_ = kOptions.timer.of(run);
     if (run.measurement == RTM_ROUNDTRIP) transport_ = checked_transport(run);
+    if (run.measurement == RTM_REQUEST) persistent_ = checked_service(run);
     if (async_ && run.measurement == RTM_TIMER && run.drive != RTM_SPIN)
       throw rtmeter::SetupError("drive", run.drive == RTM_POLL ? "poll" : "sleep_then_spin_some",
                                 "an AsyncSpinner calls back itself: there is nothing to spin",
@@ -96,6 +101,8 @@ class Ros1 final : public rtmeter::Adapter {
   ~Ros1() override {
     spinner_.reset();
     timers_.clear();
+    clients_.clear();
+    servers_.clear();
     subscribers_.clear();
     publishers_.clear();
     node_.reset();
@@ -183,6 +190,25 @@ class Ros1 final : public rtmeter::Adapter {
     return -1;
   }
 
+  void* create_client(void* /*node*/, const std::string& service, rtm_on_reply on_reply,
+                      void* user) override {
+    clients_.emplace_back(*node_, full_name(service), persistent_, on_reply, user);
+    return &clients_.back();
+  }
+  void* create_server(void* /*node*/, const std::string& service, rtm_on_message on_request,
+                      void* user) override {
+    servers_.emplace_back(*node_, full_name(service), on_request, user);
+    return &servers_.back();
+  }
+  int call(void* client, const rtm_message& request) override {
+    if (master_->gone()) return RTM_BROKEN;
+    return static_cast<Client*>(client)->call(request) ? 0 : result_or(-1);
+  }
+  int reply(void* server, rtm_reply /*what*/, const rtm_message& message) override {
+    static_cast<Server*>(server)->reply(message);
+    return 0;
+  }
+
   // The loop of ros::spin(), which itself only ends with the node.
   int spin(std::int64_t /*timeout_ns*/) override {
     if (async_) return wait_for_interrupt();
@@ -215,6 +241,15 @@ class Ros1 final : public rtmeter::Adapter {
     if (!timer_.empty())
       sink.put("timer", timer_).put("reported_clock", timer_ == "SteadyTimer" ? "monotonic" : "time_of_day");
     if (!transport_.empty()) describe_transport(sink, where);
+    if (run_.measurement == RTM_REQUEST)
+      sink.put("transport", "tcp")
+          .put("persistent", persistent_ ? "yes" : "no")
+          .put("qos.reliability", "reliable");
+    if (!clients_.empty()) {
+      const bool is_there = ros::service::exists(clients_.front().service(), false);
+      sink.put_chosen("discovery", "rosmaster at " + where + ": " + clients_.front().service() +
+                                       (is_there ? " is there" : " is not there"));
+    }
     if (!subscribers_.empty()) describe_connections(sink);
     if (!subscribers_.empty())
       sink.put("qos.history", "keep_last").put("qos.depth", std::to_string(run_.history_depth));
@@ -235,24 +270,6 @@ class Ros1 final : public rtmeter::Adapter {
   static std::uint32_t spinner_threads(const rtm_run& run, const std::string& kind) {
     if (kind != "multi_threaded") return 0;
     return static_cast<std::uint32_t>(kOptions.spinner_threads.of(run, 0));
-  }
-
-  static std::string checked_transport(const rtm_run& run) {
-    std::string transport = kOptions.transport.of(run);
-    if (transport == "udp" && run.reliability == RTM_RELIABLE)
-      throw rtmeter::SetupError("reliability", "reliable", "UDPROS repeats nothing that was lost",
-                                "choose best_effort, or option transport=tcp");
-    constexpr std::uint32_t kRoom = 64;  // for what is sent beside the payload
-    constexpr std::uint32_t kMostTcp = 1000000000 - kRoom;  // roscpp ends a connection that announces more
-    constexpr std::uint32_t kMostUdp = 65535 * 1492 - kRoom;  // its datagrams, numbered in 16 bits
-    const std::uint32_t most = transport == "udp" ? kMostUdp : kMostTcp;
-    if (run.payload_bytes > most)
-      throw rtmeter::SetupError("payload_bytes", std::to_string(run.payload_bytes),
-                                (transport == "udp" ? "UDPROS" : "TCPROS") +
-                                    std::string(" carries at most ") + std::to_string(most) +
-                                    " bytes of payload",
-                                "choose a smaller payload");
-    return transport;
   }
 
   std::string full_name(const std::string& topic) const {
@@ -349,7 +366,8 @@ class Ros1 final : public rtmeter::Adapter {
     return result();
   }
 
-  int result() const noexcept { return master_->gone() ? RTM_BROKEN : 0; }
+  int result() const noexcept { return result_or(0); }
+  int result_or(int otherwise) const noexcept { return master_->gone() ? RTM_BROKEN : otherwise; }
 
   const rtm_run run_;
   const std::string kind_;  // of spinner
@@ -363,6 +381,9 @@ class Ros1 final : public rtmeter::Adapter {
   std::vector<std::unique_ptr<Timer>> timers_;
   std::deque<Publisher> publishers_;
   std::deque<ros::Subscriber> subscribers_;
+  bool persistent_ = false;  // a client's connection
+  std::deque<Client> clients_;
+  std::deque<Server> servers_;
   std::atomic<bool> interrupted_{false};
   rtmeter::ThreadEventCount called_{};  // notified when a callback ran, for wait()
   rtmeter::ThreadEventCount ended_{};   // notified when spin() shall return

@@ -17,7 +17,16 @@ from null_simulator import Script, ticks_of
 from rtmeter.measure.probes import find_probes
 from rtmeter.samples import LogReader
 
-KINDS = ("wakeup", "periodic", "one_shot", "roundtrip_one", "roundtrip_open", "cycle")
+KINDS = (
+    "wakeup",
+    "periodic",
+    "one_shot",
+    "roundtrip_one",
+    "roundtrip_open",
+    "request_one",
+    "request_open",
+    "cycle",
+)
 MS = 1_000_000
 
 
@@ -48,7 +57,8 @@ def random_run(
         columns = {"fire_delay_ns": delays(rng, period, early=period, rare=never)}
     else:
         columns = {"wake_delay_ns": delays(rng, period, early=period)}
-    if kind.startswith("roundtrip"):
+    answered = kind.startswith(("roundtrip", "request"))
+    if answered:
         config |= {
             "role": "client",
             "in_flight": kind.partition("_")[2],
@@ -58,6 +68,12 @@ def random_run(
         }
         late = [None, loss, loss + 1, loss + period, 3 * loss]
         columns["reply_delay_ns"] = delays(rng, period, rare=late)
+    if kind.startswith("request"):
+        config["interface"] = rng.choice(("service", "action"))
+        if config["in_flight"] == "one":
+            config["receive"] = rng.choice(("spin", "spin_once", "poll", "call"))
+        columns["accept_delay_ns"] = delays(rng, period // 2, rare=[None])
+        columns["feedback_delay_ns"] = delays(rng, period, rare=[None])
     if kind == "cycle":
         config["drive"] = rng.choice(("sleep_then_spin_some", "spin", None))  # spin by itself
         columns["fire_delay_ns"] = columns["wake_delay_ns"]
@@ -66,7 +82,7 @@ def random_run(
         columns["respond_delay_ns"] = delays(rng, period // 2, rare=[None, loss, loss + 1])
     length = script_rows or rng.choice((1, 7, max(samples // 3, 1), config["warm_up"] + samples))
     script: Script = [{name: rng.choice(pool) for name, pool in columns.items()} for _ in range(length)]
-    if kind.startswith("roundtrip"):
+    if answered:
         for row in script:
             row["fate"] = rng.choices(("ok", "duplicate", "corrupt"), (20, 2, 1))[0]
     if kind == "periodic" and script[0]["fire_delay_ns"] is None:

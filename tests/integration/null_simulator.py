@@ -25,7 +25,7 @@ def simulate(config: dict[str, Any], script: Script, anchor: int) -> tuple[list[
     config = config | {"overrun": overrun_of(config)}
     inputs = [script[k % len(script)] for k in range(config["warm_up"] + config["samples"])]
     counters = Counter(dict.fromkeys(("late_after_lost", "duplicate", "out_of_order", "corrupted"), 0))
-    if config["measurement"] == "roundtrip":
+    if config["measurement"] in ("roundtrip", "request"):
         rows, counters = round_trips(config, inputs, anchor)
     elif config.get("mode") == "one_shot":
         rows = one_shots(config, inputs, anchor)
@@ -39,7 +39,7 @@ def simulate(config: dict[str, Any], script: Script, anchor: int) -> tuple[list[
 
 
 def overrun_of(config: dict[str, Any]) -> str:
-    """The policy asked for, or the default: skip for round trips with one message in flight."""
+    """The policy asked for, or the default: skip with one message in flight."""
     return str(config["overrun"] or ("skip" if config.get("in_flight") == "one" else "catch_up"))
 
 
@@ -159,12 +159,14 @@ def round_trips(config: dict[str, Any], inputs: Script, t0: int) -> tuple[list[R
     """First every ping is sent, then the replies are met in the order of their arrival.
 
     That can be told apart because what frees the sender is known when it sends: in ``open`` the send
-    itself, with one in flight the reply's arrival or the loss timeout.
+    itself, with one in flight the reply's arrival or the loss timeout. A call that blocks is held up by a
+    reply that comes after that, too. What an action tells before its result is known of those served.
     """
     loss, closed = config["loss_timeout_ns"], config["in_flight"] == "one"
     rows: list[Row] = []
     arrivals: list[tuple[int, int, int, str]] = []  # (time, k, copy, fate)
     free: int | None = None
+    settled = t0
     for k, given in enumerate(inputs):
         release = t0 + k * config["period_ns"]
         if config["overrun"] == "skip" and free is not None and release < free:
@@ -177,19 +179,26 @@ def round_trips(config: dict[str, Any], inputs: Script, t0: int) -> tuple[list[R
         if delay is not None:
             for copy in range(2 if fate == "duplicate" else 1):
                 heapq.heappush(arrivals, (sent + delay, k, copy, fate))
-        free = sent if not closed else sent + (delay if replied else loss)
+        blocked = delay if config["receive"] == "call" and delay is not None else 0
+        free = sent if not closed else sent + (delay if replied else max(loss, blocked))
+        settled = max(settled, sent + (delay if replied else max(loss, blocked)))
         if replied:
             rows[-1] |= {"status": "served", "received_ns": sent + delay}
-    return rows, count_replies(config, rows, arrivals)
+        if replied and config.get("interface") == "action":
+            for name, on_the_way in (
+                ("accepted_ns", given["accept_delay_ns"]),
+                ("first_feedback_ns", given["feedback_delay_ns"]),
+            ):
+                if on_the_way is not None and on_the_way <= delay:
+                    rows[-1][name] = sent + on_the_way
+    return rows, count_replies(config, rows, arrivals, settled)
 
 
 def count_replies(
-    config: dict[str, Any], rows: list[Row], arrivals: list[tuple[int, int, int, str]]
+    config: dict[str, Any], rows: list[Row], arrivals: list[tuple[int, int, int, str]], settled: int
 ) -> Counter[str]:
     """Late, double, overtaken and corrupted replies to measured pings, until every release is settled."""
     counters = Counter(late_after_lost=0, duplicate=0, out_of_order=0, corrupted=0)
-    loss = config["loss_timeout_ns"]
-    settled = max(row.get("received_ns", row["sent_ns"] + loss) for row in rows if "sent_ns" in row)
     newest = -1
     while arrivals:
         time, k, copy, fate = heapq.heappop(arrivals)

@@ -78,6 +78,7 @@ def test_every_adapter_that_is_built_keeps_the_contract(name: str) -> None:
         ("twice", "echo.roundtrip.poll", {"echo.roundtrip.poll": "duplicate"}),
         ("loses_most", "echo.roundtrip.poll", {"echo.roundtrip.poll": "most messages are lost"}),
         ("refuses", "echo.roundtrip.poll", {"echo.roundtrip.poll": "were refused"}),
+        ("wrong_reply", "echo.request.service.poll", {"echo.request.service.poll": "corrupted"}),
         ("shares_topics", "isolation", {"isolation.sessions": "heard"}),
         ("spin_does_not_block", "timeouts.roundtrip.spin", {"timeouts.roundtrip.spin": "it does not block"}),
         ("wait_does_not_block", "spin_once", {"timeouts.roundtrip.spin_once": "it does not block"}),
@@ -111,18 +112,19 @@ def test_a_fault_is_caught_by_the_check_named_after_it(
 
 
 @pytest.mark.parametrize(
-    ("fault", "words"),
+    ("name", "fault", "words"),
     [
-        ("no_spin", "drives.timer = spin: timer.periodic needs spin"),
-        ("no_arm", "drives.timer = spin: timer.one_shot needs arm"),
+        ("template", "no_spin", "drives.timer = spin: timer.periodic needs spin"),
+        ("template", "no_arm", "drives.timer = spin: timer.one_shot needs arm"),
+        ("two-processes", "no_reply", "receives.request = spin: request needs reply"),
     ],
 )
 def test_a_drive_whose_methods_are_missing_is_refused_when_it_describes_itself(
-    fault: str, words: str
+    name: str, fault: str, words: str
 ) -> None:
     if not WRAPPED.is_dir():
         pytest.skip("the C++ tests are not built")
-    code, report = check_adapter("template", folder=WRAPPED, RTMETER_TEST_FAULT=fault)
+    code, report = check_adapter(name, folder=WRAPPED, RTMETER_TEST_FAULT=fault)
     assert code == 1
     assert words in report["error"]["message"]
 

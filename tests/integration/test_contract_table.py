@@ -11,6 +11,7 @@ import pytest
 from pages import ROOT
 
 from rtmeter.measure.probes import describe
+from rtmeter.model import TWO_ENDS
 from rtmeter.selftest.adapter.running import CheckedProbe, ways
 
 PAGE = ROOT / "docs" / "add-a-middleware.md"
@@ -34,8 +35,8 @@ def traced(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> list[str
         kind = ".".join(filter(None, (way.measurement, way.config.get("mode"))))
         ends = (
             [(kind, "")]
-            if way.measurement != "roundtrip"
-            else [("roundtrip, client", ""), ("roundtrip, server", ".server")]
+            if way.measurement not in TWO_ENDS
+            else [(f"{kind}, client", ""), (f"{kind}, server", ".server")]
         )
         for end, suffix in ends:
             calls = [line.split() for line in Path(f"{trace}{suffix}").read_text().splitlines()]

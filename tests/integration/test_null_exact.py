@@ -20,6 +20,8 @@ from rtmeter.model import ABSENT, STATUS_NAMES, WARM_UP_FLAG, Requirement
 from rtmeter.samples import LogReader
 from rtmeter.statistics.summary import summarise
 
+ON_THE_WAY = ("accepted_ns", "first_feedback_ns")
+
 
 def assert_same_rows(reader: LogReader, wanted: list[Row]) -> None:
     k = 0
@@ -30,8 +32,9 @@ def assert_same_rows(reader: LogReader, wanted: list[Row]) -> None:
             code = STATUS_NAMES.index(row["status"]) + (WARM_UP_FLAG if row["warm_up"] else 0)
             assert (lists["k"][i], lists["status"][i]) == (row["k"], code), (k, row)
             for name in lists.keys() - {"k", "status"}:
-                lost_cycle = name.startswith("re") and "start_ns" in row and row["status"] == "lost"
-                if name in row or not lost_cycle:  # how far a lost cycle came is not defined
+                on_the_way = (name.startswith("re") and "start_ns" in row) or name in ON_THE_WAY
+                # How far a lost cycle or goal came is not defined.
+                if name in row or row["status"] != "lost" or not on_the_way:
                     assert lists[name][i] == row.get(name, ABSENT), (name, row)
             k += 1
     assert k == len(wanted)
@@ -48,14 +51,15 @@ def prove_run(folder: Path, config: dict[str, Any], script: Script, deadline: in
     reader = run_probe(folder, config, script)
     rows, counters = simulate(config, script, anchor_of(config, reader))
     assert_same_rows(reader, report(config, rows))
-    if config["measurement"] == "roundtrip":
+    if config["measurement"] in ("roundtrip", "request"):
         assert {name: reader.meta["counters"][name] for name in counters} == counters
-    if config["measurement"] in ("roundtrip", "cycle"):
+    if config["measurement"] in ("roundtrip", "request", "cycle"):
         sent = sum(row["status"] != "skipped" for row in rows)  # in a cycle a request and its answer
         assert reader.meta["path"]["messages"] == sent * (2 if config["measurement"] == "cycle" else 1)
     meta = {
         "mode": None,
         "in_flight": None,
+        "interface": None,
         "deadline_ns": None,
         "timeout_ns": None,
         **config,

@@ -168,6 +168,30 @@ void interrupt(void* self) {
   inner().interrupt(self);
 }
 
+int create_client(void* node, const char* service, rtm_on_reply on_reply, void* user, void** client,
+                  rtm_error* error) {
+  note("create_client");
+  return inner().create_client(node, service, on_reply, user, client, error);
+}
+int create_server(void* node, const char* service, rtm_on_message on_request, void* user, void** server,
+                  rtm_error* error) {
+  note("create_server");
+  return inner().create_server(node, service, on_request, user, server, error);
+}
+int call(void* client, const rtm_message* request) {
+  note("call");
+  return inner().call(client, request);
+}
+int reply(void* server, rtm_reply what, const rtm_message* message) {
+  note("reply");
+  if (message->sequence == RTM_SEQUENCE_HELLO || !is("wrong_reply"))
+    return inner().reply(server, what, message);
+  std::vector<std::uint8_t> bytes(message->data, message->data + message->bytes);
+  bytes.back() = static_cast<std::uint8_t>(bytes.back() + 1);
+  const rtm_message altered{message->sequence, bytes.data(), message->bytes};
+  return inner().reply(server, what, &altered);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -186,6 +210,10 @@ int main(int argc, char** argv) {
                              is("no_spin") ? nullptr : &spin,
                              &wait,
                              &spin_some,
-                             &interrupt};
+                             &interrupt,
+                             from.create_client != nullptr ? &create_client : nullptr,
+                             from.create_server != nullptr ? &create_server : nullptr,
+                             from.call != nullptr ? &call : nullptr,
+                             from.reply != nullptr && !is("no_reply") ? &reply : nullptr};
   return rtm_probe_main(argc, argv, &table);
 }

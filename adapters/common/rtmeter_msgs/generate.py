@@ -1,4 +1,4 @@
-"""Generates C and Python code of the messages by the rosidl of PyPI's ROS 2 packages: generate.py OUT FILE...
+"""Generates C and Python code of what is sent by the rosidl of PyPI's ROS 2 packages: generate.py OUT FILE...
 
 A ROS 2 that was sourced has CMake functions for it. Those of the packages name folders that are not there,
 and their command finds each of its own parts twice; so their parts are called here.
@@ -21,12 +21,16 @@ from rosidl_typesupport_fastrtps_c.cli import GenerateFastRTPSCTypesupport
 
 PACKAGE = "rtmeter_msgs"
 SUPPORT = ["rosidl_typesupport_fastrtps_c"]
+NEEDED = ["action_msgs", "builtin_interfaces", "service_msgs", "unique_identifier_msgs"]
+"""What services and actions are made of."""
+
+share = [str(Path(sys.prefix) / "share" / package) for package in NEEDED]
 
 out, files = Path(sys.argv[1]), sys.argv[2:]
 with redirect_stdout(StringIO()), redirect_stderr(StringIO()):  # a line for each duplicate and each file
-    GenerateC("c").generate(PACKAGE, files, [], out)
-    GenerateFastRTPSCTypesupport("fastrtps_c").generate(PACKAGE, files, [], out)
-    GenerateCTypesupport("c", typesupport_implementations=SUPPORT).generate(PACKAGE, files, [], out)
+    GenerateC("c").generate(PACKAGE, files, share, out)
+    GenerateFastRTPSCTypesupport("fastrtps_c").generate(PACKAGE, files, share, out)
+    GenerateCTypesupport("c", typesupport_implementations=SUPPORT).generate(PACKAGE, files, share, out)
     GeneratePython("py", typesupport_implementations=["rosidl_typesupport_c"]).generate(
-        PACKAGE, files, [], out
+        PACKAGE, files, share, out
     )

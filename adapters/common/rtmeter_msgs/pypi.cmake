@@ -34,39 +34,69 @@ foreach(library rcl rmw rmw_fastrtps_cpp rcutils rosidl_runtime_c)
 endforeach()
 target_link_libraries(rtmeter_ros INTERFACE Python3::Python)  # their Python conversions have need of it
 
+# Of an interface in C: messages have no more than these, services and actions type supports of their own.
 set(generated ${CMAKE_CURRENT_BINARY_DIR}/generated/${PROJECT_NAME})
-set(detail ${generated}/msg/detail/message__)
-set(sources ${detail}description.c ${detail}functions.c ${detail}type_support_c.cpp
-            ${generated}/msg/message__type_support.cpp)
-set(python_sources ${generated}/_${PROJECT_NAME}_s.ep.rosidl_typesupport_c.c ${generated}/msg/_message_s.c)
+function(sources_of KIND NAME OUT)
+  set(detail ${generated}/${KIND}/detail/${NAME}__)
+  set(found ${detail}description.c ${detail}functions.c ${detail}type_support_c.cpp
+            ${generated}/${KIND}/${NAME}__type_support.cpp)
+  if(NOT KIND STREQUAL msg)
+    list(APPEND found ${detail}type_support.c)
+  endif()
+  set(${OUT} ${found} PARENT_SCOPE)
+endfunction()
+sources_of(msg message message_sources)
+sources_of(srv call call_sources)
+sources_of(action errand errand_sources)
+set(python_sources ${generated}/_${PROJECT_NAME}_s.ep.rosidl_typesupport_c.c ${generated}/msg/_message_s.c
+                   ${generated}/srv/_call_s.c ${generated}/action/_errand_s.c)
 add_custom_command(
-  OUTPUT ${sources} ${python_sources}
+  OUTPUT ${message_sources} ${call_sources} ${errand_sources} ${python_sources}
   COMMAND ${CMAKE_COMMAND} -E rm -rf ${generated}
-  COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/generate.py ${generated} msg/Message.msg
+  COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/generate.py ${generated} msg/Message.msg srv/Call.srv
+          action/Errand.action
   WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}
-  DEPENDS generate.py msg/Message.msg
+  DEPENDS generate.py msg/Message.msg srv/Call.srv action/Errand.action
   VERBATIM)
-add_library(rtmeter_msgs_c STATIC ${sources})
+
+# The code in C, or its conversions of Python's (py), of the interfaces that these use.
+function(link_with_interfaces TARGET LANGUAGE)
+  set(parts rosidl_generator_c rosidl_typesupport_c rosidl_typesupport_fastrtps_c)
+  if(LANGUAGE STREQUAL py)
+    list(APPEND parts rosidl_generator_py)
+  endif()
+  foreach(package ${ARGN})
+    foreach(part ${parts})
+      target_link_libraries(${TARGET} PUBLIC ${prefix}/lib/lib${package}__${part}.so)
+    endforeach()
+  endforeach()
+endfunction()
+
+add_library(rtmeter_msgs_c STATIC ${message_sources} ${call_sources})
 set_target_properties(rtmeter_msgs_c PROPERTIES POSITION_INDEPENDENT_CODE ON)
 target_include_directories(rtmeter_msgs_c SYSTEM PUBLIC ${CMAKE_CURRENT_BINARY_DIR}/generated)
 target_link_libraries(rtmeter_msgs_c PUBLIC rtmeter_ros ${prefix}/lib/librosidl_typesupport_fastrtps_c.so
                                             ${prefix}/lib/librosidl_typesupport_fastrtps_cpp.so
                                             ${prefix}/lib/libfastcdr.so)
+link_with_interfaces(rtmeter_msgs_c c service_msgs builtin_interfaces)
 
 # The Python package, of which all is in the folder python.
 set(python ${CMAKE_CURRENT_BINARY_DIR}/python/${PROJECT_NAME})
 file(GLOB numpy ${prefix}/lib/python*/site-packages/numpy/_core/include)
-add_library(rtmeter_msgs_py MODULE EXCLUDE_FROM_ALL ${python_sources})
+add_library(rtmeter_msgs_py MODULE EXCLUDE_FROM_ALL ${python_sources} ${errand_sources})
 target_include_directories(rtmeter_msgs_py SYSTEM PRIVATE ${numpy})
-target_link_libraries(rtmeter_msgs_py PRIVATE rtmeter_msgs_c)
+target_link_libraries(rtmeter_msgs_py PUBLIC rtmeter_msgs_c)
+link_with_interfaces(rtmeter_msgs_py py action_msgs builtin_interfaces service_msgs unique_identifier_msgs)
 set_target_properties(
   rtmeter_msgs_py PROPERTIES PREFIX "" OUTPUT_NAME ${PROJECT_NAME}_s__rosidl_typesupport_c
                              LIBRARY_OUTPUT_DIRECTORY ${python})
 add_custom_command(
   TARGET rtmeter_msgs_py POST_BUILD
   COMMAND ${CMAKE_COMMAND} -E touch ${python}/__init__.py
-  COMMAND ${CMAKE_COMMAND} -E make_directory ${python}/msg
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${python}/msg ${python}/srv ${python}/action
   COMMAND ${CMAKE_COMMAND} -E copy ${generated}/msg/__init__.py ${generated}/msg/_message.py ${python}/msg
+  COMMAND ${CMAKE_COMMAND} -E copy ${generated}/srv/__init__.py ${generated}/srv/_call.py ${python}/srv
+  COMMAND ${CMAKE_COMMAND} -E copy ${generated}/action/__init__.py ${generated}/action/_errand.py ${python}/action
   VERBATIM)
 set_property(GLOBAL PROPERTY RTMETER_ROS_PYTHON_PACKAGES ${CMAKE_CURRENT_BINARY_DIR}/python)
 

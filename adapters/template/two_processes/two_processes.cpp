@@ -1,8 +1,8 @@
-// An adapter to copy for a middleware that connects processes: round trips. ../cpp is the one for timers and
-// for cycles; docs/add-a-middleware.md goes through both. Client and server are this same probe, told apart
-// by run.role; the core sends the messages by which they find each other (sequence RTM_SEQUENCE_HELLO) like
-// any other, again and again until one is answered: they need no code here. The middleware is the toy of
-// tiny_udp.hpp: put yours in its place.
+// An adapter to copy for a middleware that connects processes: round trips and requests. ../cpp is the one
+// for timers and for cycles; docs/add-a-middleware.md goes through both. Client and server are this same
+// probe, told apart by run.role; the core sends the messages by which they find each other (sequence
+// RTM_SEQUENCE_HELLO) like any other, again and again until one is answered: they need no code here. The
+// middleware is the toy of tiny_udp.hpp: put yours in its place.
 #include <functional>
 #include <string>
 
@@ -23,8 +23,12 @@ class TwoProcesses final : public rtmeter::Adapter {
   static void describe_static(rtmeter::Sink& sink) {
     sink.put("name", "two-processes").put("version", "1");
     sink.put("middleware", "tiny UDP").put("middleware_version", "1");
-    for (const char* what : {"wakeup", "roundtrip"}) sink.put("measures", what);
-    for (const char* way : {"spin", "spin_once", "poll"}) sink.put("receives.roundtrip", way);
+    for (const char* what : {"wakeup", "roundtrip", "request"}) sink.put("measures", what);
+    sink.put("interfaces", "service");
+    for (const char* way : {"spin", "spin_once", "poll"}) {
+      sink.put("receives.roundtrip", way);
+      sink.put("receives.request", way);
+    }
     Options().describe(sink);
   }
 
@@ -58,6 +62,26 @@ class TwoProcesses final : public rtmeter::Adapter {
       on_message(user, &message);
     });
     return &end_;
+  }
+
+  // A middleware that has services: client and server are other ends, and a reply belongs to its request.
+  // The toy has none; here a request is a datagram to the server, and its reply one back.
+  void* create_client(void* /*node*/, const std::string& /*service*/, rtm_on_reply on_reply,
+                      void* user) override {
+    end_.hear([on_reply, user](std::uint64_t sequence, const std::uint8_t* data, std::size_t bytes) {
+      const rtm_message message{sequence, data, static_cast<std::uint32_t>(bytes)};
+      on_reply(user, RTM_RESULT, &message);
+    });
+    return &end_;
+  }
+  void* create_server(void* node, const std::string& service, rtm_on_message on_request,
+                      void* user) override {
+    return create_subscriber(node, service, on_request, user);
+  }
+  int call(void* /*client*/, const rtm_message& m) override { return publish(nullptr, m); }
+  // The core calls it from within on_request.
+  int reply(void* /*server*/, rtm_reply /*what*/, const rtm_message& m) override {
+    return publish(nullptr, m);
   }
 
   // One thread may publish while another spins.

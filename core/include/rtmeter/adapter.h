@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-#define RTM_ADAPTER_ABI 3
+#define RTM_ADAPTER_ABI 4
 
 /* A time or value that the middleware does not give. */
 #define RTM_ABSENT INT64_MIN
@@ -45,6 +45,7 @@ typedef enum rtm_measurement {
   RTM_TIMER = 1,
   RTM_ROUNDTRIP = 2,
   RTM_CYCLE = 3,
+  RTM_REQUEST = 4,
   RTM_CHAIN = 5
 } rtm_measurement;
 typedef enum rtm_role { RTM_ROLE_SINGLE = 0, RTM_ROLE_CLIENT = 1, RTM_ROLE_SERVER = 2 } rtm_role;
@@ -60,8 +61,19 @@ typedef enum rtm_receive {
   RTM_RECEIVE_SPIN = 0, /* spin(), on a thread of its own: the executor's or wait-set's blocking spin */
   RTM_RECEIVE_SPIN_ONCE = 1, /* wait(), one after the other */
   RTM_RECEIVE_LISTENER = 2, /* a thread of the middleware's calls back; nobody waits */
-  RTM_RECEIVE_POLL = 3 /* spin_some(), all the time */
+  RTM_RECEIVE_POLL = 3, /* spin_some(), all the time */
+  RTM_RECEIVE_CALL = 4 /* a client's call() itself: it blocks until the reply has come (RTM_REQUEST) */
 } rtm_receive;
+
+/* What a request goes over: a service is called, an action is given a goal. */
+typedef enum rtm_interface { RTM_SERVICE = 0, RTM_ACTION = 1 } rtm_interface;
+
+/* What comes back for a request. */
+typedef enum rtm_reply {
+  RTM_RESULT = 0,   /* the service's response, the action's result: the last */
+  RTM_ACCEPTED = 1, /* the goal was accepted; without a payload */
+  RTM_FEEDBACK = 2  /* of the action, before the result; without a payload */
+} rtm_reply;
 
 /* Which release a periodic timer's callback serves when the middleware does not report it. */
 typedef enum rtm_ticks {
@@ -80,7 +92,7 @@ typedef struct rtm_run {
   rtm_measurement measurement;
   rtm_role role;
   rtm_drive drive; /* RTM_TIMER and RTM_CYCLE */
-  rtm_receive receive; /* RTM_ROUNDTRIP, RTM_CYCLE and RTM_CHAIN (spin_once) */
+  rtm_receive receive; /* RTM_ROUNDTRIP, RTM_REQUEST, RTM_CYCLE and RTM_CHAIN (spin_once) */
   rtm_timer_mode timer_mode; /* RTM_TIMER only */
   int64_t period_ns; /* one-shot: the timeout */
   uint32_t payload_bytes; /* largest message to come */
@@ -95,6 +107,7 @@ typedef struct rtm_run {
    * refuses what is new, as a high-water mark does) a depth of 1 loses most messages: take the middleware's
    * own default unless asked, and put what is in effect as qos.history and qos.depth. */
   int32_t history_depth_asked;
+  rtm_interface interface; /* RTM_REQUEST */
 } rtm_run;
 
 /* The option's value, or otherwise when it was not given. [setup] */
@@ -125,6 +138,8 @@ typedef struct rtm_fire {
  * wait() under way then returns. */
 typedef void (*rtm_on_fire)(void* user, const rtm_fire* fire);
 typedef void (*rtm_on_message)(void* user, const rtm_message* message);
+/* Of a client, with the sequence number of the request that it belongs to. */
+typedef void (*rtm_on_reply)(void* user, rtm_reply what, const rtm_message* message);
 
 typedef struct rtm_timer_spec {
   rtm_timer_mode mode;
@@ -141,8 +156,9 @@ typedef struct rtm_timer_traits {
 } rtm_timer_traits;
 
 /* Handles are the adapter's own pointers; `self` is what start() gave. The thread that calls start() and
- * creates everything is also the one that arms and spins; in a round trip a client's replies may be received
- * by a second thread, which spins (receive spin), waits or polls (in flight open) while the first publishes.
+ * creates everything is also the one that arms and spins; in a round trip, and where requests are sent, a
+ * client's replies may be received by a second thread, which spins (receive spin), waits or polls (in flight
+ * open) while the first publishes or calls.
  * An adapter that puts second_topic lets one more thread
  * publish, on a publisher of its own (same_node), or be started a second time in the process, by another
  * thread, and stopped before the first (same_process).
@@ -152,14 +168,19 @@ typedef struct rtm_timer_traits {
  * in this process or others. One thread publishes and waits. Processes are started in any order: until all
  * are there the core publishes RTM_SEQUENCE_HELLO again and again, which need not arrive.
  *
+ * Where requests are sent (optional: adapters whose middleware has services), a client calls and a server
+ * replies; topics and messages have no part in it. A server's on_request comes as on_message does, and the
+ * core replies from within it. What a request's reply carries is as long as the request.
+ *
  * Keys that describe() should put: before start (self is NULL) name, version, middleware,
- * middleware_version, measures (one of wakeup, timer.one_shot, timer.periodic, roundtrip, cycle,
- * chain; the key repeated), drives.<measurement> (timer, cycle; repeated, default first: where the middleware
- * has a cyclic trigger of its own, spin is a cycle's), receives.<measurement> (roundtrip, cycle, chain: spin,
- * spin_once, listener, poll; repeated, default first), components (one_thread, two_threads; repeated, default
- * first: what a cycle's can be asked to run on), option.<key> (value: "a|b|c: what it is", default first);
- * "server: inline" when the client needs no server process, "same_host" when both must be on one host;
- * inline.<option> and same_host.<option> (repeated): its values with which that is so; second_topic
+ * middleware_version, measures (one of wakeup, timer.one_shot, timer.periodic, roundtrip, request, cycle,
+ * chain; the key repeated), interfaces (service, action; repeated: what requests can go over),
+ * drives.<measurement> (timer, cycle; repeated, default first: where the middleware has a cyclic trigger of
+ * its own, spin is a cycle's), receives.<measurement> (roundtrip, request, cycle, chain: spin, spin_once,
+ * listener, poll, and of requests call; repeated, default first), components (one_thread, two_threads;
+ * repeated, default first: what a cycle's can be asked to run on), option.<key> (value: "a|b|c: what it is",
+ * default first); "server: inline" when the client needs no server process, "same_host" when both must be on
+ * one host; inline.<option> and same_host.<option> (repeated): its values with which that is so; second_topic
  * (same_node, same_process; repeated): where other traffic can be beside a round trip. poll.<option>
  * (repeated): its values with which messages are received by polling only (receive poll); background
  * (repeated): measurements in which threads of the middleware's must run beside the measured one, "cycle" or,
@@ -205,6 +226,18 @@ typedef struct rtm_adapter {
   /* Makes spin() and wait() return, from any thread and from within a callback. One that comes just
    * before spin() or wait() is called is not lost: that call returns at once. */
   void (*interrupt)(void* self);
+
+  /* Requests; null where the middleware has none. A service or an action of that name, by run->interface. */
+  int (*create_client)(void* node, const char* service, rtm_on_reply on_reply, void* user, void** client,
+                       rtm_error* error); /* [setup] */
+  int (*create_server)(void* node, const char* service, rtm_on_message on_request, void* user, void** server,
+                       rtm_error* error); /* [setup] */
+  /* Sends the request or the goal, and does not wait for what comes back; but with receive call it returns
+   * when on_reply has had the result, or with non-zero when there will be none. */
+  int (*call)(void* client, const rtm_message* request); /* [measured path] */
+  /* From within on_request, to the request that it was called for: RTM_RESULT, in an action RTM_FEEDBACK
+   * first. That a goal was accepted is the adapter's to tell: it accepts each before it calls on_request. */
+  int (*reply)(void* server, rtm_reply what, const rtm_message* message); /* [measured path] */
 } rtm_adapter;
 
 /* The probe: reads the command line, measures, writes log and status; returns the exit code. */

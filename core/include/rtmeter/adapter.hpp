@@ -57,10 +57,20 @@ class Adapter {
                                   void* /*user*/) {
     throw cannot("subscriber");
   }
+  virtual void* create_client(void* /*node*/, const std::string& /*service*/, rtm_on_reply /*on_reply*/,
+                              void* /*user*/) {
+    throw cannot("client");
+  }
+  virtual void* create_server(void* /*node*/, const std::string& /*service*/, rtm_on_message /*on_request*/,
+                              void* /*user*/) {
+    throw cannot("server");
+  }
 
   // Measured path. One that throws has refused the call.
   virtual int arm(void* /*timer*/, std::int64_t /*now_ns*/) { return -1; }
   virtual int publish(void* /*publisher*/, const rtm_message& /*message*/) { return -1; }
+  virtual int call(void* /*client*/, const rtm_message& /*request*/) { return -1; }
+  virtual int reply(void* /*server*/, rtm_reply /*what*/, const rtm_message& /*message*/) { return -1; }
   virtual int spin(std::int64_t /*timeout_ns*/) { return -1; }
   virtual int wait(std::int64_t /*timeout_ns*/) { return -1; }
   virtual int spin_some() { return -1; }
@@ -192,6 +202,28 @@ const rtm_adapter* adapter_table() {
           adapter(self)->interrupt();
           return 0;
         });
+      }),
+      own<RTMETER_METHODS(A, create_client)>([](void* node, const char* service, rtm_on_reply on_reply,
+                                                void* user, void** client, rtm_error* error) {
+        return set_up(error, "service", service, [&] {
+          auto* a = handle(node)->adapter;
+          *client = a->handle_of(a->create_client(handle(node)->inner, service, on_reply, user));
+        });
+      }),
+      own<RTMETER_METHODS(A, create_server)>([](void* node, const char* service, rtm_on_message on_request,
+                                                void* user, void** server, rtm_error* error) {
+        return set_up(error, "service", service, [&] {
+          auto* a = handle(node)->adapter;
+          *server = a->handle_of(a->create_server(handle(node)->inner, service, on_request, user));
+        });
+      }),
+      own<RTMETER_METHODS(A, call)>([](void* client, const rtm_message* request) {
+        auto* h = handle(client);
+        return h->adapter->attempt("call", [&] { return h->adapter->call(h->inner, *request); });
+      }),
+      own<RTMETER_METHODS(A, reply)>([](void* server, rtm_reply what, const rtm_message* message) {
+        auto* h = handle(server);
+        return h->adapter->attempt("reply", [&] { return h->adapter->reply(h->inner, what, *message); });
       }),
   };
   return &table;

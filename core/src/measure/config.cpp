@@ -16,11 +16,9 @@ struct Name {
   const char* name;
 };
 
-constexpr Name<rtm_measurement> kMeasurements[] = {{RTM_WAKEUP, "wakeup"},
-                                                   {RTM_TIMER, "timer"},
-                                                   {RTM_ROUNDTRIP, "roundtrip"},
-                                                   {RTM_CYCLE, "cycle"},
-                                                   {RTM_CHAIN, "chain"}};
+constexpr Name<rtm_measurement> kMeasurements[] = {{RTM_WAKEUP, "wakeup"},       {RTM_TIMER, "timer"},
+                                                   {RTM_ROUNDTRIP, "roundtrip"}, {RTM_CYCLE, "cycle"},
+                                                   {RTM_REQUEST, "request"},     {RTM_CHAIN, "chain"}};
 constexpr Name<rtm_role> kRoles[] = {
     {RTM_ROLE_SINGLE, "single"}, {RTM_ROLE_CLIENT, "client"}, {RTM_ROLE_SERVER, "server"}};
 constexpr Name<rtm_overrun> kOverruns[] = {{RTM_CATCH_UP, "catch_up"}, {RTM_SKIP, "skip"}};
@@ -31,7 +29,9 @@ constexpr Name<rtm_components> kComponents[] = {{RTM_ONE_THREAD, "one_thread"},
 constexpr Name<rtm_receive> kReceives[] = {{RTM_RECEIVE_SPIN, "spin"},
                                            {RTM_RECEIVE_SPIN_ONCE, "spin_once"},
                                            {RTM_RECEIVE_LISTENER, "listener"},
-                                           {RTM_RECEIVE_POLL, "poll"}};
+                                           {RTM_RECEIVE_POLL, "poll"},
+                                           {RTM_RECEIVE_CALL, "call"}};
+constexpr Name<rtm_interface> kInterfaces[] = {{RTM_SERVICE, "service"}, {RTM_ACTION, "action"}};
 constexpr Name<rtm_timer_mode> kModes[] = {{RTM_ONE_SHOT, "one_shot"}, {RTM_PERIODIC, "periodic"}};
 constexpr Name<rtm_reliability> kReliabilities[] = {{RTM_BEST_EFFORT, "best_effort"},
                                                     {RTM_RELIABLE, "reliable"}};
@@ -219,6 +219,7 @@ const char* name_of(rtm_overrun o) { return name_in(kOverruns, o); }
 const char* name_of(rtm_drive d) { return name_in(kDrives, d); }
 const char* name_of(rtm_components c) { return name_in(kComponents, c); }
 const char* name_of(rtm_receive r) { return name_in(kReceives, r); }
+const char* name_of(rtm_interface i) { return name_in(kInterfaces, i); }
 const char* name_of(rtm_timer_mode m) { return name_in(kModes, m); }
 const char* name_of(SecondPlace p) { return name_in(kSecondPlaces, p); }
 
@@ -232,9 +233,9 @@ Config config_from_json(const Json& json) {
                   "use the rtmeter that came with this probe");
   c.measurement = required(r.choice("measurement", kMeasurements), "measurement", "what to measure");
   c.role = r.choice("role", kRoles).value_or(RTM_ROLE_SINGLE);
-  if ((c.measurement == RTM_ROUNDTRIP || c.measurement == RTM_CHAIN) == (c.role == RTM_ROLE_SINGLE))
+  if ((c.has_two_ends() || c.measurement == RTM_CHAIN) == (c.role == RTM_ROLE_SINGLE))
     throw Failure("role", name_of(c.role), std::string("does not fit ") + name_of(c.measurement),
-                  "roundtrip and chain run as client or server, everything else as single");
+                  "roundtrip, request and chain run as client or server, everything else as single");
   c.log = required(r.text("log"), "log", "where to write the sample log");
   c.mode = r.choice("mode", kModes).value_or(RTM_PERIODIC);
   const bool one_shot = c.measurement == RTM_TIMER && c.mode == RTM_ONE_SHOT;
@@ -251,7 +252,7 @@ Config config_from_json(const Json& json) {
   c.overrun = r.choice("overrun", kOverruns);
   c.deadline_ns = r.integer("deadline_ns", 1, kMaxTime);
   const auto loss = r.integer("loss_timeout_ns", 1, kMaxTime);
-  if ((c.measurement == RTM_ROUNDTRIP && c.role == RTM_ROLE_CLIENT) || c.measurement == RTM_CYCLE) {
+  if (c.is_exchange() && c.role != RTM_ROLE_SERVER) {
     c.loss_timeout_ns = required(loss, "loss_timeout_ns", "when a message counts as lost");
     if (c.deadline_ns && c.loss_timeout_ns < *c.deadline_ns)
       throw Failure("loss_timeout_ns", std::to_string(c.loss_timeout_ns), "is shorter than the deadline",
@@ -271,6 +272,12 @@ Config config_from_json(const Json& json) {
   c.receive = r.choice("receive", kReceives);
   c.before = r.choice("before", kBefores).value_or(Before::none);
   c.in_flight = r.choice("in_flight", kInFlights).value_or(InFlight::one);
+  const auto interface = r.choice("interface", kInterfaces);
+  c.interface = interface.value_or(RTM_SERVICE);
+  if (interface && c.measurement != RTM_REQUEST)
+    throw Failure("interface", name_of(*interface),
+                  std::string("means nothing for ") + name_of(c.measurement),
+                  "leave it out; it is for request");
   c.payload_bytes = static_cast<std::uint32_t>(r.integer("payload_bytes", 8, 1 << 30).value_or(500));
   c.reliability = r.choice("reliability", kReliabilities).value_or(RTM_BEST_EFFORT);
   c.history_depth_asked = static_cast<std::int32_t>(r.integer("history_depth", 1, 1 << 20).value_or(-1));
@@ -306,7 +313,7 @@ Config config_from_json(const Json& json) {
   if (c.scheduling.policy == Scheduling::Policy::deadline && c.apply_before_init)
     throw Failure("scheduling", to_string(c.scheduling), "SCHED_DEADLINE is not inherited by new threads",
                   "use \"apply\": \"after_init\"");
-  const bool spins = c.measurement == RTM_ROUNDTRIP && c.receive == RTM_RECEIVE_SPIN;
+  const bool spins = c.has_two_ends() && c.receive == RTM_RECEIVE_SPIN;
   if (c.scheduling.policy == Scheduling::Policy::deadline && c.role == RTM_ROLE_CLIENT &&
       (c.in_flight == InFlight::open || spins))
     throw Failure(spins ? "receive" : "in_flight", spins ? "spin" : "open",

@@ -72,6 +72,7 @@ struct Config {
   std::uint32_t history_depth = 1;
   std::int32_t history_depth_asked = -1;  // -1: not given
   std::optional<SecondTopicConfig> second_topic;
+  rtm_interface interface = RTM_SERVICE;  // request
   std::optional<ChainConfig> chain;
   Scheduling scheduling;
   bool apply_before_init = true;
@@ -89,6 +90,10 @@ struct Config {
   Json as_read;  // the object itself, for the log's header
 
   std::int64_t total() const { return warm_up + samples; }
+  // A client asks and a server answers, of another process unless the adapter's is inline.
+  bool has_two_ends() const { return measurement == RTM_ROUNDTRIP || measurement == RTM_REQUEST; }
+  // Every release is answered.
+  bool is_exchange() const { return has_two_ends() || measurement == RTM_CYCLE; }
   // How far the sleeps lie behind the timer's ticks: half a period, so that they find them ready.
   std::int64_t sleep_offset() const { return sleep_offset_ns.value_or(period_ns / 2); }
 };
@@ -104,6 +109,7 @@ const char* name_of(rtm_overrun o);
 const char* name_of(rtm_drive d);
 const char* name_of(rtm_components c);
 const char* name_of(rtm_receive r);
+const char* name_of(rtm_interface i);
 const char* name_of(rtm_timer_mode m);
 const char* name_of(SecondPlace p);
 

@@ -1,4 +1,4 @@
-// Requests and their answers: what the round-trip client and the cycle share. Paces the releases,
+// Requests and their answers: what the clients and the cycle share. Paces the releases,
 // waits for answers, settles every release as served, lost, skipped or in flight.
 #pragma once
 
@@ -31,6 +31,8 @@ class Exchange : public Measurement {
       b_.session.spin_some();
     else if (b_.receive == RTM_RECEIVE_SPIN && b_.clock.scripted())
       b_.session.spin(timeout_ns);
+    else if (b_.receive == RTM_RECEIVE_CALL)  // the call has returned: nothing comes any more
+      b_.clock.sleep_until_ns(b_.clock.now_ns() + timeout_ns);
     else
       b_.session.wait(timeout_ns);
   }

@@ -12,9 +12,13 @@ std::vector<std::string> columns_of(const Config& config) {
                 "reported_expected_ns", "reported_actual_ns", "status"};
       return {"release_ns", "callback_ns", "reported_expected_ns", "reported_actual_ns", "free_ns", "status"};
     case RTM_ROUNDTRIP:
+    case RTM_REQUEST:
       if (config.role == RTM_ROLE_SERVER)
         return {"sequence", "server_received_ns", "server_sent_ns", "status"};
-      return {"release_ns", "sent_ns", "received_ns", "free_ns", "status"};
+      if (config.measurement == RTM_ROUNDTRIP)
+        return {"release_ns", "sent_ns", "received_ns", "free_ns", "status"};
+      return {"release_ns",  "sent_ns", "accepted_ns", "first_feedback_ns",
+              "received_ns", "free_ns", "status"};
     case RTM_CYCLE:
       return {
           "release_ns",           "start_ns", "request_sent_ns", "request_received_ns", "response_sent_ns",
@@ -34,6 +38,8 @@ Judged judged_of(const Config& config) {
                                          : Judged{1, 0, 0};                // latency
     case RTM_ROUNDTRIP:
       return config.role == RTM_ROLE_SERVER ? Judged{2, 1, 0} : Judged{2, 0, 0};  // turn-around; response
+    case RTM_REQUEST:
+      return config.role == RTM_ROLE_SERVER ? Judged{2, 1, 0} : Judged{4, 0, 0};  // likewise
     case RTM_CYCLE:
       return {5, 0, 0};  // completion
     case RTM_CHAIN:
@@ -51,6 +57,8 @@ std::unique_ptr<Measurement> make_measurement(Bench& bench) {
       return c.mode == RTM_ONE_SHOT ? make_one_shot(bench) : make_periodic(bench);
     case RTM_ROUNDTRIP:
       return c.role == RTM_ROLE_SERVER ? make_roundtrip_server(bench) : make_roundtrip_client(bench);
+    case RTM_REQUEST:
+      return c.role == RTM_ROLE_SERVER ? make_request_server(bench) : make_request_client(bench);
     case RTM_CYCLE:
       return make_cycle(bench);
     case RTM_CHAIN:

@@ -1,4 +1,4 @@
-// What the four measurements have in common. Each is written once, against the adapter contract and
+// What the measurements have in common. Each is written once, against the adapter contract and
 // a clock. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -132,6 +132,8 @@ std::unique_ptr<Measurement> make_one_shot(Bench& bench);
 std::unique_ptr<Measurement> make_periodic(Bench& bench);
 std::unique_ptr<Measurement> make_roundtrip_client(Bench& bench);
 std::unique_ptr<Measurement> make_roundtrip_server(Bench& bench);
+std::unique_ptr<Measurement> make_request_client(Bench& bench);
+std::unique_ptr<Measurement> make_request_server(Bench& bench);
 std::unique_ptr<Measurement> make_cycle(Bench& bench);
 std::unique_ptr<Measurement> make_chain(Bench& bench);
 std::unique_ptr<Measurement> make_measurement(Bench& bench);

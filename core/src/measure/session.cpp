@@ -40,8 +40,8 @@ void put_path(Json& object, const std::string& path, const std::string& value, b
 bool is_list(const std::string& key) {
   const auto begins = [&](const char* start) { return key.rfind(start, 0) == 0; };
   return key == "measures" || key == "second_topic" || key == "background" || key == "components" ||
-         key == "brings" || key == "chosen" || begins("drives.") || begins("receives.") ||
-         begins("same_host.") || begins("inline.") || begins("poll.");
+         key == "brings" || key == "chosen" || key == "interfaces" || begins("drives.") ||
+         begins("receives.") || begins("same_host.") || begins("inline.") || begins("poll.");
 }
 
 struct JsonSink : rtm_sink {
@@ -85,9 +85,9 @@ Json describe(const rtm_adapter& adapter, const void* self) {
 
 rtm_drive choose_drive(const Json& description, const Config& config) {
   const std::string measure = measure_name(config);
-  if (config.measurement == RTM_ROUNDTRIP && config.drive)
+  if (config.has_two_ends() && config.drive)
     throw Failure("drive", name_of(*config.drive),
-                  "has no meaning in a roundtrip: its releases are slept for",
+                  "has no meaning in a " + measure + ": its releases are slept for",
                   "leave it out; receive says how replies are received (spin, spin_once, listener, poll)");
   const Json* measures = description.find("measures");
   if (!contains(measures, measure))
@@ -119,12 +119,25 @@ void check_components(const Json& description, const Config& config) {
                 list == nullptr ? "leave it out: the adapter decides" : "choose one of these");
 }
 
+void check_interface(const Json& description, const Config& config) {
+  if (config.measurement != RTM_REQUEST) return;
+  const Json* list = description.find("interfaces");
+  if (contains(list, name_of(config.interface))) return;
+  throw Failure("interface", name_of(config.interface),
+                "the requests of this adapter go over " + joined(list),
+                list == nullptr ? "choose an adapter that names its interfaces (`rtmeter adapters`)"
+                                : "choose one of these");
+}
+
 namespace {
 
 // What can be, whatever the adapter: a sleeping thread does not spin, and one that spins does nothing else.
 bool fits(rtm_receive receive, const Config& config, rtm_drive drive) {
   if (config.measurement == RTM_CHAIN) return receive == RTM_RECEIVE_SPIN_ONCE;
-  if (config.measurement == RTM_ROUNDTRIP) {
+  if (receive == RTM_RECEIVE_CALL)
+    return config.measurement == RTM_REQUEST && config.role == RTM_ROLE_CLIENT &&
+           config.in_flight == InFlight::one;
+  if (config.has_two_ends()) {
     const bool deadline = config.scheduling.policy == Scheduling::Policy::deadline;
     return receive != RTM_RECEIVE_SPIN || !deadline || config.role == RTM_ROLE_SERVER;
   }
@@ -140,7 +153,7 @@ bool fits(rtm_receive receive, const Config& config, rtm_drive drive) {
 }
 
 constexpr rtm_receive kReceives[] = {RTM_RECEIVE_SPIN, RTM_RECEIVE_SPIN_ONCE, RTM_RECEIVE_LISTENER,
-                                     RTM_RECEIVE_POLL};
+                                     RTM_RECEIVE_POLL, RTM_RECEIVE_CALL};
 
 // True if an option was given a value with which nothing but polling is possible.
 bool must_poll(const Json& description, const Config& config) {
@@ -162,6 +175,9 @@ std::vector<rtm_receive> receives_of(const Json& description, const Config& conf
   for (const Json& item : list->as_array())
     for (const rtm_receive way : kReceives)
       if (item.as_string() == name_of(way)) ways.push_back(way);
+  // A client that only calls says nothing of how its server receives.
+  if (config.role == RTM_ROLE_SERVER && ways == std::vector<rtm_receive>{RTM_RECEIVE_CALL})
+    return {RTM_RECEIVE_SPIN, RTM_RECEIVE_SPIN_ONCE, RTM_RECEIVE_POLL};
   return ways;
 }
 
@@ -169,8 +185,10 @@ std::vector<rtm_receive> receives_of(const Json& description, const Config& conf
 
 rtm_receive choose_receive(const Json& description, const Config& config, rtm_drive drive) {
   const std::string measure = measure_name(config);
-  const bool has_messages = config.measurement == RTM_ROUNDTRIP || config.measurement == RTM_CYCLE ||
-                            config.measurement == RTM_CHAIN;
+  const bool has_messages = config.is_exchange() || config.measurement == RTM_CHAIN;
+  // Only a client calls: beside one that blocks, a server receives in the adapter's first way.
+  const bool asked =
+      config.receive && (*config.receive != RTM_RECEIVE_CALL || config.role != RTM_ROLE_SERVER);
   if (!has_messages) {
     if (config.receive)
       throw Failure("receive", name_of(*config.receive), "has no meaning in " + measure, "leave it out");
@@ -179,7 +197,7 @@ rtm_receive choose_receive(const Json& description, const Config& config, rtm_dr
   std::string possible;
   for (const rtm_receive way : receives_of(description, config)) {
     if (!fits(way, config, drive)) continue;
-    if (!config.receive || *config.receive == way) return way;
+    if (!asked || *config.receive == way) return way;
     possible += (possible.empty() ? "" : ", ") + std::string(name_of(way));
   }
   const std::string driven =
@@ -210,6 +228,7 @@ Session::Session(const rtm_adapter& adapter, const Config& config, rtm_drive dri
   run_.history_depth = config.history_depth;
   run_.history_depth_asked = config.history_depth_asked;
   run_.session = session_.c_str();
+  run_.interface = config.interface;
   run_.components_asked = config.components ? static_cast<std::int32_t>(*config.components) : -1;
   run_.overrun_asked = config.overrun ? static_cast<std::int32_t>(*config.overrun) : -1;
   run_.options = options_.data();
@@ -259,6 +278,22 @@ void* Session::create_subscriber(void* node, const std::string& topic, rtm_on_me
     return adapter_.create_subscriber(node, topic.c_str(), on_message, user, &subscriber, e);
   });
   return subscriber;
+}
+
+void* Session::create_client(void* node, const std::string& service, rtm_on_reply on_reply, void* user) {
+  void* client = nullptr;
+  checked([&](rtm_error* e) {
+    return adapter_.create_client(node, service.c_str(), on_reply, user, &client, e);
+  });
+  return client;
+}
+
+void* Session::create_server(void* node, const std::string& service, rtm_on_message on_request, void* user) {
+  void* server = nullptr;
+  checked([&](rtm_error* e) {
+    return adapter_.create_server(node, service.c_str(), on_request, user, &server, e);
+  });
+  return server;
 }
 
 std::string Session::exception() const {

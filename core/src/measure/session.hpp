@@ -22,6 +22,9 @@ rtm_drive choose_drive(const Json& description, const Config& config);
 // Failure if components were asked for that the adapter cannot have.
 void check_components(const Json& description, const Config& config);
 
+// Failure if requests are to go over what the adapter has none of.
+void check_interface(const Json& description, const Config& config);
+
 // How messages are received: as asked, or the first way of the adapter's that the drive allows; Failure if
 // it cannot, or if there are none to receive.
 rtm_receive choose_receive(const Json& description, const Config& config, rtm_drive drive);
@@ -40,6 +43,8 @@ class Session {
   void* create_timer(void* node, const rtm_timer_spec& spec, rtm_timer_traits& traits);
   void* create_publisher(void* node, const std::string& topic);
   void* create_subscriber(void* node, const std::string& topic, rtm_on_message on_message, void* user);
+  void* create_client(void* node, const std::string& service, rtm_on_reply on_reply, void* user);
+  void* create_server(void* node, const std::string& service, rtm_on_message on_request, void* user);
   // Failure if an option was given that the adapter never read: it has none such, or not in this run.
   void refuse_unread_options(const Json& description) const;
   Json describe() const { return rtmeter::describe(adapter_, self_); }
@@ -53,9 +58,16 @@ class Session {
   void publish(void* publisher, const rtm_message& message) noexcept {
     count(adapter_.publish(publisher, &message));
   }
+  void call(void* client, const rtm_message& request) noexcept { count(adapter_.call(client, &request)); }
+  void reply(void* server, rtm_reply what, const rtm_message& message) noexcept {
+    count(adapter_.reply(server, what, &message));
+  }
   // For what is not measured: not counted. True if the middleware took it.
   bool offer(void* publisher, const rtm_message& message) noexcept {
     return adapter_.publish(publisher, &message) == 0;
+  }
+  bool offer_call(void* client, const rtm_message& request) noexcept {
+    return adapter_.call(client, &request) == 0;
   }
   // No adapter sees a timeout below 0.
   void spin(std::int64_t timeout_ns) noexcept {

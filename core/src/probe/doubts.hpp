@@ -32,10 +32,9 @@ inline std::optional<Json> doubt_of_lost(const Config& config, std::uint64_t rel
                                          std::uint64_t skipped) {
   if (config.role == RTM_ROLE_SERVER || config.measurement == RTM_CHAIN || (lost + skipped) * 2 <= released)
     return std::nullopt;
-  const bool messages = config.measurement == RTM_ROUNDTRIP || config.measurement == RTM_CYCLE;
   const std::string counts = std::to_string(lost) + " of " + std::to_string(released) +
                              " releases were lost and " + std::to_string(skipped) + " skipped";
-  if (!messages)
+  if (!config.is_exchange())
     return doubt(
         "mostly_skipped", counts,
         "the period is shorter than what is done in it, or the thread gets too little CPU: lengthen the "

@@ -39,7 +39,11 @@ bool has(const rtm_adapter& a, const std::string& method) {
                                              {"spin", a.spin != nullptr},
                                              {"wait", a.wait != nullptr},
                                              {"spin_some", a.spin_some != nullptr},
-                                             {"interrupt", a.interrupt != nullptr}};
+                                             {"interrupt", a.interrupt != nullptr},
+                                             {"create_client", a.create_client != nullptr},
+                                             {"create_server", a.create_server != nullptr},
+                                             {"call", a.call != nullptr},
+                                             {"reply", a.reply != nullptr}};
   return known.at(method);
 }
 
@@ -56,7 +60,7 @@ std::vector<WayToMeasure> ways_of(const Json& description) {
     if (kind == "timer") {
       for (const auto& drive : listed(description, "drives", kind, {"spin"}))
         ways.push_back({measure, drive, ""});
-    } else if (kind == "roundtrip") {
+    } else if (kind == "roundtrip" || kind == "request") {
       for (const auto& way : listed(description, "receives", kind, receives))
         ways.push_back({measure, "", way});
     } else if (kind == "cycle") {
@@ -80,14 +84,22 @@ std::vector<std::string> methods_of(const WayToMeasure& way) {
   if (way.measure == "wakeup") return {"create_node"};
   if (way.measure == "chain")
     return {"create_node", "create_publisher", "create_subscriber", "publish", "wait", "interrupt"};
-  Names names = {"create_node", "create_publisher", "create_subscriber"};
+  const bool is_request = way.measure == "request";
+  Names names = {"create_node", is_request ? "create_client" : "create_publisher",
+                 is_request ? "create_server" : "create_subscriber"};
   const auto add = [&](const char* name) {
     for (const std::string& known : names)
       if (known == name) return;
     names.emplace_back(name);
   };
-  if (way.measure == "roundtrip") {
-    add("publish");
+  if (is_request || way.measure == "roundtrip") {
+    add(is_request ? "call" : "publish");
+    if (is_request) add("reply");
+    if (way.receive == "call") {  // the server's
+      add("spin");
+      add("interrupt");
+      return names;
+    }
     if (!listens) add("wait");  // the client's, until the server has answered
     add(call_of(way.receive));
   } else {

@@ -133,6 +133,7 @@ class Run {
   void set_up() {
     SecondTopic::check(description_, config_);
     check_components(description_, config_);
+    check_interface(description_, config_);
     if (!clock_.scripted()) check_polling(description_, config_, drive_, receive_, cpu_share());
     if (!config_.cpus.empty()) set_affinity(0, config_.cpus);
     if (config_.lock_memory) lock_memory();
@@ -225,10 +226,9 @@ class Run {
     e["malloc_arenas"] = config_.prefault_heap_bytes > 0 ? Json(1) : Json();
     e["cpu_dma_latency"] = cpu_dma_latency_ ? Json(0) : Json();
     const bool is_chain = config_.measurement == RTM_CHAIN;
-    const bool has_messages =
-        config_.measurement == RTM_ROUNDTRIP || config_.measurement == RTM_CYCLE || is_chain;
-    e["drive"] = config_.measurement == RTM_ROUNDTRIP || is_chain ? Json() : Json(name_of(drive_));
-    e["receive"] = has_messages ? Json(name_of(receive_)) : Json();
+    e["drive"] = config_.has_two_ends() || is_chain ? Json() : Json(name_of(drive_));
+    e["receive"] = config_.is_exchange() || is_chain ? Json(name_of(receive_)) : Json();
+    if (config_.measurement == RTM_REQUEST) e["interface"] = name_of(config_.interface);
     e["deadline_ns"] = config_.deadline_ns ? Json(*config_.deadline_ns) : Json();
     e["loss_timeout_ns"] = config_.loss_timeout_ns > 0 ? Json(config_.loss_timeout_ns) : Json();
     if (config_.measurement == RTM_TIMER && drive_ == RTM_SLEEP_THEN_SPIN_SOME)
@@ -304,7 +304,7 @@ class Run {
   // One message a row; in a cycle a request and its answer.
   Published published() const {
     const bool is_cycle = config_.measurement == RTM_CYCLE;
-    if (!is_cycle && config_.measurement != RTM_ROUNDTRIP) return {};
+    if (!config_.is_exchange()) return {};
     const std::uint64_t rows = recorder_.recorded(), unsent = std::min(rows, progress_.unsent());
     return {(rows - unsent) * (is_cycle ? 2 : 1), config_.payload_bytes, is_cycle || inline_server_};
   }

@@ -140,7 +140,7 @@ void try_calls(Bench& bench, StatusOut& out) {
   const Call spin = [&](std::int64_t timeout_ns) { session.spin(timeout_ns); };
   const Call wait = [&](std::int64_t timeout_ns) { session.wait(timeout_ns); };
   const Call spin_some = [&](std::int64_t) { session.spin_some(); };
-  const bool messages = bench.config.measurement == RTM_ROUNDTRIP || bench.config.measurement == RTM_CYCLE;
+  const bool messages = bench.config.is_exchange();
   const bool timer_spins = bench.config.measurement == RTM_TIMER && bench.drive == RTM_SPIN;
   const bool one_shot = bench.config.mode == RTM_ONE_SHOT;
   const auto receives = [&](rtm_receive way) { return messages && bench.receive == way; };

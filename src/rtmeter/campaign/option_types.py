@@ -18,7 +18,7 @@ class For:
     measurements: tuple[Measurement, ...]
 
 
-Receive = Literal["spin", "spin_once", "listener", "poll"]
+Receive = Literal["spin", "spin_once", "listener", "poll", "call"]
 
 
 def text(pattern: str, *, bare_number: bool = False) -> WithJsonSchema:

@@ -30,18 +30,19 @@ from rtmeter.campaign.option_types import (
 )
 from rtmeter.campaign.second_topic import SECOND_TOPIC, SecondTopicOption
 from rtmeter.campaign.strain_options import LOAD, TRAFFIC, ExplainOption, LoadOption, TrafficOption
-from rtmeter.model import HORIZON, MONITOR_NS, Criticality, Measurement, Requirement
+from rtmeter.model import HORIZON, MONITOR_NS, TWO_ENDS, Criticality, Measurement, Requirement
 
 MOST_RELEASES = 2**48
 """That can be counted: less than any counter of ours holds."""
 
 
-_ROUNDTRIP = For(("roundtrip",))
-_MESSAGES = For(("roundtrip", "cycle"))
-_CARRIED = For(("roundtrip", "cycle", "chain"))
-_PROCESSES = For(("roundtrip", "chain"))
+_ROUNDTRIP = For(TWO_ENDS)
+_MESSAGES = For((*TWO_ENDS, "cycle"))
+_CARRIED = For((*TWO_ENDS, "cycle", "chain"))
+_OWN_QOS = For(("roundtrip", "cycle", "chain"))
+_PROCESSES = For((*TWO_ENDS, "chain"))
 _TIMER = For(("timer",))
-_BY_PROBES = For(("wakeup", "timer", "roundtrip", "cycle"))
+_BY_PROBES = For(("wakeup", "timer", *TWO_ENDS, "cycle"))
 
 
 class CellOptions(BaseModel):
@@ -68,7 +69,7 @@ class CellOptions(BaseModel):
     period: Annotated[
         Duration | None,
         Field(
-            description="Period of the releases (default 1ms, roundtrip 10ms).",
+            description="Period of the releases (default 1ms, roundtrip and request 10ms).",
             examples=["1ms"],
             serialization_alias="period_ns",
         ),
@@ -76,7 +77,9 @@ class CellOptions(BaseModel):
     duration: Annotated[
         Duration | None,
         Field(
-            description="How long to measure (default 10s, roundtrip 10min).", examples=["10s"], exclude=True
+            description="How long to measure (default 10s, roundtrip and request 10min).",
+            examples=["10s"],
+            exclude=True,
         ),
     ] = None
     samples: Annotated[
@@ -242,6 +245,11 @@ class CellOptions(BaseModel):
         _ROUNDTRIP,
         Field(description="Wait for each reply, or send at every release."),
     ] = "one"
+    interface: Annotated[
+        Literal["service", "action"],
+        For(("request",)),
+        Field(description="What requests go over: a service is called, an action is given a goal."),
+    ] = "service"
     payload: Annotated[
         Size,
         _CARRIED,
@@ -254,12 +262,12 @@ class CellOptions(BaseModel):
         ),
     ] = 500
     reliability: Annotated[
-        Literal["best_effort", "reliable"], _CARRIED, Field(description="Quality of service: reliability.")
+        Literal["best_effort", "reliable"], _OWN_QOS, Field(description="Quality of service: reliability.")
     ] = "best_effort"
     history_depth: Annotated[
-        int, _CARRIED, Field(description="Quality of service: keep last N.", examples=["1"], ge=1, le=2**20)
+        int, _OWN_QOS, Field(description="Quality of service: keep last N.", examples=["1"], ge=1, le=2**20)
     ] = 1
-    second_topic: Annotated[SecondTopicOption | None, _ROUNDTRIP, SECOND_TOPIC] = None
+    second_topic: Annotated[SecondTopicOption | None, For(("roundtrip",)), SECOND_TOPIC] = None
     graph: Annotated[ChainGraph | None, For(("chain",)), GRAPH] = None
     connect_timeout: Annotated[Duration, _PROCESSES, CONNECT_TIMEOUT] = 10_000_000_000
     command: Annotated[str | None, LOOP, COMMAND] = None
@@ -352,8 +360,8 @@ class CellOptions(BaseModel):
 
     @property
     def missed_after_ns(self) -> int | None:
-        """What the count ``missed`` goes by: the deadline, for round trips by default one period."""
-        return self.tick_ns if self.deadline is None and self.measurement == "roundtrip" else self.deadline
+        """What the count ``missed`` goes by: the deadline, for replies by default one period."""
+        return self.tick_ns if self.deadline is None and self.measurement in TWO_ENDS else self.deadline
 
     @property
     def conditions_asked(self) -> dict[str, Any]:

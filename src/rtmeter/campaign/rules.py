@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from rtmeter.campaign.options import KNOWN, MOST_RELEASES, OPTIONS, CellOptions
 from rtmeter.campaign.wrong import as_rtmeter_error, inapplicable
 from rtmeter.errors import RtmeterError
-from rtmeter.model import LOCAL
+from rtmeter.model import LOCAL, TWO_ENDS
 from rtmeter.values import format_duration
 
 ATTACHED = "attached"
@@ -164,7 +164,13 @@ _RECEIVED_IN_CYCLES = {
 
 def _check_receive(o: CellOptions) -> None:
     """What cannot receive, whatever the adapter."""
-    if o.measurement == "roundtrip" and o.receive == "spin" and o.scheduling.policy == "deadline":
+    for field in ("receive", "server_receive"):
+        if getattr(o, field) == "call" and (o.measurement != "request" or field == "server_receive"):
+            _refuse(o, field, "is how a request's client alone can receive", "choose another way")
+    if o.receive == "call" and o.in_flight == "open":
+        message = "contradicts in_flight open: a call that blocks is the only one"
+        _refuse(o, "receive", message, "choose in_flight one, or another way")
+    if o.measurement in TWO_ENDS and o.receive == "spin" and o.scheduling.policy == "deadline":
         message = f"contradicts scheduling {o.scheduling}: such a thread cannot start one that spins"
         _refuse(o, "receive", message, "choose spin_once, or another policy")
     if o.measurement == "cycle" and o.drive is not None and o.receive is not None:
@@ -257,18 +263,18 @@ def _period_ns(o: CellOptions) -> int:
         return o.timeout
     if o.graph is not None:
         return o.graph.period_ns
-    return o.period or (10 * _MS if o.measurement == "roundtrip" else _MS)
+    return o.period or (10 * _MS if o.measurement in TWO_ENDS else _MS)
 
 
 def _missed_after_ns(o: CellOptions) -> int:
-    """The deadline, for round trips one period by default; 0 if there is none."""
-    return o.deadline or (_period_ns(o) if o.measurement == "roundtrip" else 0)
+    """The deadline, for round trips and requests one period by default; 0 if there is none."""
+    return o.deadline or (_period_ns(o) if o.measurement in TWO_ENDS else 0)
 
 
 def fill_in(o: CellOptions, scale: float) -> dict[str, Any]:
     """The defaults that depend on other options; ``scale`` multiplies the measured releases."""
     period_ns = _period_ns(o)
-    duration_ns = o.duration or (600 * _S if o.measurement == "roundtrip" else 10 * _S)
+    duration_ns = o.duration or (600 * _S if o.measurement in TWO_ENDS else 10 * _S)
     samples = o.samples or -(-duration_ns // period_ns)
     scaled = -(-(samples * Fraction(str(scale))) // 1)
     if scaled > MOST_RELEASES:
@@ -284,7 +290,7 @@ def fill_in(o: CellOptions, scale: float) -> dict[str, Any]:
         filled["period"] = o.period  # else it is measured
     if o.pid is not None and "warm_up" not in o.model_fields_set:
         filled["warm_up"] = 0  # it runs already
-    if o.measurement in ("roundtrip", "cycle", "chain") and o.loss_timeout is None:
+    if o.measurement in (*TWO_ENDS, "cycle", "chain") and o.loss_timeout is None:
         filled["loss_timeout"] = max(500 * _MS, _missed_after_ns(o))
     if o.second_topic is not None:
         filled["second_topic"] = o.second_topic.beside(o.payload, period_ns)

@@ -13,7 +13,7 @@ from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
 from rtmeter.exports import scheduler
 from rtmeter.exports.distribution import name_of
 from rtmeter.exports.phases import MEASURED, Phase, begins, has_releases, misses, phases, with_expected
-from rtmeter.model import ABSENT
+from rtmeter.model import ABSENT, TWO_ENDS
 from rtmeter.results import store
 from rtmeter.results.record import CellRecord
 from rtmeter.statistics.quantities import Columns, Ints, Quantity, judged_quantity, timeout_ns
@@ -192,7 +192,7 @@ def _threads(trace: _Trace, record: CellRecord, name: str, number: int) -> dict[
         tid = measured[0].get("tid", pid) if measured else pid
         thread_name = measured[0].get("name", role) if measured else role
         found[thread] = trace.track(thread_name, process, process=pid, thread=tid)
-        if record.measurement != "roundtrip":
+        if record.measurement not in TWO_ENDS:
             return found | {"server": found[MEASURED]}
     return found
 

@@ -44,6 +44,11 @@ _PHASES: dict[str, tuple[Phase, ...]] = {
         Phase("round trip", "sent_ns", "received_ns"),
         Phase("answers", "server_received_ns", "server_sent_ns", SERVER),
     ),
+    "request": (
+        Phase("sends late", "release_ns", "sent_ns"),
+        Phase("request and response", "sent_ns", "received_ns"),
+        Phase("answers", "server_received_ns", "server_sent_ns", SERVER),
+    ),
     "loop": (
         Phase("wakes late", "release_ns", "wake_ns"),
         Phase("works", "wake_ns", "free_ns"),

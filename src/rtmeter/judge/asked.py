@@ -18,6 +18,7 @@ _TERMS = {
     "timer/periodic": "Timer latency: how late a timer calls after its release, the moment it should call.",
     "timer/one_shot": "Lateness: how long after its timeout a timer calls. A release: a shot that was armed.",
     "roundtrip": "Response: from the release, the moment a message should be sent, until its reply is there.",
+    "request": "Response: from the release, the moment a service should be called, until its answer.",
     "loop": "Completion: from the release, the moment a job should begin, until the thread sleeps again.",
     "cycle": "Completion: from the release, the moment a cycle should begin, until its response is there.",
     "chain": "Reaction: from a sample's release until an output rests on the next sample, or a later one.",

@@ -24,7 +24,7 @@ from rtmeter.machine import (
 )
 from rtmeter.machine.finding import WORST_FIRST, Finding, Grade, Kind
 from rtmeter.machine.reading import Intent, Machine, Workload, parse_workload
-from rtmeter.model import Cell, Measurement
+from rtmeter.model import TWO_ENDS, Cell, Measurement
 from rtmeter.values import Scheduling
 
 _FAMILIES = (kernel, scheduler, tasks, cpus, cpusets, interrupts, memory, tracing, surroundings)
@@ -69,7 +69,7 @@ def intent_of(cell: Cell) -> Intent:
     return Intent(
         cpus=tuple(cpus) if cpus else None,
         scheduling=Scheduling(**scheduling) if scheduling else Scheduling("other"),
-        workload="roundtrip" if cell.config["measurement"] == "roundtrip" else "cyclic",
+        workload="roundtrip" if cell.config["measurement"] in TWO_ENDS else "cyclic",
     )
 
 

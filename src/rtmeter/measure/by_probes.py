@@ -1,4 +1,4 @@
-"""Cells that probes measure: one of the adapter, and for most round trips one more, the server."""
+"""Cells that probes measure: one of the adapter, and where another answers one more, the server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rtmeter.measure.record import Logs, record_cell
 from rtmeter.measure.source import Ran
 from rtmeter.measure.supervise import OnProgress, Stop, run_probes
 from rtmeter.measure.their_clock import by_the_clock_of
-from rtmeter.model import LOCAL, Cell, Outcome
+from rtmeter.model import LOCAL, TWO_ENDS, Cell, Outcome
 from rtmeter.results.record import CellRecord
 
 
@@ -86,7 +86,7 @@ def probes_for(cell: Cell) -> tuple[probes.Probe, probes.Probe | None]:
     probe = probes.require(
         cell.adapter, f"timer.{cell.config['mode']}" if measurement == "timer" else measurement
     )
-    if measurement != "roundtrip":
+    if measurement not in TWO_ENDS:
         return probe, None
     host = cell.hosts.get("component", LOCAL)
     if not probe.serves_inline(cell.config.get("options", {})):

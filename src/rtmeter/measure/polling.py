@@ -11,7 +11,7 @@ from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
 from rtmeter.host.threads import cpu_set
 from rtmeter.measure.probes import Probe
-from rtmeter.model import LOCAL, Cell
+from rtmeter.model import LOCAL, TWO_ENDS, Cell
 from rtmeter.values import format_cpus
 
 _THROTTLING = "/proc/sys/kernel/sched_rt_runtime_us"
@@ -45,7 +45,7 @@ class _End:
             offered = self.probe.facts.get(declared, {}).get(measurement) or [None]
             if (self.config.get(key) or offered[0]) == "poll":
                 return True
-        waits = measurement in ("roundtrip", "cycle")
+        waits = measurement in (*TWO_ENDS, "cycle")
         values: Mapping[str, Sequence[str]] = self.probe.facts.get("poll", {})
         return waits and any(self.options.get(option) in some for option, some in values.items())
 
@@ -117,7 +117,7 @@ def _ends(
     isolated = cpu_set(cell.conditions.get("settings", {}).get("isolate"))
     asked = frozenset(config.get("cpus") or ())
     options = config.get("options", {})
-    role = "single" if config["measurement"] != "roundtrip" else "client"
+    role = "client" if config["measurement"] in TWO_ENDS else "single"
     client = _End(probe, config, options, role, asked or isolated or allowed)
     if server is None:
         return [client], []

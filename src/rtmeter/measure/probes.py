@@ -32,7 +32,7 @@ class Probe:
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """Of wakeup, timer.one_shot, timer.periodic, roundtrip, cycle."""
+        """Of wakeup, timer.one_shot, timer.periodic, roundtrip, request, cycle, chain."""
         return tuple(self.facts.get("measures", ()))
 
     @property

@@ -21,7 +21,7 @@ from rtmeter.measure.guard import Guard
 from rtmeter.measure.places import Here, Place, There
 from rtmeter.measure.probe_process import ProbeProcess
 from rtmeter.measure.probes import Probe
-from rtmeter.model import LOCAL, TARGET, Cell, Doubt, Outcome
+from rtmeter.model import LOCAL, TARGET, TWO_ENDS, Cell, Doubt, Outcome
 from rtmeter.results.store import CLIENT_LOG, SERVER_LOG
 
 _START_S = 60  # besides the connect timeout: from start to `ready`
@@ -249,7 +249,7 @@ class _Run:
 def _client_config(cell: Cell, folder: Path) -> dict[str, Any]:
     return cell.config | {
         "version": 1,
-        "role": "client" if cell.config["measurement"] == "roundtrip" else "single",
+        "role": "client" if cell.config["measurement"] in TWO_ENDS else "single",
         "log": str(folder / CLIENT_LOG),
         "session": f"rtm{os.getpid():x}{secrets.token_hex(3)}",
         "watch_stdin": True,

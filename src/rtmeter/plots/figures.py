@@ -26,6 +26,10 @@ _PLOTTED = {
     "timer/periodic": ("latency", "dispatch"),
     "timer/one_shot": ("measured", "reported", "difference"),
     "roundtrip": ("response", "round_trip", "ping", "pong"),
+    "request": (
+        *("response", "round_trip", "request", "respond"),
+        *("accepted", "first_feedback"),
+    ),
     "cycle": ("completion", "cycle_delay", "request", "respond"),
     "chain": ("reaction",),
     "own_loop": ("completion", "latency"),

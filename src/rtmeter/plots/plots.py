@@ -25,7 +25,7 @@ KINDS = {
     "maxima": "the maximum of each interval",
     "histogram": "how often each latency was seen; several cells overlaid",
     "ccdf": "which share was that late or later; several cells overlaid",
-    "triptych": "cycle delay, request and respond (of round trips: response, ping, pong), a row a cell",
+    "triptych": "cycle delay, request and respond (of replies: response and both legs), a row a cell",
     "against": "quantiles and misses against a factor of the cells, and where it breaks",
     "return-level": "which level is passed once in which time",
 }
@@ -33,6 +33,7 @@ KINDS = {
 _TRIPTYCHS = {
     "cycle": ("cycle_delay", "request", "respond"),
     "roundtrip": ("response", "ping", "pong"),
+    "request": ("response", "request", "respond"),
 }
 
 _POINTS_A_DECADE = 60

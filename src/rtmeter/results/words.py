@@ -35,6 +35,9 @@ QUANTITIES = {
     "cycle_delay_normalised": "cycle delay less its minimum",
     "request": "request",
     "respond": "respond",
+    "accepted": "accepted (release to the goal's acceptance)",
+    "first_feedback": "first feedback (release to it)",
+    "result": "result (release to the action's result)",
 }
 
 VIEWS = {"per_release": "per release", "as_served": "as served", "corrected": "corrected"}
@@ -44,6 +47,7 @@ MEASUREMENTS = {
     "timer/periodic": "periodic timer",
     "timer/one_shot": "one-shot timer",
     "roundtrip": "round trip",
+    "request": "request",
     "cycle": "request–respond cycle",
     "chain": "chain of stages",
     "own_loop": "own loop",

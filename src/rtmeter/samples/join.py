@@ -1,4 +1,4 @@
-"""The server's stamps of a round trip, joined to the client's rows by sequence number."""
+"""The server's stamps of round trips and requests, joined to the client's rows by sequence number."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ServerRows:
         """``to_client``: what the client's clock would have shown at the server's stamps."""
         if reader.header.get("role") != "server" or not set(_KEYS) <= set(reader.columns):
             raise RtmeterError(
-                "is not the log of a round trip's server",
+                "is not the log of a server",
                 where=str(reader.path),
                 field="role",
                 value=reader.header.get("role"),

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from rtmeter.errors import RtmeterError
-from rtmeter.model import ABSENT, SERVED, STATUS_NAMES, WARM_UP_FLAG
+from rtmeter.model import ABSENT, SERVED, STATUS_NAMES, TWO_ENDS, WARM_UP_FLAG
 from rtmeter.samples.arrow import array, bits, strings
 from rtmeter.samples.join import SERVER_STAMPS, ServerRows
 from rtmeter.samples.reader import LogReader
@@ -157,11 +157,11 @@ class _Rows:
 def _write(reader: LogReader | SegmentedLog, server: ServerRows | None, out: Path) -> tuple[int, int]:
     """Writes all rows; returns how many, and how many have an unknown status."""
     names = [name for name in reader.columns if name != "status"]
-    roundtrip = reader.meta.get("measurement") == "roundtrip" and reader.meta.get("role") != "server"
-    times = names + [name for name in SERVER_STAMPS if roundtrip]
+    answered = reader.meta.get("measurement") in TWO_ENDS and reader.meta.get("role") != "server"
+    times = names + [name for name in SERVER_STAMPS if answered]
     with _Rows(out, times, reader.meta) as rows:
         for k, columns in _row_groups(reader):
-            if roundtrip:
+            if answered:
                 columns = {**columns, **(server.take(k) if server else _absent(len(k)))}
             rows.write(k, columns)
     return rows.count, rows.unknown

@@ -16,6 +16,7 @@ _COUNTS: dict[str, dict[str, int]] = {
     "timer/periodic": {"served": SERVED, "skipped": SKIPPED},
     "timer/one_shot": {"fired": SERVED, "lost": LOST, "in_flight": IN_FLIGHT},
     "roundtrip": {"served": SERVED, "lost": LOST, "skipped": SKIPPED, "in_flight": IN_FLIGHT},
+    "request": {"served": SERVED, "lost": LOST, "skipped": SKIPPED, "in_flight": IN_FLIGHT},
     "cycle": {"served": SERVED, "lost": LOST, "skipped": SKIPPED, "in_flight": IN_FLIGHT},
     "chain": {"served": SERVED, "lost": LOST, "in_flight": IN_FLIGHT},
     "own_loop": {"served": SERVED, "lost": LOST, "skipped": SKIPPED},
@@ -24,14 +25,17 @@ _COUNTS: dict[str, dict[str, int]] = {
 }
 """The outcomes that a measurement has, by the name of their count."""
 
+_EACH_REPLIED = (
+    ("released", "replied_in_time", "missed", "lost", "skipped", "in_flight"),
+    ("served", "replied_in_time", "missed"),
+)
+
 _IDENTITIES: dict[str, tuple[tuple[str, ...], ...]] = {
     "wakeup": (("released", "served", "skipped"),),
     "timer/periodic": (("released", "served", "skipped"),),
     "timer/one_shot": (("armed", "fired", "lost", "in_flight"),),
-    "roundtrip": (
-        ("released", "replied_in_time", "missed", "lost", "skipped", "in_flight"),
-        ("served", "replied_in_time", "missed"),
-    ),
+    "roundtrip": _EACH_REPLIED,
+    "request": _EACH_REPLIED,
     "cycle": (("released", "served", "lost", "skipped", "in_flight"),),
     "chain": (("released", "served", "lost", "in_flight"),),
     "own_loop": (("released", "served", "lost", "skipped"),),
@@ -47,7 +51,7 @@ COUNT_NAMES = (
 """Every count, in the order of a summary; a measurement has those that apply."""
 
 REPLY_COUNTERS = ("late_after_lost", "duplicate", "out_of_order", "corrupted")
-"""The probe's counters that a round trip's counts repeat."""
+"""The probe's counters that the counts of round trips and requests repeat."""
 
 
 class Tally:

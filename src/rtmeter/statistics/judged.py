@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rtmeter.model import SKIPPED
+from rtmeter.model import SKIPPED, TWO_ENDS
 from rtmeter.statistics.drift import Bools
 from rtmeter.statistics.evidence import Evidence, examine
 from rtmeter.statistics.order import Values
@@ -46,8 +46,8 @@ class JudgedRun:
 
 
 def judged_run(meta: Mapping[str, Any], chunks: Chunks) -> JudgedRun:
-    """Reads the run's chunks; ``meta`` as in ``summarise``. In a round trip a skipped release is no miss
-    by itself: it is served by the next ping."""
+    """Reads the run's chunks; ``meta`` as in ``summarise``. In round trips and requests a skipped release
+    is no miss by itself: it is served by the next one sent."""
     quantity = judged_quantity(meta)
     values, passed = Values(narrow=True), list[Ints]()
     for block in per_release(meta, quantity, chunks(), with_k=False):
@@ -65,7 +65,7 @@ def judged_run(meta: Mapping[str, Any], chunks: Chunks) -> JudgedRun:
         skipped=skipped,
         delay_ns=_delays(meta, chunks, len(found)) if meta["measurement"] == "cycle" else None,
         period_ns=int(meta["period_ns"] or meta["timeout_ns"]),
-        skips_miss=meta["measurement"] != "roundtrip",
+        skips_miss=meta["measurement"] not in TWO_ENDS,
         own_grid=_own_grid(meta),
     )
 

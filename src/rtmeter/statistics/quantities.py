@@ -57,6 +57,12 @@ class Quantity:
 
 _DISPATCH = Quantity("dispatch", ("callback_ns",), ("reported_actual_ns",))
 
+_OF_ACTIONS = (
+    Quantity("accepted", ("accepted_ns",), ("release_ns",)),
+    Quantity("first_feedback", ("first_feedback_ns",), ("release_ns",)),
+    Quantity("result", ("received_ns",), ("release_ns",)),
+)
+
 _QUANTITIES: dict[str, tuple[Quantity, ...]] = {
     "wakeup": (Quantity("latency", ("wake_ns",), ("release_ns",), per_release=True),),
     "timer/one_shot": (
@@ -86,6 +92,13 @@ _QUANTITIES: dict[str, tuple[Quantity, ...]] = {
         Quantity("round_trip", ("received_ns",), ("sent_ns",)),
         Quantity("ping", ("server_received_ns",), ("sent_ns",)),
         Quantity("pong", ("received_ns",), ("server_sent_ns",)),
+    ),
+    "request": (
+        Quantity("response", ("received_ns",), ("release_ns",), per_release=True),
+        Quantity("round_trip", ("received_ns",), ("sent_ns",)),
+        Quantity("request", ("server_received_ns",), ("sent_ns",)),
+        Quantity("respond", ("received_ns",), ("server_sent_ns",)),
+        *_OF_ACTIONS,
     ),
     "cycle": (
         Quantity("completion", ("response_received_ns",), ("release_ns",), per_release=True),
@@ -126,20 +139,23 @@ def grid_inferred(meta: Mapping[str, Any]) -> bool:
 
 
 def kind(meta: Mapping[str, Any]) -> str:
-    """``wakeup``, ``timer/one_shot``, ``timer/periodic``, ``roundtrip``, ``cycle``, ``own_loop``, ``loop`` or
-    ``imported``."""
+    """``wakeup``, ``timer/one_shot``, ``timer/periodic``, ``roundtrip``, ``request``, ``cycle``, ``chain``,
+    ``own_loop``, ``loop`` or ``imported``."""
     measurement = str(meta["measurement"])
     return f"timer/{meta['mode']}" if measurement == "timer" else measurement
 
 
 def quantities(meta: Mapping[str, Any]) -> tuple[Quantity, ...]:
     """The quantities of a measurement; the first is the judged one, which ``judge`` may choose. No dispatch
-    where ``reported_clock`` says that the middleware's times are another clock's than the stamps."""
+    where ``reported_clock`` says that the middleware's times are another clock's than the stamps; what an
+    action tells on the way where ``interface`` says that there is one."""
     found = _QUANTITIES[kind(meta)]
     if judge := meta.get("judge"):
         found = tuple(sorted(found, key=lambda quantity: quantity.name != judge))
     if meta.get("reported_clock", "monotonic") != "monotonic":
         found = tuple(quantity for quantity in found if quantity is not _DISPATCH)
+    if meta.get("interface") != "action":
+        found = tuple(quantity for quantity in found if quantity not in _OF_ACTIONS)
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from rtmeter.model import SERVED
+from rtmeter.model import SERVED, TWO_ENDS
 from rtmeter.statistics.corrected import describe_corrected
 from rtmeter.statistics.counts import COUNT_NAMES, REPLY_COUNTERS, Tally, check_identities
 from rtmeter.statistics.order import Maximum, Values, count_above, describe, shifted
@@ -17,7 +17,7 @@ def summarise(meta: Mapping[str, Any], chunks: Chunks) -> dict[str, Any]:
     """Counts, identities and quantities of one cell (docs/method.md).
 
     ``meta`` has measurement, mode, period_ns, warm_up and, where they matter, timeout_ns, deadline_ns
-    (round trip: None is one period), in_flight and counters. ``chunks`` is called once for each
+    (round trip and request: None is one period), in_flight and counters. ``chunks`` is called once for each
     quantity: eight bytes a release are held at a time. The result's ``problems`` are violated
     identities and rows that are missing or lack a stamp: they make a cell invalid.
     """
@@ -26,7 +26,7 @@ def summarise(meta: Mapping[str, Any], chunks: Chunks) -> dict[str, Any]:
     late: dict[str, int] = {}
     for quantity in quantities(meta):
         if tally.columns and not tally.columns.issuperset(quantity.columns):
-            continue  # a round trip whose server's log was not joined
+            continue  # the server's log was not joined
         source = chunks() if views else tally.watch(chunks())
         views[quantity.name], late[quantity.name] = _views(meta, quantity, source)
     counts = _counts(meta, tally.counts(), views, late)
@@ -43,9 +43,9 @@ def summarise(meta: Mapping[str, Any], chunks: Chunks) -> dict[str, Any]:
 
 
 def deadline_ns(meta: Mapping[str, Any]) -> int | None:
-    """The configured deadline in nanoseconds; a round trip without one has its period."""
+    """The configured deadline in nanoseconds; a round trip or request without one has its period."""
     deadline = meta.get("deadline_ns")
-    if deadline is None and meta["measurement"] == "roundtrip":
+    if deadline is None and meta["measurement"] in TWO_ENDS:
         deadline = meta["period_ns"]
     return None if deadline is None else int(deadline)
 
@@ -86,7 +86,7 @@ def _counts(
     views: Mapping[str, Mapping[str, Any]],
     late: Mapping[str, int],
 ) -> dict[str, int]:
-    if meta["measurement"] == "roundtrip":
+    if meta["measurement"] in TWO_ENDS:
         counters = meta.get("counters") or {}
         counts["missed"] = late["round_trip"]
         counts["replied_in_time"] = views["round_trip"]["as_served"]["n"] - late["round_trip"]
@@ -100,7 +100,7 @@ def _without_stamps(
 ) -> list[str]:
     """Rows left out of a view over every release because a stamp is absent that their outcome needs."""
     in_flight = counts.get("in_flight", 0)
-    if in_flight and meta["measurement"] == "roundtrip":
+    if in_flight and meta["measurement"] in TWO_ENDS:
         return []  # skipped releases that wait for a ping in flight are left out as well
     settled = counts.get("armed", counts.get("released", 0)) - in_flight
     return [

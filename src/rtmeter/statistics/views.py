@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rtmeter.model import ABSENT, IN_FLIGHT, LOST, SERVED, SKIPPED, WARM_UP_FLAG
+from rtmeter.model import ABSENT, IN_FLIGHT, LOST, SERVED, SKIPPED, TWO_ENDS, WARM_UP_FLAG
 from rtmeter.statistics.quantities import Columns, Ints, Quantity, timeout_ns
 
 LATER = np.iinfo(np.int64).max
@@ -43,12 +43,12 @@ def per_release(
 ) -> Iterator[Block]:
     """Every release but those in flight.
 
-    A skipped release counts ``free - release``; a round trip's counts from its own release to the reply
-    to the next ping sent, is lost if that ping was lost or never sent, and in flight if that ping is.
+    A skipped release counts ``free - release``; that of a round trip or request counts from its own
+    release to the reply to the next one sent, is lost if that was lost or never sent, in flight if it is.
     A row without the stamps that its outcome needs is left out, which the summary reports. ``with_k``: False
     where nobody asks which releases they are: then ``k`` is not read, and -1.
     """
-    if meta["measurement"] == "roundtrip":
+    if meta["measurement"] in TWO_ENDS:
         names = {"status", "release_ns", *quantity.columns} | ({"k"} if with_k else set())
         for rows in _up_to_a_ping(_only(names, rows) for rows in _measured(chunks)):
             yield _present(_answered(quantity, rows, with_k))

@@ -4,7 +4,7 @@ use core::ffi::c_int;
 
 use crate::contract::rtm_error;
 use crate::run::text;
-use crate::{Message, OnMessage, Run, Sink, TimerSpec, TimerTraits};
+use crate::{Message, OnMessage, OnReply, Reply, Run, Sink, TimerSpec, TimerTraits};
 
 /// Why setup failed: which field, its value, what is wrong, and what to do about it.
 #[derive(Debug)]
@@ -65,6 +65,19 @@ pub trait Publisher: Sync {
     fn publish(&self, message: &Message) -> Result<(), Refused>;
 }
 
+/// A client of a service or an action that the adapter made.
+pub trait Client: Sync {
+    /// Sends a request or a goal; returns at once, but with `Receive::Call` when the result has come.
+    /// [measured path]
+    fn call(&self, request: &Message) -> Result<(), Refused>;
+}
+
+/// A service or an action that the adapter made.
+pub trait Server: Sync {
+    /// From within the callback of a request: what comes back for it. [measured path]
+    fn reply(&self, what: Reply, message: &Message) -> Result<(), Refused>;
+}
+
 /// Timer of an adapter that has none.
 pub enum NoTimer {}
 impl Timer for NoTimer {
@@ -123,6 +136,25 @@ pub trait Adapter: Sync + Sized {
         _on_message: OnMessage,
     ) -> Result<(), SetupError> {
         Err(SetupError::cannot("subscriber"))
+    }
+
+    /// A client of the service or action of that name, by what `Run::interface` says.
+    fn create_client(
+        &mut self,
+        _node: usize,
+        _service: &str,
+        _on_reply: OnReply,
+    ) -> Result<Box<dyn Client>, SetupError> {
+        Err(SetupError::cannot("client"))
+    }
+    /// The service or action; the callback is called for every request, and replies.
+    fn create_server(
+        &mut self,
+        _node: usize,
+        _service: &str,
+        _on_request: OnMessage,
+    ) -> Result<Box<dyn Server>, SetupError> {
+        Err(SetupError::cannot("server"))
     }
 
     /// The middleware's own blocking spin, until interrupted.

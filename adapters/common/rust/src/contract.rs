@@ -3,7 +3,7 @@
 
 use core::ffi::{c_char, c_int, c_void};
 
-pub const RTM_ADAPTER_ABI: u32 = 3;
+pub const RTM_ADAPTER_ABI: u32 = 4;
 pub const RTM_ABSENT: i64 = i64::MIN;
 pub const RTM_BROKEN: c_int = -2;
 pub const RTM_SEQUENCE_HELLO: u64 = u64::MAX;
@@ -42,6 +42,7 @@ pub struct rtm_run {
     pub option_count: usize,
     pub components_asked: i32,
     pub history_depth_asked: i32,
+    pub interface: rtm_enum,
 }
 
 #[repr(C)]
@@ -64,6 +65,7 @@ pub struct rtm_fire {
 
 pub type rtm_on_fire = unsafe extern "C" fn(user: *mut c_void, fire: *const rtm_fire);
 pub type rtm_on_message = unsafe extern "C" fn(user: *mut c_void, message: *const rtm_message);
+pub type rtm_on_reply = unsafe extern "C" fn(user: *mut c_void, what: rtm_enum, message: *const rtm_message);
 
 #[repr(C)]
 pub struct rtm_timer_spec {
@@ -111,6 +113,24 @@ pub struct rtm_adapter {
     pub wait: unsafe extern "C" fn(*mut c_void, i64) -> c_int,
     pub spin_some: unsafe extern "C" fn(*mut c_void) -> c_int,
     pub interrupt: unsafe extern "C" fn(*mut c_void),
+    pub create_client: unsafe extern "C" fn(
+        *mut c_void,
+        *const c_char,
+        rtm_on_reply,
+        *mut c_void,
+        *mut *mut c_void,
+        *mut rtm_error,
+    ) -> c_int,
+    pub create_server: unsafe extern "C" fn(
+        *mut c_void,
+        *const c_char,
+        rtm_on_message,
+        *mut c_void,
+        *mut *mut c_void,
+        *mut rtm_error,
+    ) -> c_int,
+    pub call: unsafe extern "C" fn(*mut c_void, *const rtm_message) -> c_int,
+    pub reply: unsafe extern "C" fn(*mut c_void, rtm_enum, *const rtm_message) -> c_int,
 }
 
 unsafe extern "C" {
@@ -138,14 +158,15 @@ pub(crate) const LAYOUT: &[(&str, usize)] = layout! {
     rtm_option { key, value }
     rtm_run { measurement, role, drive, receive, timer_mode, period_ns, payload_bytes, reliability, history_depth,
               session, overrun_asked, options, option_count, components_asked,
-              history_depth_asked }
+              history_depth_asked, interface }
     rtm_sink { put }
     rtm_message { sequence, data, bytes }
     rtm_fire { reported_expected_ns, reported_actual_ns }
     rtm_timer_spec { mode, period_ns, on_fire, user }
     rtm_timer_traits { ticks, overrun, reports_monotonic }
     rtm_adapter { abi, describe, start, stop, create_node, create_timer, arm, create_publisher,
-                  create_subscriber, publish, spin, wait, spin_some, interrupt }
+                  create_subscriber, publish, spin, wait, spin_some, interrupt, create_client, create_server,
+                  call, reply }
 };
 
 /// For the test: size or offset of `name`, or SIZE_MAX where there is no such declaration.

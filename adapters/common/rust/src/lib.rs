@@ -11,10 +11,10 @@ pub mod contract;
 mod run;
 mod table;
 
-pub use adapter::{Adapter, NoPublisher, NoTimer, Publisher, Refused, SetupError, Timer};
+pub use adapter::{Adapter, Client, NoPublisher, NoTimer, Publisher, Refused, Server, SetupError, Timer};
 pub use run::{
-    Choice, Drive, Fire, Measurement, Message, OnFire, OnMessage, Overrun, Receive, Reliability, Role, Run,
-    Sink, Ticks, TimerMode, TimerSpec, TimerTraits, pinned_version,
+    Choice, Drive, Fire, Interface, Measurement, Message, OnFire, OnMessage, OnReply, Overrun, Receive,
+    Reliability, Reply, Role, Run, Sink, Ticks, TimerMode, TimerSpec, TimerTraits, pinned_version,
 };
 #[doc(hidden)]
 pub use table::table;

@@ -5,8 +5,8 @@ use std::ffi::CString;
 
 use crate::SetupError;
 use crate::contract::{
-    self, rtm_enum, rtm_fire, rtm_message, rtm_on_fire, rtm_on_message, rtm_run, rtm_sink, rtm_timer_spec,
-    rtm_timer_traits,
+    self, rtm_enum, rtm_fire, rtm_message, rtm_on_fire, rtm_on_message, rtm_on_reply, rtm_run, rtm_sink,
+    rtm_timer_spec, rtm_timer_traits,
 };
 
 /// An enum of the header's: its values count from 0 in the order of the variants.
@@ -27,7 +27,7 @@ macro_rules! header_enum {
 header_enum! {
     /// What is measured.
     #[allow(missing_docs)]
-    Measurement { Wakeup, Timer, RoundTrip, Cycle }
+    Measurement { Wakeup, Timer, RoundTrip, Cycle, Request, Chain }
 }
 header_enum! {
     /// Which end of a round trip this process is.
@@ -49,7 +49,29 @@ header_enum! {
         /// A thread of the middleware's calls back.
         Listener,
         /// `spin_some`, all the time.
-        Poll
+        Poll,
+        /// A client's call itself, which blocks until the reply has come.
+        Call
+    }
+}
+header_enum! {
+    /// What a request goes over.
+    Interface {
+        /// It is called.
+        Service,
+        /// It is given a goal.
+        Action
+    }
+}
+header_enum! {
+    /// What comes back for a request.
+    Reply {
+        /// The service's response, the action's result: the last.
+        Result,
+        /// The goal was accepted; without a payload.
+        Accepted,
+        /// Of the action, before the result; without a payload.
+        Feedback
     }
 }
 header_enum! {
@@ -109,6 +131,9 @@ impl Run<'_> {
     /// The depth that the user gave, if any.
     pub fn history_depth_asked(&self) -> Option<u32> {
         u32::try_from(self.0.history_depth_asked).ok()
+    }
+    pub fn interface(&self) -> Interface {
+        Interface::from_header(self.0.interface)
     }
     pub fn session(&self) -> String {
         text(self.0.session)
@@ -208,6 +233,23 @@ impl OnMessage {
     pub fn call(&self, sequence: u64, data: &[u8]) {
         let message = rtm_message { sequence, data: data.as_ptr(), bytes: data.len() as u32 };
         unsafe { (self.function)(self.user, &message) }
+    }
+}
+
+/// The core's callback for what comes back: call it first thing in the middleware's own callback.
+#[derive(Clone, Copy)]
+pub struct OnReply {
+    pub(crate) function: rtm_on_reply,
+    pub(crate) user: *mut c_void,
+}
+unsafe impl Send for OnReply {}
+unsafe impl Sync for OnReply {}
+
+impl OnReply {
+    /// With the sequence number of the request that it belongs to. Measured path.
+    pub fn call(&self, what: Reply, sequence: u64, data: &[u8]) {
+        let message = rtm_message { sequence, data: data.as_ptr(), bytes: data.len() as u32 };
+        unsafe { (self.function)(self.user, what as rtm_enum, &message) }
     }
 }
 

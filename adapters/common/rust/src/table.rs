@@ -5,11 +5,14 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::contract::{
-    RTM_ADAPTER_ABI, RTM_BROKEN, rtm_adapter, rtm_error, rtm_fail, rtm_message, rtm_on_message, rtm_run,
-    rtm_sink, rtm_timer_spec, rtm_timer_traits,
+    RTM_ADAPTER_ABI, RTM_BROKEN, rtm_adapter, rtm_enum, rtm_error, rtm_fail, rtm_message, rtm_on_message,
+    rtm_on_reply, rtm_run, rtm_sink, rtm_timer_spec, rtm_timer_traits,
 };
 use crate::run::{c_string, text};
-use crate::{Adapter, Message, OnMessage, Publisher, Refused, Run, SetupError, Sink, Timer, TimerSpec};
+use crate::{
+    Adapter, Client, Message, OnMessage, OnReply, Publisher, Refused, Reply, Run, Server, SetupError, Sink,
+    Timer, TimerSpec,
+};
 
 /// The adapter and what it made. Handles that cross the border are addresses of boxes: they stay.
 struct Started<A: Adapter> {
@@ -17,6 +20,9 @@ struct Started<A: Adapter> {
     nodes: Vec<Box<Node<A>>>,
     timers: Vec<Box<A::Timer>>,
     publishers: Vec<Box<A::Publisher>>,
+    // Boxed once more: a handle is as long as a pointer.
+    clients: Vec<Box<Box<dyn Client>>>,
+    servers: Vec<Box<Box<dyn Server>>>,
 }
 
 struct Node<A: Adapter> {
@@ -41,6 +47,10 @@ pub const fn table<A: Adapter>() -> rtm_adapter {
         wait: wait::<A>,
         spin_some: spin_some::<A>,
         interrupt: interrupt::<A>,
+        create_client: create_client::<A>,
+        create_server: create_server::<A>,
+        call,
+        reply,
     }
 }
 
@@ -107,7 +117,14 @@ unsafe extern "C" fn start<A: Adapter>(
 ) -> c_int {
     set_up(error, || {
         let adapter = A::start(&Run(unsafe { &*run }))?;
-        let started = Started { adapter, nodes: Vec::new(), timers: Vec::new(), publishers: Vec::new() };
+        let started = Started {
+            adapter,
+            nodes: Vec::new(),
+            timers: Vec::new(),
+            publishers: Vec::new(),
+            clients: Vec::new(),
+            servers: Vec::new(),
+        };
         unsafe { *this = Box::into_raw(Box::new(started)).cast() };
         Ok(())
     })
@@ -183,6 +200,42 @@ unsafe extern "C" fn create_subscriber<A: Adapter>(
     })
 }
 
+unsafe extern "C" fn create_client<A: Adapter>(
+    node: *mut c_void,
+    service: *const c_char,
+    on_reply: rtm_on_reply,
+    user: *mut c_void,
+    client: *mut *mut c_void,
+    error: *mut rtm_error,
+) -> c_int {
+    set_up(error, || {
+        let (started, number) = unsafe { owner_of::<A>(node) };
+        let on_reply = OnReply { function: on_reply, user };
+        let made = started.adapter.create_client(number, &text(service), on_reply)?;
+        started.clients.push(Box::new(made));
+        unsafe { *client = handle_of(&started.clients) };
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn create_server<A: Adapter>(
+    node: *mut c_void,
+    service: *const c_char,
+    on_request: rtm_on_message,
+    user: *mut c_void,
+    server: *mut *mut c_void,
+    error: *mut rtm_error,
+) -> c_int {
+    set_up(error, || {
+        let (started, number) = unsafe { owner_of::<A>(node) };
+        let on_request = OnMessage { function: on_request, user };
+        let made = started.adapter.create_server(number, &text(service), on_request)?;
+        started.servers.push(Box::new(made));
+        unsafe { *server = handle_of(&started.servers) };
+        Ok(())
+    })
+}
+
 /// The box that was added last, as a handle.
 fn handle_of<T>(boxes: &[Box<T>]) -> *mut c_void {
     boxes.last().map_or(core::ptr::null_mut(), |last| (&raw const **last).cast_mut().cast())
@@ -201,6 +254,20 @@ unsafe extern "C" fn publish<A: Adapter>(publisher: *mut c_void, message: *const
     measured(|| {
         let message = unsafe { Message::from_header(&*message) };
         unsafe { &*publisher.cast::<A::Publisher>() }.publish(&message)
+    })
+}
+
+unsafe extern "C" fn call(client: *mut c_void, request: *const rtm_message) -> c_int {
+    measured(|| {
+        let request = unsafe { Message::from_header(&*request) };
+        unsafe { &*client.cast::<Box<dyn Client>>() }.call(&request)
+    })
+}
+
+unsafe extern "C" fn reply(server: *mut c_void, what: rtm_enum, message: *const rtm_message) -> c_int {
+    measured(|| {
+        let message = unsafe { Message::from_header(&*message) };
+        unsafe { &*server.cast::<Box<dyn Server>>() }.reply(Reply::from_header(what), &message)
     })
 }
 

@@ -61,6 +61,16 @@ class RustBorder : public ::testing::Test {
   void *self_ = nullptr, *node_ = nullptr;
 };
 
+// What an adapter does not implement is an error by name.
+TEST_F(RustBorder, AnAdapterWithoutServicesSaysSo) {
+  void *client = nullptr, *server = nullptr;
+  const rtm_on_reply on_reply = [](void* /*user*/, rtm_reply /*what*/, const rtm_message* /*message*/) {};
+  EXPECT_NE(rtm_rust_adapter.create_client(node_, "echo", on_reply, nullptr, &client, &error_), 0);
+  EXPECT_STREQ(error_.message, "this adapter has no client");
+  EXPECT_NE(rtm_rust_adapter.create_server(node_, "echo", &Received::note, nullptr, &server, &error_), 0);
+  EXPECT_STREQ(error_.message, "this adapter has no server");
+}
+
 TEST_F(RustBorder, MessagesCrossIt) {
   Received received;
   void* const publisher = publisher_to(received);

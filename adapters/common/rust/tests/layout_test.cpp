@@ -38,6 +38,7 @@ TEST(RustContract, StructuresAreLaidOutAsInTheHeader) {
   EXPECT_PLACE(rtm_run, option_count);
   EXPECT_PLACE(rtm_run, components_asked);
   EXPECT_PLACE(rtm_run, history_depth_asked);
+  EXPECT_PLACE(rtm_run, interface);
   EXPECT_SIZE(rtm_sink);
   EXPECT_PLACE(rtm_sink, put);
   EXPECT_SIZE(rtm_message);
@@ -74,6 +75,10 @@ TEST(RustContract, TheTableHasItsFunctionsInTheHeadersOrder) {
   EXPECT_PLACE(rtm_adapter, wait);
   EXPECT_PLACE(rtm_adapter, spin_some);
   EXPECT_PLACE(rtm_adapter, interrupt);
+  EXPECT_PLACE(rtm_adapter, create_client);
+  EXPECT_PLACE(rtm_adapter, create_server);
+  EXPECT_PLACE(rtm_adapter, call);
+  EXPECT_PLACE(rtm_adapter, reply);
 }
 
 TEST(RustContract, AnUnknownNameHasNoPlace) { EXPECT_EQ(rtm_rust_layout("rtm_run.nothing"), SIZE_MAX); }

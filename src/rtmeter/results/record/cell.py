@@ -177,6 +177,7 @@ class CellRecord(RecordPart):
             "deadline_ns",
             "loss_timeout_ns",
             "in_flight",
+            "interface",
             "quantity",
             "first_k",
             "judge",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from rtmeter.model import TWO_ENDS
 from rtmeter.selftest.adapter.check import Check, CheckOutcome, failed, not_applicable, passed
 from rtmeter.selftest.adapter.running import CheckedProbe, RunConfig, UnexpectedError, Way, counted, ways
 
@@ -27,7 +28,7 @@ def _tried(subject: CheckedProbe, way: Way) -> CheckOutcome:
     if subject.probe.scripted:
         return not_applicable("on a scripted clock no time passes while it waits")
     role: RunConfig = {}
-    if way.measurement == "roundtrip":
+    if way.measurement in TWO_ENDS:
         if subject.one_process:
             return not_applicable("its server is in the client, which answers while it waits")
         role = {"role": "server"}

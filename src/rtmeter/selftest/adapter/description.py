@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from rtmeter.model import TWO_ENDS
 from rtmeter.selftest.adapter.check import Check, CheckOutcome, failed, passed
 from rtmeter.selftest.adapter.running import CheckedProbe, ways
 
 _TEXTS = ("name", "version", "middleware", "middleware_version")
-_MEASURES = ("wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "cycle", "chain")
+_MEASURES = ("wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "request", "cycle", "chain")
 _LISTS = {
     "drives": ("timer", "cycle"),
-    "receives": ("roundtrip", "cycle", "chain"),
+    "receives": ("roundtrip", "request", "cycle", "chain"),
 }
 _VALUES = {
     "drives": ("spin", "sleep_then_spin_some", "poll"),
-    "receives": ("spin", "spin_once", "listener", "poll"),
+    "receives": ("spin", "spin_once", "listener", "poll", "call"),
 }
 _REMEDY = "mend describe: core/include/rtmeter/adapter.h lists its keys"
 
@@ -55,6 +56,9 @@ def _faults(subject: CheckedProbe) -> Iterator[str]:
             yield from (
                 f"{key}.{kind} names {name!r}, which is none" for name in names if name not in _VALUES[key]
             )
+    interfaces = facts.get("interfaces", [])
+    if bool(interfaces) != ("request" in kinds) or not set(interfaces) <= {"service", "action"}:
+        yield f"interfaces are {interfaces}: name service or action, or both, where measures names request"
     for name, about in facts.get("option", {}).items():
         if not isinstance(about, str) or not about.strip():
             yield f"option.{name} does not say what it is"
@@ -68,7 +72,7 @@ def _after(subject: CheckedProbe) -> CheckOutcome:
     changed = [key for key in _TEXTS if reported.get(key) != subject.facts.get(key)]
     if changed:
         return failed(f"once started it says otherwise of {', '.join(changed)}", _REMEDY)
-    sends = way.measurement in ("roundtrip", "cycle") and not subject.probe.scripted
+    sends = way.measurement in (*TWO_ENDS, "cycle") and not subject.probe.scripted
     if sends and not isinstance(reported.get("qos"), dict):
         return failed(
             "it sends messages and names no quality of service in effect",

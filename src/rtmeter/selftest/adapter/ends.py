@@ -6,7 +6,7 @@ import signal
 from collections.abc import Iterator
 from functools import partial
 
-from rtmeter.model import LOST, WARM_UP_FLAG
+from rtmeter.model import LOST, TWO_ENDS, WARM_UP_FLAG
 from rtmeter.samples import LogReader, read_log
 from rtmeter.selftest.adapter.check import Check, CheckOutcome, failed, not_applicable, passed
 from rtmeter.selftest.adapter.running import (
@@ -30,10 +30,12 @@ def checks(subject: CheckedProbe) -> Iterator[Check]:
     """One interruption for every way, and the other end's absence."""
     for way in ways(subject.facts):
         yield Check(f"interrupt.{way.name}", partial(_interrupted, subject, way.config))
-    if "roundtrip" in subject.facts.get("measures", ()):
-        yield Check("interrupt.server", partial(_server, subject))
-        yield Check("hangs.no_server", partial(_alone, subject))
-        yield Check("hangs.server_killed", partial(_killed, subject))
+    for measurement in TWO_ENDS:
+        if measurement in subject.facts.get("measures", ()):
+            suffix = "" if measurement == "roundtrip" else f".{measurement}"
+            yield Check(f"interrupt.server{suffix}", partial(_server, subject, measurement))
+            yield Check(f"hangs.no_server{suffix}", partial(_alone, subject, measurement))
+            yield Check(f"hangs.server_killed{suffix}", partial(_killed, subject, measurement))
 
 
 def _interrupted(subject: CheckedProbe, config: RunConfig) -> CheckOutcome:
@@ -61,10 +63,10 @@ def _ended(one: ProbeRun) -> CheckOutcome:
     return passed("SIGINT ended it, with a whole log")
 
 
-def _server(subject: CheckedProbe) -> CheckOutcome:
+def _server(subject: CheckedProbe, measurement: str) -> CheckOutcome:
     if subject.one_process:
         return not_applicable("its server is in the client")
-    with subject.run({"measurement": "roundtrip", "role": "server", "period_ns": MS}) as one:
+    with subject.run({"measurement": measurement, "role": "server", "period_ns": MS}) as one:
         one.until("ready")
         one.signal(signal.SIGINT)
         code = one.end(END_S)
@@ -75,11 +77,11 @@ def _server(subject: CheckedProbe) -> CheckOutcome:
         )
 
 
-def _alone(subject: CheckedProbe) -> CheckOutcome:
+def _alone(subject: CheckedProbe, measurement: str) -> CheckOutcome:
     """Told of a server that has gone, or of none."""
     if subject.one_process:
         return not_applicable("its server is in the client")
-    config: RunConfig = {"measurement": "roundtrip"}
+    config: RunConfig = {"measurement": measurement}
     with subject.run(config | {"role": "server", "period_ns": MS}) as server:
         endpoint = server.until("ready")["endpoint"]
         server.finish()
@@ -97,11 +99,11 @@ def _alone(subject: CheckedProbe) -> CheckOutcome:
         return passed(f"{error['field']}: {error['message']}"[:100])
 
 
-def _killed(subject: CheckedProbe) -> CheckOutcome:
+def _killed(subject: CheckedProbe, measurement: str) -> CheckOutcome:
     """The client counts its messages as lost until it is interrupted, or says that the middleware is gone."""
     if subject.one_process:
         return not_applicable("its server is in the client")
-    config = counted({"measurement": "roundtrip"}) | {"samples": 1_000_000, "loss_timeout_ns": 20 * MS}
+    config = counted({"measurement": measurement}) | {"samples": 1_000_000, "loss_timeout_ns": 20 * MS}
     with subject.pair(config) as (one, server):
         assert server is not None
         one.until("progress", least=("released", 20))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+from rtmeter.model import TWO_ENDS
 from rtmeter.selftest.adapter.check import Check, CheckOutcome, failed, not_applicable, passed
 from rtmeter.selftest.adapter.running import RUN_S, CheckedProbe, RunConfig, counted, ways
 
@@ -24,7 +25,9 @@ def checks(subject: CheckedProbe) -> Iterator[Check]:
 
 def _refusal(subject: CheckedProbe, config: RunConfig) -> tuple[int, dict[str, Any] | None, str]:
     """Of a run that must not begin: exit code, error, last words."""
-    role = {"roundtrip": "client" if subject.one_process else "server"}.get(config["measurement"], "single")
+    role = "single"
+    if config["measurement"] in TWO_ENDS:
+        role = "client" if subject.one_process else "server"
     with subject.run(counted(config) | {"role": role}) as one:
         if role == "server" and one.until_either("ready", "error")["event"] == "ready":
             return 0, None, "it started"  # and would wait for ever

@@ -14,6 +14,7 @@ from typing import Any
 
 from rtmeter.host.ending import STARTED, kill_group, reap
 from rtmeter.measure.probes import Probe
+from rtmeter.model import TWO_ENDS
 
 MS = 1_000_000
 PERIOD_NS = 2 * MS
@@ -49,7 +50,7 @@ class Way:
 
     @property
     def measurement(self) -> str:
-        """wakeup, timer, roundtrip or cycle."""
+        """wakeup, timer, roundtrip, request or cycle."""
         return str(self.config["measurement"])
 
 
@@ -195,9 +196,9 @@ class CheckedProbe:
 
     @contextmanager
     def pair(self, config: RunConfig) -> Iterator[tuple[ProbeRun, ProbeRun | None]]:
-        """The client of a round trip with its server, if it needs one; of all else the one process."""
-        if config["measurement"] != "roundtrip" or self.one_process:
-            role = {"role": "client"} if config["measurement"] == "roundtrip" else {}
+        """The client of round trips or requests with its server, if it needs one; else the one process."""
+        if config["measurement"] not in TWO_ENDS or self.one_process:
+            role = {"role": "client"} if config["measurement"] in TWO_ENDS else {}
             with self.run(config | role) as one:
                 yield one, None
             return
@@ -226,9 +227,9 @@ class CheckedProbe:
 def counted(config: RunConfig) -> RunConfig:
     """With what a short run needs."""
     more = {"period_ns": PERIOD_NS, "samples": SAMPLES, "warm_up": WARM_UP}
-    if config["measurement"] in ("roundtrip", "cycle"):
+    if config["measurement"] in (*TWO_ENDS, "cycle"):
         more["loss_timeout_ns"] = LOSS_NS
-    if config["measurement"] == "roundtrip":
+    if config["measurement"] in TWO_ENDS:
         more["warm_up"] = 0  # a fault of the first message counts
     return more | config
 
@@ -249,6 +250,12 @@ def ways(facts: dict[str, Any]) -> list[Way]:
 def _roundtrip(facts: dict[str, Any]) -> list[dict[str, str]]:
     receives = facts.get("receives", {}).get("roundtrip", ("spin", "spin_once", "poll"))
     return [{"receive": receive} for receive in receives]
+
+
+def _request(facts: dict[str, Any]) -> list[dict[str, str]]:
+    receives = facts.get("receives", {}).get("request", ("spin", "spin_once", "poll"))
+    interfaces = facts.get("interfaces", ())
+    return [{"interface": interface, "receive": way} for interface in interfaces for way in receives]
 
 
 def _timer(facts: dict[str, Any]) -> list[dict[str, str]]:
@@ -283,6 +290,7 @@ _PARTS = {
     "wakeup": lambda facts: [{"before": before} for before in ("none", "init", "init_and_node")],
     "timer": _timer,
     "roundtrip": _roundtrip,
+    "request": _request,
     "cycle": _cycle,
     "chain": _chain,
 }

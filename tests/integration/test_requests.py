@@ -1,0 +1,92 @@
+"""Requests over each adapter that has services or actions: stamps in order, everything accounted for, and
+what cannot be refused by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dds_runs import settled
+from probe_runs import LONG, MS, Config, client_and_server, only, probe, read, refusal
+
+from rtmeter.measure.probes import find_probes
+from rtmeter.model import ABSENT, SERVED
+
+REQUEST: Config = {
+    "measurement": "request",
+    "samples": 40,
+    "warm_up": 2,
+    "period_ns": 5 * MS,
+    "loss_timeout_ns": LONG,
+    "connect_timeout_ns": 60_000 * MS,
+}
+
+
+def over(adapter: str, *, id: str | None = None, **changes: Any) -> Any:
+    built = adapter in find_probes()
+    mark = pytest.mark.skipif(not built, reason=f"the adapter {adapter} is not built here")
+    return pytest.param(REQUEST | {"adapter": adapter} | changes, marks=mark, id=id or adapter)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        over("posix"),
+        over("posix", id="posix tcp, open", options={"stream": "tcp"}, in_flight="open"),
+        over("posix", id="posix, 1 MiB", payload_bytes=1 << 20, receive="spin_once"),
+        over("rcl"),
+        over("rclpy", id="rclpy, service"),
+        over("rclpy", id="rclpy, action", interface="action"),
+        over("ros1", id="ros1, persistent", options={"persistent": "yes"}),
+    ],
+)
+def test_every_request_is_answered_and_its_stamps_come_in_order(tmp_path: Path, config: Config) -> None:
+    with client_and_server(tmp_path, config) as (client, server):
+        found = settled(client, server)
+    assert found["lost"] == 0
+    reader, columns = read(client.log)
+    assert reader.meta["effective"]["interface"] == config.get("interface", "service")
+    rows = only(columns, SERVED)
+    assert (rows["release_ns"] <= rows["sent_ns"]).all()  # and the server's stamps between: settled()
+    if config.get("interface") != "action":
+        assert (rows["accepted_ns"] == ABSENT).all()
+        assert (rows["first_feedback_ns"] == ABSENT).all()
+        return
+    assert ((rows["sent_ns"] <= rows["accepted_ns"]) & (rows["accepted_ns"] <= rows["received_ns"])).all()
+    told = rows["first_feedback_ns"] != ABSENT
+    assert told.any()
+    assert (rows["sent_ns"] <= rows["first_feedback_ns"])[told].all()
+    assert (rows["first_feedback_ns"] <= rows["received_ns"])[told].all()
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "words"),
+    [
+        ({"interface": "action"}, "interface", "the requests of this adapter go over service"),
+        ({"receive": "call"}, "receive", "by spin, spin_once, poll"),
+        ({"drive": "spin"}, "drive", "has no meaning in a request"),
+        ({"measurement": "roundtrip", "interface": "service"}, "interface", "means nothing for roundtrip"),
+        ({"adapter": "zeromq"}, "measurement", "this adapter does not measure it"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_its_name(
+    tmp_path: Path, changes: Config, field: str, words: str
+) -> None:
+    if changes.get("adapter", "posix") not in find_probes():
+        pytest.skip("not built here")
+    error = refusal(tmp_path, REQUEST | {"role": "client"} | changes)
+    assert error["field"] == field
+    assert words in error["message"]
+    assert error["remedy"]
+
+
+def test_a_call_that_blocks_is_the_only_one(tmp_path: Path) -> None:
+    config = REQUEST | {"adapter": "null", "role": "client", "receive": "call", "in_flight": "open"}
+    assert refusal(tmp_path, config)["field"] == "receive"
+
+
+def test_a_server_of_a_client_that_blocks_receives_in_another_way(tmp_path: Path) -> None:
+    """The front gives both ends the same, and only a client calls."""
+    with probe(tmp_path, {"measurement": "request", "role": "server", "receive": "call"}) as server:
+        assert server.until("ready")["effective"]["receive"] == "spin"
