@@ -24,7 +24,7 @@ MONITOR_NS = 1_000_000_000
 
 Measurement = Literal["wakeup", "timer", "roundtrip", "request", "cycle", "chain", "loop"]
 
-TWO_ENDS = ("roundtrip", "request")
+TWO_ENDS: tuple[Measurement, ...] = ("roundtrip", "request")
 """Measurements in which a client asks and a server answers, each release one reply or none."""
 
 
