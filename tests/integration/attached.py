@@ -9,12 +9,26 @@ from pathlib import Path
 
 import pytest
 
+from rtmeter.host.root import Root
+from rtmeter.trace.ebpf.btf import UnavailableError
+from rtmeter.trace.ebpf.recorder import RingsRecorder
+
 here = pytest.mark.skipif(
     os.geteuid() != 0
     or "tracefs" not in Path("/proc/filesystems").read_text().split()
     or shutil.which("cc") is None,
     reason="attaching takes root, tracefs and a C compiler",
 )
+
+
+def takes_programs() -> bool:
+    """Whether this kernel takes programs of ours."""
+    try:
+        RingsRecorder(Root(), [1]).stop()
+    except UnavailableError:
+        return False
+    return True
+
 
 SOURCES = Path(__file__).parent
 

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from attached import compiled, here, left_instances
+from attached import compiled, here, left_instances, takes_programs
 
 from front import ended, rtmeter, running
+from rtmeter.errors import RtmeterError
+from rtmeter.host.root import Root
+from rtmeter.measure.attaching import EBPF, TRACEFS
+from rtmeter.measure.program import program_of
 from rtmeter.results import store
 from rtmeter.results.record import CellRecord
 from waiting import until
@@ -23,6 +29,7 @@ from waiting import until
 pytestmark = here
 
 NOBODY = 65534
+PTRACE_SEIZE, PTRACE_INTERRUPT = 0x4206, 0x4207
 
 
 @pytest.fixture(scope="module")
@@ -47,19 +54,34 @@ def attached_to(process: subprocess.Popen[bytes], cell: Path) -> Iterator[subpro
     """rtmeter, which has recorded some of it already."""
     asked = ("--thread", "loop", "--duration", "1h", "--out", cell)
     with running("attach", "--pid", process.pid, *asked) as front:
-        until(lambda: recorded(cell) > 0, of=front)
+        until(lambda: records(front), of=front)
+        enough = sleeps(process) + 100
+        until(lambda: sleeps(process) > enough, of=front)
         yield front
 
 
-def recorded(cell: Path) -> int:
-    """Bytes of pages so far."""
-    return sum(file.stat().st_size for file in cell.parent.glob("cell.partial/attached-*/*"))
+def records(front: subprocess.Popen[str]) -> bool:
+    """Whether it has begun to: by programs in the kernel, or by tracefs."""
+    for file in Path(f"/proc/{front.pid}/fd").iterdir():
+        with suppress(FileNotFoundError):
+            if any(kind in str(file.readlink()) for kind in ("bpf_link", "bpf_raw_tp", "trace_pipe_raw")):
+                return True
+    return False
 
 
-def more(cell: Path, front: subprocess.Popen[str]) -> None:
+def sleeps(process: subprocess.Popen[bytes]) -> int:
+    """How often its thread has gone to sleep."""
+    for task in Path(f"/proc/{process.pid}/task").iterdir():
+        told = dict(line.split(":\t", 1) for line in (task / "status").read_text().splitlines())
+        if told["Name"] == "loop":
+            return int(told["voluntary_ctxt_switches"])
+    return 0
+
+
+def more(process: subprocess.Popen[bytes], front: subprocess.Popen[str]) -> None:
     """Waits for some hundred further jobs, and ends it."""
-    enough = recorded(cell) + (128 << 10)
-    until(lambda: recorded(cell) > enough, of=front)
+    enough = sleeps(process) + 300
+    until(lambda: sleeps(process) > enough, of=front)
     front.send_signal(signal.SIGINT)
 
 
@@ -90,7 +112,7 @@ def test_a_change_in_mid_run_is_told(misfits: Path, tmp_path: Path, what: str, d
     cell = tmp_path / "cell"
     with alive(misfits, what) as process, attached_to(process, cell) as front:
         process.send_signal(signal.SIGUSR1)
-        more(cell, front)
+        more(process, front)
         done = ended(front)
     record = store.read_cell(cell)
     assert record.status == "interrupted", done.err
@@ -101,7 +123,7 @@ def test_a_fork_is_no_part_of_the_loop(misfits: Path, tmp_path: Path) -> None:
     cell = tmp_path / "cell"
     with alive(misfits, "forks") as process, attached_to(process, cell) as front:
         process.send_signal(signal.SIGUSR1)
-        more(cell, front)
+        more(process, front)
         done = ended(front)
     record = store.read_cell(cell)
     assert (record.grid["period_ns"], record.grid["kinds"].keys()) == (1_000_000, {"clock_nanosleep"}), (
@@ -187,15 +209,47 @@ def test_two_attach_at_once_and_leave_nothing(misfits: Path, tmp_path: Path) -> 
     assert not [name for name in left_instances() if any(pid in name for pid in fronts)]
 
 
-def test_killed_it_leaves_no_instance_and_the_program_as_it_was(misfits: Path, tmp_path: Path) -> None:
+RECORDS = """
+import sys, time
+from pathlib import Path
+from rtmeter.host.root import Root
+from rtmeter.measure.attaching import Attached
+with Attached([int(sys.argv[1])], Path(sys.argv[2]), Root(), by=sys.argv[3]):
+    print("records", flush=True)
+    time.sleep(3600)
+"""
+
+
+@pytest.mark.parametrize("by", [TRACEFS, None])
+def test_killed_it_leaves_no_instance_and_the_program_as_it_was(
+    misfits: Path, tmp_path: Path, by: str | None
+) -> None:
     with alive(misfits, "") as process:
-        with attached_to(process, tmp_path / "cell") as front:
-            assert any(str(front.pid) in name for name in left_instances())
+        command = [sys.executable, "-c", RECORDS, str(process.pid), str(tmp_path)]
+        command += [by] if by else [EBPF if takes_programs() else TRACEFS]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as front:
+            assert front.stdout is not None
+            assert front.stdout.readline() == "records\n"
+            there = any(str(front.pid) in name for name in left_instances())
+            assert there == (command[-1] == TRACEFS)
             front.kill()
             front.wait(60)
-            until(lambda: not any(str(front.pid) in name for name in left_instances()))
+        until(lambda: not any(str(front.pid) in name for name in left_instances()))
         assert process.poll() is None
         assert "TracerPid:\t0\n" in Path(f"/proc/{process.pid}/status").read_text()
+
+
+def test_a_program_that_a_debugger_traces_but_lets_run_is_measured_and_said_so(misfits: Path) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+    with alive(misfits, "") as process:
+        assert not program_of(process.pid, Root()).debugged
+        assert libc.ptrace(PTRACE_SEIZE, process.pid, None, None) == 0, os.strerror(ctypes.get_errno())
+        assert program_of(process.pid, Root()).debugged
+        assert libc.ptrace(PTRACE_INTERRUPT, process.pid, None, None) == 0
+        until(lambda: ") t " in Path(f"/proc/{process.pid}/stat").read_text())
+        with pytest.raises(RtmeterError, match=f"is stopped; process {os.getpid()} traces it"):
+            program_of(process.pid, Root())
 
 
 def test_a_command_that_ends_by_itself_is_an_error_with_its_last_words(tmp_path: Path) -> None:

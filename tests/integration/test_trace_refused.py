@@ -13,7 +13,7 @@ from attached import here, left_instances
 
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
-from rtmeter.measure.attaching import Attached
+from rtmeter.measure.attaching import TRACEFS, Attached
 
 FULL = "No space left on device"
 
@@ -38,7 +38,7 @@ def test_the_error_tells_who_refused(
         return splice(source, to, count, **flags)
 
     monkeypatch.setattr(os, "splice", refusing)
-    with Attached([threading.get_native_id()], tmp_path, Root()) as attached:
+    with Attached([threading.get_native_id()], tmp_path, Root(), by=TRACEFS) as attached:
         while not refused.is_set():
             for _ in range(1000):
                 os.getppid()

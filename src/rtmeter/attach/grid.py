@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -49,6 +49,10 @@ class AttachedLoop:
     drift_ns: int | None
     unknown: int
     waits: int
+    given: bool = False
+    """The period is the user's, and does not change."""
+    asked_ns: int | None = None
+    """What the time from one release to the next is compared with, where sleeps are relative."""
 
     @property
     def by_timer(self) -> bool:
@@ -65,21 +69,23 @@ def loop_of(jobs: Sequence[Job], period_ns: int | None = None) -> AttachedLoop:
     """``period_ns``: as the user gave it."""
     kinds = dict(Counter(job.kind for job in jobs))
     by_timer = 2 * kinds.get("message", 0) < len(jobs)
-    timed = [job for job in jobs if job.by_timer or not by_timer]
-    distances = [b.release_ns - a.release_ns for a, b in pairwise(timed) if a.known and b.known]
+    told = [job for job in jobs if job.by_timer or not by_timer]
+    distances = [b.release_ns - a.release_ns for a, b in pairwise(told) if a.known and b.known]
     period = period_ns or mode_of(distances)
-    on_grid = by_timer and period is not None and _is_grid(timed, distances, period)
+    on_grid = by_timer and period is not None and _is_grid(told, distances, period)
     if by_timer and not on_grid and period_ns is None and (divisor := _divisor(distances)):
-        period, on_grid = divisor, _is_grid(timed, distances, divisor)
-    changes: tuple[PeriodChange, ...] = ()
-    if on_grid and period is not None and period_ns is None:
-        changes = tuple(_changes(timed, period))
+        period, on_grid = divisor, _is_grid(told, distances, divisor)
     steady = period is not None and (on_grid or _is_steady(distances, period))
-    drift = None
+    asked = drift = None
     if by_timer and not on_grid and steady and period is not None:
-        drift = sum(distances) - len(distances) * (period_ns or _asked_ns(timed) or period)
+        asked = period_ns or _asked_ns(told) or period
+        drift = sum(distances) - len(distances) * asked
     unknown, waits = sum(not job.known for job in jobs), sum(job.waits for job in jobs)
-    return AttachedLoop(period, on_grid, steady, changes, kinds, drift, unknown, waits)
+    loop = AttachedLoop(
+        period, on_grid, steady, (), kinds, drift, unknown, waits, period_ns is not None, asked
+    )
+    changes = (PeriodChange(job.release_ns, now) for job, now in changing(jobs, loop) if now is not None)
+    return replace(loop, changes=tuple(changes))
 
 
 def mode_of(distances: Sequence[int]) -> int | None:
@@ -99,7 +105,7 @@ def mode_of(distances: Sequence[int]) -> int | None:
     return int(near[(len(near) - 1) // 2])
 
 
-def tolerance_ns(jobs: Sequence[Job]) -> int:
+def tolerance_ns(jobs: Iterable[Job]) -> int:
     """How far off the grid an expiry may be."""
     return BUDGET_NS if any(job.kind == "deadline" for job in jobs) else EXACT_NS
 
@@ -142,18 +148,38 @@ def _asked_ns(jobs: Sequence[Job]) -> int | None:
     return asked[(len(asked) - 1) // 2] if asked else None
 
 
-def _changes(jobs: Sequence[Job], period_ns: int) -> Iterator[PeriodChange]:
-    """Where another period begins that stays."""
-    within = tolerance_ns(jobs)
-    releases = np.asarray([job.release_ns for job in jobs], np.int64)
-    distances = np.diff(releases)
-    now, at = period_ns, 0
-    while at < len(distances):
-        distance = int(distances[at])
-        run = distances[at : at + CHANGED]
-        if abs(distance - now) > within and len(run) == CHANGED and (np.abs(run - distance) <= within).all():
-            now = distance
-            yield PeriodChange(int(releases[at]), now)
-            at += CHANGED
-        else:
-            at += 1
+def changing(jobs: Iterable[Job], loop: AttachedLoop) -> Iterator[tuple[Job, int | None]]:
+    """Each job, and where another period begins with it that stays, which."""
+    if not loop.on_grid or loop.period_ns is None or loop.given:
+        yield from ((job, None) for job in jobs)
+        return
+    coming, now, settled = iter(jobs), loop.period_ns, 0
+    ahead: deque[Job] = deque()
+    releases: deque[int] = deque()
+    """Of those ahead that timers released."""
+    within = EXACT_NS
+    while True:
+        while len(releases) <= CHANGED and (job := next(coming, None)) is not None:
+            ahead.append(job)
+            within = max(within, tolerance_ns([job]))
+            if job.by_timer:
+                releases.append(job.release_ns)
+        if not ahead:
+            return
+        job, began = ahead.popleft(), None
+        if job.by_timer:
+            if settled:
+                settled -= 1
+            elif len(releases) > CHANGED and (other := _other_period(releases, now, within)):
+                began = now = other
+                settled = CHANGED - 1
+            releases.popleft()
+        yield job, began
+
+
+def _other_period(releases: Sequence[int], now_ns: int, within_ns: int) -> int | None:
+    """The distance of all of them, if that is not the period."""
+    first = releases[1] - releases[0]
+    if abs(first - now_ns) <= within_ns:
+        return None
+    return first if all(abs(b - a - first) <= within_ns for a, b in pairwise(releases)) else None

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from rtmeter.attach.sleeps import MESSAGE, Sleep
 
 RELATIVE = ("nanosleep", "poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait", "epoll_pwait2")
 """System calls whose timeouts are told from now on, never as a time."""
+
+PATIENCE = 10_000
+"""So many sleeps without a timer are those of a thread that timers do not pace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +38,22 @@ class Job:
         return self.kind != MESSAGE
 
 
-def jobs_of(sleeps: Sequence[Sleep]) -> Iterator[Job]:
+def jobs_of(sleeps: Iterable[Sleep]) -> Iterator[Job]:
     """Those that are seen whole, from the first sleep to the last.
 
     A thread that sleeps on timers may wait for a lock within its work: a wait on a futex without a timeout
-    ends no job of such a thread.
+    ends no job of such a thread. What it sleeps on its first sleeps tell, up to PATIENCE of them.
     """
-    by_timers = any(sleep.due_ns is not None for sleep in sleeps)
+    coming = iter(sleeps)
+    first: list[Sleep] = []
+    by_timers = False
+    while not by_timers and len(first) < PATIENCE and (sleep := next(coming, None)) is not None:
+        first.append(sleep)
+        by_timers = sleep.due_ns is not None
     began: Sleep | None = None
     waits, whole = 0, True
-    for sleep in sleeps:
+    for sleep in chain(first, coming):
+        by_timers = by_timers or sleep.due_ns is not None
         whole = whole and sleep.whole_before
         if began is not None and by_timers and _is_lock(sleep):
             waits += 1

@@ -2,37 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from rtmeter.attach.grid import LARGEST_GAP, AttachedLoop, steps_of, tolerance_ns
+from rtmeter.attach.grid import LARGEST_GAP, AttachedLoop, changing, steps_of, tolerance_ns
 from rtmeter.attach.jobs import Job
 from rtmeter.model import ABSENT, LOST, SERVED, SKIPPED
+from rtmeter.statistics.quantities import Ints
 
 COLUMNS = ("release_ns", "wake_ns", "free_ns", "busy_ns", "interval_ns")
 """``interval_ns``: from the wake-up before to this one."""
 
-_Row = tuple[int, int, int, int, int, int]
+ReleaseRow = tuple[int, int, int, int, int, int]
+"""COLUMNS and the status."""
 
 
-def columns_of(jobs: Sequence[Job], loop: AttachedLoop) -> dict[str, npt.NDArray[np.int64]]:
+def columns_of(jobs: Sequence[Job], loop: AttachedLoop) -> dict[str, Ints]:
     """A row for each release, in order of time: COLUMNS and ``status``."""
-    rows = np.asarray(list(_rows(jobs, loop)), np.int64).reshape(-1, len(COLUMNS) + 1)
+    return as_columns(list(rows_of(changing(jobs, loop), loop, tolerance_ns(jobs))))
+
+
+def as_columns(rows: Sequence[ReleaseRow]) -> dict[str, Ints]:
+    """COLUMNS and ``status``."""
+    table = np.asarray(rows, np.int64).reshape(-1, len(COLUMNS) + 1)
     names = (*COLUMNS, "status")
-    return {name: np.ascontiguousarray(rows[:, place]) for place, name in enumerate(names)}
+    return {name: np.ascontiguousarray(table[:, place]) for place, name in enumerate(names)}
 
 
-def _rows(jobs: Sequence[Job], loop: AttachedLoop) -> Iterator[_Row]:
-    """Between known releases of a grid every one that nobody slept for is skipped, or not known if events
-    were lost meanwhile; without a grid each job whose events were lost is one."""
-    grid = _Grid(loop, tolerance_ns(jobs)) if loop.on_grid and loop.period_ns else None
+def rows_of(
+    jobs: Iterable[tuple[Job, int | None]], loop: AttachedLoop, within_ns: int
+) -> Iterator[ReleaseRow]:
+    """Of jobs, each with the period that begins with it. Between known releases of a grid every one that
+    nobody slept for is skipped, or not known if events were lost meanwhile; without a grid each job whose
+    events were lost is one. ``within_ns``: how far off the grid an expiry may be."""
+    grid = _Grid(loop.period_ns, within_ns) if loop.on_grid and loop.period_ns else None
     since: list[Job] = []  # the last release on the grid, and what else was done after it
     lost: list[Job] = []
-    for job in jobs:
+    for job, period_ns in jobs:
         if not job.known:
             lost.append(job)
+            if grid is not None and period_ns is not None:
+                grid.period_ns = period_ns
             continue
         if grid is None:
             yield from (_nothing(one.release_ns) for one in lost)
@@ -42,6 +53,7 @@ def _rows(jobs: Sequence[Job], loop: AttachedLoop) -> Iterator[_Row]:
                 yield from (_nothing(release) for release in passed or [one.release_ns for one in lost])
             else:
                 yield from (_skipped(release, since) for release in passed)
+            grid.period_ns = period_ns or grid.period_ns
         interval = job.wake_ns - since[-1].wake_ns if since and not lost else ABSENT
         yield job.release_ns, job.wake_ns, job.free_ns, job.busy_ns, interval, SERVED
         if grid is None or job.by_timer:
@@ -50,11 +62,11 @@ def _rows(jobs: Sequence[Job], loop: AttachedLoop) -> Iterator[_Row]:
     yield from (_nothing(one.release_ns) for one in lost)
 
 
-def _nothing(release_ns: int) -> _Row:
+def _nothing(release_ns: int) -> ReleaseRow:
     return release_ns, ABSENT, ABSENT, ABSENT, ABSENT, LOST
 
 
-def _skipped(release_ns: int, since: Sequence[Job]) -> _Row:
+def _skipped(release_ns: int, since: Sequence[Job]) -> ReleaseRow:
     """The thread was free when the job ended in whose time the release lay; one that it passed over while it
     was free counts from itself on."""
     free_ns = next((job.free_ns for job in since if job.free_ns > release_ns), release_ns)
@@ -64,22 +76,18 @@ def _skipped(release_ns: int, since: Sequence[Job]) -> _Row:
 class _Grid:
     """The grid of a loop, as its releases go on."""
 
-    def __init__(self, loop: AttachedLoop, within_ns: int) -> None:
-        assert loop.period_ns is not None
-        self._period, self._within = loop.period_ns, within_ns
-        self._changes = list(loop.changes)
+    def __init__(self, period_ns: int, within_ns: int) -> None:
+        self.period_ns, self._within = period_ns, within_ns
         self._last: int | None = None
 
     def passed(self, release_ns: int) -> list[int]:
         """The releases between the last one and this one. One that is off the grid stands for the nearest on
         it; from there the grid goes on."""
         last, self._last = self._last, release_ns
-        while self._changes and last is not None and self._changes[0].release_ns <= last:
-            self._period = self._changes.pop(0).period_ns
         if last is None:
             return []
         distance = release_ns - last
-        steps = steps_of(distance, self._period, self._within) or round(distance / self._period)
+        steps = steps_of(distance, self.period_ns, self._within) or round(distance / self.period_ns)
         if not 1 < steps <= LARGEST_GAP:
             return []
-        return [last + step * self._period for step in range(1, steps)]
+        return [last + step * self.period_ns for step in range(1, steps)]

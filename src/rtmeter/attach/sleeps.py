@@ -7,6 +7,7 @@ up by the kernel within its work (a page that is read, a disk): that is no sleep
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -63,13 +64,18 @@ class Sleep:
 
 @dataclass(frozen=True, slots=True)
 class ThreadSleeps:
-    """All sleeps of a thread in order; ``held_ups``: how often the kernel held it up within its work;
-    ``switches``: how often it came on a CPU; ``ended``: the thread has ended; ``first_ns`` and ``last_ns``:
+    """All sleeps of a thread in order (none of a Reader's); ``events``: how many concern it; ``priorities``
+    that it had on a CPU; ``held_ups``: how often the kernel held it up within its work;
+    ``switches``: how often it came on a CPU; ``inferred``: how often its waking was not told, but the only
+    timer that could have ended the sleep was; ``ended``: the thread has ended; ``first_ns`` and ``last_ns``:
     of the events that are known of it."""
 
     sleeps: list[Sleep]
+    events: int
+    priorities: frozenset[int]
     held_ups: int
     switches: int
+    inferred: int
     ended: bool
     first_ns: int
     last_ns: int
@@ -77,10 +83,9 @@ class ThreadSleeps:
 
 def sleeps_of(trace: Trace, tid: int) -> ThreadSleeps:
     """The sleeps that are seen whole: from their beginning to the return."""
-    reader = _Reader(trace, tid)
-    for row in _rows_of(trace, tid):
-        reader.see(row)
-    return reader.seen()
+    reader = Reader(tid)
+    sleeps = list(reader.see_all(trace))
+    return replace(reader.seen(), sleeps=sleeps)
 
 
 def _rows_of(trace: Trace, tid: int) -> list[int]:
@@ -94,33 +99,53 @@ def _rows_of(trace: Trace, tid: int) -> list[int]:
     return found
 
 
-def _before_lost(trace: Trace) -> dict[int, int]:
-    """For each row that tells of lost events the time of the last event before it on its CPU."""
+def _before_lost(trace: Trace, complete_ns: int) -> dict[int, int]:
+    """For each row that tells of lost events the time of the last event before it on its CPU, or until when
+    all are known to be there."""
     found = {}
     for row in np.flatnonzero(np.asarray(trace.event) == LOST).tolist():
         before = row - 1
         while before >= 0 and trace.cpu[before] != trace.cpu[row]:
             before -= 1
-        found[row] = trace.time_ns[before] if before >= 0 else BEGINNING
+        found[row] = max(trace.time_ns[before] if before >= 0 else BEGINNING, complete_ns)
     return found
 
 
-class _Reader:
-    """Goes through the events in order of time."""
+class Reader:
+    """Goes through the events in order of time: a trace at once, or parts that follow one another."""
 
-    def __init__(self, trace: Trace, tid: int) -> None:
-        self._trace, self._tid = trace, tid
+    def __init__(self, tid: int) -> None:
+        self._tid = tid
+        self._trace = Trace()
         self._sleeps: list[Sleep] = []
         self._now = 0
         self._first_ns: int | None = None
-        self._held_ups = self._switches = 0
+        self._held_ups = self._switches = self._inferred = self._events = 0
+        self._priorities: set[int] = set()
         self._ended = False
         self._ran_ns = 0
         self._forget()
         self._whole = True
         """Since the last sleep nothing was lost."""
-        self._before_ns = _before_lost(trace)
-        self._has_calls = SYS_OUT in trace.event
+        self._before_ns: dict[int, int] = {}
+        self._complete_ns = BEGINNING
+        self._has_calls = False
+
+    def see_all(self, part: Trace, until_ns: int | None = None) -> Iterator[Sleep]:
+        """The sleeps that have ended by then. ``until_ns``: nothing with an earlier time is still to come."""
+        self._trace = part
+        self._before_ns = _before_lost(part, self._complete_ns)
+        event, target = np.asarray(part.event), np.asarray(part.target)
+        self._has_calls = self._has_calls or bool((event == SYS_OUT).any())
+        self._events += int(((np.asarray(part.tid) == self._tid) | (target == self._tid)).sum())
+        came = (event == SWITCH) & (target == self._tid)
+        self._priorities.update(np.asarray(part.priority)[came].tolist())
+        for row in _rows_of(part, self._tid):
+            self.see(row)
+        if until_ns is not None:
+            self._complete_ns = until_ns
+        found, self._sleeps = self._sleeps, []
+        yield from found
 
     def _forget(self) -> None:
         """Nothing is known of it any more."""
@@ -130,6 +155,8 @@ class _Reader:
         self._armed: tuple[int, int, str] | None = None
         self._fired: tuple[int, int, str] | None = None
         self._budget: int | None = None
+        self._due: dict[str, int] = {}
+        """When the timers that it armed itself are due, the last of each function."""
         self._open: Sleep | None = None
         self._restart: tuple[int, int] | None = None
         """When a signal interrupted the call, and how long the thread had run: it is entered again, as if
@@ -165,7 +192,9 @@ class _Reader:
 
     def seen(self) -> ThreadSleeps:
         first = self._now if self._first_ns is None else self._first_ns
-        return ThreadSleeps(self._sleeps, self._held_ups, self._switches, self._ended, first, self._now)
+        counts = self._held_ups, self._switches, self._inferred
+        priorities = frozenset(self._priorities)
+        return ThreadSleeps([], self._events, priorities, *counts, self._ended, first, self._now)
 
     def _lose(self, since_ns: int) -> None:
         """Events since then are not there."""
@@ -193,8 +222,15 @@ class _Reader:
     def _be_on(self) -> None:
         if self._on_since is None:
             self._on_since = self._now
+            self._be_woken()
+
+    def _be_woken(self) -> None:
+        if self._open is not None and not self._woken:
+            self._open = self._untold(self._open)
+            self._woken = True
 
     def _arm(self, due_ns: int, function: str) -> None:
+        self._due[function] = due_ns
         if function == BUDGET:
             self._budget = due_ns
         elif self._in_call and function == SLEEPER and due_ns != NO_VALUE:
@@ -274,11 +310,27 @@ class _Reader:
         if self._on_since is not None:  # it was not seen to leave
             self._lose(self._on_since)
         self._on_since, self._held = self._now, False
-        if self._open is not None and not self._woken:
-            self._open = replace(self._open, woken_ns=self._now, known=False)  # its waking is missing
-            self._woken = True
+        self._be_woken()
         if self._open is not None and not self._in_call and self._restart is None:
             self._close(self._now, self._ran())
+
+    def _untold(self, sleep: Sleep) -> Sleep:
+        """Its waking is not told: the one timer that it had armed itself and that came due meanwhile, or was
+        due when the sleep armed it, ended it; else what did is not known. The kernel's own budgets of others
+        are armed on its time too."""
+        due = [
+            (due, of)
+            for of, due in self._due.items()
+            if due <= self._now
+            and (due > sleep.asleep_ns or (of == SLEEPER and sleep.armed_ns is not None))
+            and (of != BUDGET or sleep.kind == _KINDS[BUDGET])
+        ]
+        if len(due) != 1:
+            return replace(sleep, woken_ns=self._now, known=False)
+        self._inferred += 1
+        [(due_ns, function)] = due
+        kind = _KINDS.get(function, sleep.call or "timer")
+        return replace(sleep, woken_ns=self._now, due_ns=due_ns, kind=kind)
 
     def _return(self, name: str | None, result: int) -> None:
         self._be_on()

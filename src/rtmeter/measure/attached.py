@@ -16,6 +16,7 @@ from rtmeter.host.threads import Task
 from rtmeter.measure import attaching
 from rtmeter.measure.attached_record import MeasuredLoop, measured_loop
 from rtmeter.measure.attaching import Attached
+from rtmeter.measure.following import Following, Written
 from rtmeter.measure.meeting import Meeting
 from rtmeter.measure.program import Program, chosen, program_of, threads_of
 from rtmeter.measure.record import Gathered, recorded
@@ -25,6 +26,9 @@ from rtmeter.measure.supervise import OnProgress, Stop
 from rtmeter.model import Cell, Doubt, Outcome
 from rtmeter.results.record import CellRecord
 from rtmeter.samples.meta import LogMeta
+
+FOLLOWED = "attached.parquet"
+"""What becomes samples.parquet."""
 
 
 class ByAttaching:
@@ -83,19 +87,43 @@ class ByAttaching:
                 through = standing.launchers.client(None)
                 command = StartedProgram(self._asked["command"], self._cell.config, folder, through)
                 started = stack.enter_context(command)
-            meeting = Meeting(self._asked, self._root, stop, _both(heed, started), started)
+            meeting = Meeting(
+                self._asked, self._root, stop, _both(heed, started.check if started else None), started
+            )
             program = meeting.program()
             task = meeting.thread(program)
-            with Attached([task.tid], folder, self._root, is_32_bit=program.is_32_bit) as attached:
-                doubts = Meeting(self._asked, self._root, stop, heed, started).wait(program, [task])
-        return self.measured(attached, program, task, folder, doubts, stop)
+            following = Following(task.tid, folder / FOLLOWED, self.period_ns, self.warm_up_ns)
+            with Attached(
+                [task.tid], folder, self._root, is_32_bit=program.is_32_bit, follow=[following]
+            ) as attached:
+                both = _both(heed, following.check)
+                doubts = Meeting(self._asked, self._root, stop, both, started).wait(program, [task])
+        return self.measured(attached, program, task, folder, doubts, stop, following.written)
+
+    @property
+    def period_ns(self) -> int | None:
+        """As it was given."""
+        period_ns: int | None = self._cell.config["period_ns"] if self._asked["period_given"] else None
+        return period_ns
+
+    @property
+    def warm_up_ns(self) -> int:
+        """Of a program that is started."""
+        return int(self._asked["warm_up_ns"]) if "command" in self._asked else 0
 
     def measured(
-        self, attached: Attached, program: Program, task: Task, folder: Path, doubts: list[Doubt], stop: Stop
+        self,
+        attached: Attached,
+        program: Program,
+        task: Task,
+        folder: Path,
+        doubts: list[Doubt],
+        stop: Stop,
+        written: Written,
     ) -> Outcome:
         """What the recording of the thread comes to; record() stores it."""
-        warm_up_ns = self._asked["warm_up_ns"] if "command" in self._asked else 0
-        self._loop = measured_loop(attached, program, task, self._cell, folder, warm_up_ns)
+        attached.trace()
+        self._loop = measured_loop(attached, program, task, self._cell, folder, written)
         if error := self._loop.error:
             return Outcome("failed", error, tuple(doubts))
         return Outcome("interrupted" if stop.asked or doubts else "complete", None, tuple(doubts))
@@ -111,11 +139,11 @@ class ByAttaching:
         return recorded(cell, outcome, Gathered(meta, rows=loop.rows > 0), folder, ran)
 
 
-def _both(heed: Callable[[], None], started: StartedProgram | None) -> Callable[[], None]:
+def _both(heed: Callable[[], None], too: Callable[[], None] | None) -> Callable[[], None]:
     def look() -> None:
         heed()
-        if started is not None:
-            started.check()
+        if too is not None:
+            too()
 
     return look
 

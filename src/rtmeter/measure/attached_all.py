@@ -15,6 +15,7 @@ from rtmeter.host.root import Root
 from rtmeter.host.threads import Task
 from rtmeter.measure.attached import ByAttaching
 from rtmeter.measure.attaching import Attached
+from rtmeter.measure.following import Following, Written
 from rtmeter.measure.looking import LOOK_S, ThreadSeen
 from rtmeter.measure.meeting import Meeting
 from rtmeter.measure.started import StartedProgram
@@ -81,12 +82,27 @@ class Together:
     def recorded(self, folder: Path) -> tuple[Attached, list[Doubt]]:
         """All of them, once; ``folder`` is for the pages."""
         if self._recorded is None:
-            tids = [task.tid for task in self.tasks]
-            with Attached(tids, folder, self._root, is_32_bit=self.program.is_32_bit) as attached:
+            own = ByAttaching(self._cell)
+            beside = tempfile.TemporaryDirectory(prefix=".rows-", dir=folder.parent)
+            rows = Path(self._stack.enter_context(beside))
+            self._following = {
+                task.tid: Following(task.tid, rows / f"{task.tid}.parquet", own.period_ns, own.warm_up_ns)
+                for task in self.tasks
+            }
+            with Attached(
+                [*self._following],
+                folder,
+                self._root,
+                is_32_bit=self.program.is_32_bit,
+                follow=[*self._following.values()],
+            ) as attached:
                 doubts = self._meeting.wait(self.program, self.tasks)
-            attached.trace()
             self._recorded = attached, doubts
         return self._recorded
+
+    def written(self, task: Task) -> Written:
+        """The rows of one of them, once they are recorded."""
+        return self._following[task.tid].written
 
 
 class _OneOfAll(ByAttaching):
@@ -100,7 +116,8 @@ class _OneOfAll(ByAttaching):
     def run(self, folder: Path, stop: Stop, on_progress: OnProgress, standing: Standing) -> Outcome:
         del on_progress, standing
         attached, doubts = self._together.recorded(folder)
-        return self.measured(attached, self._together.program, self._task, folder, doubts, stop)
+        written = self._together.written(self._task)
+        return self.measured(attached, self._together.program, self._task, folder, doubts, stop, written)
 
 
 def _nothing() -> None:

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from rtmeter.attach.callbacks import Callback
-from rtmeter.attach.grid import AttachedLoop, loop_of
-from rtmeter.attach.jobs import Job, jobs_of
-from rtmeter.attach.releases import columns_of
-from rtmeter.attach.sleeps import ThreadSleeps as Sleeps
-from rtmeter.attach.sleeps import sleeps_of
+from rtmeter.attach.follow import Followed
 from rtmeter.errors import RtmeterError
-from rtmeter.explain.events import SWITCH, Trace
 from rtmeter.host.root import Root
 from rtmeter.host.threads import Task, allowed_cpus, read_task
 from rtmeter.machine.facts import facts_of
 from rtmeter.measure.attaching import Attached
+from rtmeter.measure.following import Written
 from rtmeter.measure.program import Program
-from rtmeter.model import SERVED, WARM_UP_FLAG, Cell, Doubt
+from rtmeter.model import Cell, Doubt
 from rtmeter.results import store
-from rtmeter.samples import write_columns
 from rtmeter.samples.meta import LogMeta
 from rtmeter.values import format_duration
 
@@ -48,32 +42,22 @@ def measured_loop(
     task: Task,
     cell: Cell,
     folder: Path,
-    warm_up_ns: int,
+    written: Written,
     callback: Callback | None = None,
 ) -> MeasuredLoop:
-    """Writes samples.parquet into ``folder``: of the thread, or of a callback that it calls. Raises
-    RtmeterError if the trace or that cannot be written."""
-    trace = attached.trace()
-    sleeps = sleeps_of(trace, task.tid)
-    jobs = list(jobs_of(sleeps.sleeps) if callback is None else callback.jobs)
-    asked = cell.config["attach"]
-    told_ns = callback.period_ns if callback is not None else None
-    loop = loop_of(jobs, cell.config["period_ns"] if asked["period_given"] else told_ns)
-    columns = columns_of(jobs, loop)
-    rows = len(columns["status"])
-    warm_up = int(np.searchsorted(columns["release_ns"], sleeps.first_ns + warm_up_ns)) if warm_up_ns else 0
-    columns["status"][:warm_up] |= WARM_UP_FLAG
-    config = cell.config | {"warm_up": warm_up, "samples": rows - warm_up}
+    """Of the thread, or of a callback that it calls; its rows become samples.parquet in ``folder``."""
+    followed, asked = written.followed, cell.config["attach"]
+    loop = followed.loop
+    config = cell.config | {"warm_up": followed.warm_up, "samples": written.rows - followed.warm_up}
     config["period_ns"] = loop.period_ns or cell.config["period_ns"]
-    meta = _meta(attached, program, task, loop, jobs, trace, config)
+    meta = _meta(attached, program, task, followed, given=asked["period_given"])
     if callback is not None:
         _name(meta, callback, attached)
-    error = None if (columns["status"] == SERVED).any() else _nothing(task, sleeps, callback)
-    if rows:
-        about = {"measurement": "loop", "mode": None} | {k: config[k] for k in ("period_ns", "warm_up")}
-        write_columns(columns, about, folder / store.SAMPLES)
-    doubts = tuple(_doubts(attached, program, task, loop, jobs, sleeps, trace, config))
-    return MeasuredLoop(config, meta, rows, doubts, error)
+    error = None if written.served else _nothing(task, followed, callback)
+    if written.rows:
+        shutil.move(written.file, folder / store.SAMPLES)
+    doubts = tuple(_doubts(attached, program, task, followed))
+    return MeasuredLoop(config, meta, written.rows, doubts, error)
 
 
 def _name(meta: LogMeta, callback: Callback, attached: Attached) -> None:
@@ -91,14 +75,14 @@ def _name(meta: LogMeta, callback: Callback, attached: Attached) -> None:
             meta.instrument["traced_ns_per_job"] = events * attached.event_ns
 
 
-def _nothing(task: Task, sleeps: Sleeps, callback: Callback | None) -> RtmeterError:
+def _nothing(task: Task, followed: Followed, callback: Callback | None) -> RtmeterError:
     """Why no job was seen whole."""
     if callback is not None:
         message, remedy = "was not called in that time", "measure for longer"
         return RtmeterError(message, field="callback", value=callback.name, remedy=remedy)
-    if sleeps.sleeps:
+    if followed.slept:
         message, remedy = "did one job at most in that time", "measure for longer"
-    elif sleeps.switches or task.state == "R":
+    elif followed.seen.switches or task.state == "R":
         message, remedy = (
             "never slept: it has no loop that could be measured",
             "see what it waits for: top -H",
@@ -108,15 +92,8 @@ def _nothing(task: Task, sleeps: Sleeps, callback: Callback | None) -> RtmeterEr
     return RtmeterError(message, field="thread", value=f"{task.name} ({task.tid})", remedy=remedy)
 
 
-def _meta(
-    attached: Attached,
-    program: Program,
-    task: Task,
-    loop: AttachedLoop,
-    jobs: list[Job],
-    trace: Trace,
-    config: dict[str, Any],
-) -> LogMeta:
+def _meta(attached: Attached, program: Program, task: Task, followed: Followed, *, given: bool) -> LogMeta:
+    loop, sleeps = followed.loop, followed.seen
     root = Root()
     scheduling: dict[str, Any] = {"policy": task.policy}
     if task.policy in ("fifo", "rr"):
@@ -129,9 +106,8 @@ def _meta(
         "stamps": True,
         "cpus": cpus,
     } | scheduling
-    own = int((np.asarray(trace.tid) == task.tid).sum() + (np.asarray(trace.target) == task.tid).sum())
-    per_job = own / len(jobs) if jobs else None
-    cost = {"event_ns": attached.event_ns, "events_per_job": per_job}
+    per_job = sleeps.events / followed.jobs if followed.jobs else None
+    cost = {"by": attached.by, "event_ns": attached.event_ns, "events_per_job": per_job}
     if per_job is not None and attached.event_ns is not None:
         cost["traced_ns_per_job"] = per_job * attached.event_ns
     tally = attached.tally
@@ -145,12 +121,13 @@ def _meta(
             "events": tally.events,
             "events_lost": tally.lost,
             "waits": loop.waits,
+            "inferred": sleeps.inferred,
         },
         grid={
-            "t0_ns": jobs[0].release_ns if loop.on_grid and jobs else None,
+            "t0_ns": followed.first_release_ns if loop.on_grid else None,
             "period_ns": loop.period_ns,
             "t0_from": "timer" if loop.on_grid else None,
-            "period_from": "given" if config["attach"]["period_given"] else "mode",
+            "period_from": "given" if given else "mode",
             "kinds": loop.kinds,
             "drift_ns": loop.drift_ns,
         },
@@ -160,31 +137,26 @@ def _meta(
     )
 
 
-def _doubts(
-    attached: Attached,
-    program: Program,
-    task: Task,
-    loop: AttachedLoop,
-    jobs: list[Job],
-    sleeps: Sleeps,
-    trace: Trace,
-    config: dict[str, Any],
-) -> Iterator[Doubt]:
+def _doubts(attached: Attached, program: Program, task: Task, followed: Followed) -> Iterator[Doubt]:
+    loop = followed.loop
     tally = attached.tally
     if tally.lost:
         message = f"{tally.lost:,} events were lost: {loop.unknown:,} jobs are unknown, and never in time"
         yield Doubt("trace_lost", message, "leave a CPU to the front, or measure with less load")
+    elif loop.unknown:
+        message = f"of {loop.unknown:,} jobs an event is missing: they are unknown, and never in time"
+        yield Doubt("trace_lost", message, "measure again")
     if tally.cut:
         yield Doubt("trace_incomplete", "the recording broke off: it grew too long", "measure for less long")
     if program.debugged:
         yield Doubt("program_debugged", "another process traces it: a debugger, or strace", "end that first")
     for change in loop.changes:
-        at_s = (change.release_ns - jobs[0].release_ns) / 1e9
+        at_s = (change.release_ns - (followed.first_release_ns or 0)) / 1e9
         message = f"from {at_s:.3f} s on its period is {format_duration(change.period_ns)}"
         remedy = "if releases were passed over instead, give --period"
         yield Doubt("period_changed", message, remedy)
-    if loop.drift_ns is not None and jobs:
-        per_job = loop.drift_ns / max(len(jobs) - 1, 1)
+    if loop.drift_ns is not None:
+        per_job = loop.drift_ns / max(followed.jobs - 1, 1)
         message = (
             f"its sleeps are relative ({loop.kind}): armed anew each time, the loop falls "
             f"{per_job / 1e3:,.1f} us behind with each job, {loop.drift_ns / 1e6:,.1f} ms in all"
@@ -194,17 +166,10 @@ def _doubts(
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in Counter(loop.kinds).most_common())
         yield Doubt("several_wakers", f"its jobs are released by: {kinds}", "")
     after = read_task(Root(), task.tid)
-    priorities = _priorities(trace, task.tid)
     changed = after is not None and after.start == task.start and after.scheduling != task.scheduling
-    if changed or len(priorities) > 1:
+    if changed or len(followed.seen.priorities) > 1:
         now = after.scheduling if after is not None else "another"
         message = f"its policy was {task.scheduling} at first, {now} at last"
         if not changed:
             message = "its priority changed meanwhile, or others lent it theirs"
         yield Doubt("policy_changed", message, "measure again, with one policy")
-
-
-def _priorities(trace: Trace, tid: int) -> set[int]:
-    """As the scheduler had it each time that it came on a CPU."""
-    came = (np.asarray(trace.event) == SWITCH) & (np.asarray(trace.target) == tid)
-    return set(np.asarray(trace.priority)[came].tolist())

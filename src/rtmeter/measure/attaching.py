@@ -1,7 +1,9 @@
-"""A recording of some threads, in a tracefs instance that is gone with this process, however that ends.
+"""A recording of some threads that is gone with this process, however that ends.
 
-A helper mounts tracefs where nobody else sees it, in a mount namespace of its own, makes the instance there,
-and takes it away when this process closes its pipe: at the end, or with its death.
+By programs of ours in the kernel (trace/ebpf/), which have no name there; where it takes none, and for
+probes of functions, in a tracefs instance. A helper mounts tracefs where nobody else sees it, in a mount
+namespace of its own, makes the instance there, and takes it away when this process closes its pipe: at the
+end, or with its death.
 """
 
 from __future__ import annotations
@@ -12,7 +14,8 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Self
 
@@ -20,8 +23,12 @@ from rtmeter.conditions.companion import find_program
 from rtmeter.conditions.tracing import require
 from rtmeter.errors import RtmeterError
 from rtmeter.explain.events import Trace
+from rtmeter.explain.marks import Mark
 from rtmeter.host.ending import reap
 from rtmeter.host.root import Root
+from rtmeter.measure.following import Following
+from rtmeter.trace.ebpf.btf import UnavailableError
+from rtmeter.trace.ebpf.recorder import RingsRecorder, Sink
 from rtmeter.trace.of_threads import ThreadsRecorder, offset_ns
 from rtmeter.trace.recorder import RecordingTally
 
@@ -62,8 +69,17 @@ exit 1
 """
 
 
+EBPF, TRACEFS = "ebpf", "tracefs"
+"""What records."""
+
+
 class Attached:
-    """Records the threads ``tids`` while the block runs; then ``trace`` is what was told of them."""
+    """Records the threads ``tids`` while the block runs; then ``trace`` is what was told of them.
+
+    ``follow``: what takes the events as they come (from tracefs, when the block ends), and is ended with the
+    block; ``trace`` has none then. ``by``: what records; None: programs of ours, and tracefs where the kernel
+    takes none, ``not_ebpf`` says why.
+    """
 
     def __init__(
         self,
@@ -73,69 +89,107 @@ class Attached:
         *,
         is_32_bit: bool = False,
         probes: Callable[[], Sequence[str]] | None = None,
+        by: str | None = None,
+        follow: Sequence[Following] = (),
     ) -> None:
-        self._probes = probes
+        self._probes, self._follow = probes, tuple(follow)
         self._tids, self._folder, self._root, self._is_32_bit = tuple(tids), folder, root, is_32_bit
+        self.by = TRACEFS if probes is not None else by
+        self.not_ebpf: str | None = None
         self.event_ns: float | None = None
         """What an event costs the thread that it is told of; None: not known."""
+        self.marks: list[Mark] = []
         self._trace: Trace | None = None
-        self._helper: subprocess.Popen[str] | None = None
+        self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        check(self._root)
-        number = os.urandom(4).hex()
-        name, group = f"{PREFIX}{os.getpid()}-{number}", f"{GROUP}{os.getpid()}_{number}"
-        self._helper = subprocess.Popen(
-            ["unshare", "--mount", "--propagation", "private", "/bin/sh", "-c", _HELPER, "sh", name, group],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-        assert self._helper.stdout is not None
-        said = self._helper.stdout.readline().strip()
-        if said != "there":
-            self._end()
-            remedy = "in a container, run it with --privileged; else see CONFIG_TRACING and dmesg"
-            raise RtmeterError(f"gets no trace instance: {said}", field=FIELD, remedy=remedy)
-        self._pages = Path(tempfile.mkdtemp(prefix="attached-", dir=self._folder))
-        there = f"/proc/{self._helper.pid}/root{_AT}"
-        instance = self.instance = f"{there}/instances/{name}"
-        self._recorder = ThreadsRecorder(
-            instance, self._pages, set(), self._root, self._tids, is_32_bit=self._is_32_bit
-        )
-        self._recorder.also = threading.get_native_id()
         try:
-            if self._probes is not None:
-                self._recorder.probes = group
-                place(self._root.at(there), group, self._probes())
+            return self._begun()
+        except BaseException:
+            for one in self._follow:
+                one.end(given_up=True)
+            raise
+
+    def _begun(self) -> Self:
+        check(self._root)
+        with ExitStack() as stack:
+            self._recorder = self._of_ours() or self._in_tracefs(stack)
             untraced_ns = _call_ns()
-            self._recorder.start()
+            try:
+                self._recorder.start()
+            except UnavailableError as error:
+                raise RtmeterError(str(error), field=FIELD, remedy="see dmesg") from None
+            except RtmeterError as error:
+                error.field = FIELD
+                raise
             self.event_ns = max(0.0, (_call_ns() - untraced_ns) / _EVENTS_A_CALL)
             self._recorder.leave_out()
-        except BaseException as error:
-            self._end()
-            shutil.rmtree(self._pages, ignore_errors=True)
-            if isinstance(error, RtmeterError):
-                error.field = FIELD
-            raise
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        self._recorder.stop()
-        self._end()
-        if kind is not None:
-            shutil.rmtree(self._pages, ignore_errors=True)
+        try:
+            with self._stack:
+                self._recorder.stop()
+            if kind is None and self._follow:
+                self._hand_on()
+        finally:
+            for one in self._follow:
+                one.end(given_up=kind is not None)
+            if kind is not None:
+                self._recorder.tidy()
 
-    def _end(self) -> None:
-        helper = self._helper
-        if helper is not None and helper.stdin is not None:
-            helper.stdin.close()
-            try:
-                helper.wait(10)
-            except subprocess.TimeoutExpired:
-                helper.kill()
-                reap(helper)
+    def _hand_on(self) -> None:
+        """What was not handed on as it came."""
+        trace = self.trace()
+        if len(trace):
+            for one in self._follow:
+                one.see(trace, None)
+
+    def _of_ours(self) -> RingsRecorder | None:
+        """None where the kernel does not take our programs."""
+        if self.by == TRACEFS:
+            return None
+        try:
+            also = threading.get_native_id()
+            recorder = RingsRecorder(
+                self._root, self._tids, is_32_bit=self._is_32_bit, also=also, sink=self._sink()
+            )
+        except UnavailableError as error:
+            if self.by == EBPF:
+                raise RtmeterError(str(error), field=FIELD, remedy="record by tracefs") from None
+            self.not_ebpf = str(error)
+            return None
+        self.by = EBPF
+        return recorder
+
+    def _sink(self) -> Sink | None:
+        if not self._follow:
+            return None
+
+        def sink(part: Trace, until_ns: int) -> None:
+            for one in self._follow:
+                one.see(part, until_ns)
+
+        return sink
+
+    def _in_tracefs(self, stack: ExitStack) -> ThreadsRecorder:
+        self.by = TRACEFS
+        number = os.urandom(4).hex()
+        name, group = f"{PREFIX}{os.getpid()}-{number}", f"{GROUP}{os.getpid()}_{number}"
+        helper = stack.enter_context(_helped(name, group))
+        there = f"/proc/{helper}/root{_AT}"
+        self.instance = f"{there}/instances/{name}"
+        pages = Path(tempfile.mkdtemp(prefix="attached-", dir=self._folder))
+        stack.push(lambda kind, *_: shutil.rmtree(pages, ignore_errors=True) if kind else None)
+        recorder = ThreadsRecorder(
+            self.instance, pages, set(), self._root, self._tids, is_32_bit=self._is_32_bit
+        )
+        recorder.also = threading.get_native_id()
+        if self._probes is not None:
+            recorder.probes = group
+            place(self._root.at(there), group, self._probes())
+        return recorder
 
     def trace(self) -> Trace:
         """What was told; the pages are gone then. Raises RtmeterError if they could not be written."""
@@ -143,11 +197,37 @@ class Attached:
             try:
                 self._trace = self._recorder.trace()
             finally:
-                shutil.rmtree(self._pages, ignore_errors=True)
+                self._recorder.tidy()
             self.tally: RecordingTally = self._recorder.tally()
             self.offsets_ns = [offset_ns(clock) for clock in (time.CLOCK_REALTIME, time.CLOCK_BOOTTIME)]
             self.marks = sorted(self._recorder.marks, key=lambda mark: mark.time_ns)
         return self._trace
+
+
+@contextmanager
+def _helped(name: str, group: str) -> Iterator[int]:
+    """The id of the helper, in whose mount namespace the instance is. Raises RtmeterError if it has none."""
+    helper = subprocess.Popen(
+        ["unshare", "--mount", "--propagation", "private", "/bin/sh", "-c", _HELPER, "sh", name, group],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert helper.stdin is not None and helper.stdout is not None
+    try:
+        said = helper.stdout.readline().strip()
+        if said != "there":
+            remedy = "in a container, run it with --privileged; else see CONFIG_TRACING and dmesg"
+            raise RtmeterError(f"gets no trace instance: {said}", field=FIELD, remedy=remedy)
+        yield helper.pid
+    finally:
+        helper.stdin.close()
+        try:
+            helper.wait(10)
+        except subprocess.TimeoutExpired:
+            helper.kill()
+            reap(helper)
 
 
 def place(tracefs: Path, group: str, probes: Sequence[str]) -> None:

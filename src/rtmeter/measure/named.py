@@ -14,10 +14,11 @@ from rtmeter.attach.callbacks import Callback, Names, callbacks_of, names_of
 from rtmeter.conditions import Standing
 from rtmeter.errors import RtmeterError
 from rtmeter.host.threads import Task
-from rtmeter.measure.attached import ByAttaching
+from rtmeter.measure.attached import FOLLOWED, ByAttaching
 from rtmeter.measure.attached_all import Together
 from rtmeter.measure.attached_record import measured_loop
 from rtmeter.measure.attaching import Attached
+from rtmeter.measure.following import written_of
 from rtmeter.measure.looking import LOOK_S
 from rtmeter.measure.program import threads_of
 from rtmeter.measure.started import words_of
@@ -162,10 +163,12 @@ class _OneCallback(ByAttaching):
         callback = self._seen.callback
         now = self._all.now.get((callback.handle, callback.tid))
         called = now.callback if now is not None else replace(callback, jobs=())
-        asked = self._asked
-        warm_up_ns = asked["warm_up_ns"] if "command" in asked else 0
+        period_ns = self.period_ns or called.period_ns
+        written = written_of(
+            *(attached.trace(), called.tid, folder / FOLLOWED, period_ns, self.warm_up_ns), jobs=called.jobs
+        )
         self._loop = measured_loop(
-            attached, self._all.program, self._seen.task, self._cell, folder, warm_up_ns, callback=called
+            attached, self._all.program, self._seen.task, self._cell, folder, written, called
         )
         if error := self._loop.error:
             return Outcome("failed", error, tuple(doubts))

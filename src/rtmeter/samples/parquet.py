@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -105,11 +105,28 @@ def write_values(values: NDArray[np.int64], column: str, meta: Mapping[str, Any]
 def write_columns(columns: Columns, meta: Mapping[str, Any], out: Path) -> None:
     """Writes a samples.parquet of releases from 0 on: columns of times, and ``status``; ``meta`` as in
     write_values()."""
-    names = [name for name in columns if name != "status"]
-    with _Rows(out, names, meta) as rows:
+    file = ColumnsFile(columns, meta, out)
+    try:
         for first in range(0, len(columns["status"]), ROW_GROUP_ROWS):
-            part = {name: column[first : first + ROW_GROUP_ROWS] for name, column in columns.items()}
-            rows.write(np.arange(first, first + len(part["status"])), part)
+            file.write({name: column[first : first + ROW_GROUP_ROWS] for name, column in columns.items()})
+    finally:
+        file.close()
+
+
+class ColumnsFile:
+    """The same, piece by piece. ``columns``: anything with their names."""
+
+    def __init__(self, columns: Iterable[str], meta: Mapping[str, Any], out: Path) -> None:
+        self._rows = _Rows(out, [name for name in columns if name != "status"], meta)
+
+    def write(self, columns: Columns) -> None:
+        """Adds rows."""
+        first = self._rows.count
+        self._rows.write(np.arange(first, first + len(columns["status"])), columns)
+
+    def close(self) -> None:
+        """The file is whole then."""
+        self._rows.__exit__()
 
 
 class _Rows:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import shutil
 import time
 from collections.abc import Collection, Iterator
 from dataclasses import replace
@@ -84,6 +85,10 @@ class ThreadsRecorder(Recorder):
         for call in _CALLS:
             if self._tids and (self._at / "events" / call).is_dir():
                 self._write(f"events/{call}/filter", self._of("common_pid"))
+
+    def tidy(self) -> None:
+        """Removes the pages' files, and their folder."""
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _of(self, *fields: str, also: int | None = None) -> str:
         tids = self._tids if also is None else (*self._tids, also)

@@ -1,0 +1,133 @@
+"""What the kernel tells of a thread, part by part → its rows, piece by piece: memory does not grow with time.
+
+The first jobs tell the period and whether there is a grid; those that come after are followed by it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import chain
+
+from rtmeter.attach.grid import AttachedLoop, PeriodChange, changing, loop_of, tolerance_ns
+from rtmeter.attach.jobs import Job, jobs_of
+from rtmeter.attach.releases import ReleaseRow, as_columns, rows_of
+from rtmeter.attach.sleeps import Reader, Sleep, ThreadSleeps
+from rtmeter.explain.events import Trace
+from rtmeter.statistics.quantities import Ints
+
+HEAD = 20_000
+"""So many jobs tell the period."""
+
+PIECE = 65_536
+"""Rows that are handed on at once."""
+
+Part = tuple[Trace, int | None]
+"""Events in order of time, and the time until which nothing is to come any more (None: all is there)."""
+
+
+class Followed:
+    """The thread ``tid``; ``jobs`` are those that are its own (None: from sleep to sleep). ``period_ns`` as
+    the user gave it; releases of the first ``warm_up_ns`` are the first ``warm_up`` rows.
+
+    Once pieces() has ended, ``loop`` and ``told`` are of all; before, of what has come so far.
+    """
+
+    def __init__(
+        self,
+        tid: int,
+        parts: Iterable[Part],
+        period_ns: int | None,
+        warm_up_ns: int,
+        jobs: Iterable[Job] | None = None,
+    ) -> None:
+        self._reader, self._parts, self._of_others = Reader(tid), parts, jobs
+        self._period, self._warm_up_ns = period_ns, warm_up_ns
+        self.loop: AttachedLoop = loop_of([])
+        self.jobs = self.warm_up = self.slept = 0
+        """Jobs, and sleeps; ``warm_up`` is known once the first piece is there."""
+        self.first_release_ns: int | None = None
+        self._kinds: Counter[str] = Counter()
+        self._unknown = self._waits = self._distances = self._distance_ns = 0
+        self._changes: list[PeriodChange] = []
+        self._last: Job | None = None
+
+    @property
+    def seen(self) -> ThreadSleeps:
+        """What the reader counted."""
+        return self._reader.seen()
+
+    def pieces(self) -> Iterator[dict[str, Ints]]:
+        """The rows, in order of time."""
+        jobs = iter(self._all_jobs())
+        head: list[Job] = []
+        while len(head) < HEAD or head[-1].release_ns < self._warm_until_ns:
+            job = next(jobs, None)
+            if job is None:
+                break
+            head.append(job)
+        self.loop = loop_of(head, self._period)
+        counted = self._counted(changing(chain(head, jobs), self.loop))
+        piece: list[ReleaseRow] = []
+        for row in rows_of(counted, self.loop, tolerance_ns(head)):
+            piece.append(row)
+            if len(piece) >= PIECE and row[0] >= self._warm_until_ns:
+                yield self._handed_on(piece)
+                piece = []
+        self._sum_up()
+        if piece:
+            yield self._handed_on(piece)
+
+    @property
+    def _warm_until_ns(self) -> int:
+        return self.seen.first_ns + self._warm_up_ns
+
+    def _handed_on(self, piece: list[ReleaseRow]) -> dict[str, Ints]:
+        if not self.warm_up and self._warm_up_ns:
+            self.warm_up = sum(row[0] < self._warm_until_ns for row in piece)
+        return as_columns(piece)
+
+    def _all_jobs(self) -> Iterable[Job]:
+        sleeps = self._sleeps()
+        if self._of_others is None:
+            return jobs_of(sleeps)
+        for _ in sleeps:  # what they tell of the thread counts
+            pass
+        return self._of_others
+
+    def _sleeps(self) -> Iterator[Sleep]:
+        for part, until_ns in self._parts:
+            for sleep in self._reader.see_all(part, until_ns):
+                self.slept += 1
+                yield sleep
+
+    def _counted(self, jobs: Iterable[tuple[Job, int | None]]) -> Iterator[tuple[Job, int | None]]:
+        for job, period_ns in jobs:
+            self.jobs += 1
+            if self.first_release_ns is None:
+                self.first_release_ns = job.release_ns
+            self._kinds[job.kind] += 1
+            self._unknown += not job.known
+            self._waits += job.waits
+            if period_ns is not None:
+                self._changes.append(PeriodChange(job.release_ns, period_ns))
+            if job.by_timer or not self.loop.by_timer:
+                if self._last is not None and self._last.known and job.known:
+                    self._distances += 1
+                    self._distance_ns += job.release_ns - self._last.release_ns
+                self._last = job
+            yield job, period_ns
+
+    def _sum_up(self) -> None:
+        drift = None
+        if self.loop.asked_ns is not None:
+            drift = self._distance_ns - self._distances * self.loop.asked_ns
+        self.loop = replace(
+            self.loop,
+            changes=tuple(self._changes),
+            kinds=dict(self._kinds),
+            drift_ns=drift,
+            unknown=self._unknown,
+            waits=self._waits,
+        )

@@ -1,0 +1,104 @@
+"""A thread that is followed part by part has the rows that it has at once, and they come meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from programs import Program, T
+
+from rtmeter.attach import follow
+from rtmeter.attach.follow import Followed, Part
+from rtmeter.attach.grid import loop_of
+from rtmeter.attach.jobs import jobs_of
+from rtmeter.attach.releases import columns_of
+from rtmeter.attach.sleeps import sleeps_of
+from rtmeter.errors import RtmeterError
+from rtmeter.explain.events import Trace
+from rtmeter.measure.following import Following
+
+MS = 1_000_000
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(follow, "HEAD", 30)
+    monkeypatch.setattr(follow, "PIECE", 16)
+
+
+def loop(releases: list[int], call: str = "clock_nanosleep", lost_at: tuple[int, ...] = ()) -> Trace:
+    program = Program()
+    at = 50
+    for release in releases:
+        program.sleep(at, release, release + 100, call)
+        at = release + 400
+    for one in lost_at:
+        program.lose(one)
+    return program.trace
+
+
+EVEN = [k * MS for k in range(1, 101)]
+TRACES = {
+    "even": loop(EVEN),
+    "skips": loop([release for release in EVEN if release % (7 * MS)]),
+    "another_period": loop(EVEN + [100 * MS + 3 * k * MS for k in range(1, 41)]),
+    "relative": loop([MS + k * (MS + 400) for k in range(100)], "nanosleep"),
+    "messages": loop(EVEN[:3], "nanosleep"),
+    "lost": loop(EVEN, lost_at=(20 * MS + 200, 60 * MS - 200, 60 * MS + 150)),
+}
+
+
+def parts(trace: Trace, rows: int) -> Iterator[Part]:
+    for first in range(0, len(trace), rows):
+        last = min(first + rows, len(trace))
+        yield trace.taken(slice(first, last)), trace.time_ns[last - 1] + 1
+
+
+@pytest.mark.parametrize("rows", [1, 13, 10_000])
+@pytest.mark.parametrize("name", TRACES)
+def test_in_parts_of_any_size_its_rows_are_those_of_all_at_once(name: str, rows: int) -> None:
+    trace = TRACES[name]
+    jobs = list(jobs_of(sleeps_of(trace, T).sleeps))
+    whole = columns_of(jobs, loop_of(jobs))
+    followed = Followed(T, parts(trace, rows), None, 0)
+    pieces = list(followed.pieces())
+    for column, values in whole.items():
+        assert np.concatenate([piece[column] for piece in pieces]).tolist() == values.tolist()
+    assert followed.loop == loop_of(jobs)
+    told = sleeps_of(trace, T)
+    assert (followed.seen.events, followed.seen.priorities) == (told.events, frozenset({100}))
+    assert followed.slept == len(told.sleeps)
+
+
+def test_rows_come_while_events_are_still_to_come() -> None:
+    taken = 0
+
+    def coming() -> Iterator[Part]:
+        nonlocal taken
+        for part in parts(TRACES["even"], 7):
+            taken += 1
+            yield part
+
+    pieces = Followed(T, coming(), None, 0).pieces()
+    first = next(pieces)
+    assert len(first["status"]) == follow.PIECE
+    assert taken < len(list(parts(TRACES["even"], 7))) // 2
+
+
+@pytest.mark.parametrize("warm_up_ms", [0, 10, 70])
+def test_the_first_piece_has_the_whole_warm_up(warm_up_ms: int) -> None:
+    followed = Followed(T, parts(TRACES["even"], 7), None, warm_up_ms * MS)
+    first = next(followed.pieces())
+    assert followed.warm_up == sum(release < warm_up_ms * MS for release in EVEN)
+    assert len(first["status"]) >= warm_up_ms
+
+
+def test_what_cannot_be_written_is_told_while_it_records(tmp_path: Path) -> None:
+    following = Following(T, tmp_path / "none" / "rows", None, 0)
+    for part, until_ns in parts(TRACES["even"], 7):
+        following.see(part, until_ns)
+    with pytest.raises(RtmeterError, match=r"cannot be written: .*no such file"):
+        following.end()
+    following.end(given_up=True)

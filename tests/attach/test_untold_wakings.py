@@ -1,0 +1,74 @@
+"""What the kernel does not tell of a thread: who woke it, or that it is another by now."""
+
+from __future__ import annotations
+
+import pytest
+from programs import ENDED, Program, T
+
+from rtmeter.attach.jobs import jobs_of
+from rtmeter.attach.sleeps import sleeps_of
+
+
+@pytest.mark.parametrize("with_switch", [True, False])
+def test_a_waking_that_is_not_told_was_the_timers_that_the_thread_had_armed(with_switch: bool) -> None:
+    program = Program()
+    program.arm(20, 30, "timerfd_tmrproc")  # was due long ago
+    program.sleep(50, 1000, 1100)
+    program.enter(1300, "clock_nanosleep")
+    program.arm(1310, 2000)
+    program.leave(1320)
+    if with_switch:
+        program.come(2090)
+    program.back(2100)
+    program.sleep(2300, 3000, 3100)
+    told = sleeps_of(program.trace, T)
+    assert [(job.kind, job.release_ns, job.wake_ns, job.known) for job in jobs_of(told.sleeps)] == [
+        ("clock_nanosleep", 1000, 1100, True),
+        ("clock_nanosleep", 2000, 2100, True),
+    ]
+    assert told.inferred == 1
+
+
+def test_a_timer_that_was_due_when_the_sleep_armed_it_ended_it_too() -> None:
+    program = Program()
+    program.sleep(50, 1000, 1100)
+    program.enter(3300, "clock_nanosleep")
+    program.arm(3310, 2000)
+    program.arm(3315, 3500, "dl_task_timer")  # the kernel's own, for others
+    program.leave(3320)
+    program.back(4100)
+    program.sleep(4300, 5000, 5100)
+    told = sleeps_of(program.trace, T)
+    assert [(job.release_ns, job.wake_ns, job.known) for job in jobs_of(told.sleeps)] == [
+        (1000, 1100, True),
+        (2000, 4100, True),
+    ]
+
+
+@pytest.mark.parametrize("armed", [[], [5000], [2000, 2050]])
+def test_where_no_timer_or_more_than_one_could_have_ended_the_sleep_it_is_unknown(armed: list[int]) -> None:
+    program = Program()
+    program.sleep(50, 1000, 1100)
+    program.enter(1300, "read")
+    for due, function in zip(armed, ("timerfd_tmrproc", "posix_timer_fn"), strict=False):
+        program.arm(1310, due, function)
+    program.leave(1320)
+    program.come(2090)
+    program.back(2100)
+    program.sleep(2300, 3000, 3100)
+    told = sleeps_of(program.trace, T)
+    assert [job.known for job in jobs_of(told.sleeps)] == [True, False]
+    assert told.inferred == 0
+
+
+def test_a_later_thread_of_the_same_id_is_another() -> None:
+    program = Program()
+    program.sleep(50, 1000, 1100)
+    program.sleep(1300, 2000, 2100)
+    program.leave(2200, ENDED)
+    program.come(5000)
+    program.sleep(5100, 6000, 6100)
+    program.sleep(6300, 7000, 7100)
+    told = sleeps_of(program.trace, T)
+    assert told.ended
+    assert [job.release_ns for job in jobs_of(told.sleeps)] == [1000]

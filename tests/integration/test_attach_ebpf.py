@@ -1,0 +1,161 @@
+"""What programs of ours tell of threads, beside what tracefs tells of them at the same time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from attached import compiled, here, left_instances, takes_programs
+
+from rtmeter.attach.grid import loop_of
+from rtmeter.attach.jobs import Job, jobs_of
+from rtmeter.attach.sleeps import sleeps_of
+from rtmeter.errors import RtmeterError
+from rtmeter.explain.events import LOST, Trace
+from rtmeter.host.root import Root
+from rtmeter.measure import attaching
+from rtmeter.measure.attaching import EBPF, TRACEFS, Attached
+from rtmeter.measure.program import threads_of
+from rtmeter.trace.ebpf.btf import UnavailableError, types_of
+from rtmeter.trace.ebpf.programs import STRUCTURES
+from rtmeter.trace.ebpf.recorder import RingsRecorder
+from waiting import until
+
+pytestmark = [here, pytest.mark.skipif(not takes_programs(), reason="this kernel takes no programs of ours")]
+
+
+NAMES = ("absolute", "wall_clock", "relative", "poll", "select", "epoll")
+NAMES += ("condition", "semaphore", "timerfd", "signal", "budget")
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, tuple[list[Job], list[Job]]]]:
+    """The jobs of each thread as both tell them, from the first that both saw to the last."""
+    folder = tmp_path_factory.mktemp("ebpf")
+    process = subprocess.Popen([compiled("sleepers", folder), folder / "own.txt"])
+    try:
+        until(lambda: {task.name for task in threads_of(process.pid, Root())} >= set(NAMES))
+        names = {task.name: task.tid for task in threads_of(process.pid, Root())}
+        with (
+            Attached(names.values(), folder, Root(), by=TRACEFS) as one,
+            Attached(names.values(), folder, Root(), by=EBPF) as other,
+        ):
+            time.sleep(1)
+        found = {}
+        for name, tid in names.items():
+            found[name] = _common(
+                *(list(jobs_of(sleeps_of(trace, tid).sleeps)) for trace in (one.trace(), other.trace()))
+            )
+        yield found
+    finally:
+        process.kill()
+        process.wait(60)
+
+
+def _common(one: list[Job], other: list[Job]) -> tuple[list[Job], list[Job]]:
+    if not one or not other:
+        return one, other
+    first = max(one[0].release_ns, other[0].release_ns)
+    last = min(one[-1].release_ns, other[-1].release_ns)
+    cut = ([job for job in jobs if first <= job.release_ns <= last] for jobs in (one, other))
+    return next(cut), next(cut)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_both_tell_the_same_releases(both: dict[str, tuple[list[Job], list[Job]]], name: str) -> None:
+    """One of which one of them lacks an event is unknown there. How far the wall clock is ahead tracefs does
+    not tell: that is read, some microseconds off."""
+    by_tracefs, by_ebpf = both[name]
+    exact = 100_000 if name == "wall_clock" else 1
+    there, here = (
+        {(job.release_ns + exact // 2) // exact: job for job in jobs if job.known} for jobs in both[name]
+    )
+    same = there.keys() & here.keys()
+    assert len(same) > 20
+    for release in same:
+        assert (there[release].kind, there[release].waits) == (here[release].kind, here[release].waits)
+    assert loop_of(by_tracefs).on_grid == loop_of(by_ebpf).on_grid
+    unknown = sum(not job.known for job in (*by_tracefs, *by_ebpf))
+    assert len(there.keys() ^ here.keys()) <= unknown
+
+
+def test_nothing_of_it_is_in_tracefs(tmp_path: Path) -> None:
+    with Attached([threading.get_native_id()], tmp_path, Root()) as attached:
+        assert attached.by == EBPF
+        assert not [name for name in left_instances() if f"-{os.getpid()}-" in name]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_its_own_sleeps_are_all_there(tmp_path: Path) -> None:
+    due: list[int] = []
+    with Attached([threading.get_native_id()], tmp_path, Root()) as attached:
+        for _ in range(50):
+            due.append(time.monotonic_ns())
+            time.sleep(0.001)
+    jobs = list(jobs_of(sleeps_of(attached.trace(), threading.get_native_id()).sleeps))
+    assert [job.known for job in jobs if job.by_timer].count(True) >= 49
+    assert attached.event_ns is not None
+    assert attached.tally.lost == 0
+
+
+def test_a_reader_that_is_held_up_loses_events_and_counts_them() -> None:
+    parts: list[Trace] = []
+    held, go_on = threading.Event(), threading.Event()
+
+    def sink(part: Trace, _: int) -> None:
+        parts.append(part)
+        held.set()
+        go_on.wait(60)
+
+    recorder = RingsRecorder(Root(), [threading.get_native_id()], sink, records=256)
+    recorder.start()
+    os.getppid()
+    until(lambda: (os.getppid(), held.is_set())[1])
+    for _ in range(2000):
+        os.getppid()
+    go_on.set()
+    recorder.stop()
+    lost = sum(part.value[row] for part in parts for row in range(len(part)) if part.event[row] == LOST)
+    assert lost == recorder.tally().lost >= 2000 - 256
+    times = [time_ns for part in parts for time_ns in part.time_ns]
+    assert times == sorted(times)
+
+
+def test_a_sink_that_fails_ends_the_recording_with_its_error() -> None:
+    def sink(part: Trace, _: int) -> None:
+        raise RtmeterError("no room", field="out")
+
+    recorder = RingsRecorder(Root(), [threading.get_native_id()], sink)
+    recorder.start()
+    until(lambda: (os.getppid(), recorder.failed)[1])
+    with pytest.raises(RtmeterError, match="no room"):
+        recorder.stop()
+
+
+def test_where_the_kernel_takes_none_tracefs_records_and_it_is_said_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none(*_: object, **__: object) -> None:
+        raise UnavailableError("this kernel has no BTF")
+
+    monkeypatch.setattr(attaching, "RingsRecorder", none)
+    with Attached([threading.get_native_id()], tmp_path, Root()) as attached:
+        time.sleep(0.001)
+    assert (attached.by, attached.not_ebpf) == (TRACEFS, "this kernel has no BTF")
+    assert len(attached.trace()) > 0
+    with pytest.raises(RtmeterError, match="no BTF"):
+        Attached([1], tmp_path, Root(), by=EBPF).__enter__()
+
+
+def test_the_kernels_types_are_those_that_the_programs_are_for() -> None:
+    types = types_of(Root(), STRUCTURES)
+    assert types.offset("hrtimer", "_softexpires") > 0
+    with pytest.raises(UnavailableError, match=r"hrtimer\.nothing"):
+        types.offset("hrtimer", "nothing")
+    with pytest.raises(UnavailableError, match="tracepoint nothing"):
+        types.tracepoint("nothing")
