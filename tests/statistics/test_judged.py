@@ -129,5 +129,6 @@ def test_what_would_pass_allows_for_the_clusters_that_were_seen(generator: np.ra
     assert support.design_effect > 2 and support.more_hours is not None
     whole = N + round(support.more_hours * 3600 * 1e9 / MS)
     misses, confidence, effect = len(evidence.misses), asked.confidence, support.design_effect
+    assert (support.lower, support.upper) == miss_ratio_bounds(misses, N, confidence, effect)
     enough, one_less = (miss_ratio_bounds(misses, n, confidence, effect)[1] for n in (whole, whole - 1))
     assert enough <= 1e-3 < one_less
