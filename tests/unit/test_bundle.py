@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from rtmeter import cli
-from rtmeter.measure import images, probes
+from rtmeter.measure import elf, images, probes
 from rtmeter.measure.bundle import make_bundle
 
 MACHINE_OF_ELF = 18  # where an ELF file says it
@@ -65,10 +65,10 @@ def test_what_an_elf_file_needs_is_as_readelf_says(folder: Path) -> None:
     path = folder / "own" / "rtmeter-probe-null"
     said = subprocess.run(["readelf", "-dV", path], capture_output=True, text=True, check=True).stdout
     image = path.read_bytes()
-    assert images.needed_by(image) == re.findall(r"NEEDED.*\[(.+)\]", said)
+    assert elf.needed_by(image) == re.findall(r"NEEDED.*\[(.+)\]", said)
     versions = re.findall(r"Name: GLIBC_([\d.]+)", said)
-    assert images.glibc_of(image) == max(versions, key=lambda one: [*map(int, one.split("."))])
-    assert images.needed_by(image[:200]) == [] and images.glibc_of(b"") is None
+    assert elf.glibc_of(image) == max(versions, key=lambda one: [*map(int, one.split("."))])
+    assert elf.needed_by(image[:200]) == [] and elf.glibc_of(b"") is None
 
 
 def test_the_command_says_what_is_in_it_or_why_there_is_none(

@@ -12,7 +12,8 @@ from typing import Any, Literal
 
 from rtmeter import version
 from rtmeter.errors import RtmeterError
-from rtmeter.measure.images import glibc_of, interpreter_of, needed_by, probes_for
+from rtmeter.measure.elf import glibc_of, interpreter_of, needed_by
+from rtmeter.measure.images import probes_for
 from rtmeter.measure.probes import PREFIX
 from rtmeter.results.store import writing
 

@@ -13,7 +13,8 @@ from typing import Any, Protocol
 
 from rtmeter.errors import RtmeterError
 from rtmeter.host.ssh import Ssh
-from rtmeter.measure.images import image_for, libc_words, machines_of
+from rtmeter.measure.elf import machines_of
+from rtmeter.measure.images import image_for, libc_words
 from rtmeter.measure.probes import PREFIX, Probe, describe, find_probes
 
 

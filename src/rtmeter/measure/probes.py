@@ -16,6 +16,7 @@ from rtmeter.errors import RtmeterError
 from rtmeter.host.ending import run_within
 from rtmeter.host.trust import require_trusted
 from rtmeter.measure import known_adapters
+from rtmeter.measure.elf import machines_of
 from rtmeter.measure.known_adapters import KNOWN_ADAPTERS
 
 PREFIX = "rtmeter-probe-"
@@ -122,8 +123,6 @@ def _executables(folder: Path) -> list[Path]:
 
 def _may_run_here(path: Path) -> bool:
     """False of an executable for machines of another kind: a folder of them may be for targets."""
-    from rtmeter.measure.images import machines_of
-
     try:
         with path.open("rb") as file:
             head = file.read(20)
