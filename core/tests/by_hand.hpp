@@ -94,21 +94,21 @@ class PlayedAdapter final : public Adapter {
     played()->subscribers[topic] = {on_message, user};
     return this;
   }
-  int arm(void* /*timer*/, std::int64_t /*now_ns*/) noexcept override { return call(played()->arm); }
+  int arm(void* /*timer*/, std::int64_t /*now_ns*/) noexcept override { return invoke(played()->arm); }
   int publish(void* publisher, const rtm_message& message) noexcept override {
     if (!played()->publish) return -1;
     played()->publish(Sent{*static_cast<std::string*>(publisher), message.sequence,
                            std::vector<std::uint8_t>(message.data, message.data + message.bytes)});
     return 0;
   }
-  int spin(std::int64_t timeout_ns) noexcept override { return call(played()->spin, timeout_ns); }
-  int wait(std::int64_t timeout_ns) noexcept override { return call(played()->wait, timeout_ns); }
-  int spin_some() noexcept override { return call(played()->spin_some); }
+  int spin(std::int64_t timeout_ns) noexcept override { return invoke(played()->spin, timeout_ns); }
+  int wait(std::int64_t timeout_ns) noexcept override { return invoke(played()->wait, timeout_ns); }
+  int spin_some() noexcept override { return invoke(played()->spin_some); }
   void interrupt() noexcept override { ++played()->interrupts; }
 
  private:
   template <typename Function, typename... Arguments>
-  static int call(const Function& function, Arguments... arguments) {
+  static int invoke(const Function& function, Arguments... arguments) {
     if (!function) return -1;
     function(arguments...);
     return 0;
