@@ -19,6 +19,15 @@ std::string outcome(const std::string& entry) {
   return outcome_of([&] { config_from_json(Json::parse(text, "config")); });
 }
 
+TEST(Config, TimerSlackIsForThreadsThatHaveOne) {
+  const std::string slack = R"("timer_slack_ns": 1)",
+                    fifo = R"("scheduling": {"policy": "fifo", "priority": 1})";
+  EXPECT_EQ(outcome(slack), "ok");
+  EXPECT_CONTAINS(outcome(slack + ", " + fifo), "timer_slack_ns = 1: means nothing");
+  EXPECT_EQ(outcome(slack + ", " + fifo + R"(, "apply": "after_init")"), "ok");
+  EXPECT_CONTAINS(outcome(R"("timer_slack_ns": 0)"), "must be an integer from 1 to 1000000000");
+}
+
 TEST(Config, CpusAreNumbersThatACpuCanHave) {
   EXPECT_EQ(outcome(R"("cpus": [0, 8191])"), "ok");
   for (const char* value : {"[4294967296]", "[-1]", "[8192]", "[0.5]", "[\"1\"]", "1"})

@@ -40,5 +40,17 @@ TEST(Doubts, OfLossAreNotTheServers) {
   EXPECT_FALSE(doubt_of_lost(server, 100, 90, 10));
 }
 
+TEST(Doubts, OverrunsOfADeadlinePolicyAreTold) {
+  Config config;
+  config.scheduling = {.policy = Scheduling::Policy::deadline,
+                       .runtime_ns = 200'000,
+                       .deadline_ns = 1'000'000,
+                       .period_ns = 1'000'000};
+  EXPECT_EQ(doubt_of_overruns(config, 0), std::nullopt);
+  const auto doubt = doubt_of_overruns(config, 3);
+  EXPECT_EQ(doubt->find("type")->as_string(), "deadline_overruns");
+  EXPECT_CONTAINS(doubt->find("message")->as_string(), "(deadline:200us/1ms/1ms) 3 times before");
+}
+
 }  // namespace
 }  // namespace rtmeter

@@ -5,6 +5,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <ctime>
 #include <thread>
 
 #include "child.hpp"
@@ -132,8 +134,68 @@ TEST(UsageWindow, TwoThreadsMakeNoWindow) {
   std::thread([&] { window.close(); }).join();
   EXPECT_EQ(
       window.to_json().dump(),
-      R"({"minor_faults":null,"major_faults":null,"voluntary_switches":null,"involuntary_switches":null,)"
+      R"({"cpu_ns":null,"minor_faults":null,"major_faults":null,"voluntary_switches":null,"involuntary_switches":null,)"
       R"("migrations":null})");
+}
+
+// All of it is worked for, so that the time on the CPU is what the thread's own clock says.
+TEST(UsageWindow, CountsTheProcessorTimeOfItsThreadOrOfTheOneThatItFollows) {
+  const auto now_ns = [] {
+    timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return t.tv_sec * std::int64_t{1'000'000'000} + t.tv_nsec;
+  };
+  const auto work = [&] {
+    for (const auto end = now_ns() + 20'000'000; now_ns() < end;) {
+    }
+  };
+  UsageWindow own;
+  const std::int64_t before = now_ns();
+  own.open();
+  work();
+  own.close();
+  EXPECT_GE(count(own, "cpu_ns"), 20'000'000);
+  EXPECT_LE(count(own, "cpu_ns"), now_ns() - before);
+
+  UsageWindow followed;
+  std::atomic<int> step{0}, tid{0};
+  std::thread thread([&] {
+    tid = gettid();
+    step.wait(0);
+    work();
+    step = 2;
+    step.notify_all();
+    step.wait(2);
+  });
+  const auto wait_until_it_sleeps = [&] {
+    const std::string stat = "/proc/self/task/" + std::to_string(tid) + "/stat";
+    while (read_text(stat).value_or("").find(") S ") == std::string::npos) std::this_thread::yield();
+  };
+  while (tid == 0) std::this_thread::yield();
+  followed.follow(tid);
+  wait_until_it_sleeps();
+  followed.open();
+  step = 1;
+  step.notify_all();
+  step.wait(1);
+  wait_until_it_sleeps();
+  followed.close();
+  step = 3;
+  step.notify_all();
+  thread.join();
+  EXPECT_GE(count(followed, "cpu_ns"), 20'000'000);
+  EXPECT_LE(count(followed, "cpu_ns"), 2 * count(own, "cpu_ns") + 20'000'000);
+}
+
+TEST(UsageWindow, CountsOverrunsWhereAPolicyHasThem) {
+  std::atomic<std::int64_t> overruns{3};
+  UsageWindow window;
+  EXPECT_EQ(window.to_json().find("deadline_overruns"), nullptr);
+  window.count_overruns(overruns);
+  window.open();
+  overruns = 5;
+  window.close();
+  EXPECT_EQ(count(window, "deadline_overruns"), 2);
 }
 
 TEST(UsageWindow, ANeverOpenedOneKnowsNothing) { EXPECT_EQ(count(UsageWindow(), "minor_faults"), -1); }

@@ -118,6 +118,8 @@ def test_the_fronts_own_options_are_not_in_the_config() -> None:
         ({"scheduling": "deadline:1ms/2ms/2ms", "cpus": "1"}, "cpus", "contradicts scheduling"),
         ({"scheduling": "deadline:1ms/2ms/2ms", "apply": "before_init"}, "apply", "contradicts scheduling"),
         ({"child_threads": "deadline:1ms/2ms/2ms"}, "child_threads", "cannot have the deadline policy"),
+        ({"timer_slack": "1ns", "scheduling": "fifo:80"}, "timer_slack", "real-time policy have none"),
+        ({"timer_slack": "0ns"}, "timer_slack", "longer than zero"),
         ({"child_cpus": "0-x"}, "child_cpus", "CPU"),
         (
             {"child_cpus": "0", "cpus": "1", "conditions": {"isolate": "1"}},

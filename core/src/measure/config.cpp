@@ -293,6 +293,7 @@ Config config_from_json(const Json& json) {
   c.chain = chain_from(r.get("chain"), c);
   if (const Json* s = r.get("scheduling")) c.scheduling = scheduling_from_json(*s, "scheduling");
   c.apply_before_init = r.choice("apply", kApplies).value_or(true);
+  c.timer_slack_ns = r.integer("timer_slack_ns", 1, 1'000'000'000);
   if (const Json* s = r.get("child_threads")) c.child_threads = scheduling_from_json(*s, "child_threads");
   c.cpus = r.cpus("cpus");
   c.child_cpus = r.cpus("child_cpus");
@@ -313,6 +314,11 @@ Config config_from_json(const Json& json) {
   if (c.scheduling.policy == Scheduling::Policy::deadline && c.apply_before_init)
     throw Failure("scheduling", to_string(c.scheduling), "SCHED_DEADLINE is not inherited by new threads",
                   "use \"apply\": \"after_init\"");
+  if (c.timer_slack_ns && c.apply_before_init && c.scheduling.policy != Scheduling::Policy::other)
+    throw Failure(
+        "timer_slack_ns", std::to_string(*c.timer_slack_ns),
+        "means nothing: threads of a real-time policy have no timer slack",
+        "leave it out, use the policy other, or \"apply\": \"after_init\" for the middleware's threads");
   const bool spins = c.has_two_ends() && c.receive == RTM_RECEIVE_SPIN;
   if (c.scheduling.policy == Scheduling::Policy::deadline && c.role == RTM_ROLE_CLIENT &&
       (c.in_flight == InFlight::open || spins))

@@ -76,6 +76,7 @@ struct Config {
   std::optional<ChainConfig> chain;
   Scheduling scheduling;
   bool apply_before_init = true;
+  std::optional<std::int64_t> timer_slack_ns;
   std::optional<Scheduling> child_threads;
   std::vector<int> cpus, child_cpus;  // empty: leave
   bool lock_memory = false;

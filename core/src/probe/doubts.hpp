@@ -27,6 +27,16 @@ inline Json doubt_of_refused(std::uint64_t calls, const std::string& exception) 
       "look at the middleware's own messages; check payload size and queue depths");
 }
 
+// Of a deadline policy's runtime.
+inline std::optional<Json> doubt_of_overruns(const Config& config, std::int64_t overruns) {
+  if (overruns <= 0) return std::nullopt;
+  return doubt("deadline_overruns",
+               "the measured thread used up its runtime (" + to_string(config.scheduling) + ") " +
+                   std::to_string(overruns) + (overruns == 1 ? " time" : " times") +
+                   " before its work was done, and had to wait for its next period",
+               "give it more runtime: usage.cpu_ns is what it took in all");
+}
+
 // Where most of what was released was lost or passed over: what usually is to blame.
 inline std::optional<Json> doubt_of_lost(const Config& config, std::uint64_t released, std::uint64_t lost,
                                          std::uint64_t skipped) {

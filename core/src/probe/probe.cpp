@@ -26,6 +26,7 @@
 #include "system/affinity.hpp"
 #include "system/audit.hpp"
 #include "system/cpu_dma_latency.hpp"
+#include "system/deadline_overruns.hpp"
 #include "system/memory.hpp"
 #include "system/path.hpp"
 
@@ -132,6 +133,10 @@ class Run {
   // policy only with before_init.
   void set_up() {
     SecondTopic::check(description_, config_);
+    if (config_.scheduling.policy == Scheduling::Policy::deadline) {
+      overruns_.emplace(config_.cpus);
+      usage_.count_overruns(overruns_->count());
+    }
     check_components(description_, config_);
     check_interface(description_, config_);
     if (!clock_.scripted()) check_polling(description_, config_, drive_, receive_, cpu_share());
@@ -140,6 +145,7 @@ class Run {
     if (config_.prefault_heap_bytes > 0) prefault_heap(config_.prefault_heap_bytes);
     if (config_.prefault_stack_bytes > 0) prefault_stack(config_.prefault_stack_bytes);
     if (config_.cpu_dma_latency) cpu_dma_latency_.emplace();
+    if (config_.timer_slack_ns) set_timer_slack(*config_.timer_slack_ns, "timer_slack_ns");
     if (config_.apply_before_init) set_scheduling(0, config_.scheduling, "scheduling");
     // On a scripted clock it is the adapter that lets time pass.
     if (config_.measurement != RTM_WAKEUP || config_.before != Before::none || clock_.scripted())
@@ -152,6 +158,7 @@ class Run {
     }
     session_.refuse_unread_options(description_);
     if (!config_.apply_before_init) set_scheduling(0, config_.scheduling, "scheduling");
+    if (overruns_) ask_for_overrun_signal("scheduling");
     measurement_->begin();
     if (second_topic_) second_topic_->start();
     set_children();
@@ -179,6 +186,7 @@ class Run {
     std::vector<int> service = oversight_.tids();
     service.push_back(recorder_.writer_tid());
     if (second_topic_) service.push_back(second_topic_->tid());
+    if (overruns_) service.push_back(overruns_->tid());
     std::vector<ThreadFacts> threads = audit_threads(measured, service);
     if (!measurement_) return threads;
     return with_stampers(std::move(threads), measurement_->stamping_tids(), measurement_->stampers(),
@@ -325,6 +333,8 @@ class Run {
     if (second_topic_ && ran_ && second_topic_->silent()) list.push(second_topic_->doubt());
     if (ran_ && is_childless()) list.push(doubt_of_children());
     if (const auto unknown = usage_.doubt(); ran_ && unknown) list.push(*unknown);
+    if (const auto short_of = overruns_ ? doubt_of_overruns(config_, overruns_->count()) : std::nullopt)
+      list.push(*short_of);
     if (session_.refused_calls() > 0)
       list.push(doubt_of_refused(session_.refused_calls(), session_.exception()));
     if (const auto most = doubt_of_lost(config_, progress_.measured(), progress_.lost(), progress_.skipped());
@@ -353,6 +363,7 @@ class Run {
   Watchdog watchdog_{INT64_MAX};
   Bench bench_;
   std::optional<CpuDmaLatency> cpu_dma_latency_;
+  std::optional<DeadlineOverruns> overruns_;  // with a deadline policy
   std::unique_ptr<Measurement> measurement_;
   std::optional<SecondTopic> second_topic_;
   std::vector<ThreadFacts> before_;

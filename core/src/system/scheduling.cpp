@@ -2,11 +2,13 @@
 #include "system/scheduling.hpp"
 
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "errors.hpp"
@@ -28,7 +30,7 @@ struct SchedAttr {
 };
 static_assert(sizeof(SchedAttr) == 48);
 
-constexpr std::uint64_t kResetOnFork = 1;
+constexpr std::uint64_t kResetOnFork = 1, kDeadlineOverrun = 4;
 
 constexpr std::pair<const char*, Policy> kNames[] = {
     {"other", Policy::other},       {"fifo", Policy::fifo},   {"rr", Policy::rr},
@@ -177,6 +179,25 @@ void set_scheduling(int tid, const Scheduling& wanted, const std::string& field)
     throw Failure(field, to_string(wanted), "the kernel accepted it but reports " + to_string(got),
                   "report this with `uname -a`: the setting did not take");
   }
+}
+
+void ask_for_overrun_signal(const std::string& field) {
+  SchedAttr attr{}, now{};
+  const bool asked = syscall(SYS_sched_getattr, 0, &attr, static_cast<unsigned>(sizeof attr), 0U) == 0 &&
+                     (attr.flags |= kDeadlineOverrun, syscall(SYS_sched_setattr, 0, &attr, 0U) == 0) &&
+                     syscall(SYS_sched_getattr, 0, &now, static_cast<unsigned>(sizeof now), 0U) == 0;
+  if (asked && (now.flags & kDeadlineOverrun) != 0) return;
+  throw Failure(field, to_string(get_scheduling(0)),
+                asked ? "the kernel does not take the flag SCHED_FLAG_DL_OVERRUN" : std::strerror(errno),
+                "a kernel of 4.16 or newer signals overruns; use another policy on this one");
+}
+
+void set_timer_slack(std::int64_t slack_ns, const std::string& field) {
+  prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(slack_ns));
+  const int got = prctl(PR_GET_TIMERSLACK);
+  if (got != slack_ns)
+    throw Failure(field, std::to_string(slack_ns), "the kernel reports " + std::to_string(got),
+                  "leave it out: the setting did not take");
 }
 
 bool read_scheduling(int tid, Scheduling& into) noexcept {

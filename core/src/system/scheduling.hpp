@@ -22,6 +22,11 @@ Scheduling scheduling_from_json(const Json& j, const std::string& field);  // th
 
 void set_scheduling(int tid, const Scheduling& wanted, const std::string& field);  // tid 0: caller
 Scheduling get_scheduling(int tid);
+// From now on the kernel sends SIGXCPU whenever the calling thread, which has a deadline policy, has used up
+// its runtime and wants more. Throws Failure.
+void ask_for_overrun_signal(const std::string& field);
+// Of the calling thread and of those that it creates while they have no real-time policy, which has none.
+void set_timer_slack(std::int64_t slack_ns, const std::string& field);
 bool read_scheduling(int tid, Scheduling& into) noexcept;  // false: errno
 
 }  // namespace rtmeter

@@ -5,6 +5,7 @@
 #include <linux/perf_event.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -103,7 +104,7 @@ std::int64_t UsageWindow::migrations() const noexcept {
 }
 
 void UsageWindow::close_followed() noexcept {
-  for (int* fd : {&stat_fd_, &status_fd_, &sched_fd_})
+  for (int* fd : {&stat_fd_, &status_fd_, &sched_fd_, &schedstat_fd_})
     if (*fd >= 0) ::close(std::exchange(*fd, -1));
 }
 
@@ -119,6 +120,7 @@ void UsageWindow::follow(int tid) noexcept {
   stat_fd_ = opened("stat");
   status_fd_ = opened("status");
   sched_fd_ = opened("sched");
+  schedstat_fd_ = opened("schedstat");
   Reading practice;
   read_followed(practice);
 }
@@ -131,6 +133,8 @@ void UsageWindow::read_followed(Reading& into) const noexcept {
   into.voluntary = number_after(status, "\nvoluntary_ctxt_switches");
   into.involuntary = number_after(status, "\nnonvoluntary_ctxt_switches");
   into.migrations = number_after(reread(sched_fd_, text), "nr_migrations");
+  into.cpu_ns = number_after(reread(schedstat_fd_, text), "");
+  if (overruns_ != nullptr) into.overruns = overruns_->load();
 }
 
 // The usage is read closest to the window: last on opening, first on closing.
@@ -139,6 +143,7 @@ void UsageWindow::open() noexcept {
   prepare();
   before_.tid = prepared_tid_;
   before_.migrations = migrations();
+  if (overruns_ != nullptr) before_.overruns = overruns_->load();
   read_usage(before_);
 }
 
@@ -149,12 +154,16 @@ void UsageWindow::close() noexcept {
     read_usage(after_);
     after_.tid = gettid();
     after_.migrations = migrations();
+    if (overruns_ != nullptr) after_.overruns = overruns_->load();
   }
   closed_.store(true, std::memory_order_release);
 }
 
 void UsageWindow::read_usage(Reading& into) noexcept {
   rusage usage;
+  timespec cpu;
+  if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu) == 0)
+    into.cpu_ns = std::int64_t{cpu.tv_sec} * 1'000'000'000 + cpu.tv_nsec;
   if (getrusage(RUSAGE_THREAD, &usage) != 0) return;
   into.minor_faults = usage.ru_minflt;
   into.major_faults = usage.ru_majflt;
@@ -170,6 +179,8 @@ Json UsageWindow::to_json() const {
   }
   if (before.tid == 0 || before.tid != after.tid) before = after = Reading{};
   Json j = Json::object();
+  j["cpu_ns"] = difference(before.cpu_ns, after.cpu_ns);
+  if (overruns_ != nullptr) j["deadline_overruns"] = difference(before.overruns, after.overruns);
   j["minor_faults"] = difference(before.minor_faults, after.minor_faults);
   j["major_faults"] = difference(before.major_faults, after.major_faults);
   j["voluntary_switches"] = difference(before.voluntary, after.voluntary);

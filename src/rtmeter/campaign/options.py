@@ -113,6 +113,15 @@ class CellOptions(BaseModel):
             examples=["rr:70"],
         ),
     ] = None
+    timer_slack: Annotated[
+        Duration | None,
+        Field(
+            description="Timer slack of the measured thread and those that it creates, at normal policy "
+            "(default: as rtmeter was started with, usually 50us).",
+            examples=["1ns"],
+            serialization_alias="timer_slack_ns",
+        ),
+    ] = None
     cpus: Annotated[Cpus | None, Field(description="CPUs of the measured process.", examples=["1"])] = None
     child_cpus: Annotated[
         Cpus | None,

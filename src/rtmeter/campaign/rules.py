@@ -134,6 +134,15 @@ def _check_scheduling(o: CellOptions) -> None:
             "choose other, fifo:P or rr:P",
             str(o.child_threads),
         )
+    inherited = o.apply == "before_init" and o.scheduling.policy not in ("other", "deadline")
+    if o.timer_slack is not None and inherited:
+        _refuse(
+            o,
+            "timer_slack",
+            f"means nothing with scheduling {o.scheduling}: threads of a real-time policy have none",
+            "leave it out, or give apply after_init: then it is that of the middleware's threads",
+            format_duration(o.timer_slack),
+        )
     if o.scheduling.policy != "deadline":
         return
     for field in ("cpus", "server_cpus"):

@@ -52,7 +52,8 @@ class ByAttaching:
     def check(self) -> None:
         config = self._cell.config
         refused: dict[str, Any] = {
-            name: config.get(name) for name in ("child_threads", "child_cpus", "overrun", "cpu_dma_latency")
+            name: config.get(name)
+            for name in ("child_threads", "child_cpus", "overrun", "cpu_dma_latency", "timer_slack_ns")
         }
         refused |= {"lock_memory": config.get("lock_memory"), "apply": config.get("apply") == "after_init"}
         refused |= {name: config.get(f"{name}_bytes") for name in ("prefault_stack", "prefault_heap")}

@@ -82,6 +82,7 @@ def check(cell: Cell) -> None:
         ("child_cpus", config.get("child_cpus"), "child_cpus" in config),
         ("prefault_stack", config.get("prefault_stack_bytes"), config.get("prefault_stack_bytes")),
         ("prefault_heap", config.get("prefault_heap_bytes"), config.get("prefault_heap_bytes")),
+        ("timer_slack", config.get("timer_slack_ns"), "timer_slack_ns" in config),
         ("overrun", "catch_up", config.get("overrun") == "catch_up"),
         ("break_on_late", "true", config.get("break_on_late")),
         ("options", config.get("options"), config.get("options")),
