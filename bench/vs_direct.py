@@ -3,7 +3,8 @@ interleaved pairs: same payload, rate, QoS, transport, policy and CPUs; both loc
 
 None of these middlewares' packages ships a latency test: Debian's iceoryx and Fast DDS have none, and the
 tools of ROS 1 and ROS 2 time no round trip. iox-roudi and rosmaster are started once, for both. What is not
-built is left out, and said: ros2 needs a ROS 2 that is sourced, zenoh a build with RTMETER_ZENOH.
+built is left out, and said: ros2 needs a ROS 2 that is sourced, zenoh a build with RTMETER_ZENOH,
+iceoryx2 one with RTMETER_ICEORYX2.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from rtmeter.measure.probes import find_probes
 MIDDLEWARES: dict[str, dict[str, str]] = {
     "fastdds": {"transport": "udp"},
     "iceoryx": {},
+    "iceoryx2": {},
     "ros1": {"transport": "tcp_nodelay"},
     "ros2": {"executor": "single_threaded"},
     "zenoh": {"transport": "tcp", "via": "peer"},

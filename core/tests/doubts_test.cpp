@@ -49,7 +49,8 @@ TEST(Doubts, OverrunsOfADeadlinePolicyAreTold) {
   EXPECT_EQ(doubt_of_overruns(config, 0), std::nullopt);
   const auto doubt = doubt_of_overruns(config, 3);
   EXPECT_EQ(doubt->find("type")->as_string(), "deadline_overruns");
-  EXPECT_CONTAINS(doubt->find("message")->as_string(), "(deadline:200us/1ms/1ms) 3 times before");
+  EXPECT_PRED_FORMAT2(testing::IsSubstring, "(deadline:200us/1ms/1ms) 3 times before",
+                      doubt->find("message")->as_string());
 }
 
 }  // namespace

@@ -37,6 +37,10 @@ KNOWN_ADAPTERS: dict[str, KnownAdapter] = {
     "fastdds": KnownAdapter("eProsima Fast DDS 2", "apt install libfastrtps-dev fastddsgen"),
     "dustdds": KnownAdapter("Dust DDS", "apt install cargo-web, or have Rust 1.87 or newer by rustup"),
     "iceoryx": KnownAdapter("Eclipse iceoryx", "apt install libiceoryx-posh-dev iceoryx"),
+    "iceoryx2": KnownAdapter(
+        "Eclipse iceoryx2",
+        "have Rust 1.89 or newer and libclang-dev, cmake --preset release -DRTMETER_ICEORYX2=ON",
+    ),
     "zeromq": KnownAdapter("ZeroMQ", "apt install libzmq3-dev"),
     "lcm": KnownAdapter("LCM", "apt install liblcm-dev"),
     "zenoh": KnownAdapter(

@@ -1,0 +1,288 @@
+//! The iceoryx2 adapter: publishers and subscribers over shared memory. Whoever waits, waits at an event of
+//! iceoryx2's, which senders notify; whoever polls has none, and is notified by nobody.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use iceoryx2::port::listener::Listener;
+use iceoryx2::port::notifier::Notifier;
+use iceoryx2::port::publisher::Publisher as Port;
+use iceoryx2::port::subscriber::Subscriber;
+use iceoryx2::prelude::*;
+use iceoryx2::service::port_factory::{event, publish_subscribe};
+use rtmeter_adapter::{
+    Adapter, Measurement, Message, NoTimer, OnMessage, Publisher, Receive, Refused, Reliability, Role, Run,
+    SetupError, Sink, pinned_version,
+};
+
+/// Between processes; what one thread makes, another may use, as `--receive spin` does.
+type Variant = ipc_threadsafe::Service;
+type Topic = publish_subscribe::PortFactory<Variant, [u8], u64>;
+
+/// The user header is the sequence number.
+struct Writer {
+    port: Port<Variant, [u8], u64>,
+    /// Of the process that receives; None where it polls.
+    wakes: Option<Notifier<Variant>>,
+}
+
+impl Publisher for Writer {
+    /// The payload is written where the receiver reads it.
+    fn publish(&self, message: &Message) -> Result<(), Refused> {
+        let mut sample = self.port.loan_slice_uninit(message.data.len()).map_err(|_| Refused::Call)?;
+        *sample.user_header_mut() = message.sequence;
+        sample.write_from_slice(message.data).send().map_err(|_| Refused::Call)?;
+        self.wakes.as_ref().map_or(Ok(()), |end| end.notify().map(|_| ()).map_err(|_| Refused::Call))
+    }
+}
+
+/// What a subscriber receives, and who is told.
+struct Reader {
+    port: Subscriber<Variant, [u8], u64>,
+    on_message: OnMessage,
+}
+
+/// What the measured thread waits at.
+struct Wakeup {
+    listener: Listener<Variant>,
+    interrupts: Notifier<Variant>,
+}
+
+struct Iceoryx2 {
+    role: Role,
+    topics: bool,
+    polls: bool,
+    reliability: Reliability,
+    depth: usize,
+    payload_bytes: usize,
+    prefix: String,
+    node: Node<Variant>,
+    wakeup: Option<Wakeup>,
+    readers: Vec<Reader>,
+    /// What the ends' quality of service is read back from, by topic.
+    made: Mutex<Vec<(String, Topic)>>,
+    interrupted: AtomicBool,
+}
+
+fn failed(field: &str, value: &str, error: &dyn std::fmt::Display) -> SetupError {
+    let remedy = "see its messages in the cell's probe.stderr; IOX2_LOG_LEVEL=debug has more of them";
+    SetupError::new(field, value, format!("iceoryx2: {error}"), remedy)
+}
+
+impl Iceoryx2 {
+    fn name(&self, what: &str) -> Result<ServiceName, SetupError> {
+        let name = format!("{}/{what}", self.prefix);
+        ServiceName::new(&name).map_err(|error| failed("session", &name, &error))
+    }
+
+    /// The event at which a process waits for its messages.
+    fn event_of(&self, role: Role) -> Result<event::PortFactory<Variant>, SetupError> {
+        let name = self.name(&format!("{role:?}"))?;
+        self.node.service_builder(&name).event().open_or_create().map_err(|e| failed("event", &name, &e))
+    }
+
+    /// Opened once for all of a process's ends: a service that is left by its last is gone.
+    fn topic(&self, topic: &str) -> Result<(), SetupError> {
+        let mut made = self.made.lock().expect("nothing panics while it holds the lock");
+        if made.iter().any(|(name, _)| name == topic) {
+            return Ok(());
+        }
+        let name = self.name(topic)?;
+        let service = self.node.service_builder(&name).publish_subscribe::<[u8]>().user_header::<u64>();
+        let service = service
+            .enable_safe_overflow(self.reliability == Reliability::BestEffort)
+            .subscriber_max_buffer_size(self.depth)
+            .history_size(0)
+            .open_or_create();
+        made.push((topic.into(), service.map_err(|error| failed("topic", topic, &error))?));
+        Ok(())
+    }
+
+    /// Something of the topic's service, which is open.
+    fn of_topic<T>(&self, topic: &str, what: impl FnOnce(&Topic) -> T) -> T {
+        let made = self.made.lock().expect("nothing panics while it holds the lock");
+        what(&made.iter().find(|(name, _)| name == topic).expect("opened before").1)
+    }
+
+    /// Calls back for what there is; how many there were. Measured path.
+    fn take_all(&self) -> Result<usize, Refused> {
+        const BURST: usize = 1024; // of those that come meanwhile
+        let mut taken = 0;
+        for reader in &self.readers {
+            while taken < BURST {
+                let Some(sample) = reader.port.receive().map_err(|_| Refused::Call)? else { break };
+                reader.on_message.call(*sample.user_header(), sample.payload());
+                taken += 1;
+            }
+        }
+        Ok(taken)
+    }
+
+    fn take_interruption(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed) && self.interrupted.swap(false, Ordering::AcqRel)
+    }
+
+    /// Waits for messages and calls back for what there is. False if it was interrupted, or came to its end
+    /// without any. Measured path.
+    fn dispatch(&self, until: Option<Instant>) -> Result<bool, Refused> {
+        loop {
+            if self.take_all()? > 0 {
+                return Ok(!self.take_interruption());
+            }
+            if self.take_interruption() {
+                return Ok(false);
+            }
+            let left = until.map(|moment| moment.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
+                return Ok(false);
+            }
+            let Some(Wakeup { listener, .. }) = &self.wakeup else { continue };
+            let woken = match left {
+                None => listener.blocking_wait(|_| {}),
+                Some(left) => listener.timed_wait(|_| {}, left),
+            };
+            woken.map_err(|_| Refused::Call)?;
+        }
+    }
+}
+
+/// None: never.
+fn after(timeout_ns: i64) -> Option<Instant> {
+    (timeout_ns < i64::MAX).then(|| Instant::now() + Duration::from_nanos(timeout_ns.unsigned_abs()))
+}
+
+impl Adapter for Iceoryx2 {
+    type Timer = NoTimer;
+    type Publisher = Writer;
+
+    fn describe_static(sink: &mut Sink) {
+        sink.put("name", "iceoryx2").put("version", env!("CARGO_PKG_VERSION_MAJOR"));
+        sink.put("middleware", "Eclipse iceoryx2");
+        sink.put("middleware_version", pinned_version(include_str!("../Cargo.lock"), "iceoryx2"));
+        for what in ["wakeup", "roundtrip", "cycle"] {
+            sink.put("measures", what);
+        }
+        for drive in ["sleep_then_spin_some", "poll"] {
+            sink.put("drives.cycle", drive);
+        }
+        for way in ["spin", "spin_once", "poll"] {
+            sink.put("receives.roundtrip", way);
+        }
+        for way in ["spin_once", "poll"] {
+            sink.put("receives.cycle", way);
+        }
+        sink.put("components", "one_thread").put("second_topic", "same_node").put("server", "same_host");
+    }
+
+    fn start(run: &Run) -> Result<Self, SetupError> {
+        set_log_level_from_env_or(LogLevel::Warn);
+        let prefix = format!("rtmeter/{}", run.session());
+        // The probe ends by its own signals.
+        let node = NodeBuilder::new().signal_handling_mode(SignalHandlingMode::Disabled);
+        let node = node.create::<Variant>().map_err(|error| failed("node", &prefix, &error))?;
+        let mut adapter = Self {
+            role: run.role(),
+            topics: matches!(run.measurement(), Measurement::RoundTrip | Measurement::Cycle),
+            polls: run.receive() == Receive::Poll,
+            reliability: run.reliability(),
+            depth: run.history_depth() as usize,
+            payload_bytes: run.payload_bytes() as usize,
+            prefix,
+            node,
+            wakeup: None,
+            readers: Vec::new(),
+            made: Mutex::default(),
+            interrupted: AtomicBool::new(false),
+        };
+        if adapter.topics && !adapter.polls {
+            let event = adapter.event_of(adapter.role)?;
+            let listener = event.listener_builder().create().map_err(|e| failed("listener", "", &e))?;
+            let interrupts = event.notifier_builder().create().map_err(|e| failed("notifier", "", &e))?;
+            adapter.wakeup = Some(Wakeup { listener, interrupts });
+        }
+        Ok(adapter)
+    }
+
+    fn describe(&self, sink: &mut Sink) {
+        if !self.topics {
+            return;
+        }
+        sink.put("transport", "shared_memory");
+        sink.put("waits_at", if self.polls { "nothing" } else { "event" });
+        let made = self.made.lock().expect("nothing panics while it holds the lock");
+        for (topic, service) in made.iter().take(1) {
+            let qos = service.static_config();
+            let overflows = qos.has_safe_overflow();
+            sink.put("qos.reliability", if overflows { "best_effort" } else { "reliable" });
+            sink.put("qos.history", if overflows { "keep_last" } else { "wait_for_room" });
+            sink.put("qos.depth", qos.subscriber_max_buffer_size().to_string());
+            if self.role != Role::Single {
+                let now = service.dynamic_config();
+                let (publishers, subscribers) = (now.number_of_publishers(), now.number_of_subscribers());
+                let found = format!("found {publishers} publishers and {subscribers} subscribers");
+                sink.put("discovery", format!("service {}/{topic}: {found}", self.prefix));
+                sink.put("chosen", "discovery");
+            }
+        }
+    }
+
+    fn create_publisher(&mut self, _node: usize, topic: &str) -> Result<Writer, SetupError> {
+        self.topic(topic)?;
+        let strategy = match self.reliability {
+            Reliability::BestEffort => BackpressureStrategy::DiscardData,
+            Reliability::Reliable => BackpressureStrategy::RetryUntilDelivered,
+        };
+        let port = self.of_topic(topic, |service| {
+            let port = service.publisher_builder().backpressure_strategy(strategy);
+            port.initial_max_slice_len(self.payload_bytes).create()
+        });
+        let port = port.map_err(|error| failed("topic", topic, &error))?;
+        let receiver = match self.role {
+            Role::Client => Role::Server,
+            Role::Server => Role::Client,
+            Role::Single => Role::Single,
+        };
+        let wakes = match self.polls {
+            true => None,
+            false => {
+                let made = self.event_of(receiver)?.notifier_builder().create();
+                Some(made.map_err(|error| failed("notifier", topic, &error))?)
+            }
+        };
+        Ok(Writer { port, wakes })
+    }
+
+    fn create_subscriber(
+        &mut self,
+        _node: usize,
+        topic: &str,
+        on_message: OnMessage,
+    ) -> Result<(), SetupError> {
+        self.topic(topic)?;
+        let port = self.of_topic(topic, |service| service.subscriber_builder().create());
+        let port = port.map_err(|error| failed("topic", topic, &error))?;
+        self.readers.push(Reader { port, on_message });
+        Ok(())
+    }
+
+    fn spin(&self, timeout_ns: i64) -> Result<(), Refused> {
+        let until = after(timeout_ns);
+        while self.dispatch(until)? {}
+        Ok(())
+    }
+    fn wait(&self, timeout_ns: i64) -> Result<(), Refused> {
+        self.dispatch(after(timeout_ns)).map(|_| ())
+    }
+    fn spin_some(&self) -> Result<(), Refused> {
+        self.take_all().map(|_| ())
+    }
+    fn interrupt(&self) {
+        self.interrupted.store(true, Ordering::Release);
+        if let Some(Wakeup { interrupts, .. }) = &self.wakeup {
+            let _ = interrupts.notify();
+        }
+    }
+}
+
+rtmeter_adapter::export!(Iceoryx2);
