@@ -2,6 +2,16 @@
 
 namespace rtmeter {
 
+Json to_json(const Counters& counters, std::uint64_t overflow, std::uint64_t refused_calls) {
+  return Json(Json::Object{{"overflow", overflow},
+                           {"late_after_lost", counters.late_after_lost.load()},
+                           {"duplicate", counters.duplicate.load()},
+                           {"out_of_order", counters.out_of_order.load()},
+                           {"corrupted", counters.corrupted.load()},
+                           {"extra_callbacks", counters.extra_callbacks.load()},
+                           {"refused_calls", refused_calls}});
+}
+
 std::vector<std::string> columns_of(const Config& config) {
   switch (config.measurement) {
     case RTM_WAKEUP:

@@ -28,6 +28,9 @@ struct Counters {
   std::atomic<std::uint64_t> extra_callbacks{0};  // timer callbacks for a release already served
 };
 
+// With those that others count: rows that the ring had no room for, calls that the middleware refused.
+Json to_json(const Counters& counters, std::uint64_t overflow, std::uint64_t refused_calls);
+
 // Tells the supervisor when to interrupt a spin that hears nothing more; INT64_MAX: never.
 using Watchdog = std::atomic<std::int64_t>;
 

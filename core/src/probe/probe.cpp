@@ -284,7 +284,7 @@ class Run {
     e["outcome"] = outcome;
     e["error"] = error_ ? to_json(*error_) : Json();
     e["rows"] = recorder_.recorded();
-    e["counters"] = counters();
+    e["counters"] = to_json(counters_, recorder_.overflow(), session_.refused_calls());
     e["usage"] = ran_ ? usage_.to_json() : Json();
     Json instrument = instrument_;
     instrument["ring_rows"] = recorder_.ring_rows();
@@ -315,16 +315,6 @@ class Run {
     if (!config_.is_exchange()) return {};
     const std::uint64_t rows = recorder_.recorded(), unsent = std::min(rows, progress_.unsent());
     return {(rows - unsent) * (is_cycle ? 2 : 1), config_.payload_bytes, is_cycle || inline_server_};
-  }
-
-  Json counters() const {
-    return Json(Json::Object{{"overflow", recorder_.overflow()},
-                             {"late_after_lost", counters_.late_after_lost.load()},
-                             {"duplicate", counters_.duplicate.load()},
-                             {"out_of_order", counters_.out_of_order.load()},
-                             {"corrupted", counters_.corrupted.load()},
-                             {"extra_callbacks", counters_.extra_callbacks.load()},
-                             {"refused_calls", session_.refused_calls()}});
   }
 
   Json warnings() const {

@@ -111,6 +111,18 @@ Horizon = Annotated[
     ),
 ]
 
+TIMER_SLACK = Field(
+    description="Timer slack of the measured thread and those that it creates, at normal policy (default: as "
+    "rtmeter was started with, usually 50us).",
+    examples=["1ns"],
+    serialization_alias="timer_slack_ns",
+)
+SLEEP_OFFSET = Field(
+    description="How far the sleeps of sleep_then_spin_some lie behind the timer's ticks (default: half a "
+    "period).",
+    examples=["100us"],
+    serialization_alias="sleep_offset_ns",
+)
 CONNECT_TIMEOUT = Field(
     description="How long the client looks for its server, or a stage for those that it hears.",
     examples=["10s"],

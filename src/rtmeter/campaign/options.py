@@ -17,6 +17,8 @@ from rtmeter.campaign.condition_options import GROUPS, HOSTS, ON, Hosts, On, Sys
 from rtmeter.campaign.loop_options import COMMAND, JUDGE, LOOP, PID, THREAD, UNTOLD_PERIOD_NS, attached
 from rtmeter.campaign.option_types import (
     CONNECT_TIMEOUT,
+    SLEEP_OFFSET,
+    TIMER_SLACK,
     Cpus,
     Duration,
     DurationOrZero,
@@ -113,15 +115,7 @@ class CellOptions(BaseModel):
             examples=["rr:70"],
         ),
     ] = None
-    timer_slack: Annotated[
-        Duration | None,
-        Field(
-            description="Timer slack of the measured thread and those that it creates, at normal policy "
-            "(default: as rtmeter was started with, usually 50us).",
-            examples=["1ns"],
-            serialization_alias="timer_slack_ns",
-        ),
-    ] = None
+    timer_slack: Annotated[Duration | None, TIMER_SLACK] = None
     cpus: Annotated[Cpus | None, Field(description="CPUs of the measured process.", examples=["1"])] = None
     child_cpus: Annotated[
         Cpus | None,
@@ -207,16 +201,7 @@ class CellOptions(BaseModel):
         For(("timer", "cycle")),
         Field(description="How the callback is reached (default: the adapter's first)."),
     ] = None
-    sleep_offset: Annotated[
-        DurationOrZero | None,
-        _TIMER,
-        Field(
-            description="How far the sleeps of sleep_then_spin_some lie behind the timer's ticks (default: "
-            "half a period).",
-            examples=["100us"],
-            serialization_alias="sleep_offset_ns",
-        ),
-    ] = None
+    sleep_offset: Annotated[DurationOrZero | None, _TIMER, SLEEP_OFFSET] = None
     components: Annotated[
         Literal["one_thread", "two_threads"] | None,
         For(("cycle",)),
