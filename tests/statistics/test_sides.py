@@ -88,13 +88,13 @@ def test_a_histograms_miss_ratio_has_a_two_sided_interval() -> None:
     ],
 )
 def test_a_gate_is_passed_below_it_only(b: Estimate, outcome: str) -> None:
-    sure = [(Estimates(9, 0.95, {"p99": known(100)}), Estimates(9, 0.95, {"p99": b}))]
+    sure = [(Estimates(2_000, 0.95, {"p99": known(100)}), Estimates(2_000, 0.95, {"p99": b}))]
     assert judge_gate(parse_gate("p99<+5ns"), sure).outcome == outcome
 
 
 def test_a_share_of_nothing_is_no_gate() -> None:
     def judged(a: float) -> str:
-        sure = [(Estimates(9, 0.95, {"p99": known(a)}), Estimates(9, 0.95, {"p99": known(-7)}))]
+        sure = [(Estimates(2_000, 0.95, {"p99": known(a)}), Estimates(2_000, 0.95, {"p99": known(-7)}))]
         return judge_gate(parse_gate("p99<+5%"), sure).outcome
 
     assert [judged(a) for a in (0, -5, 1)] == ["inconclusive", "inconclusive", "pass"]

@@ -50,13 +50,13 @@ def run(tmp_path: Path) -> Path:
 def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
     """How often each cell.json was read, by the name of its folder."""
     counted: Counter[str] = Counter()
-    plain_open = Path.open
+    plain_open = os.open
 
-    def opening(self: Path, *args: object, **more: object) -> object:
-        counted.update([self.parent.name] if self.name == store.CELL else [])
-        return plain_open(self, *args, **more)  # type: ignore[call-overload]
+    def opening(path: str | Path, *args: int, **more: int) -> int:
+        counted.update([Path(path).parent.name] if Path(path).name == store.CELL else [])
+        return plain_open(path, *args, **more)
 
-    monkeypatch.setattr(Path, "open", opening)
+    monkeypatch.setattr(os, "open", opening)
     yield counted
 
 
