@@ -45,6 +45,19 @@ def test_a_timer_that_was_due_when_the_sleep_armed_it_ended_it_too() -> None:
     ]
 
 
+def test_a_timer_that_the_woken_thread_arms_anew_is_not_what_woke_it() -> None:
+    program = Program()
+    program.sleep(50, 1000, 1100)
+    program.enter(1300, "rt_sigtimedwait")
+    program.arm(1310, 2000, "posix_timer_fn")
+    program.leave(1320)
+    program.arm(2090, 3000, "posix_timer_fn")  # neither its waking nor its coming on a CPU is told
+    program.back(2100)
+    program.sleep(2300, 4000, 4100)
+    found = list(jobs_of(sleeps_of(program.trace, T).sleeps))
+    assert [(job.release_ns, job.kind, job.known) for job in found][1:] == [(2000, "posix_timer", True)]
+
+
 @pytest.mark.parametrize("armed", [[], [5000], [2000, 2050]])
 def test_where_no_timer_or_more_than_one_could_have_ended_the_sleep_it_is_unknown(armed: list[int]) -> None:
     program = Program()

@@ -230,6 +230,7 @@ class Reader:
             self._woken = True
 
     def _arm(self, due_ns: int, function: str) -> None:
+        self._be_on()
         self._due[function] = due_ns
         if function == BUDGET:
             self._budget = due_ns
