@@ -86,11 +86,12 @@ void expect_clean(const Caught& caught, int threads, const Calls& core, const Ca
   EXPECT_EQ(caught.faults(), 0) << caught.text();
   // What the window reads was opened long before: it comes just before the first measured release.
   EXPECT_EQ(caught.allocations("opening"), 0) << caught.text();
-  EXPECT_EQ(caught.calls_besides("opening", {SYS_gettid, SYS_pread64, SYS_getrusage}), Calls{})
+  EXPECT_EQ(caught.calls_besides("opening", {SYS_gettid, SYS_pread64, SYS_getrusage, SYS_clock_gettime}),
+            Calls{})
       << caught.text();
-  // Of the thread itself by getrusage, of another that stamps by three files of /proc.
+  // Of the thread itself by getrusage and its own clock, of another that stamps by four files of /proc.
   const bool of_another = caught.calls("opening", SYS_getrusage) == 0;
-  EXPECT_EQ(caught.calls("opening", of_another ? SYS_pread64 : SYS_getrusage), of_another ? 3 : 1)
+  EXPECT_EQ(caught.calls("opening", of_another ? SYS_pread64 : SYS_getrusage), of_another ? 4 : 1)
       << caught.text();
 }
 
