@@ -9,6 +9,7 @@ use iceoryx2::port::notifier::Notifier;
 use iceoryx2::port::publisher::Publisher;
 use iceoryx2::port::subscriber::Subscriber;
 use iceoryx2::prelude::*;
+use iceoryx2::service::port_factory::{event, publish_subscribe};
 use pacing::{PAYLOAD, Plan, Trips};
 
 type Ipc = ipc::Service;
@@ -21,47 +22,39 @@ fn name(what: &str) -> ServiceName {
     ServiceName::new(&format!("rtmeter-direct/{what}")).expect("a name")
 }
 
-fn sender(node: &Node<Ipc>, topic: &str) -> (Publisher<Ipc, [u8], u64>, Notifier<Ipc>) {
-    let service = node
+type Topic = publish_subscribe::PortFactory<Ipc, [u8], u64>;
+
+/// The topic's messages, and the event that tells of them.
+fn services(node: &Node<Ipc>, topic: &str) -> (Topic, event::PortFactory<Ipc>) {
+    let messages = node
         .service_builder(&name(topic))
-        .publish_subscribe::<[u8]>();
-    let service = service
+        .publish_subscribe::<[u8]>()
         .user_header::<u64>()
         .subscriber_max_buffer_size(1)
         .history_size(0);
-    let service = service.open_or_create().expect("a service");
-    let event = node
-        .service_builder(&name(topic))
-        .event()
-        .open_or_create()
-        .expect("an event");
-    let publisher = service
-        .publisher_builder()
-        .initial_max_slice_len(PAYLOAD)
-        .create();
+    let event = node.service_builder(&name(topic)).event();
     (
-        publisher.expect("a publisher"),
+        messages.open_or_create().expect("a service"),
+        event.open_or_create().expect("an event"),
+    )
+}
+
+fn sender(node: &Node<Ipc>, topic: &str) -> (Publisher<Ipc, [u8], u64>, Notifier<Ipc>) {
+    let (messages, event) = services(node, topic);
+    let publisher = messages.publisher_builder().initial_max_slice_len(PAYLOAD);
+    (
+        publisher.create().expect("a publisher"),
         event.notifier_builder().create().expect("a notifier"),
     )
 }
 
 fn receiver(node: &Node<Ipc>, topic: &str) -> (Subscriber<Ipc, [u8], u64>, Listener<Ipc>) {
-    let service = node
-        .service_builder(&name(topic))
-        .publish_subscribe::<[u8]>();
-    let service = service
-        .user_header::<u64>()
-        .subscriber_max_buffer_size(1)
-        .history_size(0);
-    let service = service.open_or_create().expect("a service");
-    let event = node
-        .service_builder(&name(topic))
-        .event()
-        .open_or_create()
-        .expect("an event");
-    let subscriber = service.subscriber_builder().create();
+    let (messages, event) = services(node, topic);
     (
-        subscriber.expect("a subscriber"),
+        messages
+            .subscriber_builder()
+            .create()
+            .expect("a subscriber"),
         event.listener_builder().create().expect("a listener"),
     )
 }
