@@ -30,7 +30,7 @@ def options_of(config: dict[str, Any]) -> list[str]:
     times = {"period_ns": "period", "timeout_ns": "timeout", "loss_timeout_ns": "loss-timeout"}
     times |= {"deadline_ns": "deadline"}
     words = {"samples": "samples", "overrun": "overrun", "mode": "mode", "drive": "drive"}
-    words |= {"in_flight": "in-flight", "receive": "receive"}
+    words |= {"in_flight": "in-flight", "receive": "receive", "interface": "interface"}
     given = {times[key]: f"{config[key]}ns" for key in times if config.get(key) is not None}
     given |= {words[key]: str(config[key]) for key in words if config.get(key) is not None}
     given["warm-up"] = f"{config['warm_up'] * config['period_ns']}ns"

@@ -55,7 +55,9 @@ def test_ticks_that_are_passed_over_are_counted(tmp_path: Path) -> None:
 
 ENDING = """
 import sys, threading, types
-sys.modules["rtmeter_msgs"] = sys.modules["rtmeter_msgs.msg"] = types.SimpleNamespace(Message=None)
+types_of_messages = types.SimpleNamespace(Message=None, Call=None, Errand=None)
+for name in ("rtmeter_msgs", "rtmeter_msgs.msg", "rtmeter_msgs.srv", "rtmeter_msgs.action"):
+    sys.modules[name] = types_of_messages
 from rtmeter_rclpy import Adapter
 adapter = Adapter(sys.argv[1], True, 0, False, False)
 adapter.create_node("ending")
