@@ -45,6 +45,7 @@ class Preloaded(subprocess.Popen[str]):
             "cwd": str(cwd or Path.cwd()),
             "environment": dict(os.environ if env is None else env),
             "affinity": list(os.sched_getaffinity(0)),
+            "umask": _umask(),
         }
         socket.send_fds(_server(), [json.dumps(asked).encode()], [*streams, tells])
         os.close(tells)
@@ -75,6 +76,11 @@ class Preloaded(subprocess.Popen[str]):
             finally:
                 self._waitpid_lock.release()
         return self.returncode
+
+
+def _umask() -> int:
+    status = Path("/proc/self/status").read_text()
+    return int(next(line for line in status.splitlines() if line.startswith("Umask:")).split()[1], 8)
 
 
 @cache
@@ -135,6 +141,7 @@ def _become(asked: Mapping[str, Any], streams: Sequence[int]) -> None:
     os.environ.clear()
     os.environ.update(asked["environment"])
     os.sched_setaffinity(0, asked["affinity"])
+    os.umask(asked["umask"])
     sys.argv[:] = [str(_MAIN), *asked["arguments"]]
 
 

@@ -62,6 +62,23 @@ def test_both_have_the_environment_of_who_started_them(results: Path) -> None:
     assert narrow[0] == narrow[1] != wide[0] == wide[1]
 
 
+def test_a_forked_one_has_the_umask_of_the_moment(tmp_path: Path) -> None:
+    asked = tmp_path / "campaign.yaml"
+    os.mkfifo(asked)
+    for mask in (0o022, 0o007):
+        before = os.umask(mask)
+        try:
+            with Preloaded(["run", str(asked)], **PIPES) as process:
+                try:
+                    until(lambda: is_read(asked), of=process)
+                    status = Path(f"/proc/{process.pid}/status").read_text()
+                    assert f"Umask:\t{mask:04o}\n" in status
+                finally:
+                    process.kill()
+        finally:
+            os.umask(before)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_signal_ends_both_alike(number: signal.Signals, tmp_path: Path) -> None:
     asked = tmp_path / "campaign.yaml"
