@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import tempfile
 import time
 from collections.abc import Iterator
@@ -78,7 +80,7 @@ class ByName(Together):
         known = found_among(loaded_by(program).values(), NAMING)
         lines = None if known is None else known.lines
         begun = Attached(
-            (), self._folder, self._root, probes=lambda: lines or _once_loaded(self.program.pid).lines
+            (), self._folder, self._root, probes=lambda: lines or _halted_once_loaded(self.program.pid).lines
         )
         with ExitStack() as recording:
             if lines is not None:
@@ -86,7 +88,10 @@ class ByName(Together):
             super().__enter__()
             stack.push(super().__exit__)
             if lines is None:
-                recording.enter_context(begun)
+                try:
+                    recording.enter_context(begun)
+                finally:
+                    os.kill(self.program.pid, signal.SIGCONT)
             self._meeting.settle()
             tids = {task.tid for task in threads_of(self.program.pid, self._root)}
         begun.trace()
@@ -176,20 +181,21 @@ class _OneCallback(ByAttaching):
         return Outcome("interrupted" if stop.asked or ended else "complete", None, tuple(doubts))
 
 
-def _once_loaded(pid: int) -> ProbeLines:
-    """When the program has loaded what makes nodes, and all that comes with it. Raises RtmeterError if that
-    does not come."""
+def _halted_once_loaded(pid: int) -> ProbeLines:
+    """As soon as the program has loaded what makes nodes. It is halted then, so that it makes none before the
+    probes are there. Raises RtmeterError if that does not come."""
     limit = time.monotonic() + _APPEARS_S
-    before: set[str] = set()
     while True:
-        now = set(libraries_of(pid))
-        settled, before = now == before and len(now) > 1, now
-        if settled or time.monotonic() > limit:
+        if any(Path(name).name.startswith("librcl.so") for name in libraries_of(pid)):
+            os.kill(pid, signal.SIGSTOP)
             try:
                 return found_in(pid, NAMING)
-            except RtmeterError:
+            except RtmeterError:  # it is still loading
+                os.kill(pid, signal.SIGCONT)
                 if time.monotonic() > limit:
                     raise
+        elif time.monotonic() > limit:
+            return found_in(pid, NAMING)
         time.sleep(_LOOK_EVERY_S)
 
 
