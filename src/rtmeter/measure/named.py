@@ -7,7 +7,7 @@ import signal
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -91,7 +91,7 @@ class ByName(Together):
                 try:
                     recording.enter_context(begun)
                 finally:
-                    os.kill(self.program.pid, signal.SIGCONT)
+                    _send(self.program.pid, signal.SIGCONT)
             self._meeting.settle()
             tids = {task.tid for task in threads_of(self.program.pid, self._root)}
         begun.trace()
@@ -187,16 +187,22 @@ def _halted_once_loaded(pid: int) -> ProbeLines:
     limit = time.monotonic() + _APPEARS_S
     while True:
         if any(Path(name).name.startswith("librcl.so") for name in libraries_of(pid)):
-            os.kill(pid, signal.SIGSTOP)
+            _send(pid, signal.SIGSTOP)
             try:
                 return found_in(pid, NAMING)
             except RtmeterError:  # it is still loading
-                os.kill(pid, signal.SIGCONT)
+                _send(pid, signal.SIGCONT)
                 if time.monotonic() > limit:
                     raise
         elif time.monotonic() > limit:
             return found_in(pid, NAMING)
         time.sleep(_LOOK_EVERY_S)
+
+
+def _send(pid: int, number: signal.Signals) -> None:
+    """To a program that may have ended: who waits for it says so."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, number)
 
 
 def _lacking(found: ProbeLines) -> list[Doubt]:
