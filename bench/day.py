@@ -56,7 +56,7 @@ def make_cell(folder: Path, samples: int, overrun: str) -> tuple[Path, Path, lis
 
 
 def write_delays(path: Path) -> None:
-    """Delays like those of a wake-up: log-normal around 50 µs, and a few of milliseconds."""
+    """Delays like those of a wake-up: log-normal around 50 us, and a few of milliseconds."""
     rng = np.random.default_rng(1)
     delays = rng.lognormal(np.log(50_000), 0.4, SCRIPT_ROWS)
     late = rng.random(SCRIPT_ROWS) < 1e-5

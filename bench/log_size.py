@@ -1,7 +1,7 @@
 """What a sample log takes on disk, and what other levels of zstd would make of it. Bound: 3 bytes a value.
 
 Without an argument the log is made by rtmeter-bench-log_size (`make build-bench`): wake-ups at 1 kHz with
-log-normal latencies around 60 µs. With one, it is a log that a probe wrote.
+log-normal latencies around 60 us. With one, it is a log that a probe wrote.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-// Writes a log like that of wake-ups at 1 kHz: latency log-normal around 60 µs, a frame every half second.
+// Writes a log like that of wake-ups at 1 kHz: latency log-normal around 60 us, a frame every half second.
 // Prints what writing took; bench/log_size.py looks at the file.
 #include <chrono>
 #include <cmath>

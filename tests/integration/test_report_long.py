@@ -32,7 +32,7 @@ print(peak_kib())
 
 
 def write_wakeups(path: Path, rows: int, spike_at: int) -> None:
-    """Wake-ups between 50 and 58 µs late, but for one."""
+    """Wake-ups between 50 and 58 us late, but for one."""
     times = [(name, pa.int64()) for name in ("k", "release_ns", "wake_ns", "free_ns")]
     codes = pa.dictionary(pa.int8(), pa.string())
     schema = pa.schema([*times, ("status", codes), ("warm_up", pa.bool_())])

@@ -38,7 +38,7 @@ except rtmeter.RtmeterError as error:
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """``a`` and ``b`` with the same cells, those of b later by 10 µs; one repeated, one failed."""
+    """``a`` and ``b`` with the same cells, those of b later by 10 us; one repeated, one failed."""
     found = tmp_path_factory.mktemp("api")
     for side, more in (("a", 0), ("b", 10_000)):
         delays = lambda k, more=more: (40_000 + more + 7 * (k * 37 % 1000),)  # noqa: E731

@@ -51,7 +51,7 @@ def test_a_verdict_is_a_line_and_points(capsys: Captured) -> None:
     write_wakeups(Path("a"), late_at(*range(1000, 19_000, 200)))
     lines = verdict("a --deadline 1ms --miss-ratio 0.1%", capsys)[1].splitlines()
     missed = "90 of 20,000 releases missed the deadline of 1ms on latency (90 late)"
-    assert lines[0] == f"a: fail: {missed}: 0.45 %, 0.1 % allowed, worst 2,000.0 µs"
+    assert lines[0] == f"a: fail: {missed}: 0.45 %, 0.1 % allowed, worst 2,000.0 us"
     assert lines[1].startswith("  because          with 95 % confidence the miss ratio is at least")
     assert lines[2].startswith(f"{'':<19}the misses come in")
 

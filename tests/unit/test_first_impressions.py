@@ -52,7 +52,7 @@ def test_statistics_are_shown_without_quantiles_of_too_few() -> None:
 def test_no_view_prints_a_quantile_of_too_few(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], samples: int, known: bool
 ) -> None:
-    """The 95.31 µs of the last release is the maximum, and p99.9 of eight releases."""
+    """The 95.31 us of the last release is the maximum, and p99.9 of eight releases."""
     delays = lambda k: (95_310 if k == 107 else 40_000,)  # noqa: E731
     folder = write_cell(tmp_path / "cell", Made(samples=samples, delays=delays))
     (cell,) = cell_entries(folder)
@@ -61,7 +61,7 @@ def test_no_view_prints_a_quantile_of_too_few(
     show_cells([(record, "cell")])
     out = capsys.readouterr().out
     assert out.count("95.3") == 1
-    assert ("p99.9 40.00 µs" in page_of(folder).text) == known
+    assert ("p99.9 40.00 us" in page_of(folder).text) == known
     assert cell_json(folder)["summary"]["quantities"]["latency"]["per_release"]["p99_9_ns"] is not None
 
 
@@ -120,5 +120,5 @@ def test_an_adapter_that_is_no_axis_of_its_cell_is_named_beside_others(tmp_path:
 def test_a_range_that_a_source_states_says_of_what() -> None:
     row = {"rmw": "rmw_fastrtps_cpp", "max_us": "807", "text_range_us": "150-500"}
     assert _published_line(row, ["rmw", "text_range_us"], ("max_us",)).who == (
-        "rmw_fastrtps_cpp, text range (µs) 150-500"
+        "rmw_fastrtps_cpp, text range (us) 150-500"
     )

@@ -143,7 +143,7 @@ def test_overlaid_histograms_share_bins_and_tell_their_maxima(root):
     text = json.dumps(spec, ensure_ascii=False)
     for place, cell in enumerate(cell_entries(root / "wakes")):
         latency = latency_ns(cell.folder)
-        assert f"Max: {latency.max() / 1e3:,.1f} µs" in text
+        assert f"Max: {latency.max() / 1e3:,.1f} us" in text
         edges = [round(1e3 * row["x"]) for row in bins]
         width = min(b - a for a, b in pairwise(edges) if b > a)
         counted = sum(
@@ -287,7 +287,7 @@ def test_layers_and_shifts_are_those_of_the_comparison(root, tmp_path, monkeypat
     [(0, (0, 345)), (-50_000, (0, 345)), (-150_000, (-50, 345)), (-9e9, (-300, 345)), (-math.inf, (0, 345))],
 )
 def test_an_interval_of_a_layer_that_reaches_far_down_leaves_the_bars_in_sight(least_ns, domain_us, tmp_path):
-    """The interval is of what is added to 100 µs, and reaches up to 300 µs of the axis."""
+    """The interval is of what is added to 100 us, and reaches up to 300 us of the axis."""
     layers = [
         WaterfallLayer("floor", 100_000, 100_000),
         WaterfallLayer("dds", 150_000, 50_000, (least_ns, 200_000)),

@@ -115,7 +115,7 @@ def test_a_mistake_is_named_with_its_place(old: str, new: str, said: str, tmp_pa
 
 
 def made(tmp_path: Path, name: str, **changes: Any) -> Made:
-    """A one-shot cell of the campaign whose shots are 5, 6, 7, … µs late."""
+    """A one-shot cell of the campaign whose shots are 5, 6, 7, … us late."""
     [match] = campaign_of(tmp_path)["timer-ros1-timeout-1ms"] or []
     changes = {"published": [match], "adapter": "ros1", **changes}
 

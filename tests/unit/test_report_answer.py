@@ -22,8 +22,8 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_pass_answers_first_and_names_the_next_step(folder):
     page = page_of(write_cell(folder, Made(id="idle loop", delays=usual(2, 40))))
-    assert "Pass All 2,000 releases met the deadline of 1,000 µs." in page.text
-    assert "Is the wake-up latency of every release within 1,000 µs?" in page.text
+    assert "Pass All 2,000 releases met the deadline of 1,000 us." in page.text
+    assert "Is the wake-up latency of every release within 1,000 us?" in page.text
     assert "Virtual machine (kvm): unfit for absolute claims." in page.text
     assert (
         "To show that fewer than 1 in 1,000 miss, measure 2,995 releases without a miss (3 s)." in page.text
@@ -35,10 +35,10 @@ def test_a_pass_answers_first_and_names_the_next_step(folder):
 def test_a_fail_states_its_misses_and_where_to_look(folder):
     stalls = lambda k: (2_500_000 if k == 700 else 50_000,)  # noqa: E731
     page = page_of(write_cell(folder, Made(delays=stalls, skip=True)))
-    assert "Fail 3 of 2,000 releases missed the deadline of 1,000 µs." in page.text
-    assert "on latency (1 late, 2 skipped): 0.15 %, none allowed, worst 2,500.0 µs." in page.text
+    assert "Fail 3 of 2,000 releases missed the deadline of 1,000 us." in page.text
+    assert "on latency (1 late, 2 skipped): 0.15 %, none allowed, worst 2,500.0 us." in page.text
     assert "The misses come in one cluster, at most 3 of them consecutive." in page.text
-    assert "The maximum is 2,500.0 µs of 1,000 µs allowed, at k = 700." in page.text
+    assert "The maximum is 2,500.0 us of 1,000 us allowed, at k = 700." in page.text
     assert "Measure it again with --explain, which says why releases were late." in page.text
     assert "see what kept the thread from being free" not in page.text and "Until then" not in page.text
     assert "released = served + skipped: 2000 = 1998 + 2" in page.text
@@ -46,8 +46,8 @@ def test_a_fail_states_its_misses_and_where_to_look(folder):
 
 def test_too_few_samples_say_how_many_more(folder):
     page = page_of(write_cell(folder, Made(miss_ratio=1e-4)))
-    assert "Inconclusive All 2,000 releases met the deadline of 1,000 µs: not enough evidence." in page.text
-    assert "within 1,000 µs, but for at most 1 in 10,000 releases, with 95 % confidence?" in page.text
+    assert "Inconclusive All 2,000 releases met the deadline of 1,000 us: not enough evidence." in page.text
+    assert "within 1,000 us, but for at most 1 in 10,000 releases, with 95 % confidence?" in page.text
     assert "Measure 27,956 more releases (28 s): if all are in time, it passes." in page.text
 
 
@@ -63,7 +63,7 @@ def test_all_cells_passing_names_the_one_nearest_to_its_deadline(folder):
     said = answer(sorted(cell_entries(folder), key=lambda cell: cell.badness))
     assert said.headline == "All 2 cells passed."
     assert "Nearest to its deadline: b . 0 of 2,000 releases missed" in page_of(folder).text
-    assert said.limits[0].startswith("b comes nearest to its deadline: the maximum is 900.0 µs of 1,000 µs")
+    assert said.limits[0].startswith("b comes nearest to its deadline: the maximum is 900.0 us of 1,000 us")
 
 
 @pytest.mark.parametrize(

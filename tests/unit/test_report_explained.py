@@ -29,7 +29,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Page]:
 def test_the_first_screen_says_why(pages: dict[str, Page]) -> None:
     said = "Of 8 late releases 8: waited for the CPU: driver ran, more urgent than it (100 % of all"
     assert said in pages["driver"].text
-    assert "Why were they late?" in pages["driver"].text and "Release 0: 400.0 µs" in pages["driver"].text
+    assert "Why were they late?" in pages["driver"].text and "Release 0: 400.0 us" in pages["driver"].text
 
 
 def test_a_hostile_threads_name_is_text_and_nothing_else(pages: dict[str, Page]) -> None:

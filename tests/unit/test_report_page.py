@@ -165,7 +165,7 @@ def test_samples_cut_in_the_middle_are_damage(folder):
 
 def test_one_sample_is_plotted(folder):
     page = page_of(write_cell(folder, Made(samples=1)))
-    assert "The one release met the deadline of 1,000 µs: not enough evidence." in page.text
+    assert "The one release met the deadline of 1,000 us: not enough evidence." in page.text
     assert "n = 1 " in page.text
     over_time, histogram, ccdf = page.plots
     assert over_time["datasets"]["stretches"]["max"] == [50.0]
@@ -272,7 +272,7 @@ def test_the_plotted_n_is_that_of_the_summary(folder):
     quantities = json.loads((folder / "cell.json").read_text())["summary"]["quantities"]
     for name, view in (("response", "per_release"), ("round_trip", "as_served")):
         n = quantities[name][view]["n"]
-        assert re.search(rf"µs, {view.replace('_', ' ')}, n = {n:,}", page.text)
+        assert re.search(rf"us, {view.replace('_', ' ')}, n = {n:,}", page.text)
 
 
 def test_a_full_disk_leaves_the_old_report(folder, monkeypatch):

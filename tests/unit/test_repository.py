@@ -43,6 +43,14 @@ def test_no_source_file_is_longer_than_allowed() -> None:
     assert not too_long
 
 
+def test_microseconds_have_one_unit() -> None:
+    """``us``, as it is typed; µs is read only."""
+    reads = {"src/rtmeter/values.py", "src/rtmeter/campaign/option_types.py", "tests/unit/test_values.py"}
+    reads |= {"tests/unit/test_repository.py", "CHANGELOG.md", "spec/campaign.schema.json", "spec/rigs.schema.json"}
+    texts = [path for path in FILES if path.suffix in SOURCES | DATA | {".html", ".svg"}]
+    assert {name_of(path) for path in texts if "µs" in path.read_text()} <= reads
+
+
 def test_the_rooms_of_the_core_include_each_other_in_one_direction() -> None:
     sources = [path for path in FILES if path.is_relative_to(ROOT / "core/src")]
     room_of = {path: path.relative_to(ROOT / "core/src").parts[0] for path in sources}

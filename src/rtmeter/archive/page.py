@@ -66,7 +66,7 @@ def write(archive: Archive, out: Path) -> Path:
 
 
 def between(edges: tuple[int, int] | str | None) -> str:
-    """The edges of a quantile's bin in µs."""
+    """The edges of a quantile's bin in us."""
     if edges is None or isinstance(edges, str):
         return edges or "-"
     return f"{edges[0] / 1000:,.1f}–{edges[1] / 1000:,.1f}"

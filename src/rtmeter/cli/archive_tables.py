@@ -43,7 +43,7 @@ def groups_json(groups: Sequence[ArchiveGroup], by: Sequence[str]) -> list[dict[
 
 
 def print_groups(groups: Sequence[ArchiveGroup], by: Sequence[str]) -> None:
-    """A row a group, quantiles in µs as the edges of their bins."""
+    """A row a group, quantiles in us as the edges of their bins."""
     from rich import box
     from rich.table import Table
 
@@ -51,9 +51,9 @@ def print_groups(groups: Sequence[ArchiveGroup], by: Sequence[str]) -> None:
     from rtmeter.cli.columns import print_table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in (*by, "cells", "rigs", "releases", *(f"p{percent}, µs" for percent in PERCENTS)):
+    for name in (*by, "cells", "rigs", "releases", *(f"p{percent}, us" for percent in PERCENTS)):
         table.add_column(harmless(name), overflow="fold")
-    for name in ("maximum, µs", "of", "verdict"):
+    for name in ("maximum, us", "of", "verdict"):
         table.add_column(name, overflow="fold")
     for group in groups:
         key = [harmless(value or "-") for value in group.key[: len(by)]]
@@ -73,7 +73,7 @@ def print_groups(groups: Sequence[ArchiveGroup], by: Sequence[str]) -> None:
 
 
 def _us(value_ns: float) -> str:
-    return "lost" if math.isinf(value_ns) else f"{value_ns / 1000:,.1f} µs"
+    return "lost" if math.isinf(value_ns) else f"{value_ns / 1000:,.1f} us"
 
 
 _QUANTILES = {"p50": "p50_ns", "p90": "p90_ns", "p99": "p99_ns", "p99.9": "p99_9_ns", "p99.99": "p99_99_ns"}

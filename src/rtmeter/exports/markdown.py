@@ -29,7 +29,7 @@ def write(path: Path, out: Path) -> list[str]:
     for title, sentences in (("Asked", found.asked), ("Limits", found.limits), ("Next", found.next)):
         lines += [f"- **{title}:** {_text(' '.join(sentences))}"] if sentences else []
     thing = answer.things(cells).removesuffix("s")
-    lines += ["", f"| verdict | {thing} | deadline, µs | missed | n | p99.9, µs | max, µs | why |"]
+    lines += ["", f"| verdict | {thing} | deadline, us | missed | n | p99.9, us | max, us | why |"]
     lines += ["|---|---|--:|--:|--:|--:|--:|---|"]
     lines += [_row(cell) for cell in cells]
     which = ", of several runs that with the largest maximum" if any(cell.repeats for cell in cells) else ""

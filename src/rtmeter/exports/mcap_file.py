@@ -1,6 +1,6 @@
 """An MCAP file (mcap.dev/spec) that takes the messages of a channel by the array: all of one size.
 
-The library's writer takes one message a call, some 8 µs each: 11 minutes for a day at 1 kHz. Its records are
+The library's writer takes one message a call, some 8 us each: 11 minutes for a day at 1 kHz. Its records are
 used here; what it does for each message is done by the chunk.
 """
 

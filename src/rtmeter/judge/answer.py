@@ -129,7 +129,7 @@ def _headline(cell: CellEntry) -> str:
         return f"{n:,} releases measured; no deadline was asked."
     if verdict.n == 0:
         return "Nothing was measured."
-    deadline = f"the deadline of {words.round_us(deadline_ns)} µs"
+    deadline = f"the deadline of {words.round_us(deadline_ns)} us"
     enough = ": not enough evidence." if verdict.outcome == "inconclusive" else "."
     if verdict.misses == 0 and verdict.n == 1:
         return f"The one release met {deadline}{enough}"
@@ -205,8 +205,8 @@ def _maximum(cell: CellEntry, cells: int) -> Iterator[str]:
         text = "the maximum is a release that never ended"
     else:
         deadline_ns = cell.record.deadline_ns if cell.record else None
-        of = f" of {words.round_us(deadline_ns)} µs allowed" if deadline_ns else ""
-        text = f"the maximum is {words.us(judged.max_ns)} µs{of}, at k = {words.count(judged.max_at_k)}"
+        of = f" of {words.round_us(deadline_ns)} us allowed" if deadline_ns else ""
+        text = f"the maximum is {words.us(judged.max_ns)} us{of}, at k = {words.count(judged.max_at_k)}"
     if cells == 1:
         yield sentence(text)
     elif cell.outcome == "pass":

@@ -69,7 +69,7 @@ def _question(record: CellRecord) -> str:
         name = re.split(r"[,(]", name)[0].strip()
     if asked is None:
         return f"What values does the {name} take? No deadline was given."
-    within = f"within {words.round_us(asked.deadline_ns)} µs"
+    within = f"within {words.round_us(asked.deadline_ns)} us"
     if asked.miss_ratio is None:
         return f"Is the {name} of every release {within}?"
     sure = f"{100 * asked.confidence:.10g} % confidence"

@@ -39,6 +39,6 @@ def line_and_points(verdict: Verdict, worst_ns: float | str | None) -> tuple[str
     if worst_ns == "lost":
         parts.append("worst never ended")
     elif worst_ns is not None and not isinstance(worst_ns, str):
-        parts.append(f"worst {words.us(worst_ns)} µs")
+        parts.append(f"worst {words.us(worst_ns)} us")
     points = [point for point in rest.split("; ") if point and point != "none is allowed"]
     return f"{head}: {', '.join(parts)}", points

@@ -1,4 +1,4 @@
-"""Latency and misses against a factor, and the first of its values that fails; ns in, µs shown."""
+"""Latency and misses against a factor, and the first of its values that fails; ns in, us shown."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def quantiles(points: Sequence[Point], factor: str, height: int) -> Spec:
     colour["legend"] = {"symbolType": "stroke"}
     dash = colour | {"scale": {"domain": names, "range": [*grammar.DASHES[: len(names)]]}}
     both = {"x": x, "y": y, "color": colour}
-    shown = [("line", "quantile"), ("at", factor), ("us", "µs")]
+    shown = [("line", "quantile"), ("at", factor), ("us", "us")]
     datasets: dict[str, Dataset] = {"points": columns}
     layers: list[Spec] = [
         {"mark": {"type": "line", "strokeWidth": 1.6}, "encoding": both | {"strokeDash": dash}},

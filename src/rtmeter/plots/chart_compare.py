@@ -1,4 +1,4 @@
-"""Cells beside each other: shifts of quantiles, layers; ns in, µs shown."""
+"""Cells beside each other: shifts of quantiles, layers; ns in, us shown."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def shifts(found: Sequence[Shift], height: int) -> Spec:
     }
     x: Spec = {"field": "quantile", "type": "ordinal", "sort": None, "title": "Quantile"}
     x |= {"axis": {"labelAngle": 0, "grid": False}}
-    y: Spec = {"field": "shift", "type": "quantitative", "title": "B less A, µs; above 0: B is later"}
+    y: Spec = {"field": "shift", "type": "quantitative", "title": "B less A, us; above 0: B is later"}
     sizes = [abs(value) for name in ("shift", "low", "high") for value in columns[name] if value]
     if sizes and max(sizes) > _SYMLOG_FROM * min(sizes):
         constant = max(min(sizes), 0.1)
@@ -59,8 +59,8 @@ def shifts(found: Sequence[Shift], height: int) -> Spec:
     colour: Spec = {"field": "says", "type": "nominal"}
     colour["scale"] = {"domain": [name for name, _ in seen], "range": [shade for _, shade in seen]}
     ends = {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}, "color": colour}
-    shown = [("quantile", "quantile"), ("a", "A, µs"), ("b", "B, µs"), ("shift", "B less A, µs")]
-    shown += [("low", "from, µs"), ("high", "to, µs"), ("says", "says")]
+    shown = [("quantile", "quantile"), ("a", "A, us"), ("b", "B, us"), ("shift", "B less A, us")]
+    shown += [("low", "from, us"), ("high", "to, us"), ("says", "says")]
     known_ends = {"transform": [{"filter": "datum.low != null && datum.high != null"}]}
     point = {"type": "point", "filled": True, "size": 70, "opacity": 1}
     tick = {"type": "tick", "orient": "horizontal", "size": 12, "thickness": 2}
@@ -109,7 +109,7 @@ def waterfall(layers: Sequence[WaterfallLayer], height: int) -> Spec:
     }
     x: Spec = {"field": "layer", "type": "ordinal", "sort": None, "title": None}
     x |= {"axis": {"labelAngle": 0, "grid": False, "labelLimit": 160}, "scale": {"paddingInner": 0.25}}
-    y: Spec = {"field": "begin", "type": "quantitative", "title": "µs"}
+    y: Spec = {"field": "begin", "type": "quantitative", "title": "us"}
     colour: Spec = {"field": "kind", "type": "nominal"}
     shades = {"floor": "var(--muted)", "adds": LINE_COLOURS[0], "saves": LINE_COLOURS[2]}
     shades = {kind: shade for kind, shade in shades.items() if kind in columns["kind"]}
@@ -143,9 +143,9 @@ def _from(layer: WaterfallLayer, end_ns: float) -> float:
 
 def _added(layer: WaterfallLayer) -> str:
     if layer.ends_ns is None:
-        return f"{words.us(layer.total_ns)} µs"
+        return f"{words.us(layer.total_ns)} us"
     sign = "+" if layer.added_ns >= 0 else ""
     if not all(math.isfinite(end) for end in layer.ends_ns):
-        return f"{sign}{words.us(layer.added_ns)} µs (too short a run for its interval)"
+        return f"{sign}{words.us(layer.added_ns)} us (too short a run for its interval)"
     low, high = (words.us(end) for end in layer.ends_ns)
-    return f"{sign}{words.us(layer.added_ns)} µs [{low}, {high}]"
+    return f"{sign}{words.us(layer.added_ns)} us [{low}, {high}]"

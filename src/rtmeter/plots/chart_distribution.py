@@ -56,8 +56,8 @@ def histogram(found: Distributions, height: int) -> Spec:
         if not layers and _of_one_cell(found.lines):
             layers.append(drawn | {"mark": area, "encoding": encoding | {"y2": {"datum": _EMPTY_BIN}}})
         layers.append(drawn | {"mark": stroke, "encoding": encoding | _dashes(found.lines)})
-    each = f"in each {words.round_us(grid.width_ns)} µs"
-    shown = [("x", "from, µs"), ("end", "to, µs")]
+    each = f"in each {words.round_us(grid.width_ns)} us"
+    shown = [("x", "from, us"), ("end", "to, us")]
     shown += [(key, f"{line.label}, {each}") for key, line in zip(keys, found.lines, strict=True)]
     at = grammar.share_of_axis(x["scale"], deadline_us) if near else None
     return grammar.frame(
@@ -90,7 +90,7 @@ def _not_in_bins(found: Distributions) -> Iterator[Spec]:
         below, above = int(view.steps[0]), int(view.steps[-1])
         if above:
             greatest = words.us(int(view.largest_ns[0]))
-            text = f"{whose}{above:,} beyond, up to {greatest} µs →"
+            text = f"{whose}{above:,} beyond, up to {greatest} us →"
             yield grammar.corner(text, right=True, line=place)
             place += 1
         if view.lost:
@@ -128,7 +128,7 @@ def complementary_cdf(found: Distributions, height: int, points_a_decade: int) -
     y |= {"axis": {"values": ticks, "labelExpr": grammar.power_of_ten_labels(ticks)}}
     deadline_us = found.deadline_us
     at = None if deadline_us is None else grammar.share_of_axis(x["scale"], deadline_us)
-    shown = [("x", "at or above, µs"), ("share", "share"), ("one_in", "that is"), ("line", "of")]
+    shown = [("x", "at or above, us"), ("share", "share"), ("one_in", "that is"), ("line", "of")]
     colour = _colour(found.lines)
     step = {"interpolate": "step-before", "clip": True}
     banded = {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}, "color": colour}

@@ -33,11 +33,11 @@ def return_levels(found: Levels, deadline_ns: int | None, height: int) -> Spec:
     greatest = max(seen_us, default=1.0)
     deadline_us = in_sight_us(deadline_ns, greatest)
     low = min([value for value in (*curve["low"], *peaks["level"]) if value is not None], default=0)
-    y = grammar.latency_axis("level", low) | {"title": "Level passed once in that time, µs"}
+    y = grammar.latency_axis("level", low) | {"title": "Level passed once in that time, us"}
     reach_us = 1.1 * max(greatest, deadline_us or 0)
     y |= grammar.latency_scale(0.9 * low, reach_us, float(np.median(found.peaks_ns) / 1e3))
     band = {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}}
-    shown = [("time", f"once in, {unit}"), ("level", "level, µs"), ("low", "from, µs"), ("high", "to, µs")]
+    shown = [("time", f"once in, {unit}"), ("level", "level, us"), ("low", "from, us"), ("high", "to, us")]
     colour = LINE_COLOURS[0]
     point = {"type": "point", "filled": True, "size": 22, "opacity": 0.9, "color": INK}
     return grammar.frame(

@@ -51,7 +51,7 @@ def over_time(
     most, mean = {"x": x, "y": y}, {"x": x, "y": y | {"field": "mean"}}
     colour = VIEW_COLOURS[next(iter(subject.views))]
     shown = [("t", f"from, {unit}"), ("end", f"to, {unit}"), ("k", "first k"), ("n", "values")]
-    shown += [(name, f"{name}, µs") for name in ("min", "mean", "max")] + [(name, name) for name in misses]
+    shown += [(name, f"{name}, us") for name in ("min", "mean", "max")] + [(name, name) for name in misses]
     band = {"type": "area", "color": colour, "opacity": 0.25, "clip": True}
     greatest = {"type": "line", "color": colour, "strokeWidth": 1.2, "clip": True}
     average = {"type": "line", "color": INK, "strokeWidth": 1, "clip": True}
@@ -255,7 +255,7 @@ def maxima(subject: Subject, time: TimeAxis, height: int, extent: Extent) -> Spe
         "n": envelope.n.tolist(),
         "missed": ["with a miss" if one else "all in time" for one in late.tolist()],
     }
-    y = grammar.latency_axis("max", extent.least_us) | {"title": "Maximum, µs"}
+    y = grammar.latency_axis("max", extent.least_us) | {"title": "Maximum, us"}
     y |= {"scale": {"domain": [min(0, extent.least_us), 1.1 * extent.greatest_us], "nice": True}}
     x: Spec = {"field": "t", "type": "quantitative", "title": f"Time, {unit}"}
     x |= {"scale": {"domain": [begins[0], columns["end"][-1]], "nice": False}}
@@ -267,7 +267,7 @@ def maxima(subject: Subject, time: TimeAxis, height: int, extent: Extent) -> Spe
         },
         "legend": {} if subject.deadline_ns is not None or late.any() else None,
     }
-    shown = [("t", f"from, {unit}"), ("end", f"to, {unit}"), ("n", "values"), ("max", "maximum, µs")]
+    shown = [("t", f"from, {unit}"), ("end", f"to, {unit}"), ("n", "values"), ("max", "maximum, us")]
     bar = {"type": "rect", "stroke": "var(--paper)", "strokeWidth": 0.5}
     return grammar.frame(
         {"intervals": columns},

@@ -38,7 +38,7 @@ def _bars(classes: Iterable[Class]) -> Figure:
             times[name] = times.get(name, 0) + ns
         to = f" to {words.round_us(one.to_ns)}" if one.to_ns else " and more"
         for name, ns in times.items():
-            rows["class"].append(f"{words.round_us(one.from_ns)}{to} µs: {one.releases:,}")
+            rows["class"].append(f"{words.round_us(one.from_ns)}{to} us: {one.releases:,}")
             rows["what"].append(name)
             rows["us"].append(ns / one.releases / 1000)
             rows["share"].append(f"{ns / max(sum(times.values()), 1):.0%}")
@@ -46,11 +46,11 @@ def _bars(classes: Iterable[Class]) -> Figure:
     axis = {"field": "class", "type": "nominal", "sort": None, "title": None, "axis": {"labelLimit": 260}}
     encoding: Spec = {
         "y": axis,
-        "x": {"field": "us", "type": "quantitative", "title": "µs a release, in the mean", "stack": True},
+        "x": {"field": "us", "type": "quantitative", "title": "us a release, in the mean", "stack": True},
         "color": _colours(order),
         "tooltip": [
             {"field": "what", "title": "what"},
-            {"field": "us", "title": "µs", "format": ",.1f"},
+            {"field": "us", "title": "us", "format": ",.1f"},
             {"field": "share", "title": "share"},
         ],
     }
@@ -64,7 +64,7 @@ def _timeline(one: Shown) -> Figure:
     lanes = [_PATH]
 
     def add(lane: str, start_ns: int, end_ns: int, what: str, kind: str) -> None:
-        values = (lane, start_ns / 1000, end_ns / 1000, what, kind, f"{(end_ns - start_ns) / 1000:,.1f} µs")
+        values = (lane, start_ns / 1000, end_ns / 1000, what, kind, f"{(end_ns - start_ns) / 1000:,.1f} us")
         for column, value in zip(rows.values(), values, strict=True):
             column.append(value)
 
@@ -74,7 +74,7 @@ def _timeline(one: Shown) -> Figure:
         lane = f"CPU {doing.cpu}"
         lanes += [lane] if lane not in lanes else []
         add(lane, doing.start_ns, doing.end_ns, doing.name, doing.kind)
-    x = {"field": "from", "type": "quantitative", "title": "µs since the release", "scale": {"nice": False}}
+    x = {"field": "from", "type": "quantitative", "title": "us since the release", "scale": {"nice": False}}
     y = {"field": "lane", "type": "nominal", "sort": lanes, "title": None}
     encoding = {"x": x, "x2": {"field": "to"}, "y": y, "color": _colours(list(dict.fromkeys(rows["kind"])))}
     tooltip = [{"field": "what", "title": "what"}, {"field": "long", "title": "for"}]
@@ -85,7 +85,7 @@ def _timeline(one: Shown) -> Figure:
     }
     spec = grammar.frame({"spans": rows}, _LANE * len(lanes), [bar])
     about = "who ran on its CPUs, interrupts, and where it waited; drag and scroll to zoom"
-    lateness = f"{one.lateness_ns / 1000:,.1f} µs"
+    lateness = f"{one.lateness_ns / 1000:,.1f} us"
     return Figure(f"Release {one.k:,}: {lateness}", about, spec)
 
 

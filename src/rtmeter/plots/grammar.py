@@ -97,7 +97,7 @@ def deadline(axis: str, deadline_ns: int | None, at: float | None) -> Iterator[S
     """The deadline across an axis; ``at``: where, as a share of the axis; told in words if None."""
     if deadline_ns is None:
         return
-    text, colour = f"deadline {words.round_us(deadline_ns)} µs", "var(--deadline)"
+    text, colour = f"deadline {words.round_us(deadline_ns)} us", "var(--deadline)"
     if at is None:
         yield corner(f"{text}: beyond this scale", right=True, colour=colour)
         return
@@ -114,7 +114,7 @@ def deadline(axis: str, deadline_ns: int | None, at: float | None) -> Iterator[S
 
 def latency_axis(field: str, least_us: float) -> Spec:
     """An axis of latencies, without its scale."""
-    title = "µs, negative is early" if least_us < 0 else "µs"
+    title = "us, negative is early" if least_us < 0 else "us"
     return {"field": field, "type": "quantitative", "title": title}
 
 

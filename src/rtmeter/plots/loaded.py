@@ -48,7 +48,7 @@ class Loaded:
         view = next(iter(self.subject.views.values()))
         if view.lost or not len(view.largest_ns):
             return "lost"
-        return f"{words.us(int(view.largest_ns[0]))} µs"
+        return f"{words.us(int(view.largest_ns[0]))} us"
 
     def line(self, label: str, colour: str) -> Line:
         """Its first view as a line of a plot, its largest value in the legend."""

@@ -38,7 +38,7 @@ def _row(one: Effect) -> FactorRow:
     said = f"{one.said}: {one.words}" if one.words else str(one.said)
     if one.said == "no difference" and one.lower > 0:
         said = f"no difference above × {max(one.upper, 1 / one.lower):.3g}"
-    name = "Miss ratio; times: its odds" if ratio else f"{one.quantity}, µs"
+    name = "Miss ratio; times: its odds" if ratio else f"{one.quantity}, us"
     return FactorRow(name, show(one.reference), show(one.level), times, interval, said)
 
 
@@ -62,7 +62,7 @@ def in_lines(effects: Sequence[FactorEffects], most: int) -> list[str]:
 def _then_and_now(one: Effect) -> str:
     if one.quantity == RATIO:
         return f"{words.share(one.level)} missed, where it was {words.share(one.reference)}"
-    return f"{one.quantity} {_time(one.level)} µs, where it was {_time(one.reference)} µs"
+    return f"{one.quantity} {_time(one.level)} us, where it was {_time(one.reference)} us"
 
 
 def below(found: LevelEffects) -> Iterator[str]:

@@ -38,7 +38,7 @@ def shown(value: Value, column: str) -> str:
     """A value as the tables write it: times in microseconds, published numbers with thousands set apart."""
     if isinstance(value, MeasuredTime):
         us = words.us(value.ns)
-        return us if has_unit(column) else f"{value.statistic} {us} µs"
+        return us if has_unit(column) else f"{value.statistic} {us} us"
     if isinstance(value, str) and value.removeprefix("-").isdecimal():
         value = int(value)
     if value is None or isinstance(value, str):

@@ -253,7 +253,7 @@ def _growth(record: CellRecord) -> str | None:
 
 def label(column: str) -> str:
     """A column in words, its unit in brackets: ``timeout_ms`` → ``timeout (ms)``."""
-    units = {"_us": "µs", "_ms": "ms", "_s": "s", "_mbps": "Mbit/s", "_percent": "%", "_bytes": "B"}
+    units = {"_us": "us", "_ms": "ms", "_s": "s", "_mbps": "Mbit/s", "_percent": "%", "_bytes": "B"}
     unit = next((unit for unit in units if column.endswith(unit)), None)
     if unit is None:
         return column.replace("_", " ")

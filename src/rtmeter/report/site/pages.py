@@ -60,11 +60,11 @@ def _facts(history: History) -> dict[str, Any]:
         facts |= {"Measurement": words.judged(record.meta), "Adapter": record.adapter}
         facts |= {words.label(name): words.setting(name, value) for name, value in record.axes.items()}
         if record.deadline_ns:
-            facts["Deadline, µs"] = words.round_us(record.deadline_ns)
+            facts["Deadline, us"] = words.round_us(record.deadline_ns)
     if judged is not None:
         facts["Releases"] = words.count(judged.n)
         for name, title in _SHOWN.items():
-            facts[f"{title}, µs per release"] = words.us(getattr(judged, name))
+            facts[f"{title}, us per release"] = words.us(getattr(judged, name))
     if record is not None and record.verdict and record.verdict.n:
         facts["Misses"] = words.count(record.verdict.misses)
     return facts
@@ -84,7 +84,7 @@ def _chart(history: History) -> Markup | None:
     colour = {"field": "line", "type": "nominal", "scale": {"domain": names, "range": list(LINE_COLOURS[:3])}}
     dash = {"field": "line", "type": "nominal", "scale": {"domain": names, "range": DASHES[:3]}}
     x = {"field": "at", "type": "temporal", "title": "run, UTC", "scale": {"type": "utc"}}
-    y = {"field": "us", "type": "quantitative", "title": "µs", "scale": {"type": "log"}}
+    y = {"field": "us", "type": "quantitative", "title": "us", "scale": {"type": "log"}}
     encoding = {"x": x, "y": y, "color": colour, "strokeDash": dash}
     layers: list[Spec] = [{"mark": {"type": "line", "point": {"size": 36}}, "encoding": encoding}]
     record = history.latest.cell.record
