@@ -182,6 +182,32 @@ def test_cells_that_no_factor_tells_apart_are_not_compared_at_random(capsys: Cap
     assert "before-othe has no partner" in said and "after-othe has no partner" in said
 
 
+@pytest.mark.parametrize("block", ["loop", None])
+def test_where_several_of_one_level_are_alike_none_of_them_is_compared(
+    block: str | None, capsys: Captured
+) -> None:
+    """Two cells of one level in one block, or in none: either could be the partner."""
+    scale = {
+        ("first", "other", "idle"): 1.0,
+        ("second", "other", "idle"): 8.0,
+        ("third", "fifo:80", "idle"): 0.5,
+    }
+    scale |= {("fourth", "other", "cpu80"): 2.0, ("fifth", "fifo:80", "cpu80"): 1.0}
+    generator = np.random.default_rng(3)
+    for number, ((name, policy, load), times) in enumerate(scale.items()):
+        for repeat in (1, 2):
+            values = np.rint(generator.exponential(50_000 * times, N)).astype(np.int64)
+            factors = {"scheduling": policy, "load": load} | ({} if block is None else {"block": block})
+            more = {"factors": factors, "started": f"2026-11-21T05:0{repeat}:{number:02d}Z"}
+            where = Path(f"r/{name}-r{repeat}")
+            write_wakeups(where, values, repeat=repeat, requirement=DEADLINE, adapter="null", changes=more)
+    one, effects = level("r --factor scheduling", capsys)
+    assert (one["matched"], one["pairs"]) == (1, 2)
+    assert effects["p50"]["times"] == pytest.approx(0.5, rel=0.1)
+    said = compare("r --factor scheduling", capsys)[1]
+    assert "left out: first, second, third: no factor tells those of one level apart" in said
+
+
 def test_an_interaction_larger_than_the_effect_is_named(capsys: Captured) -> None:
     """FIFO halves under load what it doubles on the idle machine."""
     plant(lambda policy, load: 1.0 if policy == "other" else (0.4 if load == "cpu80" else 2.5))
