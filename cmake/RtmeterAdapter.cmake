@@ -35,6 +35,12 @@ function(rtmeter_add_adapter NAME)
   if(RTMETER_PORTABLE AND NOT adapter_LIBRARIES)
     target_link_options(${probe} PRIVATE -static-libstdc++ -static-libgcc)
   endif()
+  if(NOT CMAKE_CROSSCOMPILING)
+    add_custom_command(
+      TARGET ${probe} POST_BUILD
+      COMMAND ${CMAKE_COMMAND} -D PROBE=$<TARGET_FILE:${probe}> -P ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/RtmeterDescribe.cmake
+      VERBATIM)
+  endif()
   install(TARGETS ${probe} RUNTIME DESTINATION ${RTMETER_PROBE_DIR} COMPONENT probes)
   if(NOT TARGET rtmeter_probes)
     add_custom_target(rtmeter_probes)

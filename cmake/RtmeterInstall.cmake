@@ -13,7 +13,7 @@ configure_package_config_file(cmake/rtmeter-config.cmake.in ${PROJECT_BINARY_DIR
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/rtmeter-config-version.cmake
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/rtmeter-config.cmake ${PROJECT_BINARY_DIR}/rtmeter-config-version.cmake
-              cmake/RtmeterAdapter.cmake cmake/RtmeterAdapterTable.cmake
+              cmake/RtmeterAdapter.cmake cmake/RtmeterAdapterTable.cmake cmake/RtmeterDescribe.cmake
         DESTINATION ${package_dir} COMPONENT development)
 install(FILES package.xml DESTINATION share/${PROJECT_NAME} COMPONENT development)
 

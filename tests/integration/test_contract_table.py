@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,30 @@ def traced(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> list[str
             drive, receive = (way.config.get(key, "–") for key in ("drive", "receive"))
             rows.append(f"| {end} | {drive} | {receive} | {', '.join(methods)} |\n")
     return rows
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "refused"),
+    [
+        (
+            "drives.timer = spin: timer.periodic needs spin, which this adapter does not have; implement it",
+            1,
+            True,
+        ),
+        ("liba.so: cannot open shared object file", 127, False),
+        ("", 0, False),
+    ],
+)
+def test_the_build_refuses_what_lists_more_than_it_has(
+    tmp_path: Path, words: str, code: int, refused: bool
+) -> None:
+    probe = tmp_path / "probe"
+    probe.write_text(f"#!/bin/sh\ntest $1 = --describe && echo '{words}' >&2\nexit {code}\n")
+    probe.chmod(0o755)
+    command = ["cmake", "-D", f"PROBE={probe}", "-P", ROOT / "cmake" / "RtmeterDescribe.cmake"]
+    asked = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (asked.returncode != 0) == refused
+    assert not refused or "needs spin" in asked.stderr
 
 
 def test_the_page_says_which_methods_are_called_when(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,10 @@ use dust_dds::infrastructure::error::{DdsError, DdsResult};
 use dust_dds::infrastructure::listener::NO_LISTENER;
 use dust_dds::infrastructure::qos::QosKind;
 use dust_dds::infrastructure::status::{NO_STATUS, StatusKind};
-use rtmeter_adapter::{Adapter, NoTimer, OnMessage, Refused, Run, SetupError, Sink, pinned_version};
+use rtmeter_adapter::{
+    Adapter, Interrupted, OnMessage, Polls, Refused, Run, SetupError, Sink, Spins, Topics, Waits,
+    pinned_version,
+};
 
 use ends::{
     EndpointSettings, Gate, Incompatible, Message, Reader, ReaderListener, TYPE_NAME, Writer, WriterListener,
@@ -149,9 +152,6 @@ fn after(timeout_ns: i64) -> Option<Instant> {
 }
 
 impl Adapter for DustDds {
-    type Timer = NoTimer;
-    type Publisher = Writer;
-
     fn describe_static(sink: &mut Sink) {
         sink.put("name", "dustdds").put("version", env!("CARGO_PKG_VERSION_MAJOR"));
         let version = pinned_version(include_str!("../Cargo.lock"), "dust_dds");
@@ -226,6 +226,10 @@ impl Adapter for DustDds {
         }
         Ok(0)
     }
+}
+
+impl Topics for DustDds {
+    type Publisher = Writer;
 
     fn create_publisher(&mut self, _node: usize, topic: &str) -> Result<Writer, SetupError> {
         let incompatible = Incompatible::default();
@@ -268,18 +272,29 @@ impl Adapter for DustDds {
         self.readers.push(Reader { reader, topic: topic.into(), on_message, incompatible });
         Ok(())
     }
+}
 
+impl Spins for DustDds {
     fn spin(&self, timeout_ns: i64) -> Result<(), Refused> {
         let until = after(timeout_ns);
         while self.wait_once(until)? == Ended::Ready(()) {}
         Ok(())
     }
+}
+
+impl Waits for DustDds {
     fn wait(&self, timeout_ns: i64) -> Result<(), Refused> {
         self.wait_once(after(timeout_ns)).map(|_| ())
     }
+}
+
+impl Polls for DustDds {
     fn spin_some(&self) -> Result<(), Refused> {
         self.take_all()
     }
+}
+
+impl Interrupted for DustDds {
     fn interrupt(&self) {
         self.wakeup.interrupt();
     }

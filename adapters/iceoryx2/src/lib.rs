@@ -12,8 +12,8 @@ use iceoryx2::port::subscriber::Subscriber;
 use iceoryx2::prelude::*;
 use iceoryx2::service::port_factory::{event, publish_subscribe};
 use rtmeter_adapter::{
-    Adapter, Measurement, Message, NoTimer, OnMessage, Publisher, Receive, Refused, Reliability, Role, Run,
-    SetupError, Sink, pinned_version,
+    Adapter, Interrupted, Measurement, Message, OnMessage, Polls, Publisher, Receive, Refused, Reliability,
+    Role, Run, SetupError, Sink, Spins, Topics, Waits, pinned_version,
 };
 
 /// Between processes; what one thread makes, another may use, as `--receive spin` does.
@@ -153,9 +153,6 @@ fn after(timeout_ns: i64) -> Option<Instant> {
 }
 
 impl Adapter for Iceoryx2 {
-    type Timer = NoTimer;
-    type Publisher = Writer;
-
     fn describe_static(sink: &mut Sink) {
         sink.put("name", "iceoryx2").put("version", env!("CARGO_PKG_VERSION_MAJOR"));
         sink.put("middleware", "Eclipse iceoryx2");
@@ -226,6 +223,10 @@ impl Adapter for Iceoryx2 {
             }
         }
     }
+}
+
+impl Topics for Iceoryx2 {
+    type Publisher = Writer;
 
     fn create_publisher(&mut self, _node: usize, topic: &str) -> Result<Writer, SetupError> {
         self.topic(topic)?;
@@ -265,18 +266,29 @@ impl Adapter for Iceoryx2 {
         self.readers.push(Reader { port, on_message });
         Ok(())
     }
+}
 
+impl Spins for Iceoryx2 {
     fn spin(&self, timeout_ns: i64) -> Result<(), Refused> {
         let until = after(timeout_ns);
         while self.dispatch(until)? {}
         Ok(())
     }
+}
+
+impl Waits for Iceoryx2 {
     fn wait(&self, timeout_ns: i64) -> Result<(), Refused> {
         self.dispatch(after(timeout_ns)).map(|_| ())
     }
+}
+
+impl Polls for Iceoryx2 {
     fn spin_some(&self) -> Result<(), Refused> {
         self.take_all().map(|_| ())
     }
+}
+
+impl Interrupted for Iceoryx2 {
     fn interrupt(&self) {
         self.interrupted.store(true, Ordering::Release);
         if let Some(Wakeup { interrupts, .. }) = &self.wakeup {

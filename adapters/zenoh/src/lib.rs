@@ -9,8 +9,8 @@ use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
 
 use rtmeter_adapter::{
-    Adapter, Measurement, Message, NoTimer, OnMessage, Publisher, Receive, Refused, Reliability, Role, Run,
-    SetupError, Sink, pinned_version,
+    Adapter, Interrupted, Measurement, Message, OnMessage, Polls, Publisher, Receive, Refused, Reliability,
+    Role, Run, SetupError, Sink, Spins, Topics, Waits, pinned_version,
 };
 use zenoh::handlers::Callback;
 use zenoh::qos::CongestionControl;
@@ -112,9 +112,6 @@ impl Zenoh {
 }
 
 impl Adapter for Zenoh {
-    type Timer = NoTimer;
-    type Publisher = Writer;
-
     fn describe_static(sink: &mut Sink) {
         sink.put("name", "zenoh").put("version", env!("CARGO_PKG_VERSION_MAJOR"));
         sink.put("middleware", "Eclipse Zenoh");
@@ -202,6 +199,10 @@ impl Adapter for Zenoh {
             sink.put("discovery", words).put("chosen", "discovery");
         }
     }
+}
+
+impl Topics for Zenoh {
+    type Publisher = Writer;
 
     fn create_publisher(&mut self, _node: usize, topic: &str) -> Result<Writer, SetupError> {
         let congestion_control = match self.reliability {
@@ -226,18 +227,29 @@ impl Adapter for Zenoh {
         let made = self.session.declare_subscriber(self.key(topic)).with(on_sample).background().wait();
         made.map_err(|error| failed("topic", topic, &error))
     }
+}
 
+impl Spins for Zenoh {
     fn spin(&self, timeout_ns: i64) -> Result<(), Refused> {
         let until = after(timeout_ns);
         while self.dispatch(until)? {}
         Ok(())
     }
+}
+
+impl Waits for Zenoh {
     fn wait(&self, timeout_ns: i64) -> Result<(), Refused> {
         self.dispatch(after(timeout_ns)).map(|_| ())
     }
+}
+
+impl Polls for Zenoh {
     fn spin_some(&self) -> Result<(), Refused> {
         self.take_all().map(|_| ())
     }
+}
+
+impl Interrupted for Zenoh {
     fn interrupt(&self) {
         self.wakeup.interrupt();
     }

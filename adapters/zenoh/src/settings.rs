@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 
-use rtmeter_adapter::{Choice, Role, Run, SetupError, Sink};
+use rtmeter_adapter::{Choice, Role, Run, SetupError, Sink, Text};
 use zenoh::{Config, Session, Wait};
 
 const TRANSPORT: Choice = Choice {
@@ -23,19 +23,25 @@ const LOW_LATENCY: Choice = Choice {
     about: "zenoh's low-latency transport: no priorities, and no message larger than a batch, 65,535 bytes",
 };
 const CHOICES: [&Choice; 4] = [&TRANSPORT, &VIA, &EXPRESS, &LOW_LATENCY];
-const TEXTS: [(&str, &str); 3] = [
-    ("router", "with via=router: where a zenohd listens, tcp/HOST:7447; none: one in the server's process"),
-    ("address", "where the server listens by tcp, 127.0.0.1 by default"),
-    ("endpoint", "of the client: where to connect to, as the server says"),
-];
+const ROUTER: Text = Text {
+    key: "router",
+    otherwise: "",
+    about: "with via=router: where a zenohd listens, tcp/HOST:7447; none: one in the server's process",
+};
+const ADDRESS: Text = Text {
+    key: "address",
+    otherwise: "127.0.0.1",
+    about: "where the server listens by tcp, 127.0.0.1 by default",
+};
+const ENDPOINT: Text =
+    Text { key: "endpoint", otherwise: "", about: "of the client: where to connect to, as the server says" };
+const TEXTS: [&Text; 3] = [&ROUTER, &ADDRESS, &ENDPOINT];
 /// What a batch holds beside a message, generously.
 const BATCH_BYTES: u32 = 65_000;
 
 pub fn describe_static(sink: &mut Sink) {
     CHOICES.iter().for_each(|choice| choice.describe(sink));
-    for (key, about) in TEXTS {
-        sink.put(&format!("option.{key}"), about);
-    }
+    TEXTS.iter().for_each(|text| text.describe(sink));
 }
 
 /// What the run asks for.
@@ -70,14 +76,14 @@ impl Settings {
         settings.via_router = VIA.of(run)? == "router";
         settings.low_latency = LOW_LATENCY.of(run)? == "yes";
         if settings.via_router {
-            settings.router = run.option_or("router", "");
+            settings.router = ROUTER.of(run);
         }
         let listens = run.role() == Role::Server && settings.router.is_empty();
         if listens && settings.transport != "unixsock-stream" {
-            settings.address = run.option_or("address", "127.0.0.1");
+            settings.address = ADDRESS.of(run);
         }
         if run.role() == Role::Client {
-            settings.endpoint = run.option_or("endpoint", "");
+            settings.endpoint = ENDPOINT.of(run);
         }
         settings.check(run)?;
         Ok(settings)

@@ -37,11 +37,6 @@ impl SetupError {
         let [message, remedy] = [error.message.as_ptr(), error.remedy.as_ptr()].map(text);
         Err(Self { field, value, message, remedy })
     }
-
-    fn cannot(what: &str) -> Self {
-        let message = format!("this adapter has no {what}");
-        Self::new("measurement", what, message, "choose a measurement that `rtmeter adapters` lists for it")
-    }
 }
 
 /// Why a call on the measured path did not succeed.
@@ -78,97 +73,97 @@ pub trait Server: Sync {
     fn reply(&self, what: Reply, message: &Message) -> Result<(), Refused>;
 }
 
-/// Timer of an adapter that has none.
-pub enum NoTimer {}
-impl Timer for NoTimer {
-    fn arm(&self, _now_ns: i64) -> Result<(), Refused> {
-        match *self {}
-    }
-}
-
-/// Publisher of an adapter that has none.
-pub enum NoPublisher {}
-impl Publisher for NoPublisher {
-    fn publish(&self, _message: &Message) -> Result<(), Refused> {
-        match *self {}
-    }
-}
-
 /// A middleware that can be measured. Dropping it is the middleware's shutdown: afterwards nothing may call
-/// back. Publishers and timers live until then and are dropped after it.
+/// back. What it made (timers, publishers, …) lives until then and is dropped after it.
+///
+/// What it can do are the traits below, as many as it has: [`Timers`], [`Topics`], [`Services`], and how
+/// callbacks are reached, [`Spins`], [`Waits`], [`Polls`]. A list of `describe_static` that needs one which it
+/// lacks is refused when the adapter is built.
 ///
 /// Methods that take `&mut self` are setup: one thread calls them, before anything is measured. Those that
 /// take `&self` are the measured path, but for `describe`; `interrupt` may come from any thread.
-pub trait Adapter: Sync + Sized {
-    /// [`NoTimer`] where there is none.
-    type Timer: Timer;
-    /// [`NoPublisher`] where there is none.
-    type Publisher: Publisher;
-
+pub trait Adapter: Sync + Sized + 'static {
     /// What is known before the start.
     fn describe_static(sink: &mut Sink);
     /// The middleware's init.
     fn start(run: &Run) -> Result<Self, SetupError>;
     /// What is in effect.
     fn describe(&self, _sink: &mut Sink) {}
-
     /// A node, participant or component. The number is the adapter's own: it gets it back as `node`.
     fn create_node(&mut self, _name: &str) -> Result<usize, SetupError> {
         Ok(0)
     }
+}
+
+/// It has timers.
+pub trait Timers: Adapter {
+    #[allow(missing_docs)]
+    type Timer: Timer + 'static;
     /// A timer, and what it does with missed ticks.
     fn create_timer(
         &mut self,
-        _node: usize,
-        _spec: TimerSpec,
-    ) -> Result<(Self::Timer, TimerTraits), SetupError> {
-        Err(SetupError::cannot("timer"))
-    }
+        node: usize,
+        spec: TimerSpec,
+    ) -> Result<(Self::Timer, TimerTraits), SetupError>;
+}
+
+/// It has publishers and subscribers.
+pub trait Topics: Adapter {
+    #[allow(missing_docs)]
+    type Publisher: Publisher + 'static;
     /// A publisher for the topic.
-    fn create_publisher(&mut self, _node: usize, _topic: &str) -> Result<Self::Publisher, SetupError> {
-        Err(SetupError::cannot("publisher"))
-    }
+    fn create_publisher(&mut self, node: usize, topic: &str) -> Result<Self::Publisher, SetupError>;
     /// Has the callback called for every message on the topic.
     fn create_subscriber(
         &mut self,
-        _node: usize,
-        _topic: &str,
-        _on_message: OnMessage,
-    ) -> Result<(), SetupError> {
-        Err(SetupError::cannot("subscriber"))
-    }
+        node: usize,
+        topic: &str,
+        on_message: OnMessage,
+    ) -> Result<(), SetupError>;
+}
 
-    /// A client of the service or action of that name, by what `Run::interface` says.
+/// It has services or actions, by what `Run::interface` says.
+pub trait Services: Adapter {
+    #[allow(missing_docs)]
+    type Client: Client + 'static;
+    #[allow(missing_docs)]
+    type Server: Server + 'static;
+    /// A client of the service or action of that name.
     fn create_client(
         &mut self,
-        _node: usize,
-        _service: &str,
-        _on_reply: OnReply,
-    ) -> Result<Box<dyn Client>, SetupError> {
-        Err(SetupError::cannot("client"))
-    }
+        node: usize,
+        service: &str,
+        on_reply: OnReply,
+    ) -> Result<Self::Client, SetupError>;
     /// The service or action; the callback is called for every request, and replies.
     fn create_server(
         &mut self,
-        _node: usize,
-        _service: &str,
-        _on_request: OnMessage,
-    ) -> Result<Box<dyn Server>, SetupError> {
-        Err(SetupError::cannot("server"))
-    }
+        node: usize,
+        service: &str,
+        on_request: OnMessage,
+    ) -> Result<Self::Server, SetupError>;
+}
 
+/// It has a spin of its own.
+pub trait Spins: Interrupted {
     /// The middleware's own blocking spin, until interrupted.
-    fn spin(&self, _timeout_ns: i64) -> Result<(), Refused> {
-        Err(Refused::Call)
-    }
+    fn spin(&self, timeout_ns: i64) -> Result<(), Refused>;
+}
+
+/// Somebody can wait for its callbacks.
+pub trait Waits: Interrupted {
     /// Blocks until at least one callback ran or the timeout has passed.
-    fn wait(&self, _timeout_ns: i64) -> Result<(), Refused> {
-        Err(Refused::Call)
-    }
+    fn wait(&self, timeout_ns: i64) -> Result<(), Refused>;
+}
+
+/// It can be asked for what is ready.
+pub trait Polls: Adapter {
     /// Dispatches what is ready; does not block.
-    fn spin_some(&self) -> Result<(), Refused> {
-        Err(Refused::Call)
-    }
+    fn spin_some(&self) -> Result<(), Refused>;
+}
+
+/// What blocks in it can be ended.
+pub trait Interrupted: Adapter {
     /// Makes spin and wait return; one that comes just before them is not lost.
-    fn interrupt(&self) {}
+    fn interrupt(&self);
 }

@@ -82,6 +82,37 @@ pub struct rtm_timer_traits {
     pub reports_monotonic: i32,
 }
 
+pub type rtm_create_timer = unsafe extern "C" fn(
+    *mut c_void,
+    *const rtm_timer_spec,
+    *mut *mut c_void,
+    *mut rtm_timer_traits,
+    *mut rtm_error,
+) -> c_int;
+pub type rtm_create_publisher =
+    unsafe extern "C" fn(*mut c_void, *const c_char, *mut *mut c_void, *mut rtm_error) -> c_int;
+/// Also of a server, whose requests come as messages do.
+pub type rtm_create_subscriber = unsafe extern "C" fn(
+    *mut c_void,
+    *const c_char,
+    rtm_on_message,
+    *mut c_void,
+    *mut *mut c_void,
+    *mut rtm_error,
+) -> c_int;
+pub type rtm_create_client = unsafe extern "C" fn(
+    *mut c_void,
+    *const c_char,
+    rtm_on_reply,
+    *mut c_void,
+    *mut *mut c_void,
+    *mut rtm_error,
+) -> c_int;
+/// Also of a call.
+pub type rtm_publish = unsafe extern "C" fn(*mut c_void, *const rtm_message) -> c_int;
+pub type rtm_spin = unsafe extern "C" fn(*mut c_void, i64) -> c_int;
+
+/// What is `None` the adapter lacks: the core refuses what needs it.
 #[repr(C)]
 pub struct rtm_adapter {
     pub abi: u32,
@@ -90,47 +121,19 @@ pub struct rtm_adapter {
     pub stop: unsafe extern "C" fn(*mut c_void),
     pub create_node:
         unsafe extern "C" fn(*mut c_void, *const c_char, *mut *mut c_void, *mut rtm_error) -> c_int,
-    pub create_timer: unsafe extern "C" fn(
-        *mut c_void,
-        *const rtm_timer_spec,
-        *mut *mut c_void,
-        *mut rtm_timer_traits,
-        *mut rtm_error,
-    ) -> c_int,
-    pub arm: unsafe extern "C" fn(*mut c_void, i64) -> c_int,
-    pub create_publisher:
-        unsafe extern "C" fn(*mut c_void, *const c_char, *mut *mut c_void, *mut rtm_error) -> c_int,
-    pub create_subscriber: unsafe extern "C" fn(
-        *mut c_void,
-        *const c_char,
-        rtm_on_message,
-        *mut c_void,
-        *mut *mut c_void,
-        *mut rtm_error,
-    ) -> c_int,
-    pub publish: unsafe extern "C" fn(*mut c_void, *const rtm_message) -> c_int,
-    pub spin: unsafe extern "C" fn(*mut c_void, i64) -> c_int,
-    pub wait: unsafe extern "C" fn(*mut c_void, i64) -> c_int,
-    pub spin_some: unsafe extern "C" fn(*mut c_void) -> c_int,
-    pub interrupt: unsafe extern "C" fn(*mut c_void),
-    pub create_client: unsafe extern "C" fn(
-        *mut c_void,
-        *const c_char,
-        rtm_on_reply,
-        *mut c_void,
-        *mut *mut c_void,
-        *mut rtm_error,
-    ) -> c_int,
-    pub create_server: unsafe extern "C" fn(
-        *mut c_void,
-        *const c_char,
-        rtm_on_message,
-        *mut c_void,
-        *mut *mut c_void,
-        *mut rtm_error,
-    ) -> c_int,
-    pub call: unsafe extern "C" fn(*mut c_void, *const rtm_message) -> c_int,
-    pub reply: unsafe extern "C" fn(*mut c_void, rtm_enum, *const rtm_message) -> c_int,
+    pub create_timer: Option<rtm_create_timer>,
+    pub arm: Option<unsafe extern "C" fn(*mut c_void, i64) -> c_int>,
+    pub create_publisher: Option<rtm_create_publisher>,
+    pub create_subscriber: Option<rtm_create_subscriber>,
+    pub publish: Option<rtm_publish>,
+    pub spin: Option<rtm_spin>,
+    pub wait: Option<rtm_spin>,
+    pub spin_some: Option<unsafe extern "C" fn(*mut c_void) -> c_int>,
+    pub interrupt: Option<unsafe extern "C" fn(*mut c_void)>,
+    pub create_client: Option<rtm_create_client>,
+    pub create_server: Option<rtm_create_subscriber>,
+    pub call: Option<rtm_publish>,
+    pub reply: Option<unsafe extern "C" fn(*mut c_void, rtm_enum, *const rtm_message) -> c_int>,
 }
 
 unsafe extern "C" {

@@ -1,4 +1,5 @@
-//! The adapter contract for Rust: implement [`Adapter`], then `rtmeter_adapter::export!(YourAdapter)`.
+//! The adapter contract for Rust: implement [`Adapter`] and the traits of what
+//! the middleware can, then `rtmeter_adapter::export!(YourAdapter)`.
 //!
 //! The methods are those of `rtm_adapter` in core/include/rtmeter/adapter.h, which says what each does.
 //! Setup methods return a [`SetupError`]; those on the measured path return [`Refused`]. A panic crosses
@@ -11,11 +12,14 @@ pub mod contract;
 mod run;
 mod table;
 
-pub use adapter::{Adapter, Client, NoPublisher, NoTimer, Publisher, Refused, Server, SetupError, Timer};
+pub use adapter::{
+    Adapter, Client, Interrupted, Polls, Publisher, Refused, Server, Services, SetupError, Spins, Timer,
+    Timers, Topics, Waits,
+};
 pub use run::{
     Choice, Drive, Fire, Interface, Measurement, Message, OnFire, OnMessage, OnReply, Overrun, Receive,
-    Reliability, Reply, Role, Run, Sink, Ticks, TimerMode, TimerSpec, TimerTraits, pinned_version,
+    Reliability, Reply, Role, Run, Sink, Text, Ticks, TimerMode, TimerSpec, TimerTraits, pinned_version,
 };
-#[doc(hidden)]
-pub use table::table;
 pub use table::words_of;
+#[doc(hidden)]
+pub use table::{Lacks, Methods, table};

@@ -145,7 +145,7 @@ impl Run<'_> {
     }
 
     /// The option's value, or otherwise when it was not given. Options that nobody asks for are refused.
-    pub fn option_or(&self, key: &str, otherwise: &str) -> String {
+    fn option_or(&self, key: &str, otherwise: &str) -> String {
         let (key, otherwise) = (c_string(key), c_string(otherwise));
         text(unsafe { contract::rtm_option_or(self.0, key.as_ptr(), otherwise.as_ptr()) })
     }
@@ -175,6 +175,28 @@ impl Choice {
             let remedy = format!("choose one of {}", self.words.join(", "));
             SetupError::new(format!("option {}", self.key), value, "no such choice", remedy)
         })
+    }
+}
+
+/// An option that is any text, which the adapter checks itself.
+pub struct Text {
+    /// Its name.
+    pub key: &'static str,
+    /// What it is where nobody gave it.
+    pub otherwise: &'static str,
+    /// Its form, what it is by default, and what it means.
+    pub about: &'static str,
+}
+
+impl Text {
+    /// For `describe_static`.
+    pub fn describe(&self, sink: &mut Sink) {
+        sink.put(&format!("option.{}", self.key), self.about);
+    }
+
+    /// The run's.
+    pub fn of(&self, run: &Run) -> String {
+        run.option_or(self.key, self.otherwise)
     }
 }
 

@@ -1,28 +1,34 @@
-//! The C table of an [`Adapter`]: every call across the border, with panics held back.
+//! The C table of an [`Adapter`]: every call across the border, with panics held back; what it lacks is null.
 
 use core::ffi::{c_char, c_int, c_void};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::contract::{
-    RTM_ADAPTER_ABI, RTM_BROKEN, rtm_adapter, rtm_enum, rtm_error, rtm_fail, rtm_message, rtm_on_message,
-    rtm_on_reply, rtm_run, rtm_sink, rtm_timer_spec, rtm_timer_traits,
+    self, RTM_ADAPTER_ABI, RTM_BROKEN, rtm_adapter, rtm_enum, rtm_error, rtm_fail, rtm_message,
+    rtm_on_message, rtm_on_reply, rtm_run, rtm_sink, rtm_timer_spec, rtm_timer_traits,
 };
 use crate::run::{c_string, text};
 use crate::{
-    Adapter, Client, Message, OnMessage, OnReply, Publisher, Refused, Reply, Run, Server, SetupError, Sink,
-    Timer, TimerSpec,
+    Adapter, Client, Interrupted, Message, OnMessage, OnReply, Polls, Publisher, Refused, Reply, Run, Server,
+    Services, SetupError, Sink, Spins, Timer, TimerSpec, Timers, Topics, Waits,
 };
 
 /// The adapter and what it made. Handles that cross the border are addresses of boxes: they stay.
 struct Started<A: Adapter> {
     adapter: A, // dropped first: the middleware's shutdown
     nodes: Vec<Box<Node<A>>>,
-    timers: Vec<Box<A::Timer>>,
-    publishers: Vec<Box<A::Publisher>>,
-    // Boxed once more: a handle is as long as a pointer.
-    clients: Vec<Box<Box<dyn Client>>>,
-    servers: Vec<Box<Box<dyn Server>>>,
+    made: Vec<Box<dyn Any>>,
+}
+
+impl<A: Adapter> Started<A> {
+    /// Its handle.
+    fn keep<T: 'static>(&mut self, made: T) -> *mut c_void {
+        let mut kept = Box::new(made);
+        let handle = (&raw mut *kept).cast();
+        self.made.push(kept);
+        handle
+    }
 }
 
 struct Node<A: Adapter> {
@@ -30,7 +36,49 @@ struct Node<A: Adapter> {
     number: usize,
 }
 
-/// The table that `rtm_probe_main` takes.
+/// The methods of the table that an adapter has, by the traits that it implements: an inherent constant comes
+/// before one of [`Lacks`], and is there only with its trait.
+#[doc(hidden)]
+pub struct Methods<A>(core::marker::PhantomData<A>);
+
+macro_rules! methods {
+    ($($trait:ident { $($name:ident: $type:ty = $function:expr;)* })*) => {
+        #[doc(hidden)]
+        pub trait Lacks {
+            $($(const $name: Option<$type> = None;)*)*
+        }
+        impl<A> Lacks for Methods<A> {}
+        $(#[allow(missing_docs)]
+        impl<A: $trait> Methods<A> {
+            $(pub const $name: Option<$type> = Some($function);)*
+        })*
+    };
+}
+
+methods! {
+    Timers {
+        CREATE_TIMER: contract::rtm_create_timer = create_timer::<A>;
+        ARM: unsafe extern "C" fn(*mut c_void, i64) -> c_int = arm::<A>;
+    }
+    Topics {
+        CREATE_PUBLISHER: contract::rtm_create_publisher = create_publisher::<A>;
+        CREATE_SUBSCRIBER: contract::rtm_create_subscriber = create_subscriber::<A>;
+        PUBLISH: contract::rtm_publish = publish::<A>;
+    }
+    Services {
+        CREATE_CLIENT: contract::rtm_create_client = create_client::<A>;
+        CREATE_SERVER: contract::rtm_create_subscriber = create_server::<A>;
+        CALL: contract::rtm_publish = call::<A>;
+        REPLY: unsafe extern "C" fn(*mut c_void, rtm_enum, *const rtm_message) -> c_int = reply::<A>;
+    }
+    Spins { SPIN: contract::rtm_spin = spin::<A>; }
+    Waits { WAIT: contract::rtm_spin = wait::<A>; }
+    Polls { SPIN_SOME: unsafe extern "C" fn(*mut c_void) -> c_int = spin_some::<A>; }
+    Interrupted { INTERRUPT: unsafe extern "C" fn(*mut c_void) = interrupt::<A>; }
+}
+
+/// The part of the table that every adapter has.
+#[doc(hidden)]
 pub const fn table<A: Adapter>() -> rtm_adapter {
     rtm_adapter {
         abi: RTM_ADAPTER_ABI,
@@ -38,19 +86,19 @@ pub const fn table<A: Adapter>() -> rtm_adapter {
         start: start::<A>,
         stop: stop::<A>,
         create_node: create_node::<A>,
-        create_timer: create_timer::<A>,
-        arm: arm::<A>,
-        create_publisher: create_publisher::<A>,
-        create_subscriber: create_subscriber::<A>,
-        publish: publish::<A>,
-        spin: spin::<A>,
-        wait: wait::<A>,
-        spin_some: spin_some::<A>,
-        interrupt: interrupt::<A>,
-        create_client: create_client::<A>,
-        create_server: create_server::<A>,
-        call,
-        reply,
+        create_timer: None,
+        arm: None,
+        create_publisher: None,
+        create_subscriber: None,
+        publish: None,
+        spin: None,
+        wait: None,
+        spin_some: None,
+        interrupt: None,
+        create_client: None,
+        create_server: None,
+        call: None,
+        reply: None,
     }
 }
 
@@ -59,7 +107,27 @@ pub const fn table<A: Adapter>() -> rtm_adapter {
 macro_rules! export {
     ($adapter:ty) => {
         #[unsafe(no_mangle)]
-        static rtm_rust_adapter: $crate::contract::rtm_adapter = $crate::table::<$adapter>();
+        static rtm_rust_adapter: $crate::contract::rtm_adapter = {
+            #[allow(unused_imports)]
+            use $crate::Lacks;
+            type Has = $crate::Methods<$adapter>;
+            $crate::contract::rtm_adapter {
+                create_timer: Has::CREATE_TIMER,
+                arm: Has::ARM,
+                create_publisher: Has::CREATE_PUBLISHER,
+                create_subscriber: Has::CREATE_SUBSCRIBER,
+                publish: Has::PUBLISH,
+                spin: Has::SPIN,
+                wait: Has::WAIT,
+                spin_some: Has::SPIN_SOME,
+                interrupt: Has::INTERRUPT,
+                create_client: Has::CREATE_CLIENT,
+                create_server: Has::CREATE_SERVER,
+                call: Has::CALL,
+                reply: Has::REPLY,
+                ..$crate::table::<$adapter>()
+            }
+        };
     };
 }
 
@@ -117,14 +185,7 @@ unsafe extern "C" fn start<A: Adapter>(
 ) -> c_int {
     set_up(error, || {
         let adapter = A::start(&Run(unsafe { &*run }))?;
-        let started = Started {
-            adapter,
-            nodes: Vec::new(),
-            timers: Vec::new(),
-            publishers: Vec::new(),
-            clients: Vec::new(),
-            servers: Vec::new(),
-        };
+        let started = Started { adapter, nodes: Vec::new(), made: Vec::new() };
         unsafe { *this = Box::into_raw(Box::new(started)).cast() };
         Ok(())
     })
@@ -146,12 +207,14 @@ unsafe extern "C" fn create_node<A: Adapter>(
         let started = unsafe { &mut *this };
         let number = started.adapter.create_node(&text(name))?;
         started.nodes.push(Box::new(Node { started: this, number }));
-        unsafe { *node = handle_of(&started.nodes) };
+        unsafe {
+            *node = started.nodes.last_mut().map_or(core::ptr::null_mut(), |last| (&raw mut **last).cast())
+        };
         Ok(())
     })
 }
 
-unsafe extern "C" fn create_timer<A: Adapter>(
+unsafe extern "C" fn create_timer<A: Timers>(
     node: *mut c_void,
     spec: *const rtm_timer_spec,
     timer: *mut *mut c_void,
@@ -161,14 +224,13 @@ unsafe extern "C" fn create_timer<A: Adapter>(
     set_up(error, || {
         let (started, number) = unsafe { owner_of::<A>(node) };
         let (made, its) = started.adapter.create_timer(number, TimerSpec::from_header(unsafe { &*spec }))?;
-        started.timers.push(Box::new(made));
-        unsafe { *timer = handle_of(&started.timers) };
+        unsafe { *timer = started.keep(made) };
         unsafe { *traits = its.to_header() };
         Ok(())
     })
 }
 
-unsafe extern "C" fn create_publisher<A: Adapter>(
+unsafe extern "C" fn create_publisher<A: Topics>(
     node: *mut c_void,
     topic: *const c_char,
     publisher: *mut *mut c_void,
@@ -177,13 +239,12 @@ unsafe extern "C" fn create_publisher<A: Adapter>(
     set_up(error, || {
         let (started, number) = unsafe { owner_of::<A>(node) };
         let made = started.adapter.create_publisher(number, &text(topic))?;
-        started.publishers.push(Box::new(made));
-        unsafe { *publisher = handle_of(&started.publishers) };
+        unsafe { *publisher = started.keep(made) };
         Ok(())
     })
 }
 
-unsafe extern "C" fn create_subscriber<A: Adapter>(
+unsafe extern "C" fn create_subscriber<A: Topics>(
     node: *mut c_void,
     topic: *const c_char,
     on_message: rtm_on_message,
@@ -200,7 +261,7 @@ unsafe extern "C" fn create_subscriber<A: Adapter>(
     })
 }
 
-unsafe extern "C" fn create_client<A: Adapter>(
+unsafe extern "C" fn create_client<A: Services>(
     node: *mut c_void,
     service: *const c_char,
     on_reply: rtm_on_reply,
@@ -212,13 +273,12 @@ unsafe extern "C" fn create_client<A: Adapter>(
         let (started, number) = unsafe { owner_of::<A>(node) };
         let on_reply = OnReply { function: on_reply, user };
         let made = started.adapter.create_client(number, &text(service), on_reply)?;
-        started.clients.push(Box::new(made));
-        unsafe { *client = handle_of(&started.clients) };
+        unsafe { *client = started.keep(made) };
         Ok(())
     })
 }
 
-unsafe extern "C" fn create_server<A: Adapter>(
+unsafe extern "C" fn create_server<A: Services>(
     node: *mut c_void,
     service: *const c_char,
     on_request: rtm_on_message,
@@ -230,15 +290,9 @@ unsafe extern "C" fn create_server<A: Adapter>(
         let (started, number) = unsafe { owner_of::<A>(node) };
         let on_request = OnMessage { function: on_request, user };
         let made = started.adapter.create_server(number, &text(service), on_request)?;
-        started.servers.push(Box::new(made));
-        unsafe { *server = handle_of(&started.servers) };
+        unsafe { *server = started.keep(made) };
         Ok(())
     })
-}
-
-/// The box that was added last, as a handle.
-fn handle_of<T>(boxes: &[Box<T>]) -> *mut c_void {
-    boxes.last().map_or(core::ptr::null_mut(), |last| (&raw const **last).cast_mut().cast())
 }
 
 unsafe fn owner_of<'a, A: Adapter>(node: *mut c_void) -> (&'a mut Started<A>, usize) {
@@ -246,28 +300,32 @@ unsafe fn owner_of<'a, A: Adapter>(node: *mut c_void) -> (&'a mut Started<A>, us
     unsafe { (&mut *(*node).started, (*node).number) }
 }
 
-unsafe extern "C" fn arm<A: Adapter>(timer: *mut c_void, now_ns: i64) -> c_int {
+unsafe extern "C" fn arm<A: Timers>(timer: *mut c_void, now_ns: i64) -> c_int {
     measured(|| unsafe { &*timer.cast::<A::Timer>() }.arm(now_ns))
 }
 
-unsafe extern "C" fn publish<A: Adapter>(publisher: *mut c_void, message: *const rtm_message) -> c_int {
+unsafe extern "C" fn publish<A: Topics>(publisher: *mut c_void, message: *const rtm_message) -> c_int {
     measured(|| {
         let message = unsafe { Message::from_header(&*message) };
         unsafe { &*publisher.cast::<A::Publisher>() }.publish(&message)
     })
 }
 
-unsafe extern "C" fn call(client: *mut c_void, request: *const rtm_message) -> c_int {
+unsafe extern "C" fn call<A: Services>(client: *mut c_void, request: *const rtm_message) -> c_int {
     measured(|| {
         let request = unsafe { Message::from_header(&*request) };
-        unsafe { &*client.cast::<Box<dyn Client>>() }.call(&request)
+        unsafe { &*client.cast::<A::Client>() }.call(&request)
     })
 }
 
-unsafe extern "C" fn reply(server: *mut c_void, what: rtm_enum, message: *const rtm_message) -> c_int {
+unsafe extern "C" fn reply<A: Services>(
+    server: *mut c_void,
+    what: rtm_enum,
+    message: *const rtm_message,
+) -> c_int {
     measured(|| {
         let message = unsafe { Message::from_header(&*message) };
-        unsafe { &*server.cast::<Box<dyn Server>>() }.reply(Reply::from_header(what), &message)
+        unsafe { &*server.cast::<A::Server>() }.reply(Reply::from_header(what), &message)
     })
 }
 
@@ -275,19 +333,19 @@ unsafe fn adapter_of<'a, A: Adapter>(this: *mut c_void) -> &'a A {
     unsafe { &(*this.cast::<Started<A>>()).adapter }
 }
 
-unsafe extern "C" fn spin<A: Adapter>(this: *mut c_void, timeout_ns: i64) -> c_int {
+unsafe extern "C" fn spin<A: Spins>(this: *mut c_void, timeout_ns: i64) -> c_int {
     measured(|| unsafe { adapter_of::<A>(this) }.spin(timeout_ns))
 }
 
-unsafe extern "C" fn wait<A: Adapter>(this: *mut c_void, timeout_ns: i64) -> c_int {
+unsafe extern "C" fn wait<A: Waits>(this: *mut c_void, timeout_ns: i64) -> c_int {
     measured(|| unsafe { adapter_of::<A>(this) }.wait(timeout_ns))
 }
 
-unsafe extern "C" fn spin_some<A: Adapter>(this: *mut c_void) -> c_int {
+unsafe extern "C" fn spin_some<A: Polls>(this: *mut c_void) -> c_int {
     measured(|| unsafe { adapter_of::<A>(this) }.spin_some())
 }
 
-unsafe extern "C" fn interrupt<A: Adapter>(this: *mut c_void) {
+unsafe extern "C" fn interrupt<A: Interrupted>(this: *mut c_void) {
     measured(|| {
         unsafe { adapter_of::<A>(this) }.interrupt();
         Ok(())

@@ -30,12 +30,6 @@ struct Received {
   }
 };
 
-rtm_timer_spec quiet_timer() {
-  rtm_timer_spec spec{};
-  spec.on_fire = [](void* /*user*/, const rtm_fire* /*fire*/) {};
-  return spec;
-}
-
 class RustBorder : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -61,14 +55,19 @@ class RustBorder : public ::testing::Test {
   void *self_ = nullptr, *node_ = nullptr;
 };
 
-// What an adapter does not implement is an error by name.
-TEST_F(RustBorder, AnAdapterWithoutServicesSaysSo) {
-  void *client = nullptr, *server = nullptr;
-  const rtm_on_reply on_reply = [](void* /*user*/, rtm_reply /*what*/, const rtm_message* /*message*/) {};
-  EXPECT_NE(rtm_rust_adapter.create_client(node_, "echo", on_reply, nullptr, &client, &error_), 0);
-  EXPECT_STREQ(error_.message, "this adapter has no client");
-  EXPECT_NE(rtm_rust_adapter.create_server(node_, "echo", &Received::note, nullptr, &server, &error_), 0);
-  EXPECT_STREQ(error_.message, "this adapter has no server");
+// The core then refuses what needs it, when the adapter is built.
+TEST_F(RustBorder, WhatAnAdapterLacksIsNull) {
+  const rtm_adapter& a = rtm_rust_adapter;
+  EXPECT_EQ(a.create_timer, nullptr);
+  EXPECT_EQ(a.arm, nullptr);
+  EXPECT_EQ(a.create_client, nullptr);
+  EXPECT_EQ(a.create_server, nullptr);
+  EXPECT_EQ(a.call, nullptr);
+  EXPECT_EQ(a.reply, nullptr);
+  for (const bool has :
+       {a.create_publisher != nullptr, a.create_subscriber != nullptr, a.publish != nullptr,
+        a.spin != nullptr, a.wait != nullptr, a.spin_some != nullptr, a.interrupt != nullptr})
+    EXPECT_TRUE(has);
 }
 
 TEST_F(RustBorder, MessagesCrossIt) {
@@ -108,15 +107,6 @@ TEST_F(RustBorder, DescribeTellsBeforeTheStartAndAfter) {
   EXPECT_EQ(after.texts["qos.depth"], "2");
 }
 
-TEST_F(RustBorder, WhatAnAdapterCannotIsSaid) {
-  rtm_timer_spec spec = quiet_timer();
-  rtm_timer_traits traits{};
-  void* timer = nullptr;
-  EXPECT_NE(rtm_rust_adapter.create_timer(node_, &spec, &timer, &traits, &error_), 0);
-  EXPECT_STREQ(error_.field, "measurement");
-  EXPECT_STREQ(error_.message, "this adapter has no timer");
-}
-
 TEST_F(RustBorder, AnErrorOfSetupHasItsFourTexts) {
   const rtm_option option{"history", "keep_all"};
   run_.options = &option;
@@ -130,12 +120,10 @@ TEST_F(RustBorder, AnErrorOfSetupHasItsFourTexts) {
 }
 
 TEST_F(RustBorder, APanicBecomesAnError) {
-  rtm_timer_spec spec = quiet_timer();
-  rtm_timer_traits traits{};
-  void* timer = nullptr;
-  spec.mode = static_cast<rtm_timer_mode>(9);  // none that the header has
-  EXPECT_NE(rtm_rust_adapter.create_timer(node_, &spec, &timer, &traits, &error_), 0);
-  EXPECT_STREQ(error_.message, "the adapter or its middleware panicked: a value of TimerMode");
+  run_.reliability = static_cast<rtm_reliability>(9);  // none that the header has
+  void* other = nullptr;
+  EXPECT_NE(rtm_rust_adapter.start(&run_, &other, &error_), 0);
+  EXPECT_STREQ(error_.message, "the adapter or its middleware panicked: a value of Reliability");
 }
 
 }  // namespace
