@@ -52,6 +52,12 @@ def test_microseconds_have_one_unit() -> None:
     assert {name_of(path) for path in texts if "µs" in path.read_text()} <= reads
 
 
+def test_no_two_files_of_tests_have_one_name() -> None:
+    """pytest would collect but one of them."""
+    names = [path.name for path in FILES if path.match("tests/**/test_*.py")]
+    assert len(names) > 200 and sorted(names) == sorted(set(names))
+
+
 def test_the_rooms_of_the_core_include_each_other_in_one_direction() -> None:
     sources = [path for path in FILES if path.is_relative_to(ROOT / "core/src")]
     room_of = {path: path.relative_to(ROOT / "core/src").parts[0] for path in sources}
