@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -172,18 +172,45 @@ def test_a_program_that_is_no_ros_node_is_named() -> None:
 
 
 def test_what_an_executable_loads_is_known_before_it_runs(tmp_path: Path) -> None:
-    """Of a script it is not."""
-    library, program, script = tmp_path / "librcl.so", tmp_path / "node", tmp_path / "script"
-    (tmp_path / "l.c").write_text("int rcl_node_init(void) { return 0; }\n")
+    library, program = tmp_path / "librcl.so", tmp_path / "node"
+    _make_rcl(library)
     (tmp_path / "p.c").write_text("int rcl_node_init(void);\nint main(void) { return rcl_node_init(); }\n")
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, tmp_path / "l.c"], check=True)
     subprocess.run(["cc", "-o", program, tmp_path / "p.c", library], check=True)
+    assert _probed(str(program), os.environ) == [str(library)]
+    path = {"PATH": os.environ["PATH"]}
+    assert loaded_by("/bin/sleep", path) == loaded_by("no-such-program", path) == {}
+
+
+@pytest.mark.parametrize("place", ("given", "sourced", "beside"))
+def test_what_a_script_loads_is_looked_for_where_its_loader_looks(tmp_path: Path, place: str) -> None:
+    """A file once, whatever it is called."""
+    library, script = tmp_path / "ros" / "lib" / "librcl.so.1", tmp_path / "venv" / "bin" / "script"
+    if place == "beside":
+        library = tmp_path / "venv" / "lib" / "librcl.so.1"
+    for one in (library, script):
+        one.parent.mkdir(parents=True)
+    _make_rcl(library)
+    (library.parent / "librcl.so").symlink_to(library)
     script.write_text("#!/bin/sh\n")
     script.chmod(0o755)
-    found = found_among(loaded_by(str(program)).values(), NAMING)
+    about = {
+        "given": {"LD_LIBRARY_PATH": f"/nowhere:{library.parent}"},
+        "sourced": {"AMENT_PREFIX_PATH": f"/nowhere:{tmp_path / 'ros'}"},
+        "beside": {},
+    }[place]
+    assert _probed("script", {"PATH": str(script.parent)} | about) == [str(library)]
+
+
+def _make_rcl(library: Path) -> None:
+    source = library.parent / "l.c"
+    source.write_text("int rcl_node_init(void) { return 0; }\n")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+
+
+def _probed(program: str, environment: Mapping[str, str]) -> list[str]:
+    found = found_among(loaded_by(program, environment).values(), NAMING)
     assert found is not None
-    assert [line.split()[1].partition(":")[0] for line in found.lines] == [str(library)]
-    assert loaded_by(str(script)) == loaded_by("/bin/sleep") == loaded_by("no-such-program") == {}
+    return [line.split()[1].partition(":")[0] for line in found.lines]
 
 
 def test_a_kernel_without_uprobes_is_named(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ class Meeting:
         started = self._started
         if started is None:
             return program_of(self._asked["pid"], self._root)
-        self._until(lambda: started.is_itself)
+        self.until(lambda: started.is_itself)
         return program_of(started.pid, self._root)
 
     def thread(self, program: Program) -> Task:
@@ -47,7 +47,7 @@ class Meeting:
         name = self._asked.get("thread")
         if name is not None:
             if self._started is not None:
-                self._until(lambda: any(name in (t.name, str(t.tid)) for t in self._threads(program)))
+                self.until(lambda: any(name in (t.name, str(t.tid)) for t in self._threads(program)))
             return chosen(self._threads(program), name)
         self.settle()
         threads = self._threads(program)
@@ -92,7 +92,7 @@ class Meeting:
         if self._started is not None:
             self.pause(self._asked["warm_up_ns"] / 1e9)
 
-    def _until(self, holds: Callable[[], bool]) -> None:
+    def until(self, holds: Callable[[], bool]) -> None:
         """Waits until it holds, but not for ever: what is missing is told by who asks for it."""
         limit = time.monotonic() + _APPEARS_S
         while not holds() and time.monotonic() < limit:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import signal
 import tempfile
-import time
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -30,7 +28,6 @@ from rtmeter.trace.rcl import LACKING, NAMING, ProbeLines, found_among, found_in
 from rtmeter.values import slug
 
 FIELD = "--ros2"
-_APPEARS_S, _LOOK_EVERY_S = 10, 0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,28 +71,22 @@ class ByName(Together):
         self._own_stack.__exit__(*error)
 
     def _see_the_start(self, stack: ExitStack) -> None:
-        """Until the warm-up is over, all that tells who belongs to whom. What an executable loads at once is
-        known before it runs; what a script loads, once it has."""
+        """Until the warm-up is over, all that tells who belongs to whom. What the program will load is known
+        before it runs, so that nothing is made unseen."""
         program = words_of(self._cell.config["attach"]["command"])[0]
-        known = found_among(loaded_by(program).values(), NAMING)
-        lines = None if known is None else known.lines
-        begun = Attached(
-            (), self._folder, self._root, probes=lambda: lines or _halted_once_loaded(self.program.pid).lines
-        )
-        with ExitStack() as recording:
-            if lines is not None:
-                recording.enter_context(begun)
+        known = found_among(loaded_by(program, os.environ).values(), NAMING)
+        begun = Attached((), self._folder, self._root, probes=lambda: () if known is None else known.lines)
+        with begun:
             super().__enter__()
             stack.push(super().__exit__)
-            if lines is None:
-                try:
-                    recording.enter_context(begun)
-                finally:
-                    _send(self.program.pid, signal.SIGCONT)
+            self._meeting.until(lambda: any(one.startswith("librcl.so") for one in self._libraries()))
             self._meeting.settle()
             tids = {task.tid for task in threads_of(self.program.pid, self._root)}
         begun.trace()
         self._names = names_of([mark for mark in begun.marks if mark.tid in tids])
+
+    def _libraries(self) -> list[str]:
+        return [Path(one).name for one in libraries_of(self.program.pid)]
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -146,7 +137,9 @@ class ByName(Together):
     def _unnamed(self) -> Iterator[Doubt]:
         if not self._names.nodes:
             message = "the nodes' names are not known: they are told where a node is made, which was not seen"
-            yield Doubt("nodes_unknown", message, "let rtmeter start the program: attach --ros2 -- COMMAND")
+            started = "command" in self._cell.config["attach"]
+            remedy = "source its ROS 2 in this shell" if started else "let rtmeter start the program"
+            yield Doubt("nodes_unknown", message, f"{remedy}: attach --ros2 -- COMMAND")
 
     def _attached(self, tasks: list[Task], folder: Path) -> Attached:
         if self.program.is_32_bit:
@@ -179,30 +172,6 @@ class _OneCallback(ByAttaching):
             return Outcome("failed", error, tuple(doubts))
         ended = any(doubt.type.startswith("program_") for doubt in doubts)
         return Outcome("interrupted" if stop.asked or ended else "complete", None, tuple(doubts))
-
-
-def _halted_once_loaded(pid: int) -> ProbeLines:
-    """As soon as the program has loaded what makes nodes. It is halted then, so that it makes none before the
-    probes are there. Raises RtmeterError if that does not come."""
-    limit = time.monotonic() + _APPEARS_S
-    while True:
-        if any(Path(name).name.startswith("librcl.so") for name in libraries_of(pid)):
-            _send(pid, signal.SIGSTOP)
-            try:
-                return found_in(pid, NAMING)
-            except RtmeterError:  # it is still loading
-                _send(pid, signal.SIGCONT)
-                if time.monotonic() > limit:
-                    raise
-        elif time.monotonic() > limit:
-            return found_in(pid, NAMING)
-        time.sleep(_LOOK_EVERY_S)
-
-
-def _send(pid: int, number: signal.Signals) -> None:
-    """To a program that may have ended: who waits for it says so."""
-    with suppress(ProcessLookupError):
-        os.kill(pid, number)
 
 
 def _lacking(found: ProbeLines) -> list[Doubt]:

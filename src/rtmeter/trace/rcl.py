@@ -22,6 +22,7 @@ PREFIX = "rtmeter_probe_"
 
 _LOADS_S = 10
 _LIBRARY = re.compile(r"rcl|rmw|tracetools")
+_MAKES_NODES = ("librcl.so*", "librmw_*_cpp.so*")
 _REGISTERS = {"x86_64": ("di", "si", "dx", "cx"), "aarch64": ("x0", "x1", "x2", "x3")}
 _PERIOD, _DUE, _TOPIC = 40, 56, 16
 """Offsets: of rcl's timer, its period and when it is due next; of rmw's subscription, its topic's name."""
@@ -90,18 +91,38 @@ class ProbeLines:
     lacking: tuple[str, ...]
 
 
-def loaded_by(program: str) -> dict[str, Path]:
-    """The files of ROS 2 that an executable will load first of all, and itself; none of a script."""
-    path = shutil.which(program)
+def loaded_by(program: str, environment: Mapping[str, str]) -> dict[str, Path]:
+    """The files of ROS 2 that a program will load, known before it runs: those that an executable says, and
+    itself; of a script, or of an interpreter, those that lie where its loader looks."""
+    path = shutil.which(program, path=environment.get("PATH"))
     if path is None:
         return {}
-    try:
-        said = subprocess.run(["ldd", path], capture_output=True, text=True, timeout=_LOADS_S, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return {}
-    words = [word for line in said.stdout.splitlines() for word in line.split() if word.startswith("/")]
+    words = [word for line in _told_by_ldd(path, environment) for word in line.split() if word[0] == "/"]
     files = {word: Path(word) for word in words if _LIBRARY.search(Path(word).name)}
-    return {path: Path(path).resolve(), **files} if files else {}
+    return {path: Path(path).resolve(), **files} if files else _lying_in(_folders(path, environment))
+
+
+def _told_by_ldd(program: str, environment: Mapping[str, str]) -> list[str]:
+    try:
+        said = subprocess.run(
+            ["ldd", program], capture_output=True, text=True, timeout=_LOADS_S, check=False, env=environment
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    return said.stdout.splitlines()
+
+
+def _folders(program: str, environment: Mapping[str, str]) -> list[Path]:
+    """What is sourced, and what is installed beside an interpreter, or its virtual environment."""
+    sourced = [Path(one, "lib") for one in environment.get("AMENT_PREFIX_PATH", "").split(":") if one]
+    given = [Path(one) for one in environment.get("LD_LIBRARY_PATH", "").split(":") if one]
+    return [*given, *sourced, Path(program).parent.parent / "lib"]
+
+
+def _lying_in(folders: Iterable[Path]) -> dict[str, Path]:
+    """One of each file, however many names it has."""
+    files = (file for folder in folders for name in _MAKES_NODES for file in sorted(folder.glob(name)))
+    return {str(real): real for real in (file.resolve() for file in files)}
 
 
 def found_in(pid: int, probes: Mapping[str, Uprobe] = PROBES) -> ProbeLines:
