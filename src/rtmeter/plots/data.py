@@ -19,7 +19,7 @@ from rtmeter.plots.envelope import Envelope, Stretches
 from rtmeter.samples.rows import Samples
 from rtmeter.statistics import bins
 from rtmeter.statistics.quantities import Ints, Quantity
-from rtmeter.statistics.views import LATER, Block, as_served, per_release
+from rtmeter.statistics.views import LATER, Block, all_served, as_served, per_release
 
 LARGEST = 20
 """How many of the largest values are kept, each with its release."""
@@ -95,8 +95,8 @@ class _Group:
         return int(self.counts.sum()) + self.lost
 
     def see(self, k: Ints, value_ns: Ints) -> None:
-        later = value_ns == LATER
-        if later.any():
+        if value_ns.max(initial=-LATER) == LATER:
+            later = value_ns == LATER
             self.lost += int(later.sum())
             k, value_ns = k[~later], value_ns[~later]
         self.least_ns = min(self.least_ns, int(value_ns.min(initial=LATER)))
@@ -171,10 +171,10 @@ def gather(
     served, others = _Group(), _Group()
     for block in _blocks(samples, meta, quantity):
         envelope.see(block)
-        was_served = block.outcome == SERVED
-        if was_served.all():
+        if all_served(block.outcome):
             served.see(block.k, block.value)
         else:
+            was_served = block.outcome == SERVED
             served.see(block.k[was_served], block.value[was_served])
             others.see(block.k[~was_served], block.value[~was_served])
     every = served.joined(others)
@@ -184,7 +184,8 @@ def gather(
         looks = {"per_release": _SecondLook(every, grid), **looks}
     for block in _blocks(samples, meta, quantity) if detail.steps else ():
         for name, look in looks.items():
-            look.see(block.value if name == "per_release" else block.value[block.outcome == SERVED])
+            every_one = name == "per_release" or all_served(block.outcome)
+            look.see(block.value if every_one else block.value[block.outcome == SERVED])
     views = {name: look.view() for name, look in looks.items()}
     if quantity.per_release:
         views = {"per_release": views["as_served"], **views}

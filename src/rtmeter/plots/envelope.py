@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from rtmeter.model import LOST, SERVED, SKIPPED
 from rtmeter.statistics.quantities import Ints
-from rtmeter.statistics.views import LATER, Block
+from rtmeter.statistics.views import LATER, Block, all_served
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,21 +63,26 @@ class Stretches:
 
     def see(self, block: Block) -> None:
         """Adds releases, best in the order of k."""
-        stretch = np.clip((block.k - self._first_k) // self._length, 0, self._size - 1)
-        if not (block.outcome == SERVED).all():
+        if not len(block.k):
+            return
+        stretch: Ints = block.k - self._first_k
+        stretch //= self._length
+        np.maximum(stretch, 0, out=stretch)
+        np.minimum(stretch, self._size - 1, out=stretch)
+        if not all_served(block.outcome):
             self._skipped += self._count(stretch[block.outcome == SKIPPED])
             self._lost += self._count(stretch[block.outcome == LOST])
-        valued = block.value != LATER
         value, outcome = block.value, block.outcome
-        if not valued.all():
+        if value.max() == LATER:
+            valued = value != LATER
             stretch, value, outcome = stretch[valued], value[valued], outcome[valued]
         if not len(value):
             return
         if self._deadline_ns is not None:
             self._late += self._count(stretch[(value > self._deadline_ns) & (outcome == SERVED)])
-        self._n += self._count(stretch)
         starts = np.concatenate(([0], np.flatnonzero(np.diff(stretch)) + 1))
         at = stretch[starts]
+        np.add.at(self._n, at, np.diff(starts, append=len(stretch)))
         np.minimum.at(self._min, at, np.minimum.reduceat(value, starts))
         np.maximum.at(self._max, at, np.maximum.reduceat(value, starts))
         np.add.at(self._sum, at, np.add.reduceat(value.astype(np.float64), starts))

@@ -10,11 +10,8 @@ import zlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib.resources import files
 
 import jinja2
-import vl_convert
 from markupsafe import Markup
 
 from rtmeter import version
@@ -31,6 +28,7 @@ from rtmeter.plots.figures import Figure, Panel, detail_for, panels
 from rtmeter.plots.floors import QUANTILES, Floor
 from rtmeter.plots.grammar import Spec
 from rtmeter.report import factors, matrix, published
+from rtmeter.report.script import script as script_of_pages
 from rtmeter.results import condition_words, words
 from rtmeter.results.cells import StoredCell
 from rtmeter.results.condition_words import uncertainty, which_cells
@@ -126,7 +124,7 @@ def render(
     leaves = [leaf for section in sections for leaf in section.cells]
     cells = [section.cell for section in sections]
     tally = Counter(cell.outcome for cell in cells)
-    script = _script()
+    script = script_of_pages()
     return (
         environment()
         .get_template("report.html")
@@ -170,14 +168,6 @@ def _why(cell: CellEntry) -> Sequence[Figure]:
     """Pictures of what late releases waited for, where the kernel's events were recorded."""
     found = why.why(StoredCell(cell.folder, cell.record)) if cell.record is not None else None
     return explained.figures(found) if found is not None else ()
-
-
-@cache
-def _script() -> str:
-    """Vega-Lite, what it needs, and the page's own script, as one."""
-    libraries = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    own = files("rtmeter.report").joinpath("templates/report.js").read_text(encoding="utf-8")
-    return f"\n{libraries}\n{own}\n".replace("</script", "<\\/script").replace("\r", "")
 
 
 def environment(*rooms: str) -> jinja2.Environment:

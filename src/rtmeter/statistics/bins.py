@@ -24,12 +24,20 @@ BINS = 2 * _MOST + 1
 
 def bin_numbers(values_ns: Ints) -> Ints:
     """The bin of each value, 0 to BINS - 1, ascending with the value."""
-    bits = np.abs(values_ns).astype(np.float64).view(np.int64)
-    numbers = np.clip((bits >> _DROPPED_BITS) - _BEFORE_ONE, 0, _MOST)
+    numbers: Ints = np.abs(values_ns).astype(np.float64).view(np.int64)
+    numbers >>= _DROPPED_BITS  # in place, here and below: half of the time goes to fetching memory
+    numbers -= _BEFORE_ONE
+    _clip(numbers, 0, _MOST)
     if values_ns.size and values_ns.min() < 0:
-        numbers = np.where(values_ns < 0, -numbers, numbers)
-    placed: Ints = numbers + _MOST
-    return placed
+        np.negative(numbers, out=numbers, where=values_ns < 0)
+    numbers += _MOST
+    return numbers
+
+
+def _clip(values: Ints, least: int, most: int) -> None:
+    """In place."""
+    np.maximum(values, least, out=values)
+    np.minimum(values, most, out=values)
 
 
 def _first_values() -> Ints:
@@ -65,8 +73,11 @@ class BinGrid:
 
     def count(self, values_ns: Ints) -> Ints:
         """Counts of shape (size + 2,): what lies below the first bin, the bins, what lies above the last."""
-        numbers = np.clip((values_ns - self.first_ns) // self.width_ns, -1, self.size)
-        return np.bincount(numbers + 1, minlength=self.size + 2)
+        numbers: Ints = values_ns - self.first_ns
+        numbers //= self.width_ns
+        _clip(numbers, -1, self.size)
+        numbers += 1
+        return np.bincount(numbers, minlength=self.size + 2)
 
 
 def grid_over(lowest_ns: int, highest_ns: int, most_bins: int) -> BinGrid:
