@@ -21,7 +21,7 @@ from log_frames import frame, headers, json_frame
 from zstandard import compress
 
 FACTS = {"name": "fake", "version": "1", "middleware": "none", "middleware_version": "0"}
-DESCRIPTION = FACTS | {"measures": ["wakeup", "timer.periodic", "roundtrip"]}
+DESCRIPTION = FACTS | {"measures": ["wakeup", "timer.periodic", "roundtrip", "chain"]}
 ABSENT = -(2**63)
 COLUMNS = {
     "single": ("release_ns", "wake_ns", "free_ns", "status"),

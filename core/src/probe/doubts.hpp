@@ -42,8 +42,13 @@ inline std::optional<Json> doubt_of_lost(const Config& config, std::uint64_t rel
                                          std::uint64_t skipped) {
   if (config.role == RTM_ROLE_SERVER || config.measurement == RTM_CHAIN || (lost + skipped) * 2 <= released)
     return std::nullopt;
-  const std::string counts = std::to_string(lost) + " of " + std::to_string(released) +
-                             " releases were lost and " + std::to_string(skipped) + " skipped";
+  const auto of_all = [&](std::uint64_t count, const char* what) {
+    return std::to_string(count) + " of " + std::to_string(released) + " releases were " + what;
+  };
+  const std::string counts = lost == 0 ? of_all(skipped, "skipped")
+                             : skipped == 0
+                                 ? of_all(lost, "lost")
+                                 : of_all(lost, "lost") + " and " + std::to_string(skipped) + " skipped";
   if (!config.is_exchange())
     return doubt(
         "mostly_skipped", counts,

@@ -62,7 +62,12 @@ def record_chain(
 
 
 def _read(log: Path) -> tuple[LogReader, LogMeta]:
+    """Raises RtmeterError for a log that is no chain's."""
     reader = LogReader(log)
+    named = [column["name"] for column in reader.header["columns"]]
+    if lacking := {"stage", *COLUMNS} - {*named}:
+        message = f"is no log of a chain: it lacks {', '.join(sorted(lacking))}"
+        raise RtmeterError(message, field="log", value=log.name, remedy="rebuild the probe and measure again")
     return reader, LogMeta.of(reader.meta, log)
 
 

@@ -9,9 +9,10 @@ import selectors
 import time
 from pathlib import Path
 
+from rtmeter.campaign.chain_option import graph_of
 from rtmeter.conditions import Launchers
 from rtmeter.errors import RtmeterError
-from rtmeter.measure.chain_processes import ChainProcess, probe_config, processes_of
+from rtmeter.measure.chain_processes import ChainProcess, drain_ns, probe_config, processes_of
 from rtmeter.measure.guard import Guard
 from rtmeter.measure.places import Here
 from rtmeter.measure.probe_process import ProbeProcess
@@ -20,7 +21,7 @@ from rtmeter.measure.supervise import OnProgress, Stop, exit_error, malformed
 from rtmeter.model import Cell, Outcome
 from rtmeter.results.store import STAGES, STDERR
 
-_START_S, _SILENCE_S, _GRACE_S = 60, 60, 20
+_START_S, _SILENCE_S, _GRACE_S, _SLOWEST = 60, 60, 20, 10
 _LEAD_NS = 200_000_000  # until the first release: time to tell every process
 _REMEDY = "see what it printed in the cell's probe.stderr"
 
@@ -62,6 +63,13 @@ class _Run:
         self._on_progress, self._launchers, self._guard = on_progress, launchers, guard
         self._running: list[tuple[ChainProcess, ProbeProcess]] = []
         self._kill_at: float | None = None
+        config, graph = cell.config, graph_of(cell.config)
+        slowest_ns = max(source.period_ns or 0 for source in graph.sources)
+        self._stall_s = _SILENCE_S + (config["loss_timeout_ns"] + 11 * slowest_ns) / 1e9
+        planned_s = (
+            (config["warm_up"] + config["samples"]) * config["period_ns"] + drain_ns(config, graph)
+        ) / 1e9
+        self._lasts_s = _SILENCE_S + _SLOWEST * planned_s
 
     def measure(self) -> None:
         """Raises RtmeterError for what fails."""
@@ -85,8 +93,11 @@ class _Run:
                 late = next(process.name for process, one in self._running if not one.event("ready"))
                 raise self._error(f"process {late} did not get ready")
         self._begin()
+        limit = time.monotonic() + self._lasts_s
         while any(one.exit_code is None for process, one in self._running if process.has_source):
             self._listen()
+            if self._kill_at is None and time.monotonic() > limit:
+                raise self._error(f"goes on beyond its end: it has not ended after {self._lasts_s:.0f} s")
         self._ask_to_end()
         self._until_all_ended()
 
@@ -119,6 +130,9 @@ class _Run:
                     self._on_progress({**event, "released": released})
             if time.monotonic() - one.heard_at > _SILENCE_S:
                 raise self._error(f"process {process.name} has not been heard of for {_SILENCE_S} s")
+            begun = self._kill_at is None and process.has_source and one.event("ready")
+            if begun and time.monotonic() - one.advanced_at > self._stall_s:
+                raise self._error(f"process {process.name} has settled no release for {self._stall_s:.0f} s")
         self._heed_the_dead()
         if self._stop.asked and self._kill_at is None:
             self._ask_to_end()

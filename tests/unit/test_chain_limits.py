@@ -1,0 +1,53 @@
+"""The front beside processes of a chain that never come to their end, shown on the fake probe."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rtmeter.campaign.matrix import cell_from
+from rtmeter.campaign.rules import settle
+from rtmeter.measure import cell as runner
+from rtmeter.measure import chain_run
+from rtmeter.measure.supervise import Stop
+from rtmeter.results.record import CellRecord
+
+pytestmark = pytest.mark.usefixtures("fake_probe")
+
+
+@pytest.mark.parametrize(
+    ("behave", "samples", "said"),
+    [
+        ("stuck", 10**5, "has settled no release for 1 s"),
+        ("see_saw", 10**5, "has settled no release for 1 s"),
+        ("beyond", 100, "goes on beyond its end: it has not ended after 3 s"),
+        ("silent", 10**5, "has not been heard of for 1 s"),
+    ],
+)
+def test_a_process_that_never_ends_is_ended_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, behave: str, samples: int, said: str
+) -> None:
+    monkeypatch.setattr(chain_run, "_SILENCE_S", 1)
+    record = run(tmp_path, behave, samples)
+    assert record.error is not None and said in record.error.message
+
+
+def run(tmp_path: Path, behave: str, samples: int) -> CellRecord:
+    graph = {"stages": {"a": {"period": "1ms"}}}
+    options = {
+        "measurement": "chain",
+        "adapter": "fake",
+        "graph": graph,
+        "samples": samples,
+        "warm_up": "3ms",
+    }
+    options |= {"loss_timeout": "1ms", "options": {"behave": behave}}
+    cell = cell_from(settle(options), "cell", {})
+    return runner.run_cell(cell, tmp_path / "cell", Stop(), lambda event: None)
+
+
+def test_a_log_that_is_no_chains_is_named(tmp_path: Path) -> None:
+    record = run(tmp_path, "complete", 100)
+    assert record.error is not None and record.error.message.startswith("is no log of a chain: it lacks ")
+    assert (record.status, record.valid) == ("failed", False)
