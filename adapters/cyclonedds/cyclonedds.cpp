@@ -45,8 +45,10 @@ class Cyclone final : public rtmeter::Adapter {
   static void describe_static(rtmeter::Sink& sink) {
     sink.put("name", "cyclonedds").put("version", "1");
     sink.put("middleware", "Eclipse Cyclone DDS").put("middleware_version", DDS_VERSION);
-    for (const char* what : {"wakeup", "roundtrip", "cycle", "chain"}) sink.put("measures", what);
-    sink.put("receives.chain", "spin_once");
+    for (const char* what : {"wakeup", "roundtrip", "cycle", "chain", "discovery"})
+      sink.put("measures", what);
+    for (const char* what : {"receives.chain", "receives.discovery"}) sink.put(what, "spin_once");
+    for (const char* end : {"publisher", "subscriber"}) sink.put("matches", end);
     for (const char* drive : {"sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
     sink.put("components", "one_thread");
     for (const char* what : {"gc: frees what is no longer used", "tev: timed events",
@@ -82,10 +84,16 @@ class Cyclone final : public rtmeter::Adapter {
     return this;
   }
 
+  void watch(void* /*node*/, rtm_on_match on_match, void* user) override {
+    on_match_ = on_match;
+    watcher_ = user;
+  }
+
   void* create_publisher(void* /*node*/, const std::string& topic) override {
     const dds_entity_t writer =
         dds_create_writer(participant_, make_topic(topic), Qos(run_, true).get(), nullptr);
     ends_.push_back({topic, created(writer, "writer"), true});
+    if (on_match_ != nullptr) wait_for_matches(writer, DDS_PUBLICATION_MATCHED_STATUS, kWriterMatched);
     check_transport(ends_.back());
     threads_.enforce();
     return &writers_.emplace_back(types_, writer);
@@ -97,6 +105,8 @@ class Cyclone final : public rtmeter::Adapter {
     reader.entity = created(
         dds_create_reader(participant_, make_topic(topic), Qos(run_, false).get(), nullptr), "reader");
     ends_.push_back({topic, reader.entity, false});
+    if (on_match_ != nullptr)
+      wait_for_matches(reader.entity, DDS_SUBSCRIPTION_MATCHED_STATUS, kReaderMatched);
     check_transport(ends_.back());
     if (options_.listener) {
       const Listener listener(&Cyclone::on_data_available, &reader);  // only now: it uses the entity
@@ -149,6 +159,25 @@ class Cyclone final : public rtmeter::Adapter {
                                 "add option transport=shm");
   }
 
+  void wait_for_matches(dds_entity_t end, std::uint32_t status, dds_attach_t known_as) {
+    created(dds_set_status_mask(end, status), "status mask");
+    created(dds_waitset_attach(waitset_, end, known_as), "wait-set");
+    (known_as == kWriterMatched ? watched_writer_ : watched_reader_) = end;
+  }
+
+  // Reading the status resets it.
+  void tell_matches(dds_attach_t of) noexcept {
+    if (of == kWriterMatched) {
+      dds_publication_matched_status_t matched{};
+      dds_get_publication_matched_status(watched_writer_, &matched);
+      on_match_(watcher_, RTM_PUBLISHER, static_cast<std::int32_t>(matched.current_count));
+    } else {
+      dds_subscription_matched_status_t matched{};
+      dds_get_subscription_matched_status(watched_reader_, &matched);
+      on_match_(watcher_, RTM_SUBSCRIBER, static_cast<std::int32_t>(matched.current_count));
+    }
+  }
+
   // A thread of Cyclone's.
   static void on_data_available(dds_entity_t /*reader*/, void* reader) {
     static_cast<Reader*>(reader)->take_all();
@@ -162,7 +191,9 @@ class Cyclone final : public rtmeter::Adapter {
       if (count < 0) return -1;
       ended = once || count == 0;
       for (std::size_t i = 0; i < static_cast<std::size_t>(count) && i < kMost; ++i) {
-        if (ready[i] != kWake) {
+        if (ready[i] == kWriterMatched || ready[i] == kReaderMatched) {
+          tell_matches(ready[i]);
+        } else if (ready[i] != kWake) {
           readers_[static_cast<std::size_t>(ready[i])].take();
         } else {  // the flag is read after the condition was reset: no interrupt is missed
           bool was_set;
@@ -174,13 +205,17 @@ class Cyclone final : public rtmeter::Adapter {
     return 0;
   }
 
-  static constexpr dds_attach_t kWake = -1;  // in the wait-set; others are indices of readers_
+  // In the wait-set; others are indices of readers_.
+  static constexpr dds_attach_t kWake = -1, kWriterMatched = -2, kReaderMatched = -3;
 
   const rtm_run run_;
   const rtmeter_dds::Options options_;
   rtmeter_common::ThreadPlan threads_;
   const Types types_;
   dds_entity_t participant_ = 0, wake_ = 0, waitset_ = 0;
+  dds_entity_t watched_writer_ = 0, watched_reader_ = 0;
+  rtm_on_match on_match_ = nullptr;  // of a discovery
+  void* watcher_ = nullptr;
   std::vector<End> ends_;
   std::deque<Writer> writers_;
   std::deque<Reader> readers_;

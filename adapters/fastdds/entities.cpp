@@ -58,6 +58,13 @@ void add_policies(const EndpointQos& qos, rtmeter_common::EndFacts& facts) {
   facts.policies["data_sharing"] = sharing == dds::ON ? "on" : sharing == dds::OFF ? "off" : "auto";
 }
 
+// Whether both are of one participant.
+bool is_own(const dds::InstanceHandle_t& matched, const eprosima::fastrtps::rtps::GUID_t& end) {
+  eprosima::fastrtps::rtps::GUID_t other;
+  eprosima::fastrtps::rtps::iHandle2GUID(other, matched);
+  return other.guidPrefix == end.guidPrefix;
+}
+
 }  // namespace
 
 EndpointSettings::EndpointSettings(const rtm_run& run, const rtmeter_dds::Options& options)
@@ -83,16 +90,31 @@ EndpointQos EndpointSettings::applied_to(EndpointQos qos) const {
   return qos;
 }
 
+void Watcher::tell(rtm_end end, std::int32_t matched, int own) const {
+  on_match(user, end, matched - own);
+  wake->set_trigger_value(true);
+}
+
 Writer::Writer(const EndpointSettings& settings, dds::Publisher* publisher, dds::Topic* topic,
-               const std::string& name)
-    : loan_(settings.loan), name_("writer of " + name) {
+               const std::string& name, const Watcher& watcher)
+    : loan_(settings.loan), name_("writer of " + name), watcher_(watcher) {
   message_.payload().reserve(settings.payload_bytes);
   dds::DataWriterQos qos = settings.applied_to(publisher->get_default_datawriter_qos());
   if (qos.liveliness().lease_duration == eprosima::fastrtps::c_TimeInfinite) {  // no profile says else
     qos.liveliness().lease_duration = {rtmeter_dds::kLeaseS, 0};
     qos.liveliness().announcement_period = {rtmeter_dds::kLeaseS / 2, 0};
   }
-  writer_ = created(publisher->create_datawriter(topic, qos), settings, name_);
+  const bool watched = watcher_.on_match != nullptr;
+  const auto told = watched ? dds::StatusMask::publication_matched() : dds::StatusMask::none();
+  writer_ =
+      created(publisher->create_datawriter(topic, qos, watched ? this : nullptr, told), settings, name_);
+}
+
+void Writer::on_publication_matched(dds::DataWriter* writer, const dds::PublicationMatchedStatus& status) {
+  if (is_own(status.last_subscription_handle, writer->guid()))
+    own_ += status.current_count_change;
+  else
+    watcher_.tell(RTM_PUBLISHER, status.current_count, own_);
 }
 
 int Writer::write(const rtm_message& message) {
@@ -128,11 +150,15 @@ rtmeter_common::EndFacts Writer::facts() const {
 }
 
 Reader::Reader(const EndpointSettings& settings, dds::Subscriber* subscriber, dds::Topic* topic,
-               const std::string& name, rtm_on_message on_message, void* user)
-    : loan_(settings.loan), name_("reader of " + name), on_message_(on_message), user_(user) {
+               const std::string& name, rtm_on_message on_message, void* user, const Watcher& watcher)
+    : loan_(settings.loan), name_("reader of " + name), watcher_(watcher), on_message_(on_message),
+      user_(user) {
   message_.payload().reserve(settings.payload_bytes);
   const dds::DataReaderQos qos = settings.applied_to(subscriber->get_default_datareader_qos());
-  reader_ = created(subscriber->create_datareader(topic, qos), settings, name_);
+  const bool watched = watcher_.on_match != nullptr;
+  const auto told = watched ? dds::StatusMask::subscription_matched() : dds::StatusMask::none();
+  reader_ =
+      created(subscriber->create_datareader(topic, qos, watched ? this : nullptr, told), settings, name_);
   if (settings.listener) reader_->set_listener(this, dds::StatusMask::data_available());  // it uses reader_
   condition().set_enabled_statuses(dds::StatusMask::data_available());
 }
@@ -167,6 +193,13 @@ int Reader::take_all() {
   int samples = 0;
   while (samples < rtmeter::kBurst && (loan_ ? take_lent() : take())) ++samples;
   return samples;
+}
+
+void Reader::on_subscription_matched(dds::DataReader* reader, const dds::SubscriptionMatchedStatus& status) {
+  if (is_own(status.last_publication_handle, reader->guid()))
+    own_ += status.current_count_change;
+  else
+    watcher_.tell(RTM_SUBSCRIBER, status.current_count, own_);
 }
 
 void Reader::on_data_available(dds::DataReader* /*reader*/) { take_all(); }

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <fastdds/dds/core/condition/GuardCondition.hpp>
 #include <fastdds/dds/publisher/DataWriter.hpp>
+#include <fastdds/dds/publisher/DataWriterListener.hpp>
 #include <fastdds/dds/subscriber/DataReader.hpp>
 #include <fastdds/dds/subscriber/DataReaderListener.hpp>
 #include <fastdds/dds/topic/TypeSupport.hpp>
@@ -31,17 +33,31 @@ struct EndpointSettings {
   dds::TypeSupport type;  // Message, or with loans the smallest block that holds the payload
 };
 
-class Writer {
+// Whom a discovery tells of matches; null elsewhere. Fast DDS's threads call it.
+struct Watcher {
+  rtm_on_match on_match = nullptr;
+  void* user = nullptr;
+  dds::GuardCondition* wake = nullptr;
+
+  // own: how many of the ends that are matched are this participant's.
+  void tell(rtm_end end, std::int32_t matched, int own) const;
+};
+
+class Writer : private dds::DataWriterListener {
  public:
   Writer(const EndpointSettings& settings, dds::Publisher* publisher, dds::Topic* topic,
-         const std::string& name);
+         const std::string& name, const Watcher& watcher);
   // Measured path; may throw what Fast DDS throws.
   int write(const rtm_message& message);
   rtmeter_common::EndFacts facts() const;
 
  private:
+  void on_publication_matched(dds::DataWriter* writer, const dds::PublicationMatchedStatus& status) override;
+
   const bool loan_;
   const std::string name_;
+  const Watcher watcher_;
+  int own_ = 0;  // matched ends of this participant's; Fast DDS's threads, one at a time
   rtmeter_dds::Message message_;
   dds::DataWriter* writer_;
 };
@@ -49,7 +65,7 @@ class Writer {
 class Reader : private dds::DataReaderListener {
  public:
   Reader(const EndpointSettings& settings, dds::Subscriber* subscriber, dds::Topic* topic,
-         const std::string& name, rtm_on_message on_message, void* user);
+         const std::string& name, rtm_on_message on_message, void* user, const Watcher& watcher);
   // Calls back for every sample there is; the number of samples. Measured path; may throw what Fast DDS
   // throws.
   int take_all();
@@ -60,9 +76,13 @@ class Reader : private dds::DataReaderListener {
   bool take();  // false: there was none
   bool take_lent();
   void on_data_available(dds::DataReader* reader) override;
+  void on_subscription_matched(dds::DataReader* reader,
+                               const dds::SubscriptionMatchedStatus& status) override;
 
   const bool loan_;
   const std::string name_;
+  const Watcher watcher_;
+  int own_ = 0;
   const rtm_on_message on_message_;
   void* const user_;
   rtmeter_dds::Message message_;

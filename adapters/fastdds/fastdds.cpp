@@ -27,8 +27,10 @@ class FastDds final : public rtmeter::Adapter {
   static void describe_static(rtmeter::Sink& sink) {
     sink.put("name", "fastdds").put("version", "1");
     sink.put("middleware", "eProsima Fast DDS").put("middleware_version", FASTRTPS_VERSION_STR);
-    for (const char* what : {"wakeup", "roundtrip", "cycle", "chain"}) sink.put("measures", what);
-    sink.put("receives.chain", "spin_once");
+    for (const char* what : {"wakeup", "roundtrip", "cycle", "chain", "discovery"})
+      sink.put("measures", what);
+    for (const char* what : {"receives.chain", "receives.discovery"}) sink.put(what, "spin_once");
+    for (const char* end : {"publisher", "subscriber"}) sink.put("matches", end);
     for (const char* drive : {"sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
     sink.put("components", "one_thread");
     sink.put("brings", "rtmeter-probe-*: receivers, events, flow controllers; version 2 names none");
@@ -63,8 +65,12 @@ class FastDds final : public rtmeter::Adapter {
     return this;
   }
 
+  void watch(void* /*node*/, rtm_on_match on_match, void* user) override {
+    watcher_ = {on_match, user, &wake_};
+  }
+
   void* create_publisher(void* /*node*/, const std::string& topic) override {
-    writers_.emplace_back(settings_, publisher_, make_topic(topic), topic);
+    writers_.emplace_back(settings_, publisher_, make_topic(topic), topic, watcher_);
     threads_.enforce();
     return &writers_.back();
   }
@@ -72,7 +78,7 @@ class FastDds final : public rtmeter::Adapter {
   void* create_subscriber(void* /*node*/, const std::string& topic, rtm_on_message on_message,
                           void* user) override {
     Reader& reader =
-        readers_.emplace_back(settings_, subscriber_, make_topic(topic), topic, on_message, user);
+        readers_.emplace_back(settings_, subscriber_, make_topic(topic), topic, on_message, user, watcher_);
     if (!options_.listener) wait_.attach_condition(reader.condition());
     threads_.enforce();
     return &reader;
@@ -151,6 +157,7 @@ class FastDds final : public rtmeter::Adapter {
   dds::ConditionSeq ready_;
   dds::GuardCondition wake_;
   std::atomic<bool> interrupted_{false};
+  Watcher watcher_;
   dds::Publisher* publisher_ = nullptr;
   dds::Subscriber* subscriber_ = nullptr;
   std::deque<Writer> writers_;

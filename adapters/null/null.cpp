@@ -7,6 +7,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,22 +36,25 @@ class Null final : public Adapter {
     }
     if (run.role == RTM_ROLE_SERVER)
       throw SetupError("server-adapter", "null", "its server runs inline in the client", "leave it out");
-    if (run.measurement != RTM_TIMER && run.measurement != RTM_CHAIN)
+    if (run.measurement != RTM_TIMER && run.measurement != RTM_CHAIN && !discovers())
       clock_.set_delay([this](std::int64_t k) { return script_.row(k).wake_delay_ns; });
   }
 
+  ~Null() override { leave(); }
+
   static void describe_static(Sink& sink) {
     sink.put("name", "null").put("version", "1").put("middleware", "none").put("middleware_version", "");
-    for (const char* m :
-         {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "request", "cycle", "chain"})
+    for (const char* m : {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "request", "cycle",
+                          "chain", "discovery"})
       sink.put("measures", m);
+    for (const char* end : {"publisher", "subscriber"}) sink.put("matches", end);
     for (const char* i : {"service", "action"}) sink.put("interfaces", i);
     for (const char* d : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.timer", d);
     for (const char* d : {"spin", "sleep_then_spin_some"}) sink.put("drives.cycle", d);
     sink.put("components", "one_thread");
     for (const char* r : {"spin", "spin_once", "poll"}) sink.put("receives.roundtrip", r);
     for (const char* r : {"spin", "spin_once", "poll", "call"}) sink.put("receives.request", r);
-    sink.put("receives.chain", "spin_once");
+    for (const char* m : {"chain", "discovery"}) sink.put(std::string("receives.") + m, "spin_once");
     sink.put("server", "inline");
     sink.put("clock", "scripted");
     kOptions.describe(sink);
@@ -89,6 +93,7 @@ class Null final : public Adapter {
       hearers_[topic].push_back({{on_message, user}, edge});
       return &hearers_[topic];
     }
+    if (discovers()) join(*static_cast<std::string*>(node));
     subscribers_[topic] = {on_message, user};
     return this;
   }
@@ -103,6 +108,7 @@ class Null final : public Adapter {
       }
       return 0;
     }
+    if (discovers()) return tell_everybody(message);
     if (message.sequence == RTM_SEQUENCE_HELLO) {
       deliver(p, message, clock_.now_ns(), Fate::ok);
       return 0;
@@ -113,6 +119,8 @@ class Null final : public Adapter {
       deliver(p, message, clock_.now_ns() + delay_ns, p.topic == "pong" ? row.fate : Fate::ok);
     return 0;
   }
+
+  void watch(void* /*node*/, rtm_on_match on_match, void* user) override { watcher_ = {on_match, user}; }
 
   void* create_client(void* /*node*/, const std::string& /*service*/, rtm_on_reply on_reply,
                       void* user) override {
@@ -175,6 +183,10 @@ class Null final : public Adapter {
     rtm_on_message on_message = nullptr;
     void* user = nullptr;
   };
+  struct Watcher {
+    rtm_on_match on_match = nullptr;
+    void* user = nullptr;
+  };
   struct Client {
     rtm_on_reply on_reply = nullptr;
     void* user = nullptr;
@@ -183,6 +195,64 @@ class Null final : public Adapter {
     Subscriber subscriber;
     std::size_t edge;  // of the script
   };
+
+  // A participant of a discovery is one of these adapters; they know each other by number.
+  static std::map<std::uint64_t, Null*>& present() {
+    static std::map<std::uint64_t, Null*> all;
+    return all;
+  }
+  bool discovers() const noexcept { return run_.measurement == RTM_DISCOVERY; }
+  // The release under way: before the first one, that.
+  const Script::Row& row_now() const noexcept {
+    const std::int64_t since_ns = clock_.now_ns() - ScriptedClock::kFirstReleaseNs;
+    return script_.row(std::max<std::int64_t>(since_ns, 0) / run_.period_ns);
+  }
+
+  // Both ends are there: matches come when the script says.
+  void join(const std::string& name) {
+    static std::uint64_t count = 0;
+    name_ = name;
+    number_ = ++count;
+    for (const auto& [number, other] : present()) {
+      match_later(*this, *other);
+      match_later(*other, *this);
+    }
+    present()[number_] = this;
+  }
+  void match_later(const Null& from, const Null& to) {
+    const std::size_t edge = script_.edge(from.name_ + ">" + to.name_);
+    const Script::Row& row = row_now();
+    const std::int64_t delay_ns = edge == Script::kNone ? row.match_delay_ns : row.edges[edge];
+    if (delay_ns == kNever) return;
+    clock_.schedule(clock_.now_ns() + delay_ns, [publisher = from.number_, subscriber = to.number_] {
+      const auto a = present().find(publisher), b = present().find(subscriber);
+      if (a == present().end() || b == present().end()) return;
+      a->second->matched(RTM_PUBLISHER, subscriber, true);
+      b->second->matched(RTM_SUBSCRIBER, publisher, true);
+    });
+  }
+  void matched(rtm_end end, std::uint64_t other, bool is_there) {
+    const bool changed = is_there ? matches_[end].insert(other).second : matches_[end].erase(other) > 0;
+    if (changed) watcher_.on_match(watcher_.user, end, static_cast<std::int32_t>(matches_[end].size()));
+  }
+  void leave() {
+    if (number_ == 0) return;
+    present().erase(number_);
+    for (const auto& [number, other] : present())
+      for (const rtm_end end : {RTM_PUBLISHER, RTM_SUBSCRIBER}) other->matched(end, number_, false);
+  }
+  int tell_everybody(const rtm_message& message) {
+    const Script::Row& row = row_now();
+    if (row.message_delay_ns == kNever) return 0;
+    for (const std::uint64_t number : matches_[RTM_PUBLISHER])
+      carry(message, clock_.now_ns() + row.message_delay_ns, row.fate, [number](const rtm_message& copy) {
+        const auto to = present().find(number);
+        if (to == present().end()) return;
+        for (const auto& [topic, subscriber] : to->second->subscribers_)
+          subscriber.on_message(subscriber.user, &copy);
+      });
+    return 0;
+  }
 
   std::int64_t after(std::int64_t timeout_ns) const noexcept {
     const std::int64_t now_ns = clock_.now_ns();
@@ -259,6 +329,10 @@ class Null final : public Adapter {
   std::int64_t tick_ = 0;  // periodic: the tick scheduled; one-shot: shots armed
   std::deque<Publisher> publishers_;
   std::map<std::string, Subscriber> subscribers_;
+  std::string name_;              // of a discovery, from here on
+  std::uint64_t number_ = 0;      // 0: not there yet
+  std::set<std::uint64_t> matches_[2];  // by end: with whose
+  Watcher watcher_;
   Client client_;
   std::deque<std::string> nodes_;
   std::map<std::string, std::vector<Hearer>> hearers_;  // of a chain, by topic

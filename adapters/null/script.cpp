@@ -28,12 +28,15 @@ constexpr Column kColumns[] = {
     {"respond_delay_ns", &Script::Row::respond_delay_ns, true, false},
     {"accept_delay_ns", &Script::Row::accept_delay_ns, true, false},
     {"feedback_delay_ns", &Script::Row::feedback_delay_ns, true, false},
+    {"match_delay_ns", &Script::Row::match_delay_ns, true, false},
+    {"message_delay_ns", &Script::Row::message_delay_ns, true, false},
 };
 
-// A column of a chain's script: a message's way from one stage to another.
+// A column of a chain's or a discovery's script: from one stage, or participant, to another.
 constexpr Column kEdge = {"", nullptr, true, false};
 bool is_edge(const std::string& name, const rtm_run& run) {
-  return run.measurement == RTM_CHAIN && name.find('>') != std::string::npos;
+  const bool has_edges = run.measurement == RTM_CHAIN || run.measurement == RTM_DISCOVERY;
+  return has_edges && name.find('>') != std::string::npos;
 }
 
 // Columns without which the script says nothing about the measurement.
@@ -49,6 +52,7 @@ std::vector<std::string> needed(const rtm_run& run) {
     case RTM_CYCLE:
       return {"request_delay_ns", "respond_delay_ns"};
     case RTM_CHAIN:
+    case RTM_DISCOVERY:
       return {};
   }
   return {};
@@ -122,7 +126,7 @@ void check_header(const Cells& names, const rtm_run& run, const std::string& pat
       throw place.error(
           name, "is not a column of a script",
           "known: wake_delay_ns, fire_delay_ns, reply_delay_ns, request_delay_ns, respond_delay_ns, "
-          "accept_delay_ns, feedback_delay_ns, fate");
+          "accept_delay_ns, feedback_delay_ns, match_delay_ns, message_delay_ns, fate");
     if (std::count(names.begin(), names.end(), name) > 1) throw place.error(name, "stands twice", "keep one");
   }
   for (const std::string& name : needed(run))

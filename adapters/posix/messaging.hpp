@@ -22,6 +22,8 @@ class Messaging {
   virtual void* create_subscriber(void* node, const std::string& topic, rtm_on_message on_message,
                                   void* user) = 0;
   virtual void describe(rtmeter::Sink& sink) const = 0;
+  // Where ends find each other; before they are made.
+  virtual void watch(rtm_on_match /*on_match*/, void* /*user*/) {}
 
   // Hands the message over without blocking; negative if it could not. Measured path.
   virtual int publish(void* publisher, const rtm_message& message) noexcept = 0;
@@ -36,6 +38,7 @@ std::unique_ptr<Messaging> make_unix(const rtm_run& run);
 std::unique_ptr<Messaging> make_shared_memory_with_futex(const rtm_run& run);
 std::unique_ptr<Messaging> make_shared_memory_with_polling(const rtm_run& run);
 std::unique_ptr<Messaging> make_topics(const rtm_run& run);
+std::unique_ptr<Messaging> make_everybody(const rtm_run& run);
 std::unique_ptr<Messaging> make_components(const rtm_run& run);
 
 // Who called back for a topic.

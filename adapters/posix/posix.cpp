@@ -14,8 +14,9 @@ void Posix::describe_static(rtmeter::Sink& sink) {
   sink.put("name", "posix").put("version", "1");
   sink.put("middleware", "Linux system calls").put("middleware_version", system.release);
   for (const char* what :
-       {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "request", "cycle", "chain"})
+       {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "request", "cycle", "chain", "discovery"})
     sink.put("measures", what);
+  sink.put("matches", "publisher");
   sink.put("interfaces", "service");
   for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.timer", drive);
   for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
@@ -24,7 +25,7 @@ void Posix::describe_static(rtmeter::Sink& sink) {
   for (const char* way : {"spin", "spin_once", "poll"}) sink.put("receives.roundtrip", way);
   for (const char* way : {"spin", "spin_once", "poll"}) sink.put("receives.request", way);
   for (const char* way : {"spin", "spin_once", "poll"}) sink.put("receives.cycle", way);
-  sink.put("receives.chain", "spin_once");
+  for (const char* what : {"receives.chain", "receives.discovery"}) sink.put(what, "spin_once");
   for (const char* transport : {"unix", "shm_futex", "shm_poll"}) sink.put("same_host.transport", transport);
   sink.put("same_host.stream", "unix");
   sink.put("poll.transport", "shm_poll").put("background", "cycle components=two_threads");
@@ -37,8 +38,8 @@ Posix::Posix(const rtm_run& run)
     in_effect_ = {kOptions.timer.key(), kOptions.timer.word_of(run)};
     timer_ = kOptions.timer.of(run)();
     loop_ = timer_.get();
-  } else if (run.measurement == RTM_CHAIN) {
-    messaging_ = make_topics(run);
+  } else if (run.measurement == RTM_CHAIN || run.measurement == RTM_DISCOVERY) {
+    messaging_ = run.measurement == RTM_CHAIN ? make_topics(run) : make_everybody(run);
     loop_ = &messaging_->loop();
   } else if (run.measurement == RTM_REQUEST) {
     in_effect_ = {kOptions.stream.key(), kOptions.stream.word_of(run)};

@@ -30,6 +30,10 @@ class Posix final : public rtmeter::Adapter {
   void* create_client(void* node, const std::string& service, rtm_on_reply on_reply, void* user) override;
   void* create_server(void* node, const std::string& service, rtm_on_message on_request, void* user) override;
 
+  void watch(void* /*node*/, rtm_on_match on_match, void* user) override {
+    messaging_->watch(on_match, user);
+  }
+
   int arm(void* timer, std::int64_t now_ns) noexcept override {
     return static_cast<Timer*>(timer)->arm(now_ns);
   }

@@ -57,6 +57,28 @@ TEST(Config, TheDeadlinePolicyHasOneThread) {
   EXPECT_CONTAINS(outcome(R"("roundtrip")", client + R"("in_flight": "open")"), "in_flight = open: needs");
 }
 
+TEST(Config, ADiscoverySaysWhoTakesPartAndEndsBeforeItStartsAnew) {
+  const auto discovery = [](const std::string& entry) {
+    return outcome(R"("discovery")", R"("loss_timeout_ns": 999, )" + entry);
+  };
+  const std::string two = R"("discovery": {"participants": 2})";
+  EXPECT_EQ(discovery(two), "ok");
+  EXPECT_EQ(discovery(R"("discovery": {"participants": 3, "participant": 2, "others": "present"})"), "ok");
+  EXPECT_CONTAINS(discovery(R"("cpus": [0])"), "discovery = : is missing");
+  EXPECT_CONTAINS(outcome(two), "discovery = {}: means nothing");
+  EXPECT_CONTAINS(discovery(R"("discovery": {"participants": 1})"), "discovery.participants = 1: must be");
+  EXPECT_CONTAINS(discovery(R"("discovery": {"participants": 3, "participant": 3})"),
+                  "discovery.participant = 3: must be an integer from 0 to 2");
+  EXPECT_CONTAINS(discovery(R"("discovery": {"participants": 2, "others": "few"})"),
+                  "is not one of cold, present");
+  EXPECT_CONTAINS(discovery(R"("discovery": {"participants": 2, "pair": 1})"), "discovery.pair");
+  EXPECT_CONTAINS(outcome(R"("discovery")", R"("loss_timeout_ns": 1000, )" + two),
+                  "loss_timeout_ns = 1000: is no shorter than the period");
+  EXPECT_CONTAINS(outcome(R"("discovery")", two), "loss_timeout_ns = : is missing");
+  EXPECT_CONTAINS(discovery(two + R"(, "apply": "after_init")"), "apply = after_init: cannot be had");
+  EXPECT_CONTAINS(discovery(two + R"(, "child_cpus": [0])"), "child_threads = : cannot be had");
+}
+
 TEST(Config, ASleepLiesLessThanAPeriodBehindATimer) {
   const std::string timer = R"("timer", "drive": "sleep_then_spin_some")";
   EXPECT_EQ(outcome(timer, R"("sleep_offset_ns": 0)"), "ok");

@@ -181,6 +181,18 @@ inline Json cycle(const std::string& path) {
   return log.expected({}, Json::array());
 }
 
+inline Json discovery(const std::string& path) {
+  Author log(path, "discovery", nullptr, "single",
+             {"release_ns", "started_ns", "matched_ns", "first_ns", "status"});
+  const std::int64_t r = release(0);
+  log.rows({{r, r + 120, r + 90'000, r + 91'000, kWarm},
+            {r + kPeriod, r + kPeriod + 80, r + kPeriod + 88'000, r + kPeriod + 87'500, kWarm}});
+  log.rows({{r + 2 * kPeriod, r + 2 * kPeriod, r + 2 * kPeriod + 400'000, kAbsent, kLost},
+            {r + 3 * kPeriod, kAbsent, kAbsent, kAbsent, kInFlight}});
+  log.finish("interrupted");
+  return log.expected({}, Json::array());
+}
+
 // Deltas that wrap around 64 bits.
 inline Json extremes(const std::string& path) {
   Author log(path, "wakeup", nullptr, "single", {"release_ns", "wake_ns", "free_ns", "status"});
@@ -246,6 +258,7 @@ inline const std::vector<Golden>& all() {
       {"client", client},
       {"server", server},
       {"cycle", cycle},
+      {"discovery", discovery},
       {"extremes", extremes},
       {"torn", torn},
       {"flipped", flipped},

@@ -214,6 +214,7 @@ int main(int argc, char** argv) {
                              from.create_client != nullptr ? &create_client : nullptr,
                              from.create_server != nullptr ? &create_server : nullptr,
                              from.call != nullptr ? &call : nullptr,
-                             from.reply != nullptr && !is("no_reply") ? &reply : nullptr};
+                             from.reply != nullptr && !is("no_reply") ? &reply : nullptr,
+                             from.watch};
   return rtm_probe_main(argc, argv, &table);
 }

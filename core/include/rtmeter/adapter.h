@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-#define RTM_ADAPTER_ABI 4
+#define RTM_ADAPTER_ABI 5
 
 /* A time or value that the middleware does not give. */
 #define RTM_ABSENT INT64_MIN
@@ -46,7 +46,8 @@ typedef enum rtm_measurement {
   RTM_ROUNDTRIP = 2,
   RTM_CYCLE = 3,
   RTM_REQUEST = 4,
-  RTM_CHAIN = 5
+  RTM_CHAIN = 5,
+  RTM_DISCOVERY = 6
 } rtm_measurement;
 typedef enum rtm_role { RTM_ROLE_SINGLE = 0, RTM_ROLE_CLIENT = 1, RTM_ROLE_SERVER = 2 } rtm_role;
 typedef enum rtm_reliability { RTM_BEST_EFFORT = 0, RTM_RELIABLE = 1 } rtm_reliability;
@@ -75,6 +76,9 @@ typedef enum rtm_reply {
   RTM_FEEDBACK = 2  /* of the action, before the result; without a payload */
 } rtm_reply;
 
+/* The two ends of a topic. */
+typedef enum rtm_end { RTM_PUBLISHER = 0, RTM_SUBSCRIBER = 1 } rtm_end;
+
 /* Which release a periodic timer's callback serves when the middleware does not report it. */
 typedef enum rtm_ticks {
   RTM_EVERY_TICK = 0, /* the n-th callback serves release n, however late */
@@ -92,7 +96,7 @@ typedef struct rtm_run {
   rtm_measurement measurement;
   rtm_role role;
   rtm_drive drive; /* RTM_TIMER and RTM_CYCLE */
-  rtm_receive receive; /* RTM_ROUNDTRIP, RTM_REQUEST, RTM_CYCLE and RTM_CHAIN (spin_once) */
+  rtm_receive receive; /* RTM_ROUNDTRIP, RTM_REQUEST, RTM_CYCLE, RTM_CHAIN and RTM_DISCOVERY (spin_once) */
   rtm_timer_mode timer_mode; /* RTM_TIMER only */
   int64_t period_ns; /* one-shot: the timeout */
   uint32_t payload_bytes; /* largest message to come */
@@ -140,6 +144,8 @@ typedef void (*rtm_on_fire)(void* user, const rtm_fire* fire);
 typedef void (*rtm_on_message)(void* user, const rtm_message* message);
 /* Of a client, with the sequence number of the request that it belongs to. */
 typedef void (*rtm_on_reply)(void* user, rtm_reply what, const rtm_message* message);
+/* With how many ends of other participants the node's publisher (subscriber) is matched now. */
+typedef void (*rtm_on_match)(void* user, rtm_end end, int32_t others);
 
 typedef struct rtm_timer_spec {
   rtm_timer_mode mode;
@@ -168,25 +174,30 @@ typedef struct rtm_timer_traits {
  * in this process or others. One thread publishes and waits. Processes are started in any order: until all
  * are there the core publishes RTM_SEQUENCE_HELLO again and again, which need not arrive.
  *
+ * In a discovery (optional: adapters whose middleware tells of matches) what start() makes is a participant:
+ * a node that is watched, then a publisher and a subscriber on one topic that all participants share. Its
+ * process starts and stops it again and again, from one thread.
+ *
  * Where requests are sent (optional: adapters whose middleware has services), a client calls and a server
  * replies; topics and messages have no part in it. A server's on_request comes as on_message does, and the
  * core replies from within it. What a request's reply carries is as long as the request.
  *
  * Keys that describe() should put: before start (self is NULL) name, version, middleware,
  * middleware_version, measures (one of wakeup, timer.one_shot, timer.periodic, roundtrip, request, cycle,
- * chain; the key repeated), interfaces (service, action; repeated: what requests can go over),
+ * chain, discovery; the key repeated), matches (publisher, subscriber; repeated: the ends of whose matches a
+ * discovery is told), interfaces (service, action; repeated: what requests can go over),
  * drives.<measurement> (timer, cycle; repeated, default first: where the middleware has a cyclic trigger of
- * its own, spin is a cycle's), receives.<measurement> (roundtrip, request, cycle, chain: spin, spin_once,
- * listener, poll, and of requests call; repeated, default first), components (one_thread, two_threads;
- * repeated, default first: what a cycle's can be asked to run on), option.<key> (value: "a|b|c: what it is",
- * default first); "server: inline" when the client needs no server process, "same_host" when both must be on
- * one host; inline.<option> and same_host.<option> (repeated): its values with which that is so; second_topic
- * (same_node, same_process; repeated): where other traffic can be beside a round trip. poll.<option>
- * (repeated): its values with which messages are received by polling only (receive poll); background
- * (repeated): measurements in which threads of the middleware's must run beside the measured one, "cycle" or,
- * with these components or a value of an option only, "cycle components=two_threads": a measured thread of
- * real-time priority that polls leaves them no time on its CPU, and that is refused. After start also
- * endpoint (what a client in another process needs), qos.<policy>, and whatever is in effect. chosen
+ * its own, spin is a cycle's), receives.<measurement> (roundtrip, request, cycle, chain, discovery: spin,
+ * spin_once, listener, poll, and of requests call; repeated, default first), components (one_thread,
+ * two_threads; repeated, default first: what a cycle's can be asked to run on), option.<key> (value: "a|b|c:
+ * what it is", default first); "server: inline" when the client needs no server process, "same_host" when
+ * both must be on one host; inline.<option> and same_host.<option> (repeated): its values with which that is
+ * so; second_topic (same_node, same_process; repeated): where other traffic can be beside a round trip.
+ * poll.<option> (repeated): its values with which messages are received by polling only (receive poll);
+ * background (repeated): measurements in which threads of the middleware's must run beside the measured one,
+ * "cycle" or, with these components or a value of an option only, "cycle components=two_threads": a measured
+ * thread of real-time priority that polls leaves them no time on its CPU, and that is refused. After start
+ * also endpoint (what a client in another process needs), qos.<policy>, and whatever is in effect. chosen
  * (repeated): keys of what follows from the session alone, such as a domain, port or process that nobody
  * asked for; it tells no two runs apart. Where ends find each other by discovery: discovery (what was looked
  * for, where, and who was found) and incompatible_qos (the policy by which found ends do not match); a client
@@ -238,6 +249,10 @@ typedef struct rtm_adapter {
   /* From within on_request, to the request that it was called for: RTM_RESULT, in an action RTM_FEEDBACK
    * first. That a goal was accepted is the adapter's to tell: it accepts each before it calls on_request. */
   int (*reply)(void* server, rtm_reply what, const rtm_message* message); /* [measured path] */
+
+  /* Discovery; null where the middleware tells of no matches. Of a node that has no ends yet: from now on
+   * on_match is called whenever the middleware tells that the matches of one of its ends have changed. */
+  int (*watch)(void* node, rtm_on_match on_match, void* user, rtm_error* error); /* [setup] */
 } rtm_adapter;
 
 /* The probe: reads the command line, measures, writes log and status; returns the exit code. */

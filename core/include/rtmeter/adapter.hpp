@@ -65,6 +65,9 @@ class Adapter {
                               void* /*user*/) {
     throw cannot("server");
   }
+  virtual void watch(void* /*node*/, rtm_on_match /*on_match*/, void* /*user*/) {
+    throw cannot("matches to tell of");
+  }
 
   // Measured path. One that throws has refused the call.
   virtual int arm(void* /*timer*/, std::int64_t /*now_ns*/) { return -1; }
@@ -224,6 +227,10 @@ const rtm_adapter* adapter_table() {
       own<RTMETER_METHODS(A, reply)>([](void* server, rtm_reply what, const rtm_message* message) {
         auto* h = handle(server);
         return h->adapter->attempt("reply", [&] { return h->adapter->reply(h->inner, what, *message); });
+      }),
+      own<RTMETER_METHODS(A, watch)>([](void* node, rtm_on_match on_match, void* user, rtm_error* error) {
+        return set_up(error, "node", "watch",
+                      [&] { handle(node)->adapter->watch(handle(node)->inner, on_match, user); });
       }),
   };
   return &table;

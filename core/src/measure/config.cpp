@@ -16,9 +16,9 @@ struct Name {
   const char* name;
 };
 
-constexpr Name<rtm_measurement> kMeasurements[] = {{RTM_WAKEUP, "wakeup"},       {RTM_TIMER, "timer"},
-                                                   {RTM_ROUNDTRIP, "roundtrip"}, {RTM_CYCLE, "cycle"},
-                                                   {RTM_REQUEST, "request"},     {RTM_CHAIN, "chain"}};
+constexpr Name<rtm_measurement> kMeasurements[] = {
+    {RTM_WAKEUP, "wakeup"},   {RTM_TIMER, "timer"}, {RTM_ROUNDTRIP, "roundtrip"}, {RTM_CYCLE, "cycle"},
+    {RTM_REQUEST, "request"}, {RTM_CHAIN, "chain"}, {RTM_DISCOVERY, "discovery"}};
 constexpr Name<rtm_role> kRoles[] = {
     {RTM_ROLE_SINGLE, "single"}, {RTM_ROLE_CLIENT, "client"}, {RTM_ROLE_SERVER, "server"}};
 constexpr Name<rtm_overrun> kOverruns[] = {{RTM_CATCH_UP, "catch_up"}, {RTM_SKIP, "skip"}};
@@ -40,6 +40,7 @@ constexpr Name<Before> kBefores[] = {
 constexpr Name<InFlight> kInFlights[] = {{InFlight::one, "one"}, {InFlight::open, "open"}};
 constexpr Name<SecondPlace> kSecondPlaces[] = {{SecondPlace::same_node, "same_node"},
                                                {SecondPlace::same_process, "same_process"}};
+constexpr Name<bool> kOthers[] = {{true, "cold"}, {false, "present"}};
 constexpr Name<bool> kApplies[] = {{true, "before_init"}, {false, "after_init"}};
 
 template <typename T, std::size_t N>
@@ -211,6 +212,30 @@ std::optional<ChainConfig> chain_from(const Json* json, const Config& config) {
   return chain;
 }
 
+std::optional<DiscoveryConfig> discovery_from(const Json* json, const Config& config) {
+  const bool is_missing = json == nullptr;
+  if (is_missing == (config.measurement == RTM_DISCOVERY))
+    throw Failure("discovery", is_missing ? "" : "{}",
+                  is_missing ? "is missing: its participants" : "means nothing for this measurement",
+                  is_missing ? "add it to the config" : "leave it out");
+  if (is_missing) return std::nullopt;
+  Reader of(*json, "discovery.");
+  DiscoveryConfig found;
+  const auto count = of.integer("participants", 2, 1000);
+  found.participants =
+      static_cast<int>(required(count, "discovery.participants", "how many there are in all"));
+  if (const auto one = of.integer("participant", 0, found.participants - 1))
+    found.participant = static_cast<int>(*one);
+  found.cold = of.choice("others", kOthers).value_or(true);
+  of.refuse_unknown();
+  if (config.loss_timeout_ns >= config.period_ns)
+    throw Failure(
+        "loss_timeout_ns", std::to_string(config.loss_timeout_ns),
+        "is no shorter than the period: participants leave then, and start anew at the next release",
+        "give less, or a longer period");
+  return found;
+}
+
 }  // namespace
 
 const char* name_of(rtm_measurement m) { return name_in(kMeasurements, m); }
@@ -252,7 +277,7 @@ Config config_from_json(const Json& json) {
   c.overrun = r.choice("overrun", kOverruns);
   c.deadline_ns = r.integer("deadline_ns", 1, kMaxTime);
   const auto loss = r.integer("loss_timeout_ns", 1, kMaxTime);
-  if (c.is_exchange() && c.role != RTM_ROLE_SERVER) {
+  if ((c.is_exchange() || c.measurement == RTM_DISCOVERY) && c.role != RTM_ROLE_SERVER) {
     c.loss_timeout_ns = required(loss, "loss_timeout_ns", "when a message counts as lost");
     if (c.deadline_ns && c.loss_timeout_ns < *c.deadline_ns)
       throw Failure("loss_timeout_ns", std::to_string(c.loss_timeout_ns), "is shorter than the deadline",
@@ -291,6 +316,7 @@ Config config_from_json(const Json& json) {
     of.refuse_unknown();
   }
   c.chain = chain_from(r.get("chain"), c);
+  c.discovery = discovery_from(r.get("discovery"), c);
   if (const Json* s = r.get("scheduling")) c.scheduling = scheduling_from_json(*s, "scheduling");
   c.apply_before_init = r.choice("apply", kApplies).value_or(true);
   c.timer_slack_ns = r.integer("timer_slack_ns", 1, 1'000'000'000);
@@ -311,6 +337,10 @@ Config config_from_json(const Json& json) {
                   "give deadline_ns, or leave it out");
   r.refuse_unknown();
 
+  if (c.discovery && (c.child_threads || !c.child_cpus.empty() || !c.apply_before_init))
+    throw Failure(c.apply_before_init ? "child_threads" : "apply", c.apply_before_init ? "" : "after_init",
+                  "cannot be had in a discovery: the middleware's threads begin and end with each release",
+                  "leave it out: they have what the process has");
   if (c.scheduling.policy == Scheduling::Policy::deadline && c.apply_before_init)
     throw Failure("scheduling", to_string(c.scheduling), "SCHED_DEADLINE is not inherited by new threads",
                   "use \"apply\": \"after_init\"");

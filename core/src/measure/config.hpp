@@ -50,6 +50,13 @@ struct ChainConfig {
       0;  // from the last release of a source on: how long what is under way is waited for
 };
 
+// A discovery's participants, and which of them this process is (spec/probe.md).
+struct DiscoveryConfig {
+  int participants = 2;
+  std::optional<int> participant;  // none: all of them, on a scripted clock
+  bool cold = true;                // all start at each release; else only the last, the others are there
+};
+
 struct Config {
   rtm_measurement measurement = RTM_WAKEUP;
   rtm_role role = RTM_ROLE_SINGLE;
@@ -74,6 +81,7 @@ struct Config {
   std::optional<SecondTopicConfig> second_topic;
   rtm_interface interface = RTM_SERVICE;  // request
   std::optional<ChainConfig> chain;
+  std::optional<DiscoveryConfig> discovery;
   Scheduling scheduling;
   bool apply_before_init = true;
   std::optional<std::int64_t> timer_slack_ns;
@@ -95,6 +103,8 @@ struct Config {
   bool has_two_ends() const { return measurement == RTM_ROUNDTRIP || measurement == RTM_REQUEST; }
   // Every release is answered.
   bool is_exchange() const { return has_two_ends() || measurement == RTM_CYCLE; }
+  // Its messages are received by one wait at a time.
+  bool only_waits() const { return measurement == RTM_CHAIN || measurement == RTM_DISCOVERY; }
   // How far the sleeps lie behind the timer's ticks: half a period, so that they find them ready.
   std::int64_t sleep_offset() const { return sleep_offset_ns.value_or(period_ns / 2); }
 };

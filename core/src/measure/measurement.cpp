@@ -35,6 +35,8 @@ std::vector<std::string> columns_of(const Config& config) {
           "response_received_ns", "free_ns",  "status"};
     case RTM_CHAIN:
       return {"stage", "way", "sample", "sample_release_ns", "received_ns", "sent_ns", "status"};
+    case RTM_DISCOVERY:
+      return {"release_ns", "started_ns", "matched_ns", "first_ns", "status"};
   }
   return {};
 }
@@ -54,6 +56,8 @@ Judged judged_of(const Config& config) {
       return {5, 0, 0};  // completion
     case RTM_CHAIN:
       return {5, 3, 0};  // age
+    case RTM_DISCOVERY:
+      return {3, 1, 0};  // time_to_first
   }
   return {0, 0, 0};
 }
@@ -73,6 +77,8 @@ std::unique_ptr<Measurement> make_measurement(Bench& bench) {
       return make_cycle(bench);
     case RTM_CHAIN:
       return make_chain(bench);
+    case RTM_DISCOVERY:
+      return make_discovery(bench);
   }
   return nullptr;
 }

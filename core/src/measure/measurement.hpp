@@ -7,9 +7,11 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "errors.hpp"
 #include "json/json.hpp"
 #include "log/recorder.hpp"
 #include "measure/config.hpp"
@@ -79,6 +81,8 @@ class Measurement {
   std::vector<ThreadFacts> stampers() const { return stampers_.as_they_began(); }
   // The measured node of a round trip, once set up.
   void* node() const { return node_; }
+  // What ended the run in its midst, after run(): the middleware could not be set up anew.
+  virtual std::optional<Failure> failure() const { return std::nullopt; }
   // Doubts that this measurement saw in its own run.
   virtual Json::Array warnings() const { return {}; }
 
@@ -139,6 +143,7 @@ std::unique_ptr<Measurement> make_request_client(Bench& bench);
 std::unique_ptr<Measurement> make_request_server(Bench& bench);
 std::unique_ptr<Measurement> make_cycle(Bench& bench);
 std::unique_ptr<Measurement> make_chain(Bench& bench);
+std::unique_ptr<Measurement> make_discovery(Bench& bench);
 std::unique_ptr<Measurement> make_measurement(Bench& bench);
 
 }  // namespace rtmeter

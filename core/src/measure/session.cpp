@@ -40,7 +40,7 @@ void put_path(Json& object, const std::string& path, const std::string& value, b
 bool is_list(const std::string& key) {
   const auto begins = [&](const char* start) { return key.rfind(start, 0) == 0; };
   return key == "measures" || key == "second_topic" || key == "background" || key == "components" ||
-         key == "brings" || key == "chosen" || key == "interfaces" || begins("drives.") ||
+         key == "brings" || key == "matches" || key == "chosen" || key == "interfaces" || begins("drives.") ||
          begins("receives.") || begins("same_host.") || begins("inline.") || begins("poll.");
 }
 
@@ -133,7 +133,7 @@ namespace {
 
 // What can be, whatever the adapter: a sleeping thread does not spin, and one that spins does nothing else.
 bool fits(rtm_receive receive, const Config& config, rtm_drive drive) {
-  if (config.measurement == RTM_CHAIN) return receive == RTM_RECEIVE_SPIN_ONCE;
+  if (config.only_waits()) return receive == RTM_RECEIVE_SPIN_ONCE;
   if (receive == RTM_RECEIVE_CALL)
     return config.measurement == RTM_REQUEST && config.role == RTM_ROLE_CLIENT &&
            config.in_flight == InFlight::one;
@@ -185,7 +185,7 @@ std::vector<rtm_receive> receives_of(const Json& description, const Config& conf
 
 rtm_receive choose_receive(const Json& description, const Config& config, rtm_drive drive) {
   const std::string measure = measure_name(config);
-  const bool has_messages = config.is_exchange() || config.measurement == RTM_CHAIN;
+  const bool has_messages = config.is_exchange() || config.only_waits();
   // Only a client calls: beside one that blocks, a server receives in the adapter's first way.
   const bool asked =
       config.receive && (*config.receive != RTM_RECEIVE_CALL || config.role != RTM_ROLE_SERVER);
@@ -294,6 +294,10 @@ void* Session::create_server(void* node, const std::string& service, rtm_on_mess
     return adapter_.create_server(node, service.c_str(), on_request, user, &server, e);
   });
   return server;
+}
+
+void Session::watch(void* node, rtm_on_match on_match, void* user) {
+  checked([&](rtm_error* e) { return adapter_.watch(node, on_match, user, e); });
 }
 
 std::string Session::exception() const {

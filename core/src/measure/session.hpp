@@ -45,6 +45,8 @@ class Session {
   void* create_subscriber(void* node, const std::string& topic, rtm_on_message on_message, void* user);
   void* create_client(void* node, const std::string& service, rtm_on_reply on_reply, void* user);
   void* create_server(void* node, const std::string& service, rtm_on_message on_request, void* user);
+  // From now on on_match is called when the matches of the node's ends change.
+  void watch(void* node, rtm_on_match on_match, void* user);
   // Failure if an option was given that the adapter never read: it has none such, or not in this run.
   void refuse_unread_options(const Json& description) const;
   Json describe() const { return rtmeter::describe(adapter_, self_); }

@@ -49,6 +49,10 @@ inline std::optional<Json> doubt_of_lost(const Config& config, std::uint64_t rel
                              : skipped == 0
                                  ? of_all(lost, "lost")
                                  : of_all(lost, "lost") + " and " + std::to_string(skipped) + " skipped";
+  if (config.measurement == RTM_DISCOVERY)
+    return doubt("mostly_lost", counts + ": not all participants had found each other, and heard a message",
+                 "give more time (loss_timeout, and a longer period), fewer participants, or see the "
+                 "middleware's messages");
   if (!config.is_exchange())
     return doubt(
         "mostly_skipped", counts,

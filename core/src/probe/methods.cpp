@@ -43,7 +43,8 @@ bool has(const rtm_adapter& a, const std::string& method) {
                                              {"create_client", a.create_client != nullptr},
                                              {"create_server", a.create_server != nullptr},
                                              {"call", a.call != nullptr},
-                                             {"reply", a.reply != nullptr}};
+                                             {"reply", a.reply != nullptr},
+                                             {"watch", a.watch != nullptr}};
   return known.at(method);
 }
 
@@ -84,6 +85,8 @@ std::vector<std::string> methods_of(const WayToMeasure& way) {
   if (way.measure == "wakeup") return {"create_node"};
   if (way.measure == "chain")
     return {"create_node", "create_publisher", "create_subscriber", "publish", "wait", "interrupt"};
+  if (way.measure == "discovery")
+    return {"create_node", "watch", "create_publisher", "create_subscriber", "publish", "wait"};
   const bool is_request = way.measure == "request";
   Names names = {"create_node", is_request ? "create_client" : "create_publisher",
                  is_request ? "create_server" : "create_subscriber"};

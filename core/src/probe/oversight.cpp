@@ -36,7 +36,8 @@ std::optional<Failure> Oversight::objection() const {
 // Supervisor's thread, from here on.
 void Oversight::interrupt() {
   const std::lock_guard under_way(interrupting_);
-  if (phase_.load() == Phase::measuring) run_.session.interrupt();
+  // A discovery stops its session and starts it anew, and never waits for long.
+  if (phase_.load() == Phase::measuring && run_.config.measurement != RTM_DISCOVERY) run_.session.interrupt();
 }
 
 void Oversight::look() {

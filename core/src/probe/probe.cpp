@@ -110,6 +110,7 @@ class Run {
     recorder_.finish();
     if (const auto objection = oversight_.objection()) throw Failure(*objection);
     if (session_.broken()) throw broken();
+    if (const auto failure = measurement_->failure()) throw Failure(*failure);
     check_components_seen();
   }
 
@@ -233,9 +234,9 @@ class Run {
     e["prefault_heap_bytes"] = config_.prefault_heap_bytes;
     e["malloc_arenas"] = config_.prefault_heap_bytes > 0 ? Json(1) : Json();
     e["cpu_dma_latency"] = cpu_dma_latency_ ? Json(0) : Json();
-    const bool is_chain = config_.measurement == RTM_CHAIN;
-    e["drive"] = config_.has_two_ends() || is_chain ? Json() : Json(name_of(drive_));
-    e["receive"] = config_.is_exchange() || is_chain ? Json(name_of(receive_)) : Json();
+    const bool waits = config_.only_waits();
+    e["drive"] = config_.has_two_ends() || waits ? Json() : Json(name_of(drive_));
+    e["receive"] = config_.is_exchange() || waits ? Json(name_of(receive_)) : Json();
     if (config_.measurement == RTM_REQUEST) e["interface"] = name_of(config_.interface);
     e["deadline_ns"] = config_.deadline_ns ? Json(*config_.deadline_ns) : Json();
     e["loss_timeout_ns"] = config_.loss_timeout_ns > 0 ? Json(config_.loss_timeout_ns) : Json();

@@ -4,7 +4,7 @@ use core::ffi::c_int;
 
 use crate::contract::rtm_error;
 use crate::run::text;
-use crate::{Message, OnMessage, OnReply, Reply, Run, Sink, TimerSpec, TimerTraits};
+use crate::{Message, OnMatch, OnMessage, OnReply, Reply, Run, Sink, TimerSpec, TimerTraits};
 
 /// Why setup failed: which field, its value, what is wrong, and what to do about it.
 #[derive(Debug)]
@@ -76,7 +76,7 @@ pub trait Server: Sync {
 /// A middleware that can be measured. Dropping it is the middleware's shutdown: afterwards nothing may call
 /// back. What it made (timers, publishers, …) lives until then and is dropped after it.
 ///
-/// What it can do are the traits below, as many as it has: [`Timers`], [`Topics`], [`Services`], and how
+/// What it can do are the traits below, as many as it has: [`Timers`], [`Topics`], [`Matches`], [`Services`], and how
 /// callbacks are reached, [`Spins`], [`Waits`], [`Polls`]. A list of `describe_static` that needs one which it
 /// lacks is refused when the adapter is built.
 ///
@@ -120,6 +120,12 @@ pub trait Topics: Adapter {
         topic: &str,
         on_message: OnMessage,
     ) -> Result<(), SetupError>;
+}
+
+/// It tells of matches.
+pub trait Matches: Topics {
+    /// Of a node without ends: from now on the callback is called when the matches of one of them change.
+    fn watch(&mut self, node: usize, on_match: OnMatch) -> Result<(), SetupError>;
 }
 
 /// It has services or actions, by what `Run::interface` says.

@@ -13,12 +13,13 @@ mod run;
 mod table;
 
 pub use adapter::{
-    Adapter, Client, Interrupted, Polls, Publisher, Refused, Server, Services, SetupError, Spins, Timer,
-    Timers, Topics, Waits,
+    Adapter, Client, Interrupted, Matches, Polls, Publisher, Refused, Server, Services, SetupError, Spins,
+    Timer, Timers, Topics, Waits,
 };
 pub use run::{
-    Choice, Drive, Fire, Interface, Measurement, Message, OnFire, OnMessage, OnReply, Overrun, Receive,
-    Reliability, Reply, Role, Run, Sink, Text, Ticks, TimerMode, TimerSpec, TimerTraits, pinned_version,
+    Choice, Drive, End, Fire, Interface, Measurement, Message, OnFire, OnMatch, OnMessage, OnReply, Overrun,
+    Receive, Reliability, Reply, Role, Run, Sink, Text, Ticks, TimerMode, TimerSpec, TimerTraits,
+    pinned_version,
 };
 pub use table::words_of;
 #[doc(hidden)]

@@ -5,8 +5,8 @@ use std::ffi::CString;
 
 use crate::SetupError;
 use crate::contract::{
-    self, rtm_enum, rtm_fire, rtm_message, rtm_on_fire, rtm_on_message, rtm_on_reply, rtm_run, rtm_sink,
-    rtm_timer_spec, rtm_timer_traits,
+    self, rtm_enum, rtm_fire, rtm_message, rtm_on_fire, rtm_on_match, rtm_on_message, rtm_on_reply, rtm_run,
+    rtm_sink, rtm_timer_spec, rtm_timer_traits,
 };
 
 /// An enum of the header's: its values count from 0 in the order of the variants.
@@ -27,7 +27,7 @@ macro_rules! header_enum {
 header_enum! {
     /// What is measured.
     #[allow(missing_docs)]
-    Measurement { Wakeup, Timer, RoundTrip, Cycle, Request, Chain }
+    Measurement { Wakeup, Timer, RoundTrip, Cycle, Request, Chain, Discovery }
 }
 header_enum! {
     /// Which end of a round trip this process is.
@@ -73,6 +73,11 @@ header_enum! {
         /// Of the action, before the result; without a payload.
         Feedback
     }
+}
+header_enum! {
+    /// The two ends of a topic.
+    #[allow(missing_docs)]
+    End { Publisher, Subscriber }
 }
 header_enum! {
     /// Kind of timer.
@@ -272,6 +277,22 @@ impl OnReply {
     pub fn call(&self, what: Reply, sequence: u64, data: &[u8]) {
         let message = rtm_message { sequence, data: data.as_ptr(), bytes: data.len() as u32 };
         unsafe { (self.function)(self.user, what as rtm_enum, &message) }
+    }
+}
+
+/// The core's callback for a match: call it first thing when the middleware tells of a change.
+#[derive(Clone, Copy)]
+pub struct OnMatch {
+    pub(crate) function: rtm_on_match,
+    pub(crate) user: *mut c_void,
+}
+unsafe impl Send for OnMatch {}
+unsafe impl Sync for OnMatch {}
+
+impl OnMatch {
+    /// With how many ends of other participants the node's publisher (subscriber) is matched now.
+    pub fn call(&self, end: End, others: usize) {
+        unsafe { (self.function)(self.user, end as rtm_enum, i32::try_from(others).unwrap_or(i32::MAX)) }
     }
 }
 

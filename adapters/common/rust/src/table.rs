@@ -5,13 +5,13 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::contract::{
-    self, RTM_ADAPTER_ABI, RTM_BROKEN, rtm_adapter, rtm_enum, rtm_error, rtm_fail, rtm_message,
+    self, RTM_ADAPTER_ABI, RTM_BROKEN, rtm_adapter, rtm_enum, rtm_error, rtm_fail, rtm_message, rtm_on_match,
     rtm_on_message, rtm_on_reply, rtm_run, rtm_sink, rtm_timer_spec, rtm_timer_traits,
 };
 use crate::run::{c_string, text};
 use crate::{
-    Adapter, Client, Interrupted, Message, OnMessage, OnReply, Polls, Publisher, Refused, Reply, Run, Server,
-    Services, SetupError, Sink, Spins, Timer, TimerSpec, Timers, Topics, Waits,
+    Adapter, Client, Interrupted, Matches, Message, OnMatch, OnMessage, OnReply, Polls, Publisher, Refused,
+    Reply, Run, Server, Services, SetupError, Sink, Spins, Timer, TimerSpec, Timers, Topics, Waits,
 };
 
 /// The adapter and what it made. Handles that cross the border are addresses of boxes: they stay.
@@ -65,6 +65,7 @@ methods! {
         CREATE_SUBSCRIBER: contract::rtm_create_subscriber = create_subscriber::<A>;
         PUBLISH: contract::rtm_publish = publish::<A>;
     }
+    Matches { WATCH: contract::rtm_watch = watch::<A>; }
     Services {
         CREATE_CLIENT: contract::rtm_create_client = create_client::<A>;
         CREATE_SERVER: contract::rtm_create_subscriber = create_server::<A>;
@@ -99,6 +100,7 @@ pub const fn table<A: Adapter>() -> rtm_adapter {
         create_server: None,
         call: None,
         reply: None,
+        watch: None,
     }
 }
 
@@ -125,6 +127,7 @@ macro_rules! export {
                 create_server: Has::CREATE_SERVER,
                 call: Has::CALL,
                 reply: Has::REPLY,
+                watch: Has::WATCH,
                 ..$crate::table::<$adapter>()
             }
         };
@@ -292,6 +295,18 @@ unsafe extern "C" fn create_server<A: Services>(
         let made = started.adapter.create_server(number, &text(service), on_request)?;
         unsafe { *server = started.keep(made) };
         Ok(())
+    })
+}
+
+unsafe extern "C" fn watch<A: Matches>(
+    node: *mut c_void,
+    on_match: rtm_on_match,
+    user: *mut c_void,
+    error: *mut rtm_error,
+) -> c_int {
+    set_up(error, || {
+        let (started, number) = unsafe { owner_of::<A>(node) };
+        started.adapter.watch(number, OnMatch { function: on_match, user })
     })
 }
 

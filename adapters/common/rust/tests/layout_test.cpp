@@ -79,6 +79,7 @@ TEST(RustContract, TheTableHasItsFunctionsInTheHeadersOrder) {
   EXPECT_PLACE(rtm_adapter, create_server);
   EXPECT_PLACE(rtm_adapter, call);
   EXPECT_PLACE(rtm_adapter, reply);
+  EXPECT_PLACE(rtm_adapter, watch);
 }
 
 TEST(RustContract, AnUnknownNameHasNoPlace) { EXPECT_EQ(rtm_rust_layout("rtm_run.nothing"), SIZE_MAX); }
