@@ -22,7 +22,7 @@ WARM_UP_FLAG = 128
 MONITOR_NS = 1_000_000_000
 """How often the machine is sampled while a cell is measured, unless it is said."""
 
-Measurement = Literal["wakeup", "timer", "roundtrip", "request", "cycle", "chain", "loop"]
+Measurement = Literal["wakeup", "timer", "roundtrip", "request", "cycle", "chain", "discovery", "loop"]
 
 TWO_ENDS: tuple[Measurement, ...] = ("roundtrip", "request")
 """Measurements in which a client asks and a server answers, each release one reply or none."""

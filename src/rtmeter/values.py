@@ -19,6 +19,7 @@ _BITS_PER_S = {"bit/s": 1, "kbit/s": 10**3, "Mbit/s": 10**6, "Gbit/s": 10**9}
 _QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-zµ]*(?:/s)?)\s*")
 _LONGEST_NS = 366 * 24 * _NS["h"]
 _LARGEST_BYTES = 2**40
+_MOST_COUNTED = 1_000_000
 _FASTEST_HERTZ = 10**6
 _FASTEST_BITS_PER_S = 10**12
 
@@ -89,6 +90,14 @@ def parse_hertz(value: object) -> int:
     if not 1 <= hertz <= _FASTEST_HERTZ:
         raise ValueError("is not from 1 Hz to 1 MHz", HERTZ_REMEDY)
     return hertz
+
+
+def parse_count(value: object) -> int:
+    """``20`` → 20: a whole number."""
+    text = str(value).strip()
+    if not text.isdecimal() or int(text) > _MOST_COUNTED:
+        raise ValueError(f"is no whole number up to {_MOST_COUNTED:,}", "write e.g. 2..50, or 2,10,50")
+    return int(text)
 
 
 def parse_rate(value: object) -> int:

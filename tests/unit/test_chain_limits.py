@@ -9,7 +9,7 @@ import pytest
 from rtmeter.campaign.matrix import cell_from
 from rtmeter.campaign.rules import settle
 from rtmeter.measure import cell as runner
-from rtmeter.measure import chain_run
+from rtmeter.measure import together
 from rtmeter.measure.supervise import Stop
 from rtmeter.results.record import CellRecord
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("fake_probe")
 def test_a_process_that_never_ends_is_ended_and_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, behave: str, samples: int, said: str
 ) -> None:
-    monkeypatch.setattr(chain_run, "_SILENCE_S", 1)
+    monkeypatch.setattr(together, "_SILENCE_S", 1)
     record = run(tmp_path, behave, samples)
     assert record.error is not None and said in record.error.message
 

@@ -123,8 +123,16 @@ SLEEP_OFFSET = Field(
     examples=["100us"],
     serialization_alias="sleep_offset_ns",
 )
+PARTICIPANTS = Field(
+    description="How many participants there are, a process each (default: 2).", examples=["2"], ge=2, le=1000
+)
+OTHERS = Field(
+    description="Cold: all participants start anew at each release; present: the last joins the others, "
+    "which are there already."
+)
 CONNECT_TIMEOUT = Field(
-    description="How long the client looks for its server, or a stage for those that it hears.",
+    description="How long the client looks for its server, a stage for those that it hears, or a "
+    "participant for the others before the first release.",
     examples=["10s"],
     serialization_alias="connect_timeout_ns",
 )

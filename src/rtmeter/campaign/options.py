@@ -17,6 +17,8 @@ from rtmeter.campaign.condition_options import GROUPS, HOSTS, ON, Hosts, On, Sys
 from rtmeter.campaign.loop_options import COMMAND, JUDGE, LOOP, PID, THREAD, UNTOLD_PERIOD_NS, attached
 from rtmeter.campaign.option_types import (
     CONNECT_TIMEOUT,
+    OTHERS,
+    PARTICIPANTS,
     SLEEP_OFFSET,
     TIMER_SLACK,
     Cpus,
@@ -40,9 +42,10 @@ MOST_RELEASES = 2**48
 
 _ROUNDTRIP = For(TWO_ENDS)
 _MESSAGES = For((*TWO_ENDS, "cycle"))
-_CARRIED = For((*TWO_ENDS, "cycle", "chain"))
-_OWN_QOS = For(("roundtrip", "cycle", "chain"))
-_PROCESSES = For((*TWO_ENDS, "chain"))
+_CARRIED = For((*TWO_ENDS, "cycle", "chain", "discovery"))
+_OWN_QOS = For(("roundtrip", "cycle", "chain", "discovery"))
+_PROCESSES = For((*TWO_ENDS, "chain", "discovery"))
+_DISCOVERY = For(("discovery",))
 _TIMER = For(("timer",))
 _BY_PROBES = For(("wakeup", "timer", *TWO_ENDS, "cycle"))
 
@@ -71,7 +74,7 @@ class CellOptions(BaseModel):
     period: Annotated[
         Duration | None,
         Field(
-            description="Period of the releases (default 1ms, roundtrip and request 10ms).",
+            description="Period of the releases (default 1ms, roundtrip and request 10ms, discovery 2s).",
             examples=["1ms"],
             serialization_alias="period_ns",
         ),
@@ -79,7 +82,7 @@ class CellOptions(BaseModel):
     duration: Annotated[
         Duration | None,
         Field(
-            description="How long to measure (default 10s, roundtrip and request 10min).",
+            description="How long to measure (default 10s, roundtrip and request 10min, discovery 1min).",
             examples=["10s"],
             exclude=True,
         ),
@@ -229,7 +232,8 @@ class CellOptions(BaseModel):
         Duration | None,
         _CARRIED,
         Field(
-            description="When a message counts as lost (default: 500ms, or the deadline if longer).",
+            description="When a message counts as lost (default: 500ms, discovery half a period; or the "
+            "deadline if longer).",
             examples=["500ms"],
             serialization_alias="loss_timeout_ns",
         ),
@@ -262,6 +266,8 @@ class CellOptions(BaseModel):
         int, _OWN_QOS, Field(description="Quality of service: keep last N.", examples=["1"], ge=1, le=2**20)
     ] = 1
     second_topic: Annotated[SecondTopicOption | None, For(("roundtrip",)), SECOND_TOPIC] = None
+    participants: Annotated[int, _DISCOVERY, PARTICIPANTS] = 2
+    others: Annotated[Literal["cold", "present"], _DISCOVERY, OTHERS] = "cold"
     graph: Annotated[ChainGraph | None, For(("chain",)), GRAPH] = None
     connect_timeout: Annotated[Duration, _PROCESSES, CONNECT_TIMEOUT] = 10_000_000_000
     command: Annotated[str | None, LOOP, COMMAND] = None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from rtmeter.errors import RtmeterError
-from rtmeter.values import format_duration, parse_hertz, parse_positive_ns, parse_size_bytes
+from rtmeter.values import format_duration, parse_count, parse_hertz, parse_positive_ns, parse_size_bytes
 
 NS_PER_S = 1_000_000_000
 
@@ -15,8 +15,9 @@ SWEPT: Mapping[str, Callable[[object], int]] = {
     "payload": parse_size_bytes,
     "period": parse_positive_ns,
     "rate": parse_hertz,
+    "participants": parse_count,
 }
-"""What may be a range, and how an end of it is read: bytes, nanoseconds, Hz."""
+"""What may be a range, and how an end of it is read: bytes, nanoseconds, Hz, a number."""
 
 NOT_COUNTED: Mapping[str, str] = {
     "publishers": "--second-topic adds one at each end",
@@ -75,6 +76,8 @@ def option_of(name: str, value: int) -> tuple[str, str]:
     """The option of a cell that says it, and as what: a rate is a period."""
     if name == "payload":
         return name, f"{value}B"
+    if name == "participants":
+        return name, str(value)
     return "period", format_duration(round(NS_PER_S / value) if name == "rate" else value)
 
 
@@ -83,6 +86,8 @@ def in_words(name: str, value: int) -> str:
     if name == "payload":
         unit = next((u for u in ((2**20, "MiB"), (2**10, "KiB")) if value >= u[0] and not value % u[0]), None)
         return f"{value // unit[0]:,} {unit[1]}" if unit else f"{value:,} B"
+    if name == "participants":
+        return f"{value:,}"
     return f"{value:,} Hz" if name == "rate" else format_duration(value)
 
 

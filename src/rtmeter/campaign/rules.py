@@ -20,6 +20,10 @@ ATTACHED = "attached"
 _MS = 1_000_000
 _S = 1_000 * _MS
 
+_PERIODS_NS = {"roundtrip": 10 * _MS, "request": 10 * _MS, "discovery": 2 * _S}
+_DURATIONS_NS = {"roundtrip": 600 * _S, "request": 600 * _S, "discovery": 60 * _S}
+"""By default, where they are not 1 ms and 10 s."""
+
 
 def settle(given: Mapping[str, object], scale: float = 1.0) -> CellOptions:
     """The options given, checked for contradictions, with every default filled in.
@@ -49,6 +53,7 @@ def check(o: CellOptions) -> None:
     _check_receive(o)
     _check_attached(o)
     _check_chain(o)
+    _check_discovery(o)
     if o.script is not None and o.adapter != "null":
         _refuse(o, "script", f"is only for the null adapter, not for {o.adapter}", "leave it out")
 
@@ -249,6 +254,31 @@ def _check_chain(o: CellOptions) -> None:
         _refuse(o, "payload", message, f"give at least {least}")
 
 
+def _check_discovery(o: CellOptions) -> None:
+    if o.measurement != "discovery":
+        return
+    for field in ("break_on_late", "explain"):
+        if getattr(o, field):
+            _refuse(
+                o, field, "is not for discoveries, which many processes make together", "leave it out", True
+            )
+    if o.overrun is not None:
+        _refuse(o, "overrun", "means nothing: participants start at their release", "leave it out")
+    remedy = "leave it out: middleware's threads begin at each release, and have what the process has"
+    for field in ("child_threads", "child_cpus"):
+        if (given := getattr(o, field)) is not None:
+            _refuse(o, field, "cannot be had in a discovery", remedy, str(given))
+    if o.apply == "after_init" or o.scheduling.policy == "deadline":
+        field = "apply" if o.apply == "after_init" else "scheduling"
+        _refuse(o, field, "cannot be had in a discovery", remedy, str(getattr(o, field)))
+    for field in ("loss_timeout", "deadline"):
+        if (given := getattr(o, field) or 0) >= _period_ns(o):
+            message = (
+                f"is no shorter than the period ({format_duration(_period_ns(o))}), at which all starts anew"
+            )
+            _refuse(o, field, message, "give less, or a longer period", format_duration(given))
+
+
 def _check_conditions(o: CellOptions) -> None:
     for field, asked in (("conditions", o.conditions), ("server_conditions", o.server_conditions)):
         if asked is not None and asked.stray_tasks == "move" and not asked.isolate:
@@ -272,7 +302,7 @@ def _period_ns(o: CellOptions) -> int:
         return o.timeout
     if o.graph is not None:
         return o.graph.period_ns
-    return o.period or (10 * _MS if o.measurement in TWO_ENDS else _MS)
+    return o.period or _PERIODS_NS.get(o.measurement, _MS)
 
 
 def _missed_after_ns(o: CellOptions) -> int:
@@ -283,7 +313,7 @@ def _missed_after_ns(o: CellOptions) -> int:
 def fill_in(o: CellOptions, scale: float) -> dict[str, Any]:
     """The defaults that depend on other options; ``scale`` multiplies the measured releases."""
     period_ns = _period_ns(o)
-    duration_ns = o.duration or (600 * _S if o.measurement in TWO_ENDS else 10 * _S)
+    duration_ns = o.duration or _DURATIONS_NS.get(o.measurement, 10 * _S)
     samples = o.samples or -(-duration_ns // period_ns)
     scaled = -(-(samples * Fraction(str(scale))) // 1)
     if scaled > MOST_RELEASES:
@@ -301,6 +331,8 @@ def fill_in(o: CellOptions, scale: float) -> dict[str, Any]:
         filled["warm_up"] = 0  # it runs already
     if o.measurement in (*TWO_ENDS, "cycle", "chain") and o.loss_timeout is None:
         filled["loss_timeout"] = max(500 * _MS, _missed_after_ns(o))
+    if o.measurement == "discovery" and o.loss_timeout is None:
+        filled["loss_timeout"] = max(period_ns // 2, o.deadline or 1)
     if o.second_topic is not None:
         filled["second_topic"] = o.second_topic.beside(o.payload, period_ns)
     if o.scheduling.policy == "deadline":

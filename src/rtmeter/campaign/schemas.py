@@ -34,6 +34,9 @@ class ProbeConfig(CellOptions):
     chain: Annotated[
         dict[str, Any] | None, Field(description="Of a chain, the stages of this process (probe.md).")
     ] = None
+    discovery: Annotated[
+        dict[str, Any] | None, Field(description="Of a discovery, which participant this is (probe.md).")
+    ] = None
     watch_stdin: Annotated[bool, Field(description="Stop when standard input closes.")] = False
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from rtmeter.campaign.ranges import in_words, is_range, option_of, value_of, values_of
+from rtmeter.campaign.ranges import SWEPT, in_words, is_range, option_of, value_of, values_of
 from rtmeter.cli.cell_options import as_flag
 from rtmeter.errors import RtmeterError
 
@@ -34,7 +34,7 @@ def sweep(given: Mapping[str, Any], rate: str | None) -> Campaign:
     if rate is not None:
         _check_period(given)
         block |= at_rate(given, rate) if not is_range(rate) else {}
-    for name, text in (("payload", given.get("payload")), ("period", given.get("period")), ("rate", rate)):
+    for name, text in [(name, rate if name == "rate" else given.get(name)) for name in SWEPT]:
         if text is not None and is_range(text):
             values = values_of(name, text)
             block[option_of(name, 1)[0]] = [option_of(name, value)[1] for value in values]

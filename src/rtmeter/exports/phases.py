@@ -60,6 +60,11 @@ _PHASES: dict[str, tuple[Phase, ...]] = {
         Phase("completion", "release_ns", "response_received_ns"),
     ),
     "chain": (Phase("reacts", "before_ns", "output_ns"),),
+    "discovery": (
+        Phase("starts late", "release_ns", "started_ns"),
+        Phase("matches", "started_ns", "matched_ns"),
+        Phase("first messages", "started_ns", "first_ns"),
+    ),
     "own_loop": (Phase("wakes late", "release_ns", "wake_ns"), Phase("work", "wake_ns", "done_ns")),
 }
 

@@ -22,6 +22,7 @@ _TERMS = {
     "loop": "Completion: from the release, the moment a job should begin, until the thread sleeps again.",
     "cycle": "Completion: from the release, the moment a cycle should begin, until its response is there.",
     "chain": "Reaction: from a sample's release until an output rests on the next sample, or a later one.",
+    "discovery": "Time to first: from the last participant's start until a message has come over every pair.",
     "own_loop": "Completion: from the release, the moment a job should begin, until its work is done.",
 }
 

@@ -15,6 +15,7 @@ from rtmeter.host.identity import machine_id
 from rtmeter.host.root import Root
 from rtmeter.measure.attached import ByAttaching, is_attached
 from rtmeter.measure.by_chain import ByChain
+from rtmeter.measure.by_discovery import ByDiscovery
 from rtmeter.measure.by_probes import ByProbes
 from rtmeter.measure.cyclictest import CYCLICTEST, ByCyclictest
 from rtmeter.measure.probes import NotBuiltError
@@ -32,6 +33,8 @@ def source_of(cell: Cell) -> Source:
         return ByAttaching(cell)
     if cell.config["measurement"] == "chain":
         return ByChain(cell)
+    if cell.config["measurement"] == "discovery":
+        return ByDiscovery(cell)
     return ByCyclictest(cell) if cell.adapter == CYCLICTEST else ByProbes(cell)
 
 

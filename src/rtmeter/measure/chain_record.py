@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from rtmeter.statistics.order import describe
 from rtmeter.statistics.quantities import Columns
 
 _NOTHING = {name: np.empty(0, dtype=np.int64) for name in COLUMNS}
+_NAMES = ("stage", *COLUMNS)
 _UNTIL_THE_END = 1 << 62
 """A run that ended by itself was listened to until everything was settled."""
 
@@ -38,7 +39,7 @@ def record_chain(
 ) -> CellRecord:
     """The cell.json of a run; writes samples.parquet into ``folder``. Raises RtmeterError if it cannot."""
     try:
-        metas = {process: _read(log) for process, log in logs.items() if log.exists()}
+        metas = {process: read_log(log, _NAMES, "chain") for process, log in logs.items() if log.exists()}
     except RtmeterError as unreadable:
         error = unreadable if outcome.status == "complete" else outcome.error
         return recorded(cell, replace(outcome, error=error), Gathered(LogMeta()), folder, ran)
@@ -46,27 +47,26 @@ def record_chain(
         return recorded(cell, outcome, Gathered(LogMeta()), folder, ran)
     result = _result(cell.config, outcome, metas)
     chosen = next(path for path in result.paths if list(path.stages) == cell.config["graph"]["judged"])
-    meta = _meta(cell, metas)
+    source = cell.config["graph"]["judged"][0]
+    own = next(meta for process, (_, meta) in metas.items() if source in process.stages)
+    meta = of_all(own, [meta for _, meta in metas.values()])
     about = {"measurement": "chain", "mode": None, "period_ns": cell.config["period_ns"]}
     write_columns(chosen.samples, about | {"warm_up": cell.config["warm_up"]}, folder / store.SAMPLES)
     found = Gathered(meta, rows=len(chosen.samples["status"]) > 0)
     found.missing = [hole for reader, _ in metas.values() for hole in reader.missing]
-    doubts = [
-        Doubt("damaged_log", problem, "what is whole was kept")
-        for r, _ in metas.values()
-        for problem in r.problems
-    ]
+    doubts = damaged(reader for reader, _ in metas.values())
     record = recorded(cell, replace(outcome, warnings=(*outcome.warnings, *doubts)), found, folder, ran)
     record = record.changed(chain=_chain(cell, logs, result))
     return _with_problems(cell, record, result, folder)
 
 
-def _read(log: Path) -> tuple[LogReader, LogMeta]:
-    """Raises RtmeterError for a log that is no chain's."""
+def read_log(log: Path, columns: Iterable[str], of: str) -> tuple[LogReader, LogMeta]:
+    """A process's log and what it says of itself. Raises RtmeterError, also for one without the columns of
+    such a measurement."""
     reader = LogReader(log)
     named = [column["name"] for column in reader.header["columns"]]
-    if lacking := {"stage", *COLUMNS} - {*named}:
-        message = f"is no log of a chain: it lacks {', '.join(sorted(lacking))}"
+    if lacking := {*columns} - {*named}:
+        message = f"is no log of a {of}: it lacks {', '.join(sorted(lacking))}"
         raise RtmeterError(message, field="log", value=log.name, remedy="rebuild the probe and measure again")
     return reader, LogMeta.of(reader.meta, log)
 
@@ -75,8 +75,7 @@ def _result(config: Mapping[str, Any], outcome: Outcome, metas: Metas) -> ChainR
     rows = {name: _NOTHING for stage in config["graph"]["stages"] for name in [stage["name"]]}
     for process, (reader, _) in metas.items():
         frames = [columns for _, columns in reader.frames()]
-        names = ("stage", *COLUMNS)
-        whole = {name: np.concatenate([_NOTHING["status"], *(f[name] for f in frames)]) for name in names}
+        whole = {name: np.concatenate([_NOTHING["status"], *(f[name] for f in frames)]) for name in _NAMES}
         for number, stage in enumerate(process.stages):
             mine = whole["stage"] == number
             rows[stage] = {name: whole[name][mine] for name in COLUMNS}
@@ -102,16 +101,19 @@ def _last_ns(rows: Mapping[str, Columns]) -> int:
     return int(max(stamps, default=0))
 
 
-def _meta(cell: Cell, metas: Metas) -> LogMeta:
-    """What the process of the judged source says, with the threads, warnings and counters of all."""
-    source = cell.config["graph"]["judged"][0]
-    own = next(meta for process, (_, meta) in metas.items() if source in process.stages)
+def damaged(readers: Iterable[LogReader]) -> list[Doubt]:
+    """What cannot be read of the logs."""
+    return [Doubt("damaged_log", one, "what is whole was kept") for r in readers for one in r.problems]
+
+
+def of_all(own: LogMeta, metas: Sequence[LogMeta]) -> LogMeta:
+    """What one process says, with the threads, warnings and counters of all."""
     counters: Counter[str] = Counter()
-    for _, meta in metas.values():
+    for meta in metas:
         counters.update(meta.counters)
     together = {
-        "threads": [thread for _, meta in metas.values() for thread in meta.threads],
-        "warnings": [warning for _, meta in metas.values() for warning in meta.warnings],
+        "threads": [thread for meta in metas for thread in meta.threads],
+        "warnings": list(dict.fromkeys(warning for meta in metas for warning in meta.warnings)),
         "counters": dict(counters),
         "path": {},
     }

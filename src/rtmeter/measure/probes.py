@@ -33,7 +33,7 @@ class Probe:
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """Of wakeup, timer.one_shot, timer.periodic, roundtrip, request, cycle, chain."""
+        """Of wakeup, timer.one_shot, timer.periodic, roundtrip, request, cycle, chain, discovery."""
         return tuple(self.facts.get("measures", ()))
 
     @property

@@ -32,13 +32,16 @@ _PLOTTED = {
     ),
     "cycle": ("completion", "cycle_delay", "request", "respond"),
     "chain": ("reaction",),
+    "discovery": ("time_to_first", "time_to_matched"),
     "own_loop": ("completion", "latency"),
     "loop": ("completion", "latency", "busy", "interval"),
     "imported": ("latency",),
 }
 """The quantities that are plotted, the judged one first; the table shows all."""
 
-_WITH_DEADLINE = {"latency", "measured", "response", "round_trip", "completion", "reaction"}
+_WITH_DEADLINE = {"latency", "measured", "response", "round_trip", "completion", "reaction"} | {
+    "time_to_first"
+}
 
 _SHARED_POINTS = 100_000
 """Stretches that the figures of a report share: what keeps it below 10 MB."""

@@ -37,6 +37,9 @@ QUANTITIES = {
     "respond": "respond",
     "accepted": "accepted (release to the goal's acceptance)",
     "first_feedback": "first feedback (release to it)",
+    "time_to_first": "time to first (start to a message over every pair)",
+    "time_to_matched": "time to matched (start to all ends matched)",
+    "start_delay": "start delay (release to the last start)",
     "result": "result (release to the action's result)",
 }
 
@@ -50,6 +53,7 @@ MEASUREMENTS = {
     "request": "request",
     "cycle": "request–respond cycle",
     "chain": "chain of stages",
+    "discovery": "discovery",
     "own_loop": "own loop",
     "loop": "loop of a program",
     "imported": "data",

@@ -107,6 +107,11 @@ _QUANTITIES: dict[str, tuple[Quantity, ...]] = {
         Quantity("respond", ("response_received_ns",), ("response_sent_ns",)),
     ),
     "chain": (Quantity("reaction", ("output_ns",), ("before_ns",), per_release=True),),
+    "discovery": (
+        Quantity("time_to_first", ("first_ns",), ("started_ns",), per_release=True),
+        Quantity("time_to_matched", ("matched_ns",), ("started_ns",), per_release=True),
+        Quantity("start_delay", ("started_ns",), ("release_ns",)),
+    ),
     "own_loop": (
         Quantity("completion", ("done_ns",), ("release_ns",), per_release=True),
         Quantity("latency", ("wake_ns",), ("release_ns",), per_release=True),
@@ -140,7 +145,7 @@ def grid_inferred(meta: Mapping[str, Any]) -> bool:
 
 def kind(meta: Mapping[str, Any]) -> str:
     """``wakeup``, ``timer/one_shot``, ``timer/periodic``, ``roundtrip``, ``request``, ``cycle``, ``chain``,
-    ``own_loop``, ``loop`` or ``imported``."""
+    ``discovery``, ``own_loop``, ``loop`` or ``imported``."""
     measurement = str(meta["measurement"])
     return f"timer/{meta['mode']}" if measurement == "timer" else measurement
 
@@ -160,7 +165,7 @@ def quantities(meta: Mapping[str, Any]) -> tuple[Quantity, ...]:
 
 
 def judged_quantity(meta: Mapping[str, Any]) -> Quantity:
-    """The quantity that verdicts look at: latency, measured, response or completion."""
+    """The quantity that verdicts look at: the first of the measurement's."""
     return quantities(meta)[0]
 
 

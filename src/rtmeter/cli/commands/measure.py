@@ -52,7 +52,7 @@ def command(
     from rtmeter.api.summaries import cell_summary
     from rtmeter.campaign import matrix
     from rtmeter.campaign.file import resolve_script
-    from rtmeter.campaign.ranges import is_range, refuse_counts
+    from rtmeter.campaign.ranges import SWEPT, is_range, refuse_counts
     from rtmeter.campaign.rules import settle
     from rtmeter.cli.campaigns import measure_campaign
     from rtmeter.cli.cell_tables import show_cell
@@ -69,7 +69,7 @@ def command(
         raw = resolve_script(collect(given), Path.cwd())
     except RtmeterError as error:
         raise as_flag(error) from None
-    if any(is_range(text) for text in (rate, raw.get("payload"), raw.get("period"))):
+    if is_range(rate) or any(is_range(raw.get(name)) for name in SWEPT):
         planned = sweep(raw, rate)
         return measure_campaign(planned, out or Path("results"), wait=wait, as_json=as_json)
     try:

@@ -10,10 +10,19 @@ from rtmeter.selftest.adapter.check import Check, CheckOutcome, failed, passed
 from rtmeter.selftest.adapter.running import CheckedProbe, ways
 
 _TEXTS = ("name", "version", "middleware", "middleware_version")
-_MEASURES = ("wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "request", "cycle", "chain")
+_MEASURES = (
+    "wakeup",
+    "timer.one_shot",
+    "timer.periodic",
+    "roundtrip",
+    "request",
+    "cycle",
+    "chain",
+    "discovery",
+)
 _LISTS = {
     "drives": ("timer", "cycle"),
-    "receives": ("roundtrip", "request", "cycle", "chain"),
+    "receives": ("roundtrip", "request", "cycle", "chain", "discovery"),
 }
 _VALUES = {
     "drives": ("spin", "sleep_then_spin_some", "poll"),
@@ -59,6 +68,9 @@ def _faults(subject: CheckedProbe) -> Iterator[str]:
     interfaces = facts.get("interfaces", [])
     if bool(interfaces) != ("request" in kinds) or not set(interfaces) <= {"service", "action"}:
         yield f"interfaces are {interfaces}: name service or action, or both, where measures names request"
+    matches = facts.get("matches", [])
+    if bool(matches) != ("discovery" in kinds) or not set(matches) <= {"publisher", "subscriber"}:
+        yield f"matches are {matches}: name publisher or subscriber, or both, where measures names discovery"
     for name, about in facts.get("option", {}).items():
         if not isinstance(about, str) or not about.strip():
             yield f"option.{name} does not say what it is"

@@ -134,6 +134,12 @@ class ProbeRun:
             )
         return code
 
+    def tell(self, line: str) -> None:
+        """Writes to its standard input."""
+        assert self._popen.stdin is not None
+        self._popen.stdin.write(line.encode())
+        self._popen.stdin.flush()
+
     def signal(self, number: int) -> None:
         """Sends a signal to the probe alone."""
         self._popen.send_signal(number)
@@ -281,8 +287,9 @@ def _cycle(facts: dict[str, Any]) -> list[dict[str, str]]:
     ]
 
 
-def _chain(_: dict[str, Any]) -> list[dict[str, str]]:
-    """Its parts, topics that are published and waited for, are those of a round trip."""
+def _several(_: dict[str, Any]) -> list[dict[str, str]]:
+    """A chain's parts, topics that are published and waited for, are those of a round trip; discoveries have
+    checks of their own."""
     return []
 
 
@@ -292,5 +299,6 @@ _PARTS = {
     "roundtrip": _roundtrip,
     "request": _request,
     "cycle": _cycle,
-    "chain": _chain,
+    "chain": _several,
+    "discovery": _several,
 }

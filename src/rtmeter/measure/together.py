@@ -1,4 +1,5 @@
-"""Runs the processes of a chain: starts them, lets them begin together, ends them when their sources have."""
+"""Runs the processes of a chain or a discovery: starts them, lets them begin together, ends those that do not
+end by themselves when the others have."""
 
 from __future__ import annotations
 
@@ -7,12 +8,13 @@ import os
 import secrets
 import selectors
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from rtmeter.campaign.chain_option import graph_of
 from rtmeter.conditions import Launchers
 from rtmeter.errors import RtmeterError
-from rtmeter.measure.chain_processes import ChainProcess, drain_ns, probe_config, processes_of
 from rtmeter.measure.guard import Guard
 from rtmeter.measure.places import Here
 from rtmeter.measure.probe_process import ProbeProcess
@@ -26,17 +28,43 @@ _LEAD_NS = 200_000_000  # until the first release: time to tell every process
 _REMEDY = "see what it printed in the cell's probe.stderr"
 
 
-def log_of(folder: Path, process: ChainProcess) -> Path:
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One of the processes: its probe config without log and session; whether it ends by itself, and whether
+    its progress is the cell's."""
+
+    name: str
+    config: dict[str, Any]
+    ends: bool = True
+    shows: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """All of them; the longest period of those that end by themselves, and how long they are to take."""
+
+    members: Sequence[Member]
+    slowest_ns: int
+    planned_ns: int
+
+
+def log_of(folder: Path, name: str) -> Path:
     """The sample log of a process."""
-    return folder / STAGES / f"{process.name}.rtlog"
+    return folder / STAGES / f"{name}.rtlog"
 
 
-def run_chain(
-    cell: Cell, probe: Probe, folder: Path, stop: Stop, on_progress: OnProgress, launchers: Launchers
+def run_together(
+    cell: Cell,
+    probe: Probe,
+    team: Team,
+    folder: Path,
+    stop: Stop,
+    on_progress: OnProgress,
+    launchers: Launchers,
 ) -> Outcome:
     """Measures the cell; the logs of its processes are then in ``folder``. Nothing is left running."""
     with Guard(cell.config) as guard:
-        run = _Run(cell, probe, folder, stop, on_progress, launchers, guard)
+        run = _Run(cell, probe, team, folder, stop, on_progress, launchers, guard)
         try:
             with stop.being_heeded():
                 run.measure()
@@ -52,6 +80,7 @@ class _Run:
         self,
         cell: Cell,
         probe: Probe,
+        team: Team,
         folder: Path,
         stop: Stop,
         on_progress: OnProgress,
@@ -59,29 +88,24 @@ class _Run:
         guard: Guard,
     ) -> None:
         self.failure: RtmeterError | None = None
-        self._cell, self._probe, self._folder, self._stop = cell, probe, folder, stop
+        self._cell, self._probe, self._members = cell, probe, team.members
+        self._folder, self._stop = folder, stop
         self._on_progress, self._launchers, self._guard = on_progress, launchers, guard
-        self._running: list[tuple[ChainProcess, ProbeProcess]] = []
+        self._running: list[tuple[Member, ProbeProcess]] = []
         self._kill_at: float | None = None
-        config, graph = cell.config, graph_of(cell.config)
-        slowest_ns = max(source.period_ns or 0 for source in graph.sources)
-        self._stall_s = _SILENCE_S + (config["loss_timeout_ns"] + 11 * slowest_ns) / 1e9
-        planned_s = (
-            (config["warm_up"] + config["samples"]) * config["period_ns"] + drain_ns(config, graph)
-        ) / 1e9
-        self._lasts_s = _SILENCE_S + _SLOWEST * planned_s
+        self._stall_s = _SILENCE_S + (cell.config["loss_timeout_ns"] + 11 * team.slowest_ns) / 1e9
+        self._lasts_s = _SILENCE_S + _SLOWEST * team.planned_ns / 1e9
 
     def measure(self) -> None:
         """Raises RtmeterError for what fails."""
         session = f"rtm{os.getpid():x}{secrets.token_hex(3)}"
         (self._folder / STAGES).mkdir()
-        for process in processes_of(self._cell.config, together=self._probe.scripted):
-            own = self._folder / STAGES / process.name
+        for member in self._members:
+            own = self._folder / STAGES / member.name
             own.mkdir()
-            config = probe_config(self._cell.config, process)
-            config |= {"session": session, "log": str(log_of(self._folder, process))}
+            config = member.config | {"session": session, "log": str(log_of(self._folder, member.name))}
             started = ProbeProcess(self._probe, config, own, Here(self._launchers.client(None)))
-            self._running.append((process, started))
+            self._running.append((member, started))
             self._guard.watch(started.pid)
         limit = time.monotonic() + _START_S + self._cell.config.get("connect_timeout_ns", 0) / 1e9
         while not all(one.event("ready") for _, one in self._running):
@@ -90,11 +114,11 @@ class _Run:
                 self._until_all_ended()
                 return
             if time.monotonic() > limit:
-                late = next(process.name for process, one in self._running if not one.event("ready"))
+                late = next(member.name for member, one in self._running if not one.event("ready"))
                 raise self._error(f"process {late} did not get ready")
         self._begin()
         limit = time.monotonic() + self._lasts_s
-        while any(one.exit_code is None for process, one in self._running if process.has_source):
+        while any(one.exit_code is None for member, one in self._running if member.ends):
             self._listen()
             if self._kill_at is None and time.monotonic() > limit:
                 raise self._error(f"goes on beyond its end: it has not ended after {self._lasts_s:.0f} s")
@@ -112,7 +136,7 @@ class _Run:
 
     def _listen(self) -> None:
         """Waits a little for what happens next, and sees to it."""
-        alive = [(process, one) for process, one in self._running if one.exit_code is None]
+        alive = [(member, one) for member, one in self._running if one.exit_code is None]
         with selectors.DefaultSelector() as selector:
             for _, one in alive:
                 if not one.silent:
@@ -122,17 +146,16 @@ class _Run:
                 selector.register(self._stop.fd, selectors.EVENT_READ)
             selector.select(timeout=0.25)
         self._guard.beat()
-        judged = self._cell.config["graph"]["judged"][0]
-        for process, one in alive:
+        for member, one in alive:
             for event in [event for event in one.read_events() if event["event"] == "progress"][-1:]:
-                if judged in process.stages:
+                if member.shows:
                     released = min(int(event.get("released", 0)), int(event.get("of", 0)))
                     self._on_progress({**event, "released": released})
             if time.monotonic() - one.heard_at > _SILENCE_S:
-                raise self._error(f"process {process.name} has not been heard of for {_SILENCE_S} s")
-            begun = self._kill_at is None and process.has_source and one.event("ready")
+                raise self._error(f"process {member.name} has not been heard of for {_SILENCE_S} s")
+            begun = self._kill_at is None and member.ends and one.event("ready")
             if begun and time.monotonic() - one.advanced_at > self._stall_s:
-                raise self._error(f"process {process.name} has settled no release for {self._stall_s:.0f} s")
+                raise self._error(f"process {member.name} has settled no release for {self._stall_s:.0f} s")
         self._heed_the_dead()
         if self._stop.asked and self._kill_at is None:
             self._ask_to_end()
@@ -140,13 +163,13 @@ class _Run:
             raise self._error("did not end when it was asked to")
 
     def _heed_the_dead(self) -> None:
-        """A process that ends before it should ends the chain."""
-        for process, one in self._running:
+        """A process that ends before it should ends the run."""
+        for member, one in self._running:
             code = one.exit_code
-            early = code is not None and self._kill_at is None and not (process.has_source and code == 0)
+            early = code is not None and self._kill_at is None and not (member.ends and code == 0)
             if early and self.failure is None:
                 one.read_events()
-                self.failure = exit_error(one) or self._error(f"process {process.name} ended in mid-run")
+                self.failure = exit_error(one) or self._error(f"process {member.name} ended in mid-run")
                 self._ask_to_end()
 
     def _ask_to_end(self) -> None:
@@ -164,19 +187,19 @@ class _Run:
         failure = self.failure or next((e for _, one in self._running if (e := exit_error(one))), None)
         if failure is not None:
             return Outcome("failed", failure, warnings)
-        complete = all(one.exit_code == 0 for process, one in self._running if process.has_source)
+        complete = all(one.exit_code == 0 for member, one in self._running if member.ends)
         return Outcome("complete" if complete else "interrupted", None, warnings)
 
     def close(self) -> None:
         """Leaves nothing running; what they printed is then in one file."""
         for _, one in self._running:
             one.kill()
-        for process, one in self._running:
+        for member, one in self._running:
             try:
                 one.close()
             except RtmeterError as error:
                 self.failure = self.failure or error
-            own = self._folder / STAGES / process.name
+            own = self._folder / STAGES / member.name
             with contextlib.suppress(OSError):
                 printed = (own / STDERR).read_bytes()
                 with (self._folder / STDERR).open("ab") as all_of_them:
