@@ -14,7 +14,7 @@ from hdrh.log import HistogramLogReader
 
 from rtmeter.cli import invoke
 from rtmeter.errors import RtmeterError
-from rtmeter.exports import FORMATS, export
+from rtmeter.exports import FORMATS, cyclictest, export
 from rtmeter.importers import read
 from rtmeter.results import counted as unordered
 from rtmeter.results import store
@@ -203,14 +203,15 @@ def counted(folder: Path, data: Histogram | Intervals) -> Path:
     return folder
 
 
-def test_what_lies_beyond_the_most_bins_is_overflow(tmp_path: Path) -> None:
-    data = Histogram(np.array([-2000, 0, 5000, 2 * 10**9]), 1000, np.array([2, 3, 4, 5]))
+def test_what_lies_beyond_the_most_bins_is_overflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cyclictest, "MOST_BINS", 6)
+    data = Histogram(np.array([-2000, 0, 5000, 6000]), 1000, np.array([2, 3, 4, 5]))
     folder = counted(tmp_path / "cell", data)
     assert export(folder, tmp_path / "out.hist", "cyclictest-hist") == ["2 early values count as 0"]
     (series,) = read(tmp_path / "out.hist").series
     assert series.histogram is not None
     assert series.histogram.counts.tolist() == [5, 4]
-    assert (series.histogram.over, series.histogram.max_ns) == (5, 2 * 10**9)
+    assert (series.histogram.over, series.histogram.max_ns) == (5, 6000)
 
 
 def test_no_values_are_a_histogram_too(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +18,10 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 CAMPAIGNS = sorted((ROOT / "campaigns").glob("*.yaml"))
 
 
-def validator(schema: dict[str, Any]) -> jsonschema.Draft202012Validator:
-    jsonschema.Draft202012Validator.check_schema(schema)
-    return jsonschema.Draft202012Validator(schema)
+@cache
+def validator(schema: Callable[[], dict[str, Any]]) -> jsonschema.Draft202012Validator:
+    jsonschema.Draft202012Validator.check_schema(schema())
+    return jsonschema.Draft202012Validator(schema())
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -28,10 +31,10 @@ def test_the_files_are_in_step_with_the_declaration(name: str) -> None:
 
 @pytest.mark.parametrize("path", CAMPAIGNS, ids=lambda path: path.stem)
 def test_campaigns_and_their_probe_configs_are_valid(path: Path) -> None:
-    validator(campaign_schema()).validate(yaml.safe_load(path.read_text()))
+    validator(campaign_schema).validate(yaml.safe_load(path.read_text()))
     for cell in read_campaign(path).cells:
         run = {"version": 1, "role": "single", "log": "probe.rtlog", "session": "s", "watch_stdin": True}
-        validator(probe_config_schema()).validate(cell.config | run)
+        validator(probe_config_schema).validate(cell.config | run)
 
 
 def test_every_key_of_the_probe_config_is_described_in_its_document() -> None:
@@ -56,16 +59,16 @@ def test_every_key_of_the_probe_config_is_described_in_its_document() -> None:
     ],
 )
 def test_broken_campaigns_are_invalid(broken: dict[str, Any]) -> None:
-    assert not validator(campaign_schema()).is_valid(broken)
+    assert not validator(campaign_schema).is_valid(broken)
 
 
 def test_a_requirement_is_valid() -> None:
     required = {"deadline": ["1ms", "2ms"], "miss_ratio": "1e-6", "confidence": "95%", "criticality": "hard"}
-    validator(campaign_schema()).validate({"cells": [{"requirement": required}, {"requirement": None}]})
+    validator(campaign_schema).validate({"cells": [{"requirement": required}, {"requirement": None}]})
 
 
 def test_a_probe_config_is_closed() -> None:
     config = {"version": 1, "measurement": "wakeup", "log": "x", "warm_up": 0}
-    assert validator(probe_config_schema()).is_valid(config)
-    assert not validator(probe_config_schema()).is_valid(config | {"perod_ns": 1})
-    assert not validator(probe_config_schema()).is_valid(config | {"period_ns": 0})
+    assert validator(probe_config_schema).is_valid(config)
+    assert not validator(probe_config_schema).is_valid(config | {"perod_ns": 1})
+    assert not validator(probe_config_schema).is_valid(config | {"period_ns": 0})
