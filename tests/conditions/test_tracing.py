@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from rtmeter.conditions.journal import JournalEntry
 from rtmeter.conditions.resources import MADE, from_json, to_json
 from rtmeter.conditions.tracing import USUAL, Instance, Mount, own_instance, sweep
+from rtmeter.conditions.undo import undo
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
 
@@ -73,6 +75,16 @@ def test_an_instance_is_made_taken_away_and_kept_in_a_journal(planted: Root) -> 
         assert from_json(to_json(resource)) == resource
     instance.write(planted, None)
     assert instance.read(planted) is None
+
+
+def test_a_mount_that_others_use_by_now_is_left_to_them(planted: Root, tmp_path: Path) -> None:
+    entry = JournalEntry(0, "", "explain", Mount("/t"), None, MADE)
+    (planted.path / "t/instances/exp1").mkdir(parents=True)
+    (undone,) = undo([entry], planted)
+    assert (undone.ending, undone.now, undone.settled) == ("changed_since", "used by exp1", True)
+    assert Mount("/t").same(undone.now, MADE), "it is mounted all the same"
+    (planted.path / "t/instances/exp1").rename(planted.path / "t/instances/rtmeter-4000001-0123")
+    assert Mount("/t").read(planted) == MADE, "who made that is gone"
 
 
 def test_an_instance_whose_process_is_gone_is_taken_away_and_no_other(planted: Root) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rtmeter.trace.chosen import FEWEST_IN_TIME, Chooser, Span, span_of
-from rtmeter.trace.spool import Spool
+from rtmeter.trace.spool import Spool, touching
 
 PAGE = 64
 MS = 1_000_000
@@ -129,3 +129,19 @@ def test_each_release_in_time_is_as_likely_as_any_other() -> None:
         for span in chooser.kept:
             counts[span.k] += 1
     assert all(450 < count < 750 for count in counts), counts  # 600 each, by 8 standard deviations
+
+
+def test_of_pages_those_that_touch_a_span_come_and_a_gap_is_told() -> None:
+    pages = [ns.to_bytes(8, "little") + b"data" for ns in (100, 200, 300, 400, 500)]
+
+    def kept(*spans: tuple[int, int], of: list[bytes | None] | None = None) -> list[int | None]:
+        found = touching(iter(of or pages), spans)
+        return [page and int.from_bytes(page[:8], "little") for page in found]
+
+    assert kept((0, 1000)) == [100, 200, 300, 400, 500]
+    assert kept((250, 250)) == [None, 200], "it ends where the next begins"
+    assert kept((300, 300)) == [None, 200, 300]
+    assert kept((150, 150), (550, 900)) == [100, None, 500], "the last one has no end"
+    assert kept((0, 50)) == []
+    assert kept((150, 350), of=[pages[0], None, pages[2], pages[3]]) == [100, None, 300]
+    assert kept((310, 350), of=[pages[0], None, pages[2], pages[3]]) == [None, 300]

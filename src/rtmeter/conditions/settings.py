@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -85,10 +85,18 @@ class Settings:
     """The part of a cell's conditions that is settings of the machine."""
 
     def __init__(
-        self, asked: SystemSettings, root: Root, *, strict: bool = False, traced: bool = False
+        self,
+        asked: SystemSettings,
+        root: Root,
+        *,
+        strict: bool = False,
+        traced: bool = False,
+        more: Iterable[Change] = (),
     ) -> None:
-        """``traced``: the cell has a tracefs instance of its own, ``instance``, while this stands."""
+        """``traced``: the cell has a tracefs instance of its own, ``instance``, while this stands; ``more``:
+        what else is changed, which no setting asks for."""
         self._asked, self._root, self._strict, self._traced = asked, root, strict, traced
+        self._more = more
         self.instance = ""
         self._entries: list[JournalEntry] = []
         self._effective: dict[str, dict[str, str]] = {}
@@ -107,6 +115,8 @@ class Settings:
             for change in tracing.own_instance(self._root) if self._traced else ():
                 self._make(change)
                 self.instance = change.resource.name
+            for change in self._more:
+                self._make(change)
         except BaseException as error:
             self._undo()
             if isinstance(error, RtmeterError):
@@ -171,8 +181,13 @@ class Settings:
         return failure and self._complete(failure)
 
     def _lost(self) -> list[Undone]:
-        """Settings that others have changed meanwhile; which CPUs a task chooses is its own affair."""
-        changed = [undone for undone in self._undone if undone.ending == "changed_since"]
+        """Settings that others have changed meanwhile; which CPUs a task chooses is its own affair, and that
+        tracefs is used by others disturbs nobody."""
+        changed = [
+            undone
+            for undone in self._undone
+            if undone.ending == "changed_since" and not isinstance(undone.entry.resource, tracing.Mount)
+        ]
         return [
             u for u in changed if not (isinstance(u.entry.resource, Affinity) and u.entry.resource.widened)
         ]
@@ -242,8 +257,8 @@ class Settings:
         key, _, device = setting.partition(".")
         if setting == tracing.SETTING:
             error.field, error.value = setting, "yes"
-        elif option == "conditions":
-            value = self._asked.model_dump(mode="json")[key]
+        elif option == "conditions" and key in (given := self._asked.model_dump(mode="json")):
+            value = given[key]
             value = value[device] if device else value
             error.value = ("on" if value else "off") if isinstance(value, bool) else value
         return error

@@ -25,13 +25,23 @@ _PID_NAMESPACE, _INITIAL = "/proc/self/ns/pid", "pid:[4026531836]"
 
 @dataclass(frozen=True, slots=True)
 class Mount(Made):
-    """tracefs on a folder."""
+    """tracefs on a folder. One in which others have made instances since is theirs, and stays."""
 
     name: str
     kind: ClassVar[str] = "tracefs"
 
     def read(self, root: Root) -> str | None:
-        return MADE if root.exists(f"{self.name}/instances") else None
+        if not root.exists(f"{self.name}/instances"):
+            return None
+        found = (name.rpartition("/")[2] for name in root.glob(f"{self.name}/instances/*"))
+        users = [name for name in found if not _is_left(name, root)]
+        return f"used by {', '.join(users)}" if users else MADE
+
+    def same(self, one: str | None, other: str | None) -> bool:
+        return (one is None) == (other is None)
+
+    def is_ours(self, now: str, new: str) -> bool:
+        return now == new
 
     def write(self, root: Root, value: str | None) -> None:
         program = ["mount", "-t", "tracefs", "tracefs"] if value is not None else ["umount", "--lazy"]
@@ -69,10 +79,15 @@ def sweep(root: Root) -> None:
     """Takes away instances of ours whose process is gone: of runs that were killed, and their journal with
     them."""
     for folder in root.at(_mounted(root) or USUAL).glob("instances/rtmeter-*"):
-        owner = _OWNER.match(folder.name)
-        if owner is not None and not root.exists(f"/proc/{owner[1]}"):
+        if _is_left(folder.name, root):
             with suppress(OSError):  # another run was quicker, or somebody reads it
                 folder.rmdir()
+
+
+def _is_left(instance: str, root: Root) -> bool:
+    """Whether it is of an rtmeter that is gone."""
+    owner = _OWNER.match(instance)
+    return owner is not None and not root.exists(f"/proc/{owner[1]}")
 
 
 def require(root: Root, setting: str = SETTING, value: str = "yes") -> None:

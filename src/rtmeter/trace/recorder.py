@@ -30,7 +30,7 @@ from rtmeter.trace.decode import MOST_ROWS, parts_of
 from rtmeter.trace.events import ALWAYS, EVERY, OPTIONAL
 from rtmeter.trace.formats import Format, format_of, page_form
 from rtmeter.trace.recorded import Recorded
-from rtmeter.trace.spool import MOST_BYTES, Spool
+from rtmeter.trace.spool import MOST_BYTES, Pages, Spool, touching
 
 BUFFER_KIB = 8192
 """For each CPU: some seconds, if the reader is held up."""
@@ -40,6 +40,9 @@ _Got = TypeVar("_Got", int, bytes)
 _EVERY_S = 0.05
 _AT_ONCE, _NOT_WAITING = 16, 2
 """Pages, as a pipe holds; SPLICE_F_NONBLOCK."""
+
+_MOST_BYTES_AT_ONCE = 2 * 1024 * BUFFER_KIB
+"""Of a CPU: more than the kernel keeps, with the heads of its pages."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,8 @@ class Recorder:
         self._cut_ns: int | None = None
         self._failed: OSError | None = None
         self._free_at_failure = ""
+        self._on: int | None = None
+        """The file that switches it on and off."""
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._run, name="rtmeter-trace", daemon=True)
 
@@ -97,7 +102,8 @@ class Recorder:
                 message, field="explain", remedy="use a kernel with CONFIG_SCHED_TRACER or FTRACE"
             )
         try:
-            self._write("tracing_on", "0")
+            self._on = os.open(self._at / "tracing_on", os.O_WRONLY | os.O_CLOEXEC)
+            self._switch(on=False)
             self._write("trace_clock", "mono")
             self._write("buffer_size_kb", str(BUFFER_KIB))
             self._form = page_form((self._at / "events/header_page").read_text())
@@ -106,27 +112,43 @@ class Recorder:
             self._cpus = sorted(int(one.parent.name.removeprefix("cpu")) for one in pages)
             self._spool = Spool(self._folder, self._cpus, self._form.size, self._chooser, self.most_bytes)
             self._before = _kernel_threads(self._root)
-            self._write("tracing_on", "1")
+            self._switch(on=True)
         except OSError as error:
-            message = f"tracefs refuses: {(error.strerror or str(error)).lower()} ({error.filename})"
-            raise RtmeterError(message, field="explain", remedy="run rtmeter as root on the host") from None
+            raise _refused(error) from None
         self._thread.start()
 
     def stop(self) -> None:
         """Ends the recording and reads the rest."""
         if self._thread.ident is None:
             return
-        with contextlib.suppress(OSError):
-            self._write("tracing_on", "0")
+        if self._on is not None:
+            self._switch(on=False)
         self._done.set()
         self._thread.join()
+        if self._on is not None:
+            os.close(self._on)
+        self._on = None
+
+    def pause(self) -> int:
+        """Records nothing until resume(); returns since when."""
+        now_ns = time.monotonic_ns()
+        self._switch(on=False)
+        return now_ns
+
+    def resume(self) -> int:
+        """Records again; what was known of threads and timers before may be wrong. Returns since when."""
+        self._switch(on=True)
+        return time.monotonic_ns()
 
     def trace(self) -> Trace:
         """All events at once. Raises RtmeterError if they could not be written."""
         return joined(self.parts(sys.maxsize))
 
-    def parts(self, most_rows: int = MOST_ROWS) -> Iterator[Trace]:
-        """The events, in parts that follow one another. Raises RtmeterError as trace() does."""
+    def parts(
+        self, most_rows: int = MOST_ROWS, spans: Sequence[tuple[int, int]] | None = None
+    ) -> Iterator[Trace]:
+        """The events, in parts that follow one another; with ``spans`` those of around these only. Raises
+        RtmeterError as trace() does."""
         if self._failed is not None:
             raise self._why(self._failed)
         offset_ns = time.clock_gettime_ns(time.CLOCK_REALTIME) - time.clock_gettime_ns(time.CLOCK_MONOTONIC)
@@ -134,7 +156,7 @@ class Recorder:
         recorded = Recorded(
             form=self._form,
             formats=self._formats,
-            cpus={number: spool.pages(number) for number in self._cpus} if spool else {},
+            cpus={number: _pages(spool, number, spans) for number in self._cpus} if spool else {},
             kernel_threads=_both(self._before, _kernel_threads(self._root)),
             calls=call_names(platform.machine()),
             realtime_offset_ns=offset_ns,
@@ -152,7 +174,8 @@ class Recorder:
         if str(error.filename).startswith(str(self._at)):
             message = f"the kernel's events cannot be read: {said} ({error.filename})"
             return RtmeterError(message, field="explain", remedy="see dmesg, or leave it out")
-        message = f"the trace cannot be written: {said} ({self._folder}, {self._free_at_failure})"
+        took = f"{self._free_at_failure}; the trace has {self._bytes >> 20:,} MiB"
+        message = f"the trace cannot be written: {said} ({self._folder}, {took})"
         return RtmeterError(message, field="explain", remedy="free space there, or leave it out")
 
     def _told_beside(self, recorded: Recorded) -> Recorded:
@@ -188,6 +211,11 @@ class Recorder:
     def _write(self, name: str, text: str) -> None:
         (self._at / name).write_text(text)
 
+    def _switch(self, *, on: bool) -> None:
+        """By the file as it was opened: whoever mounted tracefs may take it away meanwhile."""
+        assert self._on is not None
+        os.write(self._on, b"1" if on else b"0")
+
     def _run(self) -> None:
         with contextlib.suppress(OSError):  # the CPUs left over may have gone offline
             os.sched_setaffinity(0, (own := os.sched_getaffinity(0)) - self._avoid or own)
@@ -205,21 +233,24 @@ class Recorder:
             last = False
             while not last and self._cut_ns is None:
                 last = self._done.wait(_EVERY_S)
-                self._bytes = pages.move(self._form.size, rest=last)
+                try:
+                    pages.move(self._form.size, rest=last)
+                finally:
+                    self._bytes = pages.moved
                 if self._chooser is not None and self._releases is not None:
                     self._chooser.add(self._releases())
                 if not spool.settle():
                     self._cut_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
-                    self._write("tracing_on", "0")
+                    self._switch(on=False)
             spool.end()
 
 
 class _Pages:
     """Moves pages from the kernel into files without copying them. Only whole ones: to read those that are
-    being filled would be recorded itself, and never end."""
+    being filled would be recorded itself, and never end. ``moved``: bytes, ever."""
 
     def __init__(self, stack: contextlib.ExitStack, spool: Spool) -> None:
-        self._stack, self._spool, self._moved = stack, spool, 0
+        self._stack, self._spool, self.moved = stack, spool, 0
         self._sources: dict[int, int] = {}
         self._paths: dict[int, Path] = {}
         self._out, self._in = os.pipe2(os.O_CLOEXEC)
@@ -231,22 +262,23 @@ class _Pages:
         self._sources[cpu] = os.open(source, os.O_RDONLY | os.O_NONBLOCK)
         self._stack.callback(os.close, self._sources[cpu])
 
-    def move(self, size: int, *, rest: bool) -> int:
-        """What is there; with ``rest``, when nothing is recorded any more, also what is in no whole page.
-        Returns how many bytes were moved, ever. Raises OSError with the file that refuses."""
+    def move(self, size: int, *, rest: bool) -> None:
+        """What is there, no more than the kernel can have kept: it may write as fast as this reads. With
+        ``rest``, when nothing is recorded any more, also what is in no whole page. Raises OSError with the
+        file that refuses."""
         for cpu, source in self._sources.items():
-            file = self._spool.files[cpu]
+            file, most = self._spool.files[cpu], self.moved + _MOST_BYTES_AT_ONCE
             with contextlib.suppress(BlockingIOError):
-                while count := self._from(cpu, self._splice, source, _AT_ONCE * size):
+                while self.moved < most and (count := self._from(cpu, self._splice, source, _AT_ONCE * size)):
                     while count:
                         moved = os.splice(self._out, file, count)
-                        self._moved, count = self._moved + moved, count - moved
+                        self.moved, count = self.moved + moved, count - moved
             if rest:
+                most = self.moved + _MOST_BYTES_AT_ONCE
                 with contextlib.suppress(BlockingIOError):
-                    while page := self._from(cpu, os.read, source, size):
+                    while self.moved < most and (page := self._from(cpu, os.read, source, size)):
                         os.write(file, page.ljust(size, b"\0"))
-                        self._moved += size
-        return self._moved
+                        self.moved += size
 
     def _splice(self, source: int, count: int) -> int:
         return os.splice(source, self._in, count, flags=_NOT_WAITING)
@@ -258,6 +290,15 @@ class _Pages:
         except OSError as error:
             error.filename = str(self._paths[cpu])
             raise
+
+
+def _pages(spool: Spool, cpu: int, spans: Sequence[tuple[int, int]] | None) -> Pages:
+    return spool.pages(cpu) if spans is None else touching(spool.pages(cpu), spans)
+
+
+def _refused(error: OSError) -> RtmeterError:
+    message = f"tracefs refuses: {(error.strerror or str(error)).lower()} ({error.filename})"
+    return RtmeterError(message, field="explain", remedy="run rtmeter as root on the host")
 
 
 def _free(folder: Path) -> str:

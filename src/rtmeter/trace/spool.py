@@ -6,9 +6,10 @@ chosen release needs go to the CPU's file of kept ones, and the piece goes.
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,6 +26,8 @@ PIECE_BYTES = 4 << 20
 _SPOOL_SHARE, _ROOM = 0.25, 0.75
 """Of MOST_BYTES for what is not settled; the rest is for what is kept, or for a run that keeps all. How full
 that is once room has been made."""
+
+_NEVER_NS = 2**62
 
 Pages = Iterator[bytes | None]
 
@@ -100,7 +103,7 @@ class Spool:
                         yield None
                     yield file.read(self._page)
                     before = number
-        if kept.last and self._wanted(np.array([_begin_ns(kept.last)]), np.array([2**62]))[0]:
+        if kept.last and self._wanted(np.array([_begin_ns(kept.last)]), np.array([_NEVER_NS]))[0]:
             if kept.passed - 1 != before + 1:
                 yield None
             yield kept.last
@@ -221,6 +224,24 @@ class Spool:
         inside = first < len(froms)
         found: npt.NDArray[np.bool_] = inside & (froms[np.minimum(first, len(froms) - 1)] <= ends)
         return found
+
+
+def touching(pages: Pages, spans: Sequence[tuple[int, int]]) -> Pages:
+    """Of a CPU's pages those that tell of a span, as pages() gives them: one ends where the next begins."""
+    held, left_out, gap = b"", False, False
+    for page in itertools.chain(pages, [b""]):
+        if page is None:
+            gap = True
+            continue
+        end_ns = _begin_ns(page) if page else _NEVER_NS
+        if held and any(from_ns <= end_ns and _begin_ns(held) <= to_ns for from_ns, to_ns in spans):
+            if left_out:
+                yield None
+            yield held
+            left_out = False
+        else:
+            left_out |= bool(held)
+        held, left_out, gap = page, left_out or gap, False
 
 
 def _begin_ns(page: bytes) -> int:

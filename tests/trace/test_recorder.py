@@ -1,0 +1,124 @@
+"""A recording where something goes wrong on the way from the kernel to the disk; the last two for real."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from rtmeter.conditions.tracing import Mount
+from rtmeter.errors import RtmeterError
+from rtmeter.host.root import Root
+from rtmeter.trace import recorder
+from rtmeter.trace.recorder import Recorder
+from rtmeter.trace.spool import Spool
+from waiting import until
+
+PAGE = 4096
+
+
+@contextmanager
+def pages_of(source: Path, folder: Path) -> Iterator[recorder._Pages]:
+    spool = Spool(folder, [0], PAGE, None)
+    try:
+        with ExitStack() as stack:
+            pages = recorder._Pages(stack, spool)
+            pages.add(0, source)
+            yield pages
+    finally:
+        spool.tidy()
+
+
+def test_a_kernel_that_writes_as_fast_as_we_read_is_not_read_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    most = recorder._MOST_BYTES_AT_ONCE
+    assert most > 1024 * recorder.BUFFER_KIB
+    monkeypatch.setattr(recorder, "_MOST_BYTES_AT_ONCE", 10 * PAGE)
+    splices: list[int] = []
+    monkeypatch.setattr(recorder.os, "splice", endless(splices))
+    with pages_of(Path("/dev/zero"), tmp_path) as pages:
+        pages.move(PAGE, rest=False)
+        assert pages.moved == 16 * PAGE and len(splices) == 2
+        pages.move(PAGE, rest=True)
+        assert pages.moved == (16 + 16 + 10) * PAGE
+
+
+def endless(splices: list[int]) -> Callable[..., int]:
+    def splice(source: int, target: int, count: int, **_: object) -> int:
+        splices.append(count)
+        return count
+
+    return splice
+
+
+@pytest.fixture
+def tracefs(tmp_path: Path) -> Iterator[Path]:
+    """Mounted at a place of the test's own."""
+    if os.geteuid() != 0 or "tracefs" not in Path("/proc/filesystems").read_text().split():
+        pytest.skip("needs root and tracefs")
+    place = tmp_path / "tracing"
+    place.mkdir()
+    mount = Mount(str(place))
+    mount.write(Root(), "made")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "--lazy", place], check=False, capture_output=True)
+
+
+@contextmanager
+def recording(tracefs: Path, folder: Path) -> Iterator[Recorder]:
+    instance = tracefs / "instances" / f"rtmeter-{os.getpid()}-0123456789ab"
+    instance.mkdir()
+    found = Recorder(str(instance), folder, set(), Root())
+    try:
+        found.start()
+        yield found
+    finally:
+        found.stop()
+        found.tidy()
+        if not instance.exists():
+            Mount(str(tracefs)).write(Root(), "made")
+        until(lambda: _gone(instance))
+
+
+def _gone(instance: Path) -> bool:
+    """Who looks into it keeps it for a moment."""
+    try:
+        instance.rmdir()
+    except OSError:
+        return False
+    return True
+
+
+def test_it_ends_whole_if_tracefs_is_taken_away_meanwhile(tracefs: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    with recording(tracefs, folder) as found:
+        subprocess.run(["umount", "--lazy", tracefs], check=True)
+        gone_ns = time.monotonic_ns()
+        subprocess.run(["true"], check=True)
+        found.stop()
+        assert found.trace().time_ns[-1] > gone_ns
+
+
+def test_a_full_disk_is_named_with_what_the_trace_took_of_it(tracefs: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", folder], check=True)
+    try:
+        with recording(tracefs, folder) as found:
+            until(lambda: subprocess.run(["true"], check=True) and found._failed)
+            found.stop()
+            with pytest.raises(RtmeterError) as error:
+                found.trace()
+    finally:
+        subprocess.run(["umount", folder], check=True)
+    said = f"the trace cannot be written: no space left on device ({folder}, 0 MiB free; the trace has 0 MiB)"
+    assert (error.value.message, error.value.remedy) == (said, "free space there, or leave it out")
