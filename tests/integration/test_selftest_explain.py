@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from front import ended, rtmeter, running
+from rtmeter.errors import RtmeterError
 from rtmeter.explain.causes import Cause, Explained, Explanation, Release
 from rtmeter.explain.segments import Key
+from rtmeter.host.cgroups import find
+from rtmeter.host.root import Root
 from rtmeter.machine import Intent
-from rtmeter.selftest.blamed import PERIOD_NS, blame, blamed, plants, unplanted
+from rtmeter.selftest.blamed import PERIOD_NS, blame, blamed, chosen, unplanted
+from rtmeter.selftest.lateness import plants
 from rtmeter.values import Scheduling
+from waiting import until
 
 MS = 1_000_000
 HOG = Key("displaced", "rtm-hog", "above")
+INTENT = Intent(scheduling=Scheduling("fifo", 80))
+SLOW = {"throttled"}
 
 
 @pytest.fixture
@@ -28,14 +37,92 @@ def traceable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     yield
 
 
-def test_each_plant_is_named(traceable: None) -> None:
-    found = {one.name: one for one in blame(Intent(scheduling=Scheduling("fifo", 80)), times=2)}
-    for name in ("above", "equal", "stopped"):
-        assert found[name].planted == 2 and found[name].first >= 1, found[name]
-    for name in ("interrupt", "softirq"):
-        assert (found[name].planted, found[name].first) == (1, 1), found[name]
-    assert found["throttled"].hit <= 1
-    assert found["syscall"].first == found["syscall"].hit  # none on a kernel that can be pre-empted there
+def test_each_plant_is_named(traceable: None, sized: Callable[..., int]) -> None:
+    times = sized("of each plant", reduced=2, full=200)
+    said: list[tuple[str, int, int]] = []
+    names = [plant.name for plant in plants(80) if plant.name not in SLOW or times > 2]
+    found = {one.name: one for one in blame(INTENT, times, names, lambda *words: said.append(words))}
+    nothing = found.pop("nothing")
+    assert list(found) == names and nothing.first <= 0.01 * times * len(names), nothing
+    assert [words[1:] for words in said] == [(n, times * len(names)) for n in range(times * len(names))]
+    cannot = {"moved"} if len(os.sched_getaffinity(0)) < 2 else set()
+    cannot |= {"quota"} if find("cpu", Root()) is None else set()
+    for name in set(names) - cannot - {"syscall", "throttled"}:  # which not every kernel lets happen
+        assert (found[name].planted, found[name].hit >= 0.95 * times) == (times, True), found[name]
+        assert found[name].first >= 0.95 * found[name].hit, found[name]
+    assert found["syscall"].first >= 0.95 * found["syscall"].hit
+    assert all(found[name].outcome == "not planted" for name in cannot)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_and_leaves_nothing(number: int, traceable: None, tmp_path: Path) -> None:
+    journal = tmp_path / "state" / "journal"
+    places = [Path(groups.mount) for groups in [find("cpu", Root())] if groups]
+    with running("explain", "--self-test", "--only", "quota,mutex", "--times", "1000") as front:
+        until(lambda: _named(front.pid, "rtm-holder", "rtm-nice"), of=front)
+        group = f"rtmeter-self-test-{front.pid}"
+        assert all(list(place.rglob(group)) for place in places)
+        front.send_signal(number)
+        done = ended(front)
+    assert (done.code, done.err) == (1, "rtmeter: interrupted; run it again: what it had set is put back\n")
+    assert not journal.exists() and not any(list(place.rglob(group)) for place in places)
+    assert not list(Path("/sys/kernel/tracing/instances").glob(f"rtmeter-{front.pid}-*"))
+    until(lambda: not _named(front.pid, "rtm-holder") and not _named(front.pid, "rtm-loop"))
+
+
+def _named(front: int, *names: str) -> bool:
+    """Whether all of these processes are the front's."""
+    stats = [path.read_text() for path in _readable(Path("/proc").glob("[0-9]*/stat"))]
+    here = {
+        stat.split("(")[1].split(")")[0] for stat in stats if stat.rpartition(")")[2].split()[1] == str(front)
+    }
+    return here >= set(names)
+
+
+def _readable(paths: Iterator[Path]) -> Iterator[Path]:
+    for path in paths:
+        try:
+            path.read_text()
+        except OSError:
+            continue
+        yield path
+
+
+def test_plants_are_chosen_by_name_and_one_that_there_is_not_is_refused() -> None:
+    assert [plant.name for plant in chosen((), 80) if plant.seldom] == ["interrupt", "softirq", "throttled"]
+    assert [(plant.name, plant.seldom) for plant in chosen(["throttled", "above"], 80)] == [
+        ("above", False),
+        ("throttled", False),
+    ]
+    with pytest.raises(RtmeterError, match="--only = 'sun': is no plant; choose among above, equal"):
+        chosen(["above", "sun"], 80)
+    for option in ("--only=above", "--times=3"):
+        done = rtmeter("explain", option)
+        assert done.code == 1 and "goes with --self-test; leave it out" in done.err
+
+
+def test_what_a_plant_needs_and_the_machine_lacks_is_said(
+    traceable: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rtmeter.selftest.blamed.find", lambda *_: None)
+    only = {max(os.sched_getaffinity(0))}
+    monkeypatch.setattr("rtmeter.selftest.blamed.os.sched_getaffinity", lambda _: only)
+    found = {one.name: one for one in blame(INTENT, 1, ["moved", "quota"])}
+    assert {one.outcome for one in found.values()} == {"not planted", "not blamed"}
+    assert found["moved"].problem == "there is no other CPU"
+    assert found["quota"].problem == "this machine has no groups with a quota of the CPU"
+
+
+def test_page_faults_are_named_only_if_there_were_so_many() -> None:
+    (fault,) = chosen(["fault"], 80)
+    assert fault.faults > 1000
+
+    def first(faults: int) -> int:
+        release = Release(0, 1000 * MS, 1030 * MS, True)
+        found = Explanation((Explained(release, (), faults, Cause(Key("own"), 1.0)),), (), 0)
+        return blamed(fault, [(fault, (999 * MS, 1030 * MS))], found).first
+
+    assert (first(fault.faults), first(fault.faults - 1)) == (1, 0)
 
 
 def late(release_ns: int, late_ns: int, key: Key) -> Explained:

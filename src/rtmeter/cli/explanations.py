@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from rtmeter.cli.columns import print_table
@@ -16,6 +19,22 @@ from rtmeter.values import format_duration, harmless
 if TYPE_CHECKING:
     from rtmeter.judge.explained import CellExplanation
     from rtmeter.selftest.blamed import Blamed
+
+
+@contextmanager
+def planting() -> Iterator[Callable[[str, int, int], None]]:
+    """Tells on a terminal which plant is made, how many are to come, and how long they will take."""
+    from rich.console import Console
+
+    status, began = Console(stderr=True).status("starting what disturbs"), time.monotonic()
+
+    def say(name: str, done: int, of: int) -> None:
+        left_s = (time.monotonic() - began) / done * (of - done) if done else 0
+        left = f", {timedelta(seconds=int(left_s))} left" if done else ""
+        status.update(f"planting {name}, {done + 1} of {of}{left}")
+
+    with status:
+        yield say
 
 
 def show_blamed(one: Blamed) -> None:

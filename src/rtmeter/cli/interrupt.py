@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP: once to end cleanly, twice to kill."""
+"""Ctrl-C, SIGTERM and SIGHUP: once to end cleanly, twice to kill what measures."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from rtmeter.errors import RtmeterError
 from rtmeter.host.ending import STARTED, Killed
 
 if TYPE_CHECKING:
@@ -65,6 +66,26 @@ def asking(stop: Stop | Stops, cells: Sequence[Cell]) -> Iterator[None]:
         yield
     finally:
         last.cancel()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def ending() -> Iterator[None]:
+    """The first of the signals ends the block; while it puts back what it set, no other one is heard. Raises
+    RtmeterError then."""
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        for number in before:
+            signal.signal(number, lambda *_: None)
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, end) for number in _SIGNALS}
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise RtmeterError("interrupted", remedy="run it again: what it had set is put back") from None
+    finally:
         for number, handler in before.items():
             signal.signal(number, handler)
 

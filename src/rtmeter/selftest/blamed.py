@@ -3,34 +3,37 @@
 from __future__ import annotations
 
 import os
+import random
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from rtmeter.campaign.condition_options import SystemSettings
+from rtmeter.conditions.change import Change
+from rtmeter.conditions.resources import MADE, Cgroup, Controller
 from rtmeter.conditions.settings import Settings
 from rtmeter.errors import RtmeterError
-from rtmeter.explain.causes import Explanation, Release, explain
+from rtmeter.explain.causes import Explained, Explanation, Release
+from rtmeter.explain.parts import explain_parts
 from rtmeter.explain.segments import Key
+from rtmeter.host.cgroups import Hierarchy, find
 from rtmeter.host.root import Root
 from rtmeter.machine import Intent
-from rtmeter.model import SERVED
+from rtmeter.model import SERVED, WARM_UP_FLAG
 from rtmeter.samples import read_log
 from rtmeter.selftest.disturbance import Disturbance
-from rtmeter.selftest.measuring import PERIOD_NS, RunningMeasurement, measuring
-from rtmeter.selftest.plants import STARVING_NS
+from rtmeter.selftest.lateness import BLOW_NS, Plant, Scene, group_in, plants
+from rtmeter.selftest.loop import measured_loop
+from rtmeter.selftest.measuring import PERIOD_NS, away_from, measuring
 from rtmeter.selftest.sight import Window
+from rtmeter.trace.chosen import Span, span_of
 from rtmeter.trace.recorder import Recorder
 
-BLOW_NS = 20_000_000
-TIMES, SELDOM = 10, 5
-"""How long each plant lasts, how often it is made, and of how many times once if it takes long."""
+TIMES = 3
+"""How often each plant is made; those that take long, and are not asked for by name, once."""
 
 UNPLANTED = "nothing"
 
@@ -40,18 +43,14 @@ LATE_NS = 1_000_000
 _UNPLANTED_LATE_NS = BLOW_NS // 2
 """Where nothing was planted: what this machine does by itself is mostly shorter."""
 
-_PAUSE_S = 0.05
+_BESIDE_S, _SETTLED_NS = 0.03, 5_000_000
+"""What is recorded before and after a plant; where timers and threads are known."""
 
+_MOST_COMPARED = 500
+"""Releases in time."""
 
-@dataclass(frozen=True, slots=True)
-class Plant:
-    """``expected``: what is to be blamed; ``make``: does it once and says when; ``seldom``: it takes long."""
-
-    name: str
-    done: str
-    expected: Key
-    make: Callable[[RunningMeasurement], Window]
-    seldom: bool = False
+Say = Callable[[str, int, int], None]
+"""Told of a plant that is about to be made, how many were before it, and of how many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,135 +77,219 @@ class Blamed:
         return "named" if self.first == self.hit else "not named"
 
 
-def plants(priority: int) -> tuple[Plant, ...]:
-    """Those that can be made of any thread; the measured one has that priority."""
-    above, ms, starving_s = min(99, priority + 1), BLOW_NS // 1_000_000, STARVING_NS / 1e9
-    hog, starved = Key("displaced", "rtm-hog"), f"fifo:1 and a normal task, busy for {starving_s:g} s"
-    return (
-        Plant("above", f"fifo:{above}, busy for {ms} ms", hog._replace(relation="above"), _hog(above)),
-        Plant("equal", f"fifo:{priority}, busy for {ms} ms", hog._replace(relation="equal"), _hog(priority)),
-        Plant("syscall", f"a normal task, {ms} ms in setgroups", below("rtm-syscall"), _there("syscall")),
-        Plant(
-            "interrupt",
-            "5,000 timers at once",
-            Key("interrupt", "local_timer"),
-            _there("interrupt"),
-            seldom=True,
-        ),
-        Plant(
-            "softirq",
-            f"datagrams to 8,000 sockets, {ms} ms",
-            Key("softirq", "NET_RX"),
-            _there("softirq"),
-            True,
-        ),
-        Plant("stopped", f"SIGSTOP, SIGCONT after {ms} ms", Key("blocked", "rtm-stop"), _stop),
-        Plant("throttled", starved, below("rtm-hog"), _starve, seldom=True),
-    )
+def chosen(names: Sequence[str], priority: int) -> tuple[Plant, ...]:
+    """The plants of these names; all if there are none. Raises RtmeterError for one that there is not."""
+    every = {plant.name: plant for plant in plants(priority)}
+    for name in names:
+        if name not in every:
+            remedy = f"choose among {', '.join(every)}"
+            raise RtmeterError("is no plant", field="--only", value=name, remedy=remedy)
+    if names:
+        return tuple(replace(every[name], seldom=False) for name in every if name in names)
+    return tuple(every.values())
 
 
-def below(who: str) -> Key:
-    """Less urgent than the measured thread, and on the CPU all the same."""
-    return Key("displaced", who, "below")
-
-
-def _there(kind: str) -> Callable[[RunningMeasurement], Window]:
-    """On the measured CPU."""
-
-    def make(running: RunningMeasurement) -> Window:
-        with Disturbance(kind, running.cpu, length_ns=BLOW_NS) as disturbance:
-            disturbance.go()
-            return disturbance.window_ns()
-
-    return make
-
-
-def _hog(priority: int) -> Callable[[RunningMeasurement], Window]:
-    def make(running: RunningMeasurement) -> Window:
-        with Disturbance("hog", "fifo", priority, running.cpu, length_ns=BLOW_NS) as task:
-            task.go()
-            return task.window_ns()
-
-    return make
-
-
-def _stop(running: RunningMeasurement) -> Window:
-    with Disturbance("stop", running.pid, length_ns=BLOW_NS) as stop:
-        stop.go()
-        return stop.window_ns()
-
-
-def _starve(running: RunningMeasurement) -> Window:
-    """The kernel lets a normal task run before real-time ones, for a while of each second."""
-    with (
-        Disturbance("hog", "other", 0, running.cpu, length_ns=STARVING_NS) as normal,
-        Disturbance("hog", "fifo", 1, running.cpu, length_ns=STARVING_NS) as real_time,
-    ):
-        normal.go()
-        real_time.go()
-        return real_time.window_ns()
-
-
-def blame(intent: Intent, times: int = TIMES) -> list[Blamed]:
-    """Measures wake-ups on the first of the intended CPUs (by default the last of this process), records the
-    kernel's events, makes each plant several times, and explains what came late. The last says what was
+def blame(
+    intent: Intent,
+    times: int = TIMES,
+    only: Sequence[str] = (),
+    say: Say = lambda name, done, of: None,
+) -> list[Blamed]:
+    """Measures a thread on the first of the intended CPUs (by default the last of this process), records the
+    kernel's events while it plants, several times each, and explains what came late. The last says what was
     blamed for late releases where nothing was planted.
 
-    Raises RtmeterError if the intended policy is not fifo, the events cannot be had, or nothing is measured.
+    Raises RtmeterError if the intended policy is not fifo, there is no such plant, the events cannot be had,
+    or nothing is measured.
     """
     if intent.scheduling.policy != "fifo":
         remedy = "choose fifo:P for the self-test"
         raise RtmeterError("has no equal", field="--scheduling", value=str(intent.scheduling), remedy=remedy)
-    cpu = intent.cpus[0] if intent.cpus else max(os.sched_getaffinity(0))
-    planted: list[tuple[Plant, Window]] = []
-    problems: dict[str, str] = {}
-    made = plants(intent.scheduling.priority)
+    priority = intent.scheduling.priority
+    made, cpu = chosen(only, priority), intent.cpus[0] if intent.cpus else max(os.sched_getaffinity(0))
+    others = sorted(os.sched_getaffinity(0) - {cpu})
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rtmeter-")))
-        settings = stack.enter_context(Settings(SystemSettings(), Root(), traced=True))
+        settings, groups = _standing(stack, any(plant.name == "quota" for plant in made))
         recorder = Recorder(settings.instance, folder, {cpu}, Root())
         stack.callback(recorder.stop)
         recorder.start()
-        with measuring(replace(intent, cpus=(cpu,)), cpu, folder / "probe.rtlog") as running:
-            for plant in [
-                plant for n in range(times) for plant in made if n % SELDOM == 0 or not plant.seldom
-            ]:
-                time.sleep(_PAUSE_S)
-                try:
-                    planted.append((plant, plant.make(running)))
-                except RtmeterError as error:
-                    problems[plant.name] = error.message
-            time.sleep(_PAUSE_S)
+        recorder.pause()
+        planting = _Planting(recorder, times, say, sum(_times(plant, times) for plant in made))
+        scene = Scene(0, cpu, others[0] if others else None, priority)
+        found = []
+        if of_probe := [plant for plant in made if not plant.in_loop]:
+            log = folder / "probe.rtlog"
+            with measuring(replace(intent, cpus=(cpu,)), cpu, log) as running:
+                planting.plant(of_probe, replace(scene, pid=running.pid))
+            columns = read_log(log).columns
+            served = columns["status"] & ~WARM_UP_FLAG == SERVED
+            times_ns = (columns[name][served].tolist() for name in ("release_ns", "wake_ns"))
+            found.append((running.pid, releases_of(*times_ns)))
+        if of_loop := [plant for plant in made if plant.in_loop]:
+            with away_from(cpu), measured_loop(priority, cpu) as loop:
+                planting.plant(of_loop, replace(scene, pid=loop.pid, loop=loop, groups=groups))
+                found.append((loop.pid, releases_of(*loop.end())))
         recorder.stop()
-        columns = read_log(folder / "probe.rtlog").columns
-        found = explain(recorder.trace(), releases_of(columns), running.pid)
-    found_again = [blamed(plant, planted, found, problems.get(plant.name)) for plant in made]
-    return [*found_again, unplanted(made, planted, found)]
+        asked = [(tid, _asked(planting, releases)) for tid, releases in found]
+        spans = [(one.from_ns, one.to_ns) for _, some in asked for one in some.values()]
+        trace = list(recorder.parts(spans=sorted(set(spans))))
+    explained = [
+        explain_parts(trace, list(some), tid, [(one.from_ns, one.to_ns) for one in some.values()])
+        for tid, some in asked
+    ]
+    together = Explanation(tuple(each for one in explained for each in one.releases), (), 0)
+    named = [blamed(plant, planting.planted, together, planting.problems.get(plant.name)) for plant in made]
+    return [*named, unplanted(made, planting.planted, together)]
 
 
-def releases_of(columns: Mapping[str, NDArray[np.int64]]) -> list[Release]:
-    """Of a wake-up's log; late by LATE_NS is late."""
-    served = columns["status"] == SERVED
-    releases, stamps = (columns[name][served].tolist() for name in ("release_ns", "wake_ns"))
+def _times(plant: Plant, times: int) -> int:
+    return 1 if plant.seldom else times
+
+
+def _standing(stack: ExitStack, grouped: bool) -> tuple[Settings, Hierarchy | None]:
+    """A tracefs instance, and a group, if that can be made."""
+    groups = find("cpu", Root()) if grouped else None
+    for there in (groups, None):
+        settings = Settings(SystemSettings(), Root(), traced=True, more=_group(there))
+        try:
+            return stack.enter_context(settings), there
+        except RtmeterError as error:
+            if error.field != "conditions.group":
+                raise
+    raise AssertionError("without a group none is refused")
+
+
+def _group(groups: Hierarchy | None) -> Iterator[Change]:
+    """The group whose quota the loop meets."""
+    if groups is None:
+        return
+    remedy = "see whether the machine lets rtmeter make cgroups"
+    if groups.version == 2:
+        yield Change("group", Controller(f"{groups.mount}/cgroup.subtree_control", "cpu"), "+", remedy)
+    yield Change("group", Cgroup(group_in(groups)), MADE, remedy)
+
+
+class _Planting:
+    """What was planted when, what could not be and why, and when the kernel's events were recorded."""
+
+    def __init__(self, recorder: Recorder, times: int, say: Say, of: int) -> None:
+        self._recorder, self._times, self._say, self._of, self._done = recorder, times, say, of, 0
+        self.planted: list[tuple[Plant, Window]] = []
+        self.recorded: list[Window] = []
+        self.problems: dict[str, str] = {}
+
+    def plant(self, plants: Sequence[Plant], scene: Scene) -> None:
+        """Each of them, all in turn, with pauses in which nothing is recorded."""
+        with ExitStack() as stack:
+            ready = list(self._ready(plants, scene, stack))
+            for n in range(self._times):
+                for plant, started in ready:
+                    if n < _times(plant, self._times):
+                        self._say(plant.name, self._done, self._of)
+                        self._make(plant, scene, started)
+                        self._done += 1
+
+    def _ready(
+        self, plants: Sequence[Plant], scene: Scene, stack: ExitStack
+    ) -> Iterator[tuple[Plant, Sequence[Disturbance]]]:
+        """What they take: all is started before any of it is waited for."""
+        begun: list[tuple[Plant, Sequence[Disturbance]]] = []
+        for plant in plants:
+            try:
+                started = plant.starts(scene)
+            except RtmeterError as error:
+                self.problems[plant.name] = error.message
+                continue
+            for one in started:
+                stack.push(one)
+            begun.append((plant, started))
+        for plant, started in begun:
+            try:
+                for one in started:
+                    one.__enter__()
+            except RtmeterError as error:
+                self.problems[plant.name] = error.message
+            else:
+                yield plant, started
+
+    def _make(self, plant: Plant, scene: Scene, started: Sequence[Disturbance]) -> None:
+        with self._recording():
+            try:
+                self.planted.append((plant, plant.make(scene, started)))
+            except RtmeterError as error:
+                self.problems[plant.name] = error.message
+
+    def at_work(self, release: Release) -> bool:
+        """Whether anything was planted about then."""
+        return any(within(release, window, BLOW_NS) for _, window in self.planted)
+
+    @contextmanager
+    def _recording(self) -> Iterator[None]:
+        begin_ns = self._recorder.resume()
+        time.sleep(_BESIDE_S)
+        yield
+        time.sleep(_BESIDE_S)
+        self.recorded.append((begin_ns + _SETTLED_NS, self._recorder.pause()))
+
+
+def releases_of(releases_ns: Sequence[int], stamps_ns: Sequence[int]) -> list[Release]:
+    """Late by LATE_NS is late."""
     return [
         Release(k, release, stamp, stamp - release > LATE_NS)
-        for k, (release, stamp) in enumerate(zip(releases, stamps, strict=True))
+        for k, (release, stamp) in enumerate(zip(releases_ns, stamps_ns, strict=True))
     ]
+
+
+def _asked(planting: _Planting, releases: Sequence[Release]) -> dict[Release, Span]:
+    """Which releases are explained, and what of the recording tells of each: the worst of each plant, what
+    was late for long, and of those in time some, near others that are asked for, chosen at random."""
+    whole: dict[Release, Window] = {}
+    for window in planting.recorded:
+        inside = (one for one in releases if window[0] <= one.release_ns and one.stamp_ns <= window[1])
+        whole |= dict.fromkeys(inside, window)
+    late = [one for one in whole if one.late]
+    asked = {one for one in late if one.lateness_ns > _UNPLANTED_LATE_NS and not planting.at_work(one)}
+    for _, window in planting.planted:
+        asked |= set(sorted((one for one in late if within(one, window)), key=_lateness)[-1:])
+    spans = {one: _around(one, whole[one]) for one in asked}
+    near = sorted({(one.from_ns, one.to_ns) for one in spans.values()})
+    in_time = {
+        one: span
+        for one in whole
+        if not one.late
+        for span in near
+        if span[0] + _SETTLED_NS <= one.release_ns and one.stamp_ns + _SETTLED_NS <= span[1]
+    }
+    compared = random.Random(0).sample(sorted(in_time), min(len(in_time), _MOST_COMPARED))
+    spans |= {one: Span(one.k, *in_time[one], late=False) for one in compared}
+    return {one: spans[one] for one in sorted(spans)}
+
+
+def _around(release: Release, window: Window) -> Span:
+    span = span_of(release.k, None, release.release_ns, release.stamp_ns, late=True)
+    return span._replace(from_ns=max(span.from_ns, window[0]), to_ns=min(span.to_ns, window[1]))
+
+
+def _lateness(release: Release) -> int:
+    return release.lateness_ns
 
 
 def blamed(
     plant: Plant, planted: Sequence[tuple[Plant, Window]], found: Explanation, problem: str | None = None
 ) -> Blamed:
     """What was blamed for the latest release of each time that it was planted."""
-    windows = [window for one, window in planted if one == plant]
-    keys = []
-    for window in windows:
-        late = [each for each in found.releases if each.cause and _within(each.release, window)]
-        worst = max(late, key=lambda each: each.release.lateness_ns, default=None)
-        keys += [worst.cause.key] if worst is not None and worst.cause else []
-    others = tuple(dict.fromkeys(key for key in keys if key != plant.expected))
-    first = sum(key == plant.expected for key in keys)
-    return Blamed(plant.name, plant.done, len(windows), len(keys), first, others, problem)
+    windows = [window for one, window in planted if one.name == plant.name]
+    worst = [_worst(found, window) for window in windows]
+    hits = [(each, each.cause.key) for each in worst if each is not None and each.cause]
+    first = sum(key == plant.expected and each.faults >= plant.faults for each, key in hits)
+    others = tuple(dict.fromkeys(key for _, key in hits if key != plant.expected))
+    return Blamed(plant.name, plant.done, len(windows), len(hits), first, others, problem)
+
+
+def _worst(found: Explanation, window: Window) -> Explained | None:
+    late = [each for each in found.releases if each.cause and within(each.release, window)]
+    return max(late, key=lambda each: each.release.lateness_ns, default=None)
 
 
 def unplanted(made: Sequence[Plant], planted: Sequence[tuple[Plant, Window]], found: Explanation) -> Blamed:
@@ -217,7 +300,7 @@ def unplanted(made: Sequence[Plant], planted: Sequence[tuple[Plant, Window]], fo
         for each in found.releases
         if each.cause
         and each.release.lateness_ns > _UNPLANTED_LATE_NS
-        and not any(_within(each.release, window, BLOW_NS) for _, window in planted)
+        and not any(within(each.release, window, BLOW_NS) for _, window in planted)
     ]
     expected = {plant.expected for plant in made}
     first = sum(key in expected for key in elsewhere)
@@ -225,5 +308,5 @@ def unplanted(made: Sequence[Plant], planted: Sequence[tuple[Plant, Window]], fo
     return Blamed(UNPLANTED, "no plant at the time", 0, len(elsewhere), first, others)
 
 
-def _within(release: Release, window: Window, beside_ns: int = 0) -> bool:
+def within(release: Release, window: Window, beside_ns: int = 0) -> bool:
     return window[0] - PERIOD_NS - beside_ns <= release.release_ns <= window[1] + beside_ns

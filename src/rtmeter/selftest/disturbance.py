@@ -16,13 +16,29 @@ _PATIENCE_S = 30  # besides the length: a busy machine may let a program start l
 
 
 class Disturbance:
-    """One disturbance; a context manager, ready when entered, that leaves no process behind."""
+    """One disturbance; a context manager, ready when entered, that leaves no process behind.
 
-    def __init__(self, kind: str, *arguments: object, length_ns: int) -> None:
+    ``program``: one that speaks as disturber.py does; ``shared``: a file that it has open, too.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        *arguments: object,
+        length_ns: int,
+        program: Path | None = None,
+        shared: int | None = None,
+    ) -> None:
         self._length_ns = length_ns
-        command = [sys.executable, "-I", str(_PROGRAM), kind, *map(str, arguments), str(length_ns)]
+        file = str(program or _PROGRAM)
+        command = [sys.executable, "-I", file, kind, *map(str, arguments), str(length_ns)]
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            pass_fds=() if shared is None else (shared,),
         )
         self.pid = self._process.pid
 
@@ -35,6 +51,8 @@ class Disturbance:
 
     def __exit__(self, *_: object) -> None:
         """One that was let go ends by itself, so that what it stopped goes on."""
+        if self._process.returncode is not None:
+            return
         try:
             self._process.communicate(timeout=_PATIENCE_S + self._length_ns / 1e9)
         except subprocess.TimeoutExpired:
@@ -45,10 +63,13 @@ class Disturbance:
                     pipe.close()
 
     def go(self) -> None:
-        """Lets it disturb."""
+        """Lets it disturb. Raises RtmeterError if it is gone."""
         assert self._process.stdin is not None
-        self._process.stdin.write("go\n")
-        self._process.stdin.flush()
+        try:
+            self._process.stdin.write("go\n")
+            self._process.stdin.flush()
+        except OSError:
+            raise RtmeterError("the disturbance ended early") from None
 
     def window_ns(self) -> tuple[int, int]:
         """When it began and when it ended, once it has; raises RtmeterError if it does not say."""

@@ -1,18 +1,23 @@
-"""A program that disturbs the machine once, for a given time, and then ends, whatever became of others.
+"""A program that disturbs the machine for a given time as often as it is told, and ends when it is told no
+more, whatever became of others.
 
     disturber.py hog POLICY PRIORITY CPU LENGTH_NS     keeps the CPU busy at that policy and priority
+    disturber.py nice NICE CPU LENGTH_NS               keeps the CPU busy as a normal task
+    disturber.py move PID BACK CPU PRIORITY LENGTH_NS  moves a thread there, where it keeps the CPU busy at
+                                                       that priority (fifo), and back
     disturber.py stop PID LENGTH_NS                    stops a process and lets it go on
     disturber.py syscall CPU LENGTH_NS                 sits there in system calls that yield to nobody
     disturber.py interrupt CPU LENGTH_NS               has thousands of timers expire there in one interrupt
     disturber.py softirq CPU LENGTH_NS                 sends what thousands of sockets get, in a network of
                                                        its own
 
-It prints ``ready`` (or ``error`` and why), waits for a line on standard input, disturbs, and prints when
-that began and ended (CLOCK_MONOTONIC, nanoseconds). Without the line it does nothing.
+It prints ``ready`` (or ``error`` and why). For each line on standard input it disturbs, and prints when that
+began and ended (CLOCK_MONOTONIC, nanoseconds).
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import fcntl
 import os
@@ -32,6 +37,7 @@ Disturb = Callable[[int], int]
 MOST_GROUPS, TIMERS, SOCKETS = 65_536, 5_000, 8_000
 SIOCSIFFLAGS, IFF_UP_RUNNING, CLONE_NEWNET = 0x8914, 0x41, 0x40000000
 MONOTONIC, ABSOLUTE, BY_SIGNAL = 1, 1, 0
+RUNS_THERE_S = 0.002
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -43,6 +49,14 @@ def prepare(kind: str, arguments: list[str]) -> None:
         policy, priority, cpu, _ = arguments
         os.sched_setaffinity(0, {int(cpu)})
         os.sched_setscheduler(0, getattr(os, f"SCHED_{policy.upper()}"), os.sched_param(int(priority)))
+    elif kind == "nice":
+        os.sched_setaffinity(0, {int(arguments[1])})
+        os.setpriority(os.PRIO_PROCESS, 0, int(arguments[0]))
+        with contextlib.suppress(OSError):  # kernels may share the CPU between sessions first (sched(7))
+            Path("/proc/self/autogroup").write_text(arguments[0])
+    elif kind == "move":
+        os.sched_setaffinity(0, {int(arguments[2])})
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(int(arguments[3])))
     elif kind != "stop":
         os.sched_setaffinity(0, {int(arguments[0])})
         MADE[kind] = MAKERS[kind]()
@@ -87,6 +101,10 @@ def timers() -> Disturb:
         begin_ns = max(at_ns, time.monotonic_ns())
         while time.monotonic_ns() < begin_ns + length_ns:
             pass  # an idle CPU's timers may go elsewhere
+        left = ctypes.create_string_buffer(64)
+        for one in made:  # the kernel puts off what takes too long
+            while LIBC.timer_gettime(one, left) == 0 and any(left.raw):
+                pass
         return at_ns
 
     return disturb
@@ -116,15 +134,27 @@ MAKERS = {"syscall": shuffled, "interrupt": timers, "softirq": sockets}
 MADE: dict[str, Disturb] = {}
 
 
+def busy_until(end_ns: int) -> None:
+    while time.monotonic_ns() < end_ns:
+        pass
+
+
 def disturb(kind: str, arguments: list[str]) -> tuple[int, int]:
     """Disturbs; returns from when to when."""
     begin_ns = time.monotonic_ns()
     end_ns = begin_ns + int(arguments[-1])
     if kind in MADE:
         begin_ns = MADE[kind](int(arguments[-1]))
-    elif kind == "hog":
-        while time.monotonic_ns() < end_ns:
-            pass
+    elif kind in ("hog", "nice"):
+        busy_until(end_ns)
+    elif kind == "move":
+        pid, back, there = map(int, arguments[:3])
+        os.sched_setaffinity(pid, {there})
+        try:
+            busy_until(end_ns)
+            time.sleep(RUNS_THERE_S)
+        finally:
+            os.sched_setaffinity(pid, {back})
     else:
         pid = int(arguments[0])
         os.kill(pid, signal.SIGSTOP)
@@ -143,7 +173,7 @@ def main(kind: str, arguments: list[str]) -> None:
         print("error", error.strerror, flush=True)
         return
     print("ready", flush=True)
-    if sys.stdin.readline():
+    while sys.stdin.readline():
         print(*disturb(kind, arguments), flush=True)
 
 

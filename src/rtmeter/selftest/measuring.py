@@ -57,7 +57,7 @@ def measuring(intent: Intent, cpu: int, log: Path) -> Iterator[RunningMeasuremen
         ready = process.event("ready")
         if ready is None:
             raise _error(process)
-        with _away_from(cpu):
+        with away_from(cpu):
             yield RunningMeasurement(intent, cpu, int(ready["pid"]))
         process.ask_to_end()
         _listen(process, lambda: False)
@@ -88,7 +88,7 @@ def _error(process: ProbeProcess) -> RtmeterError:
 
 
 @contextmanager
-def _away_from(cpu: int) -> Iterator[None]:
+def away_from(cpu: int) -> Iterator[None]:
     """This process on other CPUs, where there are any."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, before - {cpu} or before)

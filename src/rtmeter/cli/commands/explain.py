@@ -46,6 +46,19 @@ def command(
         bool,
         typer.Option("--self-test", help="Plant causes of lateness here: is each named? Needs root."),
     ] = False,
+    only: Annotated[
+        str | None,
+        typer.Option(metavar="NAME,…", help="With --self-test: only these plants.", show_default=False),
+    ] = None,
+    times: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="With --self-test: how often each (3; slow ones once, unless --only names them).",
+            show_default=False,
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Explains the late releases."""
@@ -56,7 +69,10 @@ def command(
     from rtmeter.explain.document import explanation_json
 
     if self_test:
-        return _self_test(as_json)
+        return _self_test(only, times, as_json)
+    for option, given in (("--only", only), ("--times", times)):
+        if given is not None:
+            raise RtmeterError("goes with --self-test", field=option, value=given, remedy="leave it out")
     if path is None:
         cell, found = None, _scripted(events, releases, thread)
     else:
@@ -76,22 +92,25 @@ def command(
     return exit_codes.PASS
 
 
-def _self_test(as_json: bool) -> int:
+def _self_test(only: str | None, times: int | None, as_json: bool) -> int:
     from dataclasses import asdict
 
     from rtmeter.cli.alone import called, tell
-    from rtmeter.cli.explanations import show_blamed
+    from rtmeter.cli.explanations import planting, show_blamed
+    from rtmeter.cli.interrupt import ending
     from rtmeter.cli.output import print_json
     from rtmeter.conditions.restore import restore_before_a_run
     from rtmeter.host.lock import machine_lock
     from rtmeter.host.root import Root
     from rtmeter.machine import Intent
-    from rtmeter.selftest.blamed import blame
+    from rtmeter.selftest.blamed import TIMES, blame
     from rtmeter.values import Scheduling
 
-    with machine_lock(called(), wait=False, say=tell):
+    intent = Intent(cpus=None, scheduling=Scheduling("fifo", 80))
+    names = only.split(",") if only is not None else ()
+    with ending(), machine_lock(called(), wait=False, say=tell), planting() as say:
         restore_before_a_run(Root())
-        found = blame(Intent(cpus=None, scheduling=Scheduling("fifo", 80)))
+        found = blame(intent, times or TIMES, names, say)
     if as_json:
         print_json({"self_test": [asdict(one) | {"outcome": one.outcome} for one in found]})
     else:
