@@ -1,4 +1,4 @@
-"""``rtmeter`` as a process that has nothing to import: a server, which has imported all of it, forks it.
+"""``rtmeter`` as a process that has nothing to import or to compile: a server, which has all of it, forks it.
 
 A start of Python and of what rtmeter imports takes a second of processor time, of which the tests would spend
 half an hour. What is forked is a process like any other: arguments, environment, folder, streams, signals and
@@ -150,6 +150,9 @@ if __name__ == "__main__":
     for file in sorted(_MAIN.parent.rglob("[a-z]*.py")):
         import_module(".".join(["rtmeter", *file.relative_to(_MAIN.parent).with_suffix("").parts]))
     import_module("typer.rich_utils")  # what shows help
+    templates = import_module("rtmeter.report.page").environment()
+    for name in templates.list_templates(extensions=["html"]):
+        templates.get_template(name)
     gc.collect()
     gc.freeze()
     if _serve(socket.socket(fileno=int(sys.argv[1]))):

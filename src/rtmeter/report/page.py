@@ -10,6 +10,7 @@ import zlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 import jinja2
 from markupsafe import Markup
@@ -170,6 +171,7 @@ def _why(cell: CellEntry) -> Sequence[Figure]:
     return explained.figures(found) if found is not None else ()
 
 
+@cache
 def environment(*rooms: str) -> jinja2.Environment:
     """Templates, those of ``rooms`` first, and what they call."""
     loaders = [jinja2.PackageLoader(room) for room in (*rooms, "rtmeter.report", "rtmeter.plots")]
