@@ -10,6 +10,7 @@ import hashlib
 import os
 from contextlib import suppress
 from functools import cache
+from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 
@@ -34,7 +35,7 @@ def cache_folder() -> Path:
 
 
 def _libraries() -> str:
-    name, made = f"vega-of-vl-convert-{vl_convert.__version__}.js", None
+    name, made = f"vega-of-vl-convert-{version('vl-convert-python')}.js", None
     with suppress(OSError, RuntimeError, RtmeterError):  # no home, or no room there
         path = cache_folder() / name
         made = _kept(path)
