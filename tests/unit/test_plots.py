@@ -360,8 +360,9 @@ def test_a_bent_axis_has_labels_from_its_bend_to_its_ends() -> None:
     spec = shifts(found, 300)
     y = spec["layer"][-1]["encoding"]["y"]
     assert y["scale"]["type"] == "symlog"
-    powers = [10.0, 100.0, 1_000.0, 10_000.0, 100_000.0]
-    assert y["axis"]["values"] == [*(-power for power in reversed(powers)), 0.0, *powers]
+    powers = [100.0, 1_000.0, 10_000.0]
+    assert y["axis"]["values"] == [*(-power for power in reversed(powers)), 0.0, *powers, 100_000.0]
+    assert y["scale"]["domain"] == [-11_000.0, 110_000.0], "with room for the marks at its ends"
     (columns,) = spec["datasets"].values()
     assert columns["text"] == ["+78.0", "-5,000.0", "+50,000.0"]
 

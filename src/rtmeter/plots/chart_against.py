@@ -45,7 +45,7 @@ def quantiles(points: Sequence[Point], factor: str, height: int) -> Spec:
     y |= grammar.latency_scale(0.8 * least, 1.4 * reach, columns["us"][0] if rows else 1)
     colour: Spec = {"field": "line", "type": "nominal"}
     colour["scale"] = {"domain": names, "range": [*LINE_COLOURS[: len(names)]]}
-    colour["legend"] = {"symbolType": "stroke"}
+    colour["legend"] = {"symbolType": "stroke", "direction": "horizontal", "columns": len(names)}
     dash = colour | {"scale": {"domain": names, "range": [*grammar.DASHES[: len(names)]]}}
     both = {"x": x, "y": y, "color": colour}
     shown = [("line", "quantile"), ("at", factor), ("us", "us")]

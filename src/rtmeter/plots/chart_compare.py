@@ -53,11 +53,19 @@ def shifts(found: Sequence[Shift], height: int) -> Spec:
     sizes = [abs(value) for name in ("shift", "low", "high") for value in columns[name] if value]
     if sizes and max(sizes) > _SYMLOG_FROM * min(sizes):
         constant = max(min(sizes), 0.1)
-        y["scale"] = {"type": "symlog", "constant": constant}
-        y["axis"] = {"values": _decades(constant, max(sizes)), "format": ",~r"}
+        low, high = (
+            end(value for name in ("shift", "low", "high") for value in columns[name] if value)
+            for end in (min, max)
+        )
+        # Room for what is drawn at its ends, and for 0, wherever all of it lies.
+        domain = [min(2.0 * low, -constant), max(2.0 * high, constant)]
+        y["scale"] = {"type": "symlog", "constant": constant, "domain": domain, "nice": False}
+        labels = [one for one in _decades(constant, max(sizes)) if domain[0] <= one <= domain[1]]
+        y["axis"] = {"values": labels, "format": ",~r"}
     seen = [_SAYS[name] for name in _SAYS if _SAYS[name][0] in columns["says"]]
     colour: Spec = {"field": "says", "type": "nominal"}
     colour["scale"] = {"domain": [name for name, _ in seen], "range": [shade for _, shade in seen]}
+    colour["legend"] = {"symbolSize": 70}
     ends = {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}, "color": colour}
     shown = [("quantile", "quantile"), ("a", "A, us"), ("b", "B, us"), ("shift", "B less A, us")]
     shown += [("low", "from, us"), ("high", "to, us"), ("says", "says")]
@@ -86,7 +94,7 @@ def shifts(found: Sequence[Shift], height: int) -> Spec:
 
 def _decades(least: float, most: float) -> list[float]:
     """What an axis that is bent around 0 has labels at: 0, and powers of ten on both sides."""
-    powers = [10.0**e for e in range(math.floor(math.log10(least)), math.ceil(math.log10(most)) + 1)]
+    powers = [10.0**e for e in range(math.ceil(math.log10(least)), math.ceil(math.log10(most)) + 1)]
     return [*(-power for power in reversed(powers)), 0.0, *powers]
 
 
