@@ -133,9 +133,8 @@ def test_cycle_of_two_components(tmp_path: Path, adapter: str, receive: str) -> 
 
 
 @each_adapter
-@pytest.mark.parametrize("payload_bytes", [8, 1_024, 131_072])
-def test_payloads_travel_whole(tmp_path: Path, adapter: str, payload_bytes: int) -> None:
-    config = {"adapter": adapter, "payload_bytes": payload_bytes, "period_ns": 10 * MS, "samples": 20}
+def test_a_payload_of_many_datagrams_travels_whole(tmp_path: Path, adapter: str) -> None:
+    config = {"adapter": adapter, "payload_bytes": 131_072, "period_ns": 10 * MS, "samples": 20}
     with client_and_server(tmp_path, config) as (client, server):
         settled(client, server)
 

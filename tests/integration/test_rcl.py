@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import ros_runs
-from dds_runs import audited, in_order, settled, threads_in_proc, threads_of
+from dds_runs import audited, settled, threads_in_proc, threads_of
 from namespaces import quiet_network
 from probe_runs import (
     LONG,
@@ -105,22 +105,10 @@ def test_replies_are_received_by_spin_where_nothing_is_said(tmp_path: Path) -> N
     assert {read(end.log)[0].meta["effective"]["receive"] for end in both} == {"spin"}
 
 
-@pytest.mark.parametrize("payload_bytes", [8, 131_072])
-def test_payloads_travel_whole(tmp_path: Path, payload_bytes: int) -> None:
-    config = RCL | {"payload_bytes": payload_bytes, "samples": 20, "reliability": "reliable"}
+def test_a_payload_of_many_datagrams_travels_whole(tmp_path: Path) -> None:
+    config = RCL | {"payload_bytes": 131_072, "samples": 20, "reliability": "reliable"}
     with client_and_server(tmp_path, config) as (client, server):
         settled(client, server)
-
-
-@pytest.mark.parametrize("drive", DRIVES)
-def test_cycle_of_two_nodes(tmp_path: Path, drive: str) -> None:
-    config = cycle(RCL, drive=drive, reliability="reliable", history_depth=100)  # a timer waits for no answer
-    _, columns = measure(tmp_path, config)
-    found = counts(columns)
-    assert found["served"] + found["skipped"] + found["lost"] == found["released"] == SAMPLES
-    assert found["served"] > 0 and found["lost"] == 0
-    if drive != "spin":
-        assert found["skipped"] == 0 and in_order(columns)
 
 
 def test_two_runs_at_once_do_not_hear_each_other(tmp_path: Path) -> None:
@@ -138,9 +126,8 @@ def test_two_runs_at_once_do_not_hear_each_other(tmp_path: Path) -> None:
     assert read(other[1].log)[1]["sequence"].max() < 100  # 50, and the warm-up
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
-def test_replies_that_never_come_are_lost_and_nothing_else(tmp_path: Path, how: signal.Signals) -> None:
-    ros_runs.losses_of_a_silent_server(tmp_path, RCL, how)
+def test_replies_of_a_server_that_hangs_are_lost_and_nothing_else(tmp_path: Path) -> None:
+    ros_runs.losses_of_a_silent_server(tmp_path, RCL, signal.SIGSTOP)
 
 
 def test_the_domain_is_the_users(tmp_path: Path) -> None:

@@ -362,7 +362,9 @@ def test_a_bent_axis_has_labels_from_its_bend_to_its_ends() -> None:
     assert y["scale"]["type"] == "symlog"
     powers = [100.0, 1_000.0, 10_000.0]
     assert y["axis"]["values"] == [*(-power for power in reversed(powers)), 0.0, *powers, 100_000.0]
-    assert y["scale"]["domain"] == pytest.approx([-11_000.0, 110_000.0]), "with room for the marks at its ends"
+    assert y["scale"]["domain"] == pytest.approx([-11_000.0, 110_000.0]), (
+        "with room for the marks at its ends"
+    )
     (columns,) = spec["datasets"].values()
     assert columns["text"] == ["+78.0", "-5,000.0", "+50,000.0"]
 
