@@ -5,6 +5,7 @@
 #include <rosidl_runtime_c/message_type_support_struct.h>
 #include <rosidl_runtime_c/primitives_sequence_functions.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace rtmeter_rcl {
@@ -56,6 +57,33 @@ void Message::set(const rtm_message& message) noexcept {
   message_.payload.size = std::min<std::size_t>(message.bytes, message_.payload.capacity);
   std::memcpy(message_.payload.data, message.data, message_.payload.size);
 }
+
+Watch::~Watch() {
+  if (on_match_ != nullptr) done(rcl_event_fini(&event_));
+}
+#ifdef RTMETER_RCL_HAS_MATCHED
+void Watch::of(rcl_publisher_t* publisher, rtm_on_match on_match, void* user) {
+  check(rcl_publisher_event_init(&event_, publisher, RCL_PUBLISHER_MATCHED), "matched event");
+  on_match_ = on_match;
+  user_ = user;
+}
+void Watch::of(rcl_subscription_t* subscription, rtm_on_match on_match, void* user) {
+  check(rcl_subscription_event_init(&event_, subscription, RCL_SUBSCRIPTION_MATCHED), "matched event");
+  end_ = RTM_SUBSCRIBER;
+  on_match_ = on_match;
+  user_ = user;
+}
+// One of them is the node's own other end, which is matched as soon as it is made.
+void Watch::take() noexcept {
+  rmw_matched_status_t status{};
+  if (done(rcl_take_event(&event_, &status)) != 0) return;
+  on_match_(user_, end_, std::max(static_cast<std::int32_t>(status.current_count) - 1, 0));
+}
+#else
+void Watch::of(rcl_publisher_t* /*publisher*/, rtm_on_match /*on_match*/, void* /*user*/) {}
+void Watch::of(rcl_subscription_t* /*subscription*/, rtm_on_match /*on_match*/, void* /*user*/) {}
+void Watch::take() noexcept {}
+#endif
 
 Publisher::Publisher(rcl_node_t* node, const rtm_run& run, const std::string& topic)
     : name_("publisher of " + topic), node_(node), message_(run.payload_bytes) {

@@ -32,12 +32,32 @@ class Message {
   rtmeter_msgs__msg__Message message_{};
 };
 
+// Tells of the matches of an end, where rcl does.
+class Watch {
+ public:
+  Watch() = default;
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+  ~Watch();
+  void of(rcl_publisher_t* publisher, rtm_on_match on_match, void* user);
+  void of(rcl_subscription_t* subscription, rtm_on_match on_match, void* user);
+  const rcl_event_t* get() const { return &event_; }
+  void take() noexcept;
+
+ private:
+  rcl_event_t event_ = rcl_get_zero_initialized_event();
+  rtm_end end_ = RTM_PUBLISHER;
+  rtm_on_match on_match_ = nullptr;
+  void* user_ = nullptr;
+};
+
 class Publisher {
  public:
   Publisher(rcl_node_t* node, const rtm_run& run, const std::string& topic);
   Publisher(const Publisher&) = delete;
   Publisher& operator=(const Publisher&) = delete;
   ~Publisher();
+  rcl_publisher_t* get() { return &handle_; }
   int publish(const rtm_message& message) noexcept;
   rtmeter_common::EndFacts facts() const;
 
@@ -57,6 +77,7 @@ class Subscription {
   Subscription& operator=(const Subscription&) = delete;
   ~Subscription();
   const rcl_subscription_t* get() const { return &handle_; }
+  rcl_subscription_t* get() { return &handle_; }
   void take() noexcept;  // one message, as executors do after each wait
   rtmeter_common::EndFacts facts() const;
 

@@ -61,6 +61,10 @@ class Rcl final : public rtmeter::Adapter {
     for (const char* what : {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "request", "cycle"})
       sink.put("measures", what);
     sink.put("interfaces", "service");
+#ifdef RTMETER_RCL_HAS_MATCHED
+    sink.put("measures", "discovery").put("receives.discovery", "spin_once");
+    for (const char* end : {"publisher", "subscriber"}) sink.put("matches", end);
+#endif
     for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.timer", drive);
     for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
     sink.put("components", "one_thread");
@@ -106,14 +110,21 @@ class Rcl final : public rtmeter::Adapter {
   }
   int arm(void* timer, std::int64_t /*now_ns*/) override { return static_cast<Timer*>(timer)->arm(); }
 
+  void watch(void* /*node*/, rtm_on_match on_match, void* user) override {
+    on_match_ = on_match;
+    watcher_ = user;
+  }
+
   void* create_publisher(void* node, const std::string& topic) override {
     publishers_.emplace_back(&static_cast<Node*>(node)->handle, run_, topic);
+    if (on_match_ != nullptr) watches_.emplace_back().of(publishers_.back().get(), on_match_, watcher_);
     threads_.enforce();
     return &publishers_.back();
   }
   void* create_subscriber(void* node, const std::string& topic, rtm_on_message on_message,
                           void* user) override {
     subscriptions_.emplace_back(&static_cast<Node*>(node)->handle, run_, topic, on_message, user);
+    if (on_match_ != nullptr) watches_.emplace_back().of(subscriptions_.back().get(), on_match_, watcher_);
     threads_.enforce();
     resize();
     return &subscriptions_.back();
@@ -195,7 +206,7 @@ class Rcl final : public rtmeter::Adapter {
     if (rcl_wait_set_is_valid(&wait_set_)) check(rcl_wait_set_fini(&wait_set_), "wait set");
     wait_set_ = rcl_get_zero_initialized_wait_set();
     check(rcl_wait_set_init(&wait_set_, subscriptions_.size(), 1, timers_.size(), clients_.size(),
-                            services_.size(), 0, &context_->context, context_->allocator),
+                            services_.size(), watches_.size(), &context_->context, context_->allocator),
           "wait set");
   }
 
@@ -209,6 +220,7 @@ class Rcl final : public rtmeter::Adapter {
       result |= rcl_wait_set_add_client(&wait_set_, client.get(), nullptr);
     for (const Service& service : services_)
       result |= rcl_wait_set_add_service(&wait_set_, service.get(), nullptr);
+    for (const Watch& watch : watches_) result |= rcl_wait_set_add_event(&wait_set_, watch.get(), nullptr);
     result |= rcl_wait_set_add_guard_condition(&wait_set_, &context_->wake, nullptr);
     if (result == RCL_RET_OK) result = rcl_wait(&wait_set_, timeout_ns == INT64_MAX ? -1 : timeout_ns);
     if (result != RCL_RET_OK) {
@@ -217,6 +229,8 @@ class Rcl final : public rtmeter::Adapter {
     }
     for (std::size_t i = 0; i < timers_.size(); ++i)
       if (wait_set_.timers[i] != nullptr) timers_[i].call();
+    for (std::size_t i = 0; i < watches_.size(); ++i)
+      if (wait_set_.events[i] != nullptr) watches_[i].take();
     for (std::size_t i = 0; i < subscriptions_.size(); ++i)
       if (wait_set_.subscriptions[i] != nullptr) subscriptions_[i].take();
     for (std::size_t i = 0; i < clients_.size(); ++i)
@@ -234,6 +248,9 @@ class Rcl final : public rtmeter::Adapter {
   std::deque<Timer> timers_;
   std::deque<Publisher> publishers_;
   std::deque<Subscription> subscriptions_;
+  std::deque<Watch> watches_;  // of a discovery: they end before their ends
+  rtm_on_match on_match_ = nullptr;
+  void* watcher_ = nullptr;
   std::deque<Client> clients_;
   std::deque<Service> services_;
   rcl_wait_set_t wait_set_ = rcl_get_zero_initialized_wait_set();

@@ -135,6 +135,7 @@ def over(adapter: str, *more: object, id: str | None = None) -> Any:
         over("cyclonedds", "--participants", 3, "--period", "2s"),
         over("cyclonedds", "--others", "present", "--period", "2s", id="cyclonedds, others present"),
         over("fastdds", "--period", "5s", "--loss-timeout", "4s"),
+        over("rcl", "--period", "6s", "--loss-timeout", "5s"),
     ],
 )
 def test_participants_in_processes_of_their_own_find_each_other(tmp_path: Path, asked: Any) -> None:
