@@ -9,6 +9,7 @@ from pathlib import Path
 from rtmeter.errors import RtmeterError
 from rtmeter.results import store, table
 from rtmeter.results.record import CellRecord
+from rtmeter.results.record.alike import Alike
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,8 @@ def find_cells(path: Path) -> list[StoredCell]:
         )
         if repeats:
             return repeats
-    return list(each_cell(path))
+    alike = Alike()
+    return [StoredCell(cell.folder, alike.of(cell.record)) for cell in each_cell(path)]
 
 
 def each_cell(path: Path) -> Iterator[StoredCell]:

@@ -12,6 +12,7 @@ from typing import Literal
 from rtmeter.errors import RtmeterError
 from rtmeter.results import store, table
 from rtmeter.results.record import CellRecord, Statistics
+from rtmeter.results.record.alike import Alike
 from rtmeter.statistics.quantities import judged_quantity
 
 State = Literal["complete", "interrupted", "failed", "skipped", "damaged", "running", "not run"]
@@ -136,8 +137,13 @@ def _below(path: Path) -> Iterator[Path]:
 def _read_all(folders: Sequence[Path]) -> Iterator[tuple[Path, CellRecord | RtmeterError | None]]:
     """The records of the cells; None of one that is being measured."""
     whole = table.records([folder for folder in folders if not folder.name.endswith(store.PARTIAL)])
+    alike = Alike()
     for folder in folders:
-        yield (folder, None) if folder.name.endswith(store.PARTIAL) else next(whole)
+        if folder.name.endswith(store.PARTIAL):
+            yield folder, None
+        else:
+            _, record = next(whole)
+            yield folder, alike.of(record) if isinstance(record, CellRecord) else record
 
 
 def _read(folder: Path) -> CellEntry:
