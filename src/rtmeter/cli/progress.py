@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from rtmeter.cli.output import console, microseconds
 from rtmeter.errors import RtmeterError
-from rtmeter.model import Cell, Verdict
+from rtmeter.model import Cell
 from rtmeter.results.store import PARTIAL
 
 if TYPE_CHECKING:
@@ -70,14 +70,7 @@ class Progress:
     def ended(self, index: int, record: CellRecord) -> None:
         """The cell ended and is stored."""
         self._note_end(index, record)
-        verdict = record.verdict
-        invalid = "" if record.valid or record.error else ", invalid"
-        words = (
-            record.status + invalid + (f": {verdict.outcome}: {_line(record, verdict)}" if verdict else "")
-        )
-        if record.error:
-            words = f"{record.status}: {record.error.as_error}"
-        self._show(f"{self._place(index)} {record.id}: {words}", 1.0, "end")
+        self._show(f"{self._place(index)} {record.id}: {end_of(record)}", 1.0, "end")
 
     def kept(self, index: int) -> None:
         """The cell was there from an earlier run."""
@@ -196,11 +189,16 @@ class _Lines:
             print(words, file=sys.stderr, flush=True)
 
 
-def _line(record: CellRecord, verdict: Verdict) -> str:
-    """A verdict in a line; why it is so `rtmeter verdict` tells."""
+def end_of(record: CellRecord) -> str:
+    """How a cell ended, in a line; why its verdict is so `rtmeter verdict` tells."""
     from rtmeter.judge.points import line_and_points, worst_of
 
-    return line_and_points(verdict, worst_of(record))[0]
+    if record.error:
+        return f"{record.status}: {record.error.as_error}"
+    words = record.status + ("" if record.valid else ", invalid")
+    if (verdict := record.verdict) is None:
+        return words
+    return f"{words}: {verdict.outcome}: {line_and_points(verdict, worst_of(record))[0]}"
 
 
 def share_done(event: ProgressEvent) -> float:

@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from rtmeter.cli.output import console, microseconds
-from rtmeter.cli.progress import share_done
+from rtmeter.cli.progress import end_of, share_done
 from rtmeter.model import Cell
 
 if TYPE_CHECKING:
@@ -106,12 +106,7 @@ class OfRig:
 
     def ended(self, index: int, record: CellRecord) -> None:
         """The cell is stored."""
-        words = record.status + ("" if record.valid or record.error else ", invalid")
-        if record.verdict:
-            words += f": {record.verdict.outcome}, {record.verdict.reason}"
-        if record.error:
-            words = f"{record.status}: {record.error.as_error}"
-        self._end(index, words, failed=record.status != "complete" or not record.valid)
+        self._end(index, end_of(record), failed=record.status != "complete" or not record.valid)
 
     def kept(self, index: int) -> None:
         """The cell is there already."""
