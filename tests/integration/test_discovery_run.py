@@ -145,6 +145,7 @@ def over(adapter: str, *more: object, id: str | None = None) -> Any:
         ),
         over("fastdds", "--samples", 1, "--period", "7s", "--loss-timeout", "6s"),
         over("rcl", "--samples", 1, "--period", "7s", "--loss-timeout", "6s"),
+        over("rclpy", "--samples", 1, "--period", "7s", "--loss-timeout", "6s"),
     ],
 )
 def test_participants_in_processes_of_their_own_find_each_other(tmp_path: Path, asked: Any) -> None:
@@ -219,11 +220,19 @@ def test_a_participant_that_is_killed_ends_the_run_and_what_was_measured_is_kept
     assert counts["released"] == counts["served"] + counts["lost"] + counts["in_flight"]
 
 
+def udp_sockets(pid: int) -> int:
+    inodes = {line.split()[9] for line in Path("/proc/net/udp").read_text().splitlines()[1:]}
+    links = [str(link.readlink()) for link in Path(f"/proc/{pid}/fd").iterdir()]
+    return sum(link.removeprefix("socket:[").rstrip("]") in inodes for link in links)
+
+
 def test_an_interruption_keeps_what_was_measured(tmp_path: Path) -> None:
     given = ("--adapter", "posix", "--samples", 500, "--others", "present", "--out", tmp_path / "cell")
     with running(*ASKED, *given) as front:
         logs = tmp_path / "cell.partial" / "stages"
         until(lambda: len(list(logs.glob("p?.rtlog"))) == 2 and whole_rows(logs / "p1.rtlog") > 0)
+        stays = next(p for p in probes_of(front.pid) if "/p0/" in Path(f"/proc/{p}/cmdline").read_text())
+        assert udp_sockets(stays) == 2, "of one participant: its own and the group's"
         front.send_signal(signal.SIGINT)
         done = ended(front)
     cell = json.loads((tmp_path / "cell" / "cell.json").read_text())

@@ -37,7 +37,7 @@ class Participant {
   // The middleware's init, and the ends; throws Failure.
   void start() {
     for (auto& count : matches_) count.store(0);
-    session_.start();
+    if (!session_.started()) session_.start();  // the probe has started its own for the first time
     if (told_.empty()) read_what_is_told();
     node_ = session_.create_node(name());
     session_.watch(node_, &Participant::on_match, this);
