@@ -58,6 +58,7 @@ auto checked(const std::string& what, Call&& call) -> decltype(call()) {
 
 // The interpreter of the virtual environment that rclpy was found in; it handles no signals.
 void start_python() {
+  if (Py_IsInitialized() != 0) return;  // a discovery starts again and again
   PyConfig config;
   PyConfig_InitPythonConfig(&config);
   config.install_signal_handlers = 0;
@@ -89,8 +90,11 @@ class Rclpy final : public rtmeter::Adapter {
   static void describe_static(rtmeter::Sink& sink) {
     sink.put("name", "rclpy").put("version", "1").put("middleware", "ROS 2, rclpy");
     sink.put("middleware_version", RTMETER_RCLPY_VERSION);
-    for (const char* what : {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "request", "cycle"})
+    for (const char* what :
+         {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "request", "cycle", "discovery"})
       sink.put("measures", what);
+    sink.put("receives.discovery", "spin_once");
+    for (const char* end : {"publisher", "subscriber"}) sink.put("matches", end);
     for (const char* interface : {"service", "action"}) sink.put("interfaces", interface);
     for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.timer", drive);
     for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
@@ -161,6 +165,13 @@ class Rclpy final : public rtmeter::Adapter {
     auto* timer = static_cast<Timer*>(timer_pointer);
     while (timer->in_callback.load(std::memory_order_acquire)) sched_yield();
     return with_gil([&] { timer->handle.attr("reset")(); });
+  }
+
+  void watch(void* /*node*/, rtm_on_match on_match, void* user) override {
+    const auto told = [on_match, user](int end, std::int32_t others) {
+      on_match(user, static_cast<rtm_end>(end), others);
+    };
+    checked("node", [&] { invoke("watch", py::cpp_function(told)); });
   }
 
   void* create_publisher(void* node, const std::string& topic) override {

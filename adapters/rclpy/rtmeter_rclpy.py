@@ -48,6 +48,9 @@ else:
 RESULT, ACCEPTED, FEEDBACK = range(3)
 """What comes back for a request (rtm_reply)."""
 
+PUBLISHER, SUBSCRIBER = range(2)
+"""The ends of a topic (rtm_end)."""
+
 NOTHING = array.array("B")
 
 
@@ -122,6 +125,18 @@ class Adapter:
         self._ends: list[End | RequestEnd] = []
         self._actions: list[ActionClient | ActionServer] = []
         self._wake = Future()
+        self._told: Callable[[int, int], None] | None = None
+
+    def watch(self, told: Callable[[int, int], None]) -> None:
+        """From now on told(end, others) is called at each change of the matches of the ends made."""
+        self._told = told
+
+    def _matched(self, end: int) -> dict[str, Any]:
+        """The callback of its events: a node's own other end is matched once it is made, and left out."""
+        told = self._told
+        if told is None:
+            return {}
+        return {"matched": lambda status: told(end, max(status.current_count - 1, 0))}
 
     def stop(self) -> None:
         """Undoes everything."""
@@ -164,7 +179,9 @@ class Adapter:
     ) -> Callable[[int, memoryview], None]:
         """What publishes a message: its sequence number and its payload."""
         end = End(f"publisher of {name}")
-        callbacks = PublisherEventCallbacks(incompatible_qos=end.on_incompatible_qos)
+        callbacks = PublisherEventCallbacks(
+            incompatible_qos=end.on_incompatible_qos, **self._matched(PUBLISHER)
+        )
         publisher = node.create_publisher(Message, topic, qos, event_callbacks=callbacks)
         end.handle = publisher
         self._ends.append(end)
@@ -192,7 +209,9 @@ class Adapter:
             received(message.sequence, message.payload)
             self._called()
 
-        callbacks = SubscriptionEventCallbacks(incompatible_qos=end.on_incompatible_qos)
+        callbacks = SubscriptionEventCallbacks(
+            incompatible_qos=end.on_incompatible_qos, **self._matched(SUBSCRIBER)
+        )
         end.handle = node.create_subscription(Message, topic, on_message, qos, event_callbacks=callbacks)
         self._ends.append(end)
         return end.handle
