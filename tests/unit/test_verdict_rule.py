@@ -112,7 +112,8 @@ def test_too_few_pass_nothing_and_say_how_many_more(miss_ratio: float | None) ->
     few = judge_run(run_of(even(999)), required, False)
     assert few.outcome == "inconclusive" and few.more_samples is not None
     assert few.more_samples == (1 if miss_ratio != 0.001 else 1_996)
-    assert f"{few.more_samples:,} further samples" in few.reason and "it takes 1,000" in few.reason
+    further = "1 further sample (" if few.more_samples == 1 else f"{few.more_samples:,} further samples ("
+    assert further in few.reason and "it takes 1,000" in few.reason
     enough = judge_run(run_of(even(999 + few.more_samples)), required, False)
     assert enough.support is not None and enough.support.design_effect == 1.0
     assert enough.outcome == "pass"

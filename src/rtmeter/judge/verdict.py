@@ -220,7 +220,7 @@ def _why(
         case "too_few":
             further = fewest_further(found.total, found.n, requirement, effect)
             said = "more than 10^15" if further is None else f"{further:,}"
-            passes = f"{said} further samples{_takes(support)}, all in time, would pass"
+            passes = f"{said} further {_samples(further)}{_takes(support)}, all in time, would pass"
             return f"{proof}{no_bound}; {passes}", further
         case "refused":
             nothing = "" if found.total else "that says nothing of other runs, and "
@@ -232,7 +232,14 @@ def _why(
     further = _more(found, requirement, effect)
     said = "more than 10^15" if further is None else f"{further:,}"
     why = f"{sure} at most {upper:.3g} and at least {lower:.3g}, and {allowed:g} is allowed"
-    return f"{proof}{why}; {said} further samples{_takes(support)}, all in time, would pass", further
+    return (
+        f"{proof}{why}; {said} further {_samples(further)}{_takes(support)}, all in time, would pass",
+        further,
+    )
+
+
+def _samples(count: int | None) -> str:
+    return "sample" if count == 1 else "samples"
 
 
 def _takes(support: Support | None) -> str:
