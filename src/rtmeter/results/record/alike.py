@@ -10,6 +10,8 @@ from pydantic import BaseModel
 
 from rtmeter.results.record.cell import CellRecord
 
+_PLAIN = frozenset({str, int, float, bool, type(None), list, tuple})
+
 
 class Alike:
     """What the records that it has seen consist of. None is ever written to, so that all may share it."""
@@ -20,24 +22,31 @@ class Alike:
 
     def of(self, record: CellRecord) -> CellRecord:
         """The record itself."""
+        parts = []
         for name, value in record.__dict__.items():
             if type(value) in (dict, list):
-                record.__dict__[name] = self._shared(value)
+                try:
+                    record.__dict__[name] = self._contents.setdefault(marshal.dumps(value), value)
+                    continue
+                except ValueError:  # it has models in it
+                    pass
+            parts.append(value)
         self._share_names([record])
+        self._share_names_within(parts)
         return record
 
-    def _shared(self, value: Any) -> Any:
-        try:
-            return self._contents.setdefault(marshal.dumps(value), value)
-        except ValueError:  # it has models in it
-            return value
-
-    def _share_names(self, parts: Iterable[Any]) -> None:
+    def _share_names(self, models: Iterable[BaseModel]) -> None:
         """Each model keeps the set of the names that were given; of one kind they are mostly the same."""
+        for model in models:
+            given = self._given.setdefault(frozenset(model.model_fields_set), model.model_fields_set)
+            object.__setattr__(model, "__pydantic_fields_set__", given)
+
+    def _share_names_within(self, parts: Iterable[Any]) -> None:
         for part in parts:
+            if type(part) in _PLAIN:
+                continue
             if isinstance(part, BaseModel):
-                given = self._given.setdefault(frozenset(part.model_fields_set), part.model_fields_set)
-                object.__setattr__(part, "__pydantic_fields_set__", given)
-                self._share_names(part.__dict__.values())
+                self._share_names([part])
+                self._share_names_within(part.__dict__.values())
             elif type(part) is dict:
-                self._share_names(part.values())
+                self._share_names_within(part.values())
