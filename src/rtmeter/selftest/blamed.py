@@ -26,7 +26,7 @@ from rtmeter.model import SERVED, WARM_UP_FLAG
 from rtmeter.samples import read_log
 from rtmeter.selftest.disturbance import Disturbance
 from rtmeter.selftest.lateness import BLOW_NS, Plant, Scene, group_in, plants
-from rtmeter.selftest.loop import measured_loop
+from rtmeter.selftest.loop import planted_loop
 from rtmeter.selftest.measuring import PERIOD_NS, away_from, measuring
 from rtmeter.selftest.sight import Window
 from rtmeter.trace.chosen import Span, span_of
@@ -49,7 +49,7 @@ _BESIDE_S, _SETTLED_NS = 0.03, 5_000_000
 _MOST_COMPARED = 500
 """Releases in time."""
 
-Say = Callable[[str, int, int], None]
+OnPlanted = Callable[[str, int, int], None]
 """Told of a plant that is about to be made, how many were before it, and of how many."""
 
 
@@ -93,7 +93,7 @@ def blame(
     intent: Intent,
     times: int = TIMES,
     only: Sequence[str] = (),
-    say: Say = lambda name, done, of: None,
+    say: OnPlanted = lambda name, done, of: None,
 ) -> list[Blamed]:
     """Measures a thread on the first of the intended CPUs (by default the last of this process), records the
     kernel's events while it plants, several times each, and explains what came late. The last says what was
@@ -127,7 +127,7 @@ def blame(
             times_ns = (columns[name][served].tolist() for name in ("release_ns", "wake_ns"))
             found.append((running.pid, releases_of(*times_ns)))
         if of_loop := [plant for plant in made if plant.in_loop]:
-            with away_from(cpu), measured_loop(priority, cpu) as loop:
+            with away_from(cpu), planted_loop(priority, cpu) as loop:
                 planting.plant(of_loop, replace(scene, pid=loop.pid, loop=loop, groups=groups))
                 found.append((loop.pid, releases_of(*loop.end())))
         recorder.stop()
@@ -173,7 +173,7 @@ def _group(groups: Hierarchy | None) -> Iterator[Change]:
 class _Planting:
     """What was planted when, what could not be and why, and when the kernel's events were recorded."""
 
-    def __init__(self, recorder: Recorder, times: int, say: Say, of: int) -> None:
+    def __init__(self, recorder: Recorder, times: int, say: OnPlanted, of: int) -> None:
         self._recorder, self._times, self._say, self._of, self._done = recorder, times, say, of, 0
         self.planted: list[tuple[Plant, Window]] = []
         self.recorded: list[Window] = []

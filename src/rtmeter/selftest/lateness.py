@@ -14,7 +14,7 @@ from rtmeter.host.cgroups import Hierarchy
 from rtmeter.host.root import Root
 from rtmeter.selftest import loop, looper
 from rtmeter.selftest.disturbance import Disturbance
-from rtmeter.selftest.loop import MeasuredLoop
+from rtmeter.selftest.loop import PlantedLoop
 from rtmeter.selftest.plants import STARVING_NS
 from rtmeter.selftest.sight import Window
 
@@ -38,7 +38,7 @@ class Scene:
     cpu: int
     other_cpu: int | None
     priority: int
-    loop: MeasuredLoop | None = None
+    loop: PlantedLoop | None = None
     groups: Hierarchy | None = None
 
 
@@ -187,7 +187,7 @@ def _starve(scene: Scene) -> Sequence[Disturbance]:
     ]
 
 
-def _the_loop(scene: Scene) -> MeasuredLoop:
+def _the_loop(scene: Scene) -> PlantedLoop:
     assert scene.loop is not None
     return scene.loop
 

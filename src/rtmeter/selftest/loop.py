@@ -22,7 +22,7 @@ PROGRAM = Path(looper.__file__)
 _PATIENCE_S = 60
 
 
-class MeasuredLoop:
+class PlantedLoop:
     """``pid`` is the thread that stamps, ``server`` who answers it; ``shared``: the file that they share."""
 
     def __init__(self, priority: int, cpu: int) -> None:
@@ -87,9 +87,9 @@ class MeasuredLoop:
 
 
 @contextmanager
-def measured_loop(priority: int, cpu: int) -> Iterator[MeasuredLoop]:
+def planted_loop(priority: int, cpu: int) -> Iterator[PlantedLoop]:
     """It loops, and is gone afterwards. Raises RtmeterError if it does not start."""
-    loop = MeasuredLoop(priority, cpu)
+    loop = PlantedLoop(priority, cpu)
     try:
         loop.begin()
         yield loop
