@@ -1,4 +1,4 @@
-"""What measures a cell, as `cell.py` sees it: probes, or a tool that everybody knows."""
+"""What measures a cell, as `cell.py` sees it: probes, a chain of them, cyclictest, or a program that runs."""
 
 from __future__ import annotations
 
