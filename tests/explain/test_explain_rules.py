@@ -367,3 +367,33 @@ def test_a_thread_that_ended_gave_its_id_to_another(said) -> None:
         (1200, 1300, "displaced", "second", "above"),
         (1300, 2000, "own"),
     ]
+
+
+def test_a_cpu_that_is_taken_away_leaves_its_timers_and_threads_to_another(said) -> None:
+    """The kernel stops them on it and hands them on; no event of that CPU follows."""
+    away = """
+900 0 waking 0 60 - 0 [migration/0]
+910 0 switch 0 60 runnable 0 [migration/0]
+950 0 switch 60 0 blocked 120 swapper/0
+1190 1 switch 0 77 runnable 120 hog
+"""
+    assert said(ASLEEP + away + woken(1210, 1200, 1240, 1300, on="77").replace(" 0 ", " 1 ", 5)) == [
+        (1000, 1190, "timer_idle"),
+        (1190, 1200, "outside"),
+        (1200, 1240, "interrupt", "local_timer"),
+        (1240, 1300, "displaced", "hog", "below"),
+        (1300, 1900, "own_kernel", "clock_nanosleep"),
+        (1900, 2000, "own"),
+    ]
+
+
+def test_a_runnable_thread_waits_where_it_runs_next_when_its_cpu_is_taken_away(said) -> None:
+    events = """
+0 0 switch 0 10 runnable 19 loop
+1000 0 switch 10 60 runnable 0 [migration/0]
+1050 0 switch 60 0 blocked 120 swapper/0
+0 1 switch 0 77 runnable 5 other
+1400 1 switch 77 10 runnable 19 loop
+"""
+    events = "\n".join(sorted(events.split("\n"), key=lambda row: int(row.split()[0]) if row else -1))
+    assert said(events) == [(1000, 1400, "displaced", "other", "above"), (1400, 2000, "own")]

@@ -56,6 +56,17 @@ def test_the_planted_offset_of_the_clocks_is_found_within_its_error(hosts: Hosts
     assert "What the server's machine had wrong" in page
 
 
+def test_late_round_trips_between_hosts_are_explained_to_the_border(hosts: Hosts, tmp_path: Path) -> None:
+    cell = tmp_path / "cell"
+    stored = measured(hosts, cell, "--samples", "100", "--deadline", "1us", "--explain", code=2)
+    assert stored["conditions"]["achieved"]["trace"]["events"] > 0
+    found = rtmeter("explain", cell, "--json").json
+    served = stored["summary"]["counts"]["served"]
+    assert sum(cause["releases"] for cause in found["causes"]) == served > 0
+    for release in found["releases"]:
+        assert sum(one["end_ns"] - one["start_ns"] for one in release["segments"]) == release["lateness_ns"]
+
+
 def test_hosts_that_read_one_clock(one_machine: Hosts, tmp_path: Path) -> None:
     cell = measured(one_machine, tmp_path / "cell", "--samples", "50")
     assert cell["clock_offset"] == {"same_clock": True}

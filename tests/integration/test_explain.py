@@ -105,3 +105,22 @@ def test_a_cell_without_a_trace_says_how_to_get_one(tmp_path: Path) -> None:
     rtmeter(*(option for option in measured(cell) if option != "--explain"))
     done = rtmeter("explain", cell)
     assert done.code == 1 and "has no record of the kernel's events; measure it with --explain" in done.err
+
+
+CONTAINER = (
+    "unshare",
+    "--mount",
+    "sh",
+    "-c",
+    "umount --lazy --all-targets tracefs 2>/dev/null; umount --lazy /sys/kernel/tracing 2>/dev/null;"
+    ' exec setpriv --bounding-set=-sys_admin "$@"',
+    "sh",
+)
+"""Root without CAP_SYS_ADMIN, and no tracefs: as docker run has it."""
+
+
+def test_in_a_container_without_tracefs_it_is_refused_and_the_remedy_named(tmp_path: Path) -> None:
+    done = rtmeter(*measured(tmp_path / "cell"), inside=CONTAINER)
+    assert done.code == 1 and "explain = 'yes'" in done.err, done.err
+    assert "as in a container without --privileged" in done.err
+    assert not (tmp_path / "cell" / "trace.parquet").exists()

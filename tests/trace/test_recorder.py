@@ -111,14 +111,14 @@ def test_it_ends_whole_if_tracefs_is_taken_away_meanwhile(tracefs: Path, tmp_pat
 def test_a_full_disk_is_named_with_what_the_trace_took_of_it(tracefs: Path, tmp_path: Path) -> None:
     folder = tmp_path / "pages"
     folder.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", folder], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", folder], check=True)
     try:
         with recording(tracefs, folder) as found:
-            until(lambda: subprocess.run(["true"], check=True) and found._failed)
+            until(lambda: [os.getppid() for _ in range(1000)] and found._failed)
             found.stop()
             with pytest.raises(RtmeterError) as error:
                 found.trace()
     finally:
         subprocess.run(["umount", folder], check=True)
-    said = f"the trace cannot be written: no space left on device ({folder}, 0 MiB free; the trace has 0 MiB)"
+    said = f"the trace cannot be written: no space left on device ({folder}, 0 MiB free; the trace has 2 MiB)"
     assert (error.value.message, error.value.remedy) == (said, "free space there, or leave it out")

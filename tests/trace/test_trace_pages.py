@@ -6,9 +6,23 @@ import struct
 
 import pytest
 
-from rtmeter.explain.events import FAULT, IRQ_IN, LOST, NO_VALUE, SWITCH, WAKING
+from rtmeter.explain.events import (
+    FAULT,
+    IRQ_IN,
+    LOST,
+    NO_PRIORITY,
+    NO_VALUE,
+    NOBODY,
+    STATES,
+    SWITCH,
+    SYS_IN,
+    SYS_OUT,
+    TIMER_ARMED,
+    TIMER_FIRED,
+    WAKING,
+)
 from rtmeter.trace.decode import Recorded, decoded
-from rtmeter.trace.formats import format_of, page_form
+from rtmeter.trace.formats import Format, format_of, page_form
 from rtmeter.trace.pages import UNTOLD, events_of, missed
 
 HEADER = """
@@ -237,3 +251,71 @@ ID: 10
         Recorded(form, [format_of("sys_enter", text)], {0: [page(form, entries)]}, {}, ("read", "futex"), 0)
     )
     assert [(trace.name_of(row), trace.value[row]) for row in (0, 1)] == [("futex", 9), ("read", NO_VALUE)]
+
+
+def of_words(name: str, number: int, fields: str, word: int) -> Format:
+    """A format as kernels of that word's size print it: ``long`` and pointers have a word, and every field
+    lies at a multiple of its size, a 64-bit one too (ARM's procedure call standard)."""
+    at, lines = 8, []
+    sizes = {"long": word, "void *": word, "int": 4, "s64": 8, "char comm[16]": 16, "pid_t": 4}
+    for field in fields.split(";"):
+        kind, _, called = field.strip().rpartition(" ")
+        kind = "char comm[16]" if "[16]" in called else kind
+        size = sizes[kind]
+        align = min(size, 8) if "char" not in kind else 1
+        at = -(-at // align) * align
+        lines.append(f"\tfield:{kind} {called};\toffset:{at};\tsize:{size};\tsigned:1;")
+        at += size
+    common = "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;"
+    told = "\n".join([f"name: {name}", f"ID: {number}", common, *lines])
+    return format_of(name, told + '\n\nprint fmt: "{ 0x01, "S" }, { 0x02, "D" }"')
+
+
+def written(form: Format, delta: int, tid: int, **values: int | bytes) -> bytes:
+    """An event of that format; as long as its last field needs."""
+    end = max(field.offset + field.size for field in form.fields.values())
+    data = bytearray(-(-end // 4) * 4)
+    struct.pack_into("<Hxxi", data, 0, form.id, tid)
+    for name, value in values.items():
+        field = form.fields[name]
+        raw = value if isinstance(value, bytes) else value.to_bytes(field.size, "little", signed=True)
+        data[field.offset : field.offset + len(raw)] = raw
+    return entry(len(data) // 4, delta, *struct.unpack(f"<{len(data) // 4}I", data))
+
+
+@pytest.mark.parametrize("bits", [64, 32])
+def test_a_kernel_of_32_bits_tells_the_same_as_one_of_64(bits: int) -> None:
+    word = bits // 8
+    form = FORMS[f"{bits} bits"]
+    switch = of_words(
+        "sched_switch", 1, "long prev_state; char next_comm[16]; pid_t next_pid; int next_prio", word
+    )
+    wakes = of_words("sched_waking", 2, "char comm[16]; pid_t pid; int prio", word)
+    armed = of_words("hrtimer_start", 3, "void * hrtimer; void * function; s64 expires", word)
+    fired = of_words("hrtimer_expire_entry", 4, "void * hrtimer; s64 now; void * function", word)
+    calls = of_words("sys_enter", 5, "long id", word)
+    leaves = of_words("sys_exit", 6, "long id; long ret", word)
+    assert armed.fields["expires"].offset == (24 if bits == 64 else 16)
+    entries = (
+        written(calls, 5, 8, id=1)
+        + written(armed, 5, 8, hrtimer=64, function=8, expires=5_000_000_000)
+        + written(switch, 5, 8, prev_state=1, next_comm=b"idle", next_pid=0, next_prio=120)
+        + written(fired, 5, 0, hrtimer=64, now=1, function=8)
+        + written(wakes, 5, 0, comm=b"robot", pid=8, prio=19)
+        + written(switch, 5, 0, prev_state=0, next_comm=b"robot", next_pid=8, next_prio=19)
+        + written(leaves, 5, 8, id=1, ret=-4)
+    )
+    formats = [switch, wakes, armed, fired, calls, leaves]
+    trace = decoded(Recorded(form, formats, {0: [page(form, entries)]}, {}, ("read", "nanosleep"), 0))
+    rows = zip(trace.time_ns, trace.event, trace.tid, trace.target, trace.priority, trace.value, strict=True)
+    assert list(rows) == [
+        (1005, SYS_IN, 8, NOBODY, NO_PRIORITY, NO_VALUE),
+        (1010, TIMER_ARMED, 8, 8, NO_PRIORITY, 5_000_000_000),
+        (1015, SWITCH, 8, 0, 120, NO_VALUE),
+        (1020, TIMER_FIRED, 0, 8, NO_PRIORITY, 5_000_000_000),
+        (1025, WAKING, 0, 8, 19, NO_VALUE),
+        (1030, SWITCH, 0, 8, 19, NO_VALUE),
+        (1035, SYS_OUT, 8, NOBODY, NO_PRIORITY, NO_VALUE),
+    ]
+    assert [STATES[trace.state[row]] for row in (2, 5)] == ["sleeping", "runnable"]
+    assert [trace.name_of(row) for row in (0, 5)] == ["nanosleep", "robot"]
