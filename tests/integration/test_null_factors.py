@@ -68,9 +68,16 @@ def test_what_is_planted_is_found(planted: str, tmp_path: Path, sized: Any) -> N
         assert found["by"]["miss_ratio"]["said"] == "better"
     elif planted == "interaction":
         assert p50["times"] == pytest.approx(1.0, rel=1e-3) and p50["said"] != "better"
-        assert {(q, f) for q, f, _ in depends} >= {("p50", "prefault_heap")}
+        assert (code, found["said"]) == (2, "worse"), "it is, on the idle machine"
+        by_level = {one["at"]: one for one in found["interactions"] if one["quantity"] == "p50"}
+        assert {at: one["times"] for at, one in by_level.items()} == {
+            "0": pytest.approx(4.0, rel=1e-3),
+            "8MiB": pytest.approx(0.25, rel=1e-3),
+        }
+        said = rtmeter("compare", run, "--factor", "lock_memory").out
+        assert "worse; it depends on prefault_heap: worse at 0, better at 8MiB" in said
     else:
         assert (code, p50["said"]) == (0, "no difference") and depends == set()
     code, heap = effects(run, "prefault_heap")
     assert heap["by"]["p50"]["times"] == pytest.approx(4.0 if planted != "interaction" else 1.0, rel=1e-3)
-    assert code == (2 if planted != "interaction" else code)
+    assert (code, heap["said"]) == (2, "worse")

@@ -131,16 +131,16 @@ def planted(generator: np.random.Generator, log: float, strata_count: int, runs:
 def said_and_covered(
     generator: np.random.Generator, log: float, strata_count: int, runs: int
 ) -> tuple[bool, bool, bool]:
-    """Whether any of all quantities is called different, whether all intervals hold together, and whether an
-    interaction is named."""
+    """Whether any of all quantities is called different, over all or at a level of another factor, whether
+    all intervals hold together, and whether an interaction is named."""
     made, each = planted(generator, log, strata_count, runs), each_of(0.95, len(QUANTITIES))
     found = [effect(name, made, each) for name in QUANTITIES]
     alone = each_of(0.95, len(QUANTITIES) * strata_count)
-    named = any(interactions(name, made, alone) for name in QUANTITIES)
+    named = [one for name in QUANTITIES for one in interactions(name, made, alone)]
     return (
-        any(one.said in ("better", "worse") for one in found),
+        any(one.said in ("better", "worse") for one in (*found, *named)),
         all(math.log(one.lower) <= log <= math.log(one.upper) for one in found),
-        named,
+        bool(named),
     )
 
 

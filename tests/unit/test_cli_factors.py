@@ -217,7 +217,11 @@ def test_an_interaction_larger_than_the_effect_is_named(capsys: Captured) -> Non
     under_load, idle = found["p50", "cpu80"], found["p50", "idle"]
     assert under_load["upper"] < 1 < idle["lower"]
     assert under_load["lower"] < 0.4 < under_load["upper"] and idle["lower"] < 2.5 < idle["upper"]
-    assert "depends on load: of p50 at cpu80 x 0.4" in compare("r --factor scheduling", capsys)[1]
+    assert one["said"] == "worse", "what is worse anywhere is no pass"
+    code, said = compare("r --factor scheduling", capsys)
+    assert code == exit_codes.FAIL
+    assert "against other: worse; it depends on load: worse at idle, better at cpu80 (latency" in said
+    assert "depends on load: p50 x 0.4" in said
 
 
 def test_no_effect_is_no_difference_and_says_above_what(capsys: Captured) -> None:

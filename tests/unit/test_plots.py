@@ -120,6 +120,22 @@ def test_a_part_of_a_run_has_the_whole_of_it_as_a_picture(root):
     assert (picture[0]["t"], picture[-1]["end"]) == (0, 10)
 
 
+def axes(part: dict[str, Any]) -> list[dict[str, Any]]:
+    """What the axes of latencies of a plot are, its picture's apart."""
+    y = part.get("encoding", {}).get("y", {})
+    own = [y] if y.get("axis") and "domain" in y.get("scale", {}) else []
+    return own + [one for layer in part.get("layer", []) for one in axes(layer)]
+
+
+def test_room_for_the_picture_has_no_labels_of_what_was_never_measured(root):
+    """A spike makes the axis logarithmic: the room above it would reach to many times as much."""
+    first_s = SPIKE_AT / 1000 - 0.1
+    (axis, *_) = axes(spec_of(root / "spiky", "time", zoom_s=(first_s, first_s + 1)))
+    assert axis["scale"]["type"] == "log"
+    assert axis["scale"]["domain"][1] > 100 * SPIKE_NS / 1e3
+    assert SPIKE_NS / 1e4 <= max(axis["axis"]["values"]) <= SPIKE_NS / 100
+
+
 def test_maxima_are_those_of_each_interval(root):
     (intervals,) = datasets(spec_of(root / "spiky", "maxima", interval_ns=1000 * MS), "intervals")
     expected = latency_ns(root / "spiky").reshape(10, 1000).max(axis=1) / 1e3

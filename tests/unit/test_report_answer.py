@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from report_page import HOSTILE, page_of
 
 from rtmeter.judge.answer import answer
 from rtmeter.judge.entries import by_condition
+from rtmeter.model import Requirement
 from rtmeter.results import words
 from rtmeter.results.overview import cell_entries
 from stored import write_run
 from synthetic import Made, usual, write_cell
+from wakeups import MS, draw, write_wakeups
 
 
 @pytest.fixture
@@ -136,3 +139,25 @@ def test_repeats_that_need_more_are_told_how_many_more_runs(folder):
     (entry,) = by_condition(cell_entries(folder))
     said = answer([entry]).next[0]
     assert said == "Measure 1 more run such as these (2 s): if no more of them miss, it passes."
+
+
+CLIMBS = 10 * np.arange(20_000)
+CHANGES = np.where(np.arange(20_000) < 10_000, 1, 3)
+
+
+@pytest.mark.parametrize(
+    ("values", "asked", "others", "said"),
+    [
+        (draw(2) * CHANGES, Requirement(10 * MS, 0.1), 0.0, "Find out what the machine did while releases"),
+        (draw(2) + CLIMBS, Requirement(10 * MS, 0.1), 0.0, "Find out why the delay grows, and mend that"),
+        (draw(2) + CLIMBS, Requirement(10 * MS, 0.1), 0.3, "Free the machine of others' work"),
+        (draw(1), Requirement(650_000, None, 0.95, "hard"), 0.0, "Look at the latest releases: their cause"),
+        (draw(1, 1500), Requirement(10 * MS, None, 0.95, "hard"), 0.0, "Mend what refuses it, or measure"),
+    ],
+)
+def test_where_no_length_helps_what_stands_in_the_way_is_the_next_step(folder, values, asked, others, said):
+    write_wakeups(folder, values, requirement=asked, changes=meanwhile(others, 0.0))
+    (found,) = cell_entries(folder)
+    assert found.outcome == "inconclusive"
+    first = answer([found]).next[0]
+    assert first.startswith(said) and first.count(".") == 1

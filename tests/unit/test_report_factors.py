@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 import shutil
 from pathlib import Path
@@ -12,9 +13,12 @@ import pytest
 from report_page import page_of
 
 from rtmeter.judge import run_factors
+from rtmeter.judge.factors import FactorEffects, LevelEffects
 from rtmeter.judge.run_factors import effects_of_runs
 from rtmeter.model import Requirement
+from rtmeter.report.factors import in_lines
 from rtmeter.results import store
+from rtmeter.statistics.effects import Effect, Interaction
 from wakeups import write_wakeups
 
 
@@ -57,6 +61,27 @@ def test_the_page_has_a_table_of_them(run: Path) -> None:
     head = text[: text.index("What was asked")]
     assert re.search(r"block fifo against normal: better, 0 % missed, where it was 0\.2\d+ %", head)
     assert "load cpu80 against idle: no" in head, "the first screen says whether a factor is worth it"
+
+
+@pytest.mark.parametrize(
+    ("idle", "cpu80", "said"),
+    [
+        ((3.7, 4.3), (0.2, 0.3), "worse; it depends on load: worse at idle, better at cpu80"),
+        ((0.6, 1.1), (0.2, 0.3), "better; it depends on load: better at cpu80"),
+        ((0.6, 1.1), (0.6, 1.6), "better, p99 80.00 us, where it was 100.0 us"),
+    ],
+)
+def test_the_first_screen_says_on_what_it_depends(
+    idle: tuple[float, float], cpu80: tuple[float, float], said: str
+) -> None:
+    """What is worse at one level of another factor only is no better, whatever the mean."""
+    depends = tuple(
+        Interaction("p99", "load", at, math.sqrt(ends[0] * ends[1]), *ends, 0.8)
+        for at, ends in (("idle", idle), ("cpu80", cpu80))
+    )
+    level = LevelEffects("fifo", 2, 6, (Effect("p99", 1e5, 8e4, 0.8, 0.7, 0.9, "better"),), depends)
+    of_block = FactorEffects("block", "normal", "latency", None, 0.95, (level,), ("load",), (), (), ())
+    assert in_lines([of_block], 3) == [f"block fifo against normal: {said}"]
 
 
 def test_what_has_no_partner_is_named(run: Path) -> None:

@@ -124,6 +124,9 @@ def test_a_report_says_shape_and_grid_of_each_cell() -> None:
     assert "grid inferred: constant delays are not seen" in in_one_line(found)
     timer = {"measurement": "timer", "mode": "periodic"}
     assert words.shape(timer, SPIN) == ["started by its own trigger", "both components on one thread"]
+    one_shot = timer | {"mode": "one_shot"}
+    assert words.shape(one_shot, SPIN) == ["both components on one thread"], "each is armed anew"
+    assert words.shape(one_shot, {"drive": "poll"}) == ["polled"]
     assert words.shape(timer | {"t0_from": "estimated"}, {}) == [
         "grid inferred: constant delays are not seen"
     ]

@@ -39,7 +39,8 @@ def show_effects(found: FactorEffects) -> None:
     for one in found.levels:
         said = f"[{_STYLES[one.said]}]{one.said}[/]" if one.said in _STYLES else one.said
         head = f"{found.factor} {one.level} against {found.reference}"
-        out.print(f"{_plain(head)}: {said}{_plain(_how(found, one))}", soft_wrap=True)
+        depends = f"; {one.depends()}" if one.depends() else ""
+        out.print(f"{_plain(head)}: {said}{_plain(depends + _how(found, one))}", soft_wrap=True)
         print_table(out, _table(found, one))
         for line in _below(one):
             out.print(f"  {line}", markup=False, soft_wrap=True)
@@ -112,8 +113,8 @@ def _below(one: LevelEffects) -> Iterator[str]:
 
 def _depends(one: Interaction) -> str:
     ends = f"x {one.times:.3g} [{one.lower:.3g}, {one.upper:.3g}]"
-    what = one.quantity.replace("_", " ")
-    return f"depends on {one.factor}: of {what} at {one.at} {ends}, over all x {one.overall:.3g}"
+    what = "odds of a miss" if one.quantity == RATIO else one.quantity
+    return f"depends on {one.factor}: {what} {ends} at {one.at}, x {one.overall:.3g} over all"
 
 
 def _plain(text: str) -> str:

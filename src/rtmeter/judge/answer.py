@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from rtmeter.judge.asked import asked, terms
+from rtmeter.judge.mend import mend
 from rtmeter.judge.why import why_words
 from rtmeter.model import Doubt, Requirement, Verdict
 from rtmeter.results import condition_words, words
@@ -294,6 +295,9 @@ def _after_verdict(
         releases = "release" if verdict.more_samples == 1 else "releases"
         time = _time(record, verdict.more_samples)
         yield f"measure {verdict.more_samples:,} more {releases}{time}: if all are in time, it passes."
+    elif verdict.outcome == "inconclusive":
+        several = [one.record for one in cell.repeats if one.record] or [record]
+        yield mend(verdict, others=any(condition_words.taken_much(one.conditions)[1] for one in several))
     elif verdict.outcome == "pass" and verdict.misses == 0 and verdict.bound:
         rarer = 10.0 ** -len(str(int(1 / verdict.bound)))
         needed = releases_needed(0, rarer, asked.confidence, verdict.design_effect)

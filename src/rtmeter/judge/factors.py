@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,18 +50,32 @@ class LevelEffects:
 
     @property
     def said(self) -> Said:
-        """Worse if anything is; not told if the quantity that decides is not; else better if anything is.
+        """Worse if anything is, be it at one level of another factor only; not told if the quantity that
+        decides is not; else better if anything is.
 
         It decides the miss ratio, where it is compared and anything missed, else p99 (of short runs p50)."""
         by_name = {one.quantity: one for one in self.effects}
         every = {one.said for one in self.effects}
-        if "worse" in every:
+        if "worse" in every or any(one.said == "worse" for one in self.interactions):
             return "worse"
         ratio = by_name.get(RATIO)
         decides = by_name.get("p99", self.effects[0]) if ratio is None or ratio.words else ratio
         if decides.said == "not told":
             return "not told"
         return "better" if "better" in every else "no difference"
+
+    def depends(self, named: Callable[[str], str] = str) -> str:
+        """On what it depends whether it is better or worse, in words, a factor as ``named`` has it; empty if
+        on nothing."""
+        found: dict[str, dict[str, Said]] = {}
+        for one in self.interactions:
+            if one.said == "worse" or (one.said == "better" and one.at not in found.get(one.factor, {})):
+                found.setdefault(one.factor, {})[one.at] = one.said
+        each = (
+            f"{named(factor)}: {', '.join(f'{said} at {at}' for at, said in levels.items())}"
+            for factor, levels in found.items()
+        )
+        return f"it depends on {'; on '.join(each)}" if found else ""
 
     @property
     def repeats(self) -> int | None:

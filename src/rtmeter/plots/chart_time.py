@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -24,12 +25,18 @@ _MOST_EVENTS = 40
 
 
 def over_time(
-    subject: Subject, time: TimeAxis, height: int, extent: Extent | None = None, *, zoomable: bool = False
+    subject: Subject,
+    time: TimeAxis,
+    height: int,
+    extent: Extent | None = None,
+    *,
+    zoomable: bool = False,
+    free: float = 0.0,
 ) -> Spec:
     """Latency over time: a band from the least to the greatest value of each stretch, so that no spike is
     lost; above it, when releases were late, skipped or lost, and what else happened. ``extent``: that of
     the axis, if other plots share it. ``zoomable``: with the parameters ``from``, ``to`` and ``top``, which
-    the page sets."""
+    the page sets. ``free``: the share of the axis that stays empty at its upper end."""
     unit, seconds = time.unit
     envelope = subject.series.envelope
     assert envelope is not None
@@ -38,7 +45,7 @@ def over_time(
     stretches = _stretches(envelope, misses, time, seconds)
     gaps = [(first / seconds, last / seconds) for first, last in time.gaps_s]
     extent = extent or Extent.of([subject])
-    y = _axis(extent)
+    y = _axis(extent, free)
     least_us, top_us = y["scale"]["domain"]
     x: Spec = {"field": "t", "type": "quantitative", "title": f"Time, {unit}"}
     shown_s = stretches["t"][0], stretches["end"][-1]
@@ -88,6 +95,9 @@ def over_time(
 _PICTURE = 0.4
 """The share of the plot's height, and of its width, that the whole run takes as a picture in it."""
 
+_BELOW_PICTURE = 0.05
+"""The share of the height that stays free below the picture."""
+
 
 def with_picture(
     subject: Subject,
@@ -100,7 +110,7 @@ def with_picture(
     """A part of a run over time, and the whole of it as a picture in the plot, the part marked there; the
     axis leaves room, so that the picture hides nothing. ``size``: width and height in pixels."""
     width, height = size
-    spec = over_time(subject, time, height, _with_room(extent))
+    spec = over_time(subject, time, height, extent, free=_PICTURE + _BELOW_PICTURE)
     assert whole.series.envelope is not None
     envelope = whole.series.envelope.coarser(int(_PICTURE * width))
     begins_s = whole_time.begins_s[np.searchsorted(whole_time.first_k, envelope.first_k)]
@@ -142,25 +152,20 @@ def with_picture(
     }
 
 
-def _with_room(extent: Extent) -> Extent:
-    """The extent with the upper part of its axis free for the picture."""
-    free = 0.95 - _PICTURE
-    roomy = replace(extent, greatest_us=extent.greatest_us / free)
-    if _axis(roomy)["scale"]["type"] == "log":
-        reach = (extent.greatest_us / extent.least_us) ** (1 / free)
-        roomy = replace(extent, greatest_us=extent.least_us * reach)
-    return roomy
-
-
-def _axis(extent: Extent) -> Spec:
-    """The axis of latencies: from zero, unless it is logarithmic or there are early ones."""
+def _axis(extent: Extent, free: float = 0.0) -> Spec:
+    """The axis of latencies: from zero, unless it is logarithmic or there are early ones. ``free``: the share
+    of it that stays empty at its upper end; a logarithmic one has no labels there, where nothing can lie."""
     y = grammar.latency_axis("max", extent.least_us)
     y |= grammar.latency_scale(extent.least_us, 1.1 * extent.greatest_us, extent.typical_us)
     if y["scale"]["type"] == "log":
-        reach = (extent.greatest_us / extent.least_us) ** _ABOVE
-        y |= grammar.latency_scale(extent.least_us, extent.greatest_us * reach, extent.typical_us)
+        decades = math.log10(extent.greatest_us / extent.least_us)
+        y |= grammar.latency_scale(
+            extent.least_us, extent.greatest_us * 10 ** (_ABOVE * decades), extent.typical_us
+        )
+        y["scale"]["domain"][1] = extent.least_us * 10 ** ((1 + _ABOVE) * decades / (1 - free))
     else:
-        y["scale"] |= {"domain": [min(0, extent.least_us), 1.1 * extent.greatest_us], "nice": True}
+        top = 1.1 * extent.greatest_us / (1 - free)
+        y["scale"] |= {"domain": [min(0, extent.least_us), top], "nice": True}
     return y
 
 

@@ -47,7 +47,8 @@ def _time(ns: float) -> str:
 
 
 def in_lines(effects: Sequence[FactorEffects], most: int) -> list[str]:
-    """What each level does, a line each: what that says, and the share that missed, or p99 without a miss."""
+    """What each level does, a line each: what that says, and the share that missed, or p99 without a miss;
+    where it depends on another factor whether it is better, that."""
     lines = []
     for found in effects:
         for level in found.levels:
@@ -55,7 +56,9 @@ def in_lines(effects: Sequence[FactorEffects], most: int) -> list[str]:
             ratio = shown.get(RATIO)
             one = shown.get("p99") if ratio is None or not (ratio.reference or ratio.level) else ratio
             head = f"{words.label(found.factor)} {level.level} against {found.reference}: {level.said}"
-            lines.append(head if one is None else f"{head}, {_then_and_now(one)}")
+            depends = level.depends(words.label)
+            more = f"; {depends}" if depends else "" if one is None else f", {_then_and_now(one)}"
+            lines.append(f"{head}{more}")
     return lines[:most]
 
 

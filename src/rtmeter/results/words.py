@@ -79,7 +79,11 @@ def judged(meta: Mapping[str, Any]) -> str:
     return quantity(meta, judged_quantity(meta).name)
 
 
-DRIVES = {"spin": "its own trigger", "sleep_then_spin_some": "a sleep, then spin_some", "poll": "polled"}
+DRIVES = {
+    "spin": "started by its own trigger",
+    "sleep_then_spin_some": "started by a sleep, then spin_some",
+    "poll": "polled",
+}
 
 COMPONENTS = {
     "one_thread": "both components on one thread",
@@ -89,11 +93,14 @@ COMPONENTS = {
 
 
 def shape(meta: Mapping[str, Any], effective: Mapping[str, Any]) -> list[str]:
-    """What starts a timer's callbacks or a cycle, on which threads, and what its grid lacks, in words."""
+    """What starts a timer's callbacks or a cycle, on which threads, and what its grid lacks, in words. A
+    one-shot has no trigger: each is armed anew."""
     drive = DRIVES.get(str(effective.get("drive"))) if meta["measurement"] in ("timer", "cycle") else None
+    if meta.get("mode") == "one_shot" and effective.get("drive") == "spin":
+        drive = None
     threads = COMPONENTS.get(str(effective.get("components")))
     grid = "grid inferred: constant delays are not seen" if grid_inferred(meta) else None
-    return [one for one in (f"started by {drive}" if drive else None, threads, grid) if one]
+    return [one for one in (drive, threads, grid) if one]
 
 
 def traced(instrument: Mapping[str, Any], counters: Mapping[str, int]) -> list[str]:

@@ -74,6 +74,11 @@ class Interaction:
     upper: float
     overall: float
 
+    @property
+    def said(self) -> Said:
+        """What the effect at that level is by itself."""
+        return "worse" if self.lower > 1 else "better" if self.upper < 1 else "not told"
+
 
 @dataclass(frozen=True, slots=True)
 class _Spread:
