@@ -87,7 +87,7 @@ def test_nothing_measured_is_inconclusive(data: Unordered) -> None:
 def test_a_short_histogram_is_too_short_to_pass(miss_ratio: float | None) -> None:
     found = judged(2_999, miss_ratio, replace(DATA, counts=np.array([900, 90, 9])))
     assert (found.outcome, found.misses, found.more_samples) == ("inconclusive", 0, 1)
-    assert "999 releases are too few" in found.reason and "1 further samples" in found.reason
+    assert "999 releases are too few" in found.reason and "1 further sample (" in found.reason
     assert found.support is not None and found.support.more_hours == pytest.approx(1e-3 / 3600)
     assert judged(2_999, miss_ratio, replace(DATA, counts=np.array([900, 90, 10]))).outcome == "pass"
     assert judged(999, 1e-3, replace(DATA, counts=np.array([900, 90, 9]))).outcome == "fail"
