@@ -204,8 +204,8 @@ class Cell:
     """One point of a campaign's matrix: an id unique in the campaign, the factors that vary, and the
     probe config (spec/probe.md) without paths.
 
-    ``server_cpus``, ``server_options`` and ``server_receive`` replace the config's in the server
-    process, unless None.
+    ``server_cpus``, ``server_options``, ``server_receive`` and ``server_shared_clock`` replace the config's
+    in the server process, unless None.
     ``published``: the published values that it is to be set beside (spec/results.md); None: its campaign
     names none. ``factors``: its level of each factor of its campaign (campaign/factors.py).
     ``conditions``: what was asked of the machine, of ``load``, ``traffic``, ``settings``, ``explain``,
@@ -221,6 +221,7 @@ class Cell:
     server_cpus: tuple[int, ...] | None = None
     server_options: dict[str, str] | None = None
     server_receive: str | None = None
+    server_shared_clock: str | None = None
     keep_log: bool = False
     hosts: dict[str, str] = field(default_factory=dict)
     conditions: dict[str, Any] = field(default_factory=dict)

@@ -131,6 +131,13 @@ def parse_option_text(value: object) -> str:
     return str(value)
 
 
+def parse_shared_clock(value: object) -> str:
+    """``tai``, or the device of a PTP hardware clock."""
+    if value == "tai" or (isinstance(value, str) and value.startswith("/dev/")):
+        return str(value)
+    raise ValueError("is no clock that hosts share", "give tai, or a PTP hardware clock, e.g. /dev/ptp0")
+
+
 def format_duration(ns: int) -> str:
     """The shortest exact way to write a duration: 1,500,000 → ``1.5ms``."""
     for unit in ("h", "min"):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import html
 import json
 import signal
+import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -65,6 +66,39 @@ def test_late_round_trips_between_hosts_are_explained_to_the_border(hosts: Hosts
     assert sum(cause["releases"] for cause in found["causes"]) == served > 0
     for release in found["releases"]:
         assert sum(one["end_ns"] - one["start_ns"] for one in release["segments"]) == release["lateness_ns"]
+
+
+def test_legs_go_by_a_clock_that_both_hosts_have(hosts: Hosts, tmp_path: Path) -> None:
+    cell = measured(hosts, tmp_path / "cell", "--samples", "100", "--shared-clock", "tai")
+    offset = cell["clock_offset"]
+    assert offset["by"] == "CLOCK_TAI"  # one kernel's, whatever its time namespaces: it is known exactly
+    assert abs(offset["offset_ns"] - PLANTED_NS) <= offset["error_ns"] < offset["witness"]["error_ns"]
+    assert offset["exchanges"] == offset["witness"]["exchanges"] == cell["summary"]["counts"]["served"]
+    rows = pq.read_table(tmp_path / "cell" / store.SAMPLES).to_pydict()
+    legs = [
+        leg
+        for i, status in enumerate(rows["status"])
+        if status == "served"
+        for leg in (
+            rows["server_received_ns"][i] - rows["sent_ns"][i],
+            rows["received_ns"][i] - rows["server_sent_ns"][i],
+        )
+    ]
+    assert min(legs) == offset["witness"]["least_leg_ns"] > 0
+    doubts = [doubt["type"] for doubt in cell["warnings"]]
+    assert "shared_clock" in doubts and "clock_offset" not in doubts
+    if time.clock_gettime_ns(time.CLOCK_TAI) - time.time_ns() < 10**9:  # of the client, and of the server
+        assert doubts.count("tai_offset_unset") == 2
+    said = rtmeter("summary", tmp_path / "cell").out
+    assert f"ping ±{format_duration(round(offset['error_ns']))} by CLOCK_TAI" in " ".join(said.split())
+
+
+def test_a_clock_that_the_other_host_has_not_is_named(hosts: Hosts, tmp_path: Path) -> None:
+    given = ["--samples", "9", "--shared-clock", "tai", "--server-shared-clock", "/dev/ptp99"]
+    asked = [*given, "--host", f"component={hosts.url}", "--out", tmp_path / "cell"]
+    done = rtmeter(*MEASURE, *asked, **hosts.near_end())
+    assert done.code == 1
+    assert "/dev/ptp99" in done.err and "there is no such PTP hardware clock" in done.err
 
 
 def test_hosts_that_read_one_clock(one_machine: Hosts, tmp_path: Path) -> None:

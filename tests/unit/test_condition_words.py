@@ -82,6 +82,8 @@ def test_the_servers_host_stands_beside_its_own_conditions() -> None:
 
 def test_one_way_legs_between_two_clocks_have_their_error() -> None:
     assert uncertainty("ping", {"same_clock": False, "error_ns": 6935.2}) == " ±6.935us"
+    by_tai = {"same_clock": False, "by": "CLOCK_TAI", "error_ns": 95.2}
+    assert uncertainty("respond", by_tai) == " ±95ns by CLOCK_TAI"
     assert uncertainty("round_trip", {"same_clock": False, "error_ns": 6935.2}) == ""
     assert uncertainty("pong", {"same_clock": True}) == uncertainty("pong", None) == ""
 

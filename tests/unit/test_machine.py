@@ -116,6 +116,8 @@ PLANTED: list[tuple[str, str, str, dict[str, str | None], Intent]] = [
      {"/sys/kernel/tracing/current_tracer": "function"}, CYCLIC),
     ("trace_events_on", "medium", "sched:sched_switch",
      {"/sys/kernel/tracing/set_event": "sched:sched_switch"}, CYCLIC),
+    ("ptp_clocks", "info", "/dev/ptp0 (ixgbe), /dev/ptp2 (KVM)",
+     {"/sys/class/ptp/ptp0/clock_name": "ixgbe", "/sys/class/ptp/ptp2/clock_name": "KVM"}, CYCLIC),
     ("nmi_watchdog", "high", "= 1", {"/proc/sys/kernel/nmi_watchdog": "1"}, CYCLIC),
     ("soft_watchdog", "high", "= 1", {"/proc/sys/kernel/soft_watchdog": "1"}, CYCLIC),
     ("virtual_machine", "high", "(QEMU)", {"/proc/cpuinfo": "flags : fpu hypervisor",

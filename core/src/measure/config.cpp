@@ -329,6 +329,10 @@ Config config_from_json(const Json& json) {
   c.cpu_dma_latency = r.flag("cpu_dma_latency");
   c.options = r.texts("options");
   c.session = r.text("session").value_or(c.session);
+  c.shared_clock = r.text("shared_clock");
+  if (c.shared_clock && !c.has_two_ends())
+    throw Failure("shared_clock", *c.shared_clock, std::string("means nothing for ") + name_of(c.measurement),
+                  "leave it out; it is for roundtrip and request");
   c.connect_timeout_ns = r.integer("connect_timeout_ns", 1, kMaxTime).value_or(c.connect_timeout_ns);
   c.watch_stdin = r.flag("watch_stdin");
   c.break_on_late = r.flag("break_on_late");

@@ -27,6 +27,22 @@ inline Json doubt_of_refused(std::uint64_t calls, const std::string& exception) 
       "look at the middleware's own messages; check payload size and queue depths");
 }
 
+// Of a clock that hosts have in common, by what SharedClock says of it.
+inline void add_doubts_of_shared_clock(const Json& facts, Json& list) {
+  if (facts.find("failed")->as_bool())
+    list.push(doubt("shared_clock_failed",
+                    facts.find("id")->as_string() + " could not be read any more while it was measured",
+                    "was its network card taken away?"));
+  const Json *utc_offset = facts.find("utc_offset_s"), *synchronised = facts.find("synchronised");
+  if (utc_offset->is_int() && utc_offset->as_int() == 0)
+    list.push(doubt("tai_offset_unset",
+                    "CLOCK_TAI shows UTC: nobody has told this kernel by how many seconds they differ",
+                    "let phc2sys, or chrony with leapsectz right/UTC, set it, on both hosts alike"));
+  if (synchronised->is_bool() && !synchronised->as_bool())
+    list.push(doubt("clock_not_synchronised", "this kernel says that its clock is synchronised with no other",
+                    "run ptp4l and phc2sys, or chrony, on both hosts"));
+}
+
 // Of a deadline policy's runtime.
 inline std::optional<Json> doubt_of_overruns(const Config& config, std::int64_t overruns) {
   if (overruns <= 0) return std::nullopt;

@@ -44,6 +44,7 @@ void Oversight::look() {
   if (run_.log_failed() || run_.session.broken()) run_.stop.store(true);  // nothing more can be kept, or come
   if (phase_.load() != Phase::measuring) return;
   look_at_sockets();
+  run_.look();
   note_silence();
   run_.out.write(run_.progress.to_json());
 }

@@ -34,6 +34,7 @@ class Oversight {
     Session& session;
     const Progress& progress;
     std::function<bool()> log_failed;
+    std::function<void()> look;  // while it is measured, four times a second
     std::function<int(Failure)> conclude;
   };
 

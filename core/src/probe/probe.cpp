@@ -15,6 +15,7 @@
 #include "probe/break_on_late.hpp"
 #include "probe/check_threads.hpp"
 #include "probe/doubts.hpp"
+#include "probe/effective.hpp"
 #include "probe/instrument.hpp"
 #include "probe/log_header.hpp"
 #include "probe/methods.hpp"
@@ -29,6 +30,7 @@
 #include "system/deadline_overruns.hpp"
 #include "system/memory.hpp"
 #include "system/path.hpp"
+#include "system/shared_clock.hpp"
 
 namespace rtmeter {
 namespace {
@@ -64,6 +66,9 @@ class Run {
                   }),
         bench_{config_, drive_, receive_, clock_, session_, recorder_, usage_, counters_, stop_, watchdog_},
         oversight_({config_, clock_, stop_, out_, session_, progress_, [this] { return recorder_.failed(); },
+                    [this] {
+                      if (shared_clock_) shared_clock_->look();
+                    },
                     [this](const Failure& failure) {
                       error_ = failure;
                       return conclude();
@@ -134,6 +139,7 @@ class Run {
   // policy only with before_init.
   void set_up() {
     SecondTopic::check(description_, config_);
+    if (config_.shared_clock) shared_clock_.emplace(*config_.shared_clock);
     if (config_.scheduling.policy == Scheduling::Policy::deadline) {
       overruns_.emplace(config_.cpus);
       usage_.count_overruns(overruns_->count());
@@ -203,6 +209,7 @@ class Run {
     facts["adapter"] = adapter_facts(Json());
     facts["effective"] = effective(before_);
     facts["threads"] = to_json(before_);
+    if (shared_clock_) facts["shared_clock"] = shared_clock_->to_json();
     log_.update(facts);
     const Json* server = facts.find("adapter")->find("server");
     inline_server_ = server != nullptr && server->is_string() && server->as_string() == "inline";
@@ -219,38 +226,8 @@ class Run {
   }
 
   Json effective(const std::vector<ThreadFacts>& threads) const {
-    Json e = Json::object();
-    for (const ThreadFacts& t : threads) {
-      if (t.tid != static_cast<int>(getpid())) continue;
-      e["scheduling"] = to_json(t.scheduling);
-      Json cpus = Json::array();
-      for (const int cpu : t.cpus) cpus.push(cpu);
-      e["cpus"] = cpus;
-      e["timer_slack_ns"] = t.timer_slack_ns ? Json(*t.timer_slack_ns) : Json();
-    }
-    e["apply"] = config_.apply_before_init ? "before_init" : "after_init";
-    e["memory_locked"] = config_.lock_memory;
-    e["prefault_stack_bytes"] = config_.prefault_stack_bytes;
-    e["prefault_heap_bytes"] = config_.prefault_heap_bytes;
-    e["malloc_arenas"] = config_.prefault_heap_bytes > 0 ? Json(1) : Json();
-    e["cpu_dma_latency"] = cpu_dma_latency_ ? Json(0) : Json();
-    const bool waits = config_.only_waits();
-    e["drive"] = config_.has_two_ends() || waits ? Json() : Json(name_of(drive_));
-    e["receive"] = config_.is_exchange() || waits ? Json(name_of(receive_)) : Json();
-    if (config_.measurement == RTM_REQUEST) e["interface"] = name_of(config_.interface);
-    e["deadline_ns"] = config_.deadline_ns ? Json(*config_.deadline_ns) : Json();
-    e["loss_timeout_ns"] = config_.loss_timeout_ns > 0 ? Json(config_.loss_timeout_ns) : Json();
-    if (config_.measurement == RTM_TIMER && drive_ == RTM_SLEEP_THEN_SPIN_SOME)
-      e["sleep_offset_ns"] = config_.sleep_offset();
-    if (measurement_) {
-      e["overrun"] = *measurement_->facts().find("overrun");
-      e["grid"] = named(measurement_->grid_from());
-      if (config_.measurement == RTM_CYCLE) e["components"] = named(measurement_->components());
-    }
-    return e;
+    return effective_settings(bench_, threads, cpu_dma_latency_.has_value(), measurement_.get());
   }
-
-  static Json named(const char* name) { return name == nullptr ? Json() : Json(name); }
 
   // Ends log and status; the exit code. Measured thread, or the supervisor's once the run is given up.
   int conclude() {
@@ -266,6 +243,7 @@ class Run {
     }
     if (!error_ && recorder_.failed())
       error_ = Failure("log", config_.log, recorder_.failure(), "free space, then measure again");
+    if (shared_clock_) shared_clock_->look_now();  // nothing is stamped any more
     const bool interrupted = !error_ && config_.role != RTM_ROLE_SERVER && stop_.load();
     Json end = end_frame(error_ ? "failed" : interrupted ? "interrupted" : "complete");
     try {
@@ -292,6 +270,7 @@ class Run {
     instrument["ring_holds_ns"] = static_cast<std::int64_t>(recorder_.ring_rows()) * config_.period_ns;
     instrument["ring_high_water"] = recorder_.high_water();
     e["instrument"] = instrument;
+    if (shared_clock_) e["shared_clock"] = shared_clock_->to_json();
     if (second_topic_ && ran_) e["second_topic"] = second_topic_->to_json();
     if (ran_) {
       const Json path = path_.to_json(published());
@@ -320,6 +299,7 @@ class Run {
 
   Json warnings() const {
     Json list = measurement_ && ran_ ? Json(measurement_->warnings()) : Json::array();
+    if (shared_clock_ && ran_) add_doubts_of_shared_clock(shared_clock_->to_json(), list);
     if (breaks_ && breaks_->doubt()) list.push(*breaks_->doubt());
     if (second_topic_ && ran_ && second_topic_->silent()) list.push(second_topic_->doubt());
     if (ran_ && is_childless()) list.push(doubt_of_children());
@@ -355,6 +335,7 @@ class Run {
   Bench bench_;
   std::optional<CpuDmaLatency> cpu_dma_latency_;
   std::optional<DeadlineOverruns> overruns_;  // with a deadline policy
+  std::optional<SharedClock> shared_clock_;   // that another host has, too
   std::unique_ptr<Measurement> measurement_;
   std::optional<SecondTopic> second_topic_;
   std::vector<ThreadFacts> before_;

@@ -90,6 +90,7 @@ def cell_from(options: CellOptions, cell_id: str, axes: dict[str, Any]) -> Cell:
         server_cpus=options.server_cpus,
         server_options=options.server_options,
         server_receive=options.server_receive,
+        server_shared_clock=options.server_shared_clock,
         keep_log=options.keep_log,
         hosts=({} if options.hosts is None else options.hosts.model_dump())
         | ({} if options.on in (None, LOCAL) else {TARGET: str(options.on)}),

@@ -123,12 +123,30 @@ SLEEP_OFFSET = Field(
     examples=["100us"],
     serialization_alias="sleep_offset_ns",
 )
+MONITOR = Field(
+    description="How often the machine is sampled meanwhile; 0: only before and after.",
+    examples=["1s"],
+    exclude=True,
+)
 PARTICIPANTS = Field(
     description="How many participants there are, a process each (default: 2).", examples=["2"], ge=2, le=1000
 )
 OTHERS = Field(
     description="Cold: all participants start anew at each release; present: the last joins the others, "
     "which are there already."
+)
+SharedClockName = Annotated[
+    str,
+    BeforeValidator(values.parse_shared_clock),
+    WithJsonSchema({"type": "string", "pattern": "^(tai|/dev/.+)$"}),
+]
+SHARED_CLOCK = Field(
+    description="The clock that both hosts have in common, by which one-way legs go: tai (CLOCK_TAI), or a "
+    "PTP hardware clock, /dev/ptpN (default: what the round trips tell).",
+    examples=["tai"],
+)
+SERVER_SHARED_CLOCK = Field(
+    description="What the server's host calls it (default: the same).", examples=["/dev/ptp1"], exclude=True
 )
 CONNECT_TIMEOUT = Field(
     description="How long the client looks for its server, a stage for those that it hears, or a "

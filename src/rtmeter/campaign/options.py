@@ -17,8 +17,11 @@ from rtmeter.campaign.condition_options import GROUPS, HOSTS, ON, Hosts, On, Sys
 from rtmeter.campaign.loop_options import COMMAND, JUDGE, LOOP, PID, THREAD, UNTOLD_PERIOD_NS, attached
 from rtmeter.campaign.option_types import (
     CONNECT_TIMEOUT,
+    MONITOR,
     OTHERS,
     PARTICIPANTS,
+    SERVER_SHARED_CLOCK,
+    SHARED_CLOCK,
     SLEEP_OFFSET,
     TIMER_SLACK,
     Cpus,
@@ -30,6 +33,7 @@ from rtmeter.campaign.option_types import (
     PolicyOption,
     Ratio,
     Receive,
+    SharedClockName,
     Size,
 )
 from rtmeter.campaign.second_topic import SECOND_TOPIC, SecondTopicOption
@@ -300,6 +304,8 @@ class CellOptions(BaseModel):
     traffic: Annotated[TrafficOption | None, TRAFFIC] = None
     on: Annotated[On | None, _BY_PROBES, ON] = None
     hosts: Annotated[Hosts | None, _ROUNDTRIP, HOSTS] = None
+    shared_clock: Annotated[SharedClockName | None, _ROUNDTRIP, SHARED_CLOCK] = None
+    server_shared_clock: Annotated[SharedClockName | None, _ROUNDTRIP, SERVER_SHARED_CLOCK] = None
     server_conditions: Annotated[
         SystemSettings | None,
         _ROUNDTRIP,
@@ -310,14 +316,7 @@ class CellOptions(BaseModel):
         _ROUNDTRIP,
         Field(description="Load of the server's host (default: load).", examples=["idle"], exclude=True),
     ] = None
-    monitor: Annotated[
-        DurationOrZero,
-        Field(
-            description="How often the machine is sampled meanwhile; 0: only before and after.",
-            examples=["1s"],
-            exclude=True,
-        ),
-    ] = MONITOR_NS
+    monitor: Annotated[DurationOrZero, MONITOR] = MONITOR_NS
     strict: Annotated[
         bool, Field(description="Fail where a condition was not reached, instead of warning.", exclude=True)
     ] = False

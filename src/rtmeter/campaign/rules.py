@@ -196,12 +196,17 @@ def _check_receive(o: CellOptions) -> None:
 
 def _check_server(o: CellOptions) -> None:
     """What is asked of the server's host alone, where that is no other one."""
+    if o.server_shared_clock is not None and o.shared_clock is None:
+        _refuse(o, "server_shared_clock", "means nothing without shared_clock", "give both, or none")
     if o.hosts is not None and o.hosts.component != LOCAL:
         return
     for field in ("server_conditions", "server_load"):
         if getattr(o, field) is not None:
             message, remedy = "means nothing where client and server share a host", f"give {field[7:]}"
             _refuse(o, field, message, f"{remedy}, or hosts with a component", "")
+    if o.shared_clock is not None:
+        message = "means nothing where client and server share a host, and so a clock"
+        _refuse(o, "shared_clock", message, "leave it out, or give hosts with a component")
 
 
 def _check_on(o: CellOptions) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from rtmeter.host.root import Root
 from rtmeter.machine import (
+    clocks,
     cpus,
     cpusets,
     interrupts,
@@ -27,7 +28,7 @@ from rtmeter.machine.reading import Intent, Machine, Workload, parse_workload
 from rtmeter.model import TWO_ENDS, Cell, Measurement
 from rtmeter.values import Scheduling
 
-_FAMILIES = (kernel, scheduler, tasks, cpus, cpusets, interrupts, memory, tracing, surroundings)
+_FAMILIES = (kernel, scheduler, tasks, cpus, cpusets, interrupts, memory, tracing, clocks, surroundings)
 
 KINDS: tuple[Kind, ...] = tuple(kind for family in (*_FAMILIES, middleware) for kind in family.KINDS)
 """Everything that is looked for."""

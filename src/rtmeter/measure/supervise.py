@@ -265,6 +265,8 @@ def _server_config(cell: Cell, client: dict[str, Any], folder: Path) -> dict[str
         config["options"] = cell.server_options
     elif cell.server_adapter not in (None, cell.adapter):
         config["options"] = {}
+    if cell.server_shared_clock is not None:
+        config["shared_clock"] = cell.server_shared_clock
     if cell.server_receive is not None:
         config["receive"] = cell.server_receive
     elif cell.server_adapter not in (None, cell.adapter):

@@ -11,7 +11,10 @@ from rtmeter.model import Doubt
 from rtmeter.values import format_duration
 
 _MBIT = 1e6
-_ONE_WAY = ("ping", "pong")
+BY_ROUND_TRIPS = "round_trips"
+"""By what two clocks are compared, where no shared one was asked for."""
+
+_ONE_WAY = ("ping", "pong", "request", "respond")
 
 
 EMULATED = "qemu-tcg"
@@ -155,8 +158,11 @@ def beside_the_network(path: object) -> bool:
 def uncertainty(quantity: str, clock_offset: object) -> str:
     """What is to stand behind the name of a one-way leg between two clocks (``clock_offset`` of a
     cell.json): how well it is known; nothing behind others."""
-    error_ns = _number(_mapping(clock_offset).get("error_ns"))
-    return f" ±{format_duration(round(error_ns))}" if quantity in _ONE_WAY and error_ns is not None else ""
+    facts = _mapping(clock_offset)
+    error_ns, by = _number(facts.get("error_ns")), facts.get("by", BY_ROUND_TRIPS)
+    if quantity not in _ONE_WAY or error_ns is None:
+        return ""
+    return f" ±{format_duration(round(error_ns))}" + ("" if by == BY_ROUND_TRIPS else f" by {by}")
 
 
 def _server(found: Mapping[str, Any]) -> Iterator[str]:

@@ -149,12 +149,26 @@ class Carried(TypedDict):
     carried_by: str
 
 
+class ClockWitness(TypedDict):
+    """What the round trips themselves say of clocks that are told by a shared one; without the line, if they
+    bear none."""
+
+    exchanges: int
+    least_leg_ns: int | None
+    origin_ns: NotRequired[int]
+    offset_ns: NotRequired[int]
+    drift: NotRequired[float]
+    error_ns: NotRequired[float]
+
+
 class ClockOffsetFacts(TypedDict):
     """The server's clock as the client's shows it."""
 
     same_clock: bool
+    by: NotRequired[str]
     origin_ns: NotRequired[int | float]
     offset_ns: NotRequired[int | float]
     drift: NotRequired[int | float]
     error_ns: NotRequired[int | float]
     exchanges: NotRequired[int]
+    witness: NotRequired[ClockWitness]
