@@ -1,13 +1,14 @@
 """Writes the simulated rates that the full test left (build/rates.json) into the tables of docs/.
 
 docs/simulated-rates.md has every rate, docs/method-judgement.md the worst case of each claim, between its
-two markers.
+two markers. With --beside the page keeps the claims that were not simulated this time, and their seeds.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
@@ -35,14 +36,48 @@ def worst(rates: list[Rate]) -> Rate:
     return min(rates, key=lambda rate: (rate["limit"] - rate["bound"]) * (1 if rate["at_least"] else -1))
 
 
+def written(page: str, known: set[str]) -> list[Rate]:
+    """The rates of the page whose claims are not among those known."""
+    kept = []
+    for heading, rows in re.findall(r"^## (.+)\n\n.*\n.*\n((?:\|.*\n)+)", page, re.M):
+        claim = f"{heading[0].lower()}{heading[1:]}"
+        if claim in known:
+            continue
+        for line in rows.splitlines():
+            case, runs, share, limit, side, holds = (part.strip() for part in line.strip("|").split("|"))
+            count = int(runs.replace(",", ""))
+            kept.append(
+                {
+                    "claim": claim,
+                    "case": case,
+                    "runs": count,
+                    "hits": round(float(share) * count),
+                    "limit": float(limit),
+                    "at_least": side.startswith("at least"),
+                    "bound": float(side.split()[-1]),
+                    "holds": holds == "yes",
+                }
+            )
+    return kept
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("rates", type=Path, nargs="?", default=ROOT / "build" / "rates.json")
-    rates: list[Rate] = json.loads(parser.parse_args().rates.read_text())
+    parser.add_argument("--beside", action="store_true", help="keep what the page has of other claims")
+    given = parser.parse_args()
+    rates: list[Rate] = json.loads(given.rates.read_text())
+    seeds = ", ".join(str(seed) for seed in sorted({rate["seed"] for rate in rates}))
+    today = f"{datetime.now(UTC).date()}, RTMETER_SEED={seeds}"
+    about = today
+    if given.beside:
+        page = ALL.read_text(encoding="utf-8")
+        (before,) = re.findall(r"do not edit\. (.*)\. What is simulated", page)
+        known = {rate["claim"] for rate in rates}
+        about = f"{before}; of {today}: {', '.join(sorted(known))}"
+        rates += written(page, known)
     rates.sort(key=lambda rate: rate["claim"])
     claims = [(claim, list(group)) for claim, group in groupby(rates, lambda rate: rate["claim"])]
-    seeds = ", ".join(str(seed) for seed in sorted({rate["seed"] for rate in rates}))
-    about = f"{datetime.now(UTC).date()}, RTMETER_SEED={seeds}"
 
     head = "| runs | rate | limit | bound | holds |\n|---|---|---|---|---|---|"
     text = [

@@ -151,6 +151,8 @@ def test_a_hard_deadline_cannot_be_proved(capsys: Captured) -> None:
     assert "to pass          no length decides: a bound of the latest release" in said
     code, said = verdict("a --deadline 300us --criticality hard", capsys)
     assert code == exit_codes.FAIL and "a hard deadline allows none" in said
+    said = verdict("a --deadline 300us --criticality hard --miss-ratio 1e-2", capsys)[1]
+    assert ", none allowed, worst" in said.splitlines()[0]
 
 
 def test_a_short_run_says_how_many_releases_a_hard_deadline_needs(capsys: Captured) -> None:

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rtmeter.judge.cell import judge_cell
+from rtmeter import cli
 from rtmeter.judge.rule import ROWS, RuleRow
 from rtmeter.judge.verdict import judge_run, misses, row_of
 from rtmeter.model import Requirement, Verdict
-from rtmeter.results.record import read_cell_file
 from rtmeter.statistics.judged import JudgedRun
 from rtmeter.statistics.support import support_of
 from synthetic import Made, write_cell
+from wakeups import write_wakeups
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "judge.md"
 MS = 1_000_000
@@ -81,12 +81,31 @@ def test_each_row_decides_where_it_is_planted(key: str) -> None:
     assert row.said in verdict.reason
 
 
-def test_what_must_not_be_judged_is_an_error(tmp_path: Path) -> None:
-    (row,) = (row for row in ROWS if row.key == "not_judged")
+def failed(folder: Path) -> Path:
     error = {"message": "the middleware ended", "field": None, "value": None, "remedy": None, "where": None}
-    folder = write_cell(tmp_path / "cell", Made(samples=100, changes={"status": "failed", "error": error}))
-    verdict = judge_cell(read_cell_file(folder / "cell.json"), folder, Requirement(MS))
-    assert (verdict.outcome, row.said in verdict.reason) == (row.outcome, True)
+    return write_cell(folder, Made(samples=100, changes={"status": "failed", "error": error}))
+
+
+CODES = {"pass": 0, "error": 1, "fail": 2, "inconclusive": 3}
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.key)
+def test_the_command_says_each_row_as_the_page_has_it(
+    row: RuleRow, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Stored, and read again: the outcome, its words below, and the exit code."""
+    cell = tmp_path / "cell"
+    if row.key == "not_judged":
+        failed(cell)
+        asked = ["--deadline", "1ms"]
+    else:
+        make, required = PLANTED[row.key]
+        write_wakeups(cell, make(), requirement=required)
+        asked = []
+    assert cli.invoke(["verdict", str(cell), *asked]) == CODES[row.outcome]
+    said = capsys.readouterr().out
+    assert said.splitlines()[0].partition(": ")[2].startswith(f"{row.outcome}: ")
+    assert row.said in said
 
 
 def test_the_horizon_needs_no_bound() -> None:

@@ -37,7 +37,7 @@ def judge_fleet(
     seen = f"{misses:,} of {n:,} releases of {len(each):,} rigs missed"
     allowed = asked.miss_ratio
     if misses and (allowed is None or asked.criticality == "hard"):
-        return FleetVerdict("fail", f"{seen}: none is allowed", n, misses, found.lower, found.upper)
+        return FleetVerdict("fail", f"{seen}: none allowed", n, misses, found.lower, found.upper)
     if allowed is not None and (
         found.lower > allowed or beyond_the_horizon(misses, n, allowed, asked.horizon)
     ):

@@ -9,6 +9,8 @@ from rtmeter.results.overview import CellEntry
 from rtmeter.results.record import CellRecord
 from rtmeter.statistics.quantities import judged_quantity
 
+_NONE = "none allowed"
+
 
 def in_points(cell: CellEntry) -> list[str]:
     """Of a cell or a condition: the line, and the points."""
@@ -33,12 +35,12 @@ def line_and_points(verdict: Verdict, worst_ns: float | str | None) -> tuple[str
     head, colon, rest = verdict.reason.partition(": ")
     if not colon or not verdict.n:
         return verdict.reason, []
-    allowed = verdict.requirement.miss_ratio
+    allowed, hard = verdict.requirement.miss_ratio, verdict.requirement.criticality == "hard"
     parts = [words.share(verdict.misses / verdict.n)] if verdict.misses else []
-    parts.append("none allowed" if allowed is None else f"{words.share(allowed)} allowed")
+    parts.append(_NONE if allowed is None or hard else f"{words.share(allowed)} allowed")
     if worst_ns == "lost":
         parts.append("worst never ended")
     elif worst_ns is not None and not isinstance(worst_ns, str):
         parts.append(f"worst {words.us(worst_ns)} us")
-    points = [point for point in rest.split("; ") if point and point != "none is allowed"]
+    points = [point for point in rest.split("; ") if point and point != _NONE]
     return f"{head}: {', '.join(parts)}", points

@@ -34,7 +34,7 @@ NONE_ALLOWED = RuleRow(
     "none_allowed",
     "a miss, and the deadline is hard or no miss ratio was given",
     "fail",
-    "none is allowed",
+    "none allowed",
     "look when and why releases were late",
 )
 NO_LEVEL = RuleRow(

@@ -205,7 +205,7 @@ def _why(
             return "nothing was measured", fewest_further(0, 0, requirement, effect)
         case "none_allowed":
             hard = requirement.criticality == "hard"
-            return "a hard deadline allows none" if hard else "none is allowed", None
+            return "a hard deadline allows none" if hard else "none allowed", None
         case "no_level" | "level_too_high":
             return proof.removesuffix("; "), None
         case "misses_too_often" if refused:
