@@ -69,6 +69,17 @@ def test_a_ratio_is_compared_by_its_odds_within_0_and_1() -> None:
     assert all_of_them.level_interval is not None and all_of_them.level_interval[1] <= 1
 
 
+@pytest.mark.parametrize(("reference", "level"), [(0.0, 0.3), (1.0, 0.3), (0.0, 1e-3), (1.0, 0.0)])
+def test_where_none_or_all_missed_the_level_is_still_said_as_it_is(reference: float, level: float) -> None:
+    """Odds of 0 and of infinity: half a miss stands for none."""
+    found = effect(
+        RATIO, [Stratum({}, ((run(miss_ratio=reference), run(miss_ratio=level)),) * 3)], 0.95
+    ).level_interval
+    assert found is not None
+    low, high = found
+    assert 0 < low <= max(level, 0.5 / N) <= high < 1, (low, high)
+
+
 def test_dependence_widens_the_odds() -> None:
     odds, error = log_odds(Estimate(0.1, 0, 0, 1.0), 1000)
     assert (odds, error) == pytest.approx((math.log(100.5 / 900.5), math.sqrt(1 / 100.5 + 1 / 900.5)))

@@ -233,6 +233,15 @@ def test_no_effect_is_no_difference_and_says_above_what(capsys: Captured) -> Non
     assert code == exit_codes.PASS and "no difference above x 1." in said
 
 
+def test_runs_that_are_alike_to_the_nanosecond_differ_above_nothing(capsys: Captured) -> None:
+    for repeat, load in itertools.product((1, 2), LOADS):
+        about = {"factors": {"load": load}, "started": f"2026-11-21T05:00:0{repeat}Z"}
+        values = np.full(N, 50_000)
+        write_wakeups(Path(f"r/{load}-r{repeat}"), values, repeat=repeat, adapter="null", changes=about)
+    said = compare("r --factor load", capsys)[1]
+    assert " x 1   no difference" in said and "above x 1" not in said
+
+
 def test_too_few_repeats_for_a_halving_are_told_and_how_many_it_takes(capsys: Captured) -> None:
     plant(lambda policy, load: 1.0, repeats=2, spread=0.6)
     one, _ = level("r --factor scheduling", capsys)

@@ -167,6 +167,19 @@ def test_a_skipped_ping_counts_by_what_became_of_it() -> None:
     assert "(2 late, 3 lost, 2 of them skipped with no later ping to serve them)" in got.reason
 
 
+@pytest.mark.parametrize(
+    ("lost", "unserved", "said"),
+    [
+        (8, 8, "8 lost, all of them skipped with no later ping to serve them"),
+        (8, 1, "8 lost, 1 of them skipped with no later ping to serve it"),
+        (1, 1, "1 lost, skipped with no later ping to serve it"),
+    ],
+)
+def test_of_what_was_lost_it_is_said_which_was_skipped(lost: int, unserved: int, said: str) -> None:
+    words = Misses("response", 2_000, 0, 0, lost, unserved).words(2_000_000)
+    assert words == f"{lost} of 2,000 releases missed the deadline of 2ms on response ({said})"
+
+
 def test_invalid_data_are_not_judged() -> None:
     got = judge(WAKEUP, rows, Requirement(7, 1e-6), invalid="12 rows were lost to a full ring")
     assert (got.outcome, got.reason, got.n, got.upper) == (

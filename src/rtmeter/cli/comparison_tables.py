@@ -156,8 +156,9 @@ def _row(shift: Shift, compared: Compared) -> Iterator[str]:
 
 def _said(shift: Shift, text: Callable[[float], str]) -> str:
     """What a shift says; of no difference above which, of what is not told how many pairs would tell."""
-    if shift.outcome == "no difference" and text is not _nothing:
-        return f"no difference above {text(max(-shift.lower, shift.upper))}"
+    reach = max(-shift.lower, shift.upper)
+    if shift.outcome == "no difference" and reach and text is not _nothing:
+        return f"no difference above {text(reach)}"
     if shift.outcome == "not told" and shift.repeats is not None:
         return f"not told: {shift.repeats:,} pairs would"
     return shift.outcome

@@ -84,8 +84,8 @@ def _row(one: Effect, deadline_ns: int | None) -> Iterator[str]:
     for value in (one.times, one.lower, one.upper):
         yield f"x {value:.3g}" if math.isfinite(value) else "-"
     said: str = one.said
-    if said == "no difference":
-        said = f"no difference above x {max(one.upper, 1 / one.lower):.3g}" if one.lower > 0 else said
+    if one.said == "no difference" and 1 < one.none_above < math.inf:
+        said = f"no difference above x {one.none_above:.3g}"
     style = _STYLES.get(one.said)
     yield f"[{style}]{said}[/]" if style else said
 

@@ -62,8 +62,10 @@ class Misses:
         kinds = {"late": self.late, "skipped": self.skipped, "lost": self.lost}
         found = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items() if count)
         if self.unserved:
-            which = "" if self.unserved == self.lost else f", {self.unserved:,} of them"
-            found += f"{which} skipped with no later ping to serve {'it' if self.unserved == 1 else 'them'}"
+            which = "all" if self.unserved == self.lost else f"{self.unserved:,}"
+            served = "it" if self.unserved == 1 else "them"
+            of = "" if self.lost == 1 else f" {which} of them"
+            found += f",{of} skipped with no later ping to serve {served}"
         deadline = f"the deadline of {format_duration(deadline_ns)} on {self.quantity}"
         missed = f"{self.total:,} of {self.n:,} releases missed {deadline}"
         return f"{missed} ({found})" if found else missed

@@ -36,8 +36,8 @@ def _row(one: Effect) -> FactorRow:
     known = all(map(math.isfinite, (one.times, one.lower, one.upper)))
     times, interval = (f"× {one.times:.3g}", f"{one.lower:.3g} to {one.upper:.3g}") if known else ("", "")
     said = f"{one.said}: {one.words}" if one.words else str(one.said)
-    if one.said == "no difference" and one.lower > 0:
-        said = f"no difference above × {max(one.upper, 1 / one.lower):.3g}"
+    if one.said == "no difference" and 1 < one.none_above < math.inf:
+        said = f"no difference above × {one.none_above:.3g}"
     name = "Miss ratio; times: its odds" if ratio else f"{one.quantity}, us"
     return FactorRow(name, show(one.reference), show(one.level), times, interval, said)
 

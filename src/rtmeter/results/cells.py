@@ -26,13 +26,6 @@ def find_cells(path: Path) -> list[StoredCell]:
 
     Raises RtmeterError if there is none.
     """
-    if not path.exists() and path.parent.is_dir():
-        beside = (_read(folder) for folder in path.parent.glob(f"{path.name}-r*") if store.is_cell(folder))
-        repeats = sorted(
-            (cell for cell in beside if cell.record.name == path.name), key=lambda cell: cell.record.repeat
-        )
-        if repeats:
-            return repeats
     alike = Alike()
     return [StoredCell(cell.folder, alike.of(cell.record)) for cell in each_cell(path)]
 
@@ -44,10 +37,6 @@ def each_cell(path: Path) -> Iterator[StoredCell]:
         if isinstance(record, RtmeterError):
             raise record
         yield StoredCell(folder, record)
-
-
-def _read(folder: Path) -> StoredCell:
-    return StoredCell(folder, store.read_cell(folder))
 
 
 def by_name(cells: Iterable[StoredCell]) -> dict[str, dict[int, StoredCell]]:

@@ -84,7 +84,10 @@ def _latest(judged: Statistics) -> float:
 
 
 def cell_entries(path: Path) -> list[CellEntry]:
-    """The cell at ``path``, or all below it; also those that run, and those a run planned but lacks."""
+    """The cell at ``path``, or all below it; also those that run, and those a run planned but lacks. Where
+    nothing lies, the repeats of that name."""
+    if repeats := store.repeats_of(path):
+        return [_read(folder) for folder in repeats]
     if not path.is_dir():
         raise RtmeterError(
             "is no folder", field="path", value=str(path), remedy="give a cell or a folder of cells"

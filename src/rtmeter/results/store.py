@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import glob
 import os
 import shutil
 import socket
@@ -272,12 +273,14 @@ def distinct(ids: Mapping[Path, str], below: Path) -> dict[Path, str]:
 
 def cell_folders(path: Path) -> list[Path]:
     """The folder of the cell at the path, or those of all cells under it: runs by name, each in its running
-    order.
+    order; where nothing lies, those of the repeats of that name.
 
     Raises RtmeterError if there is none.
     """
     if is_cell(path):
         return [path]
+    if repeats := repeats_of(path):
+        return repeats
     cells = list(_cells_below(path))
     if not cells:
         raise RtmeterError(
@@ -296,6 +299,17 @@ def cell_folders(path: Path) -> list[Path]:
         place = {name: number for number, name in enumerate(listed)}
         ordered += [(run, name) for name in sorted(runs[run], key=lambda one: (place.get(one, -1), one))]
     return [Path(run, name) for run, name in ordered]
+
+
+def repeats_of(path: Path) -> list[Path]:
+    """Where nothing lies at the path, the repeats ``<path>-r1``, ``<path>-r2``, …, if there are any."""
+    if path.exists() or not path.parent.is_dir():
+        return []
+    beside = [folder for folder in path.parent.glob(f"{glob.escape(path.name)}-r*") if is_cell(folder)]
+    repeats = [
+        (record.repeat, folder) for folder in beside if (record := read_cell(folder)).name == path.name
+    ]
+    return [folder for _, folder in sorted(repeats)]
 
 
 def loop_folders(path: Path) -> list[Path]:

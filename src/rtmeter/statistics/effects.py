@@ -46,8 +46,8 @@ class Effect:
     """Of a level on one quantity: its means at the reference and at the level (ns, or a ratio; infinite:
     lost), ``times``: the quotient, of a ratio that of the odds, with its interval ``lower`` to ``upper``, all
     above 0; NaN where there is none, and ``words`` says why. ``level_interval``: what the level's ratio is
-    where the reference's is its mean. ``repeats``: how many runs of each cell would show a halving, or rule
-    it out; None where it is told already, or that cannot be said."""
+    where the reference's is its mean (half a miss added to each side of a run). ``repeats``: how many runs of
+    each cell would show a halving, or rule it out; None where it is told already, or that cannot be said."""
 
     quantity: str
     reference: float
@@ -59,6 +59,11 @@ class Effect:
     level_interval: tuple[float, float] | None = None
     repeats: int | None = None
     words: str = ""
+
+    @property
+    def none_above(self) -> float:
+        """The quotient above which there is no difference, either way: 1 where nothing differs at all."""
+        return max(self.upper, 1 / self.lower) if self.lower > 0 else math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +134,8 @@ def effect(quantity: str, strata: Sequence[Stratum], each: float) -> Effect:
     said = _said(lower, upper)
     interval = None
     if quantity == RATIO:
-        at = math.log(max(first, 1e-300)) - math.log1p(-min(first, 1 - 1e-16))
+        n = float(np.mean([a.n for one in strata for a, _ in one.pairs]))
+        at = math.log((first * n + 0.5) / (n - first * n + 0.5))
         interval = (float(scipy.special.expit(at + lower)), float(scipy.special.expit(at + upper)))
         if not any(estimate.value for pairs in known for pair in pairs for estimate in pair):
             words = "no miss in any run"
