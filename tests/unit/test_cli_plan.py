@@ -238,6 +238,9 @@ def test_more_repeats_or_more_matched_cells_can(capsys: Captured) -> None:
     Path("e.yaml").write_text(FACTORS % (loads, loads))
     found = {one["factor"]: one for one in as_json("e.yaml", capsys)["factors"]}
     assert (found["block"]["matched"], found["block"]["enough"]) == (3, True)
+    said = plan("e.yaml", capsys)[1]
+    assert re.search(r"block(, \w+)*: the runs of each cell show a halving, or rule it out", said)
+    assert "then ask rtmeter compare --factor" in said and "block: 3 runs" not in said
 
 
 def test_the_time_of_all_cells_is_told(capsys: Captured) -> None:

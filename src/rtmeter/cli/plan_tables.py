@@ -73,6 +73,8 @@ def show_cells(cells: Sequence[CellPlan], factors: Sequence[FactorPlan], total_n
     out.print(
         f"all releases, warm-up included: {about(total_ns)}; besides, {starts} the middleware", markup=False
     )
+    if enough := [one.factor for one in factors if one.enough]:
+        out.print(_enough_repeats(enough), markup=False, soft_wrap=True)
     for one in factors:
         if not one.enough:
             out.print(_too_few_repeats(one), markup=False, soft_wrap=True)
@@ -102,6 +104,14 @@ def _may_be_too_low(cells: Sequence[CellPlan]) -> Iterator[str]:
             f"planned {which} passes without a miss up to n / {effect:.3g} (clusters of "
             f"{cluster_of(effect):.3g} on average); --like PATH plans by a pilot run"
         )
+
+
+def _enough_repeats(factors: Sequence[str]) -> str:
+    """Of which factors the repeats tell, and how they are asked for."""
+    return (
+        f"{', '.join(factors)}: the runs of each cell show a halving, or rule it out, if runs differ by "
+        f"{100 * SPREAD_OF_RUNS:.0f} %: then ask rtmeter compare --factor {factors[0]}"
+    )
 
 
 def _too_few_repeats(one: FactorPlan) -> str:
