@@ -36,10 +36,11 @@ def command(
     from rtmeter.cli.report_floor import floor_of
     from rtmeter.errors import RtmeterError
     from rtmeter.judge.run_factors import effects_of_runs
+    from rtmeter.results import store
     from rtmeter.results.overview import refuse
 
     paths = paths or [Path("results")]
-    if out is None and len(paths) > 1:
+    if out is None and (len(paths) > 1 or store.repeats_of(paths[0])):
         raise RtmeterError("is missing: the report is of several paths", field="--out", remedy="add -o FILE")
     with reading() as read:
         floor = floor_of(paths, read)
