@@ -74,7 +74,10 @@ int Datagrams::publish(void* publisher, const rtm_message& message) noexcept {
   }
   // UDP reports what became of an earlier datagram (the port was closed) in place of sending this one.
   for (int attempt = 0; attempt < 3; ++attempt) {
-    if (sendmsg(socket_.get(), &datagram, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) return 0;
+    if (sendmsg(socket_.get(), &datagram, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) {
+      stamps_.sent(socket_.get());
+      return 0;
+    }
     if (errno != ECONNREFUSED && errno != EINTR) return -1;
   }
   return -1;
@@ -87,6 +90,7 @@ int Datagrams::next(std::int64_t timeout_ns) noexcept {
     pollfd watched{socket_.get(), POLLIN, 0};
     const int ready = ppoll(&watched, 1, Timeout(timeout_ns).get(), nullptr);
     if (ready <= 0) return ready == 0 || errno == EINTR ? 0 : -1;
+    if ((watched.revents & POLLERR) != 0) stamps_.forget(socket_.get());
     flags = MSG_DONTWAIT;
   }
   const int callbacks = receive(flags);
@@ -109,14 +113,17 @@ int Datagrams::dispatch(int at_most) noexcept {
 int Datagrams::receive(int flags) noexcept {
   Address from;
   from.length = sizeof from.storage;
-  const ssize_t size =
-      recvfrom(socket_.get(), buffer_.data(), buffer_.size(), flags | MSG_TRUNC, from.get(), &from.length);
-  if (size >= 0) return deliver(static_cast<std::size_t>(size), from) ? 1 : 0;
+  std::int64_t realtime_ns = RTM_ABSENT;
+  const ssize_t size = stamps_.asked() ? stamps_.receive(socket_.get(), buffer_.data(), buffer_.size(),
+                                                         flags | MSG_TRUNC, &from, &realtime_ns)
+                                       : recvfrom(socket_.get(), buffer_.data(), buffer_.size(),
+                                                  flags | MSG_TRUNC, from.get(), &from.length);
+  if (size >= 0) return deliver(static_cast<std::size_t>(size), from, realtime_ns) ? 1 : 0;
   if (errno == EAGAIN) return kNothing;
   return errno == EINTR || errno == ECONNREFUSED || errno == ECONNRESET ? 0 : -1;
 }
 
-bool Datagrams::deliver(std::size_t size, const Address& from) noexcept {
+bool Datagrams::deliver(std::size_t size, const Address& from, std::int64_t realtime_ns) noexcept {
   WireHeader wire, header;
   std::memcpy(&wire, buffer_.data(), sizeof wire);
   if (size > buffer_.size() || !from_wire(wire, size, &header)) return false;
@@ -124,6 +131,7 @@ bool Datagrams::deliver(std::size_t size, const Address& from) noexcept {
     if (topic.tag != header.tag) continue;
     if (is_server()) peer_ = from;
     const rtm_message message{header.sequence, buffer_.data() + sizeof header, header.bytes};
+    stamps_.tell(RTM_SUBSCRIBER, realtime_ns);
     topic.subscription.on_message(topic.subscription.user, &message);
     return true;
   }

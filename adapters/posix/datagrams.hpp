@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "address.hpp"
+#include "kernel_stamps.hpp"
 #include "messaging.hpp"
 #include "system.hpp"
 #include "wire.hpp"
@@ -37,6 +38,8 @@ class Datagrams : public Messaging, protected Loop {
   // From now on sends to `server` and hears nobody else; false if nobody is there yet, then a later
   // publish() tries again.
   bool connect_to(const Address& server) noexcept;
+  // From now on the kernel stamps what is sent and received, and on_stamp is told.
+  void stamp_messages(rtm_on_stamp on_stamp, void* user) { stamps_.begin(socket_.get(), on_stamp, user); }
 
  private:
   struct Topic {
@@ -47,7 +50,7 @@ class Datagrams : public Messaging, protected Loop {
   int next(std::int64_t timeout_ns) noexcept override;
   int dispatch(int at_most) noexcept override;
   int receive(int flags) noexcept;
-  bool deliver(std::size_t size, const Address& from) noexcept;
+  bool deliver(std::size_t size, const Address& from, std::int64_t realtime_ns) noexcept;
   std::uint64_t tag(const std::string& topic) const { return tag_of(session_ + "/" + topic); }
 
   const rtm_role role_;
@@ -58,6 +61,7 @@ class Datagrams : public Messaging, protected Loop {
   std::deque<Topic> topics_;
   Address peer_;
   bool connected_ = false;
+  KernelStamps stamps_;
 };
 
 }  // namespace rtmeter_posix

@@ -25,6 +25,12 @@ class Messaging {
   // Where ends find each other; before they are made.
   virtual void watch(rtm_on_match /*on_match*/, void* /*user*/) {}
 
+  // The kernel's stamps of messages; before ends are made.
+  virtual void tell_stamps(rtm_on_stamp /*on_stamp*/, void* /*user*/) {
+    throw rtmeter::SetupError("kernel_stamps", "true", "the kernel stamps no messages of this transport",
+                              "choose transport=udp, or leave it out");
+  }
+
   // Hands the message over without blocking; negative if it could not. Measured path.
   virtual int publish(void* publisher, const rtm_message& message) noexcept = 0;
   // What the measured thread spins.

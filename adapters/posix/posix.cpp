@@ -16,7 +16,7 @@ void Posix::describe_static(rtmeter::Sink& sink) {
   for (const char* what :
        {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "request", "cycle", "chain", "discovery"})
     sink.put("measures", what);
-  sink.put("matches", "publisher");
+  sink.put("matches", "publisher").put("kernel_stamps", "roundtrip");
   sink.put("interfaces", "service");
   for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.timer", drive);
   for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);

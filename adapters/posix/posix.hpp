@@ -34,6 +34,10 @@ class Posix final : public rtmeter::Adapter {
     messaging_->watch(on_match, user);
   }
 
+  void tell_stamps(void* /*node*/, rtm_on_stamp on_stamp, void* user) override {
+    messaging_->tell_stamps(on_stamp, user);
+  }
+
   int arm(void* timer, std::int64_t now_ns) noexcept override {
     return static_cast<Timer*>(timer)->arm(now_ns);
   }

@@ -99,6 +99,8 @@ class Udp final : public Datagrams {
                          "choose an address that this machine has a route to");
   }
 
+  void tell_stamps(rtm_on_stamp on_stamp, void* user) override { stamp_messages(on_stamp, user); }
+
   void describe(rtmeter::Sink& sink) const override {
     Datagrams::describe(sink);
     sink.put("qos.reliability", "best_effort");

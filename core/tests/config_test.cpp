@@ -28,6 +28,11 @@ TEST(Config, TimerSlackIsForThreadsThatHaveOne) {
   EXPECT_CONTAINS(outcome(R"("timer_slack_ns": 0)"), "must be an integer from 1 to 1000000000");
 }
 
+TEST(Config, StampsOfTheKernelAreForRoundTrips) {
+  EXPECT_CONTAINS(outcome(R"("kernel_stamps": true)"), "kernel_stamps = true: means nothing for wakeup");
+  EXPECT_EQ(outcome(R"("kernel_stamps": false)"), "ok");
+}
+
 TEST(Config, ASharedClockIsForTwoEnds) {
   EXPECT_CONTAINS(outcome(R"("shared_clock": "tai")"), "shared_clock = tai: means nothing for wakeup");
   EXPECT_CONTAINS(outcome(R"("shared_clock": 1)"), "shared_clock = 1: must be a string");

@@ -69,7 +69,7 @@ def test_late_round_trips_between_hosts_are_explained_to_the_border(hosts: Hosts
 
 
 def test_legs_go_by_a_clock_that_both_hosts_have(hosts: Hosts, tmp_path: Path) -> None:
-    cell = measured(hosts, tmp_path / "cell", "--samples", "100", "--shared-clock", "tai")
+    cell = measured(hosts, tmp_path / "cell", "--samples", "100", "--shared-clock", "tai", "--kernel-stamps")
     offset = cell["clock_offset"]
     assert offset["by"] == "CLOCK_TAI"  # one kernel's, whatever its time namespaces: it is known exactly
     assert abs(offset["offset_ns"] - PLANTED_NS) <= offset["error_ns"] < offset["witness"]["error_ns"]
@@ -85,6 +85,11 @@ def test_legs_go_by_a_clock_that_both_hosts_have(hosts: Hosts, tmp_path: Path) -
         )
     ]
     assert min(legs) == offset["witness"]["least_leg_ns"] > 0
+    off_ns = offset["error_ns"] + sum(one["error_ns"] for one in cell["kernel_stamps"].values())
+    wires = [cell["summary"]["quantities"][name]["as_served"] for name in ("wire_ping", "wire_pong")]
+    for wire in wires:  # of a veth pair: within the leg, on a clock that is another's
+        assert wire["n"] == offset["exchanges"]
+        assert -off_ns <= wire["min_ns"] <= max(legs)
     doubts = [doubt["type"] for doubt in cell["warnings"]]
     assert "shared_clock" in doubts and "clock_offset" not in doubts
     if time.clock_gettime_ns(time.CLOCK_TAI) - time.time_ns() < 10**9:  # of the client, and of the server

@@ -215,6 +215,7 @@ int main(int argc, char** argv) {
                              from.create_server != nullptr ? &create_server : nullptr,
                              from.call != nullptr ? &call : nullptr,
                              from.reply != nullptr && !is("no_reply") ? &reply : nullptr,
-                             from.watch};
+                             from.watch,
+                             from.tell_stamps};
   return rtm_probe_main(argc, argv, &table);
 }

@@ -13,6 +13,7 @@ from sample_logs import joined, json_frame, row_frame
 
 from rtmeter.measure.clocks import compare
 from rtmeter.model import ABSENT
+from rtmeter.statistics.shared_clock import ConstantOffset
 
 Ints = NDArray[np.int64]
 MS = 1_000_000
@@ -157,3 +158,12 @@ def test_one_machine_needs_no_shared_clock(tmp_path: Path) -> None:
     clocks = compare(*logs(tmp_path, np.zeros(200, np.int64), HERE, (read(0, 0), read(9, 9))))
     assert clocks.facts() == {"same_clock": True}
     assert clocks.doubts() == []
+
+
+def test_readings_of_clocks_that_never_part_are_bounds_of_one_number() -> None:
+    offset = ConstantOffset.of([[1_000, 5_030, 100], [2_000, 5_980, 80], [3_000, 7_020, 40]])
+    assert offset is not None  # 3,980 to 4,080; 3,940 to 4,020; 4,000 to 4,040
+    assert (offset.offset_ns, offset.error_ns) == (4_010, 11)
+    assert offset.to_own(np.array([4_010, ABSENT])).tolist() == [0, ABSENT]
+    assert ConstantOffset.of([[1_000, 5_030, 100], [2_000, 6_131, 100]]) is None  # by 101 ns: one was set
+    assert ConstantOffset.of([]) is None

@@ -82,6 +82,12 @@ def test_the_servers_host_stands_beside_its_own_conditions() -> None:
 
 def test_one_way_legs_between_two_clocks_have_their_error() -> None:
     assert uncertainty("ping", {"same_clock": False, "error_ns": 6935.2}) == " ±6.935us"
+    stamps = {"client": {"error_ns": 20.0}, "server": {"error_ns": 31.0}}
+    assert uncertainty("send_path", {"same_clock": True}, stamps) == " ±20ns"
+    assert uncertainty("server_send_path", None, stamps) == " ±31ns"
+    assert uncertainty("wire_ping", {"same_clock": True}, stamps) == " ±51ns"
+    assert uncertainty("wire_pong", {"same_clock": False, "error_ns": 100}, stamps) == " ±151ns"
+    assert uncertainty("send_path", None, {"client": {"error_ns": None}}) == ""
     by_tai = {"same_clock": False, "by": "CLOCK_TAI", "error_ns": 95.2}
     assert uncertainty("respond", by_tai) == " ±95ns by CLOCK_TAI"
     assert uncertainty("round_trip", {"same_clock": False, "error_ns": 6935.2}) == ""

@@ -173,6 +173,7 @@ def test_contradictions_of_a_wakeup(given: dict[str, Any], field: str, message: 
         ("cycle", {"sleep_offset": "1us"}, "sleep_offset", "means nothing for cycle"),
         ("timer", {"components": "one_thread"}, "components", "means nothing for timer"),
         ("cycle", {"components": "three"}, "components", "is no choice"),
+        ("request", {"kernel_stamps": True}, "kernel_stamps", "means nothing for request"),
         ("cycle", {"shared_clock": "tai"}, "shared_clock", "means nothing for cycle"),
         ("roundtrip", {"shared_clock": "tai"}, "shared_clock", "share a host"),
         ("request", {"shared_clock": "utc"}, "shared_clock", "is no clock that hosts share"),

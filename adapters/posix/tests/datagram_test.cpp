@@ -62,6 +62,56 @@ TEST(Udp, ServerTakesAGivenAddressAndChoosesAPort) {
   EXPECT_EQ(taken.error().value, server.endpoint());
 }
 
+// Counts stamps of each end, which must lie between a reading of the same clock before and one now.
+struct Stamped {
+  std::int64_t before_ns = realtime_ns();
+  std::atomic<int> seen[2] = {0, 0};
+
+  static std::int64_t realtime_ns() {
+    timespec t{};
+    clock_gettime(CLOCK_REALTIME, &t);
+    return static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
+  }
+  static void on_stamp(void* user, rtm_end end, std::int64_t at_ns) {
+    auto* self = static_cast<Stamped*>(user);
+    ++self->seen[end];
+    EXPECT_GE(at_ns, self->before_ns);
+    EXPECT_LE(at_ns, realtime_ns());
+  }
+};
+
+TEST(Udp, TellsWhenTheKernelHadEachMessage) {
+  for (const char* address : {"127.0.0.1", "::1"}) {
+    Stamped at_server, at_client;
+    Asked asked = asked_roundtrip(RTM_ROLE_SERVER, "udp");
+    asked.options.emplace_back("address", address);
+    EchoServer server(asked, &Stamped::on_stamp, &at_server);
+    if (!server.instance().started() && std::string(address) == "::1") GTEST_SKIP() << "no IPv6 here";
+    server.start();
+    EchoClient client(client_of(server, "udp"), &Stamped::on_stamp, &at_client);
+    ASSERT_TRUE(client.ask(0));  // stamping begins, but for what is on its way
+    for (auto* one : {&at_server, &at_client})
+      for (auto& count : one->seen) count = 0;
+    for (std::uint64_t k = 1; k <= 50; ++k) {
+      at_client.before_ns = Stamped::realtime_ns();
+      ASSERT_TRUE(client.ask(k));
+      EXPECT_EQ(at_client.seen[RTM_PUBLISHER], static_cast<int>(k));
+      EXPECT_EQ(at_client.seen[RTM_SUBSCRIBER], static_cast<int>(k));
+    }
+    server.stop();
+    EXPECT_EQ(at_server.seen[RTM_PUBLISHER], 50);
+    EXPECT_EQ(at_server.seen[RTM_SUBSCRIBER], 50);
+  }
+}
+
+TEST(Unix, HasNoStampsOfTheKernel) {
+  Instance instance(asked_roundtrip(RTM_ROLE_SERVER, "unix"));
+  ASSERT_TRUE(instance.started()) << instance.error().message;
+  ASSERT_FALSE(instance.tell_stamps(instance.node(), &Stamped::on_stamp, nullptr));
+  EXPECT_STREQ(instance.error().field, "kernel_stamps");
+  EXPECT_NE(std::string(instance.error().remedy).find("transport=udp"), std::string::npos);
+}
+
 TEST(Udp, SpeaksIPv6) {
   Asked asked = asked_roundtrip(RTM_ROLE_SERVER, "udp");
   asked.options.emplace_back("address", "::1");

@@ -30,9 +30,11 @@ inline Asked asked_roundtrip(rtm_role role, const char* transport, std::uint32_t
 // Spins in a thread of its own, or by serve() in a process of its own.
 class EchoServer {
  public:
-  explicit EchoServer(const Asked& asked) : instance_(asked) {
+  explicit EchoServer(const Asked& asked, rtm_on_stamp on_stamp = nullptr, void* user = nullptr)
+      : instance_(asked) {
     if (!instance_.started()) return;
     void* node = instance_.node("server");
+    if (on_stamp != nullptr) instance_.tell_stamps(node, on_stamp, user);
     publisher_ = instance_.publisher(node, "pong");
     instance_.subscriber(node, "ping", &EchoServer::on_ping, this);
   }
@@ -71,9 +73,11 @@ class EchoServer {
 // Asks and waits; all in the calling thread.
 class EchoClient {
  public:
-  explicit EchoClient(const Asked& asked) : instance_(asked), payload_bytes_(asked.payload_bytes) {
+  explicit EchoClient(const Asked& asked, rtm_on_stamp on_stamp = nullptr, void* user = nullptr)
+      : instance_(asked), payload_bytes_(asked.payload_bytes) {
     if (!instance_.started()) return;
     void* node = instance_.node("client");
+    if (on_stamp != nullptr) instance_.tell_stamps(node, on_stamp, user);
     publisher_ = instance_.publisher(node, "ping");
     instance_.subscriber(node, "pong", &EchoClient::on_pong, this);
   }

@@ -82,6 +82,10 @@ class Instance {
     return table().create_subscriber(node, topic, on_message, user, &made, &error_) == 0 ? made : nullptr;
   }
 
+  bool tell_stamps(void* node, rtm_on_stamp on_stamp, void* user) {
+    return table().tell_stamps(node, on_stamp, user, &error_) == 0;
+  }
+
   int arm(void* timer, std::int64_t now_ns) { return table().arm(timer, now_ns); }
   int publish(void* publisher, const rtm_message& m) { return table().publish(publisher, &m); }
   int spin(std::int64_t timeout_ns) { return table().spin(self_, timeout_ns); }

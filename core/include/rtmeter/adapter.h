@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-#define RTM_ADAPTER_ABI 5
+#define RTM_ADAPTER_ABI 6
 
 /* A time or value that the middleware does not give. */
 #define RTM_ABSENT INT64_MIN
@@ -146,6 +146,10 @@ typedef void (*rtm_on_message)(void* user, const rtm_message* message);
 typedef void (*rtm_on_reply)(void* user, rtm_reply what, const rtm_message* message);
 /* With how many ends of other participants the node's publisher (subscriber) is matched now. */
 typedef void (*rtm_on_match)(void* user, rtm_end end, int32_t others);
+/* When the kernel had a message, by CLOCK_REALTIME: of one that is published (RTM_PUBLISHER), from within
+ * publish(), when a driver took it; of one that has come (RTM_SUBSCRIBER), just before on_message and on the
+ * same thread, when a driver handed it over. What the kernel does not tell is left out. [measured path] */
+typedef void (*rtm_on_stamp)(void* user, rtm_end end, int64_t realtime_ns);
 
 typedef struct rtm_timer_spec {
   rtm_timer_mode mode;
@@ -182,6 +186,9 @@ typedef struct rtm_timer_traits {
  * replies; topics and messages have no part in it. A server's on_request comes as on_message does, and the
  * core replies from within it. What a request's reply carries is as long as the request.
  *
+ * In a round trip the core may ask for the kernel's stamps (optional: adapters that send and receive by
+ * system calls of their own, or whose middleware tells).
+ *
  * Keys that describe() should put: before start (self is NULL) name, version, middleware,
  * middleware_version, measures (one of wakeup, timer.one_shot, timer.periodic, roundtrip, request, cycle,
  * chain, discovery; the key repeated), matches (publisher, subscriber; repeated: the ends of whose matches a
@@ -189,7 +196,8 @@ typedef struct rtm_timer_traits {
  * drives.<measurement> (timer, cycle; repeated, default first: where the middleware has a cyclic trigger of
  * its own, spin is a cycle's), receives.<measurement> (roundtrip, request, cycle, chain, discovery: spin,
  * spin_once, listener, poll, and of requests call; repeated, default first), components (one_thread,
- * two_threads; repeated, default first: what a cycle's can be asked to run on), option.<key> (value: "a|b|c:
+ * two_threads; repeated, default first: what a cycle's can be asked to run on), kernel_stamps (roundtrip:
+ * tell_stamps can be asked there), option.<key> (value: "a|b|c:
  * what it is", default first); "server: inline" when the client needs no server process, "same_host" when
  * both must be on one host; inline.<option> and same_host.<option> (repeated): its values with which that is
  * so; second_topic (same_node, same_process; repeated): where other traffic can be beside a round trip.
@@ -253,6 +261,11 @@ typedef struct rtm_adapter {
   /* Discovery; null where the middleware tells of no matches. Of a node that has no ends yet: from now on
    * on_match is called whenever the middleware tells that the matches of one of its ends have changed. */
   int (*watch)(void* node, rtm_on_match on_match, void* user, rtm_error* error); /* [setup] */
+
+  /* The kernel's own stamps of messages; null where the middleware gives none. Of a node that has no ends
+   * yet: from now on on_stamp is called. Fails where the kernel stamps no messages of this run's transport.
+   */
+  int (*tell_stamps)(void* node, rtm_on_stamp on_stamp, void* user, rtm_error* error); /* [setup] */
 } rtm_adapter;
 
 /* The probe: reads the command line, measures, writes log and status; returns the exit code. */

@@ -68,6 +68,9 @@ class Adapter {
   virtual void watch(void* /*node*/, rtm_on_match /*on_match*/, void* /*user*/) {
     throw cannot("matches to tell of");
   }
+  virtual void tell_stamps(void* /*node*/, rtm_on_stamp /*on_stamp*/, void* /*user*/) {
+    throw cannot("stamps of the kernel");
+  }
 
   // Measured path. One that throws has refused the call.
   virtual int arm(void* /*timer*/, std::int64_t /*now_ns*/) { return -1; }
@@ -232,6 +235,11 @@ const rtm_adapter* adapter_table() {
         return set_up(error, "node", "watch",
                       [&] { handle(node)->adapter->watch(handle(node)->inner, on_match, user); });
       }),
+      own<RTMETER_METHODS(A, tell_stamps)>(
+          [](void* node, rtm_on_stamp on_stamp, void* user, rtm_error* error) {
+            return set_up(error, "node", "tell_stamps",
+                          [&] { handle(node)->adapter->tell_stamps(handle(node)->inner, on_stamp, user); });
+          }),
   };
   return &table;
 }

@@ -37,11 +37,12 @@ class Answerer : public Measurement {
   // The server's ends in the middleware. [setup]
   virtual void create_ends() = 0;
 
-  // What was received was answered; measured path.
-  void answered(const rtm_message& message, std::int64_t received_ns, std::int64_t sent_ns) noexcept {
+  // What was received was answered: its stamps, as columns_of() has them; measured path.
+  template <typename... Stamps>
+  void answered(const rtm_message& message, Stamps... stamps) noexcept {
     stampers_.note();
     if (message.sequence == RTM_SEQUENCE_HELLO) return greeted();
-    const std::int64_t row[] = {static_cast<std::int64_t>(message.sequence), received_ns, sent_ns, kServed};
+    const std::int64_t row[] = {static_cast<std::int64_t>(message.sequence), stamps..., kServed};
     b_.recorder.record(row);
   }
 

@@ -63,7 +63,7 @@ class Asker : public Exchange<Columns, kSent, kAnswered, kFree> {
  protected:
   using Base::apart_, Base::answered_, Base::b_, Base::grid_, Base::node_, Base::note, Base::pending_,
       Base::stampers_;
-  using typename Base::Ring, typename Base::Slot, typename Base::State;
+  using typename Base::Beside, typename Base::Ring, typename Base::Slot, typename Base::State;
 
   // The client's ends in the middleware. [setup]
   virtual void create_ends() = 0;
@@ -75,7 +75,7 @@ class Asker : public Exchange<Columns, kSent, kAnswered, kFree> {
   virtual void greet_with(const rtm_message& message) noexcept = 0;
 
   // From the callback: what came, and when (T2).
-  void hear(const rtm_message& message, std::int64_t now_ns) noexcept {
+  void hear(const rtm_message& message, std::int64_t now_ns, Beside beside = {}) noexcept {
     const bool intact = payload_.intact(message);
     if (message.sequence == RTM_SEQUENCE_HELLO) {
       if (!intact) return;
@@ -89,7 +89,7 @@ class Asker : public Exchange<Columns, kSent, kAnswered, kFree> {
       note(b_.counters.corrupted, k < 0 ? INT64_MAX : k);
       return;
     }
-    const bool is_answer = this->accept(k, now_ns);
+    const bool is_answer = this->accept(k, now_ns, beside);
     if (spins_itself()) b_.session.interrupt();
     if (!is_answer) return;
     if (k < highest_) note(b_.counters.out_of_order, k);

@@ -329,6 +329,10 @@ Config config_from_json(const Json& json) {
   c.cpu_dma_latency = r.flag("cpu_dma_latency");
   c.options = r.texts("options");
   c.session = r.text("session").value_or(c.session);
+  c.kernel_stamps = r.flag("kernel_stamps");
+  if (c.kernel_stamps && c.measurement != RTM_ROUNDTRIP)
+    throw Failure("kernel_stamps", "true", std::string("means nothing for ") + name_of(c.measurement),
+                  "leave it out; it is for roundtrip");
   c.shared_clock = r.text("shared_clock");
   if (c.shared_clock && !c.has_two_ends())
     throw Failure("shared_clock", *c.shared_clock, std::string("means nothing for ") + name_of(c.measurement),

@@ -95,6 +95,7 @@ struct Config {
   std::int64_t connect_timeout_ns = 10'000'000'000;
   bool watch_stdin = false;
   std::optional<std::string> shared_clock;  // tai, or a PTP hardware clock's device
+  bool kernel_stamps = false;
   bool break_on_late = false;  // stop the kernel's trace and end at the first late release
 
   Json as_read;  // the object itself, for the log's header

@@ -85,9 +85,15 @@ class Exchange : public Measurement {
     if (stopped()) settle_interrupted();
   }
 
+  // Another column of the row that an answer settles, and its value.
+  struct Beside {
+    std::size_t column = Columns;  // none
+    std::int64_t value = 0;
+  };
+
   // Receiver: what an answer for release k means. True if it settled the release as answered; the
   // slot's row then holds its stamp. Measured path; one receiver at a time.
-  bool accept(std::int64_t k, std::int64_t now_ns) noexcept {
+  bool accept(std::int64_t k, std::int64_t now_ns, Beside beside) noexcept {
     stampers_.note();
     Slot* s = pending_.find(k);
     if (s == nullptr) {  // longer ago than the ring remembers
@@ -98,6 +104,7 @@ class Exchange : public Measurement {
       const bool late = now_ns - s->at(kSent) > b_.config.loss_timeout_ns;
       if (late) note(b_.counters.late_after_lost, k);
       if (!late) s->set(kAnswered, now_ns);
+      if (!late && beside.column < Columns) s->set(beside.column, beside.value);
       Ring::settle(*s, late ? State::late : State::answered);
       if (apart_) answered_.notify();
       return !late;

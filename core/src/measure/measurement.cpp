@@ -23,6 +23,21 @@ std::vector<std::string> columns_of(const Config& config) {
       return {"release_ns", "callback_ns", "reported_expected_ns", "reported_actual_ns", "free_ns", "status"};
     case RTM_ROUNDTRIP:
     case RTM_REQUEST:
+      if (config.kernel_stamps && config.role == RTM_ROLE_SERVER)
+        return {"sequence",
+                "server_received_ns",
+                "server_sent_ns",
+                "server_kernel_received_realtime_ns",
+                "server_kernel_sent_realtime_ns",
+                "status"};
+      if (config.kernel_stamps)
+        return {"release_ns",
+                "sent_ns",
+                "received_ns",
+                "free_ns",
+                "kernel_sent_realtime_ns",
+                "kernel_received_realtime_ns",
+                "status"};
       if (config.role == RTM_ROLE_SERVER)
         return {"sequence", "server_received_ns", "server_sent_ns", "status"};
       if (config.measurement == RTM_ROUNDTRIP)

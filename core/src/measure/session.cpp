@@ -40,8 +40,9 @@ void put_path(Json& object, const std::string& path, const std::string& value, b
 bool is_list(const std::string& key) {
   const auto begins = [&](const char* start) { return key.rfind(start, 0) == 0; };
   return key == "measures" || key == "second_topic" || key == "background" || key == "components" ||
-         key == "brings" || key == "matches" || key == "chosen" || key == "interfaces" || begins("drives.") ||
-         begins("receives.") || begins("same_host.") || begins("inline.") || begins("poll.");
+         key == "brings" || key == "matches" || key == "chosen" || key == "interfaces" ||
+         key == "kernel_stamps" || begins("drives.") || begins("receives.") || begins("same_host.") ||
+         begins("inline.") || begins("poll.");
 }
 
 struct JsonSink : rtm_sink {
@@ -298,6 +299,13 @@ void* Session::create_server(void* node, const std::string& service, rtm_on_mess
 
 void Session::watch(void* node, rtm_on_match on_match, void* user) {
   checked([&](rtm_error* e) { return adapter_.watch(node, on_match, user, e); });
+}
+
+void Session::tell_stamps(void* node, rtm_on_stamp on_stamp, void* user) {
+  if (adapter_.tell_stamps == nullptr)
+    throw Failure("kernel_stamps", "true", "this adapter tells of no stamps of the kernel's",
+                  "leave it out, or choose one of which `rtmeter adapters` says that it does: posix");
+  checked([&](rtm_error* e) { return adapter_.tell_stamps(node, on_stamp, user, e); });
 }
 
 std::string Session::exception() const {

@@ -47,6 +47,8 @@ class Session {
   void* create_server(void* node, const std::string& service, rtm_on_message on_request, void* user);
   // From now on on_match is called when the matches of the node's ends change.
   void watch(void* node, rtm_on_match on_match, void* user);
+  // From now on on_stamp is called with the kernel's stamps of the node's messages.
+  void tell_stamps(void* node, rtm_on_stamp on_stamp, void* user);
   // Failure if an option was given that the adapter never read: it has none such, or not in this run.
   void refuse_unread_options(const Json& description) const;
   Json describe() const { return rtmeter::describe(adapter_, self_); }

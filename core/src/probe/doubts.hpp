@@ -27,7 +27,7 @@ inline Json doubt_of_refused(std::uint64_t calls, const std::string& exception) 
       "look at the middleware's own messages; check payload size and queue depths");
 }
 
-// Of a clock that hosts have in common, by what SharedClock says of it.
+// Of a clock that hosts have in common, by what OtherClock says of it.
 inline void add_doubts_of_shared_clock(const Json& facts, Json& list) {
   if (facts.find("failed")->as_bool())
     list.push(doubt("shared_clock_failed",

@@ -44,7 +44,8 @@ bool has(const rtm_adapter& a, const std::string& method) {
                                              {"create_server", a.create_server != nullptr},
                                              {"call", a.call != nullptr},
                                              {"reply", a.reply != nullptr},
-                                             {"watch", a.watch != nullptr}};
+                                             {"watch", a.watch != nullptr},
+                                             {"tell_stamps", a.tell_stamps != nullptr}};
   return known.at(method);
 }
 
@@ -117,6 +118,9 @@ std::vector<std::string> methods_of(const WayToMeasure& way) {
 }
 
 void require_methods(const rtm_adapter& adapter, const Json& description) {
+  if (description.find("kernel_stamps") != nullptr && !has(adapter, "tell_stamps"))
+    throw Failure("kernel_stamps", "roundtrip", "needs tell_stamps, which this adapter does not have",
+                  "implement it, or take this from what describe lists");
   for (const WayToMeasure& way : ways_of(description)) {
     std::string lacks;
     for (const std::string& method : methods_of(way))

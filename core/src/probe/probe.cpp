@@ -29,8 +29,8 @@
 #include "system/cpu_dma_latency.hpp"
 #include "system/deadline_overruns.hpp"
 #include "system/memory.hpp"
+#include "system/other_clock.hpp"
 #include "system/path.hpp"
-#include "system/shared_clock.hpp"
 
 namespace rtmeter {
 namespace {
@@ -68,6 +68,7 @@ class Run {
         oversight_({config_, clock_, stop_, out_, session_, progress_, [this] { return recorder_.failed(); },
                     [this] {
                       if (shared_clock_) shared_clock_->look();
+                      if (realtime_clock_) realtime_clock_->look();
                     },
                     [this](const Failure& failure) {
                       error_ = failure;
@@ -140,6 +141,7 @@ class Run {
   void set_up() {
     SecondTopic::check(description_, config_);
     if (config_.shared_clock) shared_clock_.emplace(*config_.shared_clock);
+    if (config_.kernel_stamps) realtime_clock_.emplace("realtime");
     if (config_.scheduling.policy == Scheduling::Policy::deadline) {
       overruns_.emplace(config_.cpus);
       usage_.count_overruns(overruns_->count());
@@ -209,7 +211,7 @@ class Run {
     facts["adapter"] = adapter_facts(Json());
     facts["effective"] = effective(before_);
     facts["threads"] = to_json(before_);
-    if (shared_clock_) facts["shared_clock"] = shared_clock_->to_json();
+    put_clocks(facts);
     log_.update(facts);
     const Json* server = facts.find("adapter")->find("server");
     inline_server_ = server != nullptr && server->is_string() && server->as_string() == "inline";
@@ -243,7 +245,8 @@ class Run {
     }
     if (!error_ && recorder_.failed())
       error_ = Failure("log", config_.log, recorder_.failure(), "free space, then measure again");
-    if (shared_clock_) shared_clock_->look_now();  // nothing is stamped any more
+    for (auto* clock : {&shared_clock_, &realtime_clock_})
+      if (*clock) (*clock)->look_now();  // nothing is stamped any more
     const bool interrupted = !error_ && config_.role != RTM_ROLE_SERVER && stop_.load();
     Json end = end_frame(error_ ? "failed" : interrupted ? "interrupted" : "complete");
     try {
@@ -270,7 +273,7 @@ class Run {
     instrument["ring_holds_ns"] = static_cast<std::int64_t>(recorder_.ring_rows()) * config_.period_ns;
     instrument["ring_high_water"] = recorder_.high_water();
     e["instrument"] = instrument;
-    if (shared_clock_) e["shared_clock"] = shared_clock_->to_json();
+    put_clocks(e);
     if (second_topic_ && ran_) e["second_topic"] = second_topic_->to_json();
     if (ran_) {
       const Json path = path_.to_json(published());
@@ -287,6 +290,11 @@ class Run {
     }
     e["warnings"] = warnings();
     return e;
+  }
+
+  void put_clocks(Json& facts) const {
+    if (shared_clock_) facts["shared_clock"] = shared_clock_->to_json();
+    if (realtime_clock_) facts["realtime_clock"] = realtime_clock_->to_json();
   }
 
   // One message a row; in a cycle a request and its answer.
@@ -335,7 +343,8 @@ class Run {
   Bench bench_;
   std::optional<CpuDmaLatency> cpu_dma_latency_;
   std::optional<DeadlineOverruns> overruns_;  // with a deadline policy
-  std::optional<SharedClock> shared_clock_;   // that another host has, too
+  std::optional<OtherClock> shared_clock_;    // that another host has, too
+  std::optional<OtherClock> realtime_clock_;  // by which the kernel stamps messages
   std::unique_ptr<Measurement> measurement_;
   std::optional<SecondTopic> second_topic_;
   std::vector<ThreadFacts> before_;

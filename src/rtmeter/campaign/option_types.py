@@ -140,6 +140,10 @@ SharedClockName = Annotated[
     BeforeValidator(values.parse_shared_clock),
     WithJsonSchema({"type": "string", "pattern": "^(tai|/dev/.+)$"}),
 ]
+INTERFACE = Field(description="What requests go over: a service is called, an action is given a goal.")
+KERNEL_STAMPS = Field(
+    description="Also when the kernel had each message, by its own stamps (SO_TIMESTAMPING; posix over udp)."
+)
 SHARED_CLOCK = Field(
     description="The clock that both hosts have in common, by which one-way legs go: tai (CLOCK_TAI), or a "
     "PTP hardware clock, /dev/ptpN (default: what the round trips tell).",

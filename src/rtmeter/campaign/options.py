@@ -17,6 +17,8 @@ from rtmeter.campaign.condition_options import GROUPS, HOSTS, ON, Hosts, On, Sys
 from rtmeter.campaign.loop_options import COMMAND, JUDGE, LOOP, PID, THREAD, UNTOLD_PERIOD_NS, attached
 from rtmeter.campaign.option_types import (
     CONNECT_TIMEOUT,
+    INTERFACE,
+    KERNEL_STAMPS,
     MONITOR,
     OTHERS,
     PARTICIPANTS,
@@ -247,11 +249,7 @@ class CellOptions(BaseModel):
         _ROUNDTRIP,
         Field(description="Wait for each reply, or send at every release."),
     ] = "one"
-    interface: Annotated[
-        Literal["service", "action"],
-        For(("request",)),
-        Field(description="What requests go over: a service is called, an action is given a goal."),
-    ] = "service"
+    interface: Annotated[Literal["service", "action"], For(("request",)), INTERFACE] = "service"
     payload: Annotated[
         Size,
         _CARRIED,
@@ -304,6 +302,7 @@ class CellOptions(BaseModel):
     traffic: Annotated[TrafficOption | None, TRAFFIC] = None
     on: Annotated[On | None, _BY_PROBES, ON] = None
     hosts: Annotated[Hosts | None, _ROUNDTRIP, HOSTS] = None
+    kernel_stamps: Annotated[bool, For(("roundtrip",)), KERNEL_STAMPS] = False
     shared_clock: Annotated[SharedClockName | None, _ROUNDTRIP, SHARED_CLOCK] = None
     server_shared_clock: Annotated[SharedClockName | None, _ROUNDTRIP, SERVER_SHARED_CLOCK] = None
     server_conditions: Annotated[
@@ -380,8 +379,8 @@ class CellOptions(BaseModel):
         inapplicable = {n for n in OPTIONS if not self.applies(n, self.measurement)}
         if "history_depth" not in self.model_fields_set:  # a middleware without KEEP_LAST has its own default
             inapplicable.add("history_depth")
-        if not self.break_on_late:  # nothing of the cell that others would have to have, too
-            inapplicable.add("break_on_late")
+        # nothing of the cell that others would have to have, too
+        inapplicable |= {name for name in ("break_on_late", "kernel_stamps") if not getattr(self, name)}
         config = self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=inapplicable)
         if "script" in config:  # the null adapter's own option
             config["options"] = {"script": config.pop("script")} | config["options"]

@@ -44,7 +44,7 @@ def show_cell(record: CellRecord, path: Path) -> None:
         out.print(f"counts: {counts}\n{summary.identity}", markup=False)
         table = _table("quantity", "view", "n", *_HEADERS.values(), "at k")
         for name, views in summary.quantities.items():
-            quantity = name + condition_words.uncertainty(name, record.clock_offset)
+            quantity = name + condition_words.uncertainty(name, record.clock_offset, record.kernel_stamps)
             for view, values in views.items():
                 if values is not None:
                     at_k = _text(values.max_at_k)

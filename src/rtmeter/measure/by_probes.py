@@ -88,6 +88,10 @@ def probes_for(cell: Cell) -> tuple[probes.Probe, probes.Probe | None]:
     )
     if measurement not in TWO_ENDS:
         return probe, None
+    if cell.config.get("kernel_stamps") and measurement not in probe.facts.get("kernel_stamps", ()):
+        message = f"cannot be had of the adapter {cell.adapter}, which does not tell of them"
+        remedy = "leave it out, or choose posix with transport udp"
+        raise RtmeterError(message, field="kernel_stamps", value=True, remedy=remedy)
     host = cell.hosts.get("component", LOCAL)
     if not probe.serves_inline(cell.config.get("options", {})):
         if host != LOCAL and probe.same_host:

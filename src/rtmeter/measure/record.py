@@ -11,6 +11,7 @@ from typing import Any, Self
 from rtmeter import machine, version
 from rtmeter.errors import RtmeterError
 from rtmeter.judge.cell import judged
+from rtmeter.measure import kernel_stamps
 from rtmeter.measure.clocks import Clocks, compare
 from rtmeter.measure.source import Ran
 from rtmeter.model import Cell, Doubt, Outcome
@@ -78,6 +79,7 @@ def recorded(cell: Cell, outcome: Outcome, found: Gathered, folder: Path, ran: R
     """The cell.json of a run whose samples.parquet, if it has one, is written."""
     meta, server, clocks, error = found.meta, found.server, found.clocks, outcome.error
     doubts = list(outcome.warnings)
+    doubts += kernel_stamps.doubts(kernel_stamps.facts(meta, server))
     findings = None
     if ran.findings is not None and meta.measurement != "own_loop":
         findings = machine.with_threads(ran.findings, meta.measurement, meta.threads)
@@ -107,6 +109,7 @@ def recorded(cell: Cell, outcome: Outcome, found: Gathered, folder: Path, ran: R
             "path": _path(meta, server),
             "adapter_facts": meta.adapter,
             "clock_offset": clocks.facts() if clocks else None,
+            "kernel_stamps": kernel_stamps.facts(meta, server),
             "missing": found.missing,
             "conditions": ran.conditions,
             "findings": findings,

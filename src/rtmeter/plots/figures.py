@@ -145,7 +145,8 @@ def _panel(record: CellRecord, series: Series, time: TimeAxis | None, detail: De
     height = _TALL if judged else _LOW
     name, view = next(iter(subject.views.items()))
     return Panel(
-        quantity=words.quantity(record.meta, quantity.name) + uncertainty(quantity.name, record.clock_offset),
+        quantity=words.quantity(record.meta, quantity.name)
+        + uncertainty(quantity.name, record.clock_offset, record.kernel_stamps),
         judged=judged,
         view=words.VIEWS[name],
         n=view.n,

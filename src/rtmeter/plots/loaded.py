@@ -89,7 +89,9 @@ def load(
     """
     assert cell.record is not None
     record, wanted = cell.record, _quantity(cell.record, quantity)
-    name = words.quantity(record.meta, wanted.name) + uncertainty(wanted.name, record.clock_offset)
+    name = words.quantity(record.meta, wanted.name) + uncertainty(
+        wanted.name, record.clock_offset, record.kernel_stamps
+    )
     counted = store.load_counted(cell.folder)
     if counted is not None:
         series = of_counted(counted, wanted, _DETAIL)

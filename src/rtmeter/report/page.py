@@ -81,7 +81,9 @@ class Section:
             for view, statistics in views.items():
                 if statistics is not None and statistics.n:
                     distinct.setdefault(statistics.shown, []).append(words.VIEWS.get(view, view))
-            title = words.quantity(record.meta, name) + uncertainty(name, record.clock_offset)
+            title = words.quantity(record.meta, name) + uncertainty(
+                name, record.clock_offset, record.kernel_stamps
+            )
             rows += [(title, ", ".join(v), s) for s, v in distinct.items()]
         return rows
 

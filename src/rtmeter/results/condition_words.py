@@ -14,7 +14,18 @@ _MBIT = 1e6
 BY_ROUND_TRIPS = "round_trips"
 """By what two clocks are compared, where no shared one was asked for."""
 
-_ONE_WAY = ("ping", "pong", "request", "respond")
+_OF_KERNEL = {
+    "send_path": ("client",),
+    "receive_path": ("client",),
+    "server_send_path": ("server",),
+    "server_receive_path": ("server",),
+    "wire_ping": ("client", "server"),
+    "wire_pong": ("client", "server"),
+}
+"""Whose stamps of the kernel's a quantity rests on."""
+
+_ONE_WAY = ("ping", "pong", "request", "respond", "wire_ping", "wire_pong")
+"""Quantities of both ends' stamps."""
 
 
 EMULATED = "qemu-tcg"
@@ -155,14 +166,17 @@ def beside_the_network(path: object) -> bool:
     return bool(ways) and ways <= {"shared_memory", "process"}
 
 
-def uncertainty(quantity: str, clock_offset: object) -> str:
-    """What is to stand behind the name of a one-way leg between two clocks (``clock_offset`` of a
-    cell.json): how well it is known; nothing behind others."""
-    facts = _mapping(clock_offset)
-    error_ns, by = _number(facts.get("error_ns")), facts.get("by", BY_ROUND_TRIPS)
-    if quantity not in _ONE_WAY or error_ns is None:
-        return ""
-    return f" ±{format_duration(round(error_ns))}" + ("" if by == BY_ROUND_TRIPS else f" by {by}")
+def uncertainty(quantity: str, clock_offset: object, kernel_stamps: object = None) -> str:
+    """What is to stand behind the name of a quantity whose stamps are of several clocks (``clock_offset`` and
+    ``kernel_stamps`` of a cell.json): how well it is known; nothing behind others."""
+    facts, ends = _mapping(clock_offset), _OF_KERNEL.get(quantity, ())
+    errors = [_number(_mapping(_mapping(kernel_stamps).get(end)).get("error_ns")) for end in ends]
+    by = ""
+    if quantity in _ONE_WAY and (offset_ns := _number(facts.get("error_ns"))) is not None:
+        errors.append(offset_ns)
+        by = "" if facts.get("by", BY_ROUND_TRIPS) == BY_ROUND_TRIPS else f" by {facts['by']}"
+    known = [error for error in errors if error is not None]
+    return f" ±{format_duration(round(sum(known)))}{by}" if known else ""
 
 
 def _server(found: Mapping[str, Any]) -> Iterator[str]:

@@ -9,19 +9,20 @@ from numpy.typing import NDArray
 
 from rtmeter.errors import RtmeterError
 from rtmeter.model import ABSENT
+from rtmeter.samples.kernel_stamps import KernelStamps
 from rtmeter.samples.reader import LogReader
 from rtmeter.statistics.quantities import Columns
 
 SERVER_STAMPS = ("server_received_ns", "server_sent_ns")
 _KEYS = ("sequence", *SERVER_STAMPS)
-_NO_ROWS = np.empty((len(_KEYS), 0), dtype=np.int64)
 
 MAX_PENDING_ROWS = 1 << 22
 """Rows of the server that may be read before the client's row is: bounds the memory (100 MB)."""
 
 
 class ServerRows:
-    """Gives each of the client's rows, in the order of k, the server's first row of that sequence.
+    """Gives each of the client's rows, in the order of k, the server's first row of that sequence: its
+    ``stamps``.
 
     A server's log is nearly in the order of the sequence. A first pass notes below which sequence no later
     frame goes; so the second one knows how far to read, however late a message came.
@@ -40,21 +41,23 @@ class ServerRows:
                 remedy="give the log that the server's probe wrote",
             )
         self._reader, self._to_client = reader, to_client
+        self._kernel = KernelStamps(reader.columns, reader.meta)
+        self.stamps = tuple(name for name in self._kernel.names if name not in ("sequence", "status"))
         lowest = [int(columns["sequence"].min()) for _, columns in reader.frames()]
         self._lowest_from = np.minimum.accumulate(np.array(lowest, dtype=np.int64)[::-1])[::-1]
         self._frames = reader.frames()
         self._frames_read = 0
-        self._pending = _NO_ROWS
+        self._pending = self._no_rows = np.empty((1 + len(self.stamps), 0), dtype=np.int64)
         self._unmatched = 0
 
     def take(self, k: NDArray[np.int64]) -> Columns:
-        """The two stamps for the client's rows ``k`` (ascending, above those of earlier calls); ABSENT
+        """The ``stamps`` for the client's rows ``k`` (ascending, above those of earlier calls); ABSENT
         where the server has none.
         """
         end = int(k[-1]) + 1
-        stamps = np.full((len(SERVER_STAMPS), len(k)), ABSENT, dtype=np.int64)
+        stamps = np.full((len(self.stamps), len(k)), ABSENT, dtype=np.int64)
         given = np.zeros(len(k), dtype=bool)
-        later, pending = [_NO_ROWS], 0
+        later, pending = [self._no_rows], 0
         for rows in self._rows_below(end):
             now = rows[0] < end
             if not now.all():
@@ -70,7 +73,7 @@ class ServerRows:
         self._pending = np.concatenate(later, axis=1)
         if self._to_client is not None:
             stamps = self._to_client(stamps)
-        return dict(zip(SERVER_STAMPS, stamps, strict=True))
+        return dict(zip(self.stamps, stamps, strict=True))
 
     def finish(self) -> list[str]:
         """What is wrong with the server's log, in words; to be asked when all rows were taken."""
@@ -91,7 +94,8 @@ class ServerRows:
         while self._frames_read < len(self._lowest_from) and self._lowest_from[self._frames_read] < end:
             _, columns = next(self._frames)
             self._frames_read += 1
-            yield np.stack([columns[name] for name in _KEYS])
+            told = self._kernel.told(columns)
+            yield np.stack([told[name] for name in ("sequence", *self.stamps)])
 
     def _deal(
         self,

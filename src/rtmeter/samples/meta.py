@@ -36,6 +36,7 @@ class LogMeta(BaseModel):
     path: MapOrNull = Field(default_factory=dict)
     machine: MapOrNull = Field(default_factory=dict)
     clock: MapOrNull = Field(default_factory=dict)
+    realtime_clock: MapOrNull = Field(default_factory=dict)
     shared_clock: MapOrNull = Field(default_factory=dict)
     threads: list[dict[str, Any]] = Field(default_factory=list)
     warnings: list[Doubt] = Field(default_factory=list)

@@ -17,6 +17,7 @@ from rtmeter.errors import RtmeterError
 from rtmeter.model import ABSENT, SERVED, STATUS_NAMES, TWO_ENDS, WARM_UP_FLAG
 from rtmeter.samples.arrow import array, bits, strings
 from rtmeter.samples.join import SERVER_STAMPS, ServerRows
+from rtmeter.samples.kernel_stamps import KernelStamps
 from rtmeter.samples.reader import LogReader
 from rtmeter.samples.segments import WHOLE, SegmentedLog
 from rtmeter.statistics.quantities import Columns
@@ -173,13 +174,15 @@ class _Rows:
 
 def _write(reader: LogReader | SegmentedLog, server: ServerRows | None, out: Path) -> tuple[int, int]:
     """Writes all rows; returns how many, and how many have an unknown status."""
-    names = [name for name in reader.columns if name != "status"]
+    kernel = KernelStamps(reader.columns, reader.meta)
+    names = [name for name in kernel.names if name != "status"]
     answered = reader.meta.get("measurement") in TWO_ENDS and reader.meta.get("role") != "server"
-    times = names + [name for name in SERVER_STAMPS if answered]
-    with _Rows(out, times, reader.meta) as rows:
-        for k, columns in _row_groups(reader):
+    of_server = [*SERVER_STAMPS, *(f"server_{name}" for name in names if name not in reader.columns)]
+    with _Rows(out, names + (of_server if answered else []), reader.meta) as rows:
+        for k, raw in _row_groups(reader):
+            columns = kernel.told(raw)
             if answered:
-                columns = {**columns, **(server.take(k) if server else _absent(len(k)))}
+                columns |= {**_absent(of_server, len(k)), **(server.take(k) if server else {})}
             rows.write(k, columns)
     return rows.count, rows.unknown
 
@@ -208,6 +211,6 @@ def _metadata(meta: Mapping[str, Any]) -> dict[str, Any]:
     return own | {key: meta.get(key) for key in ("measurement", "mode", "period_ns", "warm_up")}
 
 
-def _absent(rows: int) -> Columns:
+def _absent(names: list[str], rows: int) -> dict[str, NDArray[np.int64]]:
     """Of a server whose log is not there."""
-    return {name: np.full(rows, ABSENT) for name in SERVER_STAMPS}
+    return {name: np.full(rows, ABSENT) for name in names}

@@ -63,6 +63,15 @@ _OF_ACTIONS = (
     Quantity("result", ("received_ns",), ("release_ns",)),
 )
 
+_OF_KERNEL = (
+    Quantity("send_path", ("kernel_sent_ns",), ("sent_ns",)),
+    Quantity("wire_ping", ("server_kernel_received_ns",), ("kernel_sent_ns",)),
+    Quantity("server_receive_path", ("server_received_ns",), ("server_kernel_received_ns",)),
+    Quantity("server_send_path", ("server_kernel_sent_ns",), ("server_sent_ns",)),
+    Quantity("wire_pong", ("kernel_received_ns",), ("server_kernel_sent_ns",)),
+    Quantity("receive_path", ("received_ns",), ("kernel_received_ns",)),
+)
+
 _QUANTITIES: dict[str, tuple[Quantity, ...]] = {
     "wakeup": (Quantity("latency", ("wake_ns",), ("release_ns",), per_release=True),),
     "timer/one_shot": (
@@ -92,6 +101,7 @@ _QUANTITIES: dict[str, tuple[Quantity, ...]] = {
         Quantity("round_trip", ("received_ns",), ("sent_ns",)),
         Quantity("ping", ("server_received_ns",), ("sent_ns",)),
         Quantity("pong", ("received_ns",), ("server_sent_ns",)),
+        *_OF_KERNEL,
     ),
     "request": (
         Quantity("response", ("received_ns",), ("release_ns",), per_release=True),
@@ -153,12 +163,15 @@ def kind(meta: Mapping[str, Any]) -> str:
 def quantities(meta: Mapping[str, Any]) -> tuple[Quantity, ...]:
     """The quantities of a measurement; the first is the judged one, which ``judge`` may choose. No dispatch
     where ``reported_clock`` says that the middleware's times are another clock's than the stamps; what an
-    action tells on the way where ``interface`` says that there is one."""
+    action tells on the way where ``interface`` says that there is one, and the kernel where ``kernel_stamps``
+    asked it."""
     found = _QUANTITIES[kind(meta)]
     if judge := meta.get("judge"):
         found = tuple(sorted(found, key=lambda quantity: quantity.name != judge))
     if meta.get("reported_clock", "monotonic") != "monotonic":
         found = tuple(quantity for quantity in found if quantity is not _DISPATCH)
+    if not meta.get("kernel_stamps"):
+        found = tuple(quantity for quantity in found if quantity not in _OF_KERNEL)
     if meta.get("interface") != "action":
         found = tuple(quantity for quantity in found if quantity not in _OF_ACTIONS)
     return found

@@ -58,6 +58,30 @@ class Readings:
 
 
 @dataclass(frozen=True, slots=True)
+class ConstantOffset:
+    """A clock that shows what another shows and ``offset_ns`` more, nowhere further from the truth than
+    ``error_ns``: as CLOCK_REALTIME and CLOCK_MONOTONIC, which the kernel derives from one counter."""
+
+    offset_ns: int
+    error_ns: float
+
+    @classmethod
+    def of(cls, rows: Sequence[Sequence[int]]) -> Self | None:
+        """Of readings as Readings.of() takes them, each of which bounds the offset from both sides; None if
+        none fits all of them: one of the clocks was set."""
+        if not len(rows):
+            return None
+        own, other, spans = np.array(rows, dtype=np.int64).T
+        first = own - spans // 2
+        least, most = int((other - first - spans).max()), int((other - first).min())
+        return cls((least + most) // 2, (most - least) / 2 + 1) if least <= most else None
+
+    def to_own(self, stamps: Ints) -> Ints:
+        """Stamps of the clock as the other would have shown them; ABSENT stays."""
+        return np.where(stamps == ABSENT, ABSENT, stamps - self.offset_ns)
+
+
+@dataclass(frozen=True, slots=True)
 class SharedClock:
     """The clock that is called ``name``, as the two hosts of a round trip read it."""
 

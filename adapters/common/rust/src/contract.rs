@@ -3,7 +3,7 @@
 
 use core::ffi::{c_char, c_int, c_void};
 
-pub const RTM_ADAPTER_ABI: u32 = 5;
+pub const RTM_ADAPTER_ABI: u32 = 6;
 pub const RTM_ABSENT: i64 = i64::MIN;
 pub const RTM_BROKEN: c_int = -2;
 pub const RTM_SEQUENCE_HELLO: u64 = u64::MAX;
@@ -66,6 +66,7 @@ pub struct rtm_fire {
 pub type rtm_on_fire = unsafe extern "C" fn(user: *mut c_void, fire: *const rtm_fire);
 pub type rtm_on_message = unsafe extern "C" fn(user: *mut c_void, message: *const rtm_message);
 pub type rtm_on_match = unsafe extern "C" fn(user: *mut c_void, end: rtm_enum, others: i32);
+pub type rtm_on_stamp = unsafe extern "C" fn(user: *mut c_void, end: rtm_enum, realtime_ns: i64);
 pub type rtm_on_reply = unsafe extern "C" fn(user: *mut c_void, what: rtm_enum, message: *const rtm_message);
 
 #[repr(C)]
@@ -112,6 +113,8 @@ pub type rtm_create_client = unsafe extern "C" fn(
 /// Also of a call.
 pub type rtm_publish = unsafe extern "C" fn(*mut c_void, *const rtm_message) -> c_int;
 pub type rtm_watch = unsafe extern "C" fn(*mut c_void, rtm_on_match, *mut c_void, *mut rtm_error) -> c_int;
+pub type rtm_tell_stamps =
+    unsafe extern "C" fn(*mut c_void, rtm_on_stamp, *mut c_void, *mut rtm_error) -> c_int;
 pub type rtm_spin = unsafe extern "C" fn(*mut c_void, i64) -> c_int;
 
 /// What is `None` the adapter lacks: the core refuses what needs it.
@@ -137,6 +140,8 @@ pub struct rtm_adapter {
     pub call: Option<rtm_publish>,
     pub reply: Option<unsafe extern "C" fn(*mut c_void, rtm_enum, *const rtm_message) -> c_int>,
     pub watch: Option<rtm_watch>,
+    /// No adapter in Rust has it: there is no trait for it.
+    pub tell_stamps: Option<rtm_tell_stamps>,
 }
 
 unsafe extern "C" {
@@ -172,7 +177,7 @@ pub(crate) const LAYOUT: &[(&str, usize)] = layout! {
     rtm_timer_traits { ticks, overrun, reports_monotonic }
     rtm_adapter { abi, describe, start, stop, create_node, create_timer, arm, create_publisher,
                   create_subscriber, publish, spin, wait, spin_some, interrupt, create_client, create_server,
-                  call, reply, watch }
+                  call, reply, watch, tell_stamps }
 };
 
 /// For the test: size or offset of `name`, or SIZE_MAX where there is no such declaration.

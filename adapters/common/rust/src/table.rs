@@ -101,6 +101,7 @@ pub const fn table<A: Adapter>() -> rtm_adapter {
         call: None,
         reply: None,
         watch: None,
+        tell_stamps: None,
     }
 }
 

@@ -65,6 +65,7 @@ TEST_F(RustBorder, WhatAnAdapterLacksIsNull) {
   EXPECT_EQ(a.call, nullptr);
   EXPECT_EQ(a.reply, nullptr);
   EXPECT_EQ(a.watch, nullptr);
+  EXPECT_EQ(a.tell_stamps, nullptr);
   for (const bool has :
        {a.create_publisher != nullptr, a.create_subscriber != nullptr, a.publish != nullptr,
         a.spin != nullptr, a.wait != nullptr, a.spin_some != nullptr, a.interrupt != nullptr})

@@ -80,6 +80,7 @@ TEST(RustContract, TheTableHasItsFunctionsInTheHeadersOrder) {
   EXPECT_PLACE(rtm_adapter, call);
   EXPECT_PLACE(rtm_adapter, reply);
   EXPECT_PLACE(rtm_adapter, watch);
+  EXPECT_PLACE(rtm_adapter, tell_stamps);
 }
 
 TEST(RustContract, AnUnknownNameHasNoPlace) { EXPECT_EQ(rtm_rust_layout("rtm_run.nothing"), SIZE_MAX); }

@@ -20,6 +20,7 @@ from rtmeter.results.record.maps import (
     Effective,
     Facts,
     GridFacts,
+    KernelStampsFacts,
     MachineFacts,
     SecondTopicSeen,
 )
@@ -83,6 +84,7 @@ class CellRecord(RecordPart):
     clock: Clock
     clock_offset: ClockOffsetFacts | None
     conditions: Conditions | None
+    kernel_stamps: dict[Literal["client", "server"], KernelStampsFacts] | None = None
     chain: Chain | None = None
     rig: RigOfCell | None = None
     warnings: list[Doubt]
@@ -178,6 +180,7 @@ class CellRecord(RecordPart):
             "loss_timeout_ns",
             "in_flight",
             "interface",
+            "kernel_stamps",
             "quantity",
             "first_k",
             "judge",

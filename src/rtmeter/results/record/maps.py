@@ -149,6 +149,13 @@ class Carried(TypedDict):
     carried_by: str
 
 
+class KernelStampsFacts(TypedDict):
+    """How the kernel's stamps of an end were brought to its stamps' clock; null: that clock was set."""
+
+    offset_ns: int | None
+    error_ns: float | None
+
+
 class ClockWitness(TypedDict):
     """What the round trips themselves say of clocks that are told by a shared one; without the line, if they
     bear none."""

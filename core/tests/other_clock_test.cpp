@@ -1,5 +1,5 @@
 // A clock that hosts have in common, read together with CLOCK_MONOTONIC.
-#include "system/shared_clock.hpp"
+#include "system/other_clock.hpp"
 
 #include <unistd.h>
 
@@ -17,15 +17,15 @@ constexpr std::int64_t kSecond = 1'000'000'000;
 struct Scripted {
   std::int64_t now_ns = kSecond, ahead_ns = 5 * kSecond;
   bool is_there = true;
-  SharedClock clock{"planted",
-                    [this](std::int64_t* at) {
-                      *at = now_ns + ahead_ns;
-                      return is_there;
-                    },
-                    [this](std::int64_t* at) {
-                      *at = now_ns;
-                      return true;
-                    }};
+  OtherClock clock{"planted",
+                   [this](std::int64_t* at) {
+                     *at = now_ns + ahead_ns;
+                     return is_there;
+                   },
+                   [this](std::int64_t* at) {
+                     *at = now_ns;
+                     return true;
+                   }};
   std::vector<std::int64_t> read_at() const {
     std::vector<std::int64_t> times;
     const Json facts = clock.to_json();
@@ -37,7 +37,7 @@ struct Scripted {
   }
 };
 
-TEST(SharedClock, IsReadEachSecondAndWhenItIsToldTo) {
+TEST(OtherClock, IsReadEachSecondAndWhenItIsToldTo) {
   Scripted s;
   for (int look = 0; look < 40; ++look) {
     s.clock.look();
@@ -48,14 +48,14 @@ TEST(SharedClock, IsReadEachSecondAndWhenItIsToldTo) {
   EXPECT_EQ(s.read_at().back(), s.now_ns);
 }
 
-TEST(SharedClock, KeepsAFewReadingsOfALongRunFromItsFirstOn) {
+TEST(OtherClock, KeepsAFewReadingsOfALongRunFromItsFirstOn) {
   Scripted s;
-  for (std::int64_t second = 0; second < 3 * static_cast<std::int64_t>(SharedClock::kMost); ++second) {
+  for (std::int64_t second = 0; second < 3 * static_cast<std::int64_t>(OtherClock::kMost); ++second) {
     s.clock.look();
     s.now_ns += kSecond;
   }
   const std::vector<std::int64_t> times = s.read_at();
-  EXPECT_LE(times.size(), SharedClock::kMost);
+  EXPECT_LE(times.size(), OtherClock::kMost);
   EXPECT_EQ(times.front(), kSecond);
   for (std::size_t i = 1; i < times.size(); ++i) {
     EXPECT_GE(times[i] - times[i - 1], kSecond);
@@ -63,7 +63,7 @@ TEST(SharedClock, KeepsAFewReadingsOfALongRunFromItsFirstOn) {
   }
 }
 
-TEST(SharedClock, ThatIsGoneInMidRunIsADoubt) {
+TEST(OtherClock, ThatIsGoneInMidRunIsADoubt) {
   Scripted s;
   s.is_there = false;
   s.now_ns += kSecond;
@@ -76,8 +76,8 @@ TEST(SharedClock, ThatIsGoneInMidRunIsADoubt) {
   EXPECT_NE(list.dump().find("shared_clock_failed"), std::string::npos);
 }
 
-TEST(SharedClock, TaiIsSaidToShowUtcWhereItDoes) {
-  const SharedClock clock("tai");
+TEST(OtherClock, TaiIsSaidToShowUtcWhereItDoes) {
+  const OtherClock clock("tai");
   Json facts = clock.to_json();
   EXPECT_EQ(facts.find("id")->as_string(), "CLOCK_TAI");
   const auto said = [&facts](int offset_s, bool synchronised) {
@@ -94,8 +94,8 @@ TEST(SharedClock, TaiIsSaidToShowUtcWhereItDoes) {
   EXPECT_EQ(said(37, false), "clock_not_synchronised ");
 }
 
-TEST(SharedClock, ThatIsNoneIsRefusedByName) {
-  const auto said = [](const char* name) { return outcome_of([&] { SharedClock clock(name); }); };
+TEST(OtherClock, ThatIsNoneIsRefusedByName) {
+  const auto said = [](const char* name) { return outcome_of([&] { OtherClock clock(name); }); };
   for (const auto& [name, message] :
        {std::pair{"/dev/ptp99", "no such PTP hardware clock"}, {"/dev/null", "is no PTP hardware clock"}}) {
     const std::string refused = said(name);

@@ -1,5 +1,6 @@
-// A clock that two hosts have in common, beside CLOCK_MONOTONIC: both are read together, again and again, so
-// that stamps of the one host can be told by the clock of the other. Never on the measured path.
+// A clock beside CLOCK_MONOTONIC: both are read together, again and again, so that stamps of the one can be
+// told by the other: of one that two hosts have in common, or by which the kernel stamps. Never on the
+// measured path.
 #pragma once
 
 #include <cstdint>
@@ -12,26 +13,26 @@
 
 namespace rtmeter {
 
-class SharedClock {
+class OtherClock {
  public:
   // Nanoseconds; false if the clock cannot be read any more.
   using Read = std::function<bool(std::int64_t* now_ns)>;
 
-  // `name`: "tai", or the device of a PTP hardware clock, /dev/ptpN. Failure, naming shared_clock, if there
-  // is no such clock or it may not be read.
-  explicit SharedClock(const std::string& name);
+  // `name`: "tai", "realtime", or the device of a PTP hardware clock, /dev/ptpN. Failure, naming
+  // shared_clock, if there is no such clock or it may not be read.
+  explicit OtherClock(const std::string& name);
   // A clock of the test's, and its CLOCK_MONOTONIC.
-  SharedClock(std::string id, Read read, Read read_monotonic);
-  ~SharedClock();
-  SharedClock(const SharedClock&) = delete;
-  SharedClock& operator=(const SharedClock&) = delete;
+  OtherClock(std::string id, Read read, Read read_monotonic);
+  ~OtherClock();
+  OtherClock(const OtherClock&) = delete;
+  OtherClock& operator=(const OtherClock&) = delete;
 
   // Reads both if it is time: each second, in long runs more seldom, so that there are never more than kMost
   // readings. Any thread.
   void look();
   // Reads both now.
   void look_now();
-  // `shared_clock` of spec/probe.md.
+  // `shared_clock` and `realtime_clock` of spec/probe.md.
   Json to_json() const;
 
   static constexpr std::size_t kMost = 512;
@@ -40,7 +41,6 @@ class SharedClock {
   struct Reading {
     std::int64_t monotonic_ns, other_ns, span_ns;  // the other was read within the span around monotonic_ns
   };
-  bool is_tai() const { return id_ == "CLOCK_TAI"; }
   void add();
 
   const std::string id_;

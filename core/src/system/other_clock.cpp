@@ -1,4 +1,4 @@
-#include "system/shared_clock.hpp"
+#include "system/other_clock.hpp"
 
 #include <fcntl.h>
 #include <sys/timex.h>
@@ -18,10 +18,16 @@ constexpr const char* kField = "shared_clock";
 constexpr const char* kOthers =
     "see which there are (`ls /dev/ptp*`, `ethtool -T INTERFACE`, `rtmeter check`), or give tai";
 
+const std::string kTai = "CLOCK_TAI", kRealtime = "CLOCK_REALTIME";
+
+std::string id_of(const std::string& name) {
+  return name == "tai" ? kTai : name == "realtime" ? kRealtime : name;
+}
+
 // The clock of an open device (Linux Documentation/driver-api/ptp.rst, clock_gettime(2): dynamic clocks).
 clockid_t clock_of(int device) { return static_cast<clockid_t>((~static_cast<unsigned>(device) << 3) | 3U); }
 
-SharedClock::Read reader_of(clockid_t id) {
+OtherClock::Read reader_of(clockid_t id) {
   return [id](std::int64_t* now_ns) {
     timespec t{};
     if (clock_gettime(id, &t) != 0) return false;
@@ -41,39 +47,39 @@ int opened(const std::string& path) {
 
 }  // namespace
 
-SharedClock::SharedClock(const std::string& name)
-    : id_(name == "tai" ? "CLOCK_TAI" : name), read_monotonic_(reader_of(CLOCK_MONOTONIC)) {
-  if (!is_tai()) device_ = opened(name);
-  read_ = reader_of(is_tai() ? CLOCK_TAI : clock_of(device_));
+OtherClock::OtherClock(const std::string& name)
+    : id_(id_of(name)), read_monotonic_(reader_of(CLOCK_MONOTONIC)) {
+  if (id_ == name) device_ = opened(name);
+  read_ = reader_of(id_ == kTai ? CLOCK_TAI : id_ == kRealtime ? CLOCK_REALTIME : clock_of(device_));
   add();
   if (!failed_) return;
   if (device_ >= 0) close(device_);
   throw Failure(kField, name, "is no PTP hardware clock", kOthers);
 }
 
-SharedClock::SharedClock(std::string id, Read read, Read read_monotonic)
+OtherClock::OtherClock(std::string id, Read read, Read read_monotonic)
     : id_(std::move(id)), read_(std::move(read)), read_monotonic_(std::move(read_monotonic)) {
   add();
 }
 
-SharedClock::~SharedClock() {
+OtherClock::~OtherClock() {
   if (device_ >= 0) close(device_);
 }
 
-void SharedClock::look() {
+void OtherClock::look() {
   const std::lock_guard lock(mutex_);
   std::int64_t now_ns = 0;
   if (failed_ || !read_monotonic_(&now_ns) || now_ns - readings_.back().monotonic_ns < every_ns_) return;
   add();
 }
 
-void SharedClock::look_now() {
+void OtherClock::look_now() {
   const std::lock_guard lock(mutex_);
   if (!failed_) add();
 }
 
 // The closest of some: one is interrupted now and then.
-void SharedClock::add() {
+void OtherClock::add() {
   constexpr int kAttempts = 16;
   Reading best{0, 0, INT64_MAX};
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
@@ -92,13 +98,13 @@ void SharedClock::add() {
   readings_.push_back(best);
 }
 
-Json SharedClock::to_json() const {
+Json OtherClock::to_json() const {
   const std::lock_guard lock(mutex_);
   Json readings = Json::array();
   for (const Reading& r : readings_)
     readings.push(Json(Json::Array{Json(r.monotonic_ns), Json(r.other_ns), Json(r.span_ns)}));
   timex kernel{};
-  const bool known = is_tai() && adjtimex(&kernel) >= 0;
+  const bool known = id_ == kTai && adjtimex(&kernel) >= 0;
   return Json(
       Json::Object{{"id", id_},
                    {"readings", readings},
