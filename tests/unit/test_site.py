@@ -73,6 +73,23 @@ def test_a_history_is_a_cell_of_a_campaign_on_a_machine(results: Path) -> None:
     assert found["other", "wakeup"].changes == []
 
 
+def test_repeats_of_a_cell_are_one_condition_and_each_is_one_click_below(tmp_path: Path) -> None:
+    repeats = {
+        f"loop-r{number}": Made(
+            id=f"loop-r{number}", axes={"repeat": number}, samples=600, warm_up=5, deadline_ns=400_000
+        )
+        for number in (1, 2, 3)
+    }
+    a_run(tmp_path / "results", 1, **repeats)
+    (loop,) = (one for one in histories(tmp_path / "results") if one.cell != "wakeup")
+    assert (loop.cell, len(loop.entries), len(loop.entries[0].cell.repeats)) == ("loop", 1, 3)
+    out = made(tmp_path / "results", tmp_path / "site")
+    index = text(out / "index.html")
+    assert "loop" in index and "loop-r" not in index
+    shown = [page.name for page in out.rglob("*.html") if "loop-r2" in text(page)]
+    assert len(shown) == 1
+
+
 def test_few_runs_show_no_change(tmp_path: Path) -> None:
     for number in range(1, FEWEST_RUNS):
         a_run(tmp_path, number, 50 if number < 10 else 900)
