@@ -281,6 +281,11 @@ class TestRun:
         assert [cell_json(cell)["status"] for cell in cells] == ["complete", "failed", "complete"]
         assert "[2/3] bad: failed: probe = 'fake': died in mid-run (killed by SIGKILL); see what" in said.err
         assert "[3/3] last: complete: pass" in said.err
+        run = cells[0].parent
+        assert said.out.endswith(
+            f"stored in {run}\n  rtmeter verdict {run}\n  rtmeter compare {run} --factor block\n"
+            f"  rtmeter report {run}\n"
+        ), "what to ask of it next"
 
     def test_resume_measures_what_is_missing_or_failed(self, capsys: pytest.CaptureFixture[str]) -> None:
         self.write("complete")

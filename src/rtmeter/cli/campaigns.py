@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,19 @@ from rtmeter.cli import exit_codes
 if TYPE_CHECKING:
     from rtmeter.model import Campaign
     from rtmeter.results.record import CellRecord
+
+
+def _to_ask_next(planned: Campaign, folder: Path) -> Iterator[str]:
+    """The commands that answer from the results: why, what a factor does, all on a page."""
+    from rtmeter.campaign.plan import plan_factors
+
+    path = shlex.quote(str(folder))
+    if any(cell.requirement for cell in planned.cells):
+        yield f"rtmeter verdict {path}"
+    factor = next((one.factor for one in plan_factors(planned.cells)), None)
+    if factor is not None:
+        yield f"rtmeter compare {path} --factor {shlex.quote(factor)}"
+    yield f"rtmeter report {path}"
 
 
 def measure_campaign(
@@ -75,7 +89,7 @@ def measure_campaign(
         print_json({"run": str(run.folder), "cells": summaries})
     else:
         show_cells(stored())
-        print(f"stored in {run.folder}")
+        print(f"stored in {run.folder}", *_to_ask_next(planned, run.folder), sep="\n  ")
     codes = [exit_codes.of_row(row) for row in rows]
     unfinished = len(names) < len(planned.cells)
     return exit_codes.worst([*codes, exit_codes.ERROR] if unfinished else codes)
