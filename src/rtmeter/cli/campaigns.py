@@ -21,9 +21,9 @@ def _to_ask_next(planned: Campaign, folder: Path) -> Iterator[str]:
     path = shlex.quote(str(folder))
     if any(cell.requirement for cell in planned.cells):
         yield f"rtmeter verdict {path}"
-    factor = next((one.factor for one in plan_factors(planned.cells)), None)
-    if factor is not None:
-        yield f"rtmeter compare {path} --factor {shlex.quote(factor)}"
+    told = sorted(plan_factors(planned.cells), key=lambda one: (not one.enough, one.factor == "block"))
+    if told:
+        yield f"rtmeter compare {path} --factor {shlex.quote(told[0].factor)}"
     yield f"rtmeter report {path}"
 
 
