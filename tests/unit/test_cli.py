@@ -283,7 +283,7 @@ class TestRun:
         assert "[3/3] last: complete: pass" in said.err
         run = cells[0].parent
         assert said.out.endswith(
-            f"stored in {run}\n  rtmeter verdict {run}\n  rtmeter compare {run} --factor block\n"
+            f"stored in {run}\n  rtmeter verdict {run}\n  rtmeter compare {run} --factor options.behave\n"
             f"  rtmeter report {run}\n"
         ), "what to ask of it next"
 
