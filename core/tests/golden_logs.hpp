@@ -193,6 +193,43 @@ inline Json discovery(const std::string& path) {
   return log.expected({}, Json::array());
 }
 
+// Goals of an action: one whose result came before its feedback, one that is lost, one passed over.
+inline Json request(const std::string& path) {
+  Author log(
+      path, "request", nullptr, "client",
+      {"release_ns", "sent_ns", "accepted_ns", "first_feedback_ns", "received_ns", "free_ns", "status"});
+  const std::int64_t r = release(0);
+  log.rows({{r, r + 900, r + 61'000, r + 74'000, r + 90'000, kAbsent, kWarm},
+            {r + kPeriod, r + kPeriod + 700, r + kPeriod + 58'000, kAbsent, r + kPeriod + 88'000, kAbsent,
+             kServed}});
+  log.rows(
+      {{r + 2 * kPeriod, r + 2 * kPeriod + 800, r + 2 * kPeriod + 60'000, kAbsent, kAbsent, kAbsent, kLost},
+       {r + 3 * kPeriod, kAbsent, kAbsent, kAbsent, kAbsent, r + 3 * kPeriod + 400'000, kSkipped},
+       {r + 4 * kPeriod, r + 4 * kPeriod + 750, kAbsent, kAbsent, kAbsent, kAbsent, kInFlight}});
+  log.finish("interrupted");
+  return log.expected({}, Json::array());
+}
+
+// A round trip with the kernel's stamps; of the second the kernel did not tell when it was sent.
+inline Json stamped(const std::string& path) {
+  Author log(path, "roundtrip", nullptr, "client",
+             {"release_ns", "sent_ns", "received_ns", "free_ns", "kernel_sent_realtime_ns",
+              "kernel_received_realtime_ns", "status"});
+  constexpr std::int64_t kAhead = 1'790'000'000'000'000'000;  // CLOCK_REALTIME
+  const std::int64_t r = release(0), at = r + kAhead;
+  log.rows({{r, r + 900, r + 90'000, kAbsent, at + 9'000, at + 71'000, kServed},
+            {r + kPeriod, r + kPeriod + 800, r + kPeriod + 88'000, kAbsent, kAbsent, at + kPeriod + 70'000,
+             kServed}});
+  const auto reading = [](std::int64_t own) {
+    return Json(Json::Array{Json(own), Json(own + kAhead), Json(60)});
+  };
+  log.update("realtime_clock",
+             Json(Json::Object{{"id", "CLOCK_REALTIME"},
+                               {"readings", Json(Json::Array{reading(r), reading(r + kPeriod)})}}));
+  log.finish("complete");
+  return log.expected({}, Json::array());
+}
+
 // Deltas that wrap around 64 bits.
 inline Json extremes(const std::string& path) {
   Author log(path, "wakeup", nullptr, "single", {"release_ns", "wake_ns", "free_ns", "status"});
@@ -259,6 +296,8 @@ inline const std::vector<Golden>& all() {
       {"server", server},
       {"cycle", cycle},
       {"discovery", discovery},
+      {"request", request},
+      {"stamped", stamped},
       {"extremes", extremes},
       {"torn", torn},
       {"flipped", flipped},

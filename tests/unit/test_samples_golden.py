@@ -19,8 +19,8 @@ NAMES = sorted({path.stem for path in GOLDEN.glob("*.json")} - OF_RESULTS)
 
 
 def test_every_kind_of_log_is_there() -> None:
-    measurements = {"wakeup", "one-shot", "periodic", "client", "server", "cycle", "discovery"}
-    assert set(NAMES) == measurements | {"extremes", "torn", "flipped", "future"}
+    measurements = {"wakeup", "one-shot", "periodic", "client", "server", "cycle", "discovery", "request"}
+    assert set(NAMES) == measurements | {"stamped"} | {"extremes", "torn", "flipped", "future"}
     assert sorted(path.stem for path in GOLDEN.glob("*.rtlog")) == NAMES
 
 
