@@ -18,6 +18,8 @@ export CMAKE_CXX_COMPILER_LAUNCHER = $(CMAKE_C_COMPILER_LAUNCHER)
 export CCACHE_DIR ?= $(CURDIR)/build/ccache
 # It changes no code: what was compiled with it serves those who build without.
 export CCACHE_IGNOREOPTIONS = -Werror
+# Without it no file is kept that was compiled with a precompiled header, as the tests are.
+export CCACHE_SLOPPINESS = pch_defines,time_macros
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 export CTEST_PARALLEL_LEVEL := $(JOBS)
 # The first interpreter that is new enough; looked for when it is needed, since make may have to install it.
@@ -43,8 +45,22 @@ $(VENV)/requirements.stamp: requirements.lock | packages-build
 	@[[ -n "$(PYTHON)" ]] || { echo "make: Python 3.11 or newer is needed; set PYTHON to one" >&2; exit 1; }
 	@echo "installing Python packages into $(VENV)"
 	@[[ -x $(BIN)/python ]] || $(PYTHON) -m venv $(VENV)
-	@$(PIP) install --require-hashes --no-deps -r requirements.lock
+	@mkdir -p build
+	@sed -n '/^uv==/,/[^\\]$$/p' requirements.lock >build/uv.txt
+	@$(PIP) install $(locked) build/uv.txt
+	@sed '/^pyspark==/,/[^\\]$$/d' requirements.lock >build/requirements.txt
+	@$(call install-locked,build/requirements.txt)
 	@touch $@
+
+# Spark is half of all that there is to download, and has no part in `make test`.
+$(VENV)/spark.stamp: $(VENV)/requirements.stamp
+	@$(call install-locked,requirements.lock)
+	@touch $@
+
+# uv takes seconds, where pip takes a minute and a half; pip knows indexes that uv does not (pip.conf).
+install-locked = { $(BIN)/uv pip install --quiet --python $(BIN)/python $(locked) $(1) 2>build/uv.log || \
+	{ echo "uv cannot (build/uv.log); by pip"; $(PIP) install $(locked) $(1); }; }
+locked = --require-hashes --no-deps -r
 
 # Editable, without a second build of the probes: those of build/release are used.
 $(VENV)/rtmeter.stamp: $(VENV)/requirements.stamp pyproject.toml CMakeLists.txt
@@ -99,7 +115,7 @@ test: packages-test venv build-test ## Install, build and test, at a size that f
 
 .PHONY: test-full
 test-full: export RTMETER_FULL := 1
-test-full: packages-test packages-kernel venv build-test ## Every test at full size, sanitizers and other architectures too
+test-full: packages-test packages-kernel venv $(VENV)/spark.stamp build-test ## Every test at full size, sanitizers and other architectures too
 	@failed=0; $(run-tests:@%=%) || failed=1; make -k sanitize cross || failed=1; exit $$failed
 
 .PHONY: soak
@@ -155,7 +171,9 @@ lint: venv ## Check style, types and import directions
 
 .PHONY: tidy
 tidy: packages-lint packages-test build-test ## Run clang-tidy over the C++ sources
-	@run-clang-tidy -quiet -extra-arg-before=-std=c++17 -p build/release -j $(JOBS) \
+	@mkdir -p build/tidy  # another compiler's precompiled header is none for clang
+	@sed 's/-Winvalid-pch -include [^ ]*//' build/release/compile_commands.json >build/tidy/compile_commands.json
+	@run-clang-tidy -quiet -extra-arg-before=-std=c++17 -p build/tidy -j $(JOBS) \
 		'$(CURDIR)/(core|adapters|tests)/' 2>/dev/null
 
 .PHONY: format
