@@ -3,6 +3,7 @@
 # project of its own after find_package(rtmeter).
 
 include_guard(GLOBAL)
+include(${CMAKE_CURRENT_LIST_DIR}/RtmeterTests.cmake)
 foreach(part Sourced AdapterTable Try)  # of the source tree
   include(${CMAKE_CURRENT_LIST_DIR}/Rtmeter${part}.cmake OPTIONAL)
 endforeach()
@@ -25,10 +26,22 @@ function(rtmeter_add_adapter NAME)
   # A middleware that needs another standard sets the property again, on rtmeter-probe-NAME.
   set(standard CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF)
 
+  set(tested "")
+  if(RTMETER_TESTS AND adapter_TESTS)  # what is measured is what is tested
+    set(tested rtmeter_adapter_${NAME})
+    set(sources ${adapter_SOURCES})
+    list(FILTER sources EXCLUDE REGEX "(^|/)main\\.cpp$")
+    list(FILTER adapter_SOURCES INCLUDE REGEX "(^|/)main\\.cpp$")
+    add_library(${tested} OBJECT ${sources})
+    set_target_properties(${tested} PROPERTIES ${standard})
+    target_include_directories(${tested} PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
+    target_link_libraries(${tested} PUBLIC ${libraries})
+  endif()
+
   set(probe rtmeter-probe-${NAME})
   add_executable(${probe} ${adapter_SOURCES})
   set_target_properties(${probe} PROPERTIES ${standard})
-  target_link_libraries(${probe} PRIVATE ${libraries})
+  target_link_libraries(${probe} PRIVATE ${tested} ${libraries})
   # Symbols are bound at start: binding one at its first call would show on the measured path.
   target_link_options(${probe} PRIVATE -Wl,-z,now)
   # Of C++ nothing is needed where it runs but the C library; a middleware brings the C++ library that it shares.
@@ -50,21 +63,12 @@ function(rtmeter_add_adapter NAME)
     rtmeter_adapter_found(${NAME})
   endif()
 
-  if(RTMETER_TESTS AND adapter_TESTS)
-    set(tested rtmeter_adapter_${NAME})
-    list(FILTER adapter_SOURCES EXCLUDE REGEX "(^|/)main\\.cpp$")
-    add_library(${tested} STATIC ${adapter_SOURCES})
-    set_target_properties(${tested} PROPERTIES ${standard})
-    target_include_directories(${tested} PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
-    target_link_libraries(${tested} PUBLIC ${libraries} GTest::gtest_main)
+  if(tested)
     foreach(source IN LISTS adapter_TESTS)
       get_filename_component(test ${source} NAME_WE)
-      add_executable(${NAME}_${test} ${source})
-      set_target_properties(${NAME}_${test} PROPERTIES ${standard})
-      target_link_libraries(${NAME}_${test} PRIVATE ${tested})
-      gtest_discover_tests(${NAME}_${test} DISCOVERY_TIMEOUT 60)
-      if(TARGET rtmeter_tests)
-        add_dependencies(rtmeter_tests ${NAME}_${test})
+      rtmeter_add_test(${NAME}_${test} SOURCES ${source} LIBRARIES ${tested})
+      if(adapter_LIBRARIES)  # whose headers may need this standard
+        set_target_properties(${NAME}_${test} PROPERTIES ${standard} DISABLE_PRECOMPILE_HEADERS ON)
       endif()
     endforeach()
   endif()

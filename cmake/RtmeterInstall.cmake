@@ -14,6 +14,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/rtmeter-config-version.cm
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/rtmeter-config.cmake ${PROJECT_BINARY_DIR}/rtmeter-config-version.cmake
               cmake/RtmeterAdapter.cmake cmake/RtmeterAdapterTable.cmake cmake/RtmeterDescribe.cmake
+              cmake/RtmeterTests.cmake
         DESTINATION ${package_dir} COMPONENT development)
 install(FILES package.xml DESTINATION share/${PROJECT_NAME} COMPONENT development)
 

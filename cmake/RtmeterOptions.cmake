@@ -13,7 +13,3 @@ if(RTMETER_SANITIZE)
                                                    -fno-omit-frame-pointer -g)
   target_link_options(rtmeter_options INTERFACE -fsanitize=${RTMETER_SANITIZE})
 endif()
-# The tests' own files, of which each runs once: they are compiled for longer than they run.
-add_library(rtmeter_test_options INTERFACE)
-target_compile_options(rtmeter_test_options INTERFACE -O0)
-target_link_libraries(rtmeter_test_options INTERFACE rtmeter_options)

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <string>
 #include <vector>
@@ -122,7 +123,8 @@ TEST_F(RustBorder, AnErrorOfSetupHasItsFourTexts) {
 }
 
 TEST_F(RustBorder, APanicBecomesAnError) {
-  run_.reliability = static_cast<rtm_reliability>(9);  // none that the header has
+  const int none = 9;  // of those that the header has
+  std::memcpy(&run_.reliability, &none, sizeof run_.reliability);
   void* other = nullptr;
   EXPECT_NE(rtm_rust_adapter.start(&run_, &other, &error_), 0);
   EXPECT_STREQ(error_.message, "the adapter or its middleware panicked: a value of Reliability");
