@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,13 +44,15 @@ def running(
     """The command, running; killed if it is still there at the end.
 
     ``inside`` is a command that runs another, such as ``ip netns exec NAME``; ``changes`` are environment
-    variables. It is forked of a process that has imported all it needs, unless it is to run inside something,
-    something of Python's is changed, or everything is run in full.
+    variables. It is forked of a process that has imported all it needs, unless it is to run inside something
+    else than a network namespace, something of Python's is changed, or everything is run in full.
     """
-    start, command = Preloaded, list(map(str, arguments))
-    if inside or any(name.startswith("PYTHON") for name in changes) or os.environ.get("RTMETER_FULL") == "1":
+    start: Any = partial(Preloaded, inside=inside)
+    command = list(map(str, arguments))
+    afresh = os.environ.get("RTMETER_FULL") == "1" or any(name.startswith("PYTHON") for name in changes)
+    if afresh or (inside and tuple(inside[:3]) != ("ip", "netns", "exec")):
         start, command = subprocess.Popen, [*inside, sys.executable, "-m", "rtmeter", *command]
-    process = start(
+    process: subprocess.Popen[str] = start(
         command, cwd=cwd, env=os.environ | changes, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     try:

@@ -18,7 +18,8 @@ import socket
 import struct
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
@@ -33,7 +34,13 @@ _MAIN = Path(__file__).parents[1] / "src" / "rtmeter" / "__main__.py"
 
 
 class Preloaded(subprocess.Popen[str]):
-    """``Preloaded(arguments, cwd=..., env=..., stdout=...)``: a Popen of ``rtmeter ARGUMENTS``."""
+    """``Preloaded(arguments, cwd=..., env=..., stdout=...)``: a Popen of ``rtmeter ARGUMENTS``.
+
+    With ``inside``, a command that runs another in a network namespace, of a server that was started so."""
+
+    def __init__(self, args: Sequence[str], *, inside: Sequence[str] = (), **how: Any) -> None:
+        self._inside = tuple(inside)
+        super().__init__(args, **how)
 
     def _execute_child(self, args: Sequence[str], *given: Any) -> None:
         cwd, env = given[4:6]
@@ -47,7 +54,7 @@ class Preloaded(subprocess.Popen[str]):
             "affinity": list(os.sched_getaffinity(0)),
             "umask": _umask(),
         }
-        socket.send_fds(_server(), [json.dumps(asked).encode()], [*streams, tells])
+        socket.send_fds(_server(*self._inside), [json.dumps(asked).encode()], [*streams, tells])
         os.close(tells)
         self._close_pipe_fds(*pipes)
         self.pid = self._number()
@@ -84,10 +91,10 @@ def _umask() -> int:
 
 
 @cache
-def _server() -> socket.socket:
+def _server(*inside: str) -> socket.socket:
     """Of this process; it ends with it."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    command = [sys.executable, __file__, str(theirs.fileno())]
+    command = [*inside, sys.executable, __file__, str(theirs.fileno())]
     null = subprocess.DEVNULL
     environment = {name: value for name, value in os.environ.items() if name != SESSION}  # no test's
     server = subprocess.Popen(command, env=environment, stdin=null, stdout=null, pass_fds=[theirs.fileno()])
@@ -145,6 +152,27 @@ def _become(asked: Mapping[str, Any], streams: Sequence[int]) -> None:
     sys.argv[:] = [str(_MAIN), *asked["arguments"]]
 
 
+def _end(main: Callable[[], None]) -> None:
+    """Runs it and ends as Python does, but takes nothing apart of what was imported: that would be most of
+    all that is done here, since each page that this shares with the server is copied when it is written to.
+    """
+    try:
+        main()
+        code = 0
+    except SystemExit as end:
+        if isinstance(end.code, str):
+            raise
+        code = end.code or 0
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):  # nobody reads it: Python says what it says then
+        sys.exit(code)
+    os._exit(code)
+
+
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for file in sorted(_MAIN.parent.rglob("[a-z]*.py")):
@@ -158,4 +186,4 @@ if __name__ == "__main__":
     if _serve(socket.socket(fileno=int(sys.argv[1]))):
         from rtmeter.cli import main
 
-        main()
+        _end(main)

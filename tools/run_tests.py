@@ -10,10 +10,18 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from xml.etree import ElementTree
 
 ROOT = Path(__file__).parents[1]
+TESTS = ROOT / "tests"
+sys.path.insert(0, str(TESTS))
+
+from order import is_alone  # noqa: E402 (of the tests)
+
+PYTEST = str(Path(sys.executable).parent / "pytest")
 OUT = ROOT / "build" / "tests"
 LOG = ROOT / "build" / "release" / "Testing" / "Temporary" / "LastTest.log"
 SUITE = re.compile(r"^(?:TYPED_)?TEST(?:_[FP])?\((\w+), *\w+\)", re.MULTILINE)
@@ -25,21 +33,32 @@ def main(files: list[str]) -> int:
     scripts = [file for file in files if file not in sources]
     OUT.mkdir(parents=True, exist_ok=True)
     failed: list[str] = []
-    if sources or not files:
-        only = ["-R", names_of(sources)] if sources else []
-        failed += run("ctest", ["ctest", "--preset", "test", *only, "--output-junit"])
+    with nullcontext() if files else compiled():
+        if sources or not files:
+            only = ["-R", names_of(sources)] if sources else []
+            failed += run("ctest", ["ctest", "--preset", "test", *only, "--output-junit"])
     if scripts or not files:
-        pytest = [str(Path(sys.executable).parent / "pytest"), *scripts]
         workers = os.environ.get("WORKERS") or str(2 * len(os.sched_getaffinity(0)) + 1)
         side_by_side = ["-n", workers, "--dist", "loadfile", "--no-loadscope-reorder"]
-        failed += run("pytest", [*pytest, "-m", "not alone", *side_by_side, "--junitxml"])
-        failed += run("pytest-alone", [*pytest, "-m", "alone", "--junitxml"])
+        failed += run("pytest", [PYTEST, *scripts, "-m", "not alone", *side_by_side, "--junitxml"])
+        alone = scripts or [str(file) for file in sorted(TESTS.rglob("test_*.py")) if is_alone(file)]
+        failed += run("pytest-alone", [PYTEST, *alone, "-m", "alone", "--junitxml"])
     reduced = {line for line in said_of(LOG).splitlines() if line.startswith("[reduced]")}
     print(*sorted(reduced), sep="\n")
     (OUT / "failed.txt").write_text("".join(f"{line}\n" for line in failed))
     print(f"\n{len(failed)} failed" if failed else "\nall passed")
     print(*failed, sep="\n")
     return min(len(failed), 1)
+
+
+@contextmanager
+def compiled() -> Iterator[None]:
+    """Compiles pytest's files while the block runs, which waits more than it computes; else each worker would
+    do it for itself.
+    """
+    silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen([PYTEST, "--collect-only", "-q"], cwd=ROOT, **silent):
+        yield
 
 
 def run(name: str, command: list[str]) -> list[str]:
