@@ -57,9 +57,8 @@ def show_cells(cells: Sequence[CellPlan], factors: Sequence[FactorPlan], total_n
     needed = [cell.needed.hours * NS_PER_HOUR for cell in cells if cell.needed]
     (unit, runs), (of_needed, takes) = in_one_unit(lengths), in_one_unit(needed)
     least = iter(takes)
-    table = _table(
-        "cell", "releases", f"run\n{unit}", "can pass", "misses", "needs", f"which takes\n{of_needed}"
-    )
+    which = f"which takes\n{of_needed}" if needed else "which takes"
+    table = _table("cell", "releases", f"run\n{unit}", "can pass", "misses", "needs", which)
     for cell, length in zip(cells, runs, strict=True):
         said = {"can pass": "yes", "never": "[red]never[/red]", "no requirement": "not judged"}[cell.outcome]
         most = "-" if cell.most_misses is None else f"≤ {cell.most_misses:,}"
