@@ -10,8 +10,8 @@ from rates import Rates, Sized
 from scipy.stats import norm, t
 from simulation import Simulation
 
-from rtmeter.statistics.compare import Estimates, each_of
-from rtmeter.statistics.effects import Stratum, effect, interactions
+from rtmeter.statistics.compare import Estimates
+from rtmeter.statistics.effects import Stratum, confidences, effect, interactions
 from rtmeter.statistics.halving import HALVING, RATIO, log_odds, repeated_reach, repeats_to_show_halving
 from rtmeter.statistics.quantiles import Estimate
 
@@ -144,9 +144,9 @@ def said_and_covered(
 ) -> tuple[bool, bool, bool]:
     """Whether any of all quantities is called different, over all or at a level of another factor, whether
     all intervals hold together, and whether an interaction is named."""
-    made, each = planted(generator, log, strata_count, runs), each_of(0.95, len(QUANTITIES))
+    made, contrasts = planted(generator, log, strata_count, runs), len(QUANTITIES) * strata_count
+    each, alone = confidences(0.95, len(QUANTITIES), contrasts if strata_count > 1 else 0)
     found = [effect(name, made, each) for name in QUANTITIES]
-    alone = each_of(0.95, len(QUANTITIES) * strata_count)
     named = [one for name in QUANTITIES for one in interactions(name, made, alone)]
     return (
         any(one.said in ("better", "worse") for one in (*found, *named)),
@@ -173,7 +173,9 @@ def test_no_effect_is_called_one_at_most_once_in_twenty_of_all_quantities_togeth
 def test_a_halving_is_found_with_the_repeats_that_it_takes(
     simulate: Simulation, rates: Rates, sized: Sized
 ) -> None:
-    runs = repeats_to_show_halving(0.1 * math.sqrt(2), 2, each_of(0.95, len(QUANTITIES)))
+    runs = repeats_to_show_halving(
+        0.1 * math.sqrt(2), 2, confidences(0.95, len(QUANTITIES), 2 * len(QUANTITIES))[0]
+    )
     assert runs is not None
     found = simulate(said_and_covered, sized("runs", **RUNS), -HALVING, 2, runs + 1)
     called, covered, _ = zip(*found, strict=True)

@@ -17,7 +17,7 @@ from rtmeter.statistics.bounds import (
     miss_ratio_bounds,
     plan,
 )
-from rtmeter.statistics.compare import each_of
+from rtmeter.statistics.effects import confidences
 from rtmeter.statistics.evidence import FEWEST_JUDGED, Evidence
 from rtmeter.statistics.extremes import FEWEST_RELEASES, MOST_FACTOR
 from rtmeter.statistics.halving import repeats_to_show_halving
@@ -254,7 +254,7 @@ def plan_factors(cells: Sequence[Cell], confidence: float = 0.95) -> list[Factor
             found[told_apart] = replace(one, together=(*one.together, name))
             continue
         matched = max(1, len(having) // levels)
-        each = each_of(confidence, _QUANTITIES * (levels - 1))
+        each, _ = confidences(confidence, _QUANTITIES * (levels - 1), matched - 1)
         needed = repeats_to_show_halving(SPREAD_OF_RUNS * math.sqrt(2), matched, each)
         found[told_apart] = FactorPlan(name, levels, matched, min(map(len, having)), needed)
     return list(found.values())

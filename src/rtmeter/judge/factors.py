@@ -15,8 +15,8 @@ from rtmeter.model import Doubt, GateFinding
 from rtmeter.results import store, words
 from rtmeter.results.cells import StoredCell, by_name
 from rtmeter.results.record import CellRecord
-from rtmeter.statistics.compare import Estimates, each_of
-from rtmeter.statistics.effects import Effect, Interaction, Said, Stratum, effect, interactions
+from rtmeter.statistics.compare import Estimates
+from rtmeter.statistics.effects import Effect, Interaction, Said, Stratum, confidences, effect, interactions
 from rtmeter.statistics.halving import RATIO
 from rtmeter.statistics.quantities import judged_quantity
 from rtmeter.statistics.ranks import fewest, share_of
@@ -130,7 +130,9 @@ def factor_effects(
         for key, group in alike.items()
         for names in source.one_of_each_level(group, levels, layouts)
     ]
-    each = each_of(asked.confidence, (len(OF_A_FACTOR) + (source.deadline_ns is not None)) * (len(there) - 1))
+    effects = (len(OF_A_FACTOR) + (source.deadline_ns is not None)) * (len(there) - 1)
+    levels_of_others = sum(len({about[place] for about, _ in strata}) for place in range(len(others)))
+    each = confidences(asked.confidence, effects, effects * levels_of_others)
     found = [
         one
         for level in there
@@ -287,18 +289,17 @@ class _Source:
         reference: str,
         strata: Sequence[tuple[tuple[str, ...], Mapping[str, str]]],
         others: Sequence[str],
-        each: float,
+        each: tuple[float, float],
     ) -> LevelEffects | None:
-        """The effects of one level; None if no cell of it has a partner."""
+        """The effects of one level; None if no cell of it has a partner. ``each``: the confidence of each
+        effect, and of each interaction."""
         self._shortest = MOST_RELEASES
         matched = list(self._strata(level, reference, strata, others))
         if not matched:
             return None
         quantities = self._that_runs_tell(matched[0].pairs[0][0].quantities)
-        effects = tuple(effect(name, matched, each) for name in quantities)
-        tests = len(quantities) * max(1, sum(len({s.others[o] for s in matched}) for o in others))
-        alone = each_of(self._asked.confidence, tests)
-        depends = tuple(one for name in quantities for one in interactions(name, matched, alone))
+        effects = tuple(effect(name, matched, each[0]) for name in quantities)
+        depends = tuple(one for name in quantities for one in interactions(name, matched, each[1]))
         pairs = sum(len(one.pairs) for one in matched)
         return LevelEffects(level, len(matched), pairs, effects, depends)
 

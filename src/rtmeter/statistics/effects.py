@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 import scipy
 
-from rtmeter.statistics.compare import Estimates
+from rtmeter.statistics.compare import Estimates, each_of
 from rtmeter.statistics.halving import (
     HALVING,
     MOST_REPEATS,
@@ -31,6 +31,18 @@ Said = Literal["better", "worse", "no difference", "not told"]
 
 Pair = tuple[Estimates, Estimates]
 """A run at the reference, and the matched one at the level."""
+
+
+_RISK_OF_INTERACTIONS = 0.2
+"""The share of the risk that is theirs: what a factor does over all is asked first."""
+
+
+def confidences(confidence: float, effects: int, contrasts: int) -> tuple[float, float]:
+    """That of each effect, and of each level of another factor at which one may differ from that over all,
+    so that all of them hold together (Bonferroni)."""
+    share = _RISK_OF_INTERACTIONS if contrasts else 0.0
+    risk = 1 - confidence
+    return each_of(1 - (1 - share) * risk, effects), each_of(1 - share * risk, max(1, contrasts))
 
 
 @dataclass(frozen=True, slots=True)
