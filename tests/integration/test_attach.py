@@ -20,6 +20,8 @@ pytestmark = here
 
 ON_A_GRID = ("absolute", "wall_clock", "condition", "semaphore", "timerfd", "signal", "budget")
 RELATIVE = ("relative", "poll", "select", "epoll")
+AT_ONCE = ("timerfd", "signal")
+"""Whose wait does not sleep where its tick has come already: a release that nobody slept for is skipped."""
 KINDS = {
     "absolute": "clock_nanosleep",
     "wall_clock": "clock_nanosleep",
@@ -82,18 +84,20 @@ def test_every_kind_of_sleep_is_found_and_named(pairs: dict[str, Pair]) -> None:
 
 @pytest.mark.parametrize("name", KINDS)
 def test_each_wake_up_is_told_before_the_programs_own_stamp_and_its_end_after(pairs, name: str) -> None:
-    """Where nothing was lost, every stamp of the window lies within the job that served it, one each."""
+    """Where nothing was lost, every stamp of the window lies within the job that served it, one each; what
+    waited without a sleep goes on with its job."""
     pair = pairs[name]
     served = pair.rows["status"] == 1
     wakes, frees = pair.rows["wake_ns"][served], pair.rows["free_ns"][served]
     stamps = pair.own[:, 1]
     inside = stamps[(stamps >= wakes[0]) & (stamps <= frees[-1])]
     assert len(wakes) > 10
+    jobs = np.searchsorted(wakes, inside) - 1
     if pair.record.counters["unknown"] == 0:
-        assert len(inside) == len(wakes)
-        assert ((wakes < inside) & (inside < frees)).all()
+        assert ((wakes[jobs] < inside) & (inside < frees[jobs])).all()
+        assert len(set(jobs.tolist())) == len(wakes)
+        assert len(inside) == len(wakes) or name in AT_ONCE
     else:
-        jobs = np.searchsorted(wakes, inside, side="right") - 1
         known = inside[(jobs >= 0) & (inside < frees[jobs])]
         assert len(known) == len(wakes)
 
@@ -105,7 +109,8 @@ def test_every_release_is_the_time_that_the_program_slept_for(pairs: dict[str, P
     served = set(releases[pair.rows["status"] == 1].tolist())
     asked = {int(due) for due in pair.own[:, 0] if releases[0] <= due <= releases[-1]}
     if pair.record.counters["unknown"] == 0:
-        assert served == asked
+        assert served <= asked
+        assert served == asked or name in AT_ONCE
     assert asked <= set(releases.tolist())
 
 

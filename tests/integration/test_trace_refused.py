@@ -22,7 +22,11 @@ FULL = "No space left on device"
 @pytest.mark.parametrize(
     "from_kernel, said",
     [
-        (False, r"the trace cannot be written: no space left on device \(/.*attached-.*, [\d,]+ MiB free\)"),
+        (
+            False,
+            r"the trace cannot be written: no space left on device"
+            r" \(/.*attached-.*, [\d,]+ MiB free; the trace has 0 MiB\)",
+        ),
         (True, r"the kernel's events cannot be read: no space left on device \(/.*/trace_pipe_raw\)"),
     ],
 )

@@ -119,7 +119,7 @@ def test_an_adapter_is_asked_whether_it_can(fake_probe: Path) -> None:
     assert probes.require("fake", "timer.periodic").path == fake_probe
     with pytest.raises(RtmeterError, match="does not measure cycle") as caught:
         probes.require("fake", "cycle")
-    assert caught.value.remedy == "it measures wakeup, timer.periodic, roundtrip"
+    assert caught.value.remedy == "it measures wakeup, timer.periodic, roundtrip, chain"
 
 
 def test_whose_round_trips_need_no_server_process() -> None:

@@ -29,9 +29,9 @@ class CellVerdict:
     """The judgement of a condition: of a cell, or of all its repeats together.
 
     ``path``: its folder, or those of all repeats; ``conditions``: what it holds for; ``verdict``: None if
-    nothing was required; ``meanwhile``: what others did to the machine; ``repeats``: of each its own, the
-    cell alone has none; ``worst_ns``: the maximum of the judged quantity, None where none is known;
-    ``others``: whether others took much of the machine.
+    nothing was required; ``meanwhile``: what others did to the machine; ``worst_ns``: the maximum of the
+    judged quantity, None where none is known; ``others``: whether others took much of the machine;
+    ``of_repeats``: makes ``repeats``, which of many cells nobody may ask for.
     """
 
     id: str
@@ -43,8 +43,13 @@ class CellVerdict:
     verdict: Verdict | None
     meanwhile: tuple[str, ...] = ()
     worst_ns: float | str | None = None
-    repeats: tuple[CellVerdict, ...] = ()
     others: bool = False
+    of_repeats: Callable[[], tuple[CellVerdict, ...]] = tuple
+
+    @property
+    def repeats(self) -> tuple[CellVerdict, ...]:
+        """Of each repeat its own; the cell alone has none."""
+        return self.of_repeats()
 
     @property
     def outcome(self) -> str:
@@ -61,8 +66,8 @@ class CellVerdict:
         number."""
         keys = ("id", "status", "measurement", "adapter", "path", "conditions", "meanwhile", "worst_ns")
         about: dict[str, Any] = {key: getattr(self, key) for key in keys}
-        if self.repeats:
-            about["repeats"] = [one.to_json() for one in self.repeats]
+        if repeats := self.repeats:
+            about["repeats"] = [one.to_json() for one in repeats]
         unjudged = {"outcome": self.outcome, "reason": self.reason, "n": 0}
         document: dict[str, Any] = as_json(about | (asdict(self.verdict) if self.verdict else unjudged))
         return document
@@ -87,19 +92,34 @@ def verdicts(
         message = f"is missing, and no cell of {below} has a requirement of its own"
         raise RtmeterError(message, field="deadline", remedy="give a deadline, e.g. 1ms")
     for runs in conditions(cells):
-        each = [_of_one(run, requirement, horizon_hours, anew, reading) for run in runs]
-        asked = {one.verdict.requirement if one.verdict else None for one in each}
+        each = [_judged(run, requirement, horizon_hours, anew, reading) for run in runs]
+        asked = {verdict.requirement if verdict else None for verdict in each}
         if len(each) == 1 or len(asked) > 1:
-            yield from each
+            yield from _of_each(runs, each)
         else:
             yield _of_all(runs, each)
 
 
-def _of_all(runs: Sequence[StoredCell], each: Sequence[CellVerdict]) -> CellVerdict:
+def _judged(
+    cell: StoredCell,
+    requirement: Requirement | None,
+    horizon_hours: float | None,
+    anew: bool,
+    reading: Reading,
+) -> Verdict | None:
+    """The verdict of one run; None if nothing is required of it."""
+    verdict = None if anew else stored_verdict(cell, requirement)
+    if verdict is None and (asked := requirement or cell.record.requirement) is not None:
+        with reading() as read:
+            verdict = judge_cell(cell.record, cell.folder, asked, read, horizon_hours)
+    return verdict
+
+
+def _of_all(runs: Sequence[StoredCell], each: Sequence[Verdict | None]) -> CellVerdict:
     """Of the repeats of a cell, by the verdict of each."""
     first, statuses = runs[0].record, [run.record.status for run in runs]
-    known = [one.verdict for one in each if one.verdict is not None]
-    worst = [one.worst_ns for one in each if one.worst_ns is not None]
+    known = [verdict for verdict in each if verdict is not None]
+    worst = [one for run in runs if (one := worst_of(run.record)) is not None]
     return CellVerdict(
         first.name,
         next((status for status in statuses if status != "complete"), "complete"),
@@ -110,28 +130,22 @@ def _of_all(runs: Sequence[StoredCell], each: Sequence[CellVerdict]) -> CellVerd
         judge_condition([run.record for run in runs], known) if known else None,
         _meanwhile(*runs),
         "lost" if "lost" in worst else max((one for one in worst if not isinstance(one, str)), default=None),
-        tuple(each),
-        any(one.others for one in each),
+        any(_others(run) for run in runs),
+        lambda: tuple(_of_each(runs, each)),
     )
 
 
-def _of_one(
-    cell: StoredCell,
-    requirement: Requirement | None,
-    horizon_hours: float | None,
-    anew: bool,
-    reading: Reading,
-) -> CellVerdict:
-    record = cell.record
-    verdict = None if anew else stored_verdict(cell, requirement)
-    if verdict is None and (asked := requirement or record.requirement) is not None:
-        with reading() as read:
-            verdict = judge_cell(record, cell.folder, asked, read, horizon_hours)
-    about = (record.id, record.status, record.measurement, record.adapter, str(cell.folder))
-    others = bool(condition_words.taken_much(record.conditions)[1])
-    return CellVerdict(
-        *about, in_one_line(record), verdict, _meanwhile(cell), worst_of(record), others=others
-    )
+def _of_each(runs: Sequence[StoredCell], each: Sequence[Verdict | None]) -> Iterator[CellVerdict]:
+    for run, verdict in zip(runs, each, strict=True):
+        record = run.record
+        about = (record.id, record.status, record.measurement, record.adapter, str(run.folder))
+        yield CellVerdict(
+            *about, in_one_line(record), verdict, _meanwhile(run), worst_of(record), _others(run)
+        )
+
+
+def _others(cell: StoredCell) -> bool:
+    return bool(condition_words.taken_much(cell.record.conditions)[1])
 
 
 def _meanwhile(*cells: StoredCell) -> tuple[str, ...]:

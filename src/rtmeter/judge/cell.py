@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from contextlib import suppress
+import os
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -54,7 +54,7 @@ def judged(record: CellRecord, folder: Path, requirement: Requirement) -> CellRe
 
 def judged_by(folder: Path) -> JudgedBy:
     """What a verdict that is made now on the cell in ``folder`` is made of."""
-    return JudgedBy(statistics=statistics_in_use(), data={name: size for name, size, _ in _data(folder)})
+    return JudgedBy(statistics=statistics_in_use(), data=_sizes(_files(folder)))
 
 
 @cache
@@ -68,12 +68,15 @@ def statistics_in_use() -> str:
     return digest.hexdigest()[:16]
 
 
-def _data(folder: Path) -> Iterator[tuple[str, int, int]]:
-    """Name, size and time (ns) of each of its files of data."""
-    for name in store.DATA:
-        with suppress(FileNotFoundError):
-            about = (folder / name).stat()
-            yield name, about.st_size, about.st_mtime_ns
+def _files(folder: Path) -> dict[str, os.stat_result]:
+    """Size and time of its record and of each of its files of data, by name."""
+    with os.scandir(folder) as entries:
+        known = [one for one in entries if one.name in (store.CELL, *store.DATA) and one.is_file()]
+        return {one.name: one.stat() for one in known}
+
+
+def _sizes(files: Mapping[str, os.stat_result]) -> dict[str, int]:
+    return {name: files[name].st_size for name in store.DATA if name in files}
 
 
 def stored_verdict(cell: StoredCell, asked: Requirement | None) -> Verdict | None:
@@ -87,9 +90,9 @@ def stored_verdict(cell: StoredCell, asked: Requirement | None) -> Verdict | Non
     if verdict.requirement != required or by.statistics != statistics_in_use():
         return None
     try:
-        judged_at = (cell.folder / store.CELL).stat().st_mtime_ns
-        data = list(_data(cell.folder))
-    except OSError:
+        files = _files(cell.folder)
+        judged_at = files.pop(store.CELL).st_mtime_ns
+    except (OSError, KeyError):
         return None
-    same = by.data == {name: size for name, size, _ in data}
-    return verdict if same and all(changed <= judged_at for _, _, changed in data) else None
+    same = by.data == _sizes(files) and all(file.st_mtime_ns <= judged_at for file in files.values())
+    return verdict if same else None

@@ -24,7 +24,7 @@ def in_points(cell: CellEntry) -> list[str]:
 def worst_of(record: CellRecord) -> float | str | None:
     """The maximum of a cell's judged quantity, per release (ns, or ``lost``); None where it is not known."""
     views = record.summary.quantities.get(judged_quantity(record.meta).name) if record.summary else None
-    return views.per_release.shown.max_ns if views and views.per_release else None
+    return views.per_release.max_ns if views and views.per_release else None
 
 
 def line_and_points(verdict: Verdict, worst_ns: float | str | None) -> tuple[str, list[str]]:

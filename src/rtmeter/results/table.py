@@ -115,8 +115,7 @@ def _contents(table: pq.ParquetFile) -> Iterator[tuple[str, bytes | None]]:
     for group in range(table.num_row_groups):
         part = table.read_row_group(group, ["cell", "record"])
         last = None
-        for cell, content in zip(part.column("cell"), part.column("record"), strict=True):
-            name = cell.as_py()
+        for name, content in zip(part.column("cell").to_pylist(), part.column("record"), strict=True):
             if name != last:
                 yield name, content.as_py()
             last = name
