@@ -10,7 +10,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import altair
 import numpy as np
 import pytest
 from scipy.stats import beta
@@ -25,6 +24,7 @@ from rtmeter.results import store
 from rtmeter.results.overview import cell_entries
 from rtmeter.statistics.compare import Shift
 from synthetic import Made, usual, write_cell, write_failed_cell
+from vega_lite import check_vega_lite
 from wakeups import MS, write_wakeups
 from wakeups import draw as exponential
 
@@ -70,7 +70,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def spec_of(path: Path, kind: str, **asked: Any) -> dict[str, Any]:
     spec = draw(kind, cell_entries(path), PlotOptions(**asked))
-    altair.Chart.from_dict(spec)  # raises if it is no Vega-Lite
+    check_vega_lite(spec)
     return spec
 
 

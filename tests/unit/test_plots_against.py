@@ -7,7 +7,6 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import altair
 import numpy as np
 import pytest
 
@@ -16,6 +15,7 @@ from rtmeter.model import Requirement
 from rtmeter.plots.plots import PlotOptions, draw
 from rtmeter.results.overview import cell_entries
 from synthetic import Made, write_failed_cell
+from vega_lite import check_vega_lite
 from wakeups import MS, write_wakeups
 
 MISSED = {1000: (1, 0), 2000: (30, 1), 5000: (10, 3)}
@@ -38,7 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def spec_of(path: Path, **asked: Any) -> dict[str, Any]:
     spec = draw("against", cell_entries(path), PlotOptions(**asked))
-    altair.Chart.from_dict(spec)  # raises if it is no Vega-Lite
+    check_vega_lite(spec)
     return spec
 
 
