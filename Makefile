@@ -7,7 +7,7 @@ MAKEFLAGS += --no-print-directory
 VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= $(shell nproc)
-# Test workers: most tests wait for processes more than they compute.
+# Tests that run at once: most wait for processes more than they compute.
 WORKERS ?= $(shell echo $$(( 2 * $$(nproc) + 1 )))
 # Compiled once: the tests start rtmeter hundreds of times.
 unexport PYTHONDONTWRITEBYTECODE

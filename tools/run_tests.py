@@ -1,7 +1,7 @@
 """All tests, whatever fails on the way: ctest, then pytest's; every failure is listed at the end.
 
-``python tools/run_tests.py [FILES...]``: without files, all; a C++ file stands for its tests. WORKERS: of
-pytest. What failed is also left in build/tests/failed.txt, one a line. Exits with 1 if anything did.
+``python tools/run_tests.py [FILES...]``: without files, all; a C++ file stands for its tests. WORKERS: how
+many run at once. What failed is left in build/tests/failed.txt too, one a line. Exits with 1 if anything did.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ def main(files: list[str]) -> int:
     sources = [file for file in files if file.endswith(".cpp")]
     scripts = [file for file in files if file not in sources]
     OUT.mkdir(parents=True, exist_ok=True)
+    workers = os.environ.get("WORKERS") or str(2 * len(os.sched_getaffinity(0)) + 1)
     failed: list[str] = []
     with nullcontext() if files else compiled():
         if sources or not files:
             only = ["-R", names_of(sources)] if sources else []
-            failed += run("ctest", ["ctest", "--preset", "test", *only, "--output-junit"])
+            failed += run("ctest", ["ctest", "--preset", "test", "-j", workers, *only, "--output-junit"])
     if scripts or not files:
-        workers = os.environ.get("WORKERS") or str(2 * len(os.sched_getaffinity(0)) + 1)
         side_by_side = ["-n", workers, "--dist", "loadfile", "--no-loadscope-reorder"]
         failed += run("pytest", [PYTEST, *scripts, "-m", "not alone", *side_by_side, "--junitxml"])
         alone = scripts or [str(file) for file in sorted(TESTS.rglob("test_*.py")) if is_alone(file)]

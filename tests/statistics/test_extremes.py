@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-import pyextremes
 import pytest
 from processes import CLUSTERED, INDEPENDENT, Process
 from rates import Rates, Sized
@@ -106,6 +105,8 @@ def test_levels_are_covered_and_stated_in_all_cases_together(
 
 @pytest.mark.parametrize("shape", [-0.2, 0.0, 0.3])
 def test_peaks_agree_with_scipy_and_pyextremes(shape: float, generator: np.random.Generator) -> None:
+    from pyextremes import EVA  # takes a second; each worker reads this file
+
     values = (genpareto.rvs(shape, scale=50_000, size=20_000, random_state=generator)).astype(np.int64)
     fit = peaks_over(values, 400, 10.0, 0.95)
     assert fit is not None and fit.threshold_ns is not None
@@ -115,7 +116,7 @@ def test_peaks_agree_with_scipy_and_pyextremes(shape: float, generator: np.rando
     assert fit.level_ns == pytest.approx(fit.threshold_ns + genpareto.isf(1 / 4000, c, scale=scale), rel=0.01)
     times = pd.date_range("2026-01-01", periods=len(values), freq="1s")
     peaks = pd.Series(values, index=times, dtype=float)[values > fit.threshold_ns]
-    model = pyextremes.EVA.from_extremes(peaks, method="POT", threshold=fit.threshold_ns)
+    model = EVA.from_extremes(peaks, method="POT", threshold=fit.threshold_ns)
     model.fit_model("MLE", "genpareto", {"floc": fit.threshold_ns})
     theirs = model.get_return_value(10 * (times[-1] - times[0]).total_seconds(), "1s")[0]
     assert fit.level_ns == pytest.approx(theirs, rel=0.02)
@@ -124,6 +125,8 @@ def test_peaks_agree_with_scipy_and_pyextremes(shape: float, generator: np.rando
 @pytest.mark.parametrize("shape", [-0.2, 0.05, 0.3])
 def test_maxima_agree_with_scipy_and_pyextremes(shape: float, generator: np.random.Generator) -> None:
     """SciPy's c is -xi."""
+    from pyextremes import EVA
+
     maxima = genextreme.rvs(-shape, loc=3e5, scale=5e4, size=200, random_state=generator).astype(np.int64)
     values = np.zeros(200 * 100, dtype=np.int64)
     values[50::100] = maxima
@@ -135,7 +138,7 @@ def test_maxima_agree_with_scipy_and_pyextremes(shape: float, generator: np.rand
     series = pd.Series(
         maxima / 5e4, index=pd.date_range("2026-01-01", periods=200, freq="100s"), dtype=float, name="maxima"
     )  # in units in which its optimiser finds the maximum
-    model = pyextremes.EVA.from_extremes(series, method="BM", block_size="100s")
+    model = EVA.from_extremes(series, method="BM", block_size="100s")
     model.fit_model("MLE", "genextreme")
     assert fit.level_ns == pytest.approx(5e4 * model.get_return_value(200_000, "1s")[0], rel=0.02)
 
