@@ -39,6 +39,12 @@ def over(adapter: str, *, id: str | None = None, **changes: Any) -> Any:
         over("rclpy", id="rclpy, service"),
         over("rclpy", id="rclpy, action", interface="action"),
         over("ros1", id="ros1, persistent", options={"persistent": "yes"}),
+        over("zenoh"),
+        over("zenoh", id="zenoh, open", in_flight="open", options={"consolidation": "none"}),
+        over("zenoh", id="zenoh, callbacks, router", receive="listener", options={"via": "router"}),
+        over("iceoryx2"),
+        over("iceoryx2", id="iceoryx2, 1 MiB, open", payload_bytes=1 << 20, in_flight="open"),
+        over("iceoryx2", id="iceoryx2, polled", receive="poll"),
     ],
 )
 def test_every_request_is_answered_and_its_stamps_come_in_order(tmp_path: Path, config: Config) -> None:

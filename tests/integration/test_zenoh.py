@@ -14,6 +14,7 @@ from rtmeter.measure.probes import find_probes
 pytestmark = pytest.mark.skipif("zenoh" not in find_probes(), reason="the adapter zenoh is not built here")
 
 ZENOH: Config = {"adapter": "zenoh"}
+ROUNDTRIP: Config = {"measurement": "roundtrip", "loss_timeout_ns": LONG}
 SHORT: Config = ZENOH | {"period_ns": 4 * MS, "samples": 25, "warm_up": 5}
 
 
@@ -30,14 +31,33 @@ SHORT: Config = ZENOH | {"period_ns": 4 * MS, "samples": 25, "warm_up": 5}
 def test_ends_meet_as_the_options_say(tmp_path: Path, options: dict[str, str], found: str) -> None:
     with client_and_server(tmp_path, SHORT | {"options": options}) as (client, server):
         assert settled(client, server)["lost"] == 0
-    facts = read(client.log)[0].meta["adapter"]
+    meta = read(client.log)[0].meta
+    facts = meta["adapter"]
     in_effect = {"transport": "tcp", "via": "peer", "lowlatency": "no"} | options
     express = in_effect.pop("express", "yes")
     assert {key: facts[key] for key in in_effect} == in_effect
     assert facts["qos"]["express"] == express
     assert found in facts["discovery"]
     assert server.events[0]["endpoint"].startswith(f"{in_effect['transport']}/")
-    assert not list(Path(tempfile.gettempdir()).glob("rtmeter-test-*.zenoh*"))
+    left = f"rtmeter-{meta['config']['session']}.zenoh*"  # other tests run beside this one
+    assert not list(Path(tempfile.gettempdir()).glob(left))
+
+
+@pytest.mark.parametrize(("options", "consolidation"), [({}, "auto"), ({"consolidation": "none"}, "none")])
+def test_replies_are_consolidated_as_asked(
+    tmp_path: Path, options: dict[str, str], consolidation: str
+) -> None:
+    with client_and_server(tmp_path, SHORT | {"measurement": "request", "options": options}) as both:
+        assert settled(*both)["lost"] == 0
+    qos = read(both[0].log)[0].meta["adapter"]["qos"]
+    assert qos["consolidation"] == consolidation
+    assert (qos["reliability"], qos["congestion_control"]) == ("reliable", "block")
+    assert (qos["history"], qos["depth"]) == ("wait_for_room", "256")
+
+
+def test_consolidation_is_of_requests(tmp_path: Path) -> None:
+    error = refusal(tmp_path, SHORT | {"role": "server", "options": {"consolidation": "none"}} | ROUNDTRIP)
+    assert error["field"] == "option consolidation"
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 //! The iceoryx2 adapter: publishers and subscribers over shared memory. Whoever waits, waits at an event of
 //! iceoryx2's, which senders notify; whoever polls has none, and is notified by nobody.
 
+mod services;
+
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -10,15 +12,30 @@ use iceoryx2::port::notifier::Notifier;
 use iceoryx2::port::publisher::Publisher as Port;
 use iceoryx2::port::subscriber::Subscriber;
 use iceoryx2::prelude::*;
-use iceoryx2::service::port_factory::{event, publish_subscribe};
+use iceoryx2::service::port_factory::{event, publish_subscribe, request_response};
 use rtmeter_adapter::{
-    Adapter, Interrupted, Measurement, Message, OnMessage, Polls, Publisher, Receive, Refused, Reliability,
-    Role, Run, SetupError, Sink, Spins, Topics, Waits, pinned_version,
+    Adapter, Interrupted, Measurement, Message, OnMessage, OnReply, Polls, Publisher, Receive, Refused,
+    Reliability, Role, Run, Services, SetupError, Sink, Spins, Topics, Waits, pinned_version,
 };
 
 /// Between processes; what one thread makes, another may use, as `--receive spin` does.
 type Variant = ipc_threadsafe::Service;
 type Topic = publish_subscribe::PortFactory<Variant, [u8], u64>;
+type Service = request_response::PortFactory<Variant, [u8], u64, [u8], u64>;
+
+/// Of messages that come while others are taken.
+const BURST: usize = 1024;
+
+/// What the measured thread receives.
+trait Received: Sync {
+    /// Calls back for what there is; how many there were. Measured path.
+    fn take_all(&self) -> Result<usize, Refused>;
+}
+
+/// Tells the process that receives; None where it polls. Measured path.
+fn notify(end: Option<&Notifier<Variant>>) -> Result<(), Refused> {
+    end.map_or(Ok(()), |end| end.notify().map(|_| ()).map_err(|_| Refused::Call))
+}
 
 /// The user header is the sequence number.
 struct Writer {
@@ -33,7 +50,7 @@ impl Publisher for Writer {
         let mut sample = self.port.loan_slice_uninit(message.data.len()).map_err(|_| Refused::Call)?;
         *sample.user_header_mut() = message.sequence;
         sample.write_from_slice(message.data).send().map_err(|_| Refused::Call)?;
-        self.wakes.as_ref().map_or(Ok(()), |end| end.notify().map(|_| ()).map_err(|_| Refused::Call))
+        notify(self.wakes.as_ref())
     }
 }
 
@@ -41,6 +58,16 @@ impl Publisher for Writer {
 struct Reader {
     port: Subscriber<Variant, [u8], u64>,
     on_message: OnMessage,
+}
+
+impl Received for Reader {
+    fn take_all(&self) -> Result<usize, Refused> {
+        for taken in 0..BURST {
+            let Some(sample) = self.port.receive().map_err(|_| Refused::Call)? else { return Ok(taken) };
+            self.on_message.call(*sample.user_header(), sample.payload());
+        }
+        Ok(BURST)
+    }
 }
 
 /// What the measured thread waits at.
@@ -51,7 +78,7 @@ struct Wakeup {
 
 struct Iceoryx2 {
     role: Role,
-    topics: bool,
+    talks: bool,
     polls: bool,
     reliability: Reliability,
     depth: usize,
@@ -59,9 +86,10 @@ struct Iceoryx2 {
     prefix: String,
     node: Node<Variant>,
     wakeup: Option<Wakeup>,
-    readers: Vec<Reader>,
+    inboxes: Vec<Box<dyn Received>>,
     /// What the ends' quality of service is read back from, by topic.
     made: Mutex<Vec<(String, Topic)>>,
+    service: Mutex<Option<Service>>,
     interrupted: AtomicBool,
 }
 
@@ -105,16 +133,37 @@ impl Iceoryx2 {
         what(&made.iter().find(|(name, _)| name == topic).expect("opened before").1)
     }
 
+    /// What tells the other process; None where it polls.
+    fn waker(&self, of: &str) -> Result<Option<Notifier<Variant>>, SetupError> {
+        let receiver = match self.role {
+            Role::Client => Role::Server,
+            Role::Server => Role::Client,
+            Role::Single => Role::Single,
+        };
+        if self.polls {
+            return Ok(None);
+        }
+        let made = self.event_of(receiver)?.notifier_builder().create();
+        made.map(Some).map_err(|error| failed("notifier", of, &error))
+    }
+
+    /// Something of the service, which is opened if it is not.
+    fn of_service<T>(&self, name: &str, what: impl FnOnce(&Service) -> T) -> Result<T, SetupError> {
+        let full = self.name(name)?;
+        let service = self.node.service_builder(&full).request_response::<[u8], [u8]>();
+        let service = service.request_user_header::<u64>().response_user_header::<u64>();
+        let service = service.max_active_requests_per_client(services::MOST).open_or_create();
+        let service = service.map_err(|error| failed("service", name, &error))?;
+        let made = what(&service);
+        *self.service.lock().expect("nothing panics while it holds the lock") = Some(service);
+        Ok(made)
+    }
+
     /// Calls back for what there is; how many there were. Measured path.
     fn take_all(&self) -> Result<usize, Refused> {
-        const BURST: usize = 1024; // of those that come meanwhile
         let mut taken = 0;
-        for reader in &self.readers {
-            while taken < BURST {
-                let Some(sample) = reader.port.receive().map_err(|_| Refused::Call)? else { break };
-                reader.on_message.call(*sample.user_header(), sample.payload());
-                taken += 1;
-            }
+        for inbox in &self.inboxes {
+            taken += inbox.take_all()?;
         }
         Ok(taken)
     }
@@ -157,14 +206,15 @@ impl Adapter for Iceoryx2 {
         sink.put("name", "iceoryx2").put("version", env!("CARGO_PKG_VERSION_MAJOR"));
         sink.put("middleware", "Eclipse iceoryx2");
         sink.put("middleware_version", pinned_version(include_str!("../Cargo.lock"), "iceoryx2"));
-        for what in ["wakeup", "roundtrip", "cycle"] {
+        for what in ["wakeup", "roundtrip", "request", "cycle"] {
             sink.put("measures", what);
         }
+        sink.put("interfaces", "service");
         for drive in ["sleep_then_spin_some", "poll"] {
             sink.put("drives.cycle", drive);
         }
         for way in ["spin", "spin_once", "poll"] {
-            sink.put("receives.roundtrip", way);
+            sink.put("receives.roundtrip", way).put("receives.request", way);
         }
         for way in ["spin_once", "poll"] {
             sink.put("receives.cycle", way);
@@ -180,7 +230,10 @@ impl Adapter for Iceoryx2 {
         let node = node.create::<Variant>().map_err(|error| failed("node", &prefix, &error))?;
         let mut adapter = Self {
             role: run.role(),
-            topics: matches!(run.measurement(), Measurement::RoundTrip | Measurement::Cycle),
+            talks: matches!(
+                run.measurement(),
+                Measurement::RoundTrip | Measurement::Request | Measurement::Cycle
+            ),
             polls: run.receive() == Receive::Poll,
             reliability: run.reliability(),
             depth: run.history_depth() as usize,
@@ -188,11 +241,12 @@ impl Adapter for Iceoryx2 {
             prefix,
             node,
             wakeup: None,
-            readers: Vec::new(),
+            inboxes: Vec::new(),
             made: Mutex::default(),
+            service: Mutex::default(),
             interrupted: AtomicBool::new(false),
         };
-        if adapter.topics && !adapter.polls {
+        if adapter.talks && !adapter.polls {
             let event = adapter.event_of(adapter.role)?;
             let listener = event.listener_builder().create().map_err(|e| failed("listener", "", &e))?;
             let interrupts = event.notifier_builder().create().map_err(|e| failed("notifier", "", &e))?;
@@ -202,11 +256,22 @@ impl Adapter for Iceoryx2 {
     }
 
     fn describe(&self, sink: &mut Sink) {
-        if !self.topics {
+        if !self.talks {
             return;
         }
         sink.put("transport", "shared_memory");
         sink.put("waits_at", if self.polls { "nothing" } else { "event" });
+        if let Some(service) = &*self.service.lock().expect("nothing panics while it holds the lock") {
+            let qos = service.static_config();
+            let overflows = qos.has_safe_overflow_for_requests() || qos.has_safe_overflow_for_responses();
+            sink.put("qos.reliability", if overflows { "best_effort" } else { "reliable" });
+            sink.put("qos.history", if overflows { "keep_last" } else { "wait_for_room" });
+            sink.put("qos.depth", qos.max_active_requests_per_client().to_string());
+            let now = service.dynamic_config();
+            let (clients, servers) = (now.number_of_clients(), now.number_of_servers());
+            let found = format!("found {clients} clients and {servers} servers");
+            sink.put("discovery", format!("service {}: {found}", self.prefix)).put("chosen", "discovery");
+        }
         let made = self.made.lock().expect("nothing panics while it holds the lock");
         for (topic, service) in made.iter().take(1) {
             let qos = service.static_config();
@@ -239,18 +304,7 @@ impl Topics for Iceoryx2 {
             port.initial_max_slice_len(self.payload_bytes).create()
         });
         let port = port.map_err(|error| failed("topic", topic, &error))?;
-        let receiver = match self.role {
-            Role::Client => Role::Server,
-            Role::Server => Role::Client,
-            Role::Single => Role::Single,
-        };
-        let wakes = match self.polls {
-            true => None,
-            false => {
-                let made = self.event_of(receiver)?.notifier_builder().create();
-                Some(made.map_err(|error| failed("notifier", topic, &error))?)
-            }
-        };
+        let wakes = self.waker(topic)?;
         Ok(Writer { port, wakes })
     }
 
@@ -263,8 +317,38 @@ impl Topics for Iceoryx2 {
         self.topic(topic)?;
         let port = self.of_topic(topic, |service| service.subscriber_builder().create());
         let port = port.map_err(|error| failed("topic", topic, &error))?;
-        self.readers.push(Reader { port, on_message });
+        self.inboxes.push(Box::new(Reader { port, on_message }));
         Ok(())
+    }
+}
+
+impl Services for Iceoryx2 {
+    type Client = services::Caller;
+    type Server = services::Answers;
+
+    fn create_client(&mut self, _: usize, name: &str, on_reply: OnReply) -> Result<Self::Client, SetupError> {
+        let port = self.of_service(name, |service| {
+            service.client_builder().initial_max_slice_len(self.payload_bytes).create()
+        })?;
+        let port = port.map_err(|error| failed("service", name, &error))?;
+        let (caller, responses) = services::client(port, self.waker(name)?, on_reply);
+        self.inboxes.push(Box::new(responses));
+        Ok(caller)
+    }
+
+    fn create_server(
+        &mut self,
+        _: usize,
+        name: &str,
+        on_request: OnMessage,
+    ) -> Result<Self::Server, SetupError> {
+        let port = self.of_service(name, |service| {
+            service.server_builder().initial_max_slice_len(self.payload_bytes).create()
+        })?;
+        let port = port.map_err(|error| failed("service", name, &error))?;
+        let (answers, requests) = services::server(port, self.waker(name)?, on_request);
+        self.inboxes.push(Box::new(requests));
+        Ok(answers)
     }
 }
 

@@ -3,7 +3,8 @@
 use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::time::Instant;
 
-use rtmeter_adapter::{OnMessage, Refused, Reliability};
+use rtmeter_adapter::{Message, Refused, Reliability};
+use zenoh::bytes::ZBytes;
 use zenoh::handlers::{
     Callback, FifoChannel, FifoChannelHandler, IntoHandler, RingChannel, RingChannelHandler,
 };
@@ -60,20 +61,30 @@ impl Wakeup {
     }
 }
 
-enum Channel {
-    Ring(RingChannelHandler<Sample>),
-    Fifo(FifoChannelHandler<Sample>),
+enum Channel<T> {
+    Ring(RingChannelHandler<T>),
+    Fifo(FifoChannelHandler<T>),
 }
 
-/// A subscriber's channel: a ring that drops its oldest, or a queue that lets the sender wait.
-pub struct Inbox {
-    channel: Channel,
-    on_message: OnMessage,
+/// What is received by the measured thread.
+pub trait Received: Sync {
+    /// Calls back for what there is; how many there were. Measured path.
+    fn take_all(&self) -> Result<usize, Refused>;
 }
 
-impl Inbox {
-    /// And what puts samples into it, on zenoh's threads.
-    pub fn new(reliability: Reliability, depth: usize, on_message: OnMessage) -> (Self, Callback<Sample>) {
+/// A channel: a ring that drops its oldest, or a queue that lets the sender wait.
+pub struct Inbox<T> {
+    channel: Channel<T>,
+    told: Box<dyn Fn(T) + Send + Sync>,
+}
+
+impl<T: Clone + Send + 'static> Inbox<T> {
+    /// And what puts into it, on zenoh's threads.
+    pub fn new(
+        reliability: Reliability,
+        depth: usize,
+        told: impl Fn(T) + Send + Sync + 'static,
+    ) -> (Self, Callback<T>) {
         let (put, channel) = match reliability {
             Reliability::BestEffort => {
                 let (put, ring) = RingChannel::new(depth).into_handler();
@@ -84,26 +95,27 @@ impl Inbox {
                 (put, Channel::Fifo(queue))
             }
         };
-        (Self { channel, on_message }, put)
+        (Self { channel, told: Box::new(told) }, put)
     }
 
-    pub fn queue(&self) -> Option<FifoChannelHandler<Sample>> {
+    pub fn queue(&self) -> Option<FifoChannelHandler<T>> {
         match &self.channel {
             Channel::Ring(_) => None,
             Channel::Fifo(queue) => Some(queue.clone()),
         }
     }
+}
 
-    /// Calls back for what there is; how many there were. Measured path.
-    pub fn take_all(&self) -> Result<usize, Refused> {
+impl<T: Send + 'static> Received for Inbox<T> {
+    fn take_all(&self) -> Result<usize, Refused> {
         const BURST: usize = 1024; // of those that come meanwhile
         for taken in 0..BURST {
-            let sample = match &self.channel {
+            let one = match &self.channel {
                 Channel::Ring(ring) => ring.try_recv(),
                 Channel::Fifo(queue) => queue.try_recv(),
             };
-            match sample.map_err(|_| Refused::Call)? {
-                Some(sample) => call(&self.on_message, &sample),
+            match one.map_err(|_| Refused::Call)? {
+                Some(one) => (self.told)(one),
                 None => return Ok(taken),
             }
         }
@@ -111,11 +123,19 @@ impl Inbox {
     }
 }
 
-/// The sequence number stands before the payload. Measured path.
-pub fn call(on_message: &OnMessage, sample: &Sample) {
-    let bytes = sample.payload().to_bytes(); // as they were received, unless they came in parts
+/// A message as it is sent: the sequence number stands before the payload. Measured path.
+pub fn framed(message: &Message) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(size_of::<u64>() + message.data.len());
+    bytes.extend_from_slice(&message.sequence.to_le_bytes());
+    bytes.extend_from_slice(message.data);
+    bytes
+}
+
+/// The same as it was received: as it came, unless that was in parts. Measured path.
+pub fn unframed(sent: &ZBytes, told: impl FnOnce(u64, &[u8])) {
+    let bytes = sent.to_bytes();
     if let Some((sequence, payload)) = bytes.split_first_chunk() {
-        on_message.call(u64::from_le_bytes(*sequence), payload);
+        told(u64::from_le_bytes(*sequence), payload);
     }
 }
 

@@ -2,6 +2,7 @@
 //! measured thread, or is called back on zenoh's.
 
 mod inbox;
+mod services;
 mod settings;
 
 use std::collections::HashMap;
@@ -9,15 +10,17 @@ use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
 
 use rtmeter_adapter::{
-    Adapter, Interrupted, Measurement, Message, OnMessage, Polls, Publisher, Receive, Refused, Reliability,
-    Role, Run, SetupError, Sink, Spins, Topics, Waits, pinned_version,
+    Adapter, Interrupted, Measurement, Message, OnMessage, OnReply, Polls, Publisher, Receive, Refused,
+    Reliability, Role, Run, Services, SetupError, Sink, Spins, Topics, Waits, pinned_version,
 };
-use zenoh::handlers::Callback;
+use zenoh::handlers::{Callback, FifoChannelHandler};
 use zenoh::qos::CongestionControl;
+use zenoh::query::{Querier, Query, Reply};
 use zenoh::sample::Sample;
 use zenoh::{Session, Wait};
 
-use inbox::{Inbox, OwnQueue, Wakeup, call};
+use inbox::{Inbox, OwnQueue, Received, Wakeup, framed, unframed};
+use services::{Answers, Caller, hear};
 use settings::{Settings, failed};
 
 /// A publisher of zenoh's, shared with the adapter, which asks it what is in effect.
@@ -32,17 +35,14 @@ impl Publisher for Writer {
         if self.own.is_full() {
             return Err(Refused::Call);
         }
-        let mut bytes = Vec::with_capacity(size_of::<u64>() + message.data.len());
-        bytes.extend_from_slice(&message.sequence.to_le_bytes());
-        bytes.extend_from_slice(message.data);
-        self.publisher.put(bytes).wait().map_err(|_| Refused::Call)
+        self.publisher.put(framed(message)).wait().map_err(|_| Refused::Call)
     }
 }
 
 struct Zenoh {
     settings: Settings,
     role: Role,
-    topics: bool,
+    talks: bool,
     listens: bool,
     reliability: Reliability,
     depth: usize,
@@ -50,7 +50,8 @@ struct Zenoh {
     session: Session,
     router: Option<Session>,
     writers: Vec<Writer>,
-    inboxes: Vec<Inbox>,
+    querier: Option<Arc<Querier<'static>>>,
+    inboxes: Vec<Box<dyn Received>>,
     own: HashMap<String, OwnQueue>,
     wakeup: Arc<Wakeup>,
     /// Whether callbacks may still come; held while one runs.
@@ -88,26 +89,30 @@ impl Zenoh {
         }
     }
 
-    /// What is called on zenoh's thread: the core, as z_pong has it, or what fills a channel.
-    fn on_sample(&mut self, topic: &str, on_message: OnMessage) -> Callback<Sample> {
+    /// What is called on zenoh's thread: the core, as z_pong has it, or what fills a channel; and that
+    /// channel, where it makes the sender wait.
+    fn received<T: Clone + Send + 'static>(
+        &mut self,
+        told: impl Fn(T) + Send + Sync + 'static,
+    ) -> (Callback<T>, Option<FifoChannelHandler<T>>) {
         if self.listens {
             let open = self.open.clone();
-            return Callback::from(move |sample: Sample| {
+            let call = Callback::from(move |one: T| {
                 if *open.read().expect("nothing panics while it holds the lock") {
-                    call(&on_message, &sample);
+                    told(one);
                 }
             });
+            return (call, None);
         }
-        let (inbox, put) = Inbox::new(self.reliability, self.depth, on_message);
-        if let Some(queue) = inbox.queue() {
-            self.own.entry(topic.into()).or_default().set(queue);
-        }
-        self.inboxes.push(inbox);
+        let (inbox, put) = Inbox::new(self.reliability, self.depth, told);
+        let queue = inbox.queue();
+        self.inboxes.push(Box::new(inbox));
         let wakeup = self.wakeup.clone();
-        Callback::from(move |sample| {
-            put.call(sample);
+        let call = Callback::from(move |one| {
+            put.call(one);
             wakeup.wake();
-        })
+        });
+        (call, queue)
     }
 }
 
@@ -125,19 +130,20 @@ impl Adapter for Zenoh {
         ] {
             sink.put("brings", format!("{threads}: {what}"));
         }
-        for what in ["wakeup", "roundtrip", "cycle"] {
+        for what in ["wakeup", "roundtrip", "request", "cycle"] {
             sink.put("measures", what);
         }
+        sink.put("interfaces", "service");
         for drive in ["sleep_then_spin_some", "poll"] {
             sink.put("drives.cycle", drive);
         }
         for way in ["spin", "spin_once", "listener", "poll"] {
-            sink.put("receives.roundtrip", way);
+            sink.put("receives.roundtrip", way).put("receives.request", way);
         }
         for way in ["spin_once", "poll"] {
             sink.put("receives.cycle", way);
         }
-        sink.put("background", "roundtrip").put("components", "one_thread");
+        sink.put("background", "roundtrip").put("background", "request").put("components", "one_thread");
         sink.put("same_host.transport", "unixsock-stream");
         for place in ["same_node", "same_process"] {
             sink.put("second_topic", place);
@@ -149,8 +155,11 @@ impl Adapter for Zenoh {
         zenoh::init_log_from_env_or("error");
         let mut settings = Settings::of(run)?;
         let (session, router) = settings.open(run)?;
+        let requests = run.measurement() == Measurement::Request;
+        let exchanges = requests || run.measurement() == Measurement::RoundTrip;
+        let reliability = if requests { Reliability::Reliable } else { run.reliability() };
         // A ring replaces what is old, as KEEP_LAST does. A queue does not: zenoh's own default holds 256.
-        let depth = match (run.reliability(), run.history_depth_asked()) {
+        let depth = match (reliability, run.history_depth_asked()) {
             (Reliability::Reliable, None) => 256,
             (Reliability::Reliable, Some(asked)) => asked,
             (Reliability::BestEffort, _) => run.history_depth(),
@@ -158,14 +167,15 @@ impl Adapter for Zenoh {
         Ok(Self {
             settings,
             role: run.role(),
-            topics: matches!(run.measurement(), Measurement::RoundTrip | Measurement::Cycle),
-            listens: run.measurement() == Measurement::RoundTrip && run.receive() == Receive::Listener,
-            reliability: run.reliability(),
+            talks: exchanges || run.measurement() == Measurement::Cycle,
+            listens: exchanges && run.receive() == Receive::Listener,
+            reliability,
             depth: depth as usize,
             prefix: format!("rtmeter/{}", run.session()),
             session,
             router,
             writers: Vec::new(),
+            querier: None,
             inboxes: Vec::new(),
             own: HashMap::new(),
             wakeup: Arc::default(),
@@ -174,15 +184,20 @@ impl Adapter for Zenoh {
     }
 
     fn describe(&self, sink: &mut Sink) {
-        if !self.topics {
+        if !self.talks {
             return;
         }
         self.settings.describe(self.role, sink);
-        if let Some(Writer { publisher, .. }) = self.writers.first() {
-            let blocks = publisher.congestion_control() == CongestionControl::Block;
+        let of_publisher = self
+            .writers
+            .first()
+            .map(|Writer { publisher, .. }| (publisher.congestion_control(), publisher.priority()));
+        let of_querier = self.querier.as_ref().map(|one| (one.congestion_control(), one.priority()));
+        if let Some((control, priority)) = of_publisher.or(of_querier) {
+            let blocks = control == CongestionControl::Block;
             sink.put("qos.reliability", if blocks { "reliable" } else { "best_effort" });
             sink.put("qos.congestion_control", if blocks { "block" } else { "drop" });
-            sink.put("qos.priority", format!("{:?}", publisher.priority()));
+            sink.put("qos.priority", format!("{priority:?}"));
         }
         if self.listens {
             sink.put("qos.history", "none");
@@ -223,9 +238,41 @@ impl Topics for Zenoh {
         topic: &str,
         on_message: OnMessage,
     ) -> Result<(), SetupError> {
-        let on_sample = self.on_sample(topic, on_message);
+        let (on_sample, queue) = self.received(move |sample: Sample| {
+            unframed(sample.payload(), |sequence, payload| on_message.call(sequence, payload));
+        });
+        if let Some(queue) = queue {
+            self.own.entry(topic.into()).or_default().set(queue);
+        }
         let made = self.session.declare_subscriber(self.key(topic)).with(on_sample).background().wait();
         made.map_err(|error| failed("topic", topic, &error))
+    }
+}
+
+impl Services for Zenoh {
+    type Client = Caller;
+    type Server = Answers;
+
+    fn create_client(&mut self, _: usize, service: &str, on_reply: OnReply) -> Result<Caller, SetupError> {
+        let (heard, _) = self.received(move |reply: Reply| hear(&on_reply, &reply));
+        let made = self.session.declare_querier(self.key(service)).express(self.settings.express);
+        let made = made.consolidation(self.settings.consolidation).wait();
+        let querier = Arc::new(made.map_err(|error| failed("service", service, &error))?);
+        self.querier = Some(querier.clone());
+        Ok(Caller { querier, heard })
+    }
+
+    fn create_server(
+        &mut self,
+        _: usize,
+        service: &str,
+        on_request: OnMessage,
+    ) -> Result<Answers, SetupError> {
+        let answers = Answers::default();
+        let asked = answers.clone();
+        let (on_query, _) = self.received(move |query: Query| asked.ask(&on_request, query));
+        let made = self.session.declare_queryable(self.key(service)).with(on_query).background().wait();
+        made.map_err(|error| failed("service", service, &error)).map(|()| answers)
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::net::TcpListener;
 
-use rtmeter_adapter::{Choice, Role, Run, SetupError, Sink, Text};
+use rtmeter_adapter::{Choice, Measurement, Role, Run, SetupError, Sink, Text};
+use zenoh::query::ConsolidationMode;
 use zenoh::{Config, Session, Wait};
 
 const TRANSPORT: Choice = Choice {
@@ -22,7 +23,12 @@ const LOW_LATENCY: Choice = Choice {
     words: &["no", "yes"],
     about: "zenoh's low-latency transport: no priorities, and no message larger than a batch, 65,535 bytes",
 };
-const CHOICES: [&Choice; 4] = [&TRANSPORT, &VIA, &EXPRESS, &LOW_LATENCY];
+const CONSOLIDATION: Choice = Choice {
+    key: "consolidation",
+    words: &["auto", "none"],
+    about: "of a request's replies: auto, the default, holds one back until the query has come to its end",
+};
+const CHOICES: [&Choice; 5] = [&TRANSPORT, &VIA, &EXPRESS, &LOW_LATENCY, &CONSOLIDATION];
 const ROUTER: Text = Text {
     key: "router",
     otherwise: "",
@@ -48,6 +54,8 @@ pub fn describe_static(sink: &mut Sink) {
 pub struct Settings {
     pub express: bool,
     pub transport: &'static str,
+    pub consolidation: ConsolidationMode,
+    requests: bool,
     via_router: bool,
     low_latency: bool,
     /// A router that runs already, or empty.
@@ -62,6 +70,8 @@ impl Settings {
         let mut settings = Self {
             express: true,
             transport: "",
+            consolidation: ConsolidationMode::Auto,
+            requests: false,
             via_router: false,
             low_latency: false,
             router: String::new(),
@@ -75,6 +85,10 @@ impl Settings {
         settings.transport = TRANSPORT.of(run)?;
         settings.via_router = VIA.of(run)? == "router";
         settings.low_latency = LOW_LATENCY.of(run)? == "yes";
+        settings.requests = run.measurement() == Measurement::Request;
+        if settings.requests && CONSOLIDATION.of(run)? == "none" {
+            settings.consolidation = ConsolidationMode::None;
+        }
         if settings.via_router {
             settings.router = ROUTER.of(run);
         }
@@ -182,6 +196,10 @@ impl Settings {
         sink.put("transport", self.transport);
         let yes_or_no = |flag| if flag { "yes" } else { "no" };
         sink.put("qos.express", yes_or_no(self.express)).put("lowlatency", yes_or_no(self.low_latency));
+        if self.requests {
+            let none = self.consolidation == ConsolidationMode::None;
+            sink.put("qos.consolidation", if none { "none" } else { "auto" });
+        }
         sink.put("via", if self.via_router { "router" } else { "peer" });
         if role == Role::Server {
             sink.put("endpoint", &self.endpoint).put("chosen", "endpoint");
