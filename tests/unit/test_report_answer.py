@@ -42,7 +42,7 @@ def test_a_fail_states_its_misses_and_where_to_look(folder):
     assert "on latency (1 late, 2 skipped): 0.15 %, none allowed, worst 2,500.0 us." in page.text
     assert "The misses come in one cluster, at most 3 of them consecutive." in page.text
     assert "The maximum is 2,500.0 us of 1,000 us allowed, at k = 700." in page.text
-    assert "Measure again with --explain, which says why releases were late." in page.text
+    assert "Measure again with --explain (in a campaign explain: true), which says why" in page.text
     assert "see what kept the thread from being free" not in page.text and "Until then" not in page.text
     assert "released = served + skipped: 2000 = 1998 + 2" in page.text
 

@@ -275,7 +275,7 @@ def _cause(cell: CellEntry, where: str) -> str:
             return f"{advice} rtmeter explain {one.folder}: it says why each release was late."
     if cell.record is None or cell.record.imported or _scripted(cell.record):
         return where
-    return "measure again with --explain, which says why releases were late."
+    return "measure again with --explain (in a campaign explain: true), which says why releases were late."
 
 
 def _after_verdict(

@@ -66,11 +66,13 @@ class LevelEffects:
 
     def depends(self, named: Callable[[str], str] = str) -> str:
         """On what it depends whether it is better or worse, in words, a factor as ``named`` has it; empty if
-        on nothing."""
+        on nothing, or if it is better wherever it is told."""
         found: dict[str, dict[str, Said]] = {}
         for one in self.interactions:
             if one.said == "worse" or (one.said == "better" and one.at not in found.get(one.factor, {})):
                 found.setdefault(one.factor, {})[one.at] = one.said
+        if {said for levels in found.values() for said in levels.values()} <= {"better"} == {self.said}:
+            return ""
         each = (
             f"{named(factor)}: {', '.join(f'{said} at {at}' for at, said in levels.items())}"
             for factor, levels in found.items()
