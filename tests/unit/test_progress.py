@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,24 @@ def test_it_says_what_is_done_and_what_is_to_come(monkeypatch: pytest.MonkeyPatc
         ("[1/3] a: complete", 1.0, "end"),
         ("[2/3] b: done before", 1.0, "end"),
     ]
+
+
+def test_what_cells_take_to_start_and_end_is_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first took 100 s more than planned: the one after the second takes as much more, too. One that
+    failed at once tells nothing."""
+    said: list[str] = []
+    now = [1.0]
+    monkeypatch.setattr(time, "monotonic_ns", lambda: int(now[0] * 1e9))
+    progress = Progress(CELLS, lambda words, *_: said.append(words))
+    planned_s = [cell.planned_ns // 10**9 for cell in CELLS]
+    progress.watch(0, CELLS[0])
+    now[0] += planned_s[0] + 100
+    progress.ended(0, record("a"))
+    failed = {"status": "failed", "valid": False, "error": Failure.of(RtmeterError("it died"))}
+    progress.ended(0, record("a", **failed))
+    progress.watch(1, CELLS[1])
+    left = timedelta(seconds=planned_s[1] + planned_s[2] + 100)
+    assert said[-1] == f"[2/3] b: starts, {left} left"
 
 
 PASSED = Verdict("pass", "none late", Requirement(1_000_000), "latency", 9, 0, 0, 0, 0, 0.0, 0.3)

@@ -45,7 +45,9 @@ class Progress:
     def __init__(self, cells: Sequence[Cell], show: Show, metrics: Path | None = None) -> None:
         self._cells, self._show, self._metrics = cells, show, metrics
         self._planned_ns = [cell.planned_ns for cell in cells]
-        self._began_at_ns = self._left_ns = 0
+        self._began_at_ns: int | None = None
+        self._left_ns = 0
+        self._beside_ns: list[int] = []
         self._name = ""
         self._folder_of: Callable[[Cell], Path] | None = None
         self._running: RunningCell | None = None
@@ -67,8 +69,19 @@ class Progress:
         self._say(index, cell, "starts", 0.0, "start")
         return lambda event: self._say(index, cell, words_of(event), share_done(event), "during")
 
+    def _to_come_ns(self, index: int) -> int:
+        """What the cells after this one take: as planned, and as much beside as those before took to start
+        and end."""
+        planned = self._planned_ns[index + 1 :]
+        beside_ns = sum(self._beside_ns) // len(self._beside_ns) if self._beside_ns else 0
+        return max(0, sum(planned) + beside_ns * len(planned))
+
     def ended(self, index: int, record: CellRecord) -> None:
         """The cell ended and is stored."""
+        if record.status == "complete" and self._began_at_ns is not None:
+            took_ns = time.monotonic_ns() - self._began_at_ns
+            self._beside_ns.append(took_ns - self._planned_ns[index])
+        self._began_at_ns = None
         self._note_end(index, record)
         self._show(f"{self._place(index)} {record.id}: {end_of(record)}", 1.0, "end")
 
@@ -79,11 +92,12 @@ class Progress:
 
     def _say(self, index: int, cell: Cell, words: str, share: float, moment: Moment) -> None:
         own_ns = float(self._planned_ns[index])
-        if share > _SHARE_THAT_TELLS:  # by its own pace: behind its grid, or on scripted time
+        if (
+            share > _SHARE_THAT_TELLS and self._began_at_ns is not None
+        ):  # by its own pace: behind its grid, or on scripted time
             own_ns = (time.monotonic_ns() - self._began_at_ns) / share
-        left_ns = own_ns * (1 - share) + sum(self._planned_ns[index + 1 :])
-        self._left_ns = int(left_ns)
-        left = timedelta(seconds=int(left_ns / 1e9))
+        self._left_ns = int(own_ns * (1 - share)) + self._to_come_ns(index)
+        left = timedelta(seconds=int(self._left_ns / 1e9))
         if self._running is not None:
             self._look(index, cell)
         self._show(f"{self._place(index)} {cell.id}: {words}, {left} left", share, moment)
@@ -119,7 +133,7 @@ class Progress:
         from rtmeter.live.run import outcome_of
 
         self._done[self._cells[index].id] = outcome_of(record)
-        self._left_ns = sum(self._planned_ns[index + 1 :])
+        self._left_ns = self._to_come_ns(index)
         if self._running is not None:
             self._running, self._measured_at = None, -_METRICS_EVERY_S
             self._look(index, None)
