@@ -18,7 +18,7 @@ from rtmeter.judge.run_factors import effects_of_runs
 from rtmeter.model import Requirement
 from rtmeter.report.factors import in_lines
 from rtmeter.results import store
-from rtmeter.statistics.effects import Effect, Interaction
+from rtmeter.statistics.effects import Effect, Interaction, Said
 from wakeups import write_wakeups
 
 
@@ -82,6 +82,30 @@ def test_the_first_screen_says_on_what_it_depends(
     level = LevelEffects("fifo", 2, 6, (Effect("p99", 1e5, 8e4, 0.8, 0.7, 0.9, "better"),), depends)
     of_block = FactorEffects("block", "normal", "latency", None, 0.95, (level,), ("load",), (), (), ())
     assert in_lines([of_block], 3) == [f"block fifo against normal: {said}"]
+
+
+@pytest.mark.parametrize(
+    ("ratio", "p50", "said"),
+    [
+        ("better", "worse", "better, but worse at p50"),
+        ("better", "better", "better"),
+        ("worse", "better", "worse"),
+        ("no difference", "worse", "worse"),
+        ("no difference", "better", "better"),
+        ("not told", "worse", "worse"),
+        ("not told", "better", "not told"),
+        ("no difference", "no difference", "no difference"),
+    ],
+)
+def test_the_miss_ratio_decides_and_what_is_worse_besides_is_named(ratio: Said, p50: Said, said: str) -> None:
+    """FIFO that takes the misses away, and 5 % longer in the middle, is better."""
+    effects = tuple(
+        Effect(name, 0.1, 0.01, 0.1, 0.05, 0.2, one) for name, one in (("p50", p50), ("miss_ratio", ratio))
+    )
+    apart = (Interaction("p50", "load", "idle", 2.0, 1.5, 3.0, 1.0),)
+    level = LevelEffects("fifo", 2, 6, effects, () if ratio == "not told" else apart)
+    assert f"{level.said}{level.but}" == said
+    assert level.depends() == "", "what depends besides is in the lines below"
 
 
 def test_what_has_no_partner_is_named(run: Path) -> None:

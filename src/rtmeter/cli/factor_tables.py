@@ -39,7 +39,7 @@ def show_effects(found: FactorEffects) -> None:
     for one in found.levels:
         said = f"[{_STYLES[one.said]}]{one.said}[/]" if one.said in _STYLES else one.said
         head = f"{found.factor} {one.level} against {found.reference}"
-        depends = f"; {one.depends()}" if one.depends() else ""
+        depends = one.but + (f"; {one.depends()}" if one.depends() else "")
         out.print(f"{_plain(head)}: {said}{_plain(depends + _how(found, one))}", soft_wrap=True)
         print_table(out, _table(found, one))
         for line in _below(one):

@@ -49,26 +49,41 @@ class LevelEffects:
     interactions: tuple[Interaction, ...]
 
     @property
-    def said(self) -> Said:
-        """Worse if anything is, be it at one level of another factor only; not told if the quantity that
-        decides is not; else better if anything is.
-
-        It decides the miss ratio, where it is compared and anything missed, else p99 (of short runs p50)."""
+    def decides(self) -> Effect:
+        """The quantity that decides: the miss ratio, where it is compared and anything missed, else p99 (of
+        short runs p50)."""
         by_name = {one.quantity: one for one in self.effects}
-        every = {one.said for one in self.effects}
-        if "worse" in every or any(one.said == "worse" for one in self.interactions):
-            return "worse"
         ratio = by_name.get(RATIO)
-        decides = by_name.get("p99", self.effects[0]) if ratio is None or ratio.words else ratio
-        if decides.said == "not told":
-            return "not told"
-        return "better" if "better" in every else "no difference"
+        return by_name.get("p99", self.effects[0]) if ratio is None or ratio.words else ratio
+
+    @property
+    def said(self) -> Said:
+        """What the quantity that decides says, worse if it is so at one level of another factor only; where
+        that is no difference or not told: worse if anything is, better if anything is and it is told."""
+        decided, every = self.decides.said, {one.said for one in (*self.effects, *self._that_count)}
+        if decided == "better" and not any(one.said == "worse" for one in self._that_count):
+            return "better"
+        if "worse" in every:
+            return "worse"
+        return "better" if decided == "no difference" and "better" in every else decided
+
+    @property
+    def _that_count(self) -> list[Interaction]:
+        """The interactions of the quantity that decides, or of all where that is not told."""
+        name = self.decides.quantity
+        return [one for one in self.interactions if one.quantity == name or self.decides.said == "not told"]
+
+    @property
+    def but(self) -> str:
+        """At which quantities it is worse though it is better, in words; empty if at none."""
+        worse = [one.quantity for one in self.effects if one.said == "worse"]
+        return f", but worse at {', '.join(worse)}" if worse and self.said == "better" else ""
 
     def depends(self, named: Callable[[str], str] = str) -> str:
         """On what it depends whether it is better or worse, in words, a factor as ``named`` has it; empty if
         on nothing, or if it is better wherever it is told."""
         found: dict[str, dict[str, Said]] = {}
-        for one in self.interactions:
+        for one in self._that_count:
             if one.said == "worse" or (one.said == "better" and one.at not in found.get(one.factor, {})):
                 found.setdefault(one.factor, {})[one.at] = one.said
         if {said for levels in found.values() for said in levels.values()} <= {"better"} == {self.said}:

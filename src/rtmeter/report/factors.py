@@ -55,7 +55,8 @@ def in_lines(effects: Sequence[FactorEffects], most: int) -> list[str]:
             shown = {one.quantity: one for one in level.effects}
             ratio = shown.get(RATIO)
             one = shown.get("p99") if ratio is None or not (ratio.reference or ratio.level) else ratio
-            head = f"{words.label(found.factor)} {level.level} against {found.reference}: {level.said}"
+            against = f"{words.label(found.factor)} {level.level} against {found.reference}"
+            head = f"{against}: {level.said}{level.but}"
             depends = level.depends(words.label)
             more = f"; {depends}" if depends else "" if one is None else f", {_then_and_now(one)}"
             lines.append(f"{head}{more}")
