@@ -60,10 +60,10 @@ class LevelEffects:
     def said(self) -> Said:
         """What the quantity that decides says, worse if it is so at one level of another factor only; where
         that is no difference or not told: worse if anything is, better if anything is and it is told."""
-        decided, every = self.decides.said, {one.said for one in (*self.effects, *self._that_count)}
-        if decided == "better" and not any(one.said == "worse" for one in self._that_count):
-            return "better"
-        if "worse" in every:
+        decided, every = self.decides.said, {one.said for one in self.effects}
+        if any(one.said == "worse" for one in self._that_count):
+            return "worse"
+        if decided != "better" and "worse" in every:
             return "worse"
         return "better" if decided == "no difference" and "better" in every else decided
 
