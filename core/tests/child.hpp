@@ -73,14 +73,6 @@ inline void drop_privileges() {
 
 }  // namespace rtmeter::testing_help
 
-// Under qemu (`make cross`) a process also has the emulator's threads and page faults, and more address
-// space.
-#ifdef RTMETER_EMULATED
-#define SKIP_UNDER_EMULATION() GTEST_SKIP() << "threads, faults and limits are the emulator's"
-#else
-#define SKIP_UNDER_EMULATION() (void)0
-#endif
-
 // Skips the test unless the process holds the capability.
 #define NEEDS_CAPABILITY(capability)                                   \
   if (!rtmeter::has_capability(capability)) {                          \

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "child.hpp"
+#include "emulated.hpp"
 #include "system/scheduling.hpp"
 
 namespace rtmeter {
@@ -40,6 +41,7 @@ TEST(DeadlineOverruns, AreCountedWhereWorkTakesMoreThanTheRuntime) {
 }
 
 TEST(DeadlineOverruns, AreNoneWhereTheThreadSleeps) {
+  SKIP_UNDER_EMULATION();
   NEEDS_CAPABILITY(CAP_SYS_NICE);
   EXPECT_EQ(in_child([] {
               DeadlineOverruns overruns({});

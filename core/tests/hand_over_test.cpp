@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "by_hand.hpp"
+#include "emulated.hpp"
 #include "rtmeter/event_count.hpp"
 
 namespace rtmeter {
@@ -94,6 +95,7 @@ class Spun : public ByHand {
 class HandOver : public testing::Test {
  protected:
   void SetUp() override {
+    SKIP_UNDER_EMULATION();
     if (!std::ifstream("/proc/self/syscall")) GTEST_SKIP() << "needs /proc/PID/syscall";
   }
 };

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "child.hpp"
+#include "emulated.hpp"
 #include "sanitized.hpp"
 
 namespace rtmeter {
