@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,10 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SOURCED = ("AMENT_PREFIX_PATH", "CMAKE_PREFIX_PATH", "ROS_DISTRO", "PKG_CONFIG_PATH", "PYTHONPATH")
 Rows = dict[str, tuple[str, str]]
+FULL = os.environ.get("RTMETER_FULL") == "1"
+FEW = "posix;iceoryx;zeromq;rcl;rclpy;ros2"
+"""The adapters that these tests name, and others; in full all."""
+ALL = len(list((ROOT / "adapters").rglob("CMakeLists.txt"))) - 2  # not of adapters/ and of the ROS 2 messages
 
 NO_MODULE = """#!/bin/sh
 case "$*" in *"import em"*) echo "ModuleNotFoundError: No module named 'em'" >&2; exit 1;; esac
@@ -32,7 +36,7 @@ def configure(build: Path, environment: Mapping[str, str]) -> Rows:
     """Configures rtmeter in a folder, which must succeed; returns state and need of each adapter."""
     clean = {name: value for name, value in os.environ.items() if name not in SOURCED}
     done = subprocess.run(
-        ["cmake", "-S", ROOT, "-B", build, "-G", "Ninja"],
+        ["cmake", "-S", ROOT, "-B", build, "-G", "Ninja", f"-DRTMETER_ADAPTERS={'' if FULL else FEW}"],
         env=clean | environment,
         capture_output=True,
         text=True,
@@ -72,9 +76,12 @@ def plant_python(folder: Path, script: str) -> str:
 
 
 @pytest.mark.timeout(1200)
-def test_a_package_that_ends_cmake_costs_its_adapter_alone(tmp_path: Path, found: tuple[Path, Rows]) -> None:
+def test_a_package_that_ends_cmake_costs_its_adapter_alone(
+    tmp_path: Path, found: tuple[Path, Rows], sized: Callable[..., int]
+) -> None:
     """And once it is out of the way, the same build folder finds what is there."""
     build, without = found
+    assert len(without) == sized("adapters", reduced=FEW.count(";") + 1, full=ALL)
     plant_package(tmp_path / "planted", "iceoryx_posh", 'message(FATAL_ERROR "the hoofs\\nare missing")')
     rows = configure(build, {"CMAKE_PREFIX_PATH": str(tmp_path / "planted")})
     state, needs = rows.pop("iceoryx")
@@ -123,6 +130,13 @@ def test_a_python_that_lacks_what_ros_needs_costs_the_ros_2_adapters_alone(
     for adapter in ("rcl", "rclpy", "ros2"):
         assert rows[adapter] == ("not built", "apt install ros-planted-rmw")
     assert configure(build, {}) == without
+
+
+def test_an_adapter_that_there_is_not_is_refused(tmp_path: Path) -> None:
+    command = ["cmake", "-S", ROOT, "-B", tmp_path, "-G", "Ninja", "-DRTMETER_ADAPTERS=posix;carrier_pigeons"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "there is no adapters/carrier_pigeons; choose among null" in " ".join(done.stderr.split())
 
 
 def test_several_packages_are_tried_together(tmp_path: Path) -> None:

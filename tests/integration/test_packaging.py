@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import venv
+from collections.abc import Callable
 from pathlib import Path
 from shutil import which
 from zipfile import ZipFile
@@ -15,6 +17,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 OURS = {"null", "posix", "template"}
+FULL = os.environ.get("RTMETER_FULL") == "1"
+FEW = "null;posix;template/cpp"
+"""What is built into the wheel; in full all that can be."""
 OUTSIDE = """
 cmake_minimum_required(VERSION 3.22)
 project(outside LANGUAGES C CXX)
@@ -54,14 +59,17 @@ def run(*command: str | Path, cwd: Path | None = None) -> str:
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-build-isolation", "--no-deps"]
+    pip += [f"--config-settings=cmake.define.RTMETER_ADAPTERS={'' if FULL else FEW}"]
     run(*pip, f"--config-settings=build-dir={folder / 'build'}", "--wheel-dir", folder, ROOT)
     [wheel] = folder.glob("*.whl")
     return wheel
 
 
 @pytest.mark.timeout(1000)
-def test_the_wheel_carries_package_probes_and_licence(wheel: Path) -> None:
+def test_the_wheel_carries_package_probes_and_licence(wheel: Path, sized: Callable[..., int]) -> None:
     names = ZipFile(wheel).namelist()
+    probes = [name for name in names if re.fullmatch("rtmeter/probes/rtmeter-probe-[a-z0-9-]+", name)]
+    assert len(probes) >= sized("adapters at least", reduced=len(OURS), full=len(OURS) + 1)
     assert {f"rtmeter/probes/rtmeter-probe-{name}" for name in OURS} <= set(names)
     assert {"rtmeter/cli/__init__.py", "rtmeter/report/__init__.py"} <= set(names)
     assert [name for name in names if name.endswith("licenses/LICENSE")]
