@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 from report_page import HOSTILE, Page
-from traced_cells import DEADLINE_NS, LATE_NS, THIEF, USUAL_NS, write_traced
 
 from rtmeter import report
 from rtmeter.exports import perfetto
 from rtmeter.judge.why import why, why_words
 from rtmeter.plots.explained import figures
 from rtmeter.results.cells import find_cells
+from traced_cells import DEADLINE_NS, LATE_NS, THIEF, USUAL_NS, write_traced
 
 
 @pytest.fixture(scope="module")
