@@ -132,6 +132,17 @@ def test_nothing_of_it_is_left(cells: dict[str, OfCallback]) -> None:
 
 
 @here
+def test_a_node_that_is_made_after_the_warm_up_has_its_name_too(ros: None, tmp_path: Path) -> None:
+    asked = ("attach", "--ros2", "--warm-up", "0", "--json")
+    for _ in range(5):  # on a busy machine nothing may be called yet while it looks
+        done = rtmeter(*asked, "--", sys.executable, NODE, tmp_path / "own.txt")
+        assert done.code in (0, 1), done.err
+        if done.code == 0 and (called := json.loads(done.out)["callbacks"]):
+            break
+    assert {one["node"] for one in called} == {"/left/arm"}
+
+
+@here
 def test_a_running_node_tells_no_nodes_name_and_is_left_as_it_was(ros: None, tmp_path: Path) -> None:
     """Also where rtmeter is killed while it records."""
     node = subprocess.Popen([sys.executable, NODE, tmp_path / "own.txt"], stdout=subprocess.PIPE)

@@ -55,7 +55,8 @@ class ByName(Together):
     """As Together, of callbacks. The start of a program that rtmeter starts tells whose they are."""
 
     def __enter__(self) -> Self:
-        self._names = Names()
+        self._names, self._watching = Names(), ExitStack()
+        self._start: Attached | None = None
         with ExitStack() as stack:
             self._folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rtmeter-")))
             if "command" in self._cell.config["attach"]:
@@ -71,19 +72,22 @@ class ByName(Together):
         self._own_stack.__exit__(*error)
 
     def _see_the_start(self, stack: ExitStack) -> None:
-        """Until the warm-up is over, all that tells who belongs to whom. What the program will load is known
-        before it runs, so that nothing is made unseen."""
+        """All that tells who belongs to whom, from before the program runs, which is why what it will load is
+        known then, until callbacks were seen: whatever is called was made before, and seen to be."""
         program = words_of(self._cell.config["attach"]["command"])[0]
         known = found_among(loaded_by(program, os.environ).values(), NAMING)
-        begun = Attached((), self._folder, self._root, probes=lambda: () if known is None else known.lines)
-        with begun:
-            super().__enter__()
-            stack.push(super().__exit__)
-            self._meeting.until(lambda: any(one.startswith("librcl.so") for one in self._libraries()))
-            self._meeting.settle()
-            tids = {task.tid for task in threads_of(self.program.pid, self._root)}
-        begun.trace()
-        self._names = names_of([mark for mark in begun.marks if mark.tid in tids])
+        start = Attached((), self._folder, self._root, probes=lambda: () if known is None else known.lines)
+        self._start = stack.enter_context(self._watching).enter_context(start)
+        super().__enter__()
+        stack.push(super().__exit__)
+        self._meeting.until(lambda: any(one.startswith("librcl.so") for one in self._libraries()))
+        self._meeting.settle()
+
+    def _learn_names(self, start: Attached) -> None:
+        tids = {task.tid for task in threads_of(self.program.pid, self._root)}
+        self._watching.close()
+        start.trace()
+        self._names = names_of([mark for mark in start.marks if mark.tid in tids])
 
     def _libraries(self) -> list[str]:
         return [Path(one).name for one in libraries_of(self.program.pid)]
@@ -98,6 +102,9 @@ class ByName(Together):
         tasks = threads_of(self.program.pid, self._root)
         with self._attached(tasks, folder or self._folder) as attached:
             self._meeting.pause(LOOK_S)
+        if self._start is not None:
+            self._learn_names(self._start)
+            self._start = None
         return self.of(attached, tasks)
 
     def of(self, attached: Attached, tasks: list[Task]) -> list[Called]:
