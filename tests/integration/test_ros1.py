@@ -114,9 +114,13 @@ def test_one_shot_fires_as_often_as_it_is_armed(
 def test_periodic_accounts_for_every_release(
     tmp_path: Path, master: tuple[str, int], kind: str, drive: str, spinner: str
 ) -> None:
-    reader, columns = measure(tmp_path, timer(kind, drive, spinner, samples=100) | at(master[0]))
-    found = counts(columns)
-    assert found["served"] + found["skipped"] == found["released"] == 100
+    for place in map(str, range(5)):  # one stall may pass over all of a short run
+        (tmp_path / place).mkdir()
+        reader, columns = measure(tmp_path / place, timer(kind, drive, spinner, samples=100) | at(master[0]))
+        found = counts(columns)
+        assert found["served"] + found["skipped"] == found["released"] == 100
+        if found["served"]:
+            break
     assert found["served"] > 0
     assert reader.meta["effective"]["overrun"] == "skip"
     assert reader.meta["ticks"] == ("reported" if kind == "SteadyTimer" else "jumps")

@@ -105,9 +105,12 @@ def test_what_a_plant_needs_and_the_machine_lacks_is_said(
     traceable: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rtmeter.selftest.blamed.find", lambda *_: None)
-    only = {max(os.sched_getaffinity(0))}
-    monkeypatch.setattr("rtmeter.selftest.blamed.os.sched_getaffinity", lambda _: only)
-    found = {one.name: one for one in blame(INTENT, 1, ["moved", "quota"])}
+    every = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(every)})
+    try:
+        found = {one.name: one for one in blame(INTENT, 1, ["moved", "quota"])}
+    finally:
+        os.sched_setaffinity(0, every)
     assert {one.outcome for one in found.values()} == {"not planted", "not blamed"}
     assert found["moved"].problem == "there is no other CPU"
     assert found["quota"].problem == "this machine has no groups with a quota of the CPU"
