@@ -72,7 +72,8 @@ $b mount -t sysfs sys /guest/sys
 $b mount -t devtmpfs dev /guest/dev
 $b mkdir -p /guest/dev/pts /guest/dev/shm
 $b mount -t devpts devpts /guest/dev/pts
-for folder in dev/shm run; do $b mount -t tmpfs tmpfs /guest/$folder; done
+$b mount -t tmpfs tmpfs /guest/dev/shm
+$b mount -t tmpfs -o mode=755 tmpfs /guest/run  # as systemd has it: root's locks lie there
 $b mkdir /guest/run/tmp
 $b mount -t debugfs debugfs /guest/sys/kernel/debug
 $b mount -t tracefs tracefs /guest/sys/kernel/tracing

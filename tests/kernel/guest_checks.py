@@ -19,6 +19,7 @@ import pytest
 
 from rtmeter import cli
 from rtmeter.campaign.condition_options import SystemSettings
+from rtmeter.cli import exit_codes
 from rtmeter.conditions.settings import Settings
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
@@ -133,4 +134,5 @@ def test_what_rtla_writes_is_read(tool: str, tmp_path: Path) -> None:
 
 def test_a_campaign_is_measured() -> None:
     campaign = Path(__file__).parent / "kernels.yaml"
-    assert cli.invoke(["run", str(campaign), "--out", str(OUT / "results")]) == 0
+    code = cli.invoke(["run", str(campaign), "--out", str(OUT / "results")])
+    assert code == exit_codes.INCONCLUSIVE  # 100 releases are too few to pass
