@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import grp
 import os
 import shutil
 import signal
@@ -62,12 +63,24 @@ def send_when_idle(pid: int, number: signal.Signals) -> None:
 
 
 @pytest.fixture
-def no_roudi() -> None:
-    """Nobody's RouDi runs, and one that was ending has ended."""
+def no_roudi() -> Iterator[None]:
+    """Nobody's RouDi runs, and one that was ending has ended. What the test's own leaves, which aborts at a
+    process that is gone already, is removed.
+    """
     try:
         until(lambda: not roudi_answers())
     except AssertionError:
         pytest.skip("somebody else's iox-roudi runs")
+    all_have_ended()
+    yield
+    until(lambda: not roudi_answers())
+    all_have_ended()
+    for segment in ("iceoryx_mgmt", grp.getgrgid(os.getgid()).gr_name):
+        Path("/dev/shm", segment).unlink(missing_ok=True)
+
+
+def all_have_ended() -> None:
+    """Each run with iceoryx holds a lock on RouDi's program."""
     program = shutil.which("iox-roudi")
     assert program
     with Path(program).open("rb") as lock:
