@@ -13,6 +13,7 @@ import pytest
 from attached import compiled, here
 
 from front import rtmeter
+from rtmeter.model import SKIPPED
 from rtmeter.results import store
 from rtmeter.results.record import CellRecord
 
@@ -96,7 +97,8 @@ def test_each_wake_up_is_told_before_the_programs_own_stamp_and_its_end_after(pa
     if pair.record.counters["unknown"] == 0:
         assert ((wakes[jobs] < inside) & (inside < frees[jobs])).all()
         assert len(set(jobs.tolist())) == len(wakes)
-        assert len(inside) == len(wakes) or name in AT_ONCE
+        at_once = int((pair.rows["status"] == SKIPPED).sum()) if name in AT_ONCE else 0
+        assert len(wakes) <= len(inside) <= len(wakes) + at_once
     else:
         known = inside[(jobs >= 0) & (inside < frees[jobs])]
         assert len(known) == len(wakes)
@@ -109,8 +111,9 @@ def test_every_release_is_the_time_that_the_program_slept_for(pairs: dict[str, P
     served = set(releases[pair.rows["status"] == 1].tolist())
     asked = {int(due) for due in pair.own[:, 0] if releases[0] <= due <= releases[-1]}
     if pair.record.counters["unknown"] == 0:
+        skipped = set(releases[pair.rows["status"] == SKIPPED].tolist())
         assert served <= asked
-        assert served == asked or name in AT_ONCE
+        assert asked - served <= (skipped if name in AT_ONCE else set())
     assert asked <= set(releases.tolist())
 
 
