@@ -5,56 +5,31 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rtmeter.conditions import Standing
-from rtmeter.measure import probes
+from rtmeter.measure.by_team import ByTeam
 from rtmeter.measure.discovery_record import record_discovery
 from rtmeter.measure.source import Ran
-from rtmeter.measure.supervise import OnProgress, Stop
-from rtmeter.measure.together import Member, Team, log_of, run_together
-from rtmeter.model import Cell, Outcome
+from rtmeter.measure.together import Member, Team, log_of
+from rtmeter.model import Outcome
 from rtmeter.results.record import CellRecord
 
 _OF_THE_CELL = ("participants", "others", "deadline_ns")
 
 
-class ByDiscovery:
+class ByDiscovery(ByTeam):
     """The source of a cell that measures a discovery."""
 
-    def __init__(self, cell: Cell) -> None:
-        self._cell = cell
+    measurement = "discovery"
 
-    @property
-    def programs(self) -> list[str]:
-        return [f"the probe of {self._cell.adapter}"]
+    def _members(self) -> list[Member]:
+        return members_of(self._cell.config, together=self._probe.scripted)
 
-    @property
-    def real_time(self) -> bool:
-        return not self._probe.scripted
-
-    @property
-    def _probe(self) -> probes.Probe:
-        return probes.require(self._cell.adapter, "discovery")
-
-    def check(self) -> None:
-        probes.require(self._cell.adapter, "discovery")
-
-    def prepare(self) -> None:
-        self.check()
-
-    def run(self, folder: Path, stop: Stop, on_progress: OnProgress, standing: Standing) -> Outcome:
-        def heed(event: dict[str, Any]) -> None:
-            standing.check()
-            on_progress(event)
-
-        members = members_of(self._cell.config, together=self._probe.scripted)
+    def team(self) -> Team:
         config = self._cell.config
         planned_ns = (config["warm_up"] + config["samples"] + 1) * config["period_ns"]
-        team = Team(members, config["period_ns"], planned_ns)
-        return run_together(self._cell, self._probe, team, folder, stop, heed, standing.launchers)
+        return Team(self._members(), config["period_ns"], planned_ns)
 
     def record(self, outcome: Outcome, folder: Path, ran: Ran) -> CellRecord:
-        names = [member.name for member in members_of(self._cell.config, together=self._probe.scripted)]
-        logs = {name: log_of(folder, name) for name in names}
+        logs = {member.name: log_of(folder, member.name) for member in self._members()}
         return record_discovery(self._cell, outcome, logs, folder, ran)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from rtmeter.conditions import Standing
 from rtmeter.conditions.monitor import FILE as MONITOR
@@ -57,11 +56,7 @@ class ByProbes:
             There(Ssh(host, "hosts.component")).look(server)
 
     def run(self, folder: Path, stop: Stop, on_progress: OnProgress, standing: Standing) -> Outcome:
-        def heed(event: dict[str, Any]) -> None:
-            standing.check()
-            on_progress(event)
-
-        found = probes_for(self._cell)
+        found, heed = probes_for(self._cell), standing.checked_at(on_progress)
         if target_of(self._cell) is None:
             return run_probes(self._cell, *found, folder, stop, heed, standing.launchers)
         polling.check(self._cell, *found, standing.root)

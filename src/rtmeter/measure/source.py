@@ -1,4 +1,4 @@
-"""What measures a cell, as `cell.py` sees it: probes, a chain of them, cyclictest, or a program that runs."""
+"""What measures a cell, as `cell.py` sees it: probes, several of them together, cyclictest, or a program."""
 
 from __future__ import annotations
 

@@ -1,0 +1,54 @@
+"""Cells that several processes of one adapter measure together: what their sources (source.py) have alike."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import ClassVar
+
+from rtmeter.conditions import Standing
+from rtmeter.measure import probes
+from rtmeter.measure.source import Ran
+from rtmeter.measure.supervise import OnProgress, Stop
+from rtmeter.measure.together import Team, run_together
+from rtmeter.model import Cell, Measurement, Outcome
+from rtmeter.results.record import CellRecord
+
+
+class ByTeam(ABC):
+    """The source of a cell that measures ``measurement``."""
+
+    measurement: ClassVar[Measurement]
+
+    def __init__(self, cell: Cell) -> None:
+        self._cell = cell
+
+    @property
+    def programs(self) -> list[str]:
+        return [f"the probe of {self._cell.adapter}"]
+
+    @property
+    def real_time(self) -> bool:
+        return not self._probe.scripted
+
+    @property
+    def _probe(self) -> probes.Probe:
+        return probes.require(self._cell.adapter, self.measurement)
+
+    def check(self) -> None:
+        probes.require(self._cell.adapter, self.measurement)
+
+    def prepare(self) -> None:
+        self.check()
+
+    def run(self, folder: Path, stop: Stop, on_progress: OnProgress, standing: Standing) -> Outcome:
+        heed = standing.checked_at(on_progress)
+        return run_together(self._cell, self._probe, self.team(), folder, stop, heed, standing.launchers)
+
+    @abstractmethod
+    def team(self) -> Team:
+        """The processes; a single one on a scripted clock."""
+
+    @abstractmethod
+    def record(self, outcome: Outcome, folder: Path, ran: Ran) -> CellRecord:
+        """As Source has it."""
