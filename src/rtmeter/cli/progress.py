@@ -92,9 +92,8 @@ class Progress:
 
     def _say(self, index: int, cell: Cell, words: str, share: float, moment: Moment) -> None:
         own_ns = float(self._planned_ns[index])
-        if (
-            share > _SHARE_THAT_TELLS and self._began_at_ns is not None
-        ):  # by its own pace: behind its grid, or on scripted time
+        tells = share > _SHARE_THAT_TELLS  # by its own pace: behind its grid, or on scripted time
+        if tells and self._began_at_ns is not None:
             own_ns = (time.monotonic_ns() - self._began_at_ns) / share
         self._left_ns = int(own_ns * (1 - share)) + self._to_come_ns(index)
         left = timedelta(seconds=int(self._left_ns / 1e9))

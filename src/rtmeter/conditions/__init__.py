@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
 from rtmeter.model import LOCAL, Cell, Doubt
 
-__all__ = ["NOT_JOINED", "Launchers", "Part", "Standing", "applied"]
+__all__ = ["NOT_JOINED", "ConditionPart", "Launchers", "Standing", "applied"]
 
 
 class ConditionPart(Protocol):
@@ -68,6 +68,15 @@ class Standing:
         """Raises RtmeterError, while the probes run, once it is known that the cell will fail."""
         for part in self._parts:
             part.check()
+
+    def checked_at(self, on_progress: Callable[[dict[str, Any]], None]) -> Callable[[dict[str, Any]], None]:
+        """The same, which checks first."""
+
+        def heed(event: dict[str, Any]) -> None:
+            self.check()
+            on_progress(event)
+
+        return heed
 
     def facts(self) -> dict[str, Any]:
         """The key ``conditions`` of cell.json: asked, effective, achieved, and ``server`` of another host."""

@@ -49,7 +49,8 @@ def record_discovery(
     record = recorded(cell, replace(outcome, warnings=doubts), found, folder, ran)
     if not (early := before_start(samples)):
         return record
-    message = f"{early} releases were over before the last participant had started"
+    were = "release was" if early == 1 else "releases were"
+    message = f"{early:,} {were} over before the last participant had started"
     hint = "one of the release before was taken for it: lengthen the period"
     record = record.changed(valid=False, warnings=[*record.warnings, Doubt("too_early", message, hint)])
     return judged(record, folder, cell.requirement) if cell.requirement else record

@@ -39,8 +39,8 @@ _PLOTTED = {
 }
 """The quantities that are plotted, the judged one first; the table shows all."""
 
-_WITH_DEADLINE = {"latency", "measured", "response", "round_trip", "completion", "reaction"} | {
-    "time_to_first"
+_WITH_DEADLINE = {
+    *("latency", "measured", "response", "round_trip", "completion", "reaction", "time_to_first"),
 }
 
 _SHARED_POINTS = 100_000
