@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from rtmeter.campaign.matrix import cell_from
 from rtmeter.campaign.rules import settle
 from rtmeter.measure import cell as runner
 from rtmeter.measure import together
-from rtmeter.measure.supervise import Stop
+from rtmeter.measure.supervise import OnProgress, Stop
 from rtmeter.results.record import CellRecord
 
 pytestmark = pytest.mark.usefixtures("fake_probe")
@@ -33,7 +34,20 @@ def test_a_process_that_never_ends_is_ended_and_named(
     assert record.error is not None and said in record.error.message
 
 
-def run(tmp_path: Path, behave: str, samples: int) -> CellRecord:
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
+def test_the_front_keeps_off_the_measured_cpus_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(together, "_SILENCE_S", 1)
+    every, seen = os.sched_getaffinity(0), []
+    run(tmp_path, "stuck", 10**5, lambda _: seen.append(os.sched_getaffinity(0)), cpus=str(max(every)))
+    assert seen and all(one == every - {max(every)} for one in seen)
+    assert os.sched_getaffinity(0) == every
+
+
+def run(
+    tmp_path: Path, behave: str, samples: int, on_progress: OnProgress = lambda _: None, **more: object
+) -> CellRecord:
     graph = {"stages": {"a": {"period": "1ms"}}}
     options = {
         "measurement": "chain",
@@ -43,8 +57,8 @@ def run(tmp_path: Path, behave: str, samples: int) -> CellRecord:
         "warm_up": "3ms",
     }
     options |= {"loss_timeout": "1ms", "options": {"behave": behave}}
-    cell = cell_from(settle(options), "cell", {})
-    return runner.run_cell(cell, tmp_path / "cell", Stop(), lambda event: None)
+    cell = cell_from(settle(options | more), "cell", {})
+    return runner.run_cell(cell, tmp_path / "cell", Stop(), on_progress)
 
 
 def test_a_log_that_is_no_chains_is_named(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -15,6 +14,7 @@ from rtmeter.conditions.counters import Counters, ReadFiles, look
 from rtmeter.conditions.monitor_table import MonitorRow, MonitorTable
 from rtmeter.conditions.others import Others
 from rtmeter.conditions.throttling import QUOTA, THERMAL
+from rtmeter.host.affinity import keep_off
 from rtmeter.host.remote_shell import ConnectionLostError
 from rtmeter.model import Doubt
 
@@ -115,7 +115,7 @@ class Monitor:
 
     def _run(self) -> None:
         with contextlib.suppress(OSError):  # the CPUs left over may have gone offline
-            os.sched_setaffinity(0, (own := os.sched_getaffinity(0)) - self._avoid or own)
+            keep_off(self._avoid)
         try:
             while not self._done.wait(self._interval_s or None):
                 row = self._row()

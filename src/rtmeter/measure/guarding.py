@@ -12,6 +12,7 @@ import signal
 import sys
 import time
 
+from rtmeter.host.affinity import keep_off
 from rtmeter.host.ending import kill_group, put_first
 
 
@@ -23,8 +24,7 @@ def main(front: int, priority: int, avoid: str, look_every_s: float, patience_s:
     """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    every = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, every - {int(cpu) for cpu in avoid.split(",") if cpu} or every)
+    keep_off({int(cpu) for cpu in avoid.split(",") if cpu})
     if priority:
         with contextlib.suppress(PermissionError):
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))

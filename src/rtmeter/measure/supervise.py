@@ -15,6 +15,7 @@ from typing import Any
 from rtmeter.conditions import NOT_JOINED, Launchers
 from rtmeter.conditions.target import target_of
 from rtmeter.errors import RtmeterError
+from rtmeter.host.affinity import away_from
 from rtmeter.host.ssh import Ssh
 from rtmeter.measure.addresses import meeting, own_address
 from rtmeter.measure.guard import Guard
@@ -129,7 +130,7 @@ class _Run:
         place = self._place(self._launchers.client(None), self._target)
         self._client = ProbeProcess(probe, config, self._folder, place)
         self._guard.watch(self._client.pid)
-        with _out_of_the_way(None if self._target else config.get("cpus")):
+        with out_of_the_way(None if self._target else config.get("cpus")):
             self._until_ready(self._client)
             self._until_ended(self._client)
             if self._server is not None:
@@ -321,13 +322,9 @@ def exit_error(process: ProbeProcess) -> RtmeterError | None:
 
 
 @contextmanager
-def _out_of_the_way(measured_cpus: list[int] | None) -> Iterator[None]:
+def out_of_the_way(measured_cpus: list[int] | None) -> Iterator[None]:
     """The front at normal priority, and on other CPUs than the measured ones where there are any."""
     if os.sched_getscheduler(0) != os.SCHED_OTHER:
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, before - set(measured_cpus or ()) or before)
-    try:
+    with away_from(measured_cpus or ()):
         yield
-    finally:
-        os.sched_setaffinity(0, before)

@@ -19,7 +19,7 @@ from rtmeter.measure.guard import Guard
 from rtmeter.measure.places import Here
 from rtmeter.measure.probe_process import ProbeProcess
 from rtmeter.measure.probes import Probe
-from rtmeter.measure.supervise import OnProgress, Stop, exit_error, malformed
+from rtmeter.measure.supervise import OnProgress, Stop, exit_error, malformed, out_of_the_way
 from rtmeter.model import Cell, Outcome
 from rtmeter.results.store import STAGES, STDERR
 
@@ -107,6 +107,10 @@ class _Run:
             started = ProbeProcess(self._probe, config, own, Here(self._launchers.client(None)))
             self._running.append((member, started))
             self._guard.watch(started.pid)
+        with out_of_the_way(self._cell.config.get("cpus")):
+            self._see_to_its_end()
+
+    def _see_to_its_end(self) -> None:
         limit = time.monotonic() + _START_S + self._cell.config.get("connect_timeout_ns", 0) / 1e9
         while not all(one.event("ready") for _, one in self._running):
             self._listen()

@@ -19,6 +19,7 @@ from rtmeter.errors import RtmeterError
 from rtmeter.explain.causes import Explained, Explanation, Release
 from rtmeter.explain.parts import explain_parts
 from rtmeter.explain.segments import Key
+from rtmeter.host.affinity import away_from
 from rtmeter.host.cgroups import Hierarchy, find
 from rtmeter.host.root import Root
 from rtmeter.machine import Intent
@@ -27,7 +28,7 @@ from rtmeter.samples import read_log
 from rtmeter.selftest.disturbance import Disturbance
 from rtmeter.selftest.lateness import BLOW_NS, Plant, Scene, group_in, plants
 from rtmeter.selftest.loop import planted_loop
-from rtmeter.selftest.measuring import PERIOD_NS, away_from, measuring
+from rtmeter.selftest.measuring import PERIOD_NS, measuring
 from rtmeter.selftest.sight import Window
 from rtmeter.trace.chosen import Span, span_of
 from rtmeter.trace.recorder import Recorder
@@ -127,7 +128,7 @@ def blame(
             times_ns = (columns[name][served].tolist() for name in ("release_ns", "wake_ns"))
             found.append((running.pid, releases_of(*times_ns)))
         if of_loop := [plant for plant in made if plant.in_loop]:
-            with away_from(cpu), planted_loop(priority, cpu) as loop:
+            with away_from({cpu}), planted_loop(priority, cpu) as loop:
                 planting.plant(of_loop, replace(scene, pid=loop.pid, loop=loop, groups=groups))
                 found.append((loop.pid, releases_of(*loop.end())))
         recorder.stop()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import select
 import time
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rtmeter.errors import RtmeterError
+from rtmeter.host.affinity import away_from
 from rtmeter.machine import Intent
 from rtmeter.measure import probes
 from rtmeter.measure.places import Here
@@ -57,7 +57,7 @@ def measuring(intent: Intent, cpu: int, log: Path) -> Iterator[RunningMeasuremen
         ready = process.event("ready")
         if ready is None:
             raise _error(process)
-        with away_from(cpu):
+        with away_from({cpu}):
             yield RunningMeasurement(intent, cpu, int(ready["pid"]))
         process.ask_to_end()
         _listen(process, lambda: False)
@@ -85,14 +85,3 @@ def _error(process: ProbeProcess) -> RtmeterError:
         value=said.get("value"),
         remedy=said.get("remedy") or "see whether rtmeter measure wakeup --adapter posix runs",
     )
-
-
-@contextmanager
-def away_from(cpu: int) -> Iterator[None]:
-    """This process on other CPUs, where there are any."""
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, before - {cpu} or before)
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)

@@ -23,6 +23,7 @@ import numpy as np
 
 from rtmeter.errors import RtmeterError
 from rtmeter.explain.events import LOST, NO_VALUE, Trace, joined
+from rtmeter.host.affinity import keep_off
 from rtmeter.host.root import Root
 from rtmeter.host.threads import read_tasks
 from rtmeter.trace.chosen import Chooser, Span
@@ -218,7 +219,7 @@ class Recorder:
 
     def _run(self) -> None:
         with contextlib.suppress(OSError):  # the CPUs left over may have gone offline
-            os.sched_setaffinity(0, (own := os.sched_getaffinity(0)) - self._avoid or own)
+            keep_off(self._avoid)
         if self._spool is not None:
             try:
                 self._move(self._spool)
