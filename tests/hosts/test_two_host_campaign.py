@@ -32,7 +32,7 @@ def test_a_campaign_runs_on_two_hosts(hosts: Hosts, tmp_path: Path) -> None:
     for direction in ("forward", "reverse"):
         assert ADDRESS in here["effective"]["traffic"]["arguments"][direction]
         assert here["achieved"]["traffic"][direction]["rate"] > 0
-    [beside] = published.beside([(cell["id"], cell)])
+    [beside] = published.beside([(cell["id"], store.read_cell(folder))])
     assert beside.parts[0].labels["table"] == "XV"
     unmet = {one.condition for one in beside.unmet}
     assert not {"second_host", "network"} & unmet and {"hardware", "releases"} <= unmet
