@@ -166,17 +166,39 @@ def test_no_name_is_markup(results: Path, tmp_path: Path) -> None:
     assert list((out / "reports").iterdir()) == []
 
 
-def test_only_what_changed_is_reported_anew(results: Path, tmp_path: Path) -> None:
-    out = made(results, tmp_path / "site")
-    reports = sorted((out / "reports").iterdir())
-    assert [page.name for page in reports] == [
-        "other~day~20261103T090000Z.html",
-        "robot~day~20261124T090000Z.html",
-    ]
-    for page in reports:
-        os.utime(page, (2**31 - 2**20,) * 2)  # newer than its cells
-    made(results, out)
-    assert {page.stat().st_mtime for page in reports} == {2**31 - 2**20}
+def test_only_what_changed_is_reported_anew(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also of a run that has no cell yet, and of cells whose clock is ahead or behind."""
+    results, out = tmp_path / "results", tmp_path / "site"
+    about = {"campaign": "begun", "started": "2026-11-01T09:00:00Z", "cells": ["first"]}
+    begun = results / "robot" / "begun" / "20261101T090000Z"
+    write_run(begun, about, None)
+    (begun / "first.partial").mkdir()
+    ahead = a_run(results, 2)
+    os.utime(ahead / "wakeup" / "cell.json", (2**31 - 2**20,) * 2)
+
+    def makes_again() -> set[str]:
+        before = {page: page.stat().st_mtime_ns for page in out.rglob("*.html")}
+        made(results, out)
+        return {page.name for page in out.rglob("*.html") if before.get(page) != page.stat().st_mtime_ns}
+
+    reports = {"robot~begun~20261101T090000Z.html", "robot~day~20261102T090000Z.html"}
+    assert makes_again() >= reports == {page.name for page in (out / "reports").iterdir()}
+    assert "report of begun" in capsys.readouterr().err
+    assert makes_again() == set()
+    assert capsys.readouterr().err == "", "nothing is said to be made"
+
+    every = {"index.html", "side-by-side.html"}
+    shutil.rmtree(begun / "first.partial")
+    ended = write_cell(begun / "first", Made(id="first", samples=30))
+    os.utime(ended / "cell.json", (0, 0))
+    assert makes_again() == every | {"robot~begun~first.html", "robot~begun~20261101T090000Z.html"}
+    os.utime(ended / "cell.json", (1, 1))
+    assert "robot~begun~20261101T090000Z.html" in makes_again()
+    (begun / "run.json").write_text((begun / "run.json").read_text().replace("first", "next"))
+    assert "robot~begun~20261101T090000Z.html" in makes_again()
+    (begun / "next.partial").mkdir()
+    assert "robot~begun~20261101T090000Z.html" in makes_again()
+    assert makes_again() == set()
 
 
 @pytest.mark.parametrize(("argument", "words"), [("nowhere", "is no folder"), (".", "holds no cell")])

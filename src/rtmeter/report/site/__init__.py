@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
 from rtmeter import report, version
@@ -35,9 +33,10 @@ def write(
 ) -> Path:
     """Writes the site of all cells under ``results`` into the folder ``out``; returns its first page.
 
-    The report of every campaign's latest run is made too, where it is not newer than its cells;
-    ``floor_of``: what lies under its middlewares (None: no reports); ``damage`` as in report.write().
-    Raises RtmeterError if there is no cell, or a page cannot be written.
+    The report of every campaign's latest run is made too; ``floor_of``: what lies under its middlewares
+    (None: no reports); ``say`` is told of each page as it is made; ``damage`` as in report.write(). A page
+    that would be the same as at the last time is not made again. Raises RtmeterError if there is no cell, or
+    a page cannot be written.
     """
     found = histories(results)
     try:
@@ -46,24 +45,32 @@ def write(
     except OSError as error:
         message = f"cannot be made: {error.strerror}"
         raise RtmeterError(message, field="-o", value=str(out), remedy="choose another folder") from None
-    made = _reports(found, out / "reports", floor_of, say) if floor_of else {}
     known, now = _known(out), dict[str, str]()
 
-    def put(name: str, about: object, render: Callable[[], str]) -> None:
+    def is_new(name: str, about: object, words: str) -> bool:
         now[name] = hashlib.sha256(repr((version(), about)).encode()).hexdigest()
-        if known.get(name) != now[name] or not (out / name).is_file():
-            replace_file(out / name, render().encode())
+        if known.get(name) == now[name] and (out / name).is_file():
+            return False
+        say(words)
+        return True
 
+    reports = _reports(found) if floor_of else {}
+    made = {of: name for of, (name, _) in reports.items()}
+    for of, (name, campaign) in reports.items():
+        if floor_of and is_new(f"reports/{name}", _about_report(of), f"report of {campaign}, {of.name}"):
+            report.write(of, out / "reports" / name, floor_of(of))
     for number, history in enumerate(found, 1):
-        say(f"cell {number} of {len(found)}: {history.cell}")
-        put(f"cells/{history.page}", _about(history, made), partial(pages.cell, history, made))
+        page = f"cells/{history.page}"
+        if is_new(page, _about(history, made), f"cell {number} of {len(found)}: {history.cell}"):
+            replace_file(out / page, pages.cell(history, made).encode())
     about = [now[f"cells/{history.page}"] for history in found]
-    put("side-by-side.html", about, lambda: pages.side_by_side(found))
-    first = "index.html"
-    put(first, about, lambda: pages.index(found, made))
+    first, beside = "index.html", "side-by-side.html"
+    if is_new(beside, about, "cells side by side"):
+        replace_file(out / beside, pages.side_by_side(found).encode())
+    if is_new(first, about, "first page"):
+        replace_file(out / first, pages.index(found, made).encode())
     if damage is not None:
         damage += [one.cell.damage for history in found for one in history.entries if one.cell.damage]
-    now |= dict.fromkeys((f"reports/{name}" for name in made.values()), "")
     _forget(out, known, now)
     return out / first
 
@@ -72,15 +79,15 @@ def _about(history: History, made: Mapping[Path, str]) -> object:
     """What its page, and its row of the first one, are made of: another page if it is another."""
     entries = []
     for entry in history.entries:
-        stamp = [_stamp(one.folder) for one in entry.cell.repeats or (entry.cell,)]
+        stamp = [_stamp(one.folder / store.CELL) for one in entry.cell.repeats or (entry.cell,)]
         said = entry.cell.id, entry.cell.state, entry.cell.problem
         entries.append((str(entry.run), entry.started, *said, *stamp, made.get(entry.reported)))
     return history.machine, history.campaign, history.cell, history.page, entries
 
 
-def _stamp(folder: Path) -> tuple[int, int]:
+def _stamp(file: Path) -> tuple[int, int]:
     try:
-        about = (folder / store.CELL).stat()
+        about = file.stat()
     except OSError:
         return 0, 0
     return about.st_mtime_ns, about.st_size
@@ -109,18 +116,21 @@ def _forget(out: Path, known: Iterable[str], now: Mapping[str, str]) -> None:
         replace_file(out / MADE, content)
 
 
-def _reports(found: list[History], out: Path, floor_of: FloorOf, say: Say) -> dict[Path, str]:
-    """The file's name of each latest run's report, by what it is of."""
+def _reports(found: list[History]) -> dict[Path, tuple[str, str]]:
+    """What the report of each campaign's latest run is of: the name of its file, and the campaign."""
     latest: dict[tuple[str, str], HistoryEntry] = {}
     for history in sorted(found, key=lambda h: h.latest.started):
         latest[history.machine, history.campaign] = history.latest
-    names: dict[Path, str] = {}
-    for (machine, campaign), entry in latest.items():
-        of = entry.reported
-        names[of] = pages.file_name(machine, campaign, of.name)
-        file = out / names[of]
-        newest = max((path.stat().st_mtime for path in of.rglob("cell.json")), default=math.inf)
-        if not file.exists() or file.stat().st_mtime < newest:
-            say(f"report of {campaign}, {of.name}")
-            report.write(of, file, floor_of(of))
-    return names
+    return {
+        entry.reported: (pages.file_name(machine, campaign, entry.reported.name), campaign)
+        for (machine, campaign), entry in latest.items()
+    }
+
+
+def _about_report(of: Path) -> object:
+    """What a report is made of: the files of its run and cells, and those that are being measured."""
+    parts = (path for path in of.rglob("*") if path.name in (store.CELL, store.RUN))
+    return (
+        sorted((str(path), *_stamp(path)) for path in parts),
+        sorted(str(path) for path in of.rglob(f"*{store.PARTIAL}")),
+    )
