@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
 from two_hosts import DEVICE, PLANTED_NS, Hosts
 
 from front import Done, ended, rows_of, rtmeter, running
@@ -150,3 +152,29 @@ def test_what_a_target_has_is_told_and_nothing_stays_there(hosts: Hosts) -> None
     assert len(looked.json["findings"]) > 3
     refused = rtmeter("check", "--on", "board")
     assert (refused.code, "--on" in refused.err) == (1, True)
+
+
+def test_the_recording_of_a_killed_front_ends_there_with_its_files_and_instance(
+    one_machine: Hosts, tmp_path: Path
+) -> None:
+    hosts = one_machine
+    assert hosts.daemon is not None
+    if str(Path("/proc/self/ns/pid").readlink()) != "pid:[4026531836]":
+        pytest.skip("in a PID namespace")
+    if "tracefs" not in Path("/proc/filesystems").read_text().split():
+        pytest.skip("needs tracefs")
+    asked = [*WAKEUP, "--samples", "100000", "--explain", "--on", hosts.url, "--out", tmp_path / "cell"]
+    with running(*asked, **hosts.near_end()) as process:
+        wait_for_samples(hosts, set(), process)
+        (mine,) = re.findall(r"[^\"]+/rtmeter-[0-9]+-[0-9a-f]{12}", (hosts.state / "journal").read_text())
+        instance = Path(f"/proc/{hosts.daemon.pid}/root{mine}")
+        assert instance.is_dir()
+        until(lambda: any(path.stat().st_size for path in hosts.temporary.glob("*/cpu0")), of=process)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    hosts.wait_until_ended()
+    assert not instance.exists()
+    assert list(hosts.temporary.glob("*/cpu*")) == []
+    done = restored(hosts)
+    assert done.code == 0 and f"{mine}: was not there" in done.out, done.out + done.err
+    assert not (hosts.state / "journal").exists()

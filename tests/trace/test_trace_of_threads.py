@@ -6,7 +6,8 @@ import time
 from pathlib import Path
 
 from rtmeter.host.root import Root
-from rtmeter.trace.of_threads import call_names_32, functions_of, offset_ns
+from rtmeter.trace.of_threads import call_names_32, functions_of
+from rtmeter.trace.recorder import offset_ns
 
 
 def test_system_calls_of_a_32_bit_program_have_their_own_numbers_and_usual_names() -> None:

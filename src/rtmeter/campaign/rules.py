@@ -219,8 +219,6 @@ def _check_on(o: CellOptions) -> None:
         _refuse(o, "hosts.component", f"contradicts on {o.on}", remedy, o.hosts.component)
     if o.adapter == "cyclictest":
         _refuse(o, "adapter", message, "choose an adapter that is a probe, e.g. posix")
-    if o.explain:
-        _refuse(o, "explain", f"{message}: its kernel's events are not carried over", "leave it out")
     if o.traffic is not None:
         _refuse(o, "traffic", message, "leave it out, or start iperf3 there by hand", "")
 

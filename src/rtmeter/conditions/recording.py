@@ -9,7 +9,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from rtmeter.conditions.recorder_there import RecorderThere
 from rtmeter.errors import RtmeterError
+from rtmeter.host.remote_root import RemoteRoot
 from rtmeter.host.root import Root
 from rtmeter.model import Doubt
 from rtmeter.results.store import CLIENT_LOG
@@ -41,9 +43,14 @@ class Recording:
         self._failure: RtmeterError | None = None
 
     def __enter__(self) -> Self:
-        self._recorder = Recorder(self._instance, self._folder, self._cpus, self._root, self._releases.new)
+        self._recorder = self._made()
         self._recorder.start()
         return self
+
+    def _made(self) -> Recorder:
+        if isinstance(self._root, RemoteRoot):  # whose log comes here when all is over
+            return RecorderThere(self._instance, self._folder, self._cpus, self._root)
+        return Recorder(self._instance, self._folder, self._cpus, self._root, self._releases.new)
 
     def __exit__(self, *_: object) -> None:
         self._recorder.stop()

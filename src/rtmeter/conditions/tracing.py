@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import re
 import uuid
 from collections.abc import Iterator
@@ -20,7 +19,14 @@ from rtmeter.model import LOCAL
 SETTING = "explain"
 USUAL = "/sys/kernel/tracing"
 _OWNER = re.compile(r"rtmeter-(\d+)-")
-_PID_NAMESPACE, _INITIAL = "/proc/self/ns/pid", "pid:[4026531836]"
+_NAMESPACES = (
+    ("pid", "pid:[4026531836]", "a PID namespace, where threads have other ids"),
+    ("time", "time:[4026531834]", "a time namespace, where clocks show something else"),
+)
+_ON_THE_HOST = {
+    "pid": "run rtmeter on the host, or the container with --pid=host",
+    "time": "run rtmeter on the host",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +77,17 @@ def own_instance(root: Root) -> Iterator[Change]:
     if mounted is None:
         remedy = "in a container, run it with --privileged; else see CONFIG_TRACEFS"
         yield Change(SETTING, Mount(USUAL), MADE, remedy)
-    instance = Instance(f"{mounted or USUAL}/instances/rtmeter-{os.getpid()}-{uuid.uuid4().hex[:12]}")
+    instance = Instance(f"{mounted or USUAL}/instances/rtmeter-{root.own_pid()}-{uuid.uuid4().hex[:12]}")
     yield Change(SETTING, instance, MADE, "see dmesg: the kernel makes no trace instance")
 
 
 def sweep(root: Root) -> None:
     """Takes away instances of ours whose process is gone: of runs that were killed, and their journal with
     them."""
-    for folder in root.at(_mounted(root) or USUAL).glob("instances/rtmeter-*"):
-        if _is_left(folder.name, root):
+    for folder in root.glob(f"{_mounted(root) or USUAL}/instances/rtmeter-*"):
+        if _is_left(folder.rpartition("/")[2], root):
             with suppress(OSError):  # another run was quicker, or somebody reads it
-                folder.rmdir()
+                root.remove_folder(folder)
 
 
 def _is_left(instance: str, root: Root) -> bool:
@@ -96,16 +102,15 @@ def require(root: Root, setting: str = SETTING, value: str = "yes") -> None:
     def missing(message: str, remedy: str) -> RtmeterError:
         return RtmeterError(message, field=setting, value=value, remedy=remedy)
 
-    if root.host != LOCAL:
-        raise missing("reaches this host only", "leave it out, or let the server run here")
     if not root.is_superuser():
-        raise missing("needs root: tracefs is root's alone", "run rtmeter as root (sudo)")
+        become = "run rtmeter as root (sudo)" if root.host == LOCAL else "log in there as root"
+        raise missing("needs root: tracefs is root's alone", become)
     if "tracefs" not in (root.read("/proc/filesystems") or "").split():
         raise missing("finds no tracefs in this kernel", "use a kernel with CONFIG_TRACING, or leave it out")
-    namespace = root.at(_PID_NAMESPACE)
-    if namespace.is_symlink() and str(namespace.readlink()) != _INITIAL:
-        message = "is in a PID namespace, where threads have other ids than in the kernel's events"
-        raise missing(message, "run rtmeter on the host, or the container with --pid=host")
+    for namespace, initial, words in _NAMESPACES:
+        name = root.real_path(f"/proc/self/ns/{namespace}").rpartition("/")[2]
+        if name.startswith(f"{namespace}:") and name != initial:
+            raise missing(f"is in {words} than in the kernel's events", _ON_THE_HOST[namespace])
 
 
 def _mounted(root: Root) -> str | None:

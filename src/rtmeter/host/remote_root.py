@@ -82,6 +82,9 @@ class RemoteRoot(Root):
         code, said = self._ask(f"{join(command)} 2>&1")
         return code, said.decode(errors="replace")
 
+    def own_pid(self) -> int:
+        return int(self._ask("echo $$")[1])
+
     def is_superuser(self) -> bool:
         return self._ask("id -u")[1].strip() == b"0"
 

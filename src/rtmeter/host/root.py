@@ -116,6 +116,10 @@ class Root:
             raise TimeoutError(errno.ETIMEDOUT, message) from None
         return done.returncode, str(done.stdout)
 
+    def own_pid(self) -> int:
+        """The process there that lives as long as this one reaches the machine."""
+        return os.getpid()
+
     def is_superuser(self) -> bool:
         """Whether changes are made by root."""
         return os.geteuid() == 0

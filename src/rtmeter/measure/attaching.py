@@ -29,8 +29,8 @@ from rtmeter.host.root import Root
 from rtmeter.measure.following import Following
 from rtmeter.trace.ebpf.btf import UnavailableError
 from rtmeter.trace.ebpf.recorder import RingsRecorder, Sink
-from rtmeter.trace.of_threads import ThreadsRecorder, offset_ns
-from rtmeter.trace.recorder import RecordingTally
+from rtmeter.trace.of_threads import ThreadsRecorder
+from rtmeter.trace.recorder import RecordingTally, offset_ns
 
 FIELD = "attach"
 PREFIX = "rtmeter-attach-"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import platform
 import shutil
-import time
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from importlib import resources
@@ -12,7 +10,7 @@ from pathlib import Path
 
 from rtmeter.explain.marks import Mark
 from rtmeter.host.root import Root
-from rtmeter.trace.formats import Format, format_of
+from rtmeter.trace.formats import Format
 from rtmeter.trace.recorded import Recorded
 from rtmeter.trace.recorder import Recorder
 
@@ -22,7 +20,6 @@ _TICKS = ("tick_sched_timer", "tick_nohz_handler")
 
 _CALLS = ("raw_syscalls/sys_enter", "raw_syscalls/sys_exit")
 _SYMBOLS = "/proc/kallsyms"
-_READS = 20
 _ALIKE_NS = 100_000
 
 
@@ -55,35 +52,28 @@ class ThreadsRecorder(Recorder):
 
     def _enabled(self) -> Iterator[Format]:
         if self.probes is not None:
-            for folder in sorted((self._at / "events" / self.probes).glob("*/format")):
-                event = f"{self.probes}/{folder.parent.name}"
-                if self._tids:
-                    self._write(f"events/{event}/filter", self._of("common_pid"))
-                self._write(f"events/{event}/enable", "1")
-                yield format_of(folder.parent.name, folder.read_text())
+            events = self._root.glob(self._file(f"events/{self.probes}/*/format"))
+            names = ("/".join(event.split("/")[-3:-1]) for event in events)
+            yield from self._enable(dict.fromkeys(names, self._of("common_pid") if self._tids else ""))
         if not self._tids:
             return
         ticks = [address for address, name in self._functions.items() if name in _TICKS]
         no_tick = " && ".join(f"function != {address:#x}" for address in ticks)
-        for event, condition in (
-            ("sched/sched_switch", self._of("prev_pid", "next_pid")),
-            ("sched/sched_waking", self._of("pid")),
-            *((call, self._of("common_pid", also=self.also)) for call in _CALLS),
-            ("timer/hrtimer_start", no_tick),
-            ("timer/hrtimer_expire_entry", no_tick),
-            ("timer/hrtimer_expire_exit", ""),
-        ):
-            folder = self._at / "events" / event
-            if folder.is_dir():
-                if condition:
-                    self._write(f"events/{event}/filter", condition)
-                self._write(f"events/{event}/enable", "1")
-                yield format_of(event.rpartition("/")[2], (folder / "format").read_text())
+        yield from self._enable(
+            {
+                "sched/sched_switch": self._of("prev_pid", "next_pid"),
+                "sched/sched_waking": self._of("pid"),
+                **dict.fromkeys(_CALLS, self._of("common_pid", also=self.also)),
+                "timer/hrtimer_start": no_tick,
+                "timer/hrtimer_expire_entry": no_tick,
+                "timer/hrtimer_expire_exit": "",
+            }
+        )
 
     def leave_out(self) -> None:
         """From now on records of the threads alone."""
         for call in _CALLS:
-            if self._tids and (self._at / "events" / call).is_dir():
+            if self._tids and self._root.exists(self._file(f"events/{call}")):
                 self._write(f"events/{call}/filter", self._of("common_pid"))
 
     def tidy(self) -> None:
@@ -97,10 +87,9 @@ class ThreadsRecorder(Recorder):
     def _told_beside(self, recorded: Recorded) -> Recorded:
         calls = recorded.calls
         if self.is_32_bit:
-            calls = call_names_32(platform.machine())
+            calls = call_names_32(self._architecture())
         offsets: list[int] = []
-        for clock in (time.CLOCK_REALTIME, time.CLOCK_BOOTTIME, time.CLOCK_TAI):
-            offset = offset_ns(clock)
+        for offset in self._offsets_ns():
             if all(abs(offset - other) > _ALIKE_NS for other in (0, *offsets)):
                 offsets.append(offset)  # else it is the same clock, but for what reading it takes
         functions = {a: name for a, name in self._functions.items() if name in FUNCTIONS}
@@ -115,14 +104,6 @@ def functions_of(root: Root) -> dict[int, str]:
         if len(words) == 3 and words[2] in (*FUNCTIONS, *_TICKS) and int(words[0], 16):
             found[int(words[0], 16)] = words[2]
     return found
-
-
-def offset_ns(clock: int) -> int:
-    """By how much a clock shows more than the monotonic one, read where both were read closest together."""
-    read, here = time.clock_gettime_ns, time.CLOCK_MONOTONIC
-    reads = [(read(here), read(clock), read(here)) for _ in range(_READS)]
-    before, there, after = min(reads, key=lambda one: one[2] - one[0])
-    return there - (before + after) // 2
 
 
 def call_names_32(architecture: str) -> list[str]:

@@ -13,7 +13,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -39,6 +39,7 @@ BUFFER_KIB = 8192
 _Got = TypeVar("_Got", int, bytes)
 
 _EVERY_S = 0.05
+_READS = 20
 _AT_ONCE, _NOT_WAITING = 16, 2
 """Pages, as a pipe holds; SPLICE_F_NONBLOCK."""
 
@@ -80,7 +81,7 @@ class Recorder:
         root: Root,
         releases: Callable[[], Iterable[Span]] | None = None,
     ) -> None:
-        self._at, self._root, self._avoid = root.at(instance), root, measured_cpus
+        self._instance, self._root, self._avoid = instance, root, measured_cpus
         self._folder, self._releases = folder, releases
         self._chooser = Chooser() if releases else None
         self._spool: Spool | None = None
@@ -96,26 +97,29 @@ class Recorder:
 
     def start(self) -> None:
         """Begins. Raises RtmeterError for what the kernel refuses."""
-        missing = [event for event in ALWAYS if not (self._at / "events" / event).is_dir()]
+        missing = [event for event in ALWAYS if not self._root.exists(self._file(f"events/{event}"))]
         if missing:
             message = f"this kernel has no trace event {missing[0]}"
             raise RtmeterError(
                 message, field="explain", remedy="use a kernel with CONFIG_SCHED_TRACER or FTRACE"
             )
         try:
-            self._on = os.open(self._at / "tracing_on", os.O_WRONLY | os.O_CLOEXEC)
+            self._open_switch()
             self._switch(on=False)
             self._write("trace_clock", "mono")
             self._write("buffer_size_kb", str(BUFFER_KIB))
-            self._form = page_form((self._at / "events/header_page").read_text())
+            self._form = page_form(self._root.read(self._file("events/header_page")) or "")
             self._formats = list(self._enabled())
-            pages = (self._at / "per_cpu").glob("cpu*/trace_pipe_raw")
-            self._cpus = sorted(int(one.parent.name.removeprefix("cpu")) for one in pages)
+            pages = self._root.glob(self._file("per_cpu/cpu*/trace_pipe_raw"))
+            self._cpus = sorted(int(one.split("/")[-2].removeprefix("cpu")) for one in pages)
             self._spool = Spool(self._folder, self._cpus, self._form.size, self._chooser, self.most_bytes)
             self._before = _kernel_threads(self._root)
-            self._switch(on=True)
+            self._begin()
         except OSError as error:
             raise _refused(error) from None
+
+    def _begin(self) -> None:
+        self._switch(on=True)
         self._thread.start()
 
     def stop(self) -> None:
@@ -152,15 +156,14 @@ class Recorder:
         RtmeterError as trace() does."""
         if self._failed is not None:
             raise self._why(self._failed)
-        offset_ns = time.clock_gettime_ns(time.CLOCK_REALTIME) - time.clock_gettime_ns(time.CLOCK_MONOTONIC)
         spool = self._spool
         recorded = Recorded(
             form=self._form,
             formats=self._formats,
             cpus={number: _pages(spool, number, spans) for number in self._cpus} if spool else {},
             kernel_threads=_both(self._before, _kernel_threads(self._root)),
-            calls=call_names(platform.machine()),
-            realtime_offset_ns=offset_ns,
+            calls=call_names(self._architecture()),
+            realtime_offset_ns=self._offsets_ns()[0],
             cut_ns=self._cut_ns,
         )
         for part in parts_of(self._told_beside(recorded), most_rows):
@@ -169,10 +172,18 @@ class Recorder:
             self._lost += int(np.where(lost == NO_VALUE, 1, lost).sum())
             yield part
 
+    def _architecture(self) -> str:
+        """As the kernel calls itself."""
+        return platform.machine()
+
+    def _offsets_ns(self) -> tuple[int, ...]:
+        """By how much CLOCK_REALTIME, CLOCK_BOOTTIME and CLOCK_TAI show more than CLOCK_MONOTONIC."""
+        return tuple(offset_ns(clock) for clock in (time.CLOCK_REALTIME, time.CLOCK_BOOTTIME, time.CLOCK_TAI))
+
     def _why(self, error: OSError) -> RtmeterError:
         """Whether the disk or the kernel refused, and how much room there is."""
         said = (error.strerror or str(error)).lower()
-        if str(error.filename).startswith(str(self._at)):
+        if str(error.filename).startswith(str(self._root.at(self._instance))):
             message = f"the kernel's events cannot be read: {said} ({error.filename})"
             return RtmeterError(message, field="explain", remedy="see dmesg, or leave it out")
         took = f"{self._free_at_failure}; the trace has {self._bytes >> 20:,} MiB"
@@ -203,14 +214,31 @@ class Recorder:
         return RecordingTally(self._events, self._lost, self._bytes, missing, cut, self.kept, share, overrun)
 
     def _enabled(self) -> Iterator[Format]:
-        for event in EVERY:
-            folder = self._at / "events" / event
-            if folder.is_dir():
+        yield from self._enable(dict.fromkeys(EVERY, ""))
+
+    def _enable(self, conditions: Mapping[str, str]) -> Iterator[Format]:
+        """The events that this kernel has got, by name; those that do not meet the condition are left out."""
+        names = {event: self._file(f"events/{event}/format") for event in conditions}
+        texts = self._root.read_all(names.values())
+        for event, name in names.items():
+            if name in texts:
+                if conditions[event]:
+                    self._write(f"events/{event}/filter", conditions[event])
                 self._write(f"events/{event}/enable", "1")
-                yield format_of(event.rpartition("/")[2], (folder / "format").read_text())
+                yield format_of(event.rpartition("/")[2], texts[name])
+
+    def _file(self, name: str) -> str:
+        return f"{self._instance}/{name}"
 
     def _write(self, name: str, text: str) -> None:
-        (self._at / name).write_text(text)
+        try:
+            self._root.write(self._file(name), text)
+        except OSError as error:
+            error.filename = error.filename or self._file(name)
+            raise
+
+    def _open_switch(self) -> None:
+        self._on = os.open(self._root.at(self._file("tracing_on")), os.O_WRONLY | os.O_CLOEXEC)
 
     def _switch(self, *, on: bool) -> None:
         """By the file as it was opened: whoever mounted tracefs may take it away meanwhile."""
@@ -230,7 +258,8 @@ class Recorder:
         with contextlib.ExitStack() as stack:
             pages = _Pages(stack, spool)
             for number in self._cpus:
-                pages.add(number, self._at / f"per_cpu/cpu{number}/trace_pipe_raw")
+                source = self._file(f"per_cpu/cpu{number}/trace_pipe_raw")
+                pages.add(number, self._root.at(source))
             last = False
             while not last and self._cut_ns is None:
                 last = self._done.wait(_EVERY_S)
@@ -307,6 +336,14 @@ def _free(folder: Path) -> str:
         return f"{shutil.disk_usage(folder).free >> 20:,} MiB free"
     except OSError as error:
         return f"how much is free is not known: {(error.strerror or '').lower()}"
+
+
+def offset_ns(clock: int) -> int:
+    """By how much a clock shows more than the monotonic one, read where both were read closest together."""
+    read, here = time.clock_gettime_ns, time.CLOCK_MONOTONIC
+    reads = [(read(here), read(clock), read(here)) for _ in range(_READS)]
+    before, there, after = min(reads, key=lambda one: one[2] - one[0])
+    return there - (before + after) // 2
 
 
 def call_names(architecture: str) -> Sequence[str]:

@@ -1,0 +1,155 @@
+"""The kernel's events of a target: recorded there, explained here, and nothing of it stays."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from rigs_here import program, rig, ssh
+
+from rtmeter.campaign.matrix import cell_from
+from rtmeter.campaign.rules import settle
+from rtmeter.conditions import recorder_there
+from rtmeter.conditions.recorder_there import RecorderThere
+from rtmeter.host.ssh import PROGRAM
+from rtmeter.judge.explained import explained
+from rtmeter.measure.cell import run_cell
+from rtmeter.measure.supervise import Stop
+from rtmeter.model import Doubt
+from rtmeter.results.cells import find_cells
+from rtmeter.results.record import CellRecord
+from rtmeter.trace.table import FILE
+
+URL = "ssh://board"
+INSTANCES = Path("/sys/kernel/tracing/instances")
+
+
+@pytest.fixture
+def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder of a target that answers; there is no instance of its shells' afterwards."""
+    if os.geteuid() != 0 or "tracefs" not in Path("/proc/filesystems").read_text().split():
+        pytest.skip("needs root and tracefs")
+    if Path("/proc/self/ns/pid").readlink() != Path("pid:[4026531836]"):
+        pytest.skip("in a PID namespace")
+    monkeypatch.setenv(PROGRAM, ssh(tmp_path))
+    rig(tmp_path, "board")
+    program(tmp_path / "board", "rmdir", f'echo "$@" >>{tmp_path}/removed; exec /bin/rmdir "$@"')
+    yield tmp_path / "board"
+    assert list((tmp_path / "board" / "tmp").iterdir()) == []
+    assert not (tmp_path / "board" / "state" / "journal").exists()
+    removed = tmp_path / "removed"
+    for line in removed.read_text().splitlines() if removed.exists() else ():
+        assert "/rtmeter-" in line and not Path(line.split()[-1]).exists()
+
+
+def ran(folder: Path, **more: Any) -> CellRecord:
+    """A short cell there."""
+    given = {"measurement": "wakeup", "adapter": "posix", "period": "2ms", "samples": 50, "warm_up": "0"}
+    given |= {"deadline": "1us", "explain": True, "on": URL, "monitor": "1h"}
+    cell = cell_from(settle(given | more), "cell", {})
+    return run_cell(cell, folder, Stop(), lambda event: None)
+
+
+def doubt_of(record: CellRecord, kind: str) -> Doubt:
+    (found,) = [doubt for doubt in record.warnings if doubt.type == kind]
+    return found
+
+
+def test_a_cell_of_a_target_is_explained_here_and_every_lateness_is_whole(
+    board: Path, tmp_path: Path
+) -> None:
+    record = ran(tmp_path / "cell")
+    assert record.status == "complete" and record.valid, record.error
+    assert sorted(path.name for path in (tmp_path / "cell").glob("trace*")) == [FILE]
+    (stored,) = find_cells(tmp_path / "cell")
+    found = explained(stored).found.releases
+    assert len(found) == 50
+    for each in found:
+        assert sum(one.end_ns - one.start_ns for one in each.segments) == each.release.lateness_ns
+    last = [each.segments[-1].key.category for each in found if each.segments]
+    assert last.count("own") > 25, "the stamp is taken in the thread's own code"
+    assert "explain" in str(record.conditions["effective"]) if record.conditions else False
+
+
+def test_what_a_target_lacks_for_it_is_named(board: Path, tmp_path: Path) -> None:
+    program(board, "id", "echo 1000")
+    program(board, "cat", 'case "$*" in *filesystems*) echo nodev sysfs;; *) exec /bin/cat "$@";; esac')
+    program(board, "readlink", 'case "$*" in *ns/time*) echo "time:[1]";; *) exec /bin/readlink "$@";; esac')
+    for program_there, words, remedy in (
+        ("id", "needs root", "log in there as root"),
+        ("cat", "finds no tracefs in this kernel", "CONFIG_TRACING"),
+        ("readlink", "is in a time namespace", "on the host"),
+    ):
+        record = ran(tmp_path / f"cell-{program_there}")
+        assert record.status == "failed" and record.error is not None
+        assert record.error.field == "explain" and words in record.error.message, record.error
+        assert remedy in (record.error.remedy or "")
+        (board / "bin" / program_there).unlink()
+
+
+def test_a_target_without_room_for_it_keeps_its_cell(board: Path, tmp_path: Path) -> None:
+    full = "echo \"dd: error writing 'standard output': No space left on device\" >&2; exit 1"
+    program(board, "dd", f'case "$*" in *trace_pipe*) {full};; *) exec /bin/dd "$@";; esac')
+    record = ran(tmp_path / "cell", adapter="null")
+    assert record.status == "complete" and record.valid, record.error
+    said = doubt_of(record, "trace_incomplete")
+    assert said.message == f"the trace of {URL} cannot be had: no space left on device"
+    assert said.hint == "free space in its /tmp, or set TMPDIR there"
+    assert not (tmp_path / "cell" / FILE).exists()
+
+
+def test_what_comes_after_the_most_that_is_kept_is_unknown(
+    board: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RecorderThere, "most_bytes", 8 * 4096)
+    record = ran(tmp_path / "cell", samples=600)
+    assert record.status == "complete" and record.valid, record.error
+    assert "broke off" in doubt_of(record, "trace_incomplete").message
+    trace = pq.read_table(tmp_path / "cell" / FILE)
+    at = trace.column("time_ns")[-1].as_py()
+    last = trace.filter(pc.equal(trace.column("time_ns"), at))
+    assert set(last.column("event").to_pylist()) == {"lost"}
+    stamps = pq.read_table(tmp_path / "cell" / "samples.parquet").column("wake_ns").to_pylist()
+    assert at < stamps[-1]
+
+
+@pytest.mark.parametrize(
+    ("step", "status"), [("per_cpu", "failed"), ("&& cat cpu", "complete")], ids=["started", "brought"]
+)
+def test_a_link_that_is_cut_at_its_steps_leaves_nothing(
+    board: Path, tmp_path: Path, step: str, status: str
+) -> None:
+    command = tmp_path / "ssh"
+    cut = f'case "$last" in *"{step}"*) echo "ssh: Connection closed" >&2; exit 255;; esac\n'
+    command.write_text(command.read_text().replace("exec unshare", cut + "exec unshare"))
+    record = ran(tmp_path / "cell", adapter="null")
+    assert record.status == status
+    words = str(record.error) if record.error else doubt_of(record, "trace_incomplete").message
+    assert "Connection closed" in words
+    assert not (tmp_path / "cell" / FILE).exists()
+
+
+def test_its_own_end_ends_the_recording_and_takes_the_instance_away(
+    board: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hung_up: list[bool] = []
+
+    def stop(self: RecorderThere) -> None:
+        """As if the connection had ended."""
+        script, instance = self._script, Path(self._instance)
+        assert script is not None and instance.is_dir()
+        script.end(grace_s=recorder_there._ENDS_S)
+        hung_up.append(script.exit_code == 0 and not instance.exists())
+        original(self)
+
+    original = RecorderThere.stop
+    monkeypatch.setattr(RecorderThere, "stop", stop)
+    record = ran(tmp_path / "cell", adapter="null")
+    assert hung_up == [True]
+    assert record.status == "complete"
+    assert doubt_of(record, "trace_incomplete").hint
