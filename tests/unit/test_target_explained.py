@@ -66,6 +66,8 @@ def test_a_cell_of_a_target_is_explained_here_and_every_lateness_is_whole(
     record = ran(tmp_path / "cell")
     assert record.status == "complete" and record.valid, record.error
     assert sorted(path.name for path in (tmp_path / "cell").glob("trace*")) == [FILE]
+    cpus = pq.read_table(tmp_path / "cell" / FILE).column("cpu").unique()
+    assert len(cpus) == os.cpu_count()
     (stored,) = find_cells(tmp_path / "cell")
     found = explained(stored).found.releases
     assert len(found) == 50
@@ -143,8 +145,10 @@ def test_its_own_end_ends_the_recording_and_takes_the_instance_away(
         """As if the connection had ended."""
         script, instance = self._script, Path(self._instance)
         assert script is not None and instance.is_dir()
+        folder = Path(self._their_folder)
+        assert folder.is_dir()
         script.end(grace_s=recorder_there._ENDS_S)
-        hung_up.append(script.exit_code == 0 and not instance.exists())
+        hung_up.append(script.exit_code == 0 and not instance.exists() and not folder.exists())
         original(self)
 
     original = RecorderThere.stop
