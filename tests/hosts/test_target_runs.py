@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -154,15 +155,21 @@ def test_what_a_target_has_is_told_and_nothing_stays_there(hosts: Hosts) -> None
     assert (refused.code, "--on" in refused.err) == (1, True)
 
 
-def test_the_recording_of_a_killed_front_ends_there_with_its_files_and_instance(
-    one_machine: Hosts, tmp_path: Path
-) -> None:
-    hosts = one_machine
-    assert hosts.daemon is not None
+@pytest.fixture
+def traceable_target(one_machine: Hosts) -> Hosts:
+    """Whose clocks are those of the kernel's events."""
     if str(Path("/proc/self/ns/pid").readlink()) != "pid:[4026531836]":
         pytest.skip("in a PID namespace")
     if "tracefs" not in Path("/proc/filesystems").read_text().split():
         pytest.skip("needs tracefs")
+    return one_machine
+
+
+def test_the_recording_of_a_killed_front_ends_there_with_its_files_and_instance(
+    traceable_target: Hosts, tmp_path: Path
+) -> None:
+    hosts = traceable_target
+    assert hosts.daemon is not None
     asked = [*WAKEUP, "--samples", "100000", "--explain", "--on", hosts.url, "--out", tmp_path / "cell"]
     with running(*asked, **hosts.near_end()) as process:
         wait_for_samples(hosts, set(), process)
@@ -178,3 +185,43 @@ def test_the_recording_of_a_killed_front_ends_there_with_its_files_and_instance(
     done = restored(hosts)
     assert done.code == 0 and f"{mine}: was not there" in done.out, done.out + done.err
     assert not (hosts.state / "journal").exists()
+
+
+@pytest.mark.parametrize("killed", ["the front", "the link"])
+def test_what_is_attached_to_there_ends_with_the_front_and_with_the_link(
+    traceable_target: Hosts, tmp_path: Path, killed: str
+) -> None:
+    hosts = traceable_target
+    asked = ["attach", "--on", hosts.url, "--thread", "sleep", "--duration", "1h", "--out", tmp_path / "cell"]
+    with running(*asked, "--", "sleep", "10000", **hosts.near_end()) as process:
+        until(lambda: any(path.stat().st_size for path in hosts.temporary.glob("*/cpu0")), of=process)
+        (helper,) = [pid for pid in hosts.sessions() if b"rtmeter-attach-" in argument(pid, -2)]
+        name = argument(helper, -2).decode()
+        assert name in instances() and "sleep" in hosts.programs()
+        if killed == "the link":
+            for connection in hosts.connections():
+                os.kill(connection, signal.SIGKILL)
+            done = ended(process)
+            assert done.code == 1 and "attach" in done.err, done.err
+        else:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+    hosts.wait_until_ended()
+    assert list(hosts.temporary.iterdir()) == []
+    assert name not in instances()
+
+
+def instances() -> list[str]:
+    """Of tracefs, looked at where nobody else sees it."""
+    at = "/sys/kernel/tracing"
+    look = f"[ -d {at}/instances ] || mount -t tracefs tracefs {at}; ls {at}/instances"
+    private = ["unshare", "--mount", "--propagation", "private", "sh", "-c", look]
+    return subprocess.run(private, capture_output=True, text=True, check=True, timeout=60).stdout.split()
+
+
+def argument(pid: int, place: int) -> bytes:
+    """Of a process; nothing if it has none there, or has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[:-1][place]
+    except (OSError, IndexError):
+        return b""

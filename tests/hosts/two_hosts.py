@@ -78,6 +78,11 @@ class Hosts:
         pids = _run("ip", "netns", "pids", self.far).split()
         return [int(pid) for pid in pids if self.daemon is not None and int(pid) not in self._of_daemon()]
 
+    def connections(self) -> list[int]:
+        """The daemon's own processes of logins, by pid, where both hosts are one machine."""
+        assert self.daemon is not None
+        return [pid for pid in self._of_daemon() if pid != self.daemon.pid]
+
     def programs(self) -> list[str]:
         """The names of what logins run on the second host."""
         return [name for pid in self.sessions() if (name := _name(pid))]

@@ -3,6 +3,7 @@ in the place of ssh stands a program that knows them by the host's name."""
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
@@ -29,6 +30,15 @@ def ssh(folder: Path) -> str:
     program.write_text(_SSH.format(folder=folder))
     program.chmod(0o755)
     return str(program)
+
+
+def traceable() -> bool:
+    """Whether the kernel's events can be had: of this machine, and so of a rig."""
+    return (
+        os.geteuid() == 0
+        and "tracefs" in Path("/proc/filesystems").read_text().split()
+        and str(Path("/proc/self/ns/pid").readlink()) == "pid:[4026531836]"
+    )
 
 
 def program(folder: Path, name: str, body: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from rigs_here import program, rig, ssh
+from rigs_here import program, rig, ssh, traceable
 
 from rtmeter.campaign.matrix import cell_from
 from rtmeter.campaign.rules import settle
@@ -32,10 +32,8 @@ INSTANCES = Path("/sys/kernel/tracing/instances")
 @pytest.fixture
 def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The folder of a target that answers; there is no instance of its shells' afterwards."""
-    if os.geteuid() != 0 or "tracefs" not in Path("/proc/filesystems").read_text().split():
-        pytest.skip("needs root and tracefs")
-    if Path("/proc/self/ns/pid").readlink() != Path("pid:[4026531836]"):
-        pytest.skip("in a PID namespace")
+    if not traceable():
+        pytest.skip("needs root and tracefs, and no PID namespace")
     monkeypatch.setenv(PROGRAM, ssh(tmp_path))
     rig(tmp_path, "board")
     program(tmp_path / "board", "rmdir", f'echo "$@" >>{tmp_path}/removed; exec /bin/rmdir "$@"')

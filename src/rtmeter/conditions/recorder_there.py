@@ -18,14 +18,15 @@ from rtmeter.conditions.companion import Companion
 from rtmeter.errors import RtmeterError
 from rtmeter.host.remote_root import RemoteRoot
 from rtmeter.host.remote_shell import ConnectionLostError
+from rtmeter.trace.of_threads import ThreadsRecorder
 from rtmeter.trace.recorder import Recorder
 
-_FIELD = "explain"
 _STARTS_S, _ENDS_S = 30, 90
 _LOOK_EVERY_S = 0.02
 
 _THERE = r"""
 instance={instance} page={page} most={most_pages} total=0 failed=
+trap "" PIPE
 {keep_off}
 folder=$(mktemp -d "${{TMPDIR:-/tmp}}/rtmeter-XXXXXX") || exit
 cd "$instance/per_cpu" || exit
@@ -74,14 +75,18 @@ rm -rf "$folder"
 rmdir "$instance"
 """
 """What a CPU has is counted without the heads of its pages, so as many pages are whole; one that is being
-filled would be filled by its own reading. A page that was counted and is not there is not waited for."""
+filled would be filled by its own reading. A page that was counted and is not there is not waited for. Nobody
+may hear what is said at the end, which must not end it before it has cleaned up."""
 
-_OFFSETS = ("grep", "-m", "4", "offset:", "/proc/timer_list")
-"""Of the clocks of the first CPU: monotonic, real time, boot time, TAI."""
+_CLOCKS = ("grep", "-m", "5", "-e", "now at", "-e", "offset:", "/proc/timer_list")
+"""The monotonic clock, and by how much those of a CPU show more: itself, real time, boot time, TAI."""
 
 
 class RecorderThere(Recorder):
     """As Recorder, of the machine that ``root`` reaches; all is kept, until there is no more room."""
+
+    field = "explain"
+    """What it is recorded for."""
 
     def __init__(self, *given: Any, **more: Any) -> None:
         super().__init__(*given, **more)
@@ -103,7 +108,7 @@ class RecorderThere(Recorder):
             most_pages=self.most_bytes // self._form.size,
             keep_off=self._keep_off(),
         )
-        self._script = Companion(self._there.shell.ssh.command(script), field=_FIELD, held=True)
+        self._script = Companion(self._there.shell.ssh.command(script), field=self.field, held=True)
         try:
             self._their_folder = self._first_line(self._script)
             self._switch(on=True)
@@ -191,11 +196,30 @@ class RecorderThere(Recorder):
         said = error.strerror or str(error)
         message = f"the trace of {self._there.host} cannot be had: {said}"
         remedy = "free space in its /tmp, or set TMPDIR there"
-        return RtmeterError(message, field=_FIELD, remedy=remedy if "space" in said else "measure again")
+        return RtmeterError(message, field=self.field, remedy=remedy if "space" in said else "measure again")
 
     def _architecture(self) -> str:
         return self._there.run(["uname", "-m"])[1].strip()
 
     def _offsets_ns(self) -> tuple[int, ...]:
-        found = [int(offset) for offset in re.findall(r"offset: *(\d+)", self._there.run(_OFFSETS)[1])]
-        return tuple(found[1:4]) if len(found) == 4 else (0, 0, 0)
+        return self._clocks()[1:] or (0, 0, 0)
+
+    def anchors(self) -> dict[str, int]:
+        """What the clocks there showed at one time, ns; empty if that cannot be told."""
+        if not (found := self._clocks()):
+            return {}
+        now, realtime, boottime, _ = found
+        return {"monotonic_ns": now, "realtime_ns": now + realtime, "boottime_ns": now + boottime}
+
+    def _clocks(self) -> tuple[int, ...]:
+        """The monotonic one, and by how much real time, boot time and TAI show more; or nothing."""
+        found = [
+            int(number) for number in re.findall(r"(?:at|offset:) *(\d+) nsecs", self._there.run(_CLOCKS)[1])
+        ]
+        return (found[0], *found[2:]) if len(found) == 5 else ()
+
+
+class ThreadsRecorderThere(RecorderThere, ThreadsRecorder):
+    """As ThreadsRecorder, of threads of the machine that ``root`` reaches."""
+
+    field, most_bytes = "attach", 1 << 30

@@ -82,6 +82,13 @@ class RemoteRoot(Root):
         code, said = self._ask(f"{join(command)} 2>&1")
         return code, said.decode(errors="replace")
 
+    def head(self, name: str, count: int) -> bytes:
+        return self._ask(f"head -c {int(count)} -- {quote(name)} 2>/dev/null")[1]
+
+    def link(self, name: str) -> str:
+        code, said = self._ask(f"readlink -- {quote(name)} 2>/dev/null")
+        return said.decode(errors="replace").removesuffix("\n") if code == 0 else ""
+
     def own_pid(self) -> int:
         return int(self._ask("echo $$")[1])
 

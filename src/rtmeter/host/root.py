@@ -116,6 +116,21 @@ class Root:
             raise TimeoutError(errno.ETIMEDOUT, message) from None
         return done.returncode, str(done.stdout)
 
+    def head(self, name: str, count: int) -> bytes:
+        """The first bytes of the file; none if it cannot be read."""
+        try:
+            with self.at(name).open("rb") as file:
+                return file.read(count)
+        except OSError:
+            return b""
+
+    def link(self, name: str) -> str:
+        """What a symbolic link says; nothing if it is none, or cannot be read."""
+        try:
+            return str(self.at(name).readlink())
+        except OSError:
+            return ""
+
     def own_pid(self) -> int:
         """The process there that lives as long as this one reaches the machine."""
         return os.getpid()

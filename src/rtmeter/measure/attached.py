@@ -10,6 +10,8 @@ from typing import Any
 
 from rtmeter.campaign.rules import ATTACHED
 from rtmeter.conditions import Standing
+from rtmeter.conditions.monitor import FILE as MONITOR
+from rtmeter.conditions.target import clock_doubt, uptime_shift_ns
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
 from rtmeter.host.threads import Task
@@ -17,13 +19,14 @@ from rtmeter.measure import attaching
 from rtmeter.measure.attached_record import MeasuredLoop, measured_loop
 from rtmeter.measure.attaching import Attached
 from rtmeter.measure.following import Following, Written
-from rtmeter.measure.meeting import Meeting
+from rtmeter.measure.meeting import Meeting, Started, started_program
 from rtmeter.measure.program import Program, chosen, program_of, threads_of
 from rtmeter.measure.record import Gathered, recorded
 from rtmeter.measure.source import Ran
-from rtmeter.measure.started import StartedProgram, words_of
+from rtmeter.measure.started import words_of
 from rtmeter.measure.supervise import OnProgress, Stop
-from rtmeter.model import Cell, Doubt, Outcome
+from rtmeter.measure.their_clock import by_the_clock_of
+from rtmeter.model import TARGET, Cell, Doubt, Outcome
 from rtmeter.results.record import CellRecord
 from rtmeter.samples.meta import LogMeta
 
@@ -38,6 +41,7 @@ class ByAttaching:
         self._cell, self._root = cell, Root()
         self._asked: Mapping[str, Any] = cell.config["attach"]
         self._loop: MeasuredLoop | None = None
+        self._shift_ns: int | None = None  # from the clock here to a target's, once it was recorded
 
     @property
     def programs(self) -> list[str]:
@@ -69,6 +73,11 @@ class ByAttaching:
                 message = "is not for a program that is attached to: nothing of it is changed"
                 remedy = "leave it out; scheduling (other, fifo, rr) and cpus are for a command"
                 raise RtmeterError(message, field=field, value=str(value), remedy=remedy)
+        if TARGET not in self._cell.hosts:  # which is looked at when it is reached
+            self._look()
+
+    def _look(self) -> None:
+        """Raises RtmeterError if the program cannot be attached to."""
         attaching.check(self._root)
         if "pid" in self._asked:
             program = program_of(self._asked["pid"], self._root)
@@ -82,12 +91,18 @@ class ByAttaching:
 
     def run(self, folder: Path, stop: Stop, on_progress: OnProgress, standing: Standing) -> Outcome:
         del on_progress  # how late it was is known afterwards
+        doubt, shift_ns = None, None
+        if TARGET in self._cell.hosts:
+            self._root = standing.root
+            self._look()
+            shift_ns, doubt = uptime_shift_ns(self._root), clock_doubt(self._root)
         with ExitStack() as stack:
-            started, heed = None, standing.check
+            started: Started | None = None
+            heed = standing.check
             if "command" in self._asked:
-                through = standing.launchers.client(None)
-                command = StartedProgram(self._asked["command"], self._cell.config, folder, through)
-                started = stack.enter_context(command)
+                given = self._asked["command"], self._cell.config, folder, standing.launchers.client(None)
+                started = started_program(*given, self._root)
+                stack.enter_context(started)
             meeting = Meeting(
                 self._asked, self._root, stop, _both(heed, started.check if started else None), started
             )
@@ -99,6 +114,8 @@ class ByAttaching:
             ) as attached:
                 both = _both(heed, following.check)
                 doubts = Meeting(self._asked, self._root, stop, both, started).wait(program, [task])
+        self._shift_ns = shift_ns
+        doubts += [doubt] if doubt else []
         return self.measured(attached, program, task, folder, doubts, stop, following.written)
 
     @property
@@ -127,7 +144,8 @@ class ByAttaching:
         self._loop = measured_loop(attached, program, task, self._cell, folder, written)
         if error := self._loop.error:
             return Outcome("failed", error, tuple(doubts))
-        return Outcome("interrupted" if stop.asked or doubts else "complete", None, tuple(doubts))
+        ended = any(doubt.type != "target_clock_off" for doubt in doubts)
+        return Outcome("interrupted" if stop.asked or ended else "complete", None, tuple(doubts))
 
     def record(self, outcome: Outcome, folder: Path, ran: Ran) -> CellRecord:
         loop = self._loop
@@ -137,7 +155,10 @@ class ByAttaching:
         outcome = replace(outcome, warnings=(*outcome.warnings, *loop.doubts))
         machine = {**loop.meta.machine, "machine_id": ran.machine_id}
         meta = loop.meta.model_copy(update={"machine": machine})
-        return recorded(cell, outcome, Gathered(meta, rows=loop.rows > 0), folder, ran)
+        record = recorded(cell, outcome, Gathered(meta, rows=loop.rows > 0), folder, ran)
+        if self._shift_ns is not None:
+            by_the_clock_of(record, folder / MONITOR, self._shift_ns)
+        return record
 
 
 def _both(heed: Callable[[], None], too: Callable[[], None] | None) -> Callable[[], None]:

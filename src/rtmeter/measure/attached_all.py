@@ -10,17 +10,18 @@ from pathlib import Path
 from typing import Self
 
 from rtmeter.conditions import Standing
+from rtmeter.conditions.target import reached
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
 from rtmeter.host.threads import Task
+from rtmeter.measure import attaching
 from rtmeter.measure.attached import ByAttaching
 from rtmeter.measure.attaching import Attached
 from rtmeter.measure.following import Following, Written
 from rtmeter.measure.looking import LOOK_S, ThreadSeen
-from rtmeter.measure.meeting import Meeting
-from rtmeter.measure.started import StartedProgram
+from rtmeter.measure.meeting import Meeting, Started, started_program
 from rtmeter.measure.supervise import OnProgress, Stop
-from rtmeter.model import Cell, Doubt, Outcome
+from rtmeter.model import TARGET, Cell, Doubt, Outcome
 from rtmeter.values import slug
 
 _ONE_BY_ONE = ("settings", "load", "traffic", "explain")
@@ -35,11 +36,15 @@ class Together:
 
     def __enter__(self) -> Self:
         asked = self._cell.config["attach"]
-        started = None
+        started: Started | None = None
         with ExitStack() as stack:
+            if (url := self._cell.hosts.get(TARGET)) is not None:
+                self._root = stack.enter_context(reached(url))
+                attaching.check(self._root)
             if "command" in asked:
                 folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rtmeter-")))
-                started = stack.enter_context(StartedProgram(asked["command"], self._cell.config, folder, []))
+                started = started_program(asked["command"], self._cell.config, folder, [], self._root)
+                stack.enter_context(started)
             heed: Callable[[], None] = _nothing if started is None else started.check
             self._meeting = Meeting(asked, self._root, self._stop, heed, started)
             self.program = self._meeting.program()

@@ -12,7 +12,6 @@ from typing import Any
 from rtmeter.attach.callbacks import Callback
 from rtmeter.attach.follow import Followed
 from rtmeter.errors import RtmeterError
-from rtmeter.host.root import Root
 from rtmeter.host.threads import Task, allowed_cpus, read_task
 from rtmeter.machine.facts import facts_of
 from rtmeter.measure.attaching import Attached
@@ -94,7 +93,7 @@ def _nothing(task: Task, followed: Followed, callback: Callback | None) -> Rtmet
 
 def _meta(attached: Attached, program: Program, task: Task, followed: Followed, *, given: bool) -> LogMeta:
     loop, sleeps = followed.loop, followed.seen
-    root = Root()
+    root = attached.root
     scheduling: dict[str, Any] = {"policy": task.policy}
     if task.policy in ("fifo", "rr"):
         scheduling["priority"] = task.priority
@@ -133,7 +132,7 @@ def _meta(attached: Attached, program: Program, task: Task, followed: Followed, 
         },
         adapter={"middleware": "attached", "program": program.exe, "pid": program.pid, "thread": task.name},
         machine=facts_of(root),
-        clock={"id": "CLOCK_MONOTONIC"},
+        clock={"id": "CLOCK_MONOTONIC"} | ({"anchors": attached.anchors} if attached.anchors else {}),
     )
 
 
@@ -165,7 +164,7 @@ def _doubts(attached: Attached, program: Program, task: Task, followed: Followed
     if len(loop.kinds) > 1:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in Counter(loop.kinds).most_common())
         yield Doubt("several_wakers", f"its jobs are released by: {kinds}", "")
-    after = read_task(Root(), task.tid)
+    after = read_task(attached.root, task.tid)
     changed = after is not None and after.start == task.start and after.scheduling != task.scheduling
     if changed or len(followed.seen.priorities) > 1:
         now = after.scheduling if after is not None else "another"

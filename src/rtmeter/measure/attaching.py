@@ -17,16 +17,20 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from shlex import join
 from typing import Self
 
-from rtmeter.conditions.companion import find_program
+from rtmeter.conditions.companion import require_program
+from rtmeter.conditions.recorder_there import ThreadsRecorderThere
 from rtmeter.conditions.tracing import require
 from rtmeter.errors import RtmeterError
 from rtmeter.explain.events import Trace
 from rtmeter.explain.marks import Mark
 from rtmeter.host.ending import reap
+from rtmeter.host.remote_root import RemoteRoot
 from rtmeter.host.root import Root
 from rtmeter.measure.following import Following
+from rtmeter.model import LOCAL
 from rtmeter.trace.ebpf.btf import UnavailableError
 from rtmeter.trace.ebpf.recorder import RingsRecorder, Sink
 from rtmeter.trace.of_threads import ThreadsRecorder
@@ -59,7 +63,7 @@ for left in $(probes | sort -u); do
     [ ! -d "/proc/${{owner%%_*}}" ] && forget "$left"
 done
 mkdir {_AT}/instances/$1 2>&1 || exit 1
-echo there
+echo "there $$"
 read -r _
 for _ in 1 2 3 4 5 6 7 8 9 10; do
     rmdir {_AT}/instances/$1 2>/dev/null && forget "$2" && exit 0
@@ -99,8 +103,15 @@ class Attached:
         self.event_ns: float | None = None
         """What an event costs the thread that it is told of; None: not known."""
         self.marks: list[Mark] = []
+        self.anchors: dict[str, int] = {}
+        """Of a machine far away: what its clocks showed at one time, ns."""
         self._trace: Trace | None = None
         self._stack = ExitStack()
+
+    @property
+    def root(self) -> Root:
+        """The machine of the threads."""
+        return self._root
 
     def __enter__(self) -> Self:
         try:
@@ -114,7 +125,8 @@ class Attached:
         check(self._root)
         with ExitStack() as stack:
             self._recorder = self._of_ours() or self._in_tracefs(stack)
-            untraced_ns = _call_ns()
+            here = self._root.host == LOCAL
+            untraced_ns = _call_ns() if here else 0
             try:
                 self._recorder.start()
             except UnavailableError as error:
@@ -122,7 +134,8 @@ class Attached:
             except RtmeterError as error:
                 error.field = FIELD
                 raise
-            self.event_ns = max(0.0, (_call_ns() - untraced_ns) / _EVENTS_A_CALL)
+            if here:
+                self.event_ns = max(0.0, (_call_ns() - untraced_ns) / _EVENTS_A_CALL)
             self._recorder.leave_out()
             self._stack = stack.pop_all()
         return self
@@ -150,6 +163,9 @@ class Attached:
         """None where the kernel does not take our programs."""
         if self.by == TRACEFS:
             return None
+        if self._root.host != LOCAL:
+            self.not_ebpf = "programs in the kernel are of this machine only"
+            return None
         try:
             also = threading.get_native_id()
             recorder = RingsRecorder(
@@ -176,16 +192,17 @@ class Attached:
     def _in_tracefs(self, stack: ExitStack) -> ThreadsRecorder:
         self.by = TRACEFS
         number = os.urandom(4).hex()
-        name, group = f"{PREFIX}{os.getpid()}-{number}", f"{GROUP}{os.getpid()}_{number}"
-        helper = stack.enter_context(_helped(name, group))
+        owner = self._root.own_pid()
+        name, group = f"{PREFIX}{owner}-{number}", f"{GROUP}{owner}_{number}"
+        helper = stack.enter_context(_helped(name, group, self._root))
         there = f"/proc/{helper}/root{_AT}"
         self.instance = f"{there}/instances/{name}"
         pages = Path(tempfile.mkdtemp(prefix="attached-", dir=self._folder))
         stack.push(lambda kind, *_: shutil.rmtree(pages, ignore_errors=True) if kind else None)
-        recorder = ThreadsRecorder(
-            self.instance, pages, set(), self._root, self._tids, is_32_bit=self._is_32_bit
-        )
-        recorder.also = threading.get_native_id()
+        of_threads = ThreadsRecorderThere if isinstance(self._root, RemoteRoot) else ThreadsRecorder
+        recorder = of_threads(self.instance, pages, set(), self._root, self._tids, is_32_bit=self._is_32_bit)
+        if self._root.host == LOCAL:
+            recorder.also = threading.get_native_id()
         if self._probes is not None:
             recorder.probes = group
             place(self._root.at(there), group, self._probes())
@@ -199,28 +216,36 @@ class Attached:
             finally:
                 self._recorder.tidy()
             self.tally: RecordingTally = self._recorder.tally()
+            if isinstance(self._recorder, ThreadsRecorderThere):
+                self.anchors = self._recorder.anchors()
             self.offsets_ns = [offset_ns(clock) for clock in (time.CLOCK_REALTIME, time.CLOCK_BOOTTIME)]
             self.marks = sorted(self._recorder.marks, key=lambda mark: mark.time_ns)
         return self._trace
 
 
 @contextmanager
-def _helped(name: str, group: str) -> Iterator[int]:
+def _helped(name: str, group: str, root: Root) -> Iterator[int]:
     """The id of the helper, in whose mount namespace the instance is. Raises RtmeterError if it has none."""
+    command = ["unshare", "--mount", "--propagation", "private", "/bin/sh", "-c", _HELPER, "sh", name, group]
+    ssh = root.shell.ssh if isinstance(root, RemoteRoot) else None
     helper = subprocess.Popen(
-        ["unshare", "--mount", "--propagation", "private", "/bin/sh", "-c", _HELPER, "sh", name, group],
+        command if ssh is None else ssh.command(f"exec {join(command)}"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        stderr=None if ssh is None else subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
     assert helper.stdin is not None and helper.stdout is not None
     try:
-        said = helper.stdout.readline().strip()
-        if said != "there":
+        said, _, pid = helper.stdout.readline().strip().rpartition(" ")
+        if said != "there" or not pid.isdecimal():
+            said = f"{said} {pid}".strip()
+            if ssh is not None and not said and helper.stderr is not None:  # which has ended
+                raise ssh.failed(helper.stderr.read(), helper.wait(10))
             remedy = "in a container, run it with --privileged; else see CONFIG_TRACING and dmesg"
             raise RtmeterError(f"gets no trace instance: {said}", field=FIELD, remedy=remedy)
-        yield helper.pid
+        yield int(pid)
     finally:
         helper.stdin.close()
         try:
@@ -264,4 +289,4 @@ def _call_ns() -> float:
 def check(root: Root) -> None:
     """Raises RtmeterError where nobody can attach to anything."""
     require(root, FIELD, "")
-    find_program("unshare", FIELD)
+    require_program("unshare", FIELD, root)

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeAlias
 
 from rtmeter.errors import RtmeterError
+from rtmeter.host.remote_root import RemoteRoot
 from rtmeter.host.root import Root
 from rtmeter.host.threads import Task
 from rtmeter.measure.looking import ThreadSeen, look, only_periodic
 from rtmeter.measure.program import Program, chosen, exe_of, is_there, program_of, threads_of
 from rtmeter.measure.started import StartedProgram
+from rtmeter.measure.started_there import StartedThere
 from rtmeter.measure.supervise import Stop
-from rtmeter.model import Doubt
+from rtmeter.model import LOCAL, Doubt
 
-_LOOK_EVERY_S = 0.1
+_LOOK_EVERY_S, _LOOK_THERE_EVERY_S = 0.1, 1.0
 _APPEARS_S = 10
 """How long a thread of that name is waited for."""
+
+
+Started: TypeAlias = StartedProgram | StartedThere
 
 
 class Meeting:
@@ -30,9 +36,10 @@ class Meeting:
         root: Root,
         stop: Stop,
         heed: Callable[[], None],
-        started: StartedProgram | None,
+        started: Started | None,
     ) -> None:
         self._asked, self._root, self._stop, self._heed, self._started = asked, root, stop, heed, started
+        self._every_s = _LOOK_EVERY_S if root.host == LOCAL else _LOOK_THERE_EVERY_S
 
     def program(self) -> Program:
         """Once it is there. Raises RtmeterError if it cannot be attached to."""
@@ -76,7 +83,7 @@ class Meeting:
                     return [Doubt("program_replaced", message, "attach to it again")]
                 if not any(is_there(task, self._root) for task in tasks):
                     return [self._ended(program, tasks)]
-                time.sleep(min(left, _LOOK_EVERY_S))
+                time.sleep(min(left, self._every_s))
         return []
 
     def _ended(self, program: Program, tasks: Sequence[Task]) -> Doubt:
@@ -106,3 +113,12 @@ class Meeting:
             if self._stop.asked:
                 raise RtmeterError("interrupted before it measured", remedy="run it again")
             time.sleep(min(left, _LOOK_EVERY_S))
+
+
+def started_program(
+    command: str, config: Mapping[str, Any], folder: Path, through: list[str], root: Root
+) -> Started:
+    """The program, to be started on the machine."""
+    if isinstance(root, RemoteRoot):
+        return StartedThere(command, config, folder, through, root)
+    return StartedProgram(command, config, folder, through)

@@ -53,10 +53,7 @@ def program_of(pid: int, root: Root) -> Program:
 
 def exe_of(pid: int, root: Root) -> str:
     """The file that it runs; empty if it has ended."""
-    try:
-        return str(root.at(f"/proc/{pid}/exe").readlink())
-    except OSError:
-        return ""
+    return root.link(f"/proc/{pid}/exe")
 
 
 def threads_of(pid: int, root: Root) -> list[Task]:
@@ -94,12 +91,8 @@ def _status(pid: int, root: Root) -> dict[str, str]:
 
 
 def _is_32_bit(pid: int, root: Root) -> bool:
-    try:
-        with root.at(f"/proc/{pid}/exe").open("rb") as file:
-            head = file.read(_ELF_CLASS + 1)
-    except OSError:
-        return False
-    return head[:4] == b"\x7fELF" and head[_ELF_CLASS] == _32_BIT
+    head = root.head(f"/proc/{pid}/exe", _ELF_CLASS + 1)
+    return head.startswith(b"\x7fELF") and head[_ELF_CLASS:] == bytes([_32_BIT])
 
 
 def _where_it_is(pid: int, root: Root) -> str:

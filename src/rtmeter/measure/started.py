@@ -6,7 +6,7 @@ import os
 import shlex
 import signal
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
@@ -18,7 +18,7 @@ from rtmeter.host.root import Root
 from rtmeter.results import store
 from rtmeter.values import format_cpus
 
-_GRACE_S = 5
+GRACE_S = 5
 
 
 class StartedProgram:
@@ -64,7 +64,7 @@ class StartedProgram:
                     with suppress(OSError):
                         os.killpg(self._process.pid, asked)
                     with suppress(subprocess.TimeoutExpired):
-                        self._process.wait(_GRACE_S)
+                        self._process.wait(GRACE_S)
         finally:
             kill_group(self._process.pid)
             reap(self._process)
@@ -85,15 +85,19 @@ class StartedProgram:
     def check(self) -> None:
         """Raises RtmeterError if it has ended."""
         if self._process.poll() is not None:
-            said = (self._folder / store.STDERR).read_text(errors="replace").strip().splitlines()[-1:]
-            words = said[0] if said else "it said nothing"
-            message = f"ended with exit code {self._process.returncode}: {words}"
-            raise RtmeterError(
-                message,
-                field="command",
-                value=shlex.join(self._words),
-                remedy="run it by itself first; it must go on until it is ended",
-            )
+            said = (self._folder / store.STDERR).read_text(errors="replace")
+            raise ended_error(self._words, self._process.returncode, said)
+
+
+def ended_error(words: Sequence[str], code: int, said: str) -> RtmeterError:
+    """That the program has ended by itself, and what it said last."""
+    last = said.strip().splitlines()[-1:]
+    return RtmeterError(
+        f"ended with exit code {code}: {last[0] if last else 'it said nothing'}",
+        field="command",
+        value=shlex.join(words),
+        remedy="run it by itself first; it must go on until it is ended",
+    )
 
 
 def words_of(command: str) -> list[str]:

@@ -31,7 +31,7 @@ DETAILS = (
 _OPTIONS = (
     *("pid", "thread", "period", "duration", "samples", "warm_up", "scheduling", "cpus", "judge"),
     *("deadline", "miss_ratio", "confidence", "criticality", "horizon"),
-    *("conditions", "load", "traffic", "monitor", "strict", "explain"),
+    *("conditions", "load", "traffic", "monitor", "strict", "explain", "on"),
 )
 _MEASURES = ("duration", "samples", "deadline")
 """With one of these a program is measured without a thread being named."""
@@ -72,6 +72,9 @@ def command(
         if (everyone or ros2) and "thread" in asked:
             remedy, field = "give one of the two", "--ros2" if ros2 else "--all"
             raise RtmeterError("contradicts --thread", field=field, value="yes", remedy=remedy)
+        if ros2 and cell.hosts:
+            remedy = "leave it out: the threads of a target are measured"
+            raise RtmeterError("cannot be had with --on", field="--ros2", value="yes", remedy=remedy)
         if ros2:
             only_look = not any(name in asked for name in _MEASURES)
             return _run_by_name(cell, only_look=only_look, out=out, wait=wait, as_json=as_json)
