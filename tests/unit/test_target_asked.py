@@ -42,7 +42,6 @@ def test_on_is_a_key_of_a_campaign_and_an_axis(tmp_path: Path) -> None:
         ({"on": "'ssh://root@-oProxyCommand=x'"}, "on"),
         ({"on": "'ssh://root@a;reboot'"}, "on"),
         ({"traffic": "1Mbit/s"}, "traffic"),
-        ({"adapter": "cyclictest"}, "adapter"),
         ({"measurement": "roundtrip", "hosts": "{component: 'ssh://root@other'}"}, "hosts.component"),
     ],
 )

@@ -217,10 +217,10 @@ def _check_on(o: CellOptions) -> None:
     if o.hosts is not None and o.hosts.component != LOCAL:
         remedy = "leave out one of the two: on a target both ends run there"
         _refuse(o, "hosts.component", f"contradicts on {o.on}", remedy, o.hosts.component)
-    if o.adapter == "cyclictest":
-        _refuse(o, "adapter", message, "choose an adapter that is a probe, e.g. posix")
     if o.traffic is not None:
-        _refuse(o, "traffic", message, "leave it out, or start iperf3 there by hand", "")
+        asked = o.traffic.model_dump(exclude_defaults=True)
+        words = ",".join(f"{name}={value}" for name, value in asked.items())
+        _refuse(o, "traffic", message, "leave it out, or start iperf3 there by hand", words)
 
 
 def _check_attached(o: CellOptions) -> None:

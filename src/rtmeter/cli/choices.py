@@ -41,7 +41,7 @@ def adapters() -> list[str]:
     """The adapters that are here, and cyclictest where that is."""
     import shutil
 
-    from rtmeter.measure.cyclictest import CYCLICTEST
+    from rtmeter.measure.cyclictest_tool import CYCLICTEST
     from rtmeter.measure.probes import find_probes
 
     return [*find_probes(), *([CYCLICTEST] if shutil.which(CYCLICTEST) else [])]

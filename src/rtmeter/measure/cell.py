@@ -17,7 +17,8 @@ from rtmeter.measure.attached import ByAttaching, is_attached
 from rtmeter.measure.by_chain import ByChain
 from rtmeter.measure.by_discovery import ByDiscovery
 from rtmeter.measure.by_probes import ByProbes
-from rtmeter.measure.cyclictest import CYCLICTEST, ByCyclictest
+from rtmeter.measure.cyclictest import ByCyclictest
+from rtmeter.measure.cyclictest_tool import CYCLICTEST
 from rtmeter.measure.probes import NotBuiltError
 from rtmeter.measure.record import tidy
 from rtmeter.measure.source import Ran, Source

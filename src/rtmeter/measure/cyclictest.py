@@ -6,33 +6,25 @@ A wake-up cell with ``adapter: cyclictest``. What it writes becomes the cell as 
 from __future__ import annotations
 
 import shutil
-import signal
-import subprocess
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from rtmeter.conditions import Standing
-from rtmeter.conditions.companion import find_program
 from rtmeter.errors import RtmeterError
-from rtmeter.host.ending import STARTED, kill_group, reap
+from rtmeter.host.remote_root import RemoteRoot
+from rtmeter.host.root import Root
 from rtmeter.importers import cells as imported
 from rtmeter.judge.verdict import refuse
+from rtmeter.measure.cyclictest_tool import CYCLICTEST, FILE, PACKAGE, here, there
 from rtmeter.measure.probes import NotBuiltError
 from rtmeter.measure.record import Logs, record_cell
 from rtmeter.measure.source import Ran
 from rtmeter.measure.supervise import OnProgress, Stop
-from rtmeter.model import Cell, Outcome
+from rtmeter.model import TARGET, Cell, Outcome
 from rtmeter.results import store
 from rtmeter.results.record import CellRecord, Failure
-from rtmeter.values import format_cpus, format_duration
-
-CYCLICTEST = "cyclictest"
-FILE = "cyclictest.json"
-HISTOGRAM_US = 100_000
-"""As far as its histogram reaches; of values beyond it only the number and the largest are known."""
+from rtmeter.values import format_duration
 
 _LOOK_EVERY_S = 0.25
 _GRACE_S = 10
@@ -55,9 +47,8 @@ class ByCyclictest:
 
     def run(self, folder: Path, stop: Stop, on_progress: OnProgress, standing: Standing) -> Outcome:
         del on_progress  # it does not say how far it is
-        return run(
-            self._cell, folder, lambda: stop.asked > 0, standing.check, standing.launchers.client(None)
-        )
+        through, root = standing.launchers.client(None), standing.root
+        return run(self._cell, folder, lambda: stop.asked > 0, standing.check, through, root)
 
     def record(self, outcome: Outcome, folder: Path, ran: Ran) -> CellRecord:
         if (folder / FILE).is_file():
@@ -92,79 +83,44 @@ def check(cell: Cell) -> None:
         if refused:
             remedy = "leave it out: it has whole microseconds, other, fifo and rr, and skips overruns"
             raise RtmeterError(f"is not for {CYCLICTEST}", field=field, value=value, remedy=remedy)
-    if shutil.which(CYCLICTEST) is None:
-        remedy = "install it: apt-get install rt-tests"
+    if TARGET not in cell.hosts and shutil.which(CYCLICTEST) is None:
+        remedy = f"install it: {PACKAGE}"
         raise NotBuiltError("is not installed here", field="adapter", value=CYCLICTEST, remedy=remedy)
 
 
-def command(config: Mapping[str, Any], file: Path) -> list[str]:
-    """cyclictest for a probe config (spec/probe.md): one thread, absolute sleeps, a histogram as JSON."""
-    scheduling = config["scheduling"]
-    arguments = [
-        find_program(CYCLICTEST, "adapter"),
-        "--quiet",
-        "--threads=1",
-        f"--interval={config['period_ns'] // 1000}",
-    ]
-    arguments += [f"--loops={config['samples']}", f"--histogram={HISTOGRAM_US}", f"--json={file}"]
-    arguments += [f"--policy={scheduling['policy']}"]
-    if scheduling["policy"] != "other":
-        arguments += [f"--priority={scheduling['priority']}"]
-    if not config.get("cpu_dma_latency"):
-        arguments += ["--laptop"]  # else it holds /dev/cpu_dma_latency at 0, which no other cell does unasked
-    if config.get("lock_memory"):
-        arguments += ["--mlockall"]
-    if config.get("cpus"):
-        arguments += [f"--affinity={format_cpus(config['cpus'])}"]
-    return arguments
-
-
 def run(
-    cell: Cell, folder: Path, asked: Callable[[], bool], heed: Callable[[], None], through: list[str]
+    cell: Cell,
+    folder: Path,
+    asked: Callable[[], bool],
+    heed: Callable[[], None],
+    through: list[str],
+    root: Root = Root(),  # noqa: B008
 ) -> Outcome:
     """Runs it to its end, or until ``asked`` to stop; ``heed`` raises where a condition fails the cell;
-    ``through``: what its command is put behind. What it wrote is then in ``folder``. It ends with this
-    process, however that ends."""
-    with (folder / store.STDERR).open("wb") as errors:
-        process = subprocess.Popen(
-            [
-                find_program("setpriv", "adapter"),
-                "--pdeathsig",
-                "KILL",
-                *through,
-                *command(cell.config, folder / FILE),
-            ],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=errors,
-            start_new_session=True,  # Ctrl-C on the terminal is for rtmeter alone
-        )
-        STARTED.add(process.pid)
-        interrupted, late = False, False
-        limit_s = _SLOWEST * cell.planned_ns / 1e9 + _SILENCE_S  # it does not say how far it is
-        limit = time.monotonic() + limit_s
-        try:
-            while process.poll() is None:
-                heed()
-                late = late or time.monotonic() > limit
-                interrupted = interrupted or asked()
-                if interrupted or late:
-                    process.send_signal(signal.SIGINT)  # it ends, and writes what it has
-                with suppress(subprocess.TimeoutExpired):
-                    process.wait(_GRACE_S if interrupted or late else _LOOK_EVERY_S)
-                if interrupted or late:
-                    break
-        finally:
-            kill_group(process.pid)
-            reap(process)
-            STARTED.remove(process.pid)
+    ``through``: what its command is put behind. What it wrote is then in ``folder``."""
+    interrupted, late = False, False
+    limit_s = _SLOWEST * cell.planned_ns / 1e9 + _SILENCE_S  # it does not say how far it is
+    limit = time.monotonic() + limit_s
+    elsewhere = there(cell, folder, through, root) if isinstance(root, RemoteRoot) else None
+    with elsewhere or here(cell, folder, through) as tool:
+        while tool.exit_code is None:
+            heed()
+            late = late or time.monotonic() > limit
+            interrupted = interrupted or asked()
+            if interrupted or late:
+                tool.interrupt()
+            tool.wait(_GRACE_S if interrupted or late else _LOOK_EVERY_S)
+            if interrupted or late:
+                break
+        code = tool.exit_code
     if late:
         message = f"did not end within {limit_s:.0f} s, and was ended"
         remedy = "see whether it gets a CPU: what has a higher priority, and how long do its cycles take?"
         return Outcome("failed", RtmeterError(message, field="adapter", value=CYCLICTEST, remedy=remedy))
-    if process.returncode != 0 or not (folder / FILE).is_file():
+    if code != 0 or not (folder / FILE).is_file():
         said = (folder / store.STDERR).read_text(errors="replace").strip().splitlines()[-1:]
-        message = f"ended with exit code {process.returncode}: {said[0] if said else 'it said nothing'}"
+        ended = "did not end when it was asked to" if code is None else f"ended with exit code {code}"
+        message = f"{ended}: {said[0] if said else 'it said nothing'}"
         remedy = "see what it printed in the cell's probe.stderr"
         return Outcome("failed", RtmeterError(message, field="adapter", value=CYCLICTEST, remedy=remedy))
     return Outcome("interrupted" if interrupted else "complete")
@@ -182,6 +138,7 @@ def record(cell: Cell, outcome: Outcome, folder: Path, ran: Ran) -> CellRecord:
         id=cell.id,
         status=outcome.status,
         axes=cell.axes,
+        hosts=cell.hosts,
         published=cell.published,
         effective=effective,
         conditions=ran.conditions,

@@ -96,6 +96,21 @@ class StartedThere:
         finally:
             self._end()
 
+    @property
+    def exit_code(self) -> int | None:
+        """None while it runs."""
+        return self._process.poll()
+
+    def interrupt(self) -> None:
+        """As by Ctrl-C there."""
+        with suppress(ConnectionLostError):
+            self._root.shell.run(f"kill -INT -{self.pid}")
+
+    def wait(self, limit_s: float) -> None:
+        """Until it ends, at most ``limit_s``."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(limit_s)
+
     def _end(self) -> None:
         """What is left of it there ends with the connection."""
         assert self._process.stdin is not None and self._process.stdout is not None
