@@ -48,8 +48,9 @@ def multicast_has_a_route() -> bool:
 FEW = {"null", "posix", "zeromq", "lcm", "template", "two-processes"}
 """Those that have no tests of their own, and the least of each shape: they are checked whole."""
 
-MERGED = ("echo.", "hangs.server_killed")
-LEFT_TO_IT = {"rcl", "cyclonedds", "fastdds", "dustdds", "ros1"}
+MERGED = ("echo.", "isolation.", "hangs.server", "errors.")
+LEFT_TO_IT = dict.fromkeys(("rcl", "cyclonedds", "fastdds", "dustdds"), MERGED)
+LEFT_TO_IT |= {"ros1": ("echo.", "hangs.server_killed")}  # a master for each run: seconds
 """Adapters whose own tests leave so much to it (docs/add-a-middleware.md); whole in the full test."""
 
 
@@ -57,7 +58,7 @@ def chosen() -> list[object]:
     """Adapters that are built, and what is checked of them."""
     whole = pytest.mark.full_only("its own tests run")
     parts = [(name, "") for name in sorted({*find_probes(), *TEMPLATES})]
-    parts += [(name, only) for name in sorted(LEFT_TO_IT & find_probes().keys()) for only in MERGED]
+    parts += [(name, only) for name in sorted(LEFT_TO_IT.keys() & find_probes()) for only in LEFT_TO_IT[name]]
     return [
         pytest.param(name, only, marks=[] if only or name in FEW else [whole], id=f"{name} {only}".strip())
         for name, only in parts
@@ -87,11 +88,26 @@ def test_every_adapter_that_is_built_keeps_the_contract(name: str, only: str) ->
         ("twice", "echo.roundtrip.poll", {"echo.roundtrip.poll": "duplicate"}),
         ("loses_most", "echo.roundtrip.poll", {"echo.roundtrip.poll": "most messages are lost"}),
         ("refuses", "echo.roundtrip.poll", {"echo.roundtrip.poll": "were refused"}),
+        ("answers_itself", "echo.roundtrip.poll", {"echo.roundtrip.poll": "that the server never had"}),
+        (
+            "calls_back_elsewhere",
+            "echo.roundtrip.spin",
+            {
+                "echo.roundtrip.spin": "by the middleware's, not rtm-receiver",
+                "echo.roundtrip.spin.open": "by the middleware's, not rtm-receiver",
+                "echo.roundtrip.spin_once": "by the middleware's, not the measured one",
+            },
+        ),
+        ("waits_for_answers", "hangs.server_stopped", {"hangs.server_stopped": "has not come back"}),
         ("wrong_reply", "echo.request.service.poll", {"echo.request.service.poll": "corrupted"}),
         ("shares_topics", "isolation", {"isolation.sessions": "heard"}),
         ("spin_does_not_block", "timeouts.roundtrip.spin", {"timeouts.roundtrip.spin": "it does not block"}),
         ("wait_does_not_block", "spin_once", {"timeouts.roundtrip.spin_once": "it does not block"}),
-        ("ignores_timeout", "timeouts", {"timeouts.roundtrip.spin_once": "until it was interrupted"}),
+        (
+            "ignores_timeout",
+            "timeouts.roundtrip.spin_once",
+            {"timeouts.roundtrip.spin_once": "until it was interrupted"},
+        ),
         (
             "ignores_interrupt",
             "interrupt.roundtrip.spin",
@@ -118,6 +134,24 @@ def test_a_fault_is_caught_by_the_check_named_after_it(
         assert reason in found[name], found
     wrong = [check for check in report["checks"] if check["outcome"] == "fail"]
     assert all(check["remedy"] for check in wrong)
+
+
+@pytest.mark.parametrize(
+    ("mode", "reason"),
+    [
+        ("periodic", "callbacks came before it was reported to be due"),
+        ("one_shot", "for another time than they were armed for"),
+    ],
+)
+def test_a_timer_that_reports_another_time_is_caught(mode: str, reason: str) -> None:
+    if not WRAPPED.is_dir():
+        pytest.skip("the C++ tests are not built")
+    check = f"echo.timer.{mode}.spin"
+    code, report = check_adapter(
+        "template", "--only", check, folder=WRAPPED, RTMETER_TEST_FAULT="reports_another_time"
+    )
+    assert code == 2
+    assert reason in failures(report)[check]
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,6 @@ from dds_runs import (
     audited,
     built,
     each_adapter,
-    in_order,
     pairs,
     refuses_a_listener_that_comes_to_run_otherwise,
     settled,
@@ -29,36 +28,6 @@ from dds_runs import (
 from probe_runs import SAMPLES, Config, client_and_server, counts, measure, needs_fifo, probe, read, refusal
 
 from front import rtmeter
-
-
-@each_adapter
-@pytest.mark.parametrize(
-    ("receive", "in_flight"),
-    [
-        (None, "one"),
-        ("spin_once", "one"),
-        ("poll", "one"),
-        ("listener", "one"),
-        ("spin", "open"),
-        ("spin_once", "open"),
-        ("listener", "open"),
-    ],
-)
-def test_round_trip_accounts_for_every_release(
-    tmp_path: Path, adapter: str, receive: str | None, in_flight: str
-) -> None:
-    config = {"adapter": adapter, "receive": receive, "in_flight": in_flight}
-    config |= {"period_ns": 2 * MS, "loss_timeout_ns": SECOND}  # keep last 1: replies may replace each other
-    with client_and_server(tmp_path, config) as (client, server):
-        assert settled(client, server)["released"] == SAMPLES
-    meta = read(client.log)[0].meta
-    assert meta["effective"]["receive"] == (receive or "spin")
-    assert meta["adapter"]["transport"] == meta["path"]["carried_by"] == "udp"
-    stamping = [thread for thread in meta["threads"] if thread["stamps"]]
-    assert [thread["role"] for thread in stamping] == ["middleware" if receive == "listener" else "measured"]
-    has_receiver = receive in (None, "spin") or (in_flight == "open" and receive == "spin_once")
-    assert (stamping[0]["name"] == "rtm-receiver") == has_receiver
-    assert None not in meta["usage"].values()
 
 
 @pairs(*itertools.permutations(ADAPTERS, 2))
@@ -120,31 +89,31 @@ def test_a_listener_that_its_vendors_file_sets_otherwise_is_refused(tmp_path: Pa
 
 
 @each_adapter
-@pytest.mark.parametrize("receive", ["spin_once", "poll", "listener"])
-def test_cycle_of_two_components(tmp_path: Path, adapter: str, receive: str) -> None:
+def test_cycle_of_two_components(tmp_path: Path, adapter: str) -> None:
     large = {"payload_bytes": 8_192}  # Fast DDS announces itself by 51 datagrams of 412 bytes each time
-    reader, columns = measure(tmp_path, CYCLE | large | {"adapter": adapter, "receive": receive})
-    assert reader.meta["effective"]["receive"] == receive
+    reader, columns = measure(tmp_path, CYCLE | large | {"adapter": adapter})
     assert reader.meta["path"]["carried_by"] == {"dustdds": "udp"}.get(adapter, "process")
     assert reader.meta["adapter"]["transport"] == reader.meta["path"]["carried_by"]
     assert reader.meta["adapter"]["transport_asked"] == "udp"
     assert counts(columns)["served"] == SAMPLES
-    assert in_order(columns)
 
 
 @each_adapter
-def test_a_payload_of_many_datagrams_travels_whole(tmp_path: Path, adapter: str) -> None:
+def test_a_payload_of_many_datagrams_travels_whole_by_udp(tmp_path: Path, adapter: str) -> None:
     config = {"adapter": adapter, "payload_bytes": 131_072, "period_ns": 10 * MS, "samples": 20}
     with client_and_server(tmp_path, config) as (client, server):
         settled(client, server)
+    meta = read(client.log)[0].meta
+    assert meta["adapter"]["transport"] == meta["path"]["carried_by"] == "udp"
+    assert None not in meta["usage"].values()
 
 
 @each_adapter
-@pytest.mark.parametrize("before", ["none", "init", "init_and_node"])
+@pytest.mark.parametrize("before", ["init", "init_and_node"])
 def test_wakeup_after_what_the_middleware_does_beforehand(tmp_path: Path, adapter: str, before: str) -> None:
     reader, columns = measure(tmp_path, {"measurement": "wakeup", "before": before, "adapter": adapter})
     assert counts(columns)["served"] == SAMPLES
-    brings_threads = {"none": (), "init": ("cyclonedds", "dustdds"), "init_and_node": ADAPTERS}
+    brings_threads = {"init": ("cyclonedds", "dustdds"), "init_and_node": ADAPTERS}
     assert bool(threads_of(reader.meta)) == (adapter in brings_threads[before])
 
 
@@ -175,7 +144,6 @@ def test_all_threads_take_the_priority_asked_for(tmp_path: Path, adapter: str) -
 @pytest.mark.parametrize(
     ("options", "more", "field"),
     [
-        ({"transport": "pigeon"}, {}, "option transport"),
         ({"interface": "nope0"}, {}, "option interface"),
         ({"domain": "233"}, {}, "option domain"),
         ({"domain": "-1"}, {}, "option domain"),
@@ -184,7 +152,6 @@ def test_all_threads_take_the_priority_asked_for(tmp_path: Path, adapter: str) -
         ({}, {"drive": "poll", "receive": "listener"}, "receive"),
         ({}, {"receive": "spin"}, "receive"),  # a sleep drives the cycle
         ({"loan": "yes"}, {"payload_bytes": (4 << 20) + 1}, "payload_bytes"),
-        ({"colour": "red"}, {}, "option colour"),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(

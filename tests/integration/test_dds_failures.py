@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import uuid
 from pathlib import Path
@@ -82,9 +81,7 @@ def test_a_payload_that_no_socket_can_hold_is_told(tmp_path: Path, adapter: str)
     assert f"net.core.rmem_max = {limit}" in error["message"]
 
 
-@pairs(
-    ("cyclonedds", "cyclonedds"), ("fastdds", "fastdds"), ("dustdds", "dustdds"), ("cyclonedds", "fastdds")
-)
+@pairs(("cyclonedds", "fastdds"))
 def test_two_runs_at_once_do_not_hear_each_other(
     tmp_path: Path, client_adapter: str, server_adapter: str
 ) -> None:
@@ -112,17 +109,6 @@ def interrupted_with_losses(client: Probe, server: Probe) -> None:
     found = counts(read(client.log)[1])
     assert found["lost"] > 0
     assert found["released"] == found["served"] + found["lost"] + found["skipped"] + found["in_flight"]
-
-
-@each_adapter
-def test_replies_of_a_server_that_hangs_are_lost_and_nothing_else(tmp_path: Path, adapter: str) -> None:
-    config = {"adapter": adapter, "samples": 1_000_000, "loss_timeout_ns": 20 * MS, "period_ns": 5 * MS}
-    with client_and_server(tmp_path, config) as (client, server):
-        assert client.until("ready")["event"] == "ready"
-        os.kill(server.process.pid, signal.SIGSTOP)
-        while client.until("progress")["lost"] == 0:
-            pass
-        interrupted_with_losses(client, server)
 
 
 @pairs(("cyclonedds", "fastdds"), ("fastdds", "cyclonedds"), ("dustdds", "dustdds"))

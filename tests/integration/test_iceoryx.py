@@ -387,13 +387,8 @@ def test_a_receiver_is_given_the_memory_that_its_sender_wrote(
     command += [here / "iceoryx_addresses.cpp", adapter / "roudi.cpp", core, "-o", program]
     libraries = ["iceoryx_posh", "iceoryx_hoofs", "iceoryx_platform", "rt", "pthread", "atomic", "zstd"]
     subprocess.run([*command, *(f"-l{name}" for name in libraries)], check=True)
-    done = subprocess.run(
-        [program, str(payload_bytes), str(uuid.uuid4())],
-        stdout=subprocess.PIPE,
-        text=True,
-        timeout=120,
-        check=True,
-    )
+    asked = [program, str(payload_bytes), str(uuid.uuid4())]
+    done = subprocess.run(asked, stdout=subprocess.PIPE, text=True, timeout=120, check=True)
     places = dict(
         line.split(" ", 1) for line in done.stdout.splitlines() if line.startswith(("sent ", "received "))
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import uuid
@@ -35,7 +34,6 @@ pytestmark = pytest.mark.skipif("rcl" not in find_probes(), reason="the adapter 
 
 RCL = ros_runs.of("rcl", 2 * MS)
 ROOT = Path(__file__).parents[2]
-DRIVES = ("spin", "sleep_then_spin_some", "poll")
 ALONE: Config = RCL | {"measurement": "roundtrip", "role": "client", "loss_timeout_ns": LONG}
 
 
@@ -50,14 +48,12 @@ def test_wakeup_beside_its_threads(tmp_path: Path) -> None:
     assert threads["none"] <= threads["init"] < threads["init_and_node"]
 
 
-@pytest.mark.parametrize("drive", DRIVES)
-def test_one_shot_fires_as_often_as_it_is_armed(tmp_path: Path, drive: str) -> None:
-    ros_runs.one_shot_of_a_steady_clock(tmp_path, RCL, drive)
+def test_one_shot_fires_as_often_as_it_is_armed(tmp_path: Path) -> None:
+    ros_runs.one_shot_of_a_steady_clock(tmp_path, RCL, "spin")
 
 
-@pytest.mark.parametrize("drive", DRIVES)
-def test_periodic_accounts_for_every_release(tmp_path: Path, drive: str) -> None:
-    ros_runs.periodic_of_a_steady_clock(tmp_path, RCL, drive)
+def test_periodic_accounts_for_every_release(tmp_path: Path) -> None:
+    ros_runs.periodic_of_a_steady_clock(tmp_path, RCL, "spin")
 
 
 def test_ticks_that_rcl_passes_over_are_counted(tmp_path: Path) -> None:
@@ -66,31 +62,12 @@ def test_ticks_that_rcl_passes_over_are_counted(tmp_path: Path) -> None:
     assert found["released"] == found["served"] + found["skipped"]
 
 
-@pytest.mark.parametrize(
-    ("receive", "in_flight", "reliability"),
-    [
-        ("spin", "one", "best_effort"),
-        ("spin_once", "one", "best_effort"),
-        ("poll", "one", "reliable"),
-        ("spin", "open", "reliable"),
-        ("spin_once", "open", "reliable"),
-    ],
-)
-def test_round_trip_accounts_for_every_release(
-    tmp_path: Path, receive: str, in_flight: str, reliability: str
-) -> None:
-    config = RCL | {
-        "receive": receive,
-        "in_flight": in_flight,
-        "reliability": reliability,
-        "history_depth": 5,
-    }
+@pytest.mark.parametrize(("in_flight", "reliability"), [("one", "best_effort"), ("open", "reliable")])
+def test_quality_of_service_is_read_back(tmp_path: Path, in_flight: str, reliability: str) -> None:
+    config = RCL | {"in_flight": in_flight, "reliability": reliability, "history_depth": 5}
     config |= {"loss_timeout_ns": 1_000 * MS}  # more than the history holds may be under way
     with client_and_server(tmp_path, config) as (client, server):
         assert settled(client, server)["released"] == SAMPLES
-    apart = receive == "spin" or in_flight == "open"  # else the sender receives
-    [stamps] = ros_runs.stamps(client.log)
-    assert (stamps["name"] == "rtm-receiver") == apart
     described = read(client.log)[0].meta["adapter"]
     assert described["rmw"].startswith("rmw_")
     assert ".so." in described["rmw_library"]
@@ -98,36 +75,10 @@ def test_round_trip_accounts_for_every_release(
     assert {policy: described["qos"][policy] for policy in wanted} == wanted
 
 
-def test_replies_are_received_by_spin_where_nothing_is_said(tmp_path: Path) -> None:
-    with client_and_server(tmp_path, RCL) as both:
-        settled(*both)
-    assert [end["name"] for end in ros_runs.stamps(both[0].log)] == ["rtm-receiver"]
-    assert {read(end.log)[0].meta["effective"]["receive"] for end in both} == {"spin"}
-
-
 def test_a_payload_of_many_datagrams_travels_whole(tmp_path: Path) -> None:
     config = RCL | {"payload_bytes": 131_072, "samples": 20, "reliability": "reliable"}
     with client_and_server(tmp_path, config) as (client, server):
         settled(client, server)
-
-
-def test_two_runs_at_once_do_not_hear_each_other(tmp_path: Path) -> None:
-    """Not even in one domain: a reply to another run's ping would be a duplicate or out of range."""
-    folders = [tmp_path / "first", tmp_path / "second"]
-    for folder in folders:
-        folder.mkdir()
-    config = RCL | {"options": {"domain": "81"}}
-    with (
-        client_and_server(folders[0], config | {"samples": 100}) as one,
-        client_and_server(folders[1], config | {"samples": 50}) as other,
-    ):
-        assert settled(*one)["released"] == 100
-        assert settled(*other)["released"] == 50
-    assert read(other[1].log)[1]["sequence"].max() < 100  # 50, and the warm-up
-
-
-def test_replies_of_a_server_that_hangs_are_lost_and_nothing_else(tmp_path: Path) -> None:
-    ros_runs.losses_of_a_silent_server(tmp_path, RCL, signal.SIGSTOP)
 
 
 def test_the_domain_is_the_users(tmp_path: Path) -> None:
@@ -254,8 +205,6 @@ def test_a_policy_that_does_not_match_is_named(tmp_path: Path) -> None:
         (timer(RCL, overrun="catch_up"), "overrun"),
         (cycle(RCL) | {"options": {"domain": "233"}}, "option domain"),
         (with_environment(cycle(RCL), ROS_DOMAIN_ID="many"), "ROS_DOMAIN_ID"),
-        (cycle(RCL) | {"options": {"history": "forget"}}, "option history"),
-        (cycle(RCL) | {"options": {"executor": "single"}}, "option executor"),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(tmp_path: Path, config: Config, field: str) -> None:

@@ -32,10 +32,8 @@ def over(adapter: str, *, id: str | None = None, **changes: Any) -> Any:
 @pytest.mark.parametrize(
     "config",
     [
-        over("posix"),
         over("posix", id="posix tcp, open", options={"stream": "tcp"}, in_flight="open"),
         over("posix", id="posix, 1 MiB", payload_bytes=1 << 20, receive="spin_once"),
-        over("rcl"),
         over("rclpy", id="rclpy, service"),
         over("rclpy", id="rclpy, action", interface="action"),
         over("ros1", id="ros1, persistent", options={"persistent": "yes"}),

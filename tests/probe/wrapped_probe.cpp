@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -112,10 +113,21 @@ int create_node(void* self, const char* name, void** node, rtm_error* error) {
   note("create_node");
   return inner().create_node(self, name, node, error);
 }
+rtm_timer_spec timer_of_core;
+
+// A millisecond later than the middleware had it due.
+void fire_with_another_time(void* user, const rtm_fire* fire) {
+  const rtm_fire altered{fire->reported_expected_ns + 1'000'000, fire->reported_actual_ns};
+  timer_of_core.on_fire(user, &altered);
+}
+
 int create_timer(void* node, const rtm_timer_spec* spec, void** timer, rtm_timer_traits* traits,
                  rtm_error* error) {
   note("create_timer");
-  return inner().create_timer(node, spec, timer, traits, error);
+  timer_of_core = *spec;
+  rtm_timer_spec altered = *spec;
+  if (is("reports_another_time")) altered.on_fire = &fire_with_another_time;
+  return inner().create_timer(node, &altered, timer, traits, error);
 }
 int arm(void* timer, int64_t now_ns) {
   note("arm");
@@ -125,15 +137,31 @@ int create_publisher(void* node, const char* topic, void** publisher, rtm_error*
   note("create_publisher");
   return inner().create_publisher(node, topic, publisher, error);
 }
+rtm_on_message message_of_core;
+void* user_of_core;
+std::atomic<int> unanswered{0};
+
+void message_from_another_thread(void* user, const rtm_message* message) {
+  unanswered = 0;
+  if (!is("calls_back_elsewhere")) return message_of_core(user, message);
+  std::thread([&] { message_of_core(user, message); }).join();
+}
+
 int create_subscriber(void* node, const char* topic, rtm_on_message on_message, void* user, void** subscriber,
                       rtm_error* error) {
   note("create_subscriber");
-  return inner().create_subscriber(node, topic, on_message, user, subscriber, error);
+  message_of_core = on_message;
+  user_of_core = user;
+  return inner().create_subscriber(node, topic, &message_from_another_thread, user, subscriber, error);
 }
 
 int publish(void* publisher, const rtm_message* message) {
   note("publish");
   if (message->sequence == RTM_SEQUENCE_HELLO) return inner().publish(publisher, message);
+  const bool asks = suffix().empty();
+  if (asks && is("answers_itself")) return message_of_core(user_of_core, message), 0;
+  if (asks && is("waits_for_answers"))
+    while (++unanswered > 3) pause();
   if (is("loses_most") && message->sequence % 8 != 0) return 0;
   if (is("refuses") && message->sequence % 8 == 0) return -1;
   std::vector<std::uint8_t> bytes(message->data, message->data + message->bytes);

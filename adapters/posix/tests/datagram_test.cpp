@@ -150,6 +150,7 @@ TEST(Udp, CarriesUpToItsLimitAndNamesIt) {
   EXPECT_STREQ(refused.error().field, "payload_bytes");
   EXPECT_STREQ(refused.error().value, "65484");
   EXPECT_NE(std::string(refused.error().message).find("65483"), std::string::npos);
+  EXPECT_STRNE(refused.error().remedy, "");
 }
 
 TEST(Udp, ClassOfTrafficIsSetAndReadBack) {
@@ -221,6 +222,7 @@ TEST(Unix, CarriesUpToItsSendBufferAndNamesTheLimit) {
   ASSERT_FALSE(refused.started());
   EXPECT_STREQ(refused.error().field, "payload_bytes");
   EXPECT_STREQ(refused.error().value, "67108864");
+  EXPECT_STRNE(refused.error().remedy, "");
   unsigned long limit = 0;
   ASSERT_EQ(sscanf(refused.error().message, "a Unix datagram carries at most %lu bytes", &limit), 1)
       << refused.error().message;

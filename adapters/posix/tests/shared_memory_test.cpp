@@ -81,7 +81,9 @@ TEST(SharedMemory, CarriesSixteenMebibytesAndNamesThatLimit) {
   const Instance refused(asked_roundtrip(RTM_ROLE_SERVER, "shm_futex", kLimit + 1));
   ASSERT_FALSE(refused.started());
   EXPECT_STREQ(refused.error().field, "payload_bytes");
+  EXPECT_STREQ(refused.error().value, "16777217");
   EXPECT_NE(std::string(refused.error().message).find("16777216"), std::string::npos);
+  EXPECT_STRNE(refused.error().remedy, "");
 }
 
 TEST(SharedMemory, OneClientAtATimeAndTheNextStartsAfresh) {

@@ -21,14 +21,22 @@ from rtmeter.selftest.adapter.running import (
     counted,
     ways,
 )
+from rtmeter.selftest.adapter.stamps import stamped
 
 _SIZES = (8, 1_000, 60_000)
+_OPEN: RunConfig = {"in_flight": "open", "history_depth": SAMPLES}
+"""Nobody waits for a reply, and none is replaced."""
+_DOMAIN = "84"
+"""Of both sessions, where there is an option for it: they are kept apart all the same."""
 
 
 def checks(subject: CheckedProbe) -> Iterator[Check]:
-    """One for every measurement and drive, for payloads, and for two sessions at once."""
+    """One for every measurement and drive, round trips in open loop too, for payloads, and for two sessions
+    at once."""
     for way in ways(subject.facts):
         yield Check(f"echo.{way.name}", partial(_runs, subject, way.config))
+        if way.measurement == "roundtrip" and way.config["receive"] != "poll":
+            yield Check(f"echo.{way.name}.open", partial(_runs, subject, way.config | _OPEN))
     yield Check("echo.payloads", partial(_payloads, subject))
     yield Check("isolation.sessions", partial(_isolated, subject))
     yield Check("drives.unlisted", partial(_unlisted, subject))
@@ -71,7 +79,8 @@ def _judged(frame: dict[str, Any], run: ProbeRun, config: RunConfig) -> CheckOut
     asked, effective = config.get("drive"), frame["effective"]["drive"]
     if asked is not None and asked != effective:
         return failed(f"driven by {effective}, not {asked}", "see drives in describe")
-    return passed(counts)
+    wrong = stamped(run, frame["threads"], config)
+    return failed(*wrong) if wrong else passed(counts)
 
 
 def _payloads(subject: CheckedProbe) -> CheckOutcome:
@@ -93,11 +102,12 @@ def _payloads(subject: CheckedProbe) -> CheckOutcome:
                     f"{size} bytes: {one.last_words()}",
                     "refuse what the middleware cannot carry in setup, with payload_bytes as the field",
                 )
+            if server is not None:
+                server.finish()
             outcome = _judged(one.frame(), one, config)
             if outcome[0] == "fail":
                 return failed(f"{size} bytes: {outcome[1]}", str(outcome[2]))
             sizes.append(f"{size}: whole")
-            del server
     return passed(", ".join(sizes))
 
 
@@ -108,7 +118,9 @@ def _isolated(subject: CheckedProbe) -> CheckOutcome:
     if way is None:
         return not_applicable("it sends no messages")
     remedy = "derive topics, ports and domains from run.session, all of it"
-    first, second = counted(way.config), counted(way.config) | {"samples": 2 * SAMPLES}
+    domain = {"options": {"domain": _DOMAIN}} if "domain" in subject.facts.get("option", {}) else {}
+    first = counted(way.config) | domain
+    second = first | {"samples": 2 * SAMPLES}
     with subject.pair(first) as (one, server), subject.pair(second) as (other, other_server):
         for run in (one, other):
             if run.end(RUN_S) != 0:

@@ -35,7 +35,8 @@ def checks(subject: CheckedProbe) -> Iterator[Check]:
             suffix = "" if measurement == "roundtrip" else f".{measurement}"
             yield Check(f"interrupt.server{suffix}", partial(_server, subject, measurement))
             yield Check(f"hangs.no_server{suffix}", partial(_alone, subject, measurement))
-            yield Check(f"hangs.server_killed{suffix}", partial(_killed, subject, measurement))
+            for how in ("killed", "stopped"):
+                yield Check(f"hangs.server_{how}{suffix}", partial(_silent, subject, measurement, how))
 
 
 def _interrupted(subject: CheckedProbe, config: RunConfig) -> CheckOutcome:
@@ -99,7 +100,7 @@ def _alone(subject: CheckedProbe, measurement: str) -> CheckOutcome:
         return passed(f"{error['field']}: {error['message']}"[:100])
 
 
-def _killed(subject: CheckedProbe, measurement: str) -> CheckOutcome:
+def _silent(subject: CheckedProbe, measurement: str, how: str) -> CheckOutcome:
     """The client counts its messages as lost until it is interrupted, or says that the middleware is gone."""
     if subject.one_process:
         return not_applicable("its server is in the client")
@@ -107,7 +108,7 @@ def _killed(subject: CheckedProbe, measurement: str) -> CheckOutcome:
     with subject.pair(config) as (one, server):
         assert server is not None
         one.until("progress", least=("released", 20))
-        server.close()
+        server.close() if how == "killed" else server.stop_asleep()
         while one.error() is None and one.latest("progress")["lost"] == 0:
             one.pause()
         one.signal(signal.SIGINT)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import time
 import uuid
@@ -55,11 +56,12 @@ class Way:
 
 
 class ProbeRun:
-    """One process of the probe, with the status lines that came so far."""
+    """One process of the probe, with the status lines that came so far; ``server``: a client's."""
 
     def __init__(self, probe: Probe, folder: Path, config: RunConfig, verb: str = "--config") -> None:
         name, self._began = uuid.uuid4().hex, time.monotonic()
         self.log = folder / f"{name}.rtlog"
+        self.server: ProbeRun | None = None
         self._out, self._err = folder / f"{name}.out", folder / f"{name}.err"
         settings = folder / f"{name}.json"
         settings.write_text(json.dumps({"version": 1, "log": str(self.log), "watch_stdin": True} | config))
@@ -144,6 +146,14 @@ class ProbeRun:
         """Sends a signal to the probe alone."""
         self._popen.send_signal(number)
 
+    def stop_asleep(self) -> None:
+        """Stops it while all its threads sleep: one of a middleware with shared memory that is stopped amid a
+        delivery keeps a lock that all share."""
+        tasks = Path(f"/proc/{self._popen.pid}/task")
+        while any(") S " not in (task / "stat").read_text() for task in tasks.iterdir()):
+            self.pause()
+        self.signal(signal.SIGSTOP)
+
     def finish(self, limit_s: float = END_S) -> int:
         """Ends a server: closes its standard input."""
         assert self._popen.stdin is not None
@@ -214,6 +224,7 @@ class CheckedProbe:
             endpoint = server.until("ready")["endpoint"]
             options = both.get("options", {}) | ({} if endpoint is None else {"endpoint": endpoint})
             with self.run(both | {"role": "client", "options": options}) as client:
+                client.server = server
                 yield client, server
 
     def complete(self, config: RunConfig) -> tuple[dict[str, Any], ProbeRun]:
