@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -153,6 +154,23 @@ def test_what_a_target_has_is_told_and_nothing_stays_there(hosts: Hosts) -> None
     assert len(looked.json["findings"]) > 3
     refused = rtmeter("check", "--on", "board")
     assert (refused.code, "--on" in refused.err) == (1, True)
+
+
+def test_a_chain_begins_by_the_clock_there_and_ends_with_the_front(hosts: Hosts, tmp_path: Path) -> None:
+    graph, left = tmp_path / "graph.yaml", logs(hosts)
+    graph.write_text("stages:\n  camera: {period: 5ms}\n  motor: {inputs: camera}\n")
+    asked = ["measure", "chain", "--adapter", "posix", "--graph", graph, "--warm-up", "0"]
+    done = measured(hosts, tmp_path / "cell", *asked, "--samples", "20")
+    assert done.code == 0, done.err
+    first = cell_json(tmp_path / "cell")["grid"]["t0_ns"]
+    assert PLANTED_NS < first < PLANTED_NS + time.monotonic_ns()
+    long = [*asked, "--samples", "1000000", "--on", hosts.url, "--out", tmp_path / "long"]
+    with running(*long, **hosts.near_end()) as process:
+        until(lambda: hosts.programs().count("rtmeter-probe-p") == 2, of=process)
+        until(lambda: any(rows_of(log) > 10 for log in hosts.temporary.glob("*/*.rtlog") if log not in left))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    hosts.wait_until_ended()
 
 
 @pytest.fixture

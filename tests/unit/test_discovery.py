@@ -44,7 +44,6 @@ def test_what_is_not_given_has_defaults_that_leave_time_to_leave() -> None:
         ({"scheduling": "deadline:1ms/5ms/5ms"}, "scheduling"),
         ({"explain": True}, "explain"),
         ({"deadline": "1s", "break_on_late": True}, "break_on_late"),
-        ({"on": "ssh://board"}, "on"),
         ({"receive": "spin"}, "receive"),
         ({"in_flight": "open"}, "in_flight"),
     ],

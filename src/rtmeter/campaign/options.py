@@ -53,7 +53,6 @@ _OWN_QOS = For(("roundtrip", "cycle", "chain", "discovery"))
 _PROCESSES = For((*TWO_ENDS, "chain", "discovery"))
 _DISCOVERY = For(("discovery",))
 _TIMER = For(("timer",))
-_ON_A_TARGET = For(("wakeup", "timer", *TWO_ENDS, "cycle", "loop"))
 
 
 class CellOptions(BaseModel):
@@ -300,7 +299,7 @@ class CellOptions(BaseModel):
     ] = None
     load: Annotated[LoadOption | None, LOAD] = None
     traffic: Annotated[TrafficOption | None, TRAFFIC] = None
-    on: Annotated[On | None, _ON_A_TARGET, ON] = None
+    on: Annotated[On | None, ON] = None
     hosts: Annotated[Hosts | None, _ROUNDTRIP, HOSTS] = None
     kernel_stamps: Annotated[bool, For(("roundtrip",)), KERNEL_STAMPS] = False
     shared_clock: Annotated[SharedClockName | None, _ROUNDTRIP, SHARED_CLOCK] = None

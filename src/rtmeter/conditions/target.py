@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -99,6 +100,21 @@ def clock_doubt(root: Root) -> Doubt | None:
     message = f"the time of day of {root.host} is not the one here{known}"
     hint = "the cell's times are this machine's; set the clock there if others rely on it"
     return Doubt("target_clock_off", message, hint)
+
+
+def monotonic_ns(root: Root) -> int:
+    """CLOCK_MONOTONIC of the machine. Raises RtmeterError where that is not told."""
+    if not isinstance(root, RemoteRoot):
+        return time.monotonic_ns()
+    _, said = root.run(["grep", "-m", "1", "now at", "/proc/timer_list"])
+    ahead = re.search(r"^monotonic +(-?\d+) +(\d+)", root.read("/proc/self/timens_offsets") or "", re.M)
+    ahead_ns = int(ahead[1]) * 10**9 + int(ahead[2]) if ahead else 0
+    if (now := re.search(r"now at (\d+) nsecs", said)) is None:
+        message = (
+            "does not tell its clock, by which all are to begin together: /proc/timer_list is root's alone"
+        )
+        raise root.shell.ssh.error(message, "log in there as root")
+    return int(now[1]) + ahead_ns
 
 
 def uptime_shift_ns(root: Root) -> int | None:

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from rtmeter.conditions import Standing
+from rtmeter.conditions.target import target_of
 from rtmeter.measure import probes
+from rtmeter.measure.places import There
 from rtmeter.measure.source import Ran
 from rtmeter.measure.supervise import OnProgress, Stop
 from rtmeter.measure.together import Team, run_together
@@ -40,10 +42,12 @@ class ByTeam(ABC):
 
     def prepare(self) -> None:
         self.check()
+        if (target := target_of(self._cell)) is not None:
+            There(target).look(self._probe)
 
     def run(self, folder: Path, stop: Stop, on_progress: OnProgress, standing: Standing) -> Outcome:
         heed = standing.checked_at(on_progress)
-        return run_together(self._cell, self._probe, self.team(), folder, stop, heed, standing.launchers)
+        return run_together(self._cell, self._probe, self.team(), folder, stop, heed, standing)
 
     @abstractmethod
     def team(self) -> Team:

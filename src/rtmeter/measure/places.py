@@ -61,6 +61,15 @@ folder=$(mktemp -d "${TMPDIR:-/tmp}/rtmeter-XXXXXX") && echo "$folder"
 """
 
 _GRACE_S = 15  # besides the loss timeout; longer than the front waits
+_WAITED_FOR = """\
+watcher=$!
+chrt -f -p 99 "$watcher" >/dev/null 2>&1
+exec 3<&-
+wait "$probe"
+code=$?
+kill "$watcher"
+exit "$code"
+"""
 _WATCHED = """
 exec 3<&0
 setsid {command} <&3 3<&- &
@@ -71,16 +80,25 @@ probe=$!
   while kill -0 "$probe" && test "$n" -lt {grace_s}; do sleep 1; n=$((n + 1)); done
   kill -KILL "-$probe"
 }} <&3 3<&- >/dev/null 2>&1 &
-watcher=$!
-chrt -f -p 99 "$watcher" >/dev/null 2>&1
-exec 3<&-
-wait "$probe"
-code=$?
-kill "$watcher"
-exit "$code"
-"""
+{rest}"""
 """The probe ends when standard input does, and with it the connection; one that does not is killed. Who sees
 to that sleeps, and is above what may keep the CPUs to itself."""
+
+
+_TOLD = """
+exec 3<&0
+mkfifo {fifo} || exit
+setsid {command} <{fifo} 3<&- &
+probe=$!
+{{
+  while read -r line; do echo "$line"; done
+  exec >/dev/null
+  n=0
+  while kill -0 "$probe" && test "$n" -lt {grace_s}; do sleep 1; n=$((n + 1)); done
+  kill -KILL "-$probe"
+}} <&3 3<&- >{fifo} 2>/dev/null &
+{rest}"""
+"""The same of a probe that is told something: every line is handed on to it."""
 
 
 def adapters_there(url: str) -> list[dict[str, Any]]:
@@ -105,8 +123,9 @@ class There:
     same of itself.
     """
 
-    def __init__(self, ssh: Ssh, through: Sequence[str] = ()) -> None:
-        self._ssh, self._through = ssh, through
+    def __init__(self, ssh: Ssh, through: Sequence[str] = (), *, told: bool = False) -> None:
+        """``told``: lines on the probe's standard input are for it."""
+        self._ssh, self._through, self._told = ssh, through, told
         self._folder = ""  # there
         self._log: Path | None = None  # here
 
@@ -151,7 +170,9 @@ class There:
         self._ssh.run(f"cat >{self._in('config.json')}", json.dumps(carried).encode())
         command = [*self._through, path, "--config", f"{self._folder}/config.json"]
         grace_s = _GRACE_S + math.ceil(config.get("loss_timeout_ns", 0) / 1e9)
-        return self._ssh.command(_WATCHED.format(command=shlex.join(command), grace_s=grace_s))
+        script = _TOLD if self._told else _WATCHED
+        words = {"command": shlex.join(command), "grace_s": grace_s, "rest": _WAITED_FOR}
+        return self._ssh.command(script.format(fifo=self._in("fifo"), **words))
 
     def ask_to_end(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stdin is not None

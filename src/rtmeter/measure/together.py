@@ -13,18 +13,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rtmeter.conditions import Launchers
+from rtmeter.conditions import Standing
+from rtmeter.conditions.target import monotonic_ns, target_of
 from rtmeter.errors import RtmeterError
 from rtmeter.measure.guard import Guard
-from rtmeter.measure.places import Here
+from rtmeter.measure.places import Here, Place, There
 from rtmeter.measure.probe_process import ProbeProcess
 from rtmeter.measure.probes import Probe
 from rtmeter.measure.supervise import OnProgress, Stop, exit_error, malformed, out_of_the_way
-from rtmeter.model import Cell, Outcome
+from rtmeter.model import TARGET, Cell, Outcome
 from rtmeter.results.store import STAGES, STDERR
 
 _START_S, _SILENCE_S, _GRACE_S, _SLOWEST = 60, 60, 20, 10
-_LEAD_NS = 200_000_000  # until the first release: time to tell every process
+_LEAD_NS, _LEAD_THERE_NS = 200_000_000, 1_000_000_000  # until the first release: time to tell every process
 _REMEDY = "see what it printed in the cell's probe.stderr"
 
 
@@ -60,11 +61,11 @@ def run_together(
     folder: Path,
     stop: Stop,
     on_progress: OnProgress,
-    launchers: Launchers,
+    standing: Standing,
 ) -> Outcome:
     """Measures the cell; the logs of its processes are then in ``folder``. Nothing is left running."""
-    with Guard(cell.config) as guard:
-        run = _Run(cell, probe, team, folder, stop, on_progress, launchers, guard)
+    with Guard({} if TARGET in cell.hosts else cell.config) as guard:
+        run = _Run(cell, probe, team, folder, stop, on_progress, standing, guard)
         try:
             with stop.being_heeded():
                 run.measure()
@@ -84,13 +85,14 @@ class _Run:
         folder: Path,
         stop: Stop,
         on_progress: OnProgress,
-        launchers: Launchers,
+        standing: Standing,
         guard: Guard,
     ) -> None:
         self.failure: RtmeterError | None = None
         self._cell, self._probe, self._members = cell, probe, team.members
         self._folder, self._stop = folder, stop
-        self._on_progress, self._launchers, self._guard = on_progress, launchers, guard
+        self._on_progress, self._standing, self._guard = on_progress, standing, guard
+        self._target = target_of(cell)
         self._running: list[tuple[Member, ProbeProcess]] = []
         self._kill_at: float | None = None
         self._stall_s = _SILENCE_S + (cell.config["loss_timeout_ns"] + 11 * team.slowest_ns) / 1e9
@@ -104,11 +106,15 @@ class _Run:
             own = self._folder / STAGES / member.name
             own.mkdir()
             config = member.config | {"session": session, "log": str(log_of(self._folder, member.name))}
-            started = ProbeProcess(self._probe, config, own, Here(self._launchers.client(None)))
+            started = ProbeProcess(self._probe, config, own, self._place())
             self._running.append((member, started))
             self._guard.watch(started.pid)
-        with out_of_the_way(self._cell.config.get("cpus")):
+        with out_of_the_way(None if self._target else self._cell.config.get("cpus")):
             self._see_to_its_end()
+
+    def _place(self) -> Place:
+        through = self._standing.launchers.client(None)
+        return Here(through) if self._target is None else There(self._target, through, told=True)
 
     def _see_to_its_end(self) -> None:
         limit = time.monotonic() + _START_S + self._cell.config.get("connect_timeout_ns", 0) / 1e9
@@ -130,7 +136,8 @@ class _Run:
         self._until_all_ended()
 
     def _begin(self) -> None:
-        first_ns = time.monotonic_ns() + _LEAD_NS
+        lead_ns = _LEAD_NS if self._target is None else _LEAD_THERE_NS
+        first_ns = monotonic_ns(self._standing.root) + lead_ns
         for _, one in self._running:
             one.tell(f"go {first_ns}\n")
 
