@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from rtmeter.model import ABSENT, LOST, SERVED
-from rtmeter.selftest.adapter.stamps import Columns, disorder, received_elsewhere, unheard
+from rtmeter.selftest.adapter.stamps import disorder, received_elsewhere, unheard
+from rtmeter.statistics.quantities import Columns
 
 REPORTED = {"adapter": {"reported_clock": "monotonic"}, "grid": {"t0_from": "reported"}}
 ONE_SHOT = {"measurement": "timer", "mode": "one_shot", "timeout_ns": 100}

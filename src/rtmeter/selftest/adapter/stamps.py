@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from rtmeter.model import ABSENT, SERVED
 from rtmeter.samples import read_log
 from rtmeter.selftest.adapter.running import ProbeRun, RunConfig
+from rtmeter.statistics.quantities import Columns
 
 Wrong = tuple[str, str]
 """What is wrong, and what to do."""
-Columns = Mapping[str, NDArray[np.int64]]
 
 _STAMP = "call on_fire, on_message and on_reply first thing in the middleware's own callback, once for each"
 _REPORT = (
