@@ -13,6 +13,7 @@ from rtmeter.measure import cell as runner
 from rtmeter.measure import together
 from rtmeter.measure.supervise import OnProgress, Stop
 from rtmeter.results.record import CellRecord
+from waiting import until
 
 pytestmark = pytest.mark.usefixtures("fake_probe")
 
@@ -32,6 +33,23 @@ def test_a_process_that_never_ends_is_ended_and_named(
     monkeypatch.setattr(together, "_SILENCE_S", 1)
     record = run(tmp_path, behave, samples)
     assert record.error is not None and said in record.error.message
+
+
+def test_processes_that_have_ended_before_they_are_first_listened_to_are_heard_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listen = together._Run._listen
+
+    def late(self: together._Run) -> None:
+        until(lambda: all(one.exit_code is not None for _, one in self._running))
+        listen(self)
+
+    monkeypatch.setattr(together._Run, "_listen", late)
+    monkeypatch.setattr(together, "_START_S", 1)
+    told: list[object] = []
+    record = run(tmp_path, "complete", 100, told.append)
+    assert record.error is not None and record.error.field == "log"  # the fake's is no chain's
+    assert told
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")

@@ -146,22 +146,24 @@ class _Run:
             self._listen()
 
     def _listen(self) -> None:
-        """Waits a little for what happens next, and sees to it."""
+        """Waits a little for what happens next, and sees to it; what ended ones have said is heard, too."""
         alive = [(member, one) for member, one in self._running if one.exit_code is None]
+        heard = [(member, one) for member, one in self._running if not one.silent]
         with selectors.DefaultSelector() as selector:
+            for _, one in heard:
+                selector.register(one.status_fd, selectors.EVENT_READ)
             for _, one in alive:
-                if not one.silent:
-                    selector.register(one.status_fd, selectors.EVENT_READ)
                 selector.register(one.exited_fd, selectors.EVENT_READ)
             if not self._stop.asked:
                 selector.register(self._stop.fd, selectors.EVENT_READ)
             selector.select(timeout=0.25)
         self._guard.beat()
-        for member, one in alive:
+        for member, one in heard:
             for event in [event for event in one.read_events() if event["event"] == "progress"][-1:]:
                 if member.shows:
                     released = min(int(event.get("released", 0)), int(event.get("of", 0)))
                     self._on_progress({**event, "released": released})
+        for member, one in alive:
             if time.monotonic() - one.heard_at > _SILENCE_S:
                 raise self._error(f"process {member.name} has not been heard of for {_SILENCE_S} s")
             begun = self._kill_at is None and member.ends and one.event("ready")
