@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,8 @@ reduced_key = pytest.StashKey[list[str]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a shell's background; processes inherit it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.stash[reduced_key] = []
     if leftovers.begin():
         config.pluginmanager.register(leftovers.Leftovers())
