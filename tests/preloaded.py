@@ -54,7 +54,7 @@ class Preloaded(subprocess.Popen[str]):
             "affinity": list(os.sched_getaffinity(0)),
             "umask": _umask(),
         }
-        socket.send_fds(_server(*self._inside), [json.dumps(asked).encode()], [*streams, tells])
+        socket.send_fds(server(*self._inside), [json.dumps(asked).encode()], [*streams, tells])
         os.close(tells)
         self._close_pipe_fds(*pipes)
         self.pid = self._number()
@@ -91,15 +91,15 @@ def _umask() -> int:
 
 
 @cache
-def _server(*inside: str) -> socket.socket:
+def server(*inside: str) -> socket.socket:
     """Of this process; it ends with it."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     command = [*inside, sys.executable, __file__, str(theirs.fileno())]
     null = subprocess.DEVNULL
     environment = {name: value for name, value in os.environ.items() if name != SESSION}  # no test's
-    server = subprocess.Popen(command, env=environment, stdin=null, stdout=null, pass_fds=[theirs.fileno()])
+    process = subprocess.Popen(command, env=environment, stdin=null, stdout=null, pass_fds=[theirs.fileno()])
     theirs.close()
-    atexit.register(lambda: (ours.close(), server.wait()))
+    atexit.register(lambda: (ours.close(), process.wait()))
     return ours
 
 

@@ -8,6 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import asker
+from preloaded import server
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -18,11 +21,17 @@ def shell_blocks(page: Path, fence: str) -> str:
 
 
 def run_page(page: Path, home: Path, cwd: Path, fence: str = "sh") -> str:
-    """Runs a page's shell blocks with `rtmeter` on the PATH; returns what they printed."""
+    """Runs a page's shell blocks with `rtmeter` on the PATH; returns what they printed.
+
+    It is forked of a process that has imported all it needs, unless everything is run in full.
+    """
+    afresh = os.environ.get("RTMETER_FULL") == "1"
+    asks = [] if afresh else [server().fileno()]
     bin_dir = home / "bin"
     bin_dir.mkdir()
     rtmeter = bin_dir / "rtmeter"
-    rtmeter.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m rtmeter "$@"\n')
+    command = "-m rtmeter" if afresh else f'-IS "{asker.__file__}"'
+    rtmeter.write_text(f'#!/bin/sh\nexec "{sys.executable}" {command} "$@"\n')
     rtmeter.chmod(0o755)
     environment = os.environ | {
         "HOME": str(home),
@@ -32,11 +41,13 @@ def run_page(page: Path, home: Path, cwd: Path, fence: str = "sh") -> str:
         "RTMETER": str(ROOT),
         "PATH": f"{bin_dir}:{os.environ['PATH']}",
         "CMAKE_BUILD_PARALLEL_LEVEL": "2",
+        asker.ASKS: " ".join(map(str, asks)),
     }
     done = subprocess.run(
         ["bash", "-c", shell_blocks(page, fence)],
         cwd=cwd,
         env=environment,
+        pass_fds=asks,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

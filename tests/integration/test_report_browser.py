@@ -120,7 +120,7 @@ def draw_everything(page: Page) -> None:
         expect(plot).to_have_attribute("data-drawn", "", timeout=30_000)
 
 
-def test_every_plot_is_drawn(opened, of_folder):
+def test_every_plot_is_drawn_and_text_from_results_runs_no_script(opened, of_folder):
     page = opened(of_folder)
     draw_everything(page)
     plots = page.locator(".plot")
@@ -133,6 +133,9 @@ def test_every_plot_is_drawn(opened, of_folder):
         assert box["height"] > 100
     assert page.locator(".plot svg path[d*=NaN]").count() == 0
     assert page.locator(".plot svg [transform*=NaN]").count() == 0
+    assert page.get_by_text(HOSTILE).count() > 3
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("img").count() == 0
 
 
 def test_the_answer_and_the_worst_cell_are_on_the_first_screen(opened, of_folder):
@@ -184,14 +187,6 @@ def test_the_theme_follows_the_system_until_one_is_chosen(opened, of_cell):
     assert line.evaluate("path => getComputedStyle(path).stroke") != drawn
     dark.locator("#theme").click()
     assert background(dark) == shades[1]
-
-
-def test_text_from_results_runs_no_script(opened, of_folder):
-    page = opened(of_folder)
-    draw_everything(page)
-    assert page.get_by_text(HOSTILE).count() > 3
-    assert page.evaluate("window.hacked") is None
-    assert page.locator("img").count() == 0
 
 
 def test_tables_sort_by_value(opened, of_folder):
