@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from ibis.backends import BaseBackend
 
 LABEL = "label:"
+PERCENTS = ("50", "99", "99.9", "99.999")
+"""The quantiles of a group that are shown."""
+
 _REQUIREMENT = ("deadline_ns", "miss_ratio", "confidence", "criticality", "horizon")
 _JUDGED = ("rig", "n", "misses", "design_effect", "refused", "outcome", *_REQUIREMENT)
 
@@ -48,6 +51,13 @@ class ArchiveGroup:
     distribution: Binned
     maximum: tuple[int, str, int | None, str] | None
     verdict: FleetVerdict | None
+
+
+def between(edges: tuple[int, int] | str | None) -> str:
+    """The edges of a quantile's bin in us."""
+    if edges is None or isinstance(edges, str):
+        return edges or "-"
+    return f"{edges[0] / 1000:,.1f}–{edges[1] / 1000:,.1f}"
 
 
 def merged(backend: BaseBackend, asked: GroupsAsked) -> list[ArchiveGroup]:

@@ -15,6 +15,18 @@ if TYPE_CHECKING:
 
 _TABLES = "cells, distributions, maxima, causes and findings"
 
+RIGS = """
+SELECT rig, count(*) AS cells, min(measured) AS "first", max(measured) AS latest,
+  arg_max(kernel, measured) AS kernel,
+  count(*) FILTER (WHERE last_one AND outcome = 'fail') AS failing,
+  count(*) FILTER (WHERE last_one AND outcome = 'pass') AS passing,
+  count(*) FILTER (WHERE last_one AND coalesce(outcome, '') NOT IN ('pass', 'fail')) AS undecided,
+  max(max_ns) AS max_ns
+FROM (SELECT *, 1 = row_number() OVER (PARTITION BY rig, campaign, id ORDER BY measured DESC, cell)
+  AS last_one FROM cells) GROUP BY rig ORDER BY failing DESC, undecided DESC, rig
+"""
+"""The rigs by the latest verdicts of their cells, the worst first."""
+
 
 @contextmanager
 def selecting(archive: Archive, text: str) -> Iterator[pa.RecordBatchReader]:

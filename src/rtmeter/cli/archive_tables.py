@@ -22,7 +22,7 @@ def groups_json(groups: Sequence[ArchiveGroup], by: Sequence[str]) -> list[dict[
     """Times in ns; a quantile as its bin's first value and the first one above it, or ``lost``."""
     from dataclasses import asdict
 
-    from rtmeter.archive.page import PERCENTS
+    from rtmeter.archive.groups import PERCENTS
 
     return [
         {
@@ -47,7 +47,7 @@ def print_groups(groups: Sequence[ArchiveGroup], by: Sequence[str]) -> None:
     from rich import box
     from rich.table import Table
 
-    from rtmeter.archive.page import PERCENTS, between
+    from rtmeter.archive.groups import PERCENTS, between
     from rtmeter.cli.columns import print_table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)

@@ -1,4 +1,4 @@
-"""Cells → one self-contained HTML file; all results → a static site."""
+"""Cells → one self-contained HTML file; all results → a static site; an archive → the page of a fleet."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def ls(archive: ArchivePlace = DEFAULT, as_json: Json = False) -> int:
     from rtmeter.cli.output import print_json
 
     need_archive()
-    from rtmeter.archive.page import RIGS
+    from rtmeter.archive.query import RIGS
 
     with _selecting(archive, RIGS) as answer:
         if as_json:

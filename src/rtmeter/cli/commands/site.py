@@ -52,7 +52,7 @@ def _fleet(archive: str, out: Path) -> Path:
     from rtmeter.archive.engine import need_archive
 
     need_archive()
-    from rtmeter.archive.page import write
     from rtmeter.archive.tables import archive_at
+    from rtmeter.report.fleet import write
 
     return write(archive_at(archive), out)

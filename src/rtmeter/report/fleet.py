@@ -5,27 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from rtmeter.archive.engine import answering
-from rtmeter.archive.groups import GroupsAsked, merged
-from rtmeter.archive.query import selecting
+from rtmeter.archive.groups import PERCENTS, GroupsAsked, between, merged
+from rtmeter.archive.query import RIGS, selecting
 from rtmeter.archive.tables import Archive
 from rtmeter.archive.trend import trend
 from rtmeter.errors import RtmeterError
 from rtmeter.host.files import replace_file
 from rtmeter.report.page import environment
 
-RIGS = """
-SELECT rig, count(*) AS cells, min(measured) AS "first", max(measured) AS latest,
-  arg_max(kernel, measured) AS kernel,
-  count(*) FILTER (WHERE last_one AND outcome = 'fail') AS failing,
-  count(*) FILTER (WHERE last_one AND outcome = 'pass') AS passing,
-  count(*) FILTER (WHERE last_one AND coalesce(outcome, '') NOT IN ('pass', 'fail')) AS undecided,
-  max(max_ns) AS max_ns
-FROM (SELECT *, 1 = row_number() OVER (PARTITION BY rig, campaign, id ORDER BY measured DESC, cell)
-  AS last_one FROM cells) GROUP BY rig ORDER BY failing DESC, undecided DESC, rig
-"""
-"""The rigs by the latest verdicts of their cells, the worst first."""
-
-PERCENTS = ("50", "99", "99.9", "99.999")
 _BY = {"kernel": ("kernel",), "middleware": ("adapter", "middleware", "middleware_version")}
 
 
@@ -46,7 +33,7 @@ def write(archive: Archive, out: Path) -> Path:
         for cause in found.causes()
     ]
     changes.sort(key=lambda one: str(one["when"]), reverse=True)
-    text = environment("rtmeter.archive").get_template("fleet.html")
+    text = environment().get_template("fleet.html")
     page = text.render(
         place=archive.url,
         rigs=rigs,
@@ -63,10 +50,3 @@ def write(archive: Archive, out: Path) -> Path:
         raise RtmeterError(message, field="-o", value=str(out), remedy="choose another folder") from None
     replace_file(out / "index.html", page.encode())
     return out / "index.html"
-
-
-def between(edges: tuple[int, int] | str | None) -> str:
-    """The edges of a quantile's bin in us."""
-    if edges is None or isinstance(edges, str):
-        return edges or "-"
-    return f"{edges[0] / 1000:,.1f}–{edges[1] / 1000:,.1f}"
