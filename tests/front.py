@@ -47,10 +47,11 @@ def running(
     variables. It is forked of a process that has imported all it needs, unless it is to run inside something
     else than a network namespace, something of Python's is changed, or everything is run in full.
     """
-    start: Any = partial(Preloaded, inside=inside)
+    in_network = tuple(inside[:3]) == ("ip", "netns", "exec") and len(inside) == 4
+    start: Any = partial(Preloaded, namespace=inside[3]) if in_network else Preloaded
     command = list(map(str, arguments))
     afresh = os.environ.get("RTMETER_FULL") == "1" or any(name.startswith("PYTHON") for name in changes)
-    if afresh or (inside and tuple(inside[:3]) != ("ip", "netns", "exec")):
+    if afresh or (inside and not in_network):
         start, command = subprocess.Popen, [*inside, sys.executable, "-m", "rtmeter", *command]
     process: subprocess.Popen[str] = start(
         command, cwd=cwd, env=os.environ | changes, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

@@ -9,6 +9,7 @@ command line in /proc, and in what was read at the start of Python (``PYTHON...`
 from __future__ import annotations
 
 import atexit
+import ctypes
 import gc
 import json
 import os
@@ -28,6 +29,8 @@ from typing import Any
 
 from leftovers import SESSION
 
+_CLONE_NEWNET, _CLONE_NEWNS = 0x40000000, 0x00020000
+_MS_SLAVE, _MS_REC, _MNT_DETACH = 1 << 19, 1 << 14, 2
 _NUMBER = struct.Struct("i")
 _LARGEST = 1 << 17  # bytes of arguments and environment
 _MAIN = Path(__file__).parents[1] / "src" / "rtmeter" / "__main__.py"
@@ -36,10 +39,10 @@ _MAIN = Path(__file__).parents[1] / "src" / "rtmeter" / "__main__.py"
 class Preloaded(subprocess.Popen[str]):
     """``Preloaded(arguments, cwd=..., env=..., stdout=...)``: a Popen of ``rtmeter ARGUMENTS``.
 
-    With ``inside``, a command that runs another in a network namespace, of a server that was started so."""
+    With ``namespace`` as ``ip netns exec NAMESPACE rtmeter ARGUMENTS``."""
 
-    def __init__(self, args: Sequence[str], *, inside: Sequence[str] = (), **how: Any) -> None:
-        self._inside = tuple(inside)
+    def __init__(self, args: Sequence[str], *, namespace: str = "", **how: Any) -> None:
+        self._namespace = namespace
         super().__init__(args, **how)
 
     def _execute_child(self, args: Sequence[str], *given: Any) -> None:
@@ -53,8 +56,9 @@ class Preloaded(subprocess.Popen[str]):
             "environment": dict(os.environ if env is None else env),
             "affinity": list(os.sched_getaffinity(0)),
             "umask": _umask(),
+            "namespace": self._namespace,
         }
-        socket.send_fds(server(*self._inside), [json.dumps(asked).encode()], [*streams, tells])
+        socket.send_fds(server(), [json.dumps(asked).encode()], [*streams, tells])
         os.close(tells)
         self._close_pipe_fds(*pipes)
         self.pid = self._number()
@@ -91,10 +95,10 @@ def _umask() -> int:
 
 
 @cache
-def server(*inside: str) -> socket.socket:
+def server() -> socket.socket:
     """Of this process; it ends with it."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    command = [*inside, sys.executable, __file__, str(theirs.fileno())]
+    command = [sys.executable, __file__, str(theirs.fileno())]
     null = subprocess.DEVNULL
     environment = {name: value for name, value in os.environ.items() if name != SESSION}  # no test's
     process = subprocess.Popen(command, env=environment, stdin=null, stdout=null, pass_fds=[theirs.fileno()])
@@ -144,12 +148,30 @@ def _become(asked: Mapping[str, Any], streams: Sequence[int]) -> None:
         os.dup2(stream, number)
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    if asked.get("namespace"):
+        _enter(asked["namespace"])
     os.chdir(asked["cwd"])
     os.environ.clear()
     os.environ.update(asked["environment"])
     os.sched_setaffinity(0, asked["affinity"])
     os.umask(asked["umask"])
     sys.argv[:] = [str(_MAIN), *asked["arguments"]]
+
+
+def _enter(namespace: str) -> None:
+    """The network, and /sys as it shows it, in mounts of this process's own."""
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def call(name: str, *arguments: object) -> None:
+        if getattr(libc, name)(*arguments) != 0:
+            raise OSError(ctypes.get_errno(), f"{name}: {os.strerror(ctypes.get_errno())}")
+
+    with Path("/run/netns", namespace).open() as network:
+        call("setns", network.fileno(), _CLONE_NEWNET)
+    call("unshare", _CLONE_NEWNS)
+    call("mount", b"", b"/", b"none", ctypes.c_ulong(_MS_SLAVE | _MS_REC), None)
+    call("umount2", b"/sys", _MNT_DETACH)
+    call("mount", namespace.encode(), b"/sys", b"sysfs", ctypes.c_ulong(0), None)
 
 
 def _end(main: Callable[[], None]) -> None:

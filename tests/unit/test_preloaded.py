@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -60,6 +61,27 @@ def test_both_say_the_same(words: str, code: int, results: Path) -> None:
 def test_both_have_the_environment_of_who_started_them(results: Path) -> None:
     narrow, wide = (both(["--help"], env=os.environ | {"COLUMNS": columns}) for columns in ("60", "120"))
     assert narrow[0] == narrow[1] != wide[0] == wide[1]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
+def test_both_are_in_the_network_namespace_with_its_devices(tmp_path: Path) -> None:
+    name = f"rtm{secrets.token_hex(3)}"
+    subprocess.run(["ip", "netns", "add", name], check=True)
+    try:
+        inside = subprocess.run(["ip", "netns", "exec", name, "ls", "/sys/class/net"], **PIPES, check=True)
+        asked = tmp_path / "campaign.yaml"
+        os.mkfifo(asked)
+        with Preloaded(["run", str(asked)], namespace=name, **PIPES) as process:
+            try:
+                until(lambda: is_read(asked), of=process)
+                own = Path(f"/proc/{process.pid}/ns/net").stat().st_ino
+                assert own == Path("/run/netns", name).stat().st_ino
+                devices = Path(f"/proc/{process.pid}/root/sys/class/net").iterdir()
+                assert sorted(one.name for one in devices) == inside.stdout.split()
+            finally:
+                process.kill()
+    finally:
+        subprocess.run(["ip", "netns", "del", name], check=True)
 
 
 def test_a_forked_one_has_the_umask_of_the_moment(tmp_path: Path) -> None:
