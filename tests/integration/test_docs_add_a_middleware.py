@@ -54,7 +54,7 @@ def test_the_source_tree_is_left_alone(home: Path) -> None:
 @pytest.mark.full_only("the Rust chapter: builds the core once more")
 @pytest.mark.timeout(1200)
 def test_the_copy_in_rust_measures_too(tmp_path: Path) -> None:
-    if "rust-template" not in find_probes():
+    if "dustdds" not in find_probes():
         pytest.skip("adapters in Rust are not built here")
     run_page(PAGE, tmp_path, cwd=tmp_path, fence="bash")
     cell = json.loads((tmp_path / "rustmw" / "cycle" / "cell.json").read_text())
