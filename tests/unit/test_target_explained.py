@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -92,14 +93,29 @@ def test_what_a_target_lacks_for_it_is_named(board: Path, tmp_path: Path) -> Non
         (board / "bin" / program_there).unlink()
 
 
-def test_a_target_without_room_for_it_keeps_its_cell(board: Path, tmp_path: Path) -> None:
-    full = "echo \"dd: error writing 'standard output': No space left on device\" >&2; exit 1"
-    program(board, "dd", f'case "$*" in *trace_pipe*) {full};; *) exec /bin/dd "$@";; esac')
+_FULL = "echo \"dd: error writing 'standard output': No space left on device\" >&2; exit 1"
+_NO_ROOM = "no space left on device", "free space in its /tmp, or set TMPDIR there"
+
+
+@pytest.mark.parametrize(
+    ("name", "of", "does", "words", "hint"),
+    [
+        ("dd", "*trace_pipe*", _FULL, *_NO_ROOM),
+        ("dd", "*trace_pipe*", "exit 1", "dd failed", "measure again"),
+        ("cat", "cpu0*", '/bin/cat "$@" | head -c -4096', "the last 4,096 bytes of CPU", "measure again"),
+        ("wc", "*cpu*", "echo no >&2; exit 1", "its files are not there", "measure again"),
+    ],
+    ids=["room", "silent", "short", "gone"],
+)
+def test_a_trace_that_does_not_come_whole_is_none_and_keeps_its_cell(
+    board: Path, tmp_path: Path, name: str, of: str, does: str, words: str, hint: str
+) -> None:
+    program(board, name, f'case "$*" in {of}) {does};; *) exec {shutil.which(name)} "$@";; esac')
     record = ran(tmp_path / "cell", adapter="null")
     assert record.status == "complete" and record.valid, record.error
     said = doubt_of(record, "trace_incomplete")
-    assert said.message == f"the trace of {URL} cannot be had: no space left on device"
-    assert said.hint == "free space in its /tmp, or set TMPDIR there"
+    assert said.message.startswith(f"the trace of {URL} cannot be had: {words}")
+    assert said.hint == hint
     assert not (tmp_path / "cell" / FILE).exists()
 
 

@@ -35,9 +35,11 @@ exec 3<&0
 watcher=$!
 echo "$folder"
 move() {{
-  timeout 9 dd bs="$page" count="$2" if="$1/trace_pipe_raw" >>"$folder/$1" 2>"$folder/said"
-  case $? in 1) failed=$(grep -m 1 '^dd: ' "$folder/said"); echo 0 >../tracing_on;; esac
   total=$((total + $2))
+  said=$(timeout 9 dd bs="$page" count="$2" if="$1/trace_pipe_raw" 2>&1 >>"$folder/$1") && return
+  case $? in 124 | 143) return;; esac
+  failed=$(echo "$said" | grep -m 1 '^dd: ' || echo "dd failed")
+  echo 0 >../tracing_on
 }}
 whole() {{
   set -- $(grep -H '^bytes:' cpu*/stats)
@@ -75,8 +77,9 @@ rm -rf "$folder"
 rmdir "$instance"
 """
 """What a CPU has is counted without the heads of its pages, so as many pages are whole; one that is being
-filled would be filled by its own reading. A page that was counted and is not there is not waited for. Nobody
-may hear what is said at the end, which must not end it before it has cleaned up."""
+filled would be filled by its own reading. A page that was counted and is not there is not waited for (timeout
+says 124, that of busybox 143). What dd says goes through no file: there may be no room for one. Nobody may
+hear what is said at the end, which must not end it before it has cleaned up."""
 
 _CLOCKS = ("grep", "-m", "5", "-e", "now at", "-e", "offset:", "/proc/timer_list")
 """The monotonic clock, and by how much those of a CPU show more: itself, real time, boot time, TAI."""
@@ -168,18 +171,19 @@ class RecorderThere(Recorder):
         code, said = self._there.shell.run(f"cd {folder} && wc -c cpu[0-9]*")
         sizes = {int(cpu): int(size) for size, cpu in re.findall(r"^ *(\d+) cpu(\d+)$", said.decode(), re.M)}
         if code != 0 or not sizes:
-            return
+            raise OSError(errno.EIO, f"its files are not there: {said.decode(errors='replace').strip()}")
         pages = self._folder / "trace.cpu.brought"
         names = " ".join(f"cpu{cpu}" for cpu in sizes)
         with pages.open("wb+") as file:
             self._there.shell.ssh.run(f"cd {folder} && cat {names}", limit_s=600, into=file)
             file.seek(0)
             for cpu, size in sizes.items():
-                left = size
-                while left and (part := file.read(min(left, 1 << 20))):
-                    os.write(self._spool.files[cpu], part)
-                    left -= len(part)
-                self._bytes += size - left
+                while size and (part := file.read(min(size, 1 << 20))):
+                    done = os.write(self._spool.files[cpu], part)
+                    file.seek(done - len(part), os.SEEK_CUR)
+                    self._bytes, size = self._bytes + done, size - done
+                if size:
+                    raise OSError(errno.EIO, f"the last {size:,} bytes of CPU {cpu} did not come")
         pages.unlink()
 
     def _close(self) -> None:
