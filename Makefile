@@ -129,8 +129,7 @@ test-kernel: packages-test packages-kernel venv probes ## Boot a PREEMPT_RT and 
 
 .PHONY: sanitize
 sanitize: packages-test build-asan build-tsan ## Test the core under the address, undefined and thread sanitizers
-	@ctest --preset asan
-	@ctest --preset tsan
+	@failed=0; for preset in asan tsan; do ctest --preset $$preset || failed=1; done; exit $$failed
 
 .PHONY: cross
 cross: packages-cross build-cross-aarch64 build-cross-armhf ## Cross-build for ARM and test under qemu
