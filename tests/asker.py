@@ -10,23 +10,17 @@ import signal
 import socket
 import struct
 import sys
+from collections.abc import Mapping, Sequence
 
 ASKS = "RTMETER_ASKS"
 """An environment variable: the number of the socket's file."""
 
+NUMBER = struct.Struct("i")
+
 
 def main() -> int:
-    told, tells = os.pipe()
-    asked = {
-        "arguments": sys.argv[1:],
-        "cwd": os.getcwd(),  # noqa: PTH109 (pathlib takes long to import)
-        "environment": dict(os.environ),
-        "affinity": list(os.sched_getaffinity(0)),
-        "umask": umask(),
-    }
     server = socket.socket(fileno=int(os.environ[ASKS]))
-    socket.send_fds(server, [json.dumps(asked).encode()], [0, 1, 2, tells])
-    os.close(tells)
+    told = ask(server, sys.argv[1:], os.getcwd(), os.environ, [0, 1, 2])  # noqa: PTH109 (pathlib imports long)
     pid = number_of(told)
     for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(one, lambda number, _: os.kill(pid, number))
@@ -37,17 +31,42 @@ def main() -> int:
     return code
 
 
+def ask(
+    server: socket.socket,
+    arguments: Sequence[str],
+    cwd: str,
+    environment: Mapping[str, str],
+    streams: Sequence[int],
+    namespace: str = "",
+) -> int:
+    """The file that tells the process's id, then, once it has ended, its status (number_of). With a namespace
+    it is there as ``ip netns exec`` would start it.
+    """
+    told, tells = os.pipe()
+    asked = {
+        "arguments": list(arguments),
+        "cwd": cwd,
+        "environment": dict(environment),
+        "affinity": list(os.sched_getaffinity(0)),
+        "umask": umask(),
+        "namespace": namespace,
+    }
+    socket.send_fds(server, [json.dumps(asked).encode()], [*streams, tells])
+    os.close(tells)
+    return told
+
+
 def number_of(told: int) -> int:
-    answer = os.read(told, 4)
+    answer = os.read(told, NUMBER.size)
     if not answer:
         sys.exit("the server that forks rtmeter has ended")
-    return int(struct.unpack("i", answer)[0])
+    return int(NUMBER.unpack(answer)[0])
 
 
 def umask() -> int:
-    now = os.umask(0)
-    os.umask(now)
-    return now
+    """Read without setting it, which other threads would see."""
+    with open("/proc/self/status") as status:  # noqa: PTH123 (as above)
+        return int(next(line for line in status if line.startswith("Umask:")).split()[1], 8)
 
 
 if __name__ == "__main__":

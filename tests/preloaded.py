@@ -16,7 +16,6 @@ import os
 import select
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import threading
@@ -27,11 +26,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from asker import NUMBER, ask, number_of
 from leftovers import SESSION
 
 _CLONE_NEWNET, _CLONE_NEWNS = 0x40000000, 0x00020000
 _MS_SLAVE, _MS_REC, _MNT_DETACH = 1 << 19, 1 << 14, 2
-_NUMBER = struct.Struct("i")
 _LARGEST = 1 << 17  # bytes of arguments and environment
 _MAIN = Path(__file__).parents[1] / "src" / "rtmeter" / "__main__.py"
 
@@ -49,31 +48,16 @@ class Preloaded(subprocess.Popen[str]):
         cwd, env = given[4:6]
         pipes = given[9:15]  # p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite
         streams = [own if own != -1 else number for number, own in enumerate((pipes[0], pipes[3], pipes[5]))]
-        self._told, tells = os.pipe()
-        asked = {
-            "arguments": list(args),
-            "cwd": str(cwd or Path.cwd()),
-            "environment": dict(os.environ if env is None else env),
-            "affinity": list(os.sched_getaffinity(0)),
-            "umask": _umask(),
-            "namespace": self._namespace,
-        }
-        socket.send_fds(server(), [json.dumps(asked).encode()], [*streams, tells])
-        os.close(tells)
+        environment = os.environ if env is None else env
+        self._told = ask(server(), args, str(cwd or Path.cwd()), environment, streams, self._namespace)
         self._close_pipe_fds(*pipes)
-        self.pid = self._number()
+        self.pid = number_of(self._told)
         self._child_created = True
-
-    def _number(self) -> int:
-        """What the server tells next: the process's id, then its status."""
-        told = os.read(self._told, _NUMBER.size)
-        assert told, "the server that forks rtmeter has ended"
-        return int(_NUMBER.unpack(told)[0])
 
     def _try_wait(self, wait_flags: int) -> tuple[int, int]:
         if wait_flags & os.WNOHANG and not select.select([self._told], [], [], 0)[0]:
             return 0, 0
-        status = self._number()
+        status = number_of(self._told)
         os.close(self._told)
         return self.pid, status
 
@@ -87,11 +71,6 @@ class Preloaded(subprocess.Popen[str]):
             finally:
                 self._waitpid_lock.release()
         return self.returncode
-
-
-def _umask() -> int:
-    status = Path("/proc/self/status").read_text()
-    return int(next(line for line in status.splitlines() if line.startswith("Umask:")).split()[1], 8)
 
 
 @cache
@@ -140,7 +119,7 @@ def _serve(channel: socket.socket) -> bool:
 
 def _tell(where: int, number: int) -> None:
     with suppress(BrokenPipeError):  # nobody waits for it any more
-        os.write(where, _NUMBER.pack(number))
+        os.write(where, NUMBER.pack(number))
 
 
 def _become(asked: Mapping[str, Any], streams: Sequence[int]) -> None:

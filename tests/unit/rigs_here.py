@@ -5,8 +5,15 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
+
+from rtmeter.host.ssh import PROGRAM
+
+URL = "ssh://board"
 
 _SSH = """#!/bin/sh
 for word; do target=$last; last=$word; done
@@ -57,6 +64,16 @@ def rig(folder: Path, name: str, machine_id: str | None = None, boot_id: str | N
     (own / "machine-id").write_text((machine_id or uuid.uuid4().hex) + "\n")
     (own / "boot_id").write_text((boot_id or str(uuid.uuid4())) + "\n")
     own.rename(folder / name)
+
+
+@contextmanager
+def board_at(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder of a target that answers to URL; nothing that was brought there is left afterwards."""
+    monkeypatch.setenv(PROGRAM, ssh(folder))
+    rig(folder, "board")
+    yield folder / "board"
+    assert list((folder / "board" / "tmp").iterdir()) == []
+    assert not (folder / "board" / "state" / "journal").exists()
 
 
 def file_of(folder: Path, rigs: Mapping[str, str]) -> Path:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from rigs_here import program, rig, ssh, traceable
+from rigs_here import URL, board_at, program, traceable
 
 from rtmeter import cli
 from rtmeter.campaign.matrix import cell_from
@@ -20,7 +20,6 @@ from rtmeter.campaign.rules import settle
 from rtmeter.errors import RtmeterError
 from rtmeter.host.identity import machine_id
 from rtmeter.host.root import Root
-from rtmeter.host.ssh import PROGRAM
 from rtmeter.measure import attaching, looking
 from rtmeter.measure.attached_all import Together
 from rtmeter.measure.cell import run_cell
@@ -30,7 +29,6 @@ from rtmeter.model import Cell
 from rtmeter.results import store
 from rtmeter.results.record import CellRecord
 
-URL = "ssh://board"
 INSTANCES = Path("/sys/kernel/tracing/instances")
 PERIOD_NS = 5_000_000
 LOOP = f"""
@@ -54,15 +52,12 @@ def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The folder of a target that answers; nothing of what was recorded there is left afterwards."""
     if not traceable():
         pytest.skip("needs root and tracefs, and no PID namespace")
-    monkeypatch.setenv(PROGRAM, ssh(tmp_path))
-    rig(tmp_path, "board")
     made: list[str] = []
     helped = attaching._helped
     monkeypatch.setattr(attaching, "_helped", lambda name, *more: (made.append(name), helped(name, *more))[1])
-    yield tmp_path / "board"
+    with board_at(tmp_path, monkeypatch) as board:
+        yield board
     assert not [name for name in made if (INSTANCES / name).exists()]
-    assert list((tmp_path / "board" / "tmp").iterdir()) == []
-    assert not (tmp_path / "board" / "state" / "journal").exists()
 
 
 def asked(**more: Any) -> Cell:

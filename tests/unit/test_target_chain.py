@@ -10,11 +10,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from rigs_here import program, rig, ssh
+from rigs_here import URL, board_at, program
 
 from rtmeter.campaign.matrix import cell_from
 from rtmeter.campaign.rules import settle
-from rtmeter.host.ssh import PROGRAM
 from rtmeter.measure.cell import run_cell
 from rtmeter.measure.supervise import Stop
 from rtmeter.results import store
@@ -22,7 +21,6 @@ from rtmeter.results.record import CellRecord
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for a namespace of its own")
 
-URL = "ssh://board"
 GRAPH = """
 stages:
   camera: {period: 10ms}
@@ -33,12 +31,9 @@ stages:
 
 @pytest.fixture
 def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The folder of a target that answers."""
-    monkeypatch.setenv(PROGRAM, ssh(tmp_path))
-    rig(tmp_path, "board")
     (tmp_path / "graph.yaml").write_text(GRAPH)
-    yield tmp_path / "board"
-    assert list((tmp_path / "board" / "tmp").iterdir()) == []
+    with board_at(tmp_path, monkeypatch) as board:
+        yield board
 
 
 def ran(folder: Path, **more: Any) -> CellRecord:

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rigs_here import program, rig, ssh
+from rigs_here import URL, board_at, program
 
 from rtmeter.campaign.matrix import cell_from
 from rtmeter.campaign.rules import settle
-from rtmeter.host.ssh import PROGRAM
 from rtmeter.measure.cell import run_cell
 from rtmeter.measure.supervise import Stop
 from rtmeter.results.record import CellRecord
@@ -24,16 +23,11 @@ pytestmark = pytest.mark.skipif(
     os.geteuid() != 0 or shutil.which("cyclictest") is None, reason="needs root and rt-tests"
 )
 
-URL = "ssh://board"
-
 
 @pytest.fixture
 def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The folder of a target that answers."""
-    monkeypatch.setenv(PROGRAM, ssh(tmp_path))
-    rig(tmp_path, "board")
-    yield tmp_path / "board"
-    assert list((tmp_path / "board" / "tmp").iterdir()) == []
+    with board_at(tmp_path, monkeypatch) as board:
+        yield board
 
 
 def ran(folder: Path, stop: Stop | None = None, **more: Any) -> CellRecord:

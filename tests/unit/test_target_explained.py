@@ -11,13 +11,12 @@ from typing import Any
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from rigs_here import program, rig, ssh, traceable
+from rigs_here import URL, board_at, program, traceable
 
 from rtmeter.campaign.matrix import cell_from
 from rtmeter.campaign.rules import settle
 from rtmeter.conditions import recorder_there
 from rtmeter.conditions.recorder_there import RecorderThere
-from rtmeter.host.ssh import PROGRAM
 from rtmeter.judge.explained import explained
 from rtmeter.measure.cell import run_cell
 from rtmeter.measure.supervise import Stop
@@ -26,7 +25,6 @@ from rtmeter.results.cells import find_cells
 from rtmeter.results.record import CellRecord
 from rtmeter.trace.table import FILE
 
-URL = "ssh://board"
 INSTANCES = Path("/sys/kernel/tracing/instances")
 
 
@@ -35,12 +33,9 @@ def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The folder of a target that answers; there is no instance of its shells' afterwards."""
     if not traceable():
         pytest.skip("needs root and tracefs, and no PID namespace")
-    monkeypatch.setenv(PROGRAM, ssh(tmp_path))
-    rig(tmp_path, "board")
-    program(tmp_path / "board", "rmdir", f'echo "$@" >>{tmp_path}/removed; exec /bin/rmdir "$@"')
-    yield tmp_path / "board"
-    assert list((tmp_path / "board" / "tmp").iterdir()) == []
-    assert not (tmp_path / "board" / "state" / "journal").exists()
+    with board_at(tmp_path, monkeypatch) as board:
+        program(board, "rmdir", f'echo "$@" >>{tmp_path}/removed; exec /bin/rmdir "$@"')
+        yield board
     removed = tmp_path / "removed"
     for line in removed.read_text().splitlines() if removed.exists() else ():
         assert "/rtmeter-" in line and not Path(line.split()[-1]).exists()
