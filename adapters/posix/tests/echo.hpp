@@ -46,11 +46,13 @@ class EchoServer {
   void serve() {
     while (!done_.load()) instance_.spin(INT64_MAX);
   }
+  // Once it has done all that belongs to what was asked; it may start again.
   void stop() {
     if (!thread_.joinable()) return;
     done_.store(true);
     instance_.interrupt();
     thread_.join();
+    done_.store(false);
   }
   std::string endpoint() const { return instance_.described().at("endpoint"); }
   Instance& instance() { return instance_; }
