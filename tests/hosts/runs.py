@@ -26,7 +26,7 @@ def measured(hosts: Hosts, folder: Path, *more: object, code: int = 0) -> dict[s
     asked = [*MEASURE, "--host", f"component={hosts.url}", *more, "--out", folder]
     done = rtmeter(*asked, **hosts.near_end())
     assert done.code == code, (done.code, done.err)
-    assert hosts.sessions() == []
+    hosts.wait_until_ended()
     return cell_json(folder)
 
 

@@ -13,6 +13,7 @@ from front import ended, rtmeter, running
 from stored import cell_json
 
 LONG = [*MEASURE, "--samples", "100000", "--loss-timeout", "50ms"]
+LITTLE = "cpu=1,cpu_percent=10"
 QDISC = ["--condition", f"qdisc.{DEVICE}=pfifo limit 77"]
 
 
@@ -63,7 +64,7 @@ def test_conditions_are_made_and_undone_on_both_hosts(hosts: Hosts, tmp_path: Pa
 
 def test_the_servers_host_may_be_asked_for_something_else(hosts: Hosts, tmp_path: Path) -> None:
     cell = measured(
-        hosts, tmp_path / "cell", "--samples", "50", *QDISC, "--load", "cpu=1", "--server-load", "idle"
+        hosts, tmp_path / "cell", "--samples", "50", *QDISC, "--load", LITTLE, "--server-load", "idle"
         , "--server-condition", f"qdisc.{DEVICE}=pfifo limit 5"
     )  # fmt: skip
     there = cell["conditions"]["server"]
@@ -74,7 +75,7 @@ def test_the_servers_host_may_be_asked_for_something_else(hosts: Hosts, tmp_path
 
 
 def test_a_namespace_of_this_machine_has_its_conditions_already(one_machine: Hosts, tmp_path: Path) -> None:
-    asked = [*QDISC, "--load", "cpu=1", "--server-load", "cpu=2,cpu_percent=5"]
+    asked = [*QDISC, "--load", LITTLE, "--server-load", "cpu=2,cpu_percent=5"]
     cell = measured(one_machine, tmp_path / "cell", "--samples", "50", *asked)
     there = cell["conditions"]["server"]
     assert there["same_machine"] is True
@@ -110,7 +111,7 @@ def test_what_a_killed_rtmeter_had_made_there(hosts: Hosts, tmp_path: Path) -> N
 
 def test_what_a_cut_connection_leaves_is_undone_by_the_next_run(hosts: Hosts, tmp_path: Path) -> None:
     before = hosts.qdiscs()
-    asked = ["--host", f"component={hosts.url}", *QDISC, "--load", "cpu=1,cpu_percent=10"]
+    asked = ["--host", f"component={hosts.url}", *QDISC, "--load", LITTLE]
     with running(*LONG, *asked, "--out", tmp_path / "cell", **hosts.near_end()) as process:
         wait_for_samples(tmp_path / "cell", process)
         hosts.kill("sshd")
@@ -144,7 +145,7 @@ def test_one_rtmeter_measures_a_component(hosts: Hosts, tmp_path: Path) -> None:
 
 
 def test_a_load_that_dies_there_fails_a_strict_cell(hosts: Hosts, tmp_path: Path) -> None:
-    asked = ["--host", f"component={hosts.url}", "--server-load", "cpu=1,cpu_percent=10", "--strict"]
+    asked = ["--host", f"component={hosts.url}", "--server-load", LITTLE, "--strict"]
     with running(*LONG, *asked, "--out", tmp_path / "cell", **hosts.near_end()) as process:
         wait_for_samples(tmp_path / "cell", process)
         hosts.kill("stress-ng")

@@ -75,7 +75,7 @@ def test_a_target_run_equals_a_local_one(hosts: Hosts, tmp_path: Path) -> None:
         assert mine[key] == theirs[key], key
     assert (mine["hosts"], theirs["hosts"]) == ({}, {"target": hosts.url})
     assert theirs["machine"]["machine_id"] == mine["machine"]["machine_id"]  # the namespace has the same file
-    assert hosts.sessions() == []
+    hosts.wait_until_ended()
     assert set(hosts.temporary.iterdir()) == left
 
 

@@ -25,7 +25,7 @@ def test_a_campaign_runs_on_two_hosts(hosts: Hosts, tmp_path: Path) -> None:
     [folder] = store.cell_folders(tmp_path)
     cell = cell_json(folder)
     assert cell["status"] == "complete" and cell["valid"], done.err
-    assert hosts.sessions() == []
+    hosts.wait_until_ended()
     here, there = cell["conditions"], cell["conditions"]["server"]
     assert (here["asked"]["load"]["preset"], there["asked"]["load"]["preset"]) == ("erle_pc", "erle_device")
     assert there["achieved"]["load"]["operations"]
