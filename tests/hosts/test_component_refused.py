@@ -104,41 +104,49 @@ def test_it_runs_where_nothing_is_wrong(machine: Machine, probe: Probe, tmp_path
 
 
 def test_another_architecture(machine: Machine, probe: Probe, tmp_path: Path) -> None:
-    machine.has("uname", "echo armv7l")
+    machine.has("uname", "echo mips")
     said = refusal(probe, tmp_path)
-    assert "is a machine of another architecture (armv7l; the probe of posix here is for" in said
-    assert "put rtmeter-probe-posix, built for armv7l, into the PATH there" in said
+    assert "is a machine of another architecture (mips; the probe of posix here is for" in said
+    assert "put rtmeter-probe-posix, built for mips, into the PATH there" in said
     assert list(machine.temporary.iterdir()) == []
 
 
 def test_it_is_looked_at_before_anything_is_changed_there(machine: Machine, tmp_path: Path) -> None:
     for name in ("mktemp", "cat", "dd", "flock", "taskset", "stress-ng"):
         machine.has(name, f"touch {tmp_path}/changed")
-    machine.has("uname", "echo armv7l")
+    machine.has("uname", "echo mips")
     given = {"measurement": "roundtrip", "adapter": "posix", "hosts": {"component": "ssh://there"}}
     cell = cell_from(settle(given | {"load": "cpu=1"}), "cell", {})
     record = run_cell(cell, tmp_path / "cell", Stop(), lambda event: None, keep_empty=False)
     assert record.error is not None
-    assert "is a machine of another architecture (armv7l" in record.error.message
+    assert "is a machine of another architecture (mips" in record.error.message
     assert not (tmp_path / "changed").exists()
 
 
 def test_another_architecture_with_a_probe_of_its_own(machine: Machine, probe: Probe, tmp_path: Path) -> None:
-    machine.has("uname", "echo armv7l")
+    machine.has("uname", "echo mips")
     machine.has_probe(probe.facts)
     assert f"{machine.tools}/{PREFIX}posix --config" in " ".join(start(probe, tmp_path))
 
 
-@pytest.mark.parametrize("key", ["rtmeter", "version"])
+def test_a_probe_there_for_yet_another_architecture(machine: Machine, probe: Probe, tmp_path: Path) -> None:
+    machine.has("uname", "echo mips")
+    (machine.tools / f"{PREFIX}posix").symlink_to(probe.path)
+    said = refusal(probe, tmp_path)
+    assert f"has a {machine.tools}/{PREFIX}posix for another architecture ({os.uname().machine}," in said
+
+
+@pytest.mark.parametrize("key", ["name", "rtmeter", "version"])
 def test_a_probe_of_another_version(machine: Machine, probe: Probe, tmp_path: Path, key: str) -> None:
-    machine.has("uname", "echo armv7l")
+    machine.has("uname", "echo mips")
     machine.has_probe(probe.facts | {key: "0.0.1"})
     said = refusal(probe, tmp_path)
-    assert f"of another version: 0.0.1, and here is {probe.facts[key]}; put the same probe there" in said
+    what = "adapter" if key == "name" else "version"
+    assert f"of another {what}: 0.0.1, and here is {probe.facts[key]}; put the same probe there" in said
 
 
 def test_a_program_that_is_no_probe(machine: Machine, probe: Probe, tmp_path: Path) -> None:
-    machine.has("uname", "echo armv7l")
+    machine.has("uname", "echo mips")
     machine.has(f"{PREFIX}posix", "echo hello")
     assert "does not describe itself; put the same probe there" in refusal(probe, tmp_path)
 

@@ -11,10 +11,14 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from pretended_ssh import no_ssh
 
 from rtmeter import cli
+from rtmeter.errors import RtmeterError
+from rtmeter.host.ssh import PROGRAM, Ssh
 from rtmeter.measure import elf, images, probes
 from rtmeter.measure.bundle import make_bundle
+from rtmeter.measure.places import There
 
 MACHINE_OF_ELF = 18  # where an ELF file says it
 ARM = 40
@@ -42,6 +46,29 @@ def test_a_probe_for_another_machine_is_for_targets_only(folder: Path) -> None:
     assert images.image_for(probe, "armv7l") == (folder / "arm" / "rtmeter-probe-null").read_bytes()
     assert images.image_for(probe, "x86_64") == probe.path.read_bytes()
     assert images.image_for(probe, "aarch64") is None
+
+
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [
+        ("sh: 1: /tmp/probe: not found", 127),
+        ("bash: /tmp/probe: /lib/ld-linux-armhf.so.3: bad ELF interpreter: No such file or directory", 126),
+        ("qemu-arm: Could not open '/lib/ld-linux-armhf.so.3': No such file or directory", 255),
+    ],
+)
+def test_the_loader_that_a_target_lacks_is_that_of_the_probe_carried_there(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, said: str, code: int
+) -> None:
+    arm = folder / "arm" / "rtmeter-probe-null"
+    loaders = (b"/lib64/ld-linux-x86-64.so.2", b"/lib/ld-linux-armhf.so.3".ljust(27, b"\0"))
+    arm.write_bytes(arm.read_bytes().replace(*loaders))
+    answer = f'case $last in *--describe*) echo "{said}" >&2; exit {code};; esac\n'
+    run = "uname() { echo armv7l; }\n"
+    run += 'eval "$(printf %s "$last" | sed "s/^exec sh -lc /eval /")"'
+    monkeypatch.setenv(PROGRAM, no_ssh(folder, answer + run))
+    with pytest.raises(RtmeterError) as refused:
+        There(Ssh("ssh://there", "on")).tried(probes.find("null"))
+    assert "has another libc: it lacks /lib/ld-linux-armhf.so.3," in refused.value.message
 
 
 def test_a_bundle_holds_the_probes_of_its_architecture_and_says_what_they_need(folder: Path) -> None:

@@ -23,14 +23,16 @@ class Host:
         self._folder, self._here = folder, here
         self.place = There(Ssh("ssh://there", "hosts.component"))
 
-    def start(self) -> Path:
-        """What the probe writes there, as the config that was carried says."""
-        facts = {"rtmeter": "1", "version": "1"}
+    def start(self, **options: str) -> Path:
+        """What the probe, whose clock is a script's, writes there, as the config that was carried says."""
+        facts = {"rtmeter": "1", "version": "1", "clock": "scripted"}
         path = self._here / "rtmeter-probe-none"
         path.write_text(f"#!/bin/sh\necho '{json.dumps(facts)}'\n")
-        config = {"role": "server", "log": str(self._here / LOG)}
+        config = {"role": "server", "log": str(self._here / LOG), "options": options}
         self.place.command(Probe("none", path, facts), config, self._here)
+        assert config["options"] == options
         [carried] = self._folder.glob("*/config.json")
+        self.options = json.loads(carried.read_text())["options"]
         return Path(json.loads(carried.read_text())["log"])
 
     def is_empty(self) -> bool:
@@ -59,6 +61,18 @@ def test_a_probe_that_never_measured_has_no_log(host: Host, tmp_path: Path) -> N
     host.place.collect()
     assert not (tmp_path / "here" / LOG).exists()
     assert host.is_empty()
+
+
+def test_its_script_is_carried(host: Host, tmp_path: Path) -> None:
+    script = tmp_path / "delays.csv"
+    script.write_text("wake_delay_ns\n1\n")
+    there = host.start(script=str(script), report="none").parent
+    assert host.options == {"script": str(there / "script"), "report": "none"}
+    assert (there / "script").read_text() == script.read_text()
+    host.place.collect()
+    assert host.is_empty()
+    with pytest.raises(RtmeterError, match=r"script = .*none\.csv.*No such file"):
+        host.start(script=str(tmp_path / "none.csv"))
 
 
 def test_a_log_for_which_there_is_no_room_here_stays_there(host: Host, tmp_path: Path) -> None:

@@ -6,6 +6,10 @@ import re
 import struct
 from collections.abc import Iterator
 
+MAGIC = b"\x7fELF"
+HEAD_BYTES = 20
+"""Of the file, that say what it is and which machines run it."""
+
 _MACHINES = {3: ("i386", "i686", "x86_64"), 40: ("armv6l", "armv7l", "armv8l"), 62: ("x86_64",)}
 _MACHINES |= {183: ("aarch64",), 243: ("riscv64",)}
 """What a kernel calls itself that runs an executable of ELF machine N (elf.h, EM_*)."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rtmeter.measure import probes
-from rtmeter.measure.elf import interpreter_of, machines_of
+from rtmeter.measure.elf import MAGIC, interpreter_of, machines_of
 
 
 def image_for(probe: probes.Probe, machine: str) -> bytes | None:
@@ -29,7 +29,7 @@ def probes_for(machine: str) -> dict[str, bytes]:
             name = path.name.removeprefix(probes.PREFIX)
             if name not in found and path.is_file():
                 image = path.read_bytes()
-                if image.startswith(b"\x7fELF") and machine in machines_of(image, "none"):
+                if image.startswith(MAGIC) and machine in machines_of(image, "none"):
                     found[name] = image
     return dict(sorted(found.items()))
 
@@ -46,6 +46,6 @@ def libc_words(image: bytes, said: str) -> str | None:
     if version := re.search(r"version `(GLIBC\w*_[\d.]+)' not found", said):
         return f"has an older libc: the probe needs {version[1]}"
     loader = interpreter_of(image)
-    if loader and "not found" in said and "shared libraries" not in said:
+    if loader and (loader in said or "not found" in said) and "shared libraries" not in said:
         return f"has another libc: it lacks {loader}, the loader that the probe was built for"
     return None

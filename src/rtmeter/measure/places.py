@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from rtmeter.errors import RtmeterError
 from rtmeter.host.ssh import Ssh
-from rtmeter.measure.elf import machines_of
+from rtmeter.measure.elf import HEAD_BYTES, MAGIC, machines_of
 from rtmeter.measure.images import image_for, libc_words
 from rtmeter.measure.probes import PREFIX, Probe, describe, find_probes
 
@@ -116,6 +116,14 @@ def adapters_there(url: str) -> list[dict[str, Any]]:
     return found
 
 
+def _read_script(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        message = f"cannot be read: {error.strerror}"
+        raise RtmeterError(message, field="script", value=path, remedy="see the path") from None
+
+
 class There:
     """Another host; ``through`` is a command there that becomes the probe.
 
@@ -128,6 +136,7 @@ class There:
         self._ssh, self._through, self._told = ssh, through, told
         self._folder = ""  # there
         self._log: Path | None = None  # here
+        self._image: bytes | None = None  # of the probe, if it was carried over
 
     def look(self, probe: Probe) -> None:
         """Changes nothing there. Raises RtmeterError if the host cannot be reached, or is of an architecture
@@ -164,9 +173,9 @@ class There:
         self._log = Path(config["log"])
         self._check(probe, path)
         carried = config | {"log": f"{self._folder}/{self._log.name}"}
-        if "script" in config:
-            self._ssh.run(f"cat >{self._in('script')}", Path(config["script"]).read_bytes())
-            carried["script"] = f"{self._folder}/script"
+        if probe.scripted and (script := config.get("options", {}).get("script")):
+            self._ssh.run(f"cat >{self._in('script')}", _read_script(script))
+            carried["options"] = config["options"] | {"script": f"{self._folder}/script"}
         self._ssh.run(f"cat >{self._in('config.json')}", json.dumps(carried).encode())
         command = [*self._through, path, "--config", f"{self._folder}/config.json"]
         grace_s = _GRACE_S + math.ceil(config.get("loss_timeout_ns", 0) / 1e9)
@@ -201,18 +210,23 @@ class There:
 
     def _executable(self, probe: Probe, machine: str, installed: str) -> str:
         """The probe's path there, carried over if need be."""
-        image = image_for(probe, machine)
+        self._image = image = image_for(probe, machine)
         if image is not None:
             path = f"{self._folder}/{PREFIX}{probe.name}"
             self._ssh.run(f"cat >{shlex.quote(path)} && chmod 700 {shlex.quote(path)}", image, limit_s=600)
             return path
         if installed:
+            head = self._ssh.run(f"head -c {HEAD_BYTES} {shlex.quote(installed)}")
+            if head.startswith(MAGIC) and machine not in (built_for := machines_of(head, machine)):
+                message = f"has a {installed} for another architecture ({built_for[-1]}, and it is {machine})"
+                raise self._ssh.error(message, f"put one there that was built for {machine}")
             return installed
         runs_on = machines_of(probe.path.read_bytes(), "another")
         raise self._ssh.error(
             f"is a machine of another architecture ({machine}; the probe of {probe.name} here is for "
             f"{runs_on[-1]})",
-            f"put {PREFIX}{probe.name}, built for {machine}, into the PATH there (docs/two-hosts.md)",
+            f"put {PREFIX}{probe.name}, built for {machine}, into the PATH there, or name its folder in "
+            "RTMETER_PROBE_PATH here (docs/targets.md)",
         )
 
     def _check(self, probe: Probe, path: str) -> dict[str, Any]:
@@ -223,11 +237,10 @@ class There:
             raise self._ssh.error(
                 f"has a {path} that does not describe itself", "put the same probe there"
             ) from None
-        for key in ("rtmeter", "version"):
-            if facts.get(key) != probe.facts.get(key):
-                message = (
-                    f"has a {path} of another version: {facts.get(key)}, and here is {probe.facts.get(key)}"
-                )
+        for key, what in (("name", "adapter"), ("rtmeter", "version"), ("version", "version")):
+            theirs, ours = facts.get(key), probe.facts.get(key)
+            if theirs != ours:
+                message = f"has a {path} of another {what}: {theirs}, and here is {ours}"
                 raise self._ssh.error(message, "put the same probe there")
         return facts
 
@@ -236,7 +249,7 @@ class There:
         try:
             return self._ssh.run(f"{shlex.quote(path)} --describe")
         except RtmeterError as error:
-            words = libc_words(probe.path.read_bytes(), error.message)
+            words = libc_words(self._image or b"", error.message)
             if words is None:
                 raise
             remedy = f"put {PREFIX}{probe.name}, built for that system, into the PATH there"

@@ -16,7 +16,7 @@ from rtmeter.errors import RtmeterError
 from rtmeter.host.ending import run_within
 from rtmeter.host.trust import require_trusted
 from rtmeter.measure import known_adapters
-from rtmeter.measure.elf import machines_of
+from rtmeter.measure.elf import HEAD_BYTES, MAGIC, machines_of
 from rtmeter.measure.known_adapters import KNOWN_ADAPTERS
 
 PREFIX = "rtmeter-probe-"
@@ -125,10 +125,10 @@ def _may_run_here(path: Path) -> bool:
     """False of an executable for machines of another kind: a folder of them may be for targets."""
     try:
         with path.open("rb") as file:
-            head = file.read(20)
+            head = file.read(HEAD_BYTES)
     except OSError:  # said when it is described
         return True
-    return not head.startswith(b"\x7fELF") or os.uname().machine in machines_of(head, os.uname().machine)
+    return not head.startswith(MAGIC) or os.uname().machine in machines_of(head, os.uname().machine)
 
 
 def describe(name: str, path: Path) -> Probe:
