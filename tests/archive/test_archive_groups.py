@@ -83,6 +83,7 @@ def test_a_group_is_all_its_samples_in_one_heap_bit_for_bit(archive: Archive) ->
 
 def test_what_is_asked_for_is_all_that_is_merged(archive: Archive) -> None:
     with answering(archive) as backend:
+        assert backend.con.execute("SELECT current_setting('enable_progress_bar')").fetchall() == [(False,)]
         (all_of_it,) = merged(backend, GroupsAsked())
         (north,) = merged(backend, GroupsAsked(where={"label:site": "s1", "kernel": "6.1"}))
     assert (all_of_it.cells, north.cells) == (24, 4)

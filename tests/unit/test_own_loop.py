@@ -120,7 +120,7 @@ def test_what_was_let_go_is_not_missing_and_is_said(tmp_path: Path) -> None:
     [verdict] = rtmeter.read(tmp_path).verdict()
     said = "the last of 7,990 since its start, of which 8 missed 1ms"
     assert said in verdict.conditions, "a verdict is not shown without it"
-    kept = pq.read_table(cell.folder / own_loop.LATE_RELEASES)["k"].to_pylist()
+    kept = pq.read_table(cell.folder / store.LATE_RELEASES)["k"].to_pylist()
     assert kept == [*range(490, 511), *range(1490, 1511)]
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -12,26 +10,26 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from rtmeter.archive.cells import CellRows, rows_of
+from rtmeter.archive.once import write_once
+from rtmeter.archive.samples import add_samples
 from rtmeter.archive.schema import CAUSES, CELLS, CHILDREN, DISTRIBUTIONS, FINDINGS, MAXIMA, SCHEMAS
-from rtmeter.archive.tables import Archive, MovedError
+from rtmeter.archive.tables import Archive
 from rtmeter.results.cells import StoredCell
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from deltalake import DeltaTable
 
 _BATCH = 500
 """Cells of one commit."""
 
-_LONGEST_WAIT_S = 1.0
-
 
 @dataclass
 class Added:
-    """How many cells are new in the archive, and how many it had."""
+    """How many cells are new in the archive, how many it had, of how many the samples were taken along."""
 
     new: int = 0
     known: int = 0
+    sampled: int = 0
 
 
 def add(
@@ -39,16 +37,21 @@ def add(
     cells: Iterable[StoredCell],
     labels: Mapping[str, str] | None = None,
     say: Callable[[int], None] = lambda _: None,
+    with_samples: bool = False,
 ) -> Added:
-    """Adds cells to the archive, which is made if it is not there. What was added before an error, or before
+    """Adds cells to the archive, which is made if it is not there, and with them, or to those that it had
+    without, their samples, if ``with_samples``. What was added before an error, or before
     the process was killed, is whole, and is not added again. Raises RtmeterError if a cell or the store
     cannot be read, or the store refuses."""
     archive.make()
     done = Added()
     for group in _groups(cells):
         now = datetime.now(UTC)
-        found = {rows.cell["cell"]: rows for rows in (rows_of(cell, labels or {}, now) for cell in group)}
-        new = add_rows(archive, found)
+        rows = [rows_of(cell, labels or {}, now) for cell in group]
+        new = add_rows(archive, {of.cell["cell"]: of for of in rows})
+        if with_samples:
+            cells_of = {of.cell["cell"]: cell for of, cell in zip(rows, group, strict=True)}
+            done.sampled += add_samples(archive, cells_of, [of.cell["started"] for of in rows], now)
         done.new += new
         done.known += len(group) - new
         say(done.new + done.known)
@@ -64,42 +67,17 @@ def _groups(cells: Iterable[StoredCell]) -> Iterator[list[StoredCell]]:
 def add_rows(archive: Archive, found: Mapping[str, CellRows]) -> int:
     """Adds the cells, by identity, that the archive has not; returns how many."""
     batch = uuid.uuid4().hex
-    times = [rows.cell["started"] for rows in found.values()]
-    new, written, waited = dict(found), False, 0
-    while True:
-        cells = archive.table(CELLS)
-        for known in _there(archive, cells, times):
-            new.pop(known, None)
-        if not new:
-            return 0
-        if not written:
-            for name in CHILDREN:
-                rows = [row for one in new.values() for row in _children(name, one, batch)]
-                if rows:
-                    archive.append(name, table_of(name, rows))
-            written = True
-        try:
-            archive.append(
-                CELLS, table_of(CELLS, [one.cell | {"batch": batch} for one in new.values()]), cells
-            )
-            return len(new)
-        except MovedError:
-            waited += 1
-            time.sleep(random.uniform(0, min(_LONGEST_WAIT_S, 0.01 * 2**waited)))
 
+    def children(new: Mapping[str, CellRows]) -> None:
+        for name in CHILDREN:
+            rows = [row for one in new.values() for row in _children(name, one, batch)]
+            if rows:
+                archive.append(name, table_of(name, rows))
 
-def _there(archive: Archive, cells: DeltaTable, times: list[datetime | None]) -> list[str]:
-    """The identities of the cells that are there from the time in which these were measured."""
-    import pyarrow.compute as pc
+    def rows(new: Mapping[str, CellRows]) -> pa.Table:
+        return table_of(CELLS, [one.cell | {"batch": batch} for one in new.values()])
 
-    known = [time for time in times if time is not None]
-    started = pc.field("started")
-    wanted = started.is_null() if len(known) < len(times) else pc.scalar(False)
-    if known:
-        wanted = wanted | ((started >= min(known)) & (started <= max(known)))
-    with archive.telling():
-        found = cells.to_pyarrow_dataset().to_table(columns=["cell"], filter=wanted)
-    return [str(cell) for cell in found.column("cell").to_pylist()]
+    return write_once(archive, CELLS, found, [one.cell["started"] for one in found.values()], children, rows)
 
 
 def table_of(name: str, rows: list[dict[str, Any]]) -> pa.Table:

@@ -40,6 +40,14 @@ _BROKEN = {
     "(SELECT count(*) FROM causes x WHERE x.cell = c.cell) <> causes",
     "has another number of findings than it says": "SELECT cell FROM cells c WHERE "
     "(SELECT count(*) FROM findings f WHERE f.cell = c.cell) <> findings",
+    "is said more than once to have samples": "SELECT cell FROM sampled GROUP BY cell HAVING count(*) > 1",
+    "has another number of samples than it says": "SELECT cell FROM sampled s LEFT JOIN (SELECT cell, "
+    "count(*) AS rows, count(DISTINCT k) AS releases, count(*) FILTER (WHERE x.for_good) AS stay, "
+    "count(*) FILTER (WHERE x.late) AS missed FROM samples x GROUP BY cell) USING (cell) "
+    "WHERE coalesce(rows, 0) NOT IN (s.samples, s.for_good) OR rows <> releases "
+    "OR coalesce(stay, 0) <> s.for_good OR coalesce(missed, 0) <> s.late",
+    "has another number of late samples than of misses": "SELECT cell FROM sampled s "
+    "JOIN cells c USING (cell) WHERE c.measurement <> 'own_loop' AND s.late <> c.misses",
 }
 
 _DOUBTS = {
@@ -79,6 +87,17 @@ def check(archive: Archive) -> tuple[int, list[Flaw]]:
     except duckdb.Error as error:
         said = " ".join(str(error).split())[:300]
         return -1, [Flaw("damage", f"cannot be read: {said}")]
+
+
+def sampled(archive: Archive) -> tuple[int, int]:
+    """Of how many cells the archive has samples, and how many these are now."""
+    import duckdb
+
+    with duckdb.connect() as connection:
+        fill(connection, archive)
+        query = "SELECT count(DISTINCT cell), count(*) FROM samples"
+        cells, samples = connection.execute(query).fetchone() or (0, 0)
+    return int(cells), int(samples)
 
 
 def _files(archive: Archive, name: str, table: DeltaTable) -> Iterator[Flaw]:

@@ -1,6 +1,6 @@
 """What answers questions of an archive: DuckDB in this process, or Spark; both through Ibis, both from the
 same files. Tables: ``cells``, and ``distributions``, ``maxima``, ``causes``, ``findings`` with the rows that
-belong to a cell."""
+belong to a cell; ``sampled``, and ``samples`` with those that belong to one of it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
-from rtmeter.archive.schema import CELLS, CHILDREN, SCHEMAS
+from rtmeter.archive.schema import OF_SAMPLES, OWNERS, SCHEMAS
 from rtmeter.archive.tables import Archive, snapshot
 from rtmeter.errors import RtmeterError
 from rtmeter.results.store import quoted
@@ -69,20 +69,21 @@ def fill(connection: duckdb.DuckDBPyConnection, archive: Archive) -> list[str]:
     tables = snapshot(archive)
     read: list[str] = []
     connection.execute("SET TimeZone = 'UTC'")
-    for name, table in tables.items():
+    connection.execute("SET enable_progress_bar = false")  # it is drawn where answers are printed
+    for name in (*tables, *(name for name in OF_SAMPLES if name not in tables)):
         connection.register(f"no_{name}", SCHEMAS[name].empty_table())
         every = f"SELECT * FROM no_{name}"
-        files = archive.files(table)
+        files = archive.files(tables[name]) if name in tables else []
         if files and archive.is_local:
             read += files
             listed = ", ".join(map(quoted, files))
             columns = f"SELECT * FROM read_parquet([{listed}], union_by_name=true, hive_partitioning=false)"
             every = f"{columns} UNION ALL BY NAME {every}"
         elif files:
-            connection.register(f"those_{name}", table.to_pyarrow_dataset())
+            connection.register(f"those_{name}", tables[name].to_pyarrow_dataset())
             every = f"SELECT * FROM those_{name} UNION ALL BY NAME {every}"
-        if name in CHILDREN:
-            every = f"SELECT * FROM ({every}) SEMI JOIN {CELLS} USING (cell, batch)"
+        if name in OWNERS:
+            every = f"SELECT * FROM ({every}) SEMI JOIN {OWNERS[name]} USING (cell, batch)"
         connection.execute(f"CREATE VIEW {name} AS {every}")
     return read
 
@@ -109,14 +110,14 @@ def _spark(archive: Archive) -> Iterator[BaseBackend]:
         message = f"Spark does not start: {said}"
         raise RtmeterError(message, field="--engine", value="spark", remedy=_WITHOUT_SPARK) from None
     try:
-        for name, table in snapshot(archive).items():
+        tables = snapshot(archive)
+        for name in (*tables, *(name for name in OF_SAMPLES if name not in tables)):
             form = from_arrow_schema(SCHEMAS[name])
-            files = archive.files(table)
+            files = archive.files(tables[name]) if name in tables else []
             found = session.read.schema(form).parquet(*files) if files else session.createDataFrame([], form)
-            if name in CHILDREN:
-                found = found.join(
-                    session.table(CELLS).select("cell", "batch"), ["cell", "batch"], "left_semi"
-                )
+            if name in OWNERS:
+                owners = session.table(OWNERS[name]).select("cell", "batch")
+                found = found.join(owners, ["cell", "batch"], "left_semi")
             found.createOrReplaceTempView(name)
         yield ibis.pyspark.connect(session)
     finally:

@@ -1,38 +1,53 @@
-"""Tidying an archive: many small files become few, and files that nothing refers to any more go."""
+"""Tidying an archive: samples that were kept for a while go, many small files become few, and files that
+nothing refers to any more go."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
-from rtmeter.archive.schema import SCHEMAS
-from rtmeter.archive.tables import Archive
+from rtmeter.archive.schema import SAMPLES
+from rtmeter.archive.tables import Archive, snapshot, written
 
 KEPT_HOURS = 7 * 24
 """Files younger than this stay: somebody may just read or write them."""
 
+SAMPLES_DAYS = 30
+"""Samples that were taken longer ago than this go, but for late releases and their surroundings."""
+
 
 @dataclass
 class Pruned:
-    """Files that were joined, those that they became, and files that were removed."""
+    """Samples let go, files that were joined, those that they became, and files that were removed."""
 
+    samples: int = 0
     joined: int = 0
     became: int = 0
     removed: int = 0
 
 
-def prune(archive: Archive, kept_hours: int = KEPT_HOURS) -> Pruned:
-    """Joins small files and removes those that are no part of the archive for ``kept_hours``. No row is
-    changed, others may read and add meanwhile, and it may be killed: whatever was joined stays so."""
+def prune(
+    archive: Archive,
+    kept_hours: int = KEPT_HOURS,
+    samples_days: int = SAMPLES_DAYS,
+    now: datetime | None = None,
+) -> Pruned:
+    """Lets the samples go that are not for good and were taken ``samples_days`` ago, joins small files, and
+    removes those that are no part of the archive for ``kept_hours``. No other row is changed, others may read
+    and add meanwhile, and it may be killed: whatever was joined stays so."""
     archive.open()
     done = Pruned()
-    for name in SCHEMAS:
-        table = archive.table(name)
+    oldest = (now or datetime.now(UTC)) - timedelta(days=samples_days)
+    for name, table in snapshot(archive).items():
+        properties = written(name)
         with archive.telling():
-            metrics = table.optimize.compact()
+            if name == SAMPLES:
+                gone = f"NOT for_good AND taken < '{oldest:%Y-%m-%dT%H:%M:%S.%fZ}'"
+                deleted = table.delete(gone, writer_properties=properties)
+                done.samples = int(deleted["num_deleted_rows"] or 0)
+            metrics = table.optimize.compact(writer_properties=properties)
             done.joined += int(metrics["numFilesRemoved"])
             done.became += int(metrics["numFilesAdded"])
-            gone = table.vacuum(
-                kept_hours, dry_run=False, enforce_retention_duration=kept_hours >= KEPT_HOURS
-            )
-            done.removed += len(gone)
+            enforced = kept_hours >= KEPT_HOURS
+            done.removed += len(table.vacuum(kept_hours, dry_run=False, enforce_retention_duration=enforced))
     return done

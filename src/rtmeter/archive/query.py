@@ -13,7 +13,7 @@ from rtmeter.archive.tables import Archive
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_TABLES = "cells, distributions, maxima, causes and findings"
+_TABLES = "cells, distributions, maxima, causes, findings, sampled and samples"
 
 RIGS = """
 SELECT rig, count(*) AS cells, min(measured) AS "first", max(measured) AS latest,

@@ -11,6 +11,7 @@ from rtmeter.errors import RtmeterError
 FORMAT, VERSION = "rtmeter-archive", 1
 
 CELLS, DISTRIBUTIONS, MAXIMA, CAUSES, FINDINGS = "cells", "distributions", "maxima", "causes", "findings"
+SAMPLES, SAMPLED = "samples", "sampled"
 
 _TIME = pa.timestamp("us", "UTC")
 _KEY = [("cell", pa.string()), ("batch", pa.string()), ("measured", _TIME), ("rig", pa.string())]
@@ -25,6 +26,16 @@ _COUNTS_OF_CELL = (
     *("lost", "min_ns", "p50_ns", "p90_ns", "p99_ns", "p99_9_ns", "p99_99_ns", "p99_999_ns", "max_ns"),
     *("max_at_k", "bins", "blocks", "causes", "findings"),
 )
+STAMPS = (
+    *("release_ns", "wake_ns", "free_ns", "callback_ns", "reported_expected_ns", "reported_actual_ns"),
+    *("armed_before_ns", "armed_after_ns", "sent_ns", "received_ns", "server_received_ns", "server_sent_ns"),
+    *("kernel_sent_ns", "kernel_received_ns", "server_kernel_received_ns", "server_kernel_sent_ns"),
+    *("accepted_ns", "first_feedback_ns", "start_ns", "request_sent_ns", "request_received_ns"),
+    *("response_sent_ns", "response_received_ns", "before_ns", "arrived_ns", "output_ns", "started_ns"),
+    *("matched_ns", "first_ns", "done_ns", "busy_ns", "interval_ns", "latency_ns"),
+)
+"""The columns of all samples.parquet (spec/results.md)."""
+
 _REALS_OF_CELL = ("miss_ratio", "confidence", "horizon", "design_effect", "upper")
 
 SCHEMAS: dict[str, pa.Schema] = {
@@ -46,6 +57,19 @@ SCHEMAS: dict[str, pa.Schema] = {
         ]
     ),
     FINDINGS: pa.schema([*_KEY, *((name, pa.string()) for name in ("source", "finding", "grade", "value"))]),
+    SAMPLES: pa.schema(
+        [
+            *_KEY,
+            ("taken", _TIME),
+            ("k", pa.int64()),
+            ("status", pa.string()),
+            *((name, pa.bool_()) for name in ("warm_up", "late", "for_good")),
+            *((name, pa.int64()) for name in STAMPS),
+        ]
+    ),
+    SAMPLED: pa.schema(
+        [*_KEY, ("taken", _TIME), *((name, pa.int64()) for name in ("samples", "for_good", "late"))]
+    ),
     CELLS: pa.schema(
         [
             *_KEY,
@@ -62,7 +86,13 @@ SCHEMAS: dict[str, pa.Schema] = {
 }
 """The columns of each table. The cells come last: they are made last, and a cell is there when its row is."""
 
-CHILDREN = tuple(name for name in SCHEMAS if name != CELLS)
+OF_SAMPLES = (SAMPLED, SAMPLES)
+"""Tables that an archive has since samples can be taken along: an older one lacks both."""
+
+CHILDREN = tuple(name for name in SCHEMAS if name not in (CELLS, *OF_SAMPLES))
+
+OWNERS = {**dict.fromkeys(CHILDREN, CELLS), SAMPLES: SAMPLED}
+"""A row of the tables on the left counts if one of that on the right has the same cell and batch."""
 
 
 def described() -> str:

@@ -1,8 +1,8 @@
 """An archive's Delta tables: made, opened, brought to this version, appended to.
 
 A row of a child table (distributions, maxima, …) counts only if a row of ``cells`` names the same cell and
-batch. The children of a batch are written first, its cells in one commit at the end: a writer that is killed
-leaves rows that nobody sees.
+batch, one of ``samples`` only if one of ``sampled`` does. The children of a batch are written first, what
+they belong to in one commit at the end: a writer that is killed leaves rows that nobody sees.
 """
 
 from __future__ import annotations
@@ -15,14 +15,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from rtmeter.archive.schema import CELLS, CHILDREN, SCHEMAS, VERSION, described, version_of
+from rtmeter.archive.schema import (
+    CELLS,
+    CHILDREN,
+    OF_SAMPLES,
+    SAMPLES,
+    SCHEMAS,
+    STAMPS,
+    VERSION,
+    described,
+    version_of,
+)
 from rtmeter.errors import RtmeterError
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from deltalake import DeltaTable
+    from deltalake import DeltaTable, WriterProperties
 
-_ROWS_A_GROUP = 16_384
+_ROWS_A_GROUP, _SAMPLES_A_GROUP = 16_384, 1 << 17
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m|↳")
 
 
@@ -61,6 +71,13 @@ class Archive:
         version_of(found.metadata().description, self.place(name))
         return found
 
+    def has(self, name: str) -> bool:
+        """Whether the table is there."""
+        from deltalake import DeltaTable
+
+        with self.telling():
+            return DeltaTable.is_deltatable(self.place(name))
+
     def open(self) -> Archive:
         """Itself, once it is known to be there. Raises RtmeterError if it is not."""
         self.table(CELLS)
@@ -98,15 +115,17 @@ class Archive:
 
         while True:
             table = self.table(name)
-            if version_of(table.metadata().description, self.place(name)) == VERSION:
-                return
             there = set(pa.schema(table.schema().to_arrow()).names)
             missing = pa.schema([field for field in SCHEMAS[name] if field.name not in there])
+            version = version_of(table.metadata().description, self.place(name))
+            if version == VERSION and not missing.names:
+                return
             try:
                 with self.telling():
                     if missing.names:
                         table.alter.add_columns(Schema.from_arrow(missing).fields)
-                    table.alter.set_table_description(described())
+                    if version != VERSION:
+                        table.alter.set_table_description(described())
             except RtmeterError as error:  # another writer does the same
                 if (
                     not isinstance(error.__cause__, DeltaError)
@@ -114,9 +133,9 @@ class Archive:
                 ):
                     raise
 
-    def append(self, name: str, rows: pa.Table, to: DeltaTable | None = None) -> None:
+    def append(self, name: str, rows: pa.Table | pa.RecordBatchReader, to: DeltaTable | None = None) -> None:
         """Adds the rows in one commit. Raises MovedError if ``to`` is no longer the newest version."""
-        from deltalake import CommitProperties, WriterProperties, write_deltalake
+        from deltalake import CommitProperties, write_deltalake
         from deltalake.exceptions import CommitFailedError
 
         retries = (
@@ -124,7 +143,6 @@ class Archive:
             if to is not None
             else CommitProperties(max_commit_retries=1000)
         )
-        written = WriterProperties(compression="ZSTD", max_row_group_size=_ROWS_A_GROUP)
         with self.telling():
             try:
                 write_deltalake(
@@ -132,7 +150,7 @@ class Archive:
                     rows,
                     mode="append",
                     commit_properties=retries,
-                    writer_properties=written,
+                    writer_properties=written(name),
                 )
             except CommitFailedError:
                 if to is None or self.table(name).version() == to.version():
@@ -166,9 +184,27 @@ def archive_at(place: str | Path) -> Archive:
     return Archive(str(place).removeprefix("file://"))
 
 
+def written(name: str) -> WriterProperties:
+    """How the files of a table are written."""
+    from deltalake import ColumnProperties, WriterProperties
+
+    if name != SAMPLES:
+        return WriterProperties(compression="ZSTD", max_row_group_size=_ROWS_A_GROUP)
+    steady = ColumnProperties(dictionary_enabled=False, encoding="DELTA_BINARY_PACKED")
+    return WriterProperties(
+        compression="ZSTD",
+        max_row_group_size=_SAMPLES_A_GROUP,
+        column_properties=dict.fromkeys(("k", *STAMPS), steady),
+    )
+
+
 def snapshot(archive: Archive) -> dict[str, DeltaTable]:
-    """All tables, the cells first: what a cell's row names is then in the others, which are read later."""
-    return {name: archive.table(name) for name in (CELLS, *CHILDREN)}
+    """All tables, the cells first: what a cell's row names is then in the others, which are read later; so
+    with what was sampled. An older archive has nothing of samples."""
+    found = {name: archive.table(name) for name in (CELLS, *CHILDREN)}
+    if any(archive.has(name) for name in OF_SAMPLES):
+        found |= {name: archive.table(name) for name in OF_SAMPLES}
+    return found
 
 
 def json_text(value: Any) -> str:

@@ -22,7 +22,7 @@ from rtmeter.samples import write_parquet
 from rtmeter.samples.meta import LogMeta
 from rtmeter.samples.segments import LATE, SegmentedLog, segments
 
-BINS, LATE_RELEASES = "bins.json", "late.parquet"
+BINS = "bins.json"
 
 LOCK = "lock"
 """The file beside the starts of a name that a program holds a lock on while its loop is open."""
@@ -103,7 +103,7 @@ def _record(folder: Path, out: Path, running: bool) -> CellRecord:
     record = record_cell(cell, outcome, logs, out, Ran(started, ended, machine_id=machine_id(Root())))
     if segments(folder, LATE):
         with contextlib.suppress(RtmeterError):  # only just begun
-            write_parquet(folder, out / LATE_RELEASES, part=LATE)
+            write_parquet(folder, out / store.LATE_RELEASES, part=LATE)
     return record
 
 
@@ -129,7 +129,8 @@ def _doubts(folder: Path, log: SegmentedLog, running: bool) -> list[Doubt]:
         message = f"the cell has the last releases, from k = {log.first_row:,} on"
         if about := _bins(folder):
             message += f": of {about['released']:,} since its start {about['missed']:,} missed the deadline"
-        hint = f"{BINS} has the distribution of all, {LATE_RELEASES} each late release with its surroundings"
+        hint = f"{BINS} has the distribution of all, {store.LATE_RELEASES} each late release with its "
+        hint += "surroundings"
         doubts.append(Doubt("last_hours_only", message, hint))
     return doubts
 

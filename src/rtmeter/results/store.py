@@ -39,8 +39,9 @@ DATA = (SAMPLES, unordered.HISTOGRAM, unordered.INTERVALS)
 
 PARTIAL = ".partial"
 
-LOOP = ".loop"
-"""What a program's own loop records into: ``<start>.loop``, of which the cell ``<start>`` is made."""
+LOOP, LATE_RELEASES = ".loop", "late.parquet"
+"""What a program's own loop records into: ``<start>.loop``, of which the cell ``<start>`` is made; in that
+cell, its late releases with their surroundings since its start."""
 
 
 @contextlib.contextmanager

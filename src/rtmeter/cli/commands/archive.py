@@ -48,6 +48,13 @@ def add_(
             "--label", help="NAME=VALUE of all these cells; rig=NAME names the rig.", show_default=False
         ),
     ] = None,
+    with_samples: Annotated[
+        bool,
+        typer.Option(
+            "--with-samples",
+            help="Take their samples along: late ones and their surroundings for good, all for 30 days.",
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> int:
     """Add cells: each once, whoever adds it again."""
@@ -61,11 +68,14 @@ def add_(
     from rtmeter.results.cells import each_cell
 
     cells = (cell for path in paths or [Path("results")] for cell in each_cell(path))
-    done = add(archive_at(to), cells, parse_labels(label or []))
+    done = add(archive_at(to), cells, parse_labels(label or []), with_samples=with_samples)
     if as_json:
-        print_json({"archive": to, "new": done.new, "known": done.known})
+        taken = {"sampled": done.sampled} if with_samples else {}
+        print_json({"archive": to, "new": done.new, "known": done.known, **taken})
     else:
-        print(f"{to}: {done.new:,} cells added" + (f", {done.known:,} were there" if done.known else ""))
+        there = f", {done.known:,} were there" if done.known else ""
+        samples = f"; samples of {done.sampled:,} taken along" if with_samples else ""
+        print(f"{to}: {done.new:,} cells added{there}{samples}")
     return exit_codes.PASS
 
 
@@ -97,7 +107,7 @@ def sql(
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Ask the tables cells, distributions, maxima, causes and findings a question."""
+    """Ask the tables cells, distributions, maxima, causes, findings, sampled and samples a question."""
     from rtmeter.cli.answers import shown_as
 
     show = shown_as(csv, out, as_json)
@@ -109,7 +119,7 @@ def sql(
 @app.command("check")
 def check_(archive: ArchivePlace = DEFAULT, as_json: Json = False) -> int:
     """Prove that nothing is missing, damaged or there twice."""
-    from rtmeter.archive.check import check, refuse
+    from rtmeter.archive.check import check, refuse, sampled
     from rtmeter.archive.engine import need_archive
     from rtmeter.cli.output import print_json
     from rtmeter.values import harmless
@@ -121,12 +131,18 @@ def check_(archive: ArchivePlace = DEFAULT, as_json: Json = False) -> int:
     cells, flaws = check(place)
     if as_json:
         found = [{"kind": flaw.kind, "message": flaw.message} for flaw in flaws]
-        print_json({"archive": archive, "cells": None if cells < 0 else cells, "flaws": found})
+        about = {"archive": archive, "cells": None if cells < 0 else cells}
+        about |= {} if cells < 0 else dict(zip(("sampled", "samples"), sampled(place), strict=True))
+        print_json(about | {"flaws": found})
         return exit_codes.ERROR if any(flaw.kind == "damage" for flaw in flaws) else exit_codes.PASS
     for flaw in flaws:
         print(harmless(f"{flaw.kind}: {flaw.message}"))
     refuse(flaws, place)
-    print(f"{archive}: whole: {cells:,} cells, each once; n, counts, bins and blocks of each agree")
+    of, samples = sampled(place)
+    print(
+        f"{archive}: whole: {cells:,} cells, each once; n, counts, bins and blocks of each agree"
+        + (f"; {samples:,} samples of {of:,} of them" if of else "")
+    )
     return exit_codes.PASS
 
 
@@ -258,8 +274,17 @@ def _trend(
 
 
 @app.command("prune")
-def prune_(archive: ArchivePlace = DEFAULT, as_json: Json = False) -> int:
-    """Join many small files, and remove those that have been no part of the archive for a week."""
+def prune_(
+    archive: ArchivePlace = DEFAULT,
+    samples_days: Annotated[
+        int,
+        typer.Option(
+            "--samples-days", min=0, help="Let samples go that were taken so long ago, late ones stay."
+        ),
+    ] = 30,
+    as_json: Json = False,
+) -> int:
+    """Let samples go whose time is over, join small files, remove what has been no part of it for a week."""
     from dataclasses import asdict
 
     from rtmeter.archive.engine import need_archive
@@ -269,9 +294,10 @@ def prune_(archive: ArchivePlace = DEFAULT, as_json: Json = False) -> int:
     from rtmeter.archive.prune import prune
     from rtmeter.archive.tables import archive_at
 
-    done = prune(archive_at(archive))
+    done = prune(archive_at(archive), samples_days=samples_days)
     if as_json:
         print_json({"archive": archive, **asdict(done)})
     else:
-        print(f"{archive}: {done.joined:,} files became {done.became:,}, {done.removed:,} removed")
+        samples = f"{done.samples:,} samples let go; " if done.samples else ""
+        print(f"{archive}: {samples}{done.joined:,} files became {done.became:,}, {done.removed:,} removed")
     return exit_codes.PASS

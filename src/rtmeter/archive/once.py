@@ -1,0 +1,67 @@
+"""Writing rows once, by however many writers at once, killed whenever (spec/archive.md, One batch)."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from rtmeter.archive.schema import CELLS
+from rtmeter.archive.tables import Archive, MovedError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from deltalake import DeltaTable
+
+_LONGEST_WAIT_S = 1.0
+
+Found = TypeVar("Found")
+
+
+def write_once(
+    archive: Archive,
+    name: str,
+    found: Mapping[str, Found],
+    times: Sequence[datetime | None],
+    children: Callable[[Mapping[str, Found]], None],
+    rows: Callable[[Mapping[str, Found]], pa.Table],
+) -> int:
+    """Adds to the table a row for each cell, by identity, that it has none of, once ``children`` has written
+    what belongs to them; returns how many. ``times`` as in rows_there."""
+    new, written, waited = dict(found), False, 0
+    while True:
+        seen = archive.table(name)
+        for row in rows_there(archive, seen, name, times, ("cell",)):
+            new.pop(row["cell"], None)
+        if not new:
+            return 0
+        if not written:
+            children(new)
+            written = True
+        try:
+            archive.append(name, rows(new), seen)
+            return len(new)
+        except MovedError:
+            waited += 1
+            time.sleep(random.uniform(0, min(_LONGEST_WAIT_S, 0.01 * 2**waited)))
+
+
+def rows_there(
+    archive: Archive, table: DeltaTable, name: str, times: Sequence[datetime | None], columns: Sequence[str]
+) -> list[dict[str, Any]]:
+    """The rows of ``cells`` that started, or of ``sampled`` that were measured, from the first to the last of
+    these times, or at none that is told if one of these is None."""
+    import pyarrow as pa
+    from deltalake import QueryBuilder
+
+    known = [time for time in times if time is not None]
+    when = "started" if name == CELLS else "measured"
+    wanted = [f"{when} IS NULL"] if len(known) < len(times) else []
+    if known:
+        wanted.append(f"{when} BETWEEN '{min(known).isoformat()}' AND '{max(known).isoformat()}'")
+    query = f"SELECT {', '.join(columns)} FROM here WHERE {' OR '.join(wanted) or 'false'}"
+    with archive.telling():  # Arrow's own reader has threads that outlive Python, which then aborts at times
+        found = pa.table(QueryBuilder().register("here", table).execute(query))
+    return list(found.to_pylist())
