@@ -132,9 +132,12 @@ sanitize: packages-test build-asan build-tsan ## Test the core under the address
 	@failed=0; for preset in asan tsan; do ctest --preset $$preset || failed=1; done; exit $$failed
 
 .PHONY: cross
-cross: packages-cross build-cross-aarch64 build-cross-armhf ## Cross-build for ARM and test under qemu
+cross: packages-cross packages-test venv probes build-cross-aarch64 build-cross-armhf ## Cross-build for ARM and test under qemu
 	@tools/cross-test.sh aarch64
 	@tools/cross-test.sh armhf
+	@tools/board-root.sh aarch64
+	@tools/board-root.sh armhf
+	@RTMETER_FULL=1 $(BIN)/pytest tests/boards
 
 .PHONY: rates
 rates: venv ## Simulate every rate of docs/simulated-rates.md at full size, and write it there

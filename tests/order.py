@@ -9,7 +9,14 @@ from typing import Any
 
 import pytest
 
-ALONE = {"kernel", "test_selftest", "test_selftest_explain", "test_settings_real", "test_thread_waits"}
+ALONE = {
+    "boards",
+    "kernel",
+    "test_selftest",
+    "test_selftest_explain",
+    "test_settings_real",
+    "test_thread_waits",
+}
 """Folders and files whose tests stop other processes, take CPUs from them or count what runs beside."""
 
 TOGETHER = {

@@ -42,6 +42,14 @@ TEST(MachineFacts, AVirtualMachineIsNamed) {
   EXPECT_EQ(!machine_facts().find("virtual_machine")->is_null(), flagged);
 }
 
+TEST(MachineFacts, AnEmulatedProcessorIsNamed) {
+#if defined(__x86_64__)
+  GTEST_SKIP() << "this processor is the kernel's own";
+#endif
+  if (read_text("/proc/sys/kernel/arch") != "x86_64") GTEST_SKIP() << "the kernel is of no other processor";
+  EXPECT_EQ(machine_facts().find("virtual_machine")->as_string(), "qemu-tcg");
+}
+
 TEST(ClockAnchors, LieBetweenTwoReadings) {
   const std::pair<const char*, clockid_t> clocks[] = {{"monotonic_ns", CLOCK_MONOTONIC},
                                                       {"monotonic_raw_ns", CLOCK_MONOTONIC_RAW},

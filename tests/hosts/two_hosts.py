@@ -48,6 +48,7 @@ class Hosts:
     daemon: subprocess.Popen[bytes] | None = None
     cable: Callable[[tuple[str, str], str], Any] | None = None  # lays one of its own; None: a veth pair
     relay: Any = None  # what it returned
+    login: str = ""  # what runs in the place of each command there, which is in SSH_ORIGINAL_COMMAND
 
     @property
     def url(self) -> str:
@@ -132,6 +133,7 @@ class Hosts:
         home.mkdir()
         settings += [f"SetEnv=TMPDIR={self.temporary} RTMETER_STATE_DIR={self.state} HOME={home}"]
         settings += ["KexAlgorithms=curve25519-sha256"]  # a fifth of the processor time of the default one
+        settings += [f"ForceCommand={self.login}"] if self.login else []
         settings += [f"ListenAddress={ADDRESS}", "KbdInteractiveAuthentication=no", "PidFile=none"]
         command = ["ip", "netns", "exec", self.far]
         if another_machine:

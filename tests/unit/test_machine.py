@@ -124,6 +124,7 @@ PLANTED: list[tuple[str, str, str, dict[str, str | None], Intent]] = [
                                            "/sys/class/dmi/id/sys_vendor": "QEMU"}, CYCLIC),
     ("virtual_machine", "high", "device tree", {"/proc/device-tree/compatible": "linux,dummy-virt"}, CYCLIC),
     ("emulated_processor", "fatal", "QEMU TCG", {"/proc/cpuinfo": "model name: QEMU TCG CPU 2.5"}, CYCLIC),
+    ("emulated_processor", "fatal", "the kernel is of s390x", {"/proc/sys/kernel/arch": "s390x"}, CYCLIC),
     ("container", "medium", "/.dockerenv", {"/.dockerenv": ""}, CYCLIC),
     ("steal", "high", "33 %", {"/proc/stat": "cpu 100 0 100 1000 0 0 0 100 0 0"}, CYCLIC),
     ("steal", "info", "0.5 %", {"/proc/stat": "cpu 100 0 99 1000 0 0 0 1 0 0"}, CYCLIC),

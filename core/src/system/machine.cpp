@@ -41,6 +41,19 @@ std::string hypervisor_by_cpuid() {
 #endif
 }
 
+// x86, arm, or another name's beginning: kernels of 64 bits run programs of 32.
+std::string family(const std::string& machine) {
+  if (machine == "x86_64" || (machine.size() == 4 && machine.compare(2, 2, "86") == 0)) return "x86";
+  return machine == "aarch64" ? "arm" : machine.substr(0, 3);
+}
+
+// Whether this program's processor is another program: qemu-user changes what uname(2) says, not what the
+// kernel says of itself (Linux 6.1).
+bool is_emulated(const std::string& machine) {
+  const auto kernel = read_text("/proc/sys/kernel/arch");
+  return kernel && family(*kernel) != family(machine);
+}
+
 // What firmware tables say: the device tree of ARM boards, DMI of PCs and servers.
 std::string hypervisor_by_firmware() {
   if (const auto type = read_text("/sys/hypervisor/type"); type && !type->empty()) return *type;
@@ -78,7 +91,7 @@ std::string cpu_model() {
 Json machine_facts() {
   utsname names{};
   uname(&names);
-  std::string hypervisor = hypervisor_by_cpuid();
+  std::string hypervisor = is_emulated(names.machine) ? "qemu-tcg" : hypervisor_by_cpuid();
   if (hypervisor.empty()) hypervisor = hypervisor_by_firmware();
   Json j = Json::object();
   j["hostname"] = names.nodename;

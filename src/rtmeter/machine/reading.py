@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import zlib
 from collections.abc import Iterator, Mapping
@@ -13,6 +14,7 @@ from typing import Literal
 from rtmeter.host.root import Root
 from rtmeter.host.threads import Task, cpu_set, read_tasks
 from rtmeter.machine.finding import Finding, Kind
+from rtmeter.model import LOCAL
 from rtmeter.values import Scheduling
 
 Workload = Literal["cyclic", "roundtrip"]
@@ -87,6 +89,13 @@ class Machine:
         if self.intent.cpus is None:
             return tuple(sorted(self.online))
         return tuple(cpu for cpu in self.intent.cpus if cpu in self.online or not self.online)
+
+    @cached_property
+    def architecture(self) -> str:
+        """As uname -m of the programs there, or empty."""
+        if self.root.host == LOCAL:
+            return os.uname().machine
+        return self.root.run(["uname", "-m"])[1].strip()
 
     @cached_property
     def release(self) -> str:

@@ -68,11 +68,21 @@ def check(machine: Machine) -> Iterator[Finding]:
         yield VIRTUAL_MACHINE.unknown(machine.why_not("/proc/cpuinfo"))
     if "QEMU TCG CPU" in (machine.text("/proc/cpuinfo") or ""):
         yield EMULATED.found("the processor's name is QEMU TCG CPU")
+    kernels, own = machine.text("/proc/sys/kernel/arch"), machine.architecture
+    if kernels and own and _family(kernels) != _family(own):
+        yield EMULATED.found(f"programs are run as on {own}, and the kernel is of {kernels}")
     container = _container(machine)
     if container is not None:
         yield CONTAINER.found(container)
     yield from _steal(machine)
     yield from _pressure(machine)
+
+
+def _family(architecture: str) -> str:
+    """Kernels of 64 bits run programs of 32."""
+    if re.fullmatch("x86_64|i.86", architecture):
+        return "x86"
+    return "arm" if architecture == "aarch64" else architecture[:3]
 
 
 def hypervisor(machine: Machine) -> str | None:

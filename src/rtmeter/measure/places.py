@@ -7,7 +7,7 @@ import math
 import shlex
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -101,13 +101,15 @@ probe=$!
 """The same of a probe that is told something: every line is handed on to it."""
 
 
-def adapters_there(url: str) -> list[dict[str, Any]]:
-    """The adapters of this machine; of one that a target cannot run, why: ``error``. Raises RtmeterError if
-    the target cannot be reached."""
+def adapters_there(url: str, names: Collection[str]) -> list[dict[str, Any]]:
+    """Those of this machine's adapters; of one that a target cannot run, why: ``error``. Raises RtmeterError
+    if the target cannot be reached."""
     ssh = Ssh(url, "--on")
     ssh.run(":")
     found: list[dict[str, Any]] = []
     for name, path in find_probes().items():
+        if name not in names:
+            continue
         entry: dict[str, Any] = {"name": name}
         try:
             found.append(entry | There(ssh).tried(describe(name, path)))

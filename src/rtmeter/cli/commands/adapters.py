@@ -38,9 +38,9 @@ def command(
         from rtmeter.conditions.target import parse_on
         from rtmeter.measure.places import adapters_there
 
-        on_target = adapters_there(parse_on(on))
-        _check_known(name, [entry["name"] for entry in on_target])
-        on_target = [entry for entry in on_target if name in (None, entry["name"])]
+        url, names = parse_on(on), list(probes.find_probes())
+        _check_known(name, names)
+        on_target = adapters_there(url, names if name is None else [name])
         print_json({"on": on, "adapters": on_target}) if as_json else _show_there(on_target)
         return exit_codes.PASS if any("error" not in entry for entry in on_target) else exit_codes.ERROR
     found: list[dict[str, Any]] = []
