@@ -1,4 +1,5 @@
-"""The command line: one file per command, each imported only when it is the one that runs."""
+"""Words typed at a shell → answers, files and an exit code: one file per command, each imported only when
+it is the one that runs."""
 
 from __future__ import annotations
 
