@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
 import shutil
 import subprocess
@@ -128,7 +129,8 @@ def command(what: str, *words: str) -> None:
     done = subprocess.run([sys.executable, "-c", program, "archive", *words], capture_output=True, text=True)
     *_, processor, kibibytes = done.stderr.split()
     took = f"{time.monotonic() - began:.1f} s, {float(processor):.1f} s of processor time"
-    print(f"{what}: {took}, {int(kibibytes) // 1024:,} MiB", flush=True)
+    beside = f"load average {os.getloadavg()[0]:.1f}"
+    print(f"{what}: {took}, {int(kibibytes) // 1024:,} MiB; {beside}", flush=True)
     for line in done.stdout.splitlines()[:4]:
         print(f"    {line[:150]}")
 
@@ -161,6 +163,7 @@ def main() -> None:
             timed(f"{cells:,} cells written", lambda: write(archive, asked.rigs, asked.days))
         size = sum(file.stat().st_size for file in Path(archive.url).rglob("*") if file.is_file())
         print(f"on disk: {size / 2**20:,.0f} MiB, {size / cells:,.0f} bytes a cell")
+        since = f"{(FIRST + timedelta(days=max(0, asked.days - 365))):%Y-%m-%d}"
         command("trend", "trend", archive.url)
         command("regressions", "regressions", archive.url)
         command(
@@ -172,17 +175,22 @@ def main() -> None:
             "--where",
             "label:site=s3",
             "--since",
-            f"{(FIRST + timedelta(days=max(0, asked.days - 365))):%Y-%m-%d}",
+            since,
         )
         command(
             "a year of ten rigs",
             "sql",
-            "SELECT rig, count(*), max(max_ns) FROM cells WHERE rig < 'rig-0010' GROUP BY rig",
+            "SELECT rig, count(*), max(max_ns) FROM cells WHERE rig < 'rig-0010' "
+            f"AND measured >= '{since}' GROUP BY rig",
             archive.url,
         )
         results(Path(made) / "results", 1000)
         command("1,000 cells added", "add", str(Path(made) / "results"), "--to", archive.url)
         command("1,000 cells added again", "add", str(Path(made) / "results"), "--to", archive.url)
+        samples = ["--to", archive.url, "--with-samples"]
+        command("their samples taken along", "add", str(Path(made) / "results"), *samples)
+        command("check", "check", archive.url)
+        command("prune", "prune", archive.url)
     print(f"generator: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024:,} MiB")
 
 

@@ -9,14 +9,20 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import duckdb
+import numpy as np
+import pyarrow as pa
 import pytest
 from archives import cells_in, files_of, rows
 
 from rtmeter import cli
 from rtmeter.archive.add import add_rows
-from rtmeter.archive.check import check
+from rtmeter.archive.check import _extremes, check
+from rtmeter.archive.engine import answering
+from rtmeter.archive.groups import GroupsAsked, merged
 from rtmeter.archive.schema import SCHEMAS, VERSION
 from rtmeter.archive.tables import archive_at
+from rtmeter.statistics.fixed_bins import bin_numbers
 
 
 @pytest.fixture(scope="module")
@@ -101,6 +107,7 @@ BROKEN = {
     "UPDATE distributions SET n = n + 1": "has a distribution of another n than its own",
     "UPDATE distributions SET lost = lost + 1": "has bins that do not add up to n",
     "UPDATE distributions SET max_ns = max_ns * 2": "has a maximum that is not in its outermost bin",
+    "UPDATE distributions SET min_ns = min_ns * 2": "has a minimum that is not in its outermost bin",
     "UPDATE cells SET bins = bins + 1": "has a distribution of another n than its own",
     "UPDATE cells SET blocks = blocks + 1": "has another number of block maxima than it says",
     "UPDATE cells SET causes = 1": "has another number of causes than it says",
@@ -118,6 +125,21 @@ def test_numbers_that_do_not_agree_are_seen(place: Path, change: str) -> None:
     assert BROKEN[change] in found[0].message or BROKEN[change] in found[-1].message
 
 
+@pytest.mark.parametrize("beside", [-1, 0, 1])
+def test_an_extreme_beside_its_bin_is_seen_wherever_it_lies(beside: int) -> None:
+    edges = np.r_[
+        np.arange(-200, 5000), 2 ** np.arange(1, 62), 2 ** np.arange(1, 62) - 1, -(2 ** np.arange(1, 62))
+    ]
+    values = np.unique(edges)
+    counts = [[{"bin": number + beside, "count": 1}] for number in bin_numbers(values).tolist()]
+    cells = list(map(str, values))
+    with duckdb.connect() as connection:
+        table = {"cell": cells, "min_ns": values, "max_ns": values, "counts": counts}
+        connection.register("distributions", pa.table(table))
+        found = [flaw.message.split()[1] for flaw in _extremes(connection)]
+    assert sorted(found) == sorted(2 * cells if beside else [])
+
+
 def test_a_cell_that_is_there_twice_is_seen(place: Path) -> None:
     archive = archive_at(str(place))
     archive.append("cells", archive.table("cells").to_pyarrow_table())
@@ -130,6 +152,9 @@ def test_what_a_killed_writer_left_is_seen_by_nobody(place: Path, capsys: pytest
     archive = archive_at(str(place))
     archive.append("distributions", _distribution_of_none(archive))
     assert check(archive) == (4, [])
+    with answering(archive) as backend:
+        (group,) = merged(backend, GroupsAsked())
+    assert (group.cells, group.distribution.n) == (4, 12)
     assert cli.invoke(["archive", "sql", "SELECT count(*) AS n FROM distributions", str(place), "--csv"]) == 0
     assert capsys.readouterr().out.split() == ['"n"', "4"]
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import importlib.util
 import json
 import shutil
+from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
 import pytest
-from archives import rows
+from archives import FIRST, rows
 
 from rtmeter import cli
 from rtmeter.archive.add import add_rows
@@ -86,7 +87,10 @@ def test_what_is_asked_for_is_all_that_is_merged(archive: Archive) -> None:
         assert backend.con.execute("SELECT current_setting('enable_progress_bar')").fetchall() == [(False,)]
         (all_of_it,) = merged(backend, GroupsAsked())
         (north,) = merged(backend, GroupsAsked(where={"label:site": "s1", "kernel": "6.1"}))
-    assert (all_of_it.cells, north.cells) == (24, 4)
+        times = [FIRST + timedelta(seconds=second) for second in (12, 20)]
+        (between,) = merged(backend, GroupsAsked(since=times[0], until=times[1]))
+    assert (all_of_it.cells, north.cells, between.cells) == (24, 4, 8)
+    assert between.distribution.n == sum(len(samples_of(number)) for number in range(12, 20))
     assert all_of_it.distribution.n == sum(len(samples_of(number)) for number in range(24))
 
 

@@ -4,8 +4,10 @@ belong to a cell; ``sampled``, and ``samples`` with those that belong to one of 
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
 
 from rtmeter.archive.schema import OF_SAMPLES, OWNERS, SCHEMAS
@@ -27,12 +29,10 @@ _WITHOUT_SPARK = "pip install 'rtmeter[spark]', and Java 17 or newer; or leave o
 
 def need_archive() -> None:
     """Raises RtmeterError if the packages of the extra `archive` are not there."""
-    try:
-        import deltalake  # noqa: F401
-        import ibis  # noqa: F401
-    except ImportError as error:
-        message = f"needs the package {error.name}"
-        raise RtmeterError(message, field="archive", remedy=_WITHOUT_ARCHIVE) from None
+    for package in ("deltalake", "ibis"):
+        if find_spec(package) is None:
+            message = f"needs the package {package}"
+            raise RtmeterError(message, field="archive", remedy=_WITHOUT_ARCHIVE)
 
 
 @contextmanager
@@ -64,6 +64,19 @@ def rows(expression: ibis.Table) -> pa.Table:
     return expression.to_pyarrow()
 
 
+def found_once(backend: BaseBackend, expression: ibis.Table) -> ibis.Table:
+    """What an expression finds, for several questions of it: DuckDB keeps it until its connection ends, Spark
+    looks again."""
+    if backend.name != "duckdb":
+        return expression
+    return backend.create_table(f"found_{uuid.uuid4().hex}", expression, temp=True)
+
+
+def as_written(name: str) -> str:
+    """The table of those rows too that belong to no cell: for who joins it with cells by cell and batch."""
+    return f"{name}_as_written"
+
+
 def fill(connection: duckdb.DuckDBPyConnection, archive: Archive) -> list[str]:
     """Makes the views of the archive's tables; returns the files that they read."""
     tables = snapshot(archive)
@@ -83,7 +96,8 @@ def fill(connection: duckdb.DuckDBPyConnection, archive: Archive) -> list[str]:
             connection.register(f"those_{name}", tables[name].to_pyarrow_dataset())
             every = f"SELECT * FROM those_{name} UNION ALL BY NAME {every}"
         if name in OWNERS:
-            every = f"SELECT * FROM ({every}) SEMI JOIN {OWNERS[name]} USING (cell, batch)"
+            connection.execute(f"CREATE VIEW {as_written(name)} AS {every}")
+            every = f"SELECT * FROM {as_written(name)} SEMI JOIN {OWNERS[name]} USING (cell, batch)"
         connection.execute(f"CREATE VIEW {name} AS {every}")
     return read
 
@@ -116,6 +130,7 @@ def _spark(archive: Archive) -> Iterator[BaseBackend]:
             files = archive.files(tables[name]) if name in tables else []
             found = session.read.schema(form).parquet(*files) if files else session.createDataFrame([], form)
             if name in OWNERS:
+                found.createOrReplaceTempView(as_written(name))
                 owners = session.table(OWNERS[name]).select("cell", "batch")
                 found = found.join(owners, ["cell", "batch"], "left_semi")
             found.createOrReplaceTempView(name)

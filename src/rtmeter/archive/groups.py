@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from rtmeter.archive.engine import rows
+from rtmeter.archive.engine import as_written, found_once, rows
 from rtmeter.archive.schema import CELLS, DISTRIBUTIONS, SCHEMAS
 from rtmeter.errors import RtmeterError
 from rtmeter.judge.fleet import FleetVerdict, judge_fleet
@@ -26,7 +26,7 @@ PERCENTS = ("50", "99", "99.9", "99.999")
 """The quantiles of a group that are shown."""
 
 _REQUIREMENT = ("deadline_ns", "miss_ratio", "confidence", "criticality", "horizon")
-_JUDGED = ("rig", "n", "misses", "design_effect", "refused", "outcome", *_REQUIREMENT)
+_JUDGED = ("rig", "n", "misses", "design_effect", "refused", "outcome")
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,11 @@ def between(edges: tuple[int, int] | str | None) -> str:
 
 def merged(backend: BaseBackend, asked: GroupsAsked) -> list[ArchiveGroup]:
     """The groups, in the order of their keys; the same from every engine, to the last count."""
-    cells = chosen(backend, asked)
     names = _names(asked)
-    parts = backend.table(DISTRIBUTIONS).join(cells.select("cell", "batch", *names), ["cell", "batch"])
+    needed = dict.fromkeys((*names, "cell", "batch", "bins", "max_ns", "max_at_k", *_JUDGED, *_REQUIREMENT))
+    cells = found_once(backend, chosen(backend, asked).select(*needed))
+    parts = _within(backend.table(as_written(DISTRIBUTIONS)), asked)  # no bins of other times are read
+    parts = parts.join(cells.select("cell", "batch", *names), ["cell", "batch"])
     counted = cells.group_by(names).aggregate(
         cells=cells.count(), rigs=cells.rig.nunique(), without=cells.bins.isnull().sum()
     )
@@ -73,7 +75,7 @@ def merged(backend: BaseBackend, asked: GroupsAsked) -> list[ArchiveGroup]:
     sums = bins.group_by([*names, "bin"]).aggregate(times=bins.times.sum().cast("int64"))
     lost = parts.group_by(names).aggregate(lost=parts.lost.sum().cast("int64"))
     distributions = _distributions(_table(sums), _table(lost), names)
-    latest = {_key(row, names): row for row in _table(_latest(parts, names)).to_pylist()}
+    latest = {_key(row, names): row for row in _table(_latest(cells, names)).to_pylist()}
     verdicts = _verdicts(cells, names)
     empty = Binned(np.empty(0, np.int64), np.empty(0, np.int64), 0)
     found = []
@@ -92,12 +94,18 @@ def chosen(backend: BaseBackend, asked: GroupsAsked) -> ibis.Table:
     cells = cells.filter(cells.valid)
     for name, value in dict(asked.where).items():
         cells = cells.filter(_column(cells, name).cast("string") == value)
-    if asked.since is not None:
-        cells = cells.filter(cells.measured >= asked.since)
-    if asked.until is not None:
-        cells = cells.filter(cells.measured < asked.until)
+    cells = _within(cells, asked)
     keys = {f"g{place}": _column(cells, name).cast("string") for place, name in enumerate(asked.by)}
     return cells.mutate(**(keys or {"g0": cells.cell.length().isnull().cast("string")}))
+
+
+def _within(table: ibis.Table, asked: GroupsAsked) -> ibis.Table:
+    """The rows of the time that is asked for."""
+    if asked.since is not None:
+        table = table.filter(table.measured >= asked.since)
+    if asked.until is not None:
+        table = table.filter(table.measured < asked.until)
+    return table
 
 
 def _names(asked: GroupsAsked) -> list[str]:
@@ -113,11 +121,11 @@ def _column(cells: ibis.Table, name: str) -> Any:
     return cells[name]
 
 
-def _latest(parts: ibis.Table, names: Sequence[str]) -> ibis.Table:
-    """The latest release of each group; of several equal ones that of the first cell."""
+def _latest(cells: ibis.Table, names: Sequence[str]) -> ibis.Table:
+    """The latest release of each group's distribution; of several equal ones that of the first cell."""
     import ibis
 
-    known = parts.filter(parts.max_ns.notnull())
+    known = cells.filter(cells.bins.notnull() & cells.max_ns.notnull())
     order = ibis.window(group_by=names, order_by=[known.max_ns.desc(), known.cell])
     ranked = known.mutate(place=ibis.row_number().over(order))
     return ranked.filter(ranked.place == 0).select(*names, "max_ns", "rig", "max_at_k", "cell")
@@ -143,16 +151,31 @@ def _distributions(sums: Any, lost: Any, names: Sequence[str]) -> dict[tuple[str
     return found
 
 
+class _Run(NamedTuple):
+    """Of a cell, what verdicts over rigs need."""
+
+    rig: str
+    n: int | None
+    misses: int
+    design_effect: float
+    refused: str | None
+    outcome: str
+    requirement: tuple[Any, ...]
+
+
 def _verdicts(cells: ibis.Table, names: Sequence[str]) -> dict[tuple[str | None, ...], FleetVerdict]:
-    groups: dict[tuple[str | None, ...], list[dict[str, Any]]] = {}
-    judged = cells.filter(cells.outcome.notnull()).select(*names, *_JUDGED)
-    for row in _table(judged).to_pylist():
-        groups.setdefault(_key(row, names), []).append(row)
+    judged = cells.filter(cells.outcome.notnull()).select(*names, *_JUDGED, *_REQUIREMENT)
+    columns = [column.to_pylist() for column in _table(judged).columns]  # rows of a million cells take long
+    keys, first = zip(*columns[: len(names)], strict=True), len(names) + len(_JUDGED)
+    asked = zip(*(map(_none, column) for column in columns[first:]), strict=True)
+    groups: dict[tuple[str | None, ...], list[_Run]] = {}
+    for key, *run in zip(keys, *columns[len(names) : first], asked, strict=True):
+        groups.setdefault(key, []).append(_Run._make(run))
     return {key: verdict for key, runs in groups.items() if (verdict := _verdict(runs)) is not None}
 
 
-def _verdict(runs: list[dict[str, Any]]) -> FleetVerdict | None:
-    asked = {tuple(_none(run[name]) for name in _REQUIREMENT) for run in runs}
+def _verdict(runs: list[_Run]) -> FleetVerdict | None:
+    asked = {run.requirement for run in runs}
     if len(asked) != 1:
         return None
     deadline, ratio, confidence, criticality, horizon = asked.pop()
@@ -162,14 +185,14 @@ def _verdict(runs: list[dict[str, Any]]) -> FleetVerdict | None:
     rigs: dict[str, list[RunMisses]] = {}
     for run in sorted(_counts(runs)):
         rigs.setdefault(run[0], []).append(RunMisses(*run[1:]))
-    unjudged = sum(run["outcome"] == "error" or not run["n"] for run in runs)
-    return judge_fleet(rigs, requirement, sum(bool(run["refused"]) for run in runs), unjudged)
+    unjudged = sum(run.outcome == "error" or not run.n for run in runs)
+    return judge_fleet(rigs, requirement, sum(bool(run.refused) for run in runs), unjudged)
 
 
-def _counts(runs: list[dict[str, Any]]) -> Iterator[tuple[str, int, int, float]]:
+def _counts(runs: list[_Run]) -> Iterator[tuple[str, int, int, float]]:
     for run in runs:
-        if run["n"] and run["outcome"] != "error":
-            yield run["rig"], int(run["n"]), int(run["misses"]), float(run["design_effect"])
+        if run.n and run.outcome != "error":
+            yield run.rig, int(run.n), int(run.misses), float(run.design_effect)
 
 
 def _none(value: Any) -> Any:

@@ -66,7 +66,9 @@ def joint(runs: Sequence[RunMisses], confidence: float) -> Joint:
     spread = _spread(n, misses, len(runs), squares, within, dispersion, confidence)
     lower, upper = _bounds(n, misses, n * n / squares, within, spread, confidence)
     if misses == 0:  # what the longest run says alone, others without a miss do not unsay
-        upper = min(upper, *(miss_ratio_bounds(0, run.n, confidence, run.design_effect)[1] for run in runs))
+        upper = min(
+            upper, *(miss_ratio_bounds(0, run.n, confidence, run.design_effect)[1] for run in {*runs})
+        )
     effect = max(within, _equivalent(n, misses, upper, confidence)) if spread else within
     return Joint(n, misses, len(runs), within, dispersion, math.sqrt(spread), lower, upper, effect)
 
