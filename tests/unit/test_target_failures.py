@@ -93,7 +93,8 @@ def test_a_target_without_stress_ng_says_so(board: Path, tmp_path: Path) -> None
                 (board / "bin" / one.name).symlink_to(one)
     command = tmp_path / "ssh"
     command.write_text(command.read_text().replace("$1/bin:$PATH", "$1/bin"))
-    ran_in_vain(board, tmp_path / "cell", "stress-ng", "stress-ng", load="cpu=1")
+    words = f"needs stress-ng, which is not in the PATH of {URL}"
+    ran_in_vain(board, tmp_path / "cell", words, "apt-get install stress-ng", load="cpu=1")
 
 
 def test_a_target_without_root_says_so(board: Path, tmp_path: Path) -> None:

@@ -30,7 +30,8 @@ def require_program(name: str, field: str, root: Root = Root()) -> None:  # noqa
     if not root.has_program(name):
         package = _PACKAGES.get(name, name)
         remedy = f"install it (Debian, Ubuntu: apt-get install {package}), and see that PATH has its folder"
-        raise RtmeterError(f"needs {name}, which is not in PATH", field=field, remedy=remedy)
+        where = "PATH" if root.host == LOCAL else f"the PATH of {root.host}"
+        raise RtmeterError(f"needs {name}, which is not in {where}", field=field, remedy=remedy)
     if root.host == LOCAL and (path := shutil.which(name)) is not None:
         require_trusted(Path(path), field=field, value=name, verb="run")
 
