@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 from processes import CLUSTERED, Process
 from rates import Rates, Sized
+from scipy.optimize import isotonic_regression
 from simulation import Simulation
 
-from rtmeter.statistics.modes import FEWEST, quantum, second_mode
+from rtmeter.statistics.modes import FEWEST, _least_concave_majorant, quantum, second_mode
 
 N = 200_000
 
@@ -70,3 +71,11 @@ def test_equal_values_have_no_mode_and_no_quantum() -> None:
     equal = np.full(1000, 7)
     assert quantum(equal) == 0
     assert second_mode(equal, 0) is None
+
+
+@pytest.mark.parametrize("values", [2, 3, 40, 1000])
+def test_the_majorant_is_grenanders(values: int, generator: np.random.Generator) -> None:
+    x, y = (np.cumsum(generator.pareto(1.5, values)) for _ in range(2))
+    density = isotonic_regression(np.diff(y) / np.diff(x), weights=np.diff(x), increasing=False).x
+    expected = y[0] + np.append(0, np.cumsum(density * np.diff(x)))
+    np.testing.assert_allclose(_least_concave_majorant(x, y), expected, rtol=1e-9)

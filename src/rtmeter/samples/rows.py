@@ -168,10 +168,11 @@ def _whole(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _int64s(array: pa.Array | pa.ChunkedArray) -> Ints:
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
     if array.null_count:
         array = array.fill_null(ABSENT)
-    values: Ints = array.to_numpy().astype(np.int64, copy=False)
-    return values
+    return np.from_dlpack(array).astype(np.int64, copy=False)  # to_numpy() would import pandas
 
 
 def _statuses(names: pa.Array, warm_up: pa.Array) -> Ints:

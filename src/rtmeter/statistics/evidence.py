@@ -13,7 +13,6 @@ from rtmeter.statistics.bounds import further_releases
 from rtmeter.statistics.clusters import Dependence, decluster
 from rtmeter.statistics.drift import Bools, Drift, drift
 from rtmeter.statistics.modes import quantum, second_mode
-from rtmeter.statistics.order import pieces
 from rtmeter.statistics.quantities import Ints
 from rtmeter.statistics.rhythm import FEWEST_EVENTS, Rhythm, rhythm
 from rtmeter.statistics.tail import above, largest
@@ -184,7 +183,7 @@ def _shape(values: Ints, blocks: Blocks | None, design_effect: float) -> list[Ga
     n = len(values)
     top = largest(values, min(n, max(1000, min(n // TAIL_SHARE, MOST_TAIL))))
     measured = top[top != LATER]
-    lost = sum(int(np.count_nonzero(piece == LATER)) for piece in pieces(values))
+    lost = int(np.count_nonzero(values == LATER)) if top[-1] == LATER else 0
     findings = [lost_finding(lost, n)] if lost else []
     if not len(measured):
         return findings

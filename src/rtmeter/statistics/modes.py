@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rtmeter.statistics.quantities import Ints
+from rtmeter.statistics.quantities import Floats, Ints
 
 FEWEST = 32
 """Values of a tail that is looked at."""
@@ -60,8 +60,6 @@ def second_mode(top: Ints, quantum_ns: int, design_effect: float = 1.0) -> Mode 
 
 def _mode(tail: Ints, quantum_ns: int) -> Mode:
     """The distance for the values after the first, which is the threshold."""
-    from scipy.optimize import isotonic_regression  # only here: it takes long, and few commands need it
-
     ranks = np.unique(np.linspace(0, len(tail) - 1, min(POINTS, len(tail))).astype(np.int64))
     values = tail[ranks].astype(np.float64)
     at, first = np.unique(values, return_index=True)
@@ -72,18 +70,30 @@ def _mode(tail: Ints, quantum_ns: int) -> Mode:
         (at[:1], np.column_stack((np.maximum(at[1:] - quantum_ns, at[:-1]), at[1:])).ravel())
     )
     reached = np.concatenate(([share[0]], np.column_stack((share[:-1], share[1:])).ravel()))
-    width = np.diff(edges)
-    used = width > 0
-    mass = np.diff(reached)
-    if not used.any():
-        return Mode(int(tail[0]), len(tail) - 1, 0.0, int(tail[-1]))
-    density = isotonic_regression(mass[used] / width[used], weights=width[used], increasing=False).x
-    majorant = np.cumsum(density * width[used])
-    distance = majorant - np.cumsum(mass[used])
+    apart = np.append(True, np.diff(edges) > 0)
+    edges, reached = edges[apart], reached[apart]
+    distance = _least_concave_majorant(edges, reached) - reached
     worst = int(distance.argmax())
-    right = edges[1:][used]
-    beyond = right[np.minimum(worst + 1, len(right) - 1)]
+    beyond = edges[min(worst + 1, len(edges) - 1)]
     return Mode(int(tail[0]), len(tail) - 1, float(distance[worst]), int(beyond))
+
+
+def _least_concave_majorant(x: Floats, y: Floats) -> Floats:
+    """At each x, shape (n,), ascending without ties: the upper hull of the points, by Andrew's monotone chain
+    (Information Processing Letters 9, 1979)."""
+    hull: list[tuple[float, float]] = []
+    for point in zip(x.tolist(), y.tolist(), strict=True):
+        while len(hull) > 1 and not _bends_down(hull[-2], hull[-1], point):
+            hull.pop()
+        hull.append(point)
+    majorant: Floats = np.interp(x, *np.transpose(hull))
+    return majorant
+
+
+def _bends_down(left: tuple[float, float], middle: tuple[float, float], right: tuple[float, float]) -> bool:
+    """Whether the point in the middle lies above the line between the two others."""
+    rise, run = right[1] - left[1], right[0] - left[0]
+    return (middle[1] - left[1]) * run > rise * (middle[0] - left[0])
 
 
 def quantum(top: Ints) -> int:
