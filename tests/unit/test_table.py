@@ -77,6 +77,22 @@ def test_no_memory_of_python_is_read_by_threads_of_arrow(run: Path, monkeypatch:
     assert pa.total_allocated_bytes() - before >= (run / table.TABLE).stat().st_size
 
 
+def test_the_cells_are_read_once_while_the_table_is_made(run: Path, opened: Counter[str]) -> None:
+    (run / "a" / store.CELL).write_text("{")
+    first = dict(table.records([run / name for name in IDS]))
+    assert opened == Counter(IDS)
+    kept = (run / table.TABLE).read_bytes()
+    again = dict(table.records([run / name for name in IDS]))
+    assert opened == Counter(IDS) and [str(one) for one in first.values()] == list(map(str, again.values()))
+    (run / table.TABLE).unlink()
+    assert table.read(run).read() == pq.read_table(pa.BufferReader(kept))
+
+
+def test_a_reader_that_stops_on_the_way_leaves_no_table(run: Path) -> None:
+    next(table.records([run / name for name in IDS]))
+    assert not (run / table.TABLE).exists()
+
+
 def test_a_row_for_each_cell_quantity_and_view(run: Path) -> None:
     found = rows(run)
     assert list(dict.fromkeys(row["cell"] for row in found)) == IDS

@@ -23,7 +23,8 @@ from rtmeter.errors import RtmeterError
 from rtmeter.host.files import open_file, replace_file
 from rtmeter.results import store
 from rtmeter.results.record import CellRecord, Statistics, text_of
-from rtmeter.results.record.reading import cell_of
+from rtmeter.results.record.cell import CELL_FORMAT, CELL_VERSION
+from rtmeter.results.record.reading import cell_of, unreadable
 from rtmeter.statistics.quantities import judged_quantity
 
 TABLE = "cells.parquet"
@@ -60,6 +61,9 @@ SCHEMA = pa.schema(
 )
 """The columns (spec/results.md says what each is)."""
 
+_BEGINNING = f'{{\n "format": "{CELL_FORMAT}",\n "version": {CELL_VERSION},'.encode()
+"""Of what text_of() makes of a record."""
+
 Stamp = tuple[int, int]
 """When a cell.json was written, and its size in bytes: what tells that it is another one."""
 
@@ -73,7 +77,13 @@ def records(
         wanted = list(group)
         table = None
         if len(wanted) > 1 and (run / store.RUN).is_file():
-            table = read(run) if keep else _new(run, _stamps(run))
+            stamps = _stamps(run)
+            table = _new(run, stamps)
+            if table is None and keep:
+                if _open(run / TABLE) is None and stamps.keys() == {folder.name for folder in wanted}:
+                    yield from _while_made(run, wanted)
+                    continue
+                table = read(run)
         contents: Iterator[bytes | None] = iter([None] * len(wanted))
         if table is not None:
             contents = _ordered(table, [folder.name for folder in wanted])
@@ -87,6 +97,20 @@ def records(
                 yield folder, error
 
 
+def _while_made(run: Path, folders: Sequence[Path]) -> Iterator[tuple[Path, CellRecord | RtmeterError]]:
+    """The records of all cells of a run, each read once, while its table is made: at the end it is there."""
+    out = pa.BufferOutputStream()
+    with pq.ParquetWriter(out, SCHEMA, compression="zstd") as writer:
+        for first in range(0, len(folders), _GROUP_CELLS):
+            rows: list[dict[str, Any]] = []
+            for folder in folders[first : first + _GROUP_CELLS]:
+                found, record = _looked_at(folder)
+                rows += found
+                yield folder, record
+            writer.write_table(_table(rows))
+    _keep(run, out.getvalue())
+
+
 def facts(folders: Sequence[Path], *columns: str) -> Iterator[tuple[Any, ...]]:
     """These columns of the first row of each cell, in the order given; None each of what cannot be read."""
     nothing = (None,) * len(columns)
@@ -96,7 +120,7 @@ def facts(folders: Sequence[Path], *columns: str) -> Iterator[tuple[Any, ...]]:
             found = read(run).read(["cell", *columns]).to_pylist()
             rows = {row["cell"]: row for row in reversed(found)}
         else:
-            rows = {name: row for name in names for row in reversed(_rows(run / name))}
+            rows = {name: row for name in names for row in reversed(_looked_at(run / name)[0])}
         for name in names:
             yield tuple(rows[name].get(column) for column in columns) if name in rows else nothing
 
@@ -129,9 +153,13 @@ def read(run: Path) -> pq.ParquetFile:
     old = _open(run / TABLE)
     known = {} if old is None else _known(old)
     made = _made(run, stamps, old, {name for name, stamp in stamps.items() if known.get(name) == stamp})
+    _keep(run, made)
+    return pq.ParquetFile(pa.BufferReader(made))
+
+
+def _keep(run: Path, made: pa.Buffer) -> None:
     with suppress(RtmeterError):  # a folder that may only be read
         replace_file(run / TABLE, memoryview(made), "results")
-    return pq.ParquetFile(pa.BufferReader(made))
 
 
 def _new(run: Path, stamps: Mapping[str, Stamp]) -> pq.ParquetFile | None:
@@ -186,7 +214,8 @@ def _made(run: Path, stamps: Mapping[str, Stamp], old: pq.ParquetFile | None, ke
                 return _made(run, stamps, None, set())
         new = [name for name in _in_order(run, stamps) if name not in kept]
         for first in range(0, len(new), _GROUP_CELLS):
-            rows = [row for name in new[first : first + _GROUP_CELLS] for row in _rows(run / name)]
+            some = new[first : first + _GROUP_CELLS]
+            rows = [row for name in some for row in _looked_at(run / name)[0]]
             writer.write_table(_table(rows))
     return out.getvalue()
 
@@ -206,30 +235,31 @@ def _in_order(run: Path, names: Iterable[str]) -> list[str]:
     return sorted(names)
 
 
-def _rows(folder: Path) -> list[dict[str, Any]]:
-    """A row for each quantity and view of the cell; one without either if it has none, or is damaged."""
+def _looked_at(folder: Path) -> tuple[list[dict[str, Any]], CellRecord | RtmeterError]:
+    """A row for each quantity and view of the cell, one without either if it has none, or is damaged; and its
+    record, or what is wrong with it."""
     try:
         with open_file(folder / store.CELL) as file:
             about = os.fstat(file.fileno())
             content = file.read()
-    except OSError:  # gone meanwhile, or not to be read: whoever wants it is told so
-        return []
+    except OSError as error:  # gone meanwhile, or not to be read
+        return [], unreadable(error, folder / store.CELL)
     stamp = {"cell": folder.name, "cell_mtime_ns": about.st_mtime_ns, "cell_bytes": about.st_size}
     try:
         record = cell_of(content, folder / store.CELL)
-    except RtmeterError:
-        return [stamp | {"status": "damaged", "record": content}]
+    except RtmeterError as error:
+        return [stamp | {"status": "damaged", "record": content}], error
     views = _views(record)
     facts = stamp | _facts(record)
     current = _current(record, content, folder / store.CELL)
     facts_and_views = [facts | view for view in views or [{}]]
-    return [row | {"record": None if n else current} for n, row in enumerate(facts_and_views)]
+    return [row | {"record": None if n else current} for n, row in enumerate(facts_and_views)], record
 
 
 def _current(record: CellRecord, content: bytes, path: Path) -> bytes:
     """What is read in the place of a cell.json: of an older version, what it is as of the one that is read,
     which takes a twentieth of the time."""
-    if json.loads(content)["version"] != record.version:
+    if not content.startswith(_BEGINNING) and json.loads(content)["version"] != record.version:
         made = text_of(record).encode()
         with suppress(RtmeterError):  # a number that JSON has not
             return made if cell_of(made, path) == record else content

@@ -52,8 +52,13 @@ def _content(path: Path) -> bytes:
         with open_file(path) as file:
             return file.read()
     except OSError as error:
-        said = (error.strerror or "").lower()
-        raise RtmeterError(f"cannot be read: {said}", where=str(path), remedy="check the path") from error
+        raise unreadable(error, path) from error
+
+
+def unreadable(error: OSError, path: Path) -> RtmeterError:
+    """What the system says of a file, as an error of ours."""
+    said = (error.strerror or "").lower()
+    return RtmeterError(f"cannot be read: {said}", where=str(path), remedy="check the path")
 
 
 def _record(
