@@ -40,6 +40,14 @@ def test_the_evidence_is_told_in_words_and_numbers(capsys: Captured) -> None:
     assert "unfit for absolute claims" in lines["virtual machine"]
 
 
+def test_an_emulated_processor_is_called_one(capsys: Captured) -> None:
+    write_wakeups(Path("a"), draw(1), changes={"machine": {"virtual_machine": "qemu-tcg"}})
+    said = verdict("a --deadline 1ms --miss-ratio 0.05%", capsys)[1]
+    assert "  emulated cpu     measured on a processor that is a program" in said and "fit for" not in said
+    found = as_json("a --deadline 1ms --miss-ratio 0.05%", capsys)["support"]["findings"]
+    assert [one["type"] for one in found] == ["emulated_cpu"]
+
+
 def test_what_misses_nearly_always_fails_though_no_bound_is_stated(capsys: Captured) -> None:
     write_wakeups(Path("a"), draw(1) + 300 * np.arange(20_000))
     code, said = verdict("a --deadline 1ms --miss-ratio 1e-3", capsys)

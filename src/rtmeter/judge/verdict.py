@@ -22,6 +22,7 @@ from rtmeter.judge.rule import (
     RuleRow,
 )
 from rtmeter.model import GateFinding, Requirement, Support, Verdict
+from rtmeter.results.condition_words import EMULATED
 from rtmeter.statistics.bounds import NS_PER_HOUR, beyond_the_horizon, further_releases, miss_ratio_bounds
 from rtmeter.statistics.evidence import fewest_further, too_few_alone
 from rtmeter.statistics.judged import JudgedRun, judged_run
@@ -34,6 +35,14 @@ from rtmeter.values import format_duration
 
 Bounds = tuple[float, float]
 """The lower and the upper bound of a miss ratio."""
+
+EMULATED_CPU = GateFinding(
+    "emulated_cpu",
+    "emulated CPU",
+    1.0,
+    "info",
+    "measured on a processor that is a program: how long anything took there says nothing of a machine",
+)
 
 SPREAD = "spread"
 """The finding of what the runs of a condition say together, where they differ or may."""
@@ -106,8 +115,11 @@ def judge(
     """
     if invalid is not None:
         return refuse(meta, requirement, invalid)
-    virtual_machine = bool(meta.get("virtual_machine"))
-    return judge_run(judged_run(meta, chunks), requirement, virtual_machine, horizon_hours=horizon_hours)
+    kind = meta.get("virtual_machine")
+    known = (EMULATED_CPU,) if kind == EMULATED else ()
+    return judge_run(
+        judged_run(meta, chunks), requirement, bool(kind) and not known, known, horizon_hours=horizon_hours
+    )
 
 
 def judge_run(

@@ -193,5 +193,5 @@ class CellRecord(RecordPart):
             "ticks": self.ticks,
             "t0_from": self.grid.get("t0_from"),
             "reported_clock": self.adapter_facts.get("reported_clock", "monotonic"),
-            "virtual_machine": self.virtual_machine,
+            "virtual_machine": self.machine.get("virtual_machine") if self.virtual_machine else None,
         } | {key: self.config.get(key) for key in keys}
