@@ -55,7 +55,7 @@ class Null final : public Adapter {
     for (const char* r : {"spin", "spin_once", "poll"}) sink.put("receives.roundtrip", r);
     for (const char* r : {"spin", "spin_once", "poll", "call"}) sink.put("receives.request", r);
     for (const char* m : {"chain", "discovery"}) sink.put(std::string("receives.") + m, "spin_once");
-    sink.put("server", "inline");
+    sink.put("server", "inline").put("beside", "subscribers");
     sink.put("clock", "scripted");
     kOptions.describe(sink);
   }
@@ -93,6 +93,10 @@ class Null final : public Adapter {
       hearers_[topic].push_back({{on_message, user}, edge});
       return &hearers_[topic];
     }
+    if (run_.measurement == RTM_ROUNDTRIP && topic == "ping") {  // the server is inline: one beside it
+      const std::size_t edge = script_.edge(topic + ">" + *static_cast<std::string*>(node));
+      return &hearers_[topic].emplace_back(Hearer{{on_message, user}, edge});
+    }
     if (discovers()) join(*static_cast<std::string*>(node));
     subscribers_[topic] = {on_message, user};
     return this;
@@ -115,8 +119,8 @@ class Null final : public Adapter {
     }
     const Script::Row& row = script_.row(static_cast<std::int64_t>(message.sequence));
     const std::int64_t delay_ns = row.*(p.delay);
-    if (delay_ns != kNever)
-      deliver(p, message, clock_.now_ns() + delay_ns, p.topic == "pong" ? row.fate : Fate::ok);
+    if (p.topic == "pong") return echo(p, message, row);
+    if (delay_ns != kNever) deliver(p, message, clock_.now_ns() + delay_ns, Fate::ok);
     return 0;
   }
 
@@ -254,6 +258,20 @@ class Null final : public Adapter {
     return 0;
   }
 
+  // A ping: each further subscriber hears it, and delays what comes after it; the reply comes last.
+  int echo(const Publisher& p, const rtm_message& ping, const Script::Row& row) {
+    std::int64_t before_ns = 0;
+    for (const Hearer& hearer : hearers_["ping"]) {
+      before_ns += row.subscriber_delay_ns;
+      const std::int64_t delay_ns = hearer.edge == Script::kNone ? 0 : row.edges[hearer.edge];
+      if (delay_ns != kNever)
+        deliver(hearer.subscriber, ping, clock_.now_ns() + before_ns + delay_ns, Fate::ok);
+    }
+    if (row.reply_delay_ns != kNever)
+      deliver(p, ping, clock_.now_ns() + before_ns + row.reply_delay_ns, row.fate);
+    return 0;
+  }
+
   std::int64_t after(std::int64_t timeout_ns) const noexcept {
     const std::int64_t now_ns = clock_.now_ns();
     return timeout_ns > INT64_MAX - now_ns ? INT64_MAX : now_ns + timeout_ns;
@@ -335,7 +353,7 @@ class Null final : public Adapter {
   Watcher watcher_;
   Client client_;
   std::deque<std::string> nodes_;
-  std::map<std::string, std::vector<Hearer>> hearers_;  // of a chain, by topic
+  std::map<std::string, std::vector<Hearer>> hearers_;  // of a chain and a ping, by topic
 };
 
 }  // namespace

@@ -30,12 +30,14 @@ constexpr Column kColumns[] = {
     {"feedback_delay_ns", &Script::Row::feedback_delay_ns, true, false},
     {"match_delay_ns", &Script::Row::match_delay_ns, true, false},
     {"message_delay_ns", &Script::Row::message_delay_ns, true, false},
+    {"subscriber_delay_ns", &Script::Row::subscriber_delay_ns, false, false},
 };
 
-// A column of a chain's or a discovery's script: from one stage, or participant, to another.
+// A column for two ends: from one stage or participant to another, from a ping to a further subscriber.
 constexpr Column kEdge = {"", nullptr, true, false};
 bool is_edge(const std::string& name, const rtm_run& run) {
-  const bool has_edges = run.measurement == RTM_CHAIN || run.measurement == RTM_DISCOVERY;
+  const bool has_edges =
+      run.measurement == RTM_CHAIN || run.measurement == RTM_DISCOVERY || run.measurement == RTM_ROUNDTRIP;
   return has_edges && name.find('>') != std::string::npos;
 }
 
@@ -126,7 +128,7 @@ void check_header(const Cells& names, const rtm_run& run, const std::string& pat
       throw place.error(
           name, "is not a column of a script",
           "known: wake_delay_ns, fire_delay_ns, reply_delay_ns, request_delay_ns, respond_delay_ns, "
-          "accept_delay_ns, feedback_delay_ns, match_delay_ns, message_delay_ns, fate");
+          "accept_delay_ns, feedback_delay_ns, match_delay_ns, message_delay_ns, subscriber_delay_ns, fate");
     if (std::count(names.begin(), names.end(), name) > 1) throw place.error(name, "stands twice", "keep one");
   }
   for (const std::string& name : needed(run))

@@ -18,16 +18,17 @@ class Script {
   struct Row {
     std::int64_t wake_delay_ns = 0, fire_delay_ns = 0, reply_delay_ns = 0, request_delay_ns = 0,
                  respond_delay_ns = 0, accept_delay_ns = 0, feedback_delay_ns = 0, match_delay_ns = 0,
-                 message_delay_ns = 0;
+                 message_delay_ns = 0, subscriber_delay_ns = 0;
     Fate fate = Fate::ok;
-    std::vector<std::int64_t> edges;  // in the order of edges_: of a chain, delivery; of a discovery, a match
+    std::vector<std::int64_t> edges;  // in the order of edges_: delivery, in a discovery a match
   };
 
   // Without a script everything is exactly on time. Throws SetupError naming file, line and column.
   explicit Script(const rtm_run& run);
 
   const Row& row(std::int64_t k) const { return rows_[static_cast<std::size_t>(k) % rows_.size()]; }
-  // The number of the edge "publisher>hearer" of a chain or a discovery; kNone without a column of its own.
+  // The number of the edge "publisher>hearer" of a chain, a discovery or a round trip; kNone without a column
+  // of its own.
   std::size_t edge(const std::string& name) const;
   static constexpr std::size_t kNone = SIZE_MAX;
   // How long the publisher's message k is under way on it.

@@ -26,8 +26,10 @@ struct Options : rtmeter::OptionSet {
                                              {{"udp", &make_udp},
                                               {"unix", &make_unix},
                                               {"shm_futex", &make_shared_memory_with_futex},
-                                              {"shm_poll", &make_shared_memory_with_polling}},
-                                             "what carries a round trip (shm_poll needs a CPU for each end)"};
+                                              {"shm_poll", &make_shared_memory_with_polling},
+                                              {"topics", &make_topics}},
+                                             "what carries a round trip (shm_poll needs a CPU for each end; "
+                                             "topics: Unix datagrams, a copy to each subscriber)"};
   rtmeter::ChoiceOf<MakeStream> stream{*this,
                                        "stream",
                                        {{"unix", &make_unix_stream}, {"tcp", &make_tcp_stream}},

@@ -26,8 +26,10 @@ void Posix::describe_static(rtmeter::Sink& sink) {
   for (const char* way : {"spin", "spin_once", "poll"}) sink.put("receives.request", way);
   for (const char* way : {"spin", "spin_once", "poll"}) sink.put("receives.cycle", way);
   for (const char* what : {"receives.chain", "receives.discovery"}) sink.put(what, "spin_once");
-  for (const char* transport : {"unix", "shm_futex", "shm_poll"}) sink.put("same_host.transport", transport);
+  for (const char* transport : {"unix", "shm_futex", "shm_poll", "topics"})
+    sink.put("same_host.transport", transport);
   sink.put("same_host.stream", "unix");
+  sink.put("beside", "subscribers transport=topics");
   sink.put("poll.transport", "shm_poll").put("background", "cycle components=two_threads");
   kOptions.describe(sink);
 }

@@ -1,5 +1,6 @@
-// A chain over Unix datagram sockets: who publishes a topic listens at its abstract name, who hears it asks
-// there for its messages until the first has come; each message then goes to everybody who asked.
+// A chain, or a round trip of several subscribers, over Unix datagram sockets: who publishes a topic listens
+// at its abstract name, who hears it asks there for its messages until the first has come; each message then
+// goes to everybody who asked.
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>

@@ -67,6 +67,24 @@ TEST(Config, TheDeadlinePolicyHasOneThread) {
   EXPECT_CONTAINS(outcome(R"("roundtrip")", client + R"("in_flight": "open")"), "in_flight = open: needs");
 }
 
+TEST(Config, AProcessBesideARoundTripSaysWhatItIs) {
+  const auto trip = [](const std::string& role, const std::string& beside) {
+    return outcome(R"("roundtrip")",
+                   R"("loss_timeout_ns": 1, "role": ")" + role + R"(", "beside": )" + beside);
+  };
+  const std::string second = R"({"as": "subscriber", "number": 2})", three = R"({"subscribers": 3})";
+  EXPECT_EQ(trip("beside", second), "ok");
+  EXPECT_EQ(trip("client", three), "ok");
+  EXPECT_EQ(trip("server", three), "ok");
+  EXPECT_CONTAINS(trip("client", second), "role = client: does not fit");
+  EXPECT_CONTAINS(trip("beside", three), "role = beside: does not fit");
+  EXPECT_CONTAINS(trip("beside", R"({"as": "subscriber"})"), "role = beside: does not fit");
+  EXPECT_CONTAINS(trip("beside", "null"), "beside = : is missing");
+  EXPECT_CONTAINS(trip("client", R"({"subscribers": 0})"), "beside.subscribers = 0: must be");
+  EXPECT_CONTAINS(outcome(R"("cycle")", R"("loss_timeout_ns": 1, "beside": )" + three),
+                  "beside = {}: means nothing for cycle");
+}
+
 TEST(Config, ADiscoverySaysWhoTakesPartAndEndsBeforeItStartsAnew) {
   const auto discovery = [](const std::string& entry) {
     return outcome(R"("discovery")", R"("loss_timeout_ns": 999, )" + entry);

@@ -67,6 +67,12 @@ def test_a_requirement_is_valid() -> None:
     validator(campaign_schema).validate({"cells": [{"requirement": required}, {"requirement": None}]})
 
 
+def test_ranges_are_valid_where_they_stand_for_values() -> None:
+    ranges = {"payload": "16B..8MiB", "period": "1ms,2ms", "subscribers": "1..16", "participants": "2..5"}
+    validator(campaign_schema).validate({"cells": [ranges]})
+    assert not validator(campaign_schema).is_valid({"cells": [{"warm_up": "1s..2s"}]})
+
+
 def test_a_probe_config_is_closed() -> None:
     config = {"version": 1, "measurement": "wakeup", "log": "x", "warm_up": 0}
     assert validator(probe_config_schema).is_valid(config)

@@ -138,7 +138,7 @@ impl Iceoryx2 {
         let receiver = match self.role {
             Role::Client => Role::Server,
             Role::Server => Role::Client,
-            Role::Single => Role::Single,
+            Role::Single | Role::Beside => Role::Single,
         };
         if self.polls {
             return Ok(None);

@@ -175,7 +175,7 @@ TEST(RoundTripSetup, RefusesAnUnknownTransport) {
   const Instance refused(asked_roundtrip(RTM_ROLE_SERVER, "pigeon"));
   ASSERT_FALSE(refused.started());
   EXPECT_STREQ(refused.error().field, "option transport");
-  EXPECT_STREQ(refused.error().remedy, "choose one of udp, unix, shm_futex, shm_poll");
+  EXPECT_STREQ(refused.error().remedy, "choose one of udp, unix, shm_futex, shm_poll, topics");
 }
 
 }  // namespace

@@ -125,8 +125,10 @@ impl Settings {
     pub fn open(&mut self, run: &Run) -> Result<(Session, Option<Session>), SetupError> {
         match run.role() {
             Role::Single => Ok((self.session("peer", &[], &[])?, None)),
-            Role::Client if self.via_router => Ok((self.session("client", &[], &[&self.endpoint])?, None)),
-            Role::Client => Ok((self.session("peer", &[], &[&self.endpoint])?, None)),
+            Role::Client | Role::Beside if self.via_router => {
+                Ok((self.session("client", &[], &[&self.endpoint])?, None))
+            }
+            Role::Client | Role::Beside => Ok((self.session("peer", &[], &[&self.endpoint])?, None)),
             Role::Server if !self.via_router => Ok((self.listening("peer", run)?, None)),
             Role::Server if !self.router.is_empty() => {
                 self.endpoint = self.router.clone();

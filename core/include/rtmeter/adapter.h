@@ -49,7 +49,14 @@ typedef enum rtm_measurement {
   RTM_CHAIN = 5,
   RTM_DISCOVERY = 6
 } rtm_measurement;
-typedef enum rtm_role { RTM_ROLE_SINGLE = 0, RTM_ROLE_CLIENT = 1, RTM_ROLE_SERVER = 2 } rtm_role;
+/* RTM_ROLE_BESIDE: a further process beside the two ends of a round trip, which only an adapter that puts
+ * beside gets; where the client is told an endpoint, it is told the same. */
+typedef enum rtm_role {
+  RTM_ROLE_SINGLE = 0,
+  RTM_ROLE_CLIENT = 1,
+  RTM_ROLE_SERVER = 2,
+  RTM_ROLE_BESIDE = 3
+} rtm_role;
 typedef enum rtm_reliability { RTM_BEST_EFFORT = 0, RTM_RELIABLE = 1 } rtm_reliability;
 typedef enum rtm_overrun { RTM_CATCH_UP = 0, RTM_SKIP = 1 } rtm_overrun;
 typedef enum rtm_timer_mode { RTM_ONE_SHOT = 0, RTM_PERIODIC = 1 } rtm_timer_mode;
@@ -182,6 +189,10 @@ typedef struct rtm_timer_traits {
  * a node that is watched, then a publisher and a subscriber on one topic that all participants share. Its
  * process starts and stops it again and again, from one thread.
  *
+ * Beside the two ends of a round trip there can be further processes (optional, RTM_ROLE_BESIDE): a node with
+ * a subscriber of topic ping, which the client then publishes to all of them. Until all have heard it the
+ * client publishes RTM_SEQUENCE_HELLO again and again. On a scripted clock they are in the client's process.
+ *
  * Where requests are sent (optional: adapters whose middleware has services), a client calls and a server
  * replies; topics and messages have no part in it. A server's on_request comes as on_message does, and the
  * core replies from within it. What a request's reply carries is as long as the request.
@@ -201,6 +212,8 @@ typedef struct rtm_timer_traits {
  * what it is", default first); "server: inline" when the client needs no server process, "same_host" when
  * both must be on one host; inline.<option> and same_host.<option> (repeated): its values with which that is
  * so; second_topic (same_node, same_process; repeated): where other traffic can be beside a round trip.
+ * beside (repeated): what can be beside the ends of a round trip, subscribers, or, with a value of an option
+ * only, "subscribers transport=topics".
  * poll.<option> (repeated): its values with which messages are received by polling only (receive poll);
  * background (repeated): measurements in which threads of the middleware's must run beside the measured one,
  * "cycle" or, with these components or a value of an option only, "cycle components=two_threads": a measured

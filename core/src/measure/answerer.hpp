@@ -1,6 +1,8 @@
 // Who answers: the server of a round trip, and of requests. Receives until it is asked to end, and stamps.
 #pragma once
 
+#include <string>
+
 #include "measure/measurement.hpp"
 
 namespace rtmeter {
@@ -10,7 +12,7 @@ class Answerer : public Measurement {
   explicit Answerer(Bench& bench) : Measurement(bench) {}
 
   void set_up() override {
-    node_ = b_.session.create_node("server");
+    node_ = b_.session.create_node(name());
     create_ends();
   }
 
@@ -34,6 +36,8 @@ class Answerer : public Measurement {
   const char* grid_from() const override { return nullptr; }
 
  protected:
+  // What its node is called.
+  virtual std::string name() const { return "server"; }
   // The server's ends in the middleware. [setup]
   virtual void create_ends() = 0;
 

@@ -21,7 +21,7 @@ class Asker : public Exchange<Columns, kSent, kAnswered, kFree> {
 
  public:
   explicit Asker(Bench& bench)
-      : Base(bench), open_(bench.config.in_flight == InFlight::open), payload_(bench.config.payload_bytes) {
+      : Base(bench), payload_(bench.config.payload_bytes), open_(bench.config.in_flight == InFlight::open) {
     apart_ = b_.receive == RTM_RECEIVE_LISTENER;
   }
 
@@ -62,8 +62,10 @@ class Asker : public Exchange<Columns, kSent, kAnswered, kFree> {
 
  protected:
   using Base::apart_, Base::answered_, Base::b_, Base::grid_, Base::node_, Base::note, Base::pending_,
-      Base::stampers_;
+      Base::stampers_, Base::stopped;
   using typename Base::Beside, typename Base::Ring, typename Base::Slot, typename Base::State;
+
+  Payload payload_;
 
   // The client's ends in the middleware. [setup]
   virtual void create_ends() = 0;
@@ -97,8 +99,7 @@ class Asker : public Exchange<Columns, kSent, kAnswered, kFree> {
   }
 
  private:
-  using Base::enter, Base::follow_stamper, Base::grid_json, Base::overrun_or, Base::receive_once,
-      Base::stopped;
+  using Base::enter, Base::follow_stamper, Base::grid_json, Base::overrun_or, Base::receive_once;
 
   void send(std::int64_t k, std::int64_t release_ns) noexcept override {
     const rtm_message message = payload_.message(static_cast<std::uint64_t>(k));
@@ -194,7 +195,6 @@ class Asker : public Exchange<Columns, kSent, kAnswered, kFree> {
   }
 
   const bool open_;
-  Payload payload_;
   std::atomic<bool> heard_{false}, greets_{false};
   alignas(kCacheLine) std::int64_t highest_ = -1;  // receiver's own: the highest k answered
   alignas(kCacheLine) std::thread receiver_;

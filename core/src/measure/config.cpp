@@ -1,26 +1,19 @@
 #include "measure/config.hpp"
 
-#include <algorithm>
-#include <set>
-#include <sstream>
-
 #include "errors.hpp"
+#include "measure/config_reader.hpp"
 #include "system/limits.hpp"
 
 namespace rtmeter {
 namespace {
 
-template <typename T>
-struct Name {
-  T value;
-  const char* name;
-};
-
 constexpr Name<rtm_measurement> kMeasurements[] = {
     {RTM_WAKEUP, "wakeup"},   {RTM_TIMER, "timer"}, {RTM_ROUNDTRIP, "roundtrip"}, {RTM_CYCLE, "cycle"},
     {RTM_REQUEST, "request"}, {RTM_CHAIN, "chain"}, {RTM_DISCOVERY, "discovery"}};
-constexpr Name<rtm_role> kRoles[] = {
-    {RTM_ROLE_SINGLE, "single"}, {RTM_ROLE_CLIENT, "client"}, {RTM_ROLE_SERVER, "server"}};
+constexpr Name<rtm_role> kRoles[] = {{RTM_ROLE_SINGLE, "single"},
+                                     {RTM_ROLE_CLIENT, "client"},
+                                     {RTM_ROLE_SERVER, "server"},
+                                     {RTM_ROLE_BESIDE, "beside"}};
 constexpr Name<rtm_overrun> kOverruns[] = {{RTM_CATCH_UP, "catch_up"}, {RTM_SKIP, "skip"}};
 constexpr Name<rtm_drive> kDrives[] = {
     {RTM_SPIN, "spin"}, {RTM_SLEEP_THEN_SPIN_SOME, "sleep_then_spin_some"}, {RTM_POLL, "poll"}};
@@ -40,118 +33,9 @@ constexpr Name<Before> kBefores[] = {
 constexpr Name<InFlight> kInFlights[] = {{InFlight::one, "one"}, {InFlight::open, "open"}};
 constexpr Name<SecondPlace> kSecondPlaces[] = {{SecondPlace::same_node, "same_node"},
                                                {SecondPlace::same_process, "same_process"}};
+constexpr Name<BesideAs> kBesideAs[] = {{BesideAs::subscriber, "subscriber"}};
 constexpr Name<bool> kOthers[] = {{true, "cold"}, {false, "present"}};
 constexpr Name<bool> kApplies[] = {{true, "before_init"}, {false, "after_init"}};
-
-template <typename T, std::size_t N>
-const char* name_in(const Name<T> (&names)[N], T value) {
-  for (const auto& n : names)
-    if (n.value == value) return n.name;
-  return "?";
-}
-
-// Reads keys of one object and remembers which were asked for, so that unknown ones are errors.
-class Reader {
- public:
-  // path: what the keys are below, such as "second_topic."
-  explicit Reader(const Json& json, std::string path = "") : json_(json), path_(std::move(path)) {
-    if (!json.is_object())
-      throw Failure(path_.empty() ? "config" : path_, json.dump(), "is not a JSON object",
-                    "see spec/probe.md");
-  }
-
-  const Json* get(const std::string& key) {
-    known_.insert(key);
-    const Json* value = json_.find(key);
-    return value == nullptr || value->is_null() ? nullptr : value;
-  }
-
-  std::optional<std::int64_t> integer(const std::string& key, std::int64_t least, std::int64_t most) {
-    const Json* value = get(key);
-    if (value == nullptr) return std::nullopt;
-    if (!value->is_int() || value->as_int() < least || value->as_int() > most)
-      throw Failure(path_ + key, value->dump(),
-                    "must be an integer from " + std::to_string(least) + " to " + std::to_string(most),
-                    "give it as an integer; times are nanoseconds");
-    return value->as_int();
-  }
-
-  template <typename T, std::size_t N>
-  std::optional<T> choice(const std::string& key, const Name<T> (&names)[N]) {
-    const Json* value = get(key);
-    if (value == nullptr) return std::nullopt;
-    std::string all;
-    for (const auto& n : names) {
-      if (value->is_string() && value->as_string() == n.name) return n.value;
-      all += std::string(all.empty() ? "" : ", ") + n.name;
-    }
-    throw Failure(path_ + key, value->dump(), "is not one of " + all, "choose one of " + all);
-  }
-
-  std::optional<std::string> text(const std::string& key) {
-    const Json* value = get(key);
-    if (value == nullptr) return std::nullopt;
-    if (!value->is_string())
-      throw Failure(path_ + key, value->dump(), "must be a string", "put it in quotes");
-    return value->as_string();
-  }
-
-  bool flag(const std::string& key) {
-    const Json* value = get(key);
-    if (value == nullptr) return false;
-    if (!value->is_bool())
-      throw Failure(path_ + key, value->dump(), "must be true or false", "give true or false");
-    return value->as_bool();
-  }
-
-  // Empty if the key is absent.
-  std::vector<int> cpus(const std::string& key) {
-    constexpr std::int64_t kMost = 8191;  // of Linux
-    const Json* value = get(key);
-    if (value == nullptr) return {};
-    const auto is_cpu = [](const Json& cpu) {
-      return cpu.is_int() && cpu.as_int() >= 0 && cpu.as_int() <= kMost;
-    };
-    if (!value->is_array() || !std::all_of(value->as_array().begin(), value->as_array().end(), is_cpu))
-      throw Failure(path_ + key, value->dump(), "must be a list of CPU numbers", "give e.g. [0, 2]");
-    if (value->as_array().empty())
-      throw Failure(path_ + key, "[]", "names no CPU", "name at least one CPU, or leave it out");
-    std::vector<int> cpus;
-    for (const Json& cpu : value->as_array()) cpus.push_back(static_cast<int>(cpu.as_int()));
-    return cpus;
-  }
-
-  std::vector<std::pair<std::string, std::string>> texts(const std::string& key) {
-    const Json* value = get(key);
-    std::vector<std::pair<std::string, std::string>> texts;
-    if (value == nullptr) return texts;
-    if (!value->is_object())
-      throw Failure(path_ + key, value->dump(), "is not a JSON object", "see spec/probe.md");
-    for (const auto& [name, text] : value->as_object()) {
-      if (!text.is_string())
-        throw Failure(path_ + key + "." + name, text.dump(), "must be a string", "put it in quotes");
-      texts.emplace_back(name, text.as_string());
-    }
-    return texts;
-  }
-
-  void refuse_unknown() const {
-    for (const auto& [key, value] : json_.as_object())
-      if (known_.count(key) == 0)
-        throw Failure(path_ + key, value.dump(), "is not a key of the probe config", "see spec/probe.md");
-  }
-
- private:
-  const Json& json_;
-  const std::string path_;
-  std::set<std::string> known_;
-};
-
-template <typename T>
-T required(std::optional<T> value, const std::string& key, const std::string& why) {
-  if (!value) throw Failure(key, "", "is missing: " + why, "add it to the config");
-  return *std::move(value);
-}
 
 constexpr std::int64_t kMaxTime = 366LL * 86'400 * 1'000'000'000;  // a year
 constexpr std::int64_t kMaxCount = std::int64_t{1} << 48;
@@ -236,6 +120,27 @@ std::optional<DiscoveryConfig> discovery_from(const Json* json, const Config& co
   return found;
 }
 
+std::optional<BesideConfig> beside_from(const Json* json, const Config& config) {
+  const bool is_beside = config.role == RTM_ROLE_BESIDE;
+  if (json == nullptr && is_beside)
+    throw Failure("beside", "", "is missing: what this process is", "add it to the config");
+  if (json == nullptr) return std::nullopt;
+  if (config.measurement != RTM_ROUNDTRIP)
+    throw Failure("beside", "{}", std::string("means nothing for ") + name_of(config.measurement),
+                  "leave it out; it is for roundtrip");
+  Reader of(*json, "beside.");
+  BesideConfig found;
+  constexpr std::int64_t kMost = 1000;
+  found.subscribers = static_cast<int>(of.integer("subscribers", 1, kMost).value_or(1));
+  found.as = of.choice("as", kBesideAs);
+  found.number = static_cast<int>(of.integer("number", 1, kMost).value_or(0));
+  of.refuse_unknown();
+  if (is_beside != found.as.has_value() || is_beside != (found.number > 0))
+    throw Failure("role", name_of(config.role), "does not fit beside.as and beside.number",
+                  "give both to a process beside the ends, and none to client and server");
+  return found;
+}
+
 }  // namespace
 
 const char* name_of(rtm_measurement m) { return name_in(kMeasurements, m); }
@@ -246,6 +151,7 @@ const char* name_of(rtm_components c) { return name_in(kComponents, c); }
 const char* name_of(rtm_receive r) { return name_in(kReceives, r); }
 const char* name_of(rtm_interface i) { return name_in(kInterfaces, i); }
 const char* name_of(rtm_timer_mode m) { return name_in(kModes, m); }
+const char* name_of(BesideAs a) { return name_in(kBesideAs, a); }
 const char* name_of(SecondPlace p) { return name_in(kSecondPlaces, p); }
 
 Config config_from_json(const Json& json) {
@@ -259,8 +165,10 @@ Config config_from_json(const Json& json) {
   c.measurement = required(r.choice("measurement", kMeasurements), "measurement", "what to measure");
   c.role = r.choice("role", kRoles).value_or(RTM_ROLE_SINGLE);
   if ((c.has_two_ends() || c.measurement == RTM_CHAIN) == (c.role == RTM_ROLE_SINGLE))
-    throw Failure("role", name_of(c.role), std::string("does not fit ") + name_of(c.measurement),
-                  "roundtrip, request and chain run as client or server, everything else as single");
+    throw Failure(
+        "role", name_of(c.role), std::string("does not fit ") + name_of(c.measurement),
+        "roundtrip, request and chain run as client or server (roundtrip also as beside), everything "
+        "else as single");
   c.log = required(r.text("log"), "log", "where to write the sample log");
   c.mode = r.choice("mode", kModes).value_or(RTM_PERIODIC);
   const bool one_shot = c.measurement == RTM_TIMER && c.mode == RTM_ONE_SHOT;
@@ -315,6 +223,7 @@ Config config_from_json(const Json& json) {
                       of.integer("period_ns", 1, kMaxTime).value_or(c.period_ns)};
     of.refuse_unknown();
   }
+  c.beside = beside_from(r.get("beside"), c);
   c.chain = chain_from(r.get("chain"), c);
   c.discovery = discovery_from(r.get("discovery"), c);
   if (const Json* s = r.get("scheduling")) c.scheduling = scheduling_from_json(*s, "scheduling");

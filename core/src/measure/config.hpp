@@ -57,6 +57,15 @@ struct DiscoveryConfig {
   bool cold = true;                // all start at each release; else only the last, the others are there
 };
 
+// Who is beside a round trip's two ends (spec/probe.md), each in a process of its own but on a scripted
+// clock.
+enum class BesideAs { subscriber };
+struct BesideConfig {
+  int subscribers = 1;          // of topic ping, the server's among them
+  std::optional<BesideAs> as;   // what this process is; none: client or server
+  int number = 0;               // of its kind: the server is subscriber 1
+};
+
 struct Config {
   rtm_measurement measurement = RTM_WAKEUP;
   rtm_role role = RTM_ROLE_SINGLE;
@@ -79,6 +88,7 @@ struct Config {
   std::uint32_t history_depth = 1;
   std::int32_t history_depth_asked = -1;  // -1: not given
   std::optional<SecondTopicConfig> second_topic;
+  std::optional<BesideConfig> beside;
   rtm_interface interface = RTM_SERVICE;  // request
   std::optional<ChainConfig> chain;
   std::optional<DiscoveryConfig> discovery;
@@ -103,6 +113,8 @@ struct Config {
   std::int64_t total() const { return warm_up + samples; }
   // A client asks and a server answers, of another process unless the adapter's is inline.
   bool has_two_ends() const { return measurement == RTM_ROUNDTRIP || measurement == RTM_REQUEST; }
+  // Ends when it is asked to, and releases nothing.
+  bool only_serves() const { return role == RTM_ROLE_SERVER || role == RTM_ROLE_BESIDE; }
   // Every release is answered.
   bool is_exchange() const { return has_two_ends() || measurement == RTM_CYCLE; }
   // Its messages are received by one wait at a time.
@@ -125,5 +137,6 @@ const char* name_of(rtm_receive r);
 const char* name_of(rtm_interface i);
 const char* name_of(rtm_timer_mode m);
 const char* name_of(SecondPlace p);
+const char* name_of(BesideAs a);
 
 }  // namespace rtmeter

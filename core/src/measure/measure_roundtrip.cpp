@@ -1,7 +1,11 @@
 // roundtrip: how long does ping-pong take, and does it come back in time?
+#include <deque>
+
 #include "measure/answerer.hpp"
 #include "measure/asker.hpp"
 #include "measure/kernel_stamps.hpp"
+#include "measure/receipts.hpp"
+#include "system/guard.hpp"
 
 namespace rtmeter {
 namespace {
@@ -18,13 +22,54 @@ class Client final : public Asker<columns(kStamped), kSent, kReceived, kFree> {
  public:
   using Base::Base;
 
+  void set_up() override {
+    Base::set_up();
+    if (further_subscribers() > 0 && !b_.clock.scripted()) greet_all();
+  }
+  Json facts() const override {
+    Json facts = Base::facts();
+    if (further_.empty()) return facts;
+    facts["heard"] = Json::array();
+    for (const Receipts& one : further_) facts["heard"].push(one.to_json());
+    return facts;
+  }
+
  private:
-  using Base::b_, Base::node_, Base::pending_;
+  using Base::b_, Base::node_, Base::payload_, Base::pending_, Base::stopped;
 
   void create_ends() override {
     if (kStamped) b_.session.tell_stamps(node_, &KernelStamps::on_stamp, &stamps_);
     publisher_ = b_.session.create_publisher(node_, "ping");
     b_.session.create_subscriber(node_, "pong", &Client::on_pong, this);
+    if (!b_.clock.scripted()) return;
+    for (int number = 2; number <= 1 + further_subscribers();
+         ++number) {  // who else is in processes of their own
+      Receipts& one = further_.emplace_back(b_.config, number);
+      b_.session.create_subscriber(b_.session.create_node(one.name()), "ping", &Client::on_ping_beside, &one);
+    }
+  }
+  int further_subscribers() const { return b_.config.beside ? b_.config.beside->subscribers - 1 : 0; }
+  static void on_ping_beside(void* user, const rtm_message* message) {
+    static_cast<Receipts*>(user)->take(*message);
+  }
+
+  // Until whoever started all processes says that each has heard it.
+  void greet_all() {
+    constexpr std::int64_t kAgain = 20'000'000;
+    const std::int64_t give_up_ns = b_.clock.now_ns() + b_.config.connect_timeout_ns;
+    while (first_release_told().load(std::memory_order_acquire) == 0 && !stopped()) {
+      if (b_.clock.now_ns() >= give_up_ns)
+        throw Failure(
+            "subscribers", std::to_string(1 + further_subscribers()),
+            "not all have heard the client within " +
+                std::to_string(b_.config.connect_timeout_ns / 1'000'000) + " ms, although the server answers",
+            "see the middleware's messages; give it more time (connect_timeout), or fewer subscribers");
+      transmit(payload_.message(RTM_SEQUENCE_HELLO));
+      if (b_.receive == RTM_RECEIVE_LISTENER)
+        b_.clock.sleep_until_ns(b_.clock.now_ns() + kAgain);
+      else
+        b_.session.wait(kAgain);
+    }
   }
   std::string ends() const override { return "topics ping and pong"; }
   void transmit(const rtm_message& message) noexcept override {
@@ -48,6 +93,7 @@ class Client final : public Asker<columns(kStamped), kSent, kReceived, kFree> {
 
   void* publisher_ = nullptr;
   KernelStamps stamps_;
+  std::deque<Receipts> further_;  // subscribers, on a scripted clock
 };
 
 template <bool kStamped>

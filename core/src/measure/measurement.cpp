@@ -23,6 +23,7 @@ std::vector<std::string> columns_of(const Config& config) {
       return {"release_ns", "callback_ns", "reported_expected_ns", "reported_actual_ns", "free_ns", "status"};
     case RTM_ROUNDTRIP:
     case RTM_REQUEST:
+      if (config.role == RTM_ROLE_BESIDE) return {"sequence", "received_ns", "status"};
       if (config.kernel_stamps && config.role == RTM_ROLE_SERVER)
         return {"sequence",
                 "server_received_ns",
@@ -64,6 +65,7 @@ Judged judged_of(const Config& config) {
       return config.mode == RTM_ONE_SHOT ? Judged{2, 0, config.period_ns}  // measured
                                          : Judged{1, 0, 0};                // latency
     case RTM_ROUNDTRIP:
+      if (config.role == RTM_ROLE_BESIDE) return {1, 1, 0};  // nothing
       return config.role == RTM_ROLE_SERVER ? Judged{2, 1, 0} : Judged{2, 0, 0};  // turn-around; response
     case RTM_REQUEST:
       return config.role == RTM_ROLE_SERVER ? Judged{2, 1, 0} : Judged{4, 0, 0};  // likewise
@@ -85,6 +87,7 @@ std::unique_ptr<Measurement> make_measurement(Bench& bench) {
     case RTM_TIMER:
       return c.mode == RTM_ONE_SHOT ? make_one_shot(bench) : make_periodic(bench);
     case RTM_ROUNDTRIP:
+      if (c.role == RTM_ROLE_BESIDE) return make_beside(bench);
       return c.role == RTM_ROLE_SERVER ? make_roundtrip_server(bench) : make_roundtrip_client(bench);
     case RTM_REQUEST:
       return c.role == RTM_ROLE_SERVER ? make_request_server(bench) : make_request_client(bench);

@@ -79,6 +79,8 @@ class Measurement {
   std::vector<int> stamping_tids() const { return stampers_.tids(); }
   // The same as they were when they stamped first, if that was seen: they may have ended since.
   std::vector<ThreadFacts> stampers() const { return stampers_.as_they_began(); }
+  // Beside a round trip: whether all whom it is to hear have been heard. Any thread.
+  virtual bool greeted() const { return false; }
   // The measured node of a round trip, once set up.
   void* node() const { return node_; }
   // What ended the run in its midst, after run(): the middleware could not be set up anew.
@@ -139,6 +141,7 @@ std::unique_ptr<Measurement> make_one_shot(Bench& bench);
 std::unique_ptr<Measurement> make_periodic(Bench& bench);
 std::unique_ptr<Measurement> make_roundtrip_client(Bench& bench);
 std::unique_ptr<Measurement> make_roundtrip_server(Bench& bench);
+std::unique_ptr<Measurement> make_beside(Bench& bench);
 std::unique_ptr<Measurement> make_request_client(Bench& bench);
 std::unique_ptr<Measurement> make_request_server(Bench& bench);
 std::unique_ptr<Measurement> make_cycle(Bench& bench);

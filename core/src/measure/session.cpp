@@ -39,10 +39,10 @@ void put_path(Json& object, const std::string& path, const std::string& value, b
 // `measures`, `second_topic`, `chosen` and what these begin are lists even with one entry.
 bool is_list(const std::string& key) {
   const auto begins = [&](const char* start) { return key.rfind(start, 0) == 0; };
-  return key == "measures" || key == "second_topic" || key == "background" || key == "components" ||
-         key == "brings" || key == "matches" || key == "chosen" || key == "interfaces" ||
-         key == "kernel_stamps" || begins("drives.") || begins("receives.") || begins("same_host.") ||
-         begins("inline.") || begins("poll.");
+  return key == "measures" || key == "second_topic" || key == "beside" || key == "background" ||
+         key == "components" || key == "brings" || key == "matches" || key == "chosen" ||
+         key == "interfaces" || key == "kernel_stamps" || begins("drives.") || begins("receives.") ||
+         begins("same_host.") || begins("inline.") || begins("poll.");
 }
 
 struct JsonSink : rtm_sink {
@@ -140,7 +140,7 @@ bool fits(rtm_receive receive, const Config& config, rtm_drive drive) {
            config.in_flight == InFlight::one;
   if (config.has_two_ends()) {
     const bool deadline = config.scheduling.policy == Scheduling::Policy::deadline;
-    return receive != RTM_RECEIVE_SPIN || !deadline || config.role == RTM_ROLE_SERVER;
+    return receive != RTM_RECEIVE_SPIN || !deadline || config.only_serves();
   }
   switch (drive) {
     case RTM_SPIN:

@@ -56,7 +56,7 @@ inline std::optional<Json> doubt_of_overruns(const Config& config, std::int64_t 
 // Where most of what was released was lost or passed over: what usually is to blame.
 inline std::optional<Json> doubt_of_lost(const Config& config, std::uint64_t released, std::uint64_t lost,
                                          std::uint64_t skipped) {
-  if (config.role == RTM_ROLE_SERVER || config.measurement == RTM_CHAIN || (lost + skipped) * 2 <= released)
+  if (config.only_serves() || config.measurement == RTM_CHAIN || (lost + skipped) * 2 <= released)
     return std::nullopt;
   const auto of_all = [&](std::uint64_t count, const char* what) {
     return std::to_string(count) + " of " + std::to_string(released) + " releases were " + what;

@@ -28,7 +28,7 @@ Json log_header(const Config& config, const Json& adapter, bool scripted) {
                                                           {"skipped", kSkipped},
                                                           {"lost", kLost},
                                                           {"warm_up_flag", kWarmUpFlag}})},
-                           {"warm_up", config.role == RTM_ROLE_SERVER ? 0 : config.warm_up},
+                           {"warm_up", config.only_serves() ? 0 : config.warm_up},
                            {"samples", config.samples},
                            {"period_ns", config.period_ns},
                            {"config", config.as_read},

@@ -51,7 +51,7 @@ void Oversight::look() {
 
 // A server records only what it is asked, and scripted time does not pass.
 void Oversight::note_silence() {
-  if (run_.clock.scripted() || run_.config.role == RTM_ROLE_SERVER) return;
+  if (run_.clock.scripted() || run_.config.only_serves()) return;
   const std::int64_t now_ns = run_.clock.now_ns();
   if (const std::uint64_t seen = run_.progress.seen(); seen != seen_ || heard_ns_ == 0) {
     seen_ = seen;

@@ -53,7 +53,7 @@ class Run {
         receive_(choose_receive(description_, config, drive_)), columns_(columns_of(config)),
         progress_(judged_of(config), columns_.size(), config.total()),
         session_(adapter, config, drive_, receive_),
-        breaks_(config.break_on_late && config.role != RTM_ROLE_SERVER
+        breaks_(config.break_on_late && !config.only_serves()
                     ? std::make_unique<BreakOnLate>(config, judged_of(config), columns_.size(), stop)
                     : nullptr),
         log_(config.log, log_header(config, description_, clock.scripted())),
@@ -69,6 +69,10 @@ class Run {
                     [this] {
                       if (shared_clock_) shared_clock_->look();
                       if (realtime_clock_) realtime_clock_->look();
+                      if (!told_greeted_ && measurement_->greeted()) {
+                        told_greeted_ = true;
+                        out_.write(Json(Json::Object{{"event", "greeted"}}));
+                      }
                     },
                     [this](const Failure& failure) {
                       error_ = failure;
@@ -247,7 +251,7 @@ class Run {
       error_ = Failure("log", config_.log, recorder_.failure(), "free space, then measure again");
     for (auto* clock : {&shared_clock_, &realtime_clock_})
       if (*clock) (*clock)->look_now();  // nothing is stamped any more
-    const bool interrupted = !error_ && config_.role != RTM_ROLE_SERVER && stop_.load();
+    const bool interrupted = !error_ && !config_.only_serves() && stop_.load();
     Json end = end_frame(error_ ? "failed" : interrupted ? "interrupted" : "complete");
     try {
       log_.finish(end);
@@ -352,6 +356,7 @@ class Run {
   Path path_;
   Json adapter_;  // what the middleware said of itself when all was set up
   bool inline_server_ = false;
+  bool told_greeted_ = false;     // supervisor's own
   std::atomic<bool> ran_{false};  // the measurement is set up, and no longer touched but by its run
   Oversight oversight_;
 };

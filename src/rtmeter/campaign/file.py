@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rtmeter.campaign import matrix, yaml_lines
+from rtmeter.campaign import matrix, ranges, yaml_lines
 from rtmeter.campaign.factors import Chosen, factors
 from rtmeter.campaign.filters import Predicate, compile_only, what_was_meant
 from rtmeter.campaign.options import OPTIONS, CellOptions
@@ -199,7 +199,16 @@ class _Reader:
             ):
                 remedy = 'put the null adapter in quotes: "null"'
                 raise self._error((*at, key), None, "is YAML's null, which is no name", remedy)
-        return matrix.flat(mapping)
+        return {key: self._ranged(key, value, at) for key, value in matrix.flat(mapping).items()}
+
+    def _ranged(self, key: str, value: Any, at: KeyPath) -> Any:
+        """``1..16`` as the list that it stands for."""
+        if key not in ranges.SWEPT or not ranges.is_range(value):
+            return value
+        try:
+            return [ranges.option_of(key, one)[1] for one in ranges.values_of(key, value)]
+        except RtmeterError as error:
+            raise self._error(self._place(key, at), value, error.message, error.remedy or "") from None
 
     def _requirement(self, at: KeyPath, mapping: Any) -> None:
         required = self._mapping(at, mapping["requirement"], matrix.REQUIREMENT)

@@ -25,6 +25,7 @@ from rtmeter.campaign.option_types import (
     SERVER_SHARED_CLOCK,
     SHARED_CLOCK,
     SLEEP_OFFSET,
+    SUBSCRIBERS,
     TIMER_SLACK,
     Cpus,
     Duration,
@@ -267,6 +268,7 @@ class CellOptions(BaseModel):
         int, _OWN_QOS, Field(description="Quality of service: keep last N.", examples=["1"], ge=1, le=2**20)
     ] = 1
     second_topic: Annotated[SecondTopicOption | None, For(("roundtrip",)), SECOND_TOPIC] = None
+    subscribers: Annotated[int, For(("roundtrip",)), SUBSCRIBERS] = 1
     participants: Annotated[int, _DISCOVERY, PARTICIPANTS] = 2
     others: Annotated[Literal["cold", "present"], _DISCOVERY, OTHERS] = "cold"
     graph: Annotated[ChainGraph | None, For(("chain",)), GRAPH] = None
@@ -380,6 +382,7 @@ class CellOptions(BaseModel):
             inapplicable.add("history_depth")
         # nothing of the cell that others would have to have, too
         inapplicable |= {name for name in ("break_on_late", "kernel_stamps") if not getattr(self, name)}
+        inapplicable |= {name for name in ("subscribers",) if getattr(self, name) == OPTIONS[name].default}
         config = self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=inapplicable)
         if "script" in config:  # the null adapter's own option
             config["options"] = {"script": config.pop("script")} | config["options"]

@@ -11,17 +11,20 @@ from rtmeter.values import format_duration, parse_count, parse_hertz, parse_posi
 
 NS_PER_S = 1_000_000_000
 
+COUNTED = ("subscribers",)
+"""How many there are beside the two ends of a round trip, each kind by its option."""
+
 SWEPT: Mapping[str, Callable[[object], int]] = {
     "payload": parse_size_bytes,
     "period": parse_positive_ns,
     "rate": parse_hertz,
     "participants": parse_count,
+    **dict.fromkeys(COUNTED, parse_count),
 }
 """What may be a range, and how an end of it is read: bytes, nanoseconds, Hz, a number."""
 
 NOT_COUNTED: Mapping[str, str] = {
     "publishers": "--second-topic adds one at each end",
-    "subscribers": "--second-topic adds one at each end",
     "background_nodes": "--second-topic same_process adds one at each end",
 }
 """What no adapter has a number of, and what comes nearest."""
@@ -76,7 +79,7 @@ def option_of(name: str, value: int) -> tuple[str, str]:
     """The option of a cell that says it, and as what: a rate is a period."""
     if name == "payload":
         return name, f"{value}B"
-    if name == "participants":
+    if name == "participants" or name in COUNTED:
         return name, str(value)
     return "period", format_duration(round(NS_PER_S / value) if name == "rate" else value)
 
@@ -86,16 +89,21 @@ def in_words(name: str, value: int) -> str:
     if name == "payload":
         unit = next((u for u in ((2**20, "MiB"), (2**10, "KiB")) if value >= u[0] and not value % u[0]), None)
         return f"{value // unit[0]:,} {unit[1]}" if unit else f"{value:,} B"
-    if name == "participants":
+    if name == "participants" or name in COUNTED:
         return f"{value:,}"
     return f"{value:,} Hz" if name == "rate" else format_duration(value)
+
+
+def named(name: str) -> str:
+    """What is looked for the largest of, in words: ``number of subscribers``, ``rate``."""
+    return f"number of {name.replace('_', ' ')}" if name in COUNTED else name
 
 
 def refuse_counts(given: Mapping[str, Any], option: str | None = None) -> None:
     """Raises RtmeterError for numbers of endpoints, which no adapter has; ``option``: what asked for them."""
     for name, instead in NOT_COUNTED.items():
         if given.get(name) is not None:
-            message = "cannot be varied: an adapter has one publisher and one subscriber at each end"
+            message = "cannot be varied: there is one publisher of each topic, and no further node"
             field = option or f"--{name.replace('_', '-')}"
             raise RtmeterError(message, field=field, value=given[name], remedy=f"leave it out; {instead}")
 

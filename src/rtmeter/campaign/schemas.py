@@ -13,10 +13,12 @@ from rtmeter.campaign.file import BLOCK_KEYS, CAMPAIGN_KEYS
 from rtmeter.campaign.matrix import REQUIREMENT
 from rtmeter.campaign.options import OPTIONS, CellOptions
 from rtmeter.campaign.published import Published
+from rtmeter.campaign.ranges import SWEPT
 from rtmeter.campaign.rigs import NOT_OF_A_RIG, RigsFile
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _Schema = dict[str, Any]
+_RANGE: _Schema = {"type": "string", "pattern": r"\.\.|,"}
 _SCALAR: _Schema = {"type": ["string", "number", "boolean"]}
 
 
@@ -26,7 +28,8 @@ class ProbeConfig(CellOptions):
     version: Annotated[Literal[1], Field(description="Version of this format.")]
     log: Annotated[str, Field(description="Path of the sample log to write; must not exist.")]
     role: Annotated[
-        Literal["single", "client", "server"], Field(description="Part in a round trip; else single.")
+        Literal["single", "client", "server", "beside"],
+        Field(description="Part in a round trip; else single."),
     ] = "single"
     session: Annotated[
         str, Field(description="Unique to the run: topics, sockets and ports derive from it.")
@@ -36,6 +39,9 @@ class ProbeConfig(CellOptions):
     ] = None
     discovery: Annotated[
         dict[str, Any] | None, Field(description="Of a discovery, which participant this is (probe.md).")
+    ] = None
+    beside: Annotated[
+        dict[str, Any] | None, Field(description="What is beside a round trip's ends (probe.md).")
     ] = None
     watch_stdin: Annotated[bool, Field(description="Stop when standard input closes.")] = False
 
@@ -60,6 +66,8 @@ def campaign_schema() -> _Schema:
         name: _in_place(about, schema.get("$defs", {})) for name, about in schema["properties"].items()
     }
     options = {name: _scalar_or_list(about) for name, about in properties.items() if "options" not in name}
+    for name in options.keys() & SWEPT.keys():
+        options[name]["anyOf"].append(_RANGE)
     for name in ("options", "server_options"):
         values = {"additionalProperties": _scalar_or_list(_SCALAR)}
         options[name] = {"type": "object", "description": properties[name]["description"]} | values

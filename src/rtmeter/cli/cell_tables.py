@@ -42,6 +42,8 @@ def show_cell(record: CellRecord, path: Path) -> None:
     if summary := record.summary:
         counts = ", ".join(f"{name} {count:,}" for name, count in summary.counts.items())
         out.print(f"counts: {counts}\n{summary.identity}", markup=False)
+        for line in words.beside(record.beside):
+            out.print(line, markup=False)
         table = _table("quantity", "view", "n", *_HEADERS.values(), "at k")
         for name, views in summary.quantities.items():
             quantity = name + condition_words.uncertainty(name, record.clock_offset, record.kernel_stamps)
@@ -185,6 +187,7 @@ def _show_conditions(record: CellRecord, out: Console, *, machine_only: bool = F
     parts += ["idle states held off"] if effective.get("cpu_dma_latency") == 0 else []
     parts += [f"overrun {effective['overrun']}"] if effective.get("overrun") else []
     parts += condition_words.carried(record.path)
+    parts += words.crowd(record.config)
     parts += words.traced(record.instrument, record.counters) if record.measurement == "loop" else []
     parts += condition_words.in_words(record.conditions)
     middleware = f"{facts.get('middleware', '')} {facts.get('middleware_version', '')}".strip()

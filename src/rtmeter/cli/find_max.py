@@ -1,4 +1,4 @@
-"""rtmeter plan --find-max: the largest rate or payload that passes, measured for it."""
+"""rtmeter plan --find-max: the largest rate, payload or number that passes, measured for it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rtmeter.campaign.ranges import ends, in_words, refuse_counts
+from rtmeter.campaign.ranges import COUNTED, ends, in_words, named
 from rtmeter.cli import exit_codes
 from rtmeter.cli.alone import WaitOption, alone
 from rtmeter.cli.cell_options import as_flag, collect, optional_measurement, with_cell_options
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from rtmeter.results.record import CellRecord
 
 OPTION = "--find-max"
-RANGES = {"rate": "10Hz..10kHz", "payload": "16B..8MiB"}
-SEARCHED = (*RANGES, "subscribers")
+RANGES = {"rate": "10Hz..10kHz", "payload": "16B..8MiB", "subscribers": "1..16"}
 
 EXAMPLE = "rtmeter plan --find-max rate --adapter posix --deadline 2ms --miss-ratio 1e-3 --rate 10..10kHz"
 DETAILS = (
@@ -43,13 +42,15 @@ DETAILS = (
 @with_cell_options
 def command(
     *,
-    find_max: Annotated[str, typer.Option(OPTION, help="What is searched for.", **one_of(OPTION, SEARCHED))],
+    find_max: Annotated[
+        str, typer.Option(OPTION, help="What is searched for.", **one_of(OPTION, tuple(RANGES)))
+    ],
     rate: Annotated[
         str | None,
         typer.Option(
             metavar="10..10kHz",
-            help=f"Where to search, or the rate of all cells (default {RANGES['rate']}; --payload alike: "
-            f"{RANGES['payload']}).",
+            help=f"Where to search, or the rate of all cells (default {RANGES['rate']}; --payload and "
+            f"--subscribers alike: {RANGES['payload']}, {RANGES['subscribers']}).",
             show_default=False,
         ),
     ] = None,
@@ -76,15 +77,14 @@ def command(
     from rtmeter.measure import largest
     from rtmeter.measure.cell import source_of
 
-    if find_max == "subscribers":
-        refuse_counts({find_max: find_max}, OPTION)
     options, text = _options(find_max, rate, given)
     low, high = ends(find_max, text)
     near = 0.0 if within is None else share("--within", within)
     asked = largest.SearchAsked(find_max, low, high, options, repeat, max(repeat, most_repeats), near)
     try:
         cells = [asked.cells(value, 1)[0] for value in (low, high)]
-        source_of(cells[0]).check()
+        for cell in cells if find_max in COUNTED else cells[:1]:  # one further decides for all
+            source_of(cell).check()
     except RtmeterError as error:
         raise as_flag(error) from None
     with ExitStack() as stack:
@@ -107,9 +107,9 @@ def _options(find_max: str, rate: str | None, given: Mapping[str, Any]) -> tuple
     from rtmeter.cli.sweeps import at_rate
 
     options = resolve_script(collect(given), Path.cwd())
-    if find_max == "payload":
+    if find_max != "rate":
         options = at_rate(options, rate)
-        return options, options.pop("payload", RANGES["payload"])
+        return options, options.pop(find_max, RANGES[find_max])
     if "period" in options:
         remedy = "leave it out, and give --rate to say where to search"
         raise RtmeterError("is what is searched", field="--period", value=options["period"], remedy=remedy)
@@ -127,9 +127,8 @@ def _announce(asked: SearchAsked) -> None:
     releases = (
         f"{asked.planned(asked.high).releases:,} releases in {asked.repeat} run{'s' * (asked.repeat > 1)}"
     )
-    said = (
-        f"{asked.name}: the largest {asked.what} from {words}: at most {max(map(len, paths))} values, each "
-    )
+    said = f"{asked.name}: the largest {named(asked.what)} from {words}: "
+    said += f"at most {max(map(len, paths))} values, each "
     said += f"{releases}: {about(takes)} of releases at most if none needs more"
     print(f"rtmeter: {said}", file=sys.stderr)
 

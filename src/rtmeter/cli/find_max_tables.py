@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rtmeter.campaign.ranges import in_words
+from rtmeter.campaign.ranges import in_words, named
 from rtmeter.cli.columns import print_table
 from rtmeter.cli.output import console
 from rtmeter.values import as_json, format_duration
@@ -16,15 +16,16 @@ _UNITS = {"rate": "Hz", "payload": "B"}
 
 
 def find_max_json(asked: SearchAsked, found: Largest) -> dict[str, Any]:
-    """As ``--json`` prints it: values in Hz or bytes; null where none is known."""
+    """As ``--json`` prints it: values in Hz, bytes, or a number of them (``unit`` null); null where
+    none is known."""
     tried: list[dict[str, Any]] = []
     for one in found.tried:
         counts = {"n": one.verdict.n, "misses": one.verdict.misses} if one.verdict else {}
         about = {"value": one.value, "outcome": one.outcome, "reason": one.reason, "cells": list(one.cells)}
         tried.append(about | counts)
-    about = {"find_max": asked.what, "unit": _UNITS[asked.what], "outcome": found.outcome}
-    ends = {"passes": found.search.passes, "fails": found.search.fails}
-    document: dict[str, Any] = as_json(about | ends | {"run": str(found.folder), "tried": tried})
+    answer: dict[str, Any] = {"find_max": asked.what, "unit": _UNITS.get(asked.what)}
+    answer |= {"outcome": found.outcome, "passes": found.search.passes, "fails": found.search.fails}
+    document: dict[str, Any] = as_json(answer | {"run": str(found.folder), "tried": tried})
     return document
 
 
@@ -56,7 +57,7 @@ def _answer(asked: SearchAsked, found: Largest) -> list[str]:
 
     lines = []
     if found.outcome == "pass" and search.passes is not None:
-        lines.append(f"largest {asked.what} that passes: {words(search.passes)} ({_required(found)})")
+        lines.append(f"largest {named(asked.what)} that passes: {words(search.passes)} ({_required(found)})")
         if search.fails is None:
             lines.append("it is the largest that was asked for: a wider range may find more")
         else:
@@ -65,7 +66,7 @@ def _answer(asked: SearchAsked, found: Largest) -> list[str]:
             lines.append("assumes: what passes, passes at every smaller value")
     elif found.outcome in ("fail", "error") and last is not None:
         verb = "passes" if found.outcome == "fail" else "can be measured"
-        lines.append(f"no {asked.what} {verb}, not even {words(last.value)}: {_why(last.reason)}")
+        lines.append(f"no {named(asked.what)} {verb}, not even {words(last.value)}: {_why(last.reason)}")
     elif found.outcome == "inconclusive" and last is not None:
         lines.append(f"inconclusive: {words(last.value)}: {_why(last.reason)}")
         more = "; --most-repeats allows more runs, --resume keeps what is there" if last.cells else ""

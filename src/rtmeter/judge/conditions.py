@@ -25,6 +25,7 @@ _CAPABILITIES = {
     "components",
     "option",
     "second_topic",
+    "beside",
 }
 """What an adapter could do: no condition of what it did."""
 
@@ -58,6 +59,7 @@ def in_one_line(record: CellRecord) -> list[str]:
         *words.shape(record.meta, record.effective),
         policy + (f" on CPU {words.setting('', pinned)}" if pinned else ""),
         *carried(record.path),
+        *words.crowd(record.config),
         *in_words(record.conditions),
         f"kernel {kernel}" if kernel else "",
         f"{machine.get('cpu_model', '')}" + (f", {cpus} CPUs" if cpus else ""),
@@ -83,6 +85,7 @@ def _deadline(record: CellRecord) -> str:
 def settings(record: CellRecord) -> list[Setting]:
     """Every setting that was asked or is in effect."""
     came_of = {words.label("second_topic"): _second_topic(record)}
+    came_of[words.label("subscribers")] = "; ".join(words.beside(record.beside))
     asked = _settings(record.config, record.effective)
     return [replace(one, effective=came_of.get(one.name) or one.effective) for one in asked]
 

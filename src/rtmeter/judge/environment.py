@@ -23,6 +23,7 @@ _UNTOLD = {
             "components",
             "option",
             "second_topic",
+            "beside",
             "poll",
             "background",
             "chosen",

@@ -11,7 +11,7 @@ from rtmeter.conditions.monitor import FILE as MONITOR
 from rtmeter.conditions.target import clock_doubt, target_of, uptime_shift_ns
 from rtmeter.errors import RtmeterError
 from rtmeter.host.ssh import Ssh
-from rtmeter.measure import polling, probes
+from rtmeter.measure import beside, polling, probes
 from rtmeter.measure.places import There
 from rtmeter.measure.record import Logs, record_cell
 from rtmeter.measure.source import Ran
@@ -31,7 +31,8 @@ class ByProbes:
     @property
     def programs(self) -> list[str]:
         names = (self._cell.adapter, self._cell.server_adapter)
-        return [f"the probe of {name}" for name in names if name is not None]
+        found = [f"the probe of {name}" for name in names if name is not None]
+        return found + [f"{name} = {count}" for name, count in beside.asked(self._cell.config).items()]
 
     @property
     def real_time(self) -> bool:
@@ -98,7 +99,10 @@ def probes_for(cell: Cell) -> tuple[probes.Probe, probes.Probe | None]:
         if host != LOCAL:
             _check_reach("options", cell.config.get("options", {}), probe)
             _check_reach("server_options", cell.server_options or {}, server)
+        options = cell.server_options if cell.server_options is not None else {} if other else _options(cell)
+        beside.check(cell, server, inline=False, options=options)
         return probe, server
+    beside.check(cell, probe, inline=True, options=_options(cell))
     for field in ("server_adapter", "server_cpus", "server_options", "server_receive"):
         if getattr(cell, field) is not None:
             message = f"means nothing for the adapter {cell.adapter}: it has no server process"
@@ -110,6 +114,11 @@ def probes_for(cell: Cell) -> tuple[probes.Probe, probes.Probe | None]:
         message = f"means nothing for the adapter {cell.adapter}: its server is a part of the client"
         raise RtmeterError(message, field="hosts.component", value=host, remedy="leave it out")
     return probe, None
+
+
+def _options(cell: Cell) -> Mapping[str, str]:
+    given: Mapping[str, str] = cell.config.get("options", {})
+    return given
 
 
 def _check_reach(field: str, given: Mapping[str, str], probe: probes.Probe) -> None:

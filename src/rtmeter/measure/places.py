@@ -40,7 +40,8 @@ class Here:
         self._config: Path | None = None
 
     def command(self, probe: Probe, config: dict[str, Any], folder: Path) -> list[str]:
-        self._config = folder / f"{config['role']}.config.json"
+        name = Path(config["log"]).stem if config["role"] == "beside" else config["role"]
+        self._config = folder / f"{name}.config.json"
         self._config.write_text(json.dumps(config, indent=1), encoding="utf-8")
         return [*self._through, str(probe.path), "--config", str(self._config)]
 

@@ -11,12 +11,12 @@ from typing import Any, Self
 from rtmeter import machine, version
 from rtmeter.errors import RtmeterError
 from rtmeter.judge.cell import judged
-from rtmeter.measure import kernel_stamps
+from rtmeter.measure import beside_record, kernel_stamps
 from rtmeter.measure.clocks import Clocks, compare
 from rtmeter.measure.source import Ran
 from rtmeter.model import Cell, Doubt, Outcome
 from rtmeter.results import store
-from rtmeter.results.record import CellRecord, Failure, Summary
+from rtmeter.results.record import Beside, CellRecord, Failure, Summary
 from rtmeter.samples import LogReader, Recovery, write_parquet
 from rtmeter.samples.meta import LogMeta
 from rtmeter.statistics.quantities import judged_quantity
@@ -59,6 +59,9 @@ def record_cell(cell: Cell, outcome: Outcome, logs: Logs, folder: Path, ran: Ran
             doubts.append(Doubt("damaged_log", str(unreadable), "nothing of it was kept"))
     found = Gathered(meta, clocks, _server_meta(logs.server), bool(client and client.rows))
     found.missing = client.missing if client else []
+    if found.rows:
+        found.beside = beside_record.counted(cell, meta, found.server, folder)
+        doubts += beside_record.doubts(found.beside)
     doubts += _log_doubts(client, found.server)
     return recorded(cell, Outcome(outcome.status, error, tuple(doubts)), found, folder, ran)
 
@@ -73,6 +76,7 @@ class Gathered:
     server: LogMeta | None = None
     rows: bool = False
     missing: list[list[int | None]] = field(default_factory=list)
+    beside: Beside | None = None
 
 
 def recorded(cell: Cell, outcome: Outcome, found: Gathered, folder: Path, ran: Ran) -> CellRecord:
@@ -106,6 +110,7 @@ def recorded(cell: Cell, outcome: Outcome, found: Gathered, folder: Path, ran: R
             "imported": None,
             "threads": {"client": meta.threads, "server": server.threads if server else []},
             "second_topic": _second_topic(meta, server),
+            "beside": found.beside,
             "path": _path(meta, server),
             "adapter_facts": meta.adapter,
             "clock_offset": clocks.facts() if clocks else None,
@@ -225,7 +230,7 @@ def _judged(cell: Cell, record: CellRecord, folder: Path, has_rows: bool, doubts
     summary = None
     if has_rows:
         found = summarise(record.meta, store.chunks(folder))
-        for problem in found.pop("problems"):
+        for problem in [*found.pop("problems"), *beside_record.problems(record.beside)]:
             invalid = True
             doubts.append(Doubt("samples_do_not_add_up", problem, "report this as a defect"))
         summary = Summary.model_validate(found)

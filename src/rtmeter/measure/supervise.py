@@ -17,6 +17,7 @@ from rtmeter.conditions.target import target_of
 from rtmeter.errors import RtmeterError
 from rtmeter.host.affinity import away_from
 from rtmeter.host.ssh import Ssh
+from rtmeter.measure import beside
 from rtmeter.measure.addresses import meeting, own_address
 from rtmeter.measure.guard import Guard
 from rtmeter.measure.places import Here, Place, There
@@ -86,7 +87,7 @@ def run_probes(
 
 
 class _Run:
-    """The client, or the only probe there is, and the server if there is one."""
+    """The client, or the only probe there is, the server if there is one, and what is beside the two."""
 
     def __init__(
         self,
@@ -105,7 +106,8 @@ class _Run:
         self._target = target_of(cell)
         self._client: ProbeProcess | None = None
         self._server: ProbeProcess | None = None
-        self._server_wanted = True
+        self._server_wanted = True  # and what is beside it
+        self._beside = beside.Beside()
         self._kill_at: float | None = None  # once it was asked to end
         self._start_s = _START_S + cell.config.get("connect_timeout_ns", 0) / 1e9
         self._grace_s = _GRACE_S + cell.config.get("loss_timeout_ns", 0) / 1e9
@@ -125,25 +127,48 @@ class _Run:
             endpoint = (self._server.event("ready") or {}).get("endpoint")
             if endpoint is not None:
                 config["options"] = {"endpoint": str(endpoint)} | config["options"]
+                server_config["options"] = {"endpoint": str(endpoint)} | server_config["options"]
+            self._start_beside(server, server_config)
         if self.failure is not None or self._kill_at is not None:
             return
-        place = self._place(self._launchers.client(None), self._target)
+        place = self._place(self._launchers.client(None), self._target, told=bool(self._beside.processes))
         self._client = ProbeProcess(probe, config, self._folder, place)
         self._guard.watch(self._client.pid)
         with out_of_the_way(None if self._target else config.get("cpus")):
             self._until_ready(self._client)
             self._until_ended(self._client)
-            if self._server is not None:
-                self._server_wanted = False
-                self._ask_to_end(self._server, _GRACE_S)
-                self._until_ended(self._server)
+            self._server_wanted = False
+            for process in self._peers():
+                self._ask_to_end(process, _GRACE_S)
+            for process in self._peers():
+                self._until_ended(process)
+
+    def _start_beside(self, server: Probe, config: dict[str, Any]) -> None:
+        """Further processes of the server's adapter, at ordinary priority and on any CPU."""
+
+        def launch(own: dict[str, Any]) -> ProbeProcess:
+            place = self._place(self._launchers.client(None), self._target)
+            process = ProbeProcess(server, own, self._folder, place)
+            self._guard.watch(process.pid)
+            return process
+
+        self._beside.start(self._cell, config, self._folder, launch)
+        for process in self._beside.processes:
+            self._until_ready(process)
+
+    def _peers(self) -> list[ProbeProcess]:
+        """What runs until the client has ended."""
+        return [*self._beside.processes, *([] if self._server is None else [self._server])]
+
+    def _all(self) -> list[ProbeProcess]:
+        return [*([] if self._client is None else [self._client]), *self._peers()]
 
     def _server_place(self) -> Place:
         through = self._launchers.server(self._cell.server_cpus)
         return self._place(through, self._component or self._target)
 
-    def _place(self, through: list[str], host: Ssh | None) -> Place:
-        return Here(through) if host is None else There(host, through)
+    def _place(self, through: list[str], host: Ssh | None, *, told: bool = False) -> Place:
+        return Here(through) if host is None else There(host, through, told=told)
 
     def _introduce(
         self, probe: Probe, config: dict[str, Any], server: Probe, server_config: dict[str, Any]
@@ -160,7 +185,7 @@ class _Run:
 
     def outcome(self) -> Outcome:
         """How it ended; only once it is closed."""
-        processes = [p for p in (self._client, self._server) if p is not None]
+        processes = self._all()
         warnings = tuple(malformed(p) for p in processes if p.malformed)
         failure = self.failure or next((e for p in processes if (e := exit_error(p))), None)
         if failure is not None:
@@ -171,7 +196,7 @@ class _Run:
     def close(self) -> None:
         """Leaves nothing running. All are killed before one is waited for: it may need the other's CPU to
         end on."""
-        processes = [process for process in (self._client, self._server) if process is not None]
+        processes = self._all()
         for process in processes:
             process.kill()
         for process in processes:
@@ -197,7 +222,7 @@ class _Run:
 
     def _listen(self) -> None:
         """Waits a little for what happens next, and sees to it."""
-        processes = [p for p in (self._client, self._server) if p is not None and p.exit_code is None]
+        processes = [process for process in self._all() if process.exit_code is None]
         with selectors.DefaultSelector() as selector:
             for process in processes:
                 if not process.silent:
@@ -213,7 +238,9 @@ class _Run:
                 for event in progress[-_MOST_SHOWN:]:
                     self._on_progress(event)
                     self._check_progress(process, event)
-        self._heed_server()
+        if self._client is not None:
+            self._beside.tell(self._client)
+        self._heed_peers()
         self._heed_stop()
 
     def _check_progress(self, process: ProbeProcess, event: dict[str, Any]) -> None:
@@ -222,12 +249,13 @@ class _Run:
         if isinstance(released, int) and isinstance(planned, int) and released > planned:
             raise _probe_error(process, f"says that it has settled {released} of {planned} releases")
 
-    def _heed_server(self) -> None:
-        server = self._server
-        if server is None or server.exit_code is None or not self._server_wanted or self._kill_at is not None:
+    def _heed_peers(self) -> None:
+        """One that ends before the client does ends the run."""
+        peer = beside.ended_early(self._peers())
+        if peer is None or not self._server_wanted or self._kill_at is not None:
             return
-        self.failure = _reported_error(server) or _probe_error(
-            server, f"died in mid-run ({_how(server)})", "server"
+        self.failure = _reported_error(peer) or _probe_error(
+            peer, f"died in mid-run ({_how(peer)})", peer.role
         )
         if self._client is not None:
             self._ask_to_end(self._client, self._grace_s)
@@ -248,7 +276,7 @@ class _Run:
 
 
 def _client_config(cell: Cell, folder: Path) -> dict[str, Any]:
-    return cell.config | {
+    return beside.of_the_ends(cell.config) | {
         "version": 1,
         "role": "client" if cell.config["measurement"] in TWO_ENDS else "single",
         "log": str(folder / CLIENT_LOG),

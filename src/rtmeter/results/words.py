@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from rtmeter.statistics.quantities import ON_THE_GRID, grid_inferred, judged_quantity, kind
 from rtmeter.values import Scheduling, format_duration
+
+if TYPE_CHECKING:
+    from rtmeter.results.record import Beside
 
 NONE = "–"
 
@@ -117,6 +120,24 @@ def traced(instrument: Mapping[str, Any], counters: Mapping[str, int]) -> list[s
     about = "at an unknown cost" if cost is None else f"at about {us(cost)} us a job"
     lost = counters.get("events_lost", 0)
     return [f"attached: traced {about}, {lost:,} events lost, {counters.get('unknown', 0):,} jobs unknown"]
+
+
+def crowd(config: Mapping[str, Any]) -> list[str]:
+    """How many there are beside a round trip's ends, where there are any: ``4 subscribers``."""
+    return [f"{config[name]:,} {label(name)}" for name in ("subscribers",) if config.get(name)]
+
+
+def beside(found: Beside | None) -> Iterator[str]:
+    """What each subscriber of a round trip's pings received of them, and the identity that it holds."""
+    if found is None:
+        return
+    each = []
+    for one in found.subscribers:
+        besides = {"lost": one.lost, "again": one.duplicate, "damaged": one.corrupted}
+        counts = [f"{count:,} {what}" for what, count in besides.items() if count]
+        each.append(f"{one.name} {one.received:,}" + (f" ({', '.join(counts)})" if counts else ""))
+    yield f"pings received: {', '.join(each)}"
+    yield found.identity
 
 
 def us(ns: float | str | None) -> str:

@@ -33,6 +33,7 @@ class LogMeta(BaseModel):
     grid: MapOrNull = Field(default_factory=dict)
     ticks: str | None = None
     second_topic: dict[str, Any] | None = None
+    heard: list[dict[str, Any]] = Field(default_factory=list)
     path: MapOrNull = Field(default_factory=dict)
     machine: MapOrNull = Field(default_factory=dict)
     clock: MapOrNull = Field(default_factory=dict)

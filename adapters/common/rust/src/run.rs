@@ -32,7 +32,7 @@ header_enum! {
 header_enum! {
     /// Which end of a round trip this process is.
     #[allow(missing_docs)]
-    Role { Single, Client, Server }
+    Role { Single, Client, Server, Beside }
 }
 header_enum! {
     /// How callbacks are reached.

@@ -116,6 +116,9 @@ def _show(found: list[dict[str, Any]], missing: list[dict[str, Any]]) -> None:
         words += [f"--receive {'|'.join(names)} ({of})" for of, names in entry.get("receives", {}).items()]
         if places := entry.get("second_topic"):
             words.append(f"--second-topic {'|'.join(places)} (roundtrip)")
+        for what in entry.get("beside", ()):
+            name, _, needs = what.partition(" ")
+            words.append(f"--{name.replace('_', '-')} (roundtrip{', with ' + needs if needs else ''})")
         words += [f"--option {key}={meaning}" for key, meaning in options.items()]
         if words:
             out.print(f"{entry['name']}:", *(f"  {line}" for line in words), sep="\n", markup=False)

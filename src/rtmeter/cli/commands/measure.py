@@ -21,7 +21,8 @@ EXAMPLE = (
 )
 DETAILS = (
     "Times and sizes are written with their unit: 400us, 10ms, 128KiB. With --deadline the exit code is the "
-    "verdict. Ctrl-C ends the run and keeps what was measured. --payload, --rate and --period also take a "
+    "verdict. Ctrl-C ends the run and keeps what was measured. --payload, --rate, --period, --subscribers "
+    "and --participants also take a "
     "range, 16B..8MiB or 10..10kHz (1, 2 and 5 of each decade, sizes four times each other; 16B..8MiB/5: "
     "five values), or a list, 500,128KiB: a sweep, each value a cell of a campaign, whose file is in its "
     "folder. `rtmeter plot --kind against` shows where it breaks, `rtmeter plan --find-max` searches for it."
@@ -42,7 +43,6 @@ def command(
         typer.Option(metavar="500Hz", help="The period, as releases in a second.", show_default=False),
     ] = None,
     publishers: Annotated[str | None, typer.Option(hidden=True)] = None,
-    subscribers: Annotated[str | None, typer.Option(hidden=True)] = None,
     background_nodes: Annotated[str | None, typer.Option(hidden=True)] = None,
     wait: Annotated[bool, WaitOption] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
@@ -63,7 +63,7 @@ def command(
     from rtmeter.measure import cell as runner
     from rtmeter.results import store
 
-    counts = {"publishers": publishers, "subscribers": subscribers, "background_nodes": background_nodes}
+    counts = {"publishers": publishers, "background_nodes": background_nodes}
     refuse_counts(counts)
     try:
         raw = resolve_script(collect(given), Path.cwd())

@@ -1,5 +1,6 @@
 """cell.json and run.json (spec/results.md): one model of each for every writer and reader."""
 
+from rtmeter.results.record.beside import Beside, SubscriberSeen
 from rtmeter.results.record.cell import CellRecord
 from rtmeter.results.record.parts import (
     Failure,
@@ -15,6 +16,7 @@ from rtmeter.results.record.run import RunRecord
 from rtmeter.results.record.summary import Statistics, Summary, Views
 
 __all__ = [
+    "Beside",
     "CellRecord",
     "Failure",
     "JudgedBy",
@@ -24,6 +26,7 @@ __all__ = [
     "RigOfRun",
     "RunRecord",
     "Statistics",
+    "SubscriberSeen",
     "Summary",
     "Threads",
     "Views",

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from rtmeter.measure.probes import Probe
-from rtmeter.selftest.adapter import calls, description, discovery, echo, ends, errors, threads
+from rtmeter.selftest.adapter import beside, calls, description, discovery, echo, ends, errors, threads
 from rtmeter.selftest.adapter.check import Check, Result, failed
 from rtmeter.selftest.adapter.running import CheckedProbe, UnexpectedError
 
 __all__ = ["Check", "Result", "check_adapter"]
 
-_ROOMS = (description, echo, discovery, calls, ends, errors, threads)
+_ROOMS = (description, echo, beside, discovery, calls, ends, errors, threads)
 
 
 def check_adapter(

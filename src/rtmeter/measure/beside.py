@@ -1,0 +1,110 @@
+"""What is beside the two ends of a round trip: further processes, which hear what the server hears."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rtmeter.errors import RtmeterError
+from rtmeter.measure.probe_process import ProbeProcess
+from rtmeter.measure.probes import Probe
+from rtmeter.model import LOCAL, Cell
+from rtmeter.results.store import STAGES
+
+OPTIONS = {"subscribers": 1}
+"""The options that say how many there are, each with the number that needs no further process; no probe has
+them: the front derives `beside` from them."""
+
+_AS_THE_SERVER = (
+    *("version", "measurement", "period_ns", "warm_up", "loss_timeout_ns", "payload_bytes", "reliability"),
+    *("history_depth", "receive", "options", "session", "connect_timeout_ns", "watch_stdin"),
+)
+"""Of the server's config; what it is given beside, policy, memory and CPUs, is of the measured ends alone."""
+
+
+def asked(config: Mapping[str, Any]) -> dict[str, int]:
+    """How many there are of each kind that needs further processes, both ends' own among them."""
+    return {name: config[name] for name, least in OPTIONS.items() if config.get(name, least) > least}
+
+
+def of_the_ends(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The config of a cell as the probes of its two ends take it."""
+    own = {key: value for key, value in config.items() if key not in OPTIONS}
+    return own | {"beside": dict(found)} if (found := asked(config)) else own
+
+
+def check(cell: Cell, server: Probe, *, inline: bool, options: Mapping[str, str]) -> None:
+    """Raises RtmeterError naming the first option that cannot be had; ``server``: whose subscribers they
+    are, with these ``options``; ``inline``: it has no process of its own."""
+    for name, count in asked(cell.config).items():
+        if inline and not server.scripted:
+            message = (
+                f"needs a server process, which the adapter {cell.adapter} has none of with these options"
+            )
+            raise RtmeterError(message, field=name, value=count, remedy="leave it out")
+        if (there := cell.hosts.get("component", LOCAL)) != LOCAL:
+            message = f"cannot be had with a component on {there}: further processes run on one host"
+            remedy = "leave one of the two out, or measure all of it there (on)"
+            raise RtmeterError(message, field=name, value=count, remedy=remedy)
+        _check_adapter(name, count, server, options)
+
+
+def _check_adapter(name: str, count: int, server: Probe, options: Mapping[str, str]) -> None:
+    """Raises RtmeterError if the adapter cannot have them with these options."""
+    known = [entry.partition(" ") for entry in server.facts.get("beside", ())]
+    needs = [condition for what, _, condition in known if what == name]
+    if "" in needs or any(options.get(key) == value for key, _, value in (n.partition("=") for n in needs)):
+        return
+    message = f"cannot be had of the adapter {server.name}"
+    if needs:
+        remedy = f"choose option {' or '.join(needs)}"
+        raise RtmeterError(f"{message} with these options", field=name, value=count, remedy=remedy)
+    remedy = "leave it out, or choose an adapter that `rtmeter adapters` shows with it"
+    raise RtmeterError(message, field=name, value=count, remedy=remedy)
+
+
+def logs(config: Mapping[str, Any], folder: Path) -> list[Path]:
+    """Where the sample logs of the further processes are."""
+    return [folder / STAGES / f"{name}.rtlog" for name, _ in _members(config)]
+
+
+def _members(config: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Name and what it is of each further process; the server is the first subscriber."""
+    count = asked(config).get("subscribers", 1)
+    return [(f"subscriber{n}", {"as": "subscriber", "number": n}) for n in range(2, count + 1)]
+
+
+class Beside:
+    """The further processes of a run, once they are started."""
+
+    def __init__(self) -> None:
+        self.processes: list[ProbeProcess] = []
+        self._told = False
+
+    def start(
+        self,
+        cell: Cell,
+        server: Mapping[str, Any],
+        folder: Path,
+        launch: Callable[[dict[str, Any]], ProbeProcess],
+    ) -> None:
+        """All of them; ``server``: the server's config. Raises RtmeterError."""
+        members = _members(cell.config)
+        if members:
+            (folder / STAGES).mkdir()
+        alike = {key: server[key] for key in _AS_THE_SERVER if key in server}
+        for (_, what), log in zip(members, logs(cell.config, folder), strict=True):
+            config = alike | {"role": "beside", "beside": what, "log": str(log)}
+            self.processes.append(launch(config | {"samples": cell.config["samples"]}))
+
+    def tell(self, client: ProbeProcess) -> None:
+        """Lets the client begin, once all have heard it."""
+        if self.processes and not self._told and all(one.event("greeted") for one in self.processes):
+            self._told = True
+            client.tell("go 1\n")
+
+
+def ended_early(processes: Sequence[ProbeProcess]) -> ProbeProcess | None:
+    """One that has ended, of those that are to be there."""
+    return next((one for one in processes if one.exit_code is not None), None)

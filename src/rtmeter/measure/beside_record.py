@@ -1,0 +1,88 @@
+"""From the logs of what was beside a round trip's ends to what became of the pings at each subscriber."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rtmeter.measure import beside
+from rtmeter.model import ABSENT, WARM_UP_FLAG, Cell, Doubt
+from rtmeter.results import store
+from rtmeter.results.record import Beside, SubscriberSeen
+from rtmeter.samples import LogReader
+from rtmeter.samples.meta import LogMeta
+
+
+def counted(cell: Cell, client: LogMeta, server: LogMeta | None, folder: Path) -> Beside | None:
+    """What each subscriber received of the pings of samples.parquet, from what the two ends said and what
+    lies in ``folder``; None without further ones, or where one did not come to say it. Raises RtmeterError
+    for a log that cannot be read."""
+    if not beside.asked(cell.config):
+        return None
+    logs = beside.logs(cell.config, folder)
+    further = [*client.heard]  # those on a scripted clock
+    for log in logs if not further else []:
+        if not log.is_file():
+            return None
+        further += LogMeta.of(LogReader(log).meta, log).heard
+    if len(further) < len(logs):
+        return None
+    sent, at_server = _of_the_ends(folder)
+    seen = [] if server is None else [_seen(sent, {"name": "server", "received": at_server})]
+    return told(sent, [*seen, *(_seen(sent, one) for one in further)])
+
+
+def told(sent: int, seen: list[SubscriberSeen]) -> Beside:
+    """With the identity that they hold: each ping counts once for each subscriber."""
+    received, lost = sum(one.received for one in seen), sum(one.lost for one in seen)
+    of = f"{len(seen):,} subscriber{'' if len(seen) == 1 else 's'}"
+    identity = f"sent {sent:,} x {of} = received {received:,} + lost {lost:,}"
+    return Beside(sent=sent, subscribers=seen, identity=identity)
+
+
+def problems(found: Beside | None) -> list[str]:
+    """What cannot be: a subscriber received more different pings than were sent."""
+    if found is None:
+        return []
+    return [
+        f"{one.name} received {one.received:,} different pings of {found.sent:,}"
+        for one in found.subscribers
+        if one.lost < 0
+    ]
+
+
+def doubts(found: Beside | None) -> list[Doubt]:
+    """That further subscribers did not receive all."""
+    if found is None:
+        return []
+    lossy = [one for one in found.subscribers if one.lost > 0 and one.name != "server"]
+    if not lossy:
+        return []
+    worst = max(lossy, key=lambda one: one.lost)
+    said = f"{len(lossy)} further subscribers" if len(lossy) > 1 else worst.name
+    message = f"{said} did not receive every ping: {worst.name} lost {worst.lost:,} of {found.sent:,}"
+    return [Doubt("subscribers_lost", message, "the deadline is judged by the server's replies alone")]
+
+
+def _seen(sent: int, heard: dict[str, Any]) -> SubscriberSeen:
+    received = int(heard["received"])
+    return SubscriberSeen(
+        name=str(heard["name"]),
+        received=received,
+        lost=sent - received,
+        duplicate=heard.get("duplicate"),
+        corrupted=heard.get("corrupted"),
+    )
+
+
+def _of_the_ends(folder: Path) -> tuple[int, int]:
+    """How many measured pings were sent, and how many of these the server has stamped."""
+    sent = received = 0
+    for columns in store.chunks(folder)():
+        was_sent = (columns["sent_ns"] != ABSENT) & ((columns["status"] & WARM_UP_FLAG) == 0)
+        sent += int(np.count_nonzero(was_sent))
+        if "server_received_ns" in columns:
+            received += int(np.count_nonzero(was_sent & (columns["server_received_ns"] != ABSENT)))
+    return sent, received

@@ -1,0 +1,87 @@
+"""Does a further subscriber beside the two ends of a round trip hear every ping that the server hears?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
+
+from rtmeter.model import SKIPPED
+from rtmeter.samples import read_log
+from rtmeter.selftest.adapter.check import Check, CheckOutcome, failed, passed
+from rtmeter.selftest.adapter.running import (
+    LOSS_NS,
+    PERIOD_NS,
+    RUN_S,
+    SAMPLES,
+    CheckedProbe,
+    ProbeRun,
+    RunConfig,
+)
+from rtmeter.statistics.views import OUTCOME_BITS
+
+_REMEDY = (
+    "a topic with several subscribers, in several processes, brings each its own copy; the client publishes "
+    "RTM_SEQUENCE_HELLO until all have heard one. Else take subscribers from beside"
+)
+
+
+def checks(subject: CheckedProbe) -> Iterator[Check]:
+    """Of an adapter that puts subscribers beside."""
+    for entry in subject.facts.get("beside", ()):
+        what, _, needs = entry.partition(" ")
+        if what == "subscribers":
+            yield Check(f"beside.{what}", partial(_heard, subject, _options(needs)))
+
+
+def _options(needs: str) -> dict[str, str]:
+    key, equals, value = needs.partition("=")
+    return {key: value} if equals else {}
+
+
+def _heard(subject: CheckedProbe, options: dict[str, str]) -> CheckOutcome:
+    depth = {"reliability": "reliable", "history_depth": SAMPLES} if not options else {}
+    config: RunConfig = {
+        "measurement": "roundtrip",
+        "session": f"check-{time.monotonic_ns():x}",
+        "options": options,
+        "period_ns": PERIOD_NS,
+        "samples": SAMPLES,
+        "loss_timeout_ns": LOSS_NS,
+        "connect_timeout_ns": 20_000_000_000,
+        "beside": {"subscribers": 2},
+    }
+    if not subject.probe.scripted:
+        config |= depth
+    with ExitStack() as stack:
+        peers: list[ProbeRun] = []
+        if not subject.one_process:
+            config |= _with_peers(subject, stack, config, peers)
+        client = stack.enter_context(subject.run(config | {"role": "client"}))
+        for one in peers[:1]:
+            one.until("greeted")
+            client.tell("go 1\n")
+        if client.end(RUN_S) != 0 or any(one.finish() != 0 for one in peers):
+            return failed(f"a process failed: {client.last_words()}", _REMEDY)
+        (heard,) = (peers[0] if peers else client).frame()["heard"]
+        sent = int(((read_log(client.log).columns["status"] & OUTCOME_BITS) != SKIPPED).sum())
+    if heard["received"] != sent or heard["duplicate"] or heard["corrupted"]:
+        counts = ", ".join(f"{name} {heard[name]}" for name in ("received", "duplicate", "corrupted"))
+        return failed(f"of {sent} pings a further subscriber has: {counts}", _REMEDY)
+    return passed(f"a further subscriber heard all {sent} pings")
+
+
+def _with_peers(
+    subject: CheckedProbe, stack: ExitStack, config: RunConfig, peers: list[ProbeRun]
+) -> dict[str, Any]:
+    """Starts the further subscriber and the server, in this order in ``peers``; what the client is told."""
+    server = {key: value for key, value in config.items() if key != "samples"} | {"role": "server"}
+    ends = stack.enter_context(subject.run(server))
+    endpoint = ends.until("ready")["endpoint"]
+    told = config["options"] | ({} if endpoint is None else {"endpoint": endpoint})
+    further = {"role": "beside", "beside": {"as": "subscriber", "number": 2}, "options": told}
+    peers += [stack.enter_context(subject.run(config | further)), ends]
+    peers[0].until("ready")
+    return {"options": told}

@@ -1,0 +1,160 @@
+"""Further subscribers beside a round trip: exact over the null adapter, counted over real middleware, and
+gone when the run is over, whatever becomes of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from front import ended, probes_of, rows_of, rtmeter, running
+from rtmeter.cli import invoke
+from rtmeter.measure.probes import find_probes
+from waiting import until
+
+REPLY_NS, EACH_NS = 100_000, 50_000
+LIMIT = 1 + (500_000 - REPLY_NS) // EACH_NS
+"""Of a deadline of 500 us: the reply comes when all others have had the ping."""
+TRIP = ("measure", "roundtrip", "--period", "5ms", "--loss-timeout", "20s", "--warm-up", "50ms")
+
+
+def cell_in(folder: Path) -> dict[str, Any]:
+    cell: dict[str, Any] = json.loads((folder / "cell.json").read_text())
+    return cell
+
+
+def subscribers_of(cell: dict[str, Any]) -> dict[str, tuple[int, int]]:
+    """Of each what it received and lost."""
+    return {one["name"]: (one["received"], one["lost"]) for one in cell["beside"]["subscribers"]}
+
+
+@pytest.fixture(scope="module")
+def law(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("law")
+    (made / "grows.csv").write_text(f"reply_delay_ns,subscriber_delay_ns\n{REPLY_NS},{EACH_NS}\n")
+    # one ping in four never comes to the third; one release in 100 is late
+    rows = "".join(f"{700_000 if k % 100 == 37 else 1_000},{'' if k % 4 == 1 else 7}\n" for k in range(100))
+    (made / "loses.csv").write_text(f"reply_delay_ns,ping>subscriber3\n{rows}")
+    return made
+
+
+def test_scripted_receipts_are_counted_exactly(law: Path, tmp_path: Path) -> None:
+    script = ("--adapter", "null", "--script", str(law / "loses.csv"), "--samples", "400")
+    assert invoke([*TRIP, *script, "--subscribers", "4", "--out", str(tmp_path / "cell")]) == 0
+    cell = cell_in(tmp_path / "cell")
+    assert subscribers_of(cell) == {
+        "subscriber2": (400, 0),
+        "subscriber3": (300, 100),
+        "subscriber4": (400, 0),
+    }
+    assert cell["beside"]["identity"] == "sent 400 x 3 subscribers = received 1,100 + lost 100"
+    assert cell["config"]["subscribers"] == 4 and "subscribers_lost" in [w["type"] for w in cell["warnings"]]
+    assert (cell["summary"]["counts"]["lost"], cell["valid"]) == (0, True)
+
+
+def search(law: Path, script: str, *more: str) -> dict[str, Any]:
+    line = ("plan", "--find-max", "subscribers", "--adapter", "null", "--script", script, "--rate", "1kHz")
+    asked = ("--warm-up", "0s", "--deadline", "500us", "--miss-ratio", "1e-2", "--repeat", "1", "--json")
+    done = rtmeter(*line, *asked, *more, "--out", "results", cwd=law)
+    return {"code": done.code} | done.json
+
+
+def test_a_planted_limit_of_subscribers_is_found_exactly(law: Path) -> None:
+    found = search(law, "grows.csv", "--subscribers", "8..12")
+    assert (found["code"], found["outcome"], found["unit"]) == (0, "pass", None)
+    assert (found["passes"], found["fails"]) == (LIMIT, LIMIT + 1)
+    for one in found["tried"]:
+        assert one["outcome"] == ("pass" if one["value"] <= LIMIT else "fail")
+    cell = cell_in(law / found["run"] / f"roundtrip-null-subscribers-{LIMIT}-r1")
+    assert cell["summary"]["quantities"]["response"]["per_release"]["max_ns"] == 500_000
+
+
+def test_too_little_evidence_finds_no_limit(law: Path) -> None:
+    undecided = search(law, "loses.csv", "--most-repeats", "1")
+    assert (undecided["code"], undecided["outcome"]) == (3, "inconclusive")
+    assert (undecided["passes"], undecided["fails"]) == (None, None)
+
+
+def over(adapter: str, *more: str) -> Any:
+    mark = pytest.mark.skipif(adapter not in find_probes(), reason=f"the adapter {adapter} is not built here")
+    return pytest.param((adapter, *more), marks=mark, id=adapter)
+
+
+RELIABLE = ("--reliability", "reliable", "--history-depth", "100")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        over("posix", "--option", "transport=topics"),
+        over("cyclonedds", *RELIABLE),
+        over("fastdds", *RELIABLE),
+        over("rcl", *RELIABLE),
+    ],
+)
+def test_every_subscriber_receives_what_the_server_does(tmp_path: Path, given: tuple[str, ...]) -> None:
+    adapter, *more = given
+    line = [*TRIP, "--adapter", adapter, *more, "--samples", "60", "--subscribers", "3"]
+    assert invoke([*line, "--out", str(tmp_path / "cell")]) == 0
+    cell = cell_in(tmp_path / "cell")
+    counts, sent = cell["summary"]["counts"], cell["beside"]["sent"]
+    assert counts["released"] == 60 and sent == counts["served"] + counts["lost"] > 0
+    assert set(subscribers_of(cell)) == {"server", "subscriber2", "subscriber3"}
+    assert set(subscribers_of(cell).values()) == {(sent, 0)}
+    assert not list(tmp_path.rglob("*.rtlog"))
+
+
+LONG = (
+    *TRIP,
+    "--adapter",
+    "posix",
+    "--option",
+    "transport=topics",
+    "--samples",
+    "4000",
+    "--subscribers",
+    "3",
+)
+
+
+def started(front: Any, out: Path) -> list[int]:
+    """Client, server and both further subscribers, once the client has measured something."""
+    log = out.with_name(f"{out.name}.partial") / "probe.rtlog"
+    until(lambda: rows_of(log) > 0, of=front)
+    probes = probes_of(front.pid)
+    assert len(probes) == 4
+    return probes
+
+
+def test_a_subscriber_that_is_killed_ends_the_run(tmp_path: Path) -> None:
+    with running(*LONG, "--out", tmp_path / "cell") as front:
+        probes = started(front, tmp_path / "cell")
+        victim = next(p for p in probes if "/subscriber3." in Path(f"/proc/{p}/cmdline").read_text())
+        os.kill(victim, signal.SIGKILL)
+        done = ended(front)
+    assert done.code == 1 and "SIGKILL" in done.err and "beside" in done.err
+    assert not any(Path(f"/proc/{pid}").exists() for pid in probes)
+    assert cell_in(tmp_path / "cell")["status"] == "failed"
+
+
+def test_an_interruption_counts_what_came(tmp_path: Path) -> None:
+    with running(*LONG, "--out", tmp_path / "cell") as front:
+        started(front, tmp_path / "cell")
+        front.send_signal(signal.SIGINT)
+        done = ended(front)
+    cell = cell_in(tmp_path / "cell")
+    assert cell["status"] == "interrupted", done.err
+    assert cell["beside"]["sent"] > 0 and len(subscribers_of(cell)) == 3
+    assert all(sum(counts) == cell["beside"]["sent"] for counts in subscribers_of(cell).values())
+
+
+def test_nothing_outlives_a_front_that_is_killed(tmp_path: Path) -> None:
+    with running(*LONG, "--out", tmp_path / "cell") as front:
+        probes = started(front, tmp_path / "cell")
+        front.kill()
+        ended_at_last = lambda: not any(Path(f"/proc/{pid}").exists() for pid in probes)  # noqa: E731
+        until(ended_at_last)

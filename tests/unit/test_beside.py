@@ -1,0 +1,160 @@
+"""What is beside a round trip's ends: how many are asked for, who can have them, and what they received."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rtmeter.campaign.file import read_campaign
+from rtmeter.campaign.matrix import cell_from
+from rtmeter.campaign.ranges import in_words, named, option_of, values_of
+from rtmeter.campaign.rules import settle
+from rtmeter.errors import RtmeterError
+from rtmeter.judge.conditions import in_one_line, settings
+from rtmeter.judge.environment import differences
+from rtmeter.measure import beside, beside_record
+from rtmeter.measure.probes import Probe
+from rtmeter.model import Cell
+from rtmeter.results import words
+from rtmeter.results.record import SubscriberSeen, read_cell_file
+from synthetic import Made, write_cell
+
+TRIP = {"measurement": "roundtrip", "adapter": "posix"}
+
+
+def cell_of(**more: Any) -> Cell:
+    return cell_from(settle(TRIP | more), "cell", {})
+
+
+def probe_that(*beside_it: str, **facts: Any) -> Probe:
+    return Probe("posix", Path("/nowhere"), {"beside": list(beside_it)} | facts)
+
+
+def seen(name: str, received: int, of: int, duplicate: int | None = 0) -> SubscriberSeen:
+    return SubscriberSeen(name=name, received=received, lost=of - received, duplicate=duplicate, corrupted=0)
+
+
+def test_one_subscriber_is_the_server_and_nothing_is_said_of_it() -> None:
+    for given in ({}, {"subscribers": "1"}):
+        config = cell_of(**given).config
+        assert "subscribers" not in config
+        assert beside.asked(config) == {} and beside.of_the_ends(config) == config
+        assert beside.logs(config, Path("x")) == []
+
+
+def test_each_further_one_has_a_process_and_the_ends_are_told_how_many() -> None:
+    config = cell_of(subscribers="4").config
+    assert config["subscribers"] == 4
+    told = beside.of_the_ends(config)
+    assert told["beside"] == {"subscribers": 4} and "subscribers" not in told
+    assert [log.stem for log in beside.logs(config, Path("x"))] == [f"subscriber{n}" for n in (2, 3, 4)]
+
+
+@pytest.mark.parametrize("value", ["0", "1001", "some", "1.5"])
+def test_a_number_that_cannot_be_is_refused_by_name(value: str) -> None:
+    with pytest.raises(RtmeterError) as refused:
+        cell_of(subscribers=value)
+    assert refused.value.field == "subscribers" and refused.value.remedy
+
+
+def test_they_mean_nothing_but_for_round_trips() -> None:
+    with pytest.raises(RtmeterError, match="means nothing for cycle"):
+        settle(TRIP | {"measurement": "cycle", "subscribers": 2})
+
+
+CANNOT: list[tuple[Probe, dict[str, Any], dict[str, str], str]] = [
+    (probe_that(), {}, {}, "cannot be had of the adapter posix; leave it out"),
+    (probe_that("nodes"), {}, {}, "cannot be had of the adapter posix; leave it out"),
+    (probe_that("subscribers transport=topics"), {}, {"transport": "udp"}, "choose option transport=topics"),
+    (probe_that("subscribers transport=topics"), {}, {}, "choose option transport=topics"),
+    (probe_that("subscribers"), {"hosts": {"component": "ssh://there"}}, {}, "further processes run on one"),
+]
+
+
+@pytest.mark.parametrize(("server", "more", "options", "said"), CANNOT)
+def test_who_cannot_have_them_is_told_what_to_do(
+    server: Probe, more: dict[str, Any], options: dict[str, str], said: str
+) -> None:
+    with pytest.raises(RtmeterError) as refused:
+        beside.check(cell_of(subscribers=2, **more), server, inline=False, options=options)
+    assert (refused.value.field, refused.value.value) == ("subscribers", 2)
+    assert said in str(refused.value)
+    beside.check(cell_of(**more), server, inline=False, options=options)  # nothing is asked
+
+
+def test_who_can_have_them() -> None:
+    two = cell_of(subscribers=2)
+    for entry, options in (("subscribers", {}), ("subscribers transport=topics", {"transport": "topics"})):
+        beside.check(two, probe_that(entry), inline=False, options=options)
+    beside.check(two, probe_that("subscribers", clock="scripted"), inline=True, options={})
+    with pytest.raises(RtmeterError, match="needs a server process"):
+        beside.check(two, probe_that("subscribers"), inline=True, options={})
+
+
+def test_every_ping_counts_once_for_each_subscriber() -> None:
+    found = beside_record.told(100, [seen("server", 100, 100, None), seen("subscriber2", 97, 100, 4)])
+    assert found.identity == "sent 100 x 2 subscribers = received 197 + lost 3"
+    assert list(words.beside(found)) == [
+        "pings received: server 100, subscriber2 97 (3 lost, 4 again)",
+        found.identity,
+    ]
+    assert beside_record.problems(found) == []
+    (doubt,) = beside_record.doubts(found)
+    assert doubt.type == "subscribers_lost" and "subscriber2 lost 3 of 100" in doubt.message
+
+
+def test_what_the_server_lost_is_a_lost_release_and_no_doubt_beside() -> None:
+    assert (
+        beside_record.doubts(beside_record.told(9, [seen("server", 7, 9), seen("subscriber2", 9, 9)])) == []
+    )
+    assert beside_record.doubts(None) == [] and list(words.beside(None)) == []
+
+
+def test_more_than_was_sent_cannot_be() -> None:
+    found = beside_record.told(100, [seen("server", 100, 100), seen("subscriber2", 101, 100)])
+    assert beside_record.problems(found) == ["subscriber2 received 101 different pings of 100"]
+
+
+def test_ranges_of_them_are_numbers() -> None:
+    assert values_of("subscribers", "1..16") == [1, 2, 5, 10, 16]
+    assert option_of("subscribers", 4) == ("subscribers", "4")
+    assert (in_words("subscribers", 1000), named("subscribers")) == ("1,000", "number of subscribers")
+    assert named("rate") == "rate"
+
+
+CAMPAIGN = """
+cells:
+- {name: fan, measurement: roundtrip, adapter: posix, subscribers: 1..4, payload: 16B..64B}
+"""
+
+
+def test_a_range_in_a_campaign_stands_for_its_values(tmp_path: Path) -> None:
+    path = tmp_path / "fan.yaml"
+    path.write_text(CAMPAIGN)
+    cells = read_campaign(path).cells
+    found = {(cell.config.get("subscribers", 1), cell.config["payload_bytes"]) for cell in cells}
+    assert found == {(count, size) for count in (1, 2, 4) for size in (16, 64)}
+    assert len(cells) == 6 and all(cell.factors.keys() == {"subscribers", "payload"} for cell in cells)
+    path.write_text(CAMPAIGN.replace("1..4", "4..1"))
+    with pytest.raises(RtmeterError) as refused:
+        read_campaign(path)
+    assert refused.value.field == "cells.0.subscribers" and refused.value.where == f"{path}:3"
+
+
+def test_they_are_conditions_that_are_shown_and_compared(tmp_path: Path) -> None:
+    found = beside_record.told(50, [seen("server", 50, 50, None), seen("subscriber2", 49, 50)])
+    config = {"period_ns": 10**6, "subscribers": 2}
+    facts = {"beside": ["subscribers"]}
+    changes = {"config": config, "beside": found.model_dump(), "adapter_facts": facts}
+    made = Made(measurement="roundtrip", changes=changes)
+    two = read_cell_file(write_cell(tmp_path / "two", made) / "cell.json")
+    (shown,) = [one for one in settings(two) if one.name == "subscribers"]
+    assert shown.asked == "2" and shown.effective.endswith(found.identity)
+    assert "2 subscribers" in in_one_line(two)
+    alone = replace(made, changes=changes | {"config": {"period_ns": 10**6}, "adapter_facts": {}})
+    one = read_cell_file(write_cell(tmp_path / "one", alone) / "cell.json")
+    (differs,) = differences(one, two)
+    assert (differs.name, differs.b, differs.refusal) == ("config.subscribers", "2", None)
