@@ -1,3 +1,7 @@
+# Sources that are compiled together share what their headers make, most of the time that it takes; one by one is
+# for who changes one of them again and again, and for clang-tidy.
+option(RTMETER_UNITY "Compile the core's sources, and its tests', several at once" ON)
+
 # Warnings and sanitizers for every target of ours: target_link_libraries(T PRIVATE rtmeter_options).
 add_library(rtmeter_options INTERFACE)
 target_compile_options(rtmeter_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion

@@ -18,15 +18,15 @@ namespace {
 using namespace testing_help;
 using std::chrono::steady_clock;
 
-const Scheduling kDeadline{.policy = Scheduling::Policy::deadline,
-                           .runtime_ns = 500'000,
-                           .deadline_ns = 5'000'000,
-                           .period_ns = 5'000'000};
+const Scheduling kOverrun{.policy = Scheduling::Policy::deadline,
+                          .runtime_ns = 500'000,
+                          .deadline_ns = 5'000'000,
+                          .period_ns = 5'000'000};
 
 // Works without a pause until an overrun was counted, for half a minute at the most.
 std::int64_t overruns_of_work() {
   DeadlineOverruns overruns({});
-  set_scheduling(0, kDeadline, "scheduling");
+  set_scheduling(0, kOverrun, "scheduling");
   ask_for_overrun_signal("scheduling");
   const auto give_up = steady_clock::now() + std::chrono::seconds(30);
   while (overruns.count() == 0 && steady_clock::now() < give_up) {
@@ -45,7 +45,7 @@ TEST(DeadlineOverruns, AreNoneWhereTheThreadSleeps) {
   NEEDS_CAPABILITY(CAP_SYS_NICE);
   EXPECT_EQ(in_child([] {
               DeadlineOverruns overruns({});
-              set_scheduling(0, kDeadline, "scheduling");
+              set_scheduling(0, kOverrun, "scheduling");
               ask_for_overrun_signal("scheduling");
               for (int k = 0; k < 20; ++k) usleep(2000);
               return std::to_string(overruns.count());

@@ -12,13 +12,12 @@ using namespace testing_help;
 using Rows = std::vector<Row>;
 using Times = std::vector<std::int64_t>;
 
-constexpr std::int64_t A = kAbsent, kWarm = kServed | kWarmUpFlag;
 constexpr std::int64_t kNever = -1;
 
 // Releases at 100, 200, …; every message takes 30, or what delay_ns says of its sequence number.
-class Wire : public ByHand {
+class Line : public ByHand {
  public:
-  explicit Wire(const Config& given, rtm_drive drive = RTM_SPIN, rtm_receive receive = RTM_RECEIVE_SPIN_ONCE,
+  explicit Line(const Config& given, rtm_drive drive = RTM_SPIN, rtm_receive receive = RTM_RECEIVE_SPIN_ONCE,
                 bool is_scripted = false)
       : ByHand(given, drive, receive, is_scripted) {
     middleware.publish = [this](const Sent& sent) { publish(sent); };
@@ -72,7 +71,7 @@ Config round_trips(InFlight in_flight, std::int64_t samples, std::optional<rtm_o
 }
 
 TEST(RoundTrip, OneInFlightPassesOverWhatPassedMeanwhile) {
-  Wire wire(round_trips(InFlight::one, 6));
+  Line wire(round_trips(InFlight::one, 6));
   wire.delay_ns = {{1, 250}};
   EXPECT_EQ(wire.run(), (Rows{{100, 100, 130, A, kWarm},
                               {200, 200, 450, A, kServed},
@@ -86,7 +85,7 @@ TEST(RoundTrip, OneInFlightPassesOverWhatPassedMeanwhile) {
 }
 
 TEST(RoundTrip, OneInFlightCatchesUpWithoutASleep) {
-  Wire wire(round_trips(InFlight::one, 6, RTM_CATCH_UP));
+  Line wire(round_trips(InFlight::one, 6, RTM_CATCH_UP));
   wire.delay_ns = {{1, 250}};
   EXPECT_EQ(wire.run(), (Rows{{100, 100, 130, A, kWarm},
                               {200, 200, 450, A, kServed},
@@ -103,7 +102,7 @@ TEST(RoundTrip, OneInFlightCatchesUpWithoutASleep) {
 TEST(RoundTrip, ASenderThatDoesNotReceiveSleepsThroughTheAnswer) {
   Config config = round_trips(InFlight::one, 4);
   config.loss_timeout_ns = 80;
-  Wire wire(config, RTM_SPIN, RTM_RECEIVE_LISTENER);
+  Line wire(config, RTM_SPIN, RTM_RECEIVE_LISTENER);
   wire.delay_ns = {{1, kNever}, {2, 85}, {4, 0}};
   wire.clock.late_ns = {{300, 5}};
   EXPECT_EQ(wire.run(), (Rows{{100, 100, 130, A, kWarm},
@@ -116,7 +115,7 @@ TEST(RoundTrip, ASenderThatDoesNotReceiveSleepsThroughTheAnswer) {
 }
 
 TEST(RoundTrip, OpenSendsEveryReleaseWhateverIsOutstanding) {
-  Wire wire(round_trips(InFlight::open, 5));
+  Line wire(round_trips(InFlight::open, 5));
   wire.delay_ns = {{0, 250}, {1, 250}, {2, 250}, {3, 250}, {4, 250}, {5, 250}};
   wire.clock.late_ns = {{300, 120}};
   EXPECT_EQ(wire.run(), (Rows{{100, 100, 350, A, kWarm},
@@ -130,7 +129,7 @@ TEST(RoundTrip, OpenSendsEveryReleaseWhateverIsOutstanding) {
 }
 
 TEST(RoundTrip, OpenPassesOverUnderSkip) {
-  Wire wire(round_trips(InFlight::open, 5, RTM_SKIP));
+  Line wire(round_trips(InFlight::open, 5, RTM_SKIP));
   wire.clock.late_ns = {{300, 120}};
   const Rows rows = wire.run();
   ASSERT_EQ(rows.size(), 6u);
@@ -140,7 +139,7 @@ TEST(RoundTrip, OpenPassesOverUnderSkip) {
 }
 
 TEST(RoundTrip, WithoutAReplyWithinTheLossTimeoutIsLost) {
-  Wire wire(round_trips(InFlight::one, 20));
+  Line wire(round_trips(InFlight::one, 20));
   wire.delay_ns = {{1, 1'500}, {11, 600}};  // the reply to 1 comes while 11 is awaited
   const Rows rows = wire.run();
   ASSERT_EQ(rows.size(), 21u);
@@ -153,21 +152,21 @@ TEST(RoundTrip, WithoutAReplyWithinTheLossTimeoutIsLost) {
 }
 
 TEST(RoundTrip, AReplyAtTheLossTimeoutIsInTime) {
-  Wire wire(round_trips(InFlight::one, 1));
+  Line wire(round_trips(InFlight::one, 1));
   wire.delay_ns = {{1, 1'000}};
   EXPECT_EQ(wire.run().back(), (Row{200, 200, 1'200, A, kServed}));
   EXPECT_EQ(wire.counters.late_after_lost, 0u);
 }
 
 TEST(RoundTrip, AReplyAfterTheLossTimeoutThatNobodyGaveUpIsLostToo) {
-  Wire wire(round_trips(InFlight::open, 1));
+  Line wire(round_trips(InFlight::open, 1));
   wire.delay_ns = {{1, 1'001}};
   EXPECT_EQ(wire.run().back(), (Row{200, 200, A, A, kLost}));
   EXPECT_EQ(wire.counters.late_after_lost, 1u);
 }
 
 TEST(RoundTrip, OpenGivesUpWhatNeverComes) {
-  Wire wire(round_trips(InFlight::open, 3));
+  Line wire(round_trips(InFlight::open, 3));
   wire.delay_ns = {{2, kNever}};
   const Rows rows = wire.run();
   ASSERT_EQ(rows.size(), 4u);
@@ -176,7 +175,7 @@ TEST(RoundTrip, OpenGivesUpWhatNeverComes) {
 }
 
 TEST(RoundTrip, CountsWhatIsNoReplyOrNotInTurn) {
-  Wire wire(round_trips(InFlight::open, 5));
+  Line wire(round_trips(InFlight::open, 5));
   wire.delay_ns = {{0, 150}, {2, 150}};  // 0 (warm-up) comes after 1, and 2 after 3
   auto publish = wire.middleware.publish;
   wire.middleware.publish = [&](const Sent& sent) {
@@ -200,7 +199,7 @@ TEST(RoundTrip, CountsWhatIsNoReplyOrNotInTurn) {
 }
 
 TEST(RoundTrip, WhatIsInterruptedIsInFlight) {
-  Wire wire(round_trips(InFlight::open, 20));
+  Line wire(round_trips(InFlight::open, 20));
   wire.delay_ns = {{1, kNever}, {2, kNever}};
   wire.clock.late_ns = {{300, 430}};
   wire.stop_at_ns = 730;
@@ -214,14 +213,14 @@ TEST(RoundTrip, WhatIsInterruptedIsInFlight) {
 }
 
 TEST(RoundTrip, ASleepThatWasEndedSendsNothing) {
-  Wire wire(round_trips(InFlight::one, 20));
+  Line wire(round_trips(InFlight::one, 20));
   wire.clock.late_ns = {{300, -50}};
   wire.stop_at_ns = 250;
   EXPECT_EQ(wire.run().size(), 2u);
 }
 
 TEST(RoundTrip, AReleaseMetAsTheRunIsStoppedIsSent) {
-  Wire wire(round_trips(InFlight::one, 20));
+  Line wire(round_trips(InFlight::one, 20));
   wire.stop_at_ns = 300;
   EXPECT_EQ(wire.run(),
             (Rows{{100, 100, 130, A, kWarm}, {200, 200, 230, A, kServed}, {300, 300, A, A, kInFlight}}));
@@ -230,7 +229,7 @@ TEST(RoundTrip, AReleaseMetAsTheRunIsStoppedIsSent) {
 // Real time: a receiver may have stamped and not stored yet. On a scripted clock none is in between.
 TEST(RoundTrip, WhatNeverComesIsGivenUpAtItsTimeOnAScriptedClock) {
   for (const auto& [is_scripted, grace_ns] : {std::pair{true, 0}, std::pair{false, 100'000'000}}) {
-    Wire wire(round_trips(InFlight::open, 1), RTM_SPIN, RTM_RECEIVE_SPIN_ONCE, is_scripted);
+    Line wire(round_trips(InFlight::open, 1), RTM_SPIN, RTM_RECEIVE_SPIN_ONCE, is_scripted);
     wire.delay_ns = {{1, kNever}};
     EXPECT_EQ(wire.run().back(), (Row{200, 200, A, A, kLost}));
     EXPECT_EQ(wire.clock.at_ns, 1'200 + grace_ns);
@@ -241,7 +240,7 @@ TEST(RoundTrip, WhatNeverComesIsGivenUpAtItsTimeOnAScriptedClock) {
 TEST(RoundTrip, ABurstWaitsForRoomOrOnAScriptedClockHasIt) {
   constexpr std::int64_t kBurst = 40'000, kRoom = 32'768;
   for (const bool is_scripted : {true, false}) {
-    Wire wire(round_trips(InFlight::open, kBurst), RTM_SPIN, RTM_RECEIVE_SPIN_ONCE, is_scripted);
+    Line wire(round_trips(InFlight::open, kBurst), RTM_SPIN, RTM_RECEIVE_SPIN_ONCE, is_scripted);
     wire.clock.late_ns = {{200, 100 * kBurst}};
     const Rows rows = wire.run();
     ASSERT_EQ(rows.size(), kBurst + 1u);
@@ -263,7 +262,7 @@ TEST(RoundTrip, ReceivesByTheCallThatItsWayNames) {
   for (const Case& c : {Case{RTM_RECEIVE_SPIN_ONCE, false, "wait"}, Case{RTM_RECEIVE_SPIN_ONCE, true, "wait"},
                         Case{RTM_RECEIVE_POLL, false, "spin_some"}, Case{RTM_RECEIVE_POLL, true, "wait"},
                         Case{RTM_RECEIVE_SPIN, true, "spin"}}) {
-    Wire wire(round_trips(InFlight::one, 2), RTM_SPIN, c.receive, c.is_scripted);
+    Line wire(round_trips(InFlight::one, 2), RTM_SPIN, c.receive, c.is_scripted);
     const auto wait = wire.middleware.wait;
     std::map<std::string, int> calls;
     wire.middleware.wait = [&](std::int64_t ns) { ++calls["wait"], wait(ns); };
@@ -292,7 +291,7 @@ TEST(RoundTrip, HasAReceiverThatIsKnownBeforeTheRun) {
        {Case{InFlight::one, RTM_RECEIVE_SPIN, 1}, Case{InFlight::open, RTM_RECEIVE_SPIN, 1},
         Case{InFlight::open, RTM_RECEIVE_SPIN_ONCE, 1}, Case{InFlight::open, RTM_RECEIVE_POLL, 1},
         Case{InFlight::one, RTM_RECEIVE_SPIN_ONCE, 0}, Case{InFlight::one, RTM_RECEIVE_POLL, 0}}) {
-    Wire wire(round_trips(c.in_flight, 2), RTM_SPIN, c.receive);
+    Line wire(round_trips(c.in_flight, 2), RTM_SPIN, c.receive);
     wire.measurement->set_up();
     std::atomic<bool> asked{false};
     const auto publish = wire.middleware.publish;
@@ -314,7 +313,7 @@ TEST(RoundTrip, HasAReceiverThatIsKnownBeforeTheRun) {
 }
 
 TEST(RoundTrip, AServerThatDoesNotAnswerIsAnError) {
-  Wire wire(round_trips(InFlight::one, 1));
+  Line wire(round_trips(InFlight::one, 1));
   wire.middleware.publish = [](const Sent&) {};
   wire.middleware.wait = [&](std::int64_t) { wire.clock.at_ns += 400; };
   EXPECT_THROW(wire.measurement->set_up(), Failure);
@@ -348,7 +347,7 @@ Config cycles(std::optional<rtm_overrun> overrun = {}) {
 }
 
 TEST(Cycle, CatchesUpWithoutASleep) {
-  Wire wire(cycles(), RTM_SLEEP_THEN_SPIN_SOME);
+  Line wire(cycles(), RTM_SLEEP_THEN_SPIN_SOME);
   wire.clock.late_ns = {{200, 180}};
   EXPECT_EQ(wire.run(), (Rows{{100, 100, 100, 130, 130, 160, A, kWarm},
                               {200, 380, 380, 410, 410, 440, A, kServed},
@@ -361,7 +360,7 @@ TEST(Cycle, CatchesUpWithoutASleep) {
 }
 
 TEST(Cycle, PassesOverUnderSkip) {
-  Wire wire(cycles(RTM_SKIP), RTM_SLEEP_THEN_SPIN_SOME);
+  Line wire(cycles(RTM_SKIP), RTM_SLEEP_THEN_SPIN_SOME);
   wire.clock.late_ns = {{200, 180}};
   EXPECT_EQ(wire.run(), (Rows{{100, 100, 100, 130, 130, 160, A, kWarm},
                               {200, 380, 380, 410, 410, 440, A, kServed},
@@ -374,7 +373,7 @@ TEST(Cycle, PassesOverUnderSkip) {
 
 // The middleware's timer starts each: ticks at 1000, 1100, 1200; none for the next two; 1500.
 TEST(Cycle, DrivenByATimerPassesOverWhatItPassesOver) {
-  Wire wire(cycles(), RTM_SPIN);
+  Line wire(cycles(), RTM_SPIN);
   wire.middleware.traits = {RTM_EVERY_TICK, RTM_SKIP, 1};
   const Times ticks{1'000, 1'100, 1'200, 1'500};
   std::size_t tick = 0;

@@ -16,7 +16,7 @@ namespace {
 using namespace testing_help;
 using Rows = std::vector<Row>;
 
-constexpr std::int64_t A = kAbsent, kWarm = kServed | kWarmUpFlag, kHour = 3'600'000'000'000;
+constexpr std::int64_t kHour = 3'600'000'000'000;
 constexpr int kLastInterrupt = 3;  // that ends the spin: the first may come before it begins
 
 bool sleeps_in_a_futex(int tid) {

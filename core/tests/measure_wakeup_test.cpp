@@ -8,8 +8,6 @@ namespace {
 
 using namespace testing_help;
 
-constexpr std::int64_t kWarm = kServed | kWarmUpFlag;
-
 // Releases at 100, 200, …; the sleep to 300 ends at 730.
 struct Stalled : ByHand {
   explicit Stalled(std::optional<rtm_overrun> overrun)
@@ -115,9 +113,6 @@ TEST(Wakeup, HasAnIdleNodeIfAsked) {
     EXPECT_EQ(hand.middleware.nodes.size(), before == Before::init_and_node ? 1u : 0u);
   }
 }
-
-// Sanitizers would fault on pages of their own beside.
-[[gnu::no_sanitize("address", "thread")]] void write_to(volatile char* byte) { *byte = 1; }
 
 // The window opens with the first measured release: what a warm-up faults on is not in it.
 TEST(Wakeup, CountsUsageFromTheFirstMeasuredReleaseOn) {

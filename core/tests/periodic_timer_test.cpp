@@ -14,7 +14,7 @@
 namespace rtmeter {
 namespace {
 
-constexpr std::int64_t kHour = 3'600'000'000'000;
+constexpr std::int64_t kNeverSoon = 3'600'000'000'000;
 
 // What spin() does, and the timer that it made.
 struct Middleware {
@@ -28,9 +28,9 @@ struct Middleware {
 };
 Middleware* middleware = nullptr;  // the test's
 
-class Fake final : public Adapter {
+class WithoutTimers final : public Adapter {
  public:
-  explicit Fake(const rtm_run& /*run*/) {}
+  explicit WithoutTimers(const rtm_run& /*run*/) {}
   static void describe_static(Sink& /*sink*/) {}
   void* create_timer(void* /*node*/, const rtm_timer_spec& spec, rtm_timer_traits& traits) override {
     middleware->timer = spec;
@@ -47,7 +47,7 @@ class Fake final : public Adapter {
 Config config_of(const std::string& log) {
   Config config;
   config.measurement = RTM_TIMER;
-  config.period_ns = kHour;
+  config.period_ns = kNeverSoon;
   config.samples = 1'000;
   config.log = log;
   return config;
@@ -66,7 +66,7 @@ class PeriodicTimerTest : public testing::Test {
   std::atomic<bool> stop_{false};
   MonotonicClock clock_{stop_};
   Middleware middleware_;
-  Session session_{*adapter_table<Fake>(), config_, RTM_SPIN, RTM_RECEIVE_SPIN};
+  Session session_{*adapter_table<WithoutTimers>(), config_, RTM_SPIN, RTM_RECEIVE_SPIN};
   LogWriter log_{config_.log, testing_help::header_of_columns(columns_of(config_))};
   Recorder recorder_{log_, columns_of(config_).size(), 256, WhenFull::count, nullptr};
   UsageWindow usage_;

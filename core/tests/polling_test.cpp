@@ -78,9 +78,16 @@ TEST(Polling, ThreadsOfTheMiddlewareNeedACpuUnlessTheyComeFirst) {
     Config above = config;
     above.child_threads = Scheduling{Policy::fifo, priority};
     EXPECT_EQ(runs(above, kOne, described("roundtrip")), is_above) << priority;
+    for (const char* policy : {"fifo:", "rr:"}) {
+      Config by_option = config;
+      by_option.options = {{"threads", policy + std::to_string(priority)}};
+      EXPECT_EQ(runs(by_option, kOne, described("roundtrip")), is_above) << policy << priority;
+    }
+  }
+  for (const char* unknown : {"81", "fifo", "other:81", "fifo:", "fifo:81 "}) {
     Config by_option = config;
-    by_option.options = {{"threads", "fifo:" + std::to_string(priority)}};
-    EXPECT_EQ(runs(by_option, kOne, described("roundtrip")), is_above) << priority;
+    by_option.options = {{"threads", unknown}};
+    EXPECT_FALSE(runs(by_option, kOne, described("roundtrip"))) << unknown;
   }
   Config named = config;
   named.options = {{"threads", "recv=fifo:20"}};

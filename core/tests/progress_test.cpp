@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include "sample_log_file.hpp"
+
 namespace rtmeter {
 namespace {
 
-constexpr std::int64_t A = kAbsent, kWarm = kServed | kWarmUpFlag;
+using testing_help::A;
+using testing_help::kWarm;
 
 Json progress_of(const std::vector<std::vector<std::int64_t>>& rows, std::int64_t minus_ns = 0) {
   Progress progress({1, 0, minus_ns}, 4, 12);

@@ -16,10 +16,12 @@
 
 #include "json/json.hpp"
 #include "log/crc32c.hpp"
+#include "log/recorder.hpp"
 
 namespace rtmeter::testing_help {
 
 using Row = std::vector<std::int64_t>;
+inline constexpr std::int64_t A = kAbsent, kWarm = kServed | kWarmUpFlag;
 
 struct Frame {
   char kind;

@@ -23,7 +23,7 @@ using namespace testing_help;
 using Policy = Scheduling::Policy;
 
 constexpr Scheduling kFifo{.policy = Policy::fifo, .priority = 80};
-constexpr Scheduling kDeadline{
+constexpr Scheduling kDenied{
     .policy = Policy::deadline, .runtime_ns = 200'000, .deadline_ns = 1'000'000, .period_ns = 1'000'000};
 
 std::string outcome(const Scheduling& wanted) {
@@ -70,7 +70,7 @@ TEST(SchedulingDenied, ACapabilityOfAUserNamespaceDoesNotCount) {
 }
 
 TEST(SchedulingDenied, DeadlineWithoutPrivilegeNamesTheCapability) {
-  const std::string said = outcome_unprivileged(kDeadline, 0);
+  const std::string said = outcome_unprivileged(kDenied, 0);
   EXPECT_CONTAINS(said, "scheduling = deadline:200us/1ms/1ms: ");
   EXPECT_CONTAINS(said, "needs CAP_SYS_NICE");
   EXPECT_CONTAINS(said, "cap_sys_nice+ep");
@@ -84,7 +84,7 @@ TEST(SchedulingDenied, DeadlineOnSomeCpusNamesTheAffinity) {
   if (read_text("/proc/sys/kernel/sched_rt_runtime_us") == "-1") GTEST_SKIP() << "admission control is off";
   const std::string said = in_child([&] {
     set_affinity(0, {online.front()});
-    return outcome(kDeadline);
+    return outcome(kDenied);
   });
   EXPECT_CONTAINS(said, "it is on " + std::to_string(online.front()) + " of " + cpu_list_text(online));
   EXPECT_CONTAINS(said, "leave `cpus` out");

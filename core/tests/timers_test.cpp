@@ -13,10 +13,7 @@ namespace {
 using namespace testing_help;
 using Rows = std::vector<Row>;
 
-constexpr std::int64_t A = kAbsent, kWarm = kServed | kWarmUpFlag, kSecond = 1'000'000'000;
-
-// Sanitizers would fault on pages of their own beside.
-[[gnu::no_sanitize("address", "thread")]] void write_to(volatile char* byte) { *byte = 1; }
+constexpr std::int64_t kOneSecond = 1'000'000'000;
 
 Config one_shots(std::int64_t samples) {
   Config config = config_by_hand(RTM_TIMER, 1, samples);
@@ -48,8 +45,8 @@ TEST(OneShot, ThatDoesNotFireWithinTenTimeoutsAndASecondIsLost) {
   };
   EXPECT_EQ(hand.run(), (Rows{{0, 0, 100, A, A, kWarm},
                               {100, 100, A, A, A, kLost},
-                              {kSecond + 1'100, kSecond + 1'100, kSecond + 1'200, A, A, kServed}}));
-  EXPECT_EQ(timeouts, (std::vector<std::int64_t>(3, kSecond + 1'000)));
+                              {kOneSecond + 1'100, kOneSecond + 1'100, kOneSecond + 1'200, A, A, kServed}}));
+  EXPECT_EQ(timeouts, (std::vector<std::int64_t>(3, kOneSecond + 1'000)));
 }
 
 TEST(OneShot, ACallbackAfterTheShotWasGivenUpDoesNotSaveIt) {
@@ -247,7 +244,7 @@ Types types_of(const Json::Array& warnings) {
 TEST(Periodic, ThatFallsSilentIsGivenUpAfterTenPeriodsAndTenSeconds) {
   Ticking hand(periodic(1, 3), {RTM_EVERY_TICK, RTM_CATCH_UP, 0}, {1'000, 1'110});
   const Rows rows = hand.run();
-  EXPECT_EQ(hand.clock.at_ns, 1'110 + 10 * 100 + 10 * kSecond);
+  EXPECT_EQ(hand.clock.at_ns, 1'110 + 10 * 100 + 10 * kOneSecond);
   EXPECT_EQ(rows[1], (Row{1'100, 1'110, A, A, A, kServed}));
   ASSERT_EQ(rows.size(), 4u);
   EXPECT_EQ(rows[2], (Row{1'200, A, A, A, hand.clock.at_ns, kSkipped}));
@@ -266,13 +263,13 @@ TEST(Periodic, ThatIsPolledFallsSilentToo) {
   ByHand hand(periodic(0, 2), RTM_POLL);
   hand.middleware.arm = [] {};
   hand.middleware.spin_some = [&] {
-    hand.clock.at_ns += kSecond;
-    if (hand.clock.at_ns == 3 * kSecond) hand.middleware.fire();
+    hand.clock.at_ns += kOneSecond;
+    if (hand.clock.at_ns == 3 * kOneSecond) hand.middleware.fire();
   };
   const Rows rows = hand.run();
-  EXPECT_EQ(hand.clock.at_ns, 14 * kSecond);  // 13 s and ten periods have not passed at 13 s
+  EXPECT_EQ(hand.clock.at_ns, 14 * kOneSecond);  // 13 s and ten periods have not passed at 13 s
   ASSERT_EQ(rows.size(), 2u);
-  EXPECT_EQ(rows[1][4], 14 * kSecond);
+  EXPECT_EQ(rows[1][4], 14 * kOneSecond);
   EXPECT_EQ(types_of(hand.measurement->warnings()), (Types{"grid_inferred", "timer_fell_silent"}));
 }
 

@@ -153,7 +153,7 @@ bool fits(rtm_receive receive, const Config& config, rtm_drive drive) {
   return false;
 }
 
-constexpr rtm_receive kReceives[] = {RTM_RECEIVE_SPIN, RTM_RECEIVE_SPIN_ONCE, RTM_RECEIVE_LISTENER,
+constexpr rtm_receive kWays[] = {RTM_RECEIVE_SPIN, RTM_RECEIVE_SPIN_ONCE, RTM_RECEIVE_LISTENER,
                                      RTM_RECEIVE_POLL, RTM_RECEIVE_CALL};
 
 // True if an option was given a value with which nothing but polling is possible.
@@ -174,7 +174,7 @@ std::vector<rtm_receive> receives_of(const Json& description, const Config& conf
   if (list == nullptr) return {RTM_RECEIVE_SPIN, RTM_RECEIVE_SPIN_ONCE, RTM_RECEIVE_POLL};
   std::vector<rtm_receive> ways;
   for (const Json& item : list->as_array())
-    for (const rtm_receive way : kReceives)
+    for (const rtm_receive way : kWays)
       if (item.as_string() == name_of(way)) ways.push_back(way);
   // A client that only calls says nothing of how its server receives.
   if (config.role == RTM_ROLE_SERVER && ways == std::vector<rtm_receive>{RTM_RECEIVE_CALL})

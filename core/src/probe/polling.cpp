@@ -1,8 +1,8 @@
 #include "probe/polling.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <fstream>
-#include <regex>
 #include <string>
 
 #include "errors.hpp"
@@ -53,16 +53,23 @@ bool needs_background(const Json& description, const Config& config) {
   return false;
 }
 
+// Of "fifo:80" or "rr:80"; 0 of anything else.
+int real_time_priority(const std::string& threads) {
+  const std::string policy = threads.substr(0, threads.find(':'));
+  if (policy == threads || (policy != "fifo" && policy != "rr")) return 0;
+  int priority = 0;
+  const char* const end = threads.data() + threads.size();
+  const auto [stop, error] = std::from_chars(threads.data() + policy.size() + 1, end, priority);
+  return error == std::errc() && stop == end ? priority : 0;
+}
+
 // The middleware's threads come before the measured one; of some of them who knows.
 bool is_background_above(const Config& config) {
   const int own = config.scheduling.priority;
   if (config.child_threads && config.child_threads->priority > own) return true;
   const std::string* threads = option_of(config, "threads");
   if (threads == nullptr) return false;
-  std::smatch found;
-  const std::regex real_time("(?:fifo|rr):(\\d{1,2})");
-  return threads->find('=') != std::string::npos ||
-         (std::regex_match(*threads, found, real_time) && std::stoi(found[1]) > own);
+  return threads->find('=') != std::string::npos || real_time_priority(*threads) > own;
 }
 
 // The setting that makes it poll.
