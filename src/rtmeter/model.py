@@ -24,6 +24,9 @@ MONITOR_NS = 1_000_000_000
 
 Measurement = Literal["wakeup", "timer", "roundtrip", "request", "cycle", "chain", "discovery", "loop"]
 
+Count = Annotated[int, Ge(0), Lt(2**63)]
+"""How many; at most what tables hold."""
+
 TWO_ENDS: tuple[Measurement, ...] = ("roundtrip", "request")
 """Measurements in which a client asks and a server answers, each release one reply or none."""
 
@@ -157,11 +160,11 @@ class Verdict:
     reason: str
     requirement: Requirement
     quantity: str
-    n: int
-    misses: int
-    late: int
-    skipped: int
-    lost: int
+    n: Count
+    misses: Count
+    late: Count
+    skipped: Count
+    lost: Count
     lower: float | None
     upper: float | None
     more_samples: int | None = None

@@ -20,6 +20,7 @@ from rtmeter.archive.add import add, add_rows
 from rtmeter.archive.cells import rows_of
 from rtmeter.archive.check import check
 from rtmeter.archive.tables import Archive, MovedError, archive_at
+from rtmeter.errors import RtmeterError
 from rtmeter.results.cells import find_cells
 from synthetic import usual, write_cell
 
@@ -168,3 +169,15 @@ def test_clocks_that_cannot_be_right_and_one_machine_id_of_two_rigs(tmp_path: Pa
 def test_a_label_that_is_none_is_refused(label: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.invoke(["archive", "add", "nowhere", "--label", label]) == 1
     assert "--label" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("payload", ["x", 10**30, -1, True])
+def test_a_payload_that_no_table_can_hold_is_refused_by_name(tmp_path: Path, payload: object) -> None:
+    """The record does not check it: it is a key of the probe's own."""
+    cell = write_cell(tmp_path / "cell", made(1, 1, 1200, usual(1, 5)))
+    content = json.loads((cell / "cell.json").read_text())
+    content["config"]["payload_bytes"] = payload
+    (cell / "cell.json").write_text(json.dumps(content))
+    with pytest.raises(RtmeterError, match="no number of bytes") as caught:
+        rows_of(find_cells(cell)[0], {}, NOW)
+    assert caught.value.field == "config.payload_bytes" and caught.value.where == str(cell / "cell.json")

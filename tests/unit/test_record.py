@@ -81,6 +81,7 @@ def test_another_version_is_refused_by_name(tmp_path: Path, version: Any) -> Non
         ({"measurement": "timer"}, "mode", "a timer cell needs a mode"),
         ({"status": "failed"}, "error", "needs an error"),
         ({"axes": {"repeat": "x"}}, "axes.repeat", "is no number: x"),
+        ({"axes": {"repeat": 10**30}}, "axes.repeat", "is no number: 1000"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path: Path, changes: dict[str, Any], field: str, message: str) -> None:
@@ -88,6 +89,18 @@ def test_what_is_wrong_is_named(tmp_path: Path, changes: dict[str, Any], field: 
     with pytest.raises(RtmeterError, match=message) as caught:
         read_cell_file(tmp_path / "cell.json")
     assert caught.value.field == field and caught.value.remedy
+
+
+@pytest.mark.parametrize("number", [float("nan"), 1.5, 10**30, -(2**63) - 1, True, "x"])
+@pytest.mark.parametrize("key", ["p99_ns", "max_ns", "max_at_k", "n"])
+def test_what_no_table_of_cells_can_hold_is_refused(tmp_path: Path, key: str, number: Any) -> None:
+    content = json.loads((GOLDEN / "cell-v2.json").read_text())
+    place = "summary.quantities.round_trip.as_served"
+    content["summary"]["quantities"]["round_trip"]["as_served"][key] = number
+    (tmp_path / "cell.json").write_text(json.dumps(content))
+    with pytest.raises(RtmeterError) as caught:
+        read_cell_file(tmp_path / "cell.json")
+    assert caught.value.field == f"{place}.{key}" and caught.value.where and caught.value.remedy
 
 
 @pytest.mark.parametrize("key", ["id", "status", "verdict", "summary", "axes", "config", "warnings"])

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from rtmeter.errors import RtmeterError
 from rtmeter.model import ABSENT, STATUS_NAMES, WARM_UP_FLAG
 from rtmeter.results import store
 from rtmeter.samples import rows
@@ -71,6 +72,7 @@ def test_every_column_is_what_was_written(
     columns = write(tmp_path / "samples.parquet", made)
     found = list(Samples(tmp_path / "samples.parquet").chunks(*columns))
     assert all(set(part) == set(columns) for part in found)
+    assert all("k" in part and "no_column" not in part for part in found)
     for name, values in columns.items():
         assert np.array_equal(np.concatenate([part[name] for part in found]), values), name
 
@@ -130,3 +132,23 @@ def test_the_statistics_of_a_file_are_not_taken_for_more_than_they_say(tmp_path:
     (chunk,) = Samples(tmp_path / "samples.parquet").chunks("wake_ns")
     assert chunk["status"].tolist() == [STATUS_NAMES.index("lost") | WARM_UP_FLAG] * 4
     assert chunk["wake_ns"].tolist() == [ABSENT] * 3 + [7]
+
+
+@pytest.mark.parametrize(("gone", "said"), [("wake_ns", "wake_ns"), ("k", "a row has no k")])
+def test_samples_that_lack_a_column_or_its_values_are_refused_by_name(
+    tmp_path: Path, gone: str, said: str
+) -> None:
+    write(tmp_path / store.SAMPLES, CELLS["wakeup"])
+    table = pq.read_table(tmp_path / store.SAMPLES)
+    if gone == "k":
+        place = table.schema.get_field_index("k")
+        table = table.set_column(place, "k", pa.nulls(len(table), pa.int64()))
+    else:
+        table = table.drop_columns([gone])
+    pq.write_table(table, tmp_path / store.SAMPLES)
+    with pytest.raises(RtmeterError, match=f"cannot be read: .*{said}") as caught:
+        if gone == "k":
+            Samples(tmp_path / store.SAMPLES).k_range()
+        else:
+            judged_run(meta_of(CELLS["wakeup"]), store.chunks(tmp_path))
+    assert caught.value.where == str(tmp_path / store.SAMPLES) and caught.value.remedy

@@ -71,7 +71,10 @@ class Samples:
         with _reading(self._path):
             groups = (0, self._file.num_row_groups - 1)
             first, last = (self._file.read_row_group(group, ["k"]).column("k") for group in groups)
-            return first[0].as_py(), last[-1].as_py()
+            ends = first[0].as_py(), last[-1].as_py()
+            if None in ends:
+                raise ValueError("a row has no k")
+            return ends
 
     def at(self, k: Ints, column: str) -> Ints:
         """A column's values in the rows with those k (ascending, shape (n,)), ABSENT where there is none."""
@@ -152,9 +155,13 @@ class _Chunk(Mapping[str, Ints]):
         self._group, self._names, self._slice = group, names, rows
 
     def __getitem__(self, name: str) -> Ints:
+        column = self._group.column(name)  # an error that names the file, if it lacks the column
         if name not in self._names:
             raise KeyError(name)
-        return self._group.column(name)[self._slice]
+        return column[self._slice]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)

@@ -44,10 +44,14 @@ class ThreadFacts(TypedDict, total=False):
     timer_slack_ns: int | None
 
 
+_REPEAT = {"type": "integer", "minimum": 0, "exclusiveMaximum": 2**48}
+
+
 def _with_its_repeat(axes: dict[str, Any]) -> dict[str, Any]:
     """Which repeat it is, is a number; all else is as the campaign writes it."""
-    if type(axes.get("repeat", 1)) is not int:
-        about = {"field": "axes.repeat", "given": axes["repeat"]}
+    repeat = axes.get("repeat", 1)
+    if type(repeat) is not int or not 0 <= repeat < 2**48:
+        about = {"field": "axes.repeat", "given": repeat}
         raise PydanticCustomError("repeat", "is no number: {given}", about)
     return axes
 
@@ -55,7 +59,7 @@ def _with_its_repeat(axes: dict[str, Any]) -> dict[str, Any]:
 Axes = Annotated[
     dict[str, Any],
     AfterValidator(_with_its_repeat),
-    WithJsonSchema({"type": "object", "properties": {"repeat": {"type": "integer"}}}),
+    WithJsonSchema({"type": "object", "properties": {"repeat": _REPEAT}}),
 ]
 """What varies in the cell's campaign, by the name that it has there, in its order."""
 

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from rtmeter.results.record.parts import RecordPart
 from rtmeter.statistics.order import shown
 
-Time = int | float | Literal["lost"] | None
+Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+"""A number that the tables of cells hold in 64 bits."""
+
+Time = Whole | Literal["lost"] | None
 """Nanoseconds; ``lost`` where a statistic falls on a lost release; None where there is none."""
+
+MeanTime = int | float | Literal["lost"] | None
+"""As Time, of what need be no value that was measured: a mean, a deviation."""
 
 View = Literal["per_release", "as_served", "corrected"]
 
@@ -21,10 +27,10 @@ _OF_SOME = ("tau_min_ns", "resolution_ns")
 class Statistics(RecordPart):
     """One view of a quantity, nanoseconds; quantiles as they are, also those that n is too small for."""
 
-    n: int
+    n: Whole
     min_ns: Time
-    mean_ns: Time
-    stddev_ns: Time
+    mean_ns: MeanTime
+    stddev_ns: MeanTime
     p50_ns: Time
     p90_ns: Time
     p99_ns: Time
@@ -32,7 +38,7 @@ class Statistics(RecordPart):
     p99_99_ns: Time
     p99_999_ns: Time
     max_ns: Time
-    max_at_k: int | None
+    max_at_k: Whole | None
 
     @property
     def shown(self) -> Statistics:
