@@ -37,6 +37,8 @@ def completed(line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
         ("import --format jit", ["jitterdebugger"]),
         ("plot --kind s", ["shift"]),
         ("check --workload ", ["cyclic", "roundtrip"]),
+        ("archive merge --engine ", ["duckdb", "spark"]),
+        ("archive trend --quantile p99.99", ["p99.99", "p99.999"]),
         ("verdict --criticality ", ["hard", "firm", "soft"]),
     ],
 )

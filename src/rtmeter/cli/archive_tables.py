@@ -76,18 +76,6 @@ def _us(value_ns: float) -> str:
     return "lost" if math.isinf(value_ns) else f"{value_ns / 1000:,.1f} us"
 
 
-_QUANTILES = {"p50": "p50_ns", "p90": "p90_ns", "p99": "p99_ns", "p99.9": "p99_9_ns", "p99.99": "p99_99_ns"}
-_QUANTILES |= {"p99.999": "p99_999_ns", "max": "max_ns"}
-
-
-def column_of(quantile: str) -> str:
-    """The column of a quantile. Raises RtmeterError if it is none."""
-    if quantile not in _QUANTILES:
-        remedy = f"choose one of {', '.join(_QUANTILES)}"
-        raise RtmeterError("is not kept", field="--quantile", value=quantile, remedy=remedy)
-    return _QUANTILES[quantile]
-
-
 def day_of(text: str | None) -> datetime | None:
     """The beginning of a day, UTC. Raises RtmeterError if it is none."""
     try:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from rtmeter.cli import exit_codes
+from rtmeter.cli.choices import one_of
 
 if TYPE_CHECKING:
     from rtmeter.archive.engine import Engine
@@ -27,7 +28,11 @@ ArchivePlace = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 DEFAULT = "archive"
 EngineOption = Annotated[
-    str, typer.Option("--engine", help="duckdb, or spark for what one machine cannot hold.")
+    str,
+    typer.Option(
+        help="What computes: spark for what one machine cannot hold.",
+        **one_of("--engine", ["duckdb", "spark"]),
+    ),
 ]
 SinceOption = Annotated[
     str | None, typer.Option("--since", help="Only from this day on: 2026-11-22.", show_default=False)
@@ -182,7 +187,7 @@ def merge(
     from rtmeter.archive.tables import archive_at
 
     asked = GroupsAsked(by or [], parse_conditions(where or []), day_of(since))
-    with answering(archive_at(archive).open(), _engine(engine)) as backend:
+    with answering(archive_at(archive).open(), cast("Engine", engine)) as backend:
         found = merged(backend, asked)
     if as_json:
         print_json({"archive": archive, "groups": groups_json(found, asked.by)})
@@ -193,17 +198,10 @@ def merge(
     )
 
 
-def _engine(name: str) -> Engine:
-    from rtmeter.errors import RtmeterError
+_COLUMNS = {"p50": "p50_ns", "p90": "p90_ns", "p99": "p99_ns", "p99.9": "p99_9_ns", "p99.99": "p99_99_ns"}
+_COLUMNS |= {"p99.999": "p99_999_ns", "max": "max_ns"}
 
-    if name == "duckdb":
-        return "duckdb"
-    if name == "spark":
-        return "spark"
-    raise RtmeterError("is no engine", field="--engine", value=name, remedy="choose duckdb or spark")
-
-
-QuantileOption = Annotated[str, typer.Option("--quantile", help="p50, p99, p99.9, p99.99, p99.999 or max.")]
+QuantileOption = Annotated[str, typer.Option(help="Of which statistic.", **one_of("--quantile", _COLUMNS))]
 WhereOption = Annotated[
     list[str] | None,
     typer.Option("--where", help="COLUMN=VALUE: only these; may be repeated.", show_default=False),
@@ -248,10 +246,10 @@ def _trend(
 ) -> bool:
     """Whether anything is told."""
     from rtmeter.archive.engine import answering, need_archive
-    from rtmeter.cli.archive_tables import causes_json, column_of, day_of, print_causes
+    from rtmeter.cli.archive_tables import causes_json, day_of, print_causes
     from rtmeter.cli.output import print_json
 
-    column, first = column_of(quantile), day_of(since)
+    column, first = _COLUMNS[quantile], day_of(since)
     need_archive()
     from dataclasses import replace
 
@@ -260,7 +258,7 @@ def _trend(
     from rtmeter.archive.tables import archive_at
     from rtmeter.archive.trend import trend
 
-    with answering(archive_at(archive).open(), _engine(engine)) as backend:
+    with answering(archive_at(archive).open(), cast("Engine", engine)) as backend:
         found = trend(backend, GroupsAsked((), parse_conditions(where or [])), column)
     if what == "regressions":
         kept = [one for one in found.changes if one.rose and (first is None or one.when >= first)]
