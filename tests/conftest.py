@@ -73,6 +73,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if is_alone(item.path):
             item.add_marker("alone")
+        if FULL and "sized" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.timeout(7200))  # thousands of runs, or a day's releases
     if FULL:
         return
     for item in items:

@@ -31,12 +31,6 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[table_key] = []
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    if FULL:
-        for item in items:
-            item.add_marker(pytest.mark.timeout(3600))  # thousands of runs
-
-
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     table = config.stash[table_key]
     if not table:
