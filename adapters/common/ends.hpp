@@ -42,6 +42,7 @@ inline void describe_ends(rtmeter::Sink& sink, const std::vector<EndFacts>& ends
     found += ", " + end.name + " matched " + std::to_string(end.matched);
     if (!end.incompatible.empty()) sink.put("incompatible_qos", end.incompatible + " (" + end.name + ")");
   }
+  sink.put_chosen("others", std::to_string(others));
   sink.put_chosen("discovery", scope + ": found " + std::to_string(others) + " other " + kind + found);
 }
 

@@ -31,6 +31,7 @@ constexpr Column kColumns[] = {
     {"match_delay_ns", &Script::Row::match_delay_ns, true, false},
     {"message_delay_ns", &Script::Row::message_delay_ns, true, false},
     {"subscriber_delay_ns", &Script::Row::subscriber_delay_ns, false, false},
+    {"background_delay_ns", &Script::Row::background_delay_ns, false, false},
 };
 
 // A column for two ends: from one stage or participant to another, from a ping to a further subscriber.
@@ -128,7 +129,7 @@ void check_header(const Cells& names, const rtm_run& run, const std::string& pat
       throw place.error(
           name, "is not a column of a script",
           "known: wake_delay_ns, fire_delay_ns, reply_delay_ns, request_delay_ns, respond_delay_ns, "
-          "accept_delay_ns, feedback_delay_ns, match_delay_ns, message_delay_ns, subscriber_delay_ns, fate");
+          "accept_delay_ns, feedback_delay_ns, match_delay_ns, message_delay_ns, subscriber_delay_ns, background_delay_ns, fate");
     if (std::count(names.begin(), names.end(), name) > 1) throw place.error(name, "stands twice", "keep one");
   }
   for (const std::string& name : needed(run))

@@ -29,7 +29,8 @@ void Posix::describe_static(rtmeter::Sink& sink) {
   for (const char* transport : {"unix", "shm_futex", "shm_poll", "topics"})
     sink.put("same_host.transport", transport);
   sink.put("same_host.stream", "unix");
-  sink.put("beside", "subscribers transport=topics");
+  for (const char* what : {"subscribers transport=topics", "background_nodes transport=topics"})
+    sink.put("beside", what);
   sink.put("poll.transport", "shm_poll").put("background", "cycle components=two_threads");
   kOptions.describe(sink);
 }

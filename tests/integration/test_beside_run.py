@@ -1,5 +1,5 @@
-"""Further subscribers beside a round trip: exact over the null adapter, counted over real middleware, and
-gone when the run is over, whatever becomes of it."""
+"""Further subscribers and idle nodes beside a round trip: exact over the null adapter, counted over real
+middleware, and gone when the run is over, whatever becomes of it."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def test_scripted_receipts_are_counted_exactly(law: Path, tmp_path: Path) -> Non
     assert (cell["summary"]["counts"]["lost"], cell["valid"]) == (0, True)
 
 
-def search(law: Path, script: str, *more: str) -> dict[str, Any]:
-    line = ("plan", "--find-max", "subscribers", "--adapter", "null", "--script", script, "--rate", "1kHz")
+def search(law: Path, script: str, *more: str, what: str = "subscribers") -> dict[str, Any]:
+    line = ("plan", "--find-max", what, "--adapter", "null", "--script", script, "--rate", "1kHz")
     asked = ("--warm-up", "0s", "--deadline", "500us", "--miss-ratio", "1e-2", "--repeat", "1", "--json")
     done = rtmeter(*line, *asked, *more, "--out", "results", cwd=law)
     return {"code": done.code} | done.json
@@ -71,6 +71,13 @@ def test_a_planted_limit_of_subscribers_is_found_exactly(law: Path) -> None:
         assert one["outcome"] == ("pass" if one["value"] <= LIMIT else "fail")
     cell = cell_in(law / found["run"] / f"roundtrip-null-subscribers-{LIMIT}-r1")
     assert cell["summary"]["quantities"]["response"]["per_release"]["max_ns"] == 500_000
+
+
+def test_a_planted_limit_of_background_nodes_is_found_exactly(law: Path) -> None:
+    rows = f"reply_delay_ns,background_delay_ns\n{REPLY_NS},{EACH_NS}\n"
+    (law / "crowd.csv").write_text(rows)
+    found = search(law, "crowd.csv", "--background-nodes", "7..10", what="background_nodes")
+    assert (found["outcome"], found["passes"], found["fails"]) == ("pass", LIMIT - 1, LIMIT)
 
 
 def test_too_little_evidence_finds_no_limit(law: Path) -> None:

@@ -19,7 +19,7 @@ from rtmeter.measure import beside, beside_record
 from rtmeter.measure.probes import Probe
 from rtmeter.model import Cell
 from rtmeter.results import words
-from rtmeter.results.record import SubscriberSeen, read_cell_file
+from rtmeter.results.record import Beside, NodeSeen, SubscriberSeen, read_cell_file
 from synthetic import Made, write_cell
 
 TRIP = {"measurement": "roundtrip", "adapter": "posix"}
@@ -33,8 +33,14 @@ def probe_that(*beside_it: str, **facts: Any) -> Probe:
     return Probe("posix", Path("/nowhere"), {"beside": list(beside_it)} | facts)
 
 
-def seen(name: str, received: int, of: int, duplicate: int | None = 0) -> SubscriberSeen:
-    return SubscriberSeen(name=name, received=received, lost=of - received, duplicate=duplicate, corrupted=0)
+def at_the_server(received: int, of: int) -> SubscriberSeen:
+    return SubscriberSeen(
+        name="server", received=received, lost=of - received, duplicate=None, corrupted=None
+    )
+
+
+def heard(received: int, duplicate: int = 0) -> list[dict[str, Any]]:
+    return [{"name": "subscriber2", "received": received, "duplicate": duplicate, "corrupted": 0}]
 
 
 def test_one_subscriber_is_the_server_and_nothing_is_said_of_it() -> None:
@@ -42,7 +48,7 @@ def test_one_subscriber_is_the_server_and_nothing_is_said_of_it() -> None:
         config = cell_of(**given).config
         assert "subscribers" not in config
         assert beside.asked(config) == {} and beside.of_the_ends(config) == config
-        assert beside.logs(config, Path("x")) == []
+        assert beside.members(config) == []
 
 
 def test_each_further_one_has_a_process_and_the_ends_are_told_how_many() -> None:
@@ -50,7 +56,7 @@ def test_each_further_one_has_a_process_and_the_ends_are_told_how_many() -> None
     assert config["subscribers"] == 4
     told = beside.of_the_ends(config)
     assert told["beside"] == {"subscribers": 4} and "subscribers" not in told
-    assert [log.stem for log in beside.logs(config, Path("x"))] == [f"subscriber{n}" for n in (2, 3, 4)]
+    assert [one.name for one in beside.members(config)] == [f"subscriber{n}" for n in (2, 3, 4)]
 
 
 @pytest.mark.parametrize("value", ["0", "1001", "some", "1.5"])
@@ -95,7 +101,7 @@ def test_who_can_have_them() -> None:
 
 
 def test_every_ping_counts_once_for_each_subscriber() -> None:
-    found = beside_record.told(100, [seen("server", 100, 100, None), seen("subscriber2", 97, 100, 4)])
+    found = beside_record.told(100, [at_the_server(100, 100)], heard(97, 4))
     assert found.identity == "sent 100 x 2 subscribers = received 197 + lost 3"
     assert list(words.beside(found)) == [
         "pings received: server 100, subscriber2 97 (3 lost, 4 again)",
@@ -107,14 +113,13 @@ def test_every_ping_counts_once_for_each_subscriber() -> None:
 
 
 def test_what_the_server_lost_is_a_lost_release_and_no_doubt_beside() -> None:
-    assert (
-        beside_record.doubts(beside_record.told(9, [seen("server", 7, 9), seen("subscriber2", 9, 9)])) == []
-    )
+    found = beside_record.told(9, [at_the_server(7, 9)], heard(9))
+    assert beside_record.doubts(found) == []
     assert beside_record.doubts(None) == [] and list(words.beside(None)) == []
 
 
 def test_more_than_was_sent_cannot_be() -> None:
-    found = beside_record.told(100, [seen("server", 100, 100), seen("subscriber2", 101, 100)])
+    found = beside_record.told(100, [at_the_server(100, 100)], heard(101))
     assert beside_record.problems(found) == ["subscriber2 received 101 different pings of 100"]
 
 
@@ -145,7 +150,7 @@ def test_a_range_in_a_campaign_stands_for_its_values(tmp_path: Path) -> None:
 
 
 def test_they_are_conditions_that_are_shown_and_compared(tmp_path: Path) -> None:
-    found = beside_record.told(50, [seen("server", 50, 50, None), seen("subscriber2", 49, 50)])
+    found = beside_record.told(50, [at_the_server(50, 50)], heard(49))
     config = {"period_ns": 10**6, "subscribers": 2}
     facts = {"beside": ["subscribers"]}
     changes = {"config": config, "beside": found.model_dump(), "adapter_facts": facts}
@@ -158,3 +163,33 @@ def test_they_are_conditions_that_are_shown_and_compared(tmp_path: Path) -> None
     one = read_cell_file(write_cell(tmp_path / "one", alone) / "cell.json")
     (differs,) = differences(one, two)
     assert (differs.name, differs.b, differs.refusal) == ("config.subscribers", "2", None)
+
+
+def test_idle_nodes_have_a_process_each_and_the_client_is_told_how_many() -> None:
+    config = cell_of(background_nodes="2", subscribers=2).config
+    assert beside.of_the_ends(config)["beside"] == {"subscribers": 2, "background_nodes": 2}
+    members = [(one.name, one.as_, one.number) for one in beside.members(config)]
+    assert members[:2] == [("background1", "node", 1), ("background2", "node", 2)]
+    assert members[2:] == [("subscriber2", "subscriber", 2)]
+    assert "background_nodes" not in cell_of(background_nodes=0).config
+    with pytest.raises(RtmeterError) as refused:
+        beside.check(cell_of(background_nodes=1), probe_that("subscribers"), inline=False, options={})
+    assert refused.value.field == "background_nodes"
+
+
+def test_none_is_a_number_of_idle_nodes_too() -> None:
+    assert values_of("background_nodes", "0..8") == [0, 1, 2, 5, 8]
+    assert values_of("background_nodes", "0,4") == [0, 4]
+    for text in ("0..8/3", "8..0"):
+        with pytest.raises(RtmeterError, match="--background_nodes"):
+            values_of("background_nodes", text)
+
+
+def test_what_is_there_of_them_is_said() -> None:
+    there = [NodeSeen(name="background1", threads=4), NodeSeen(name="background2", threads=6)]
+    found = Beside(background_nodes=there, knew=3)
+    assert words.nodes(found).startswith("2 there to the end, up to 6 threads")
+    assert words.nodes(found).endswith("the client knew 3 others")
+    assert words.nodes(Beside(background_nodes=there)).endswith("each")
+    assert words.nodes(None) == "" and list(words.beside(found)) == []
+    assert beside_record.doubts(found) == [] and beside_record.problems(found) == []

@@ -61,7 +61,7 @@ def test_what_is_no_sweep_is_refused_without_a_file_of_its_own(
     assert refused.value.where is None
 
 
-@pytest.mark.parametrize("option", ["--publishers", "--background-nodes"])
+@pytest.mark.parametrize("option", ["--publishers"])
 def test_numbers_of_endpoints_are_refused_by_name(option: str, capsys: Captured) -> None:
     assert cli.invoke(["measure", "roundtrip", "--adapter", "null", option, "1..4"]) == 1
     assert f"{option} = '1..4': cannot be varied" in capsys.readouterr().err

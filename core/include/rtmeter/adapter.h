@@ -190,8 +190,9 @@ typedef struct rtm_timer_traits {
  * process starts and stops it again and again, from one thread.
  *
  * Beside the two ends of a round trip there can be further processes (optional, RTM_ROLE_BESIDE): a node with
- * a subscriber of topic ping, which the client then publishes to all of them. Until all have heard it the
- * client publishes RTM_SEQUENCE_HELLO again and again. On a scripted clock they are in the client's process.
+ * a subscriber of topic ping, which the client then publishes to all of them, or a node alone. Until all
+ * subscribers have heard it the client publishes RTM_SEQUENCE_HELLO again and again. On a scripted clock they
+ * are in the client's process.
  *
  * Where requests are sent (optional: adapters whose middleware has services), a client calls and a server
  * replies; topics and messages have no part in it. A server's on_request comes as on_message does, and the
@@ -212,8 +213,8 @@ typedef struct rtm_timer_traits {
  * what it is", default first); "server: inline" when the client needs no server process, "same_host" when
  * both must be on one host; inline.<option> and same_host.<option> (repeated): its values with which that is
  * so; second_topic (same_node, same_process; repeated): where other traffic can be beside a round trip.
- * beside (repeated): what can be beside the ends of a round trip, subscribers, or, with a value of an option
- * only, "subscribers transport=topics".
+ * beside (repeated): what can be beside the ends of a round trip, subscribers, background_nodes, or, with a
+ * value of an option only, "subscribers transport=topics".
  * poll.<option> (repeated): its values with which messages are received by polling only (receive poll);
  * background (repeated): measurements in which threads of the middleware's must run beside the measured one,
  * "cycle" or, with these components or a value of an option only, "cycle components=two_threads": a measured
@@ -221,8 +222,9 @@ typedef struct rtm_timer_traits {
  * also endpoint (what a client in another process needs), qos.<policy>, and whatever is in effect. chosen
  * (repeated): keys of what follows from the session alone, such as a domain, port or process that nobody
  * asked for; it tells no two runs apart. Where ends find each other by discovery: discovery (what was looked
- * for, where, and who was found) and incompatible_qos (the policy by which found ends do not match); a client
- * that gets no answer is asked once more and shows them. */
+ * for, where, and who was found), others (of a client: how many other participants or nodes it knows) and
+ * incompatible_qos (the policy by which found ends do not match); a client that gets no answer is asked once
+ * more and shows them. */
 typedef struct rtm_adapter {
   uint32_t abi; /* RTM_ADAPTER_ABI */
 

@@ -59,11 +59,12 @@ struct DiscoveryConfig {
 
 // Who is beside a round trip's two ends (spec/probe.md), each in a process of its own but on a scripted
 // clock.
-enum class BesideAs { subscriber };
+enum class BesideAs { subscriber, node };
 struct BesideConfig {
-  int subscribers = 1;          // of topic ping, the server's among them
-  std::optional<BesideAs> as;   // what this process is; none: client or server
-  int number = 0;               // of its kind: the server is subscriber 1
+  int subscribers = 1;         // of topic ping, the server's among them
+  int background_nodes = 0;    // that do nothing
+  std::optional<BesideAs> as;  // what this process is; none: client or server
+  int number = 0;              // of its kind: the server is subscriber 1
 };
 
 struct Config {

@@ -1,5 +1,5 @@
 // Who is beside a round trip's two ends, in a process of its own: a further subscriber of topic ping, which
-// hears what the server hears, and counts.
+// hears what the server hears, and counts; or a node that does nothing.
 #include <unistd.h>
 
 #include <algorithm>
@@ -55,8 +55,20 @@ class FurtherSubscriber final : public Answerer {
   Receipts receipts_;
 };
 
+class BackgroundNode final : public Answerer {
+ public:
+  using Answerer::Answerer;
+
+ private:
+  std::string name() const override { return "background" + std::to_string(b_.config.beside->number); }
+  void create_ends() override {}
+};
+
 }  // namespace
 
-std::unique_ptr<Measurement> make_beside(Bench& bench) { return std::make_unique<FurtherSubscriber>(bench); }
+std::unique_ptr<Measurement> make_beside(Bench& bench) {
+  if (bench.config.beside->as == BesideAs::node) return std::make_unique<BackgroundNode>(bench);
+  return std::make_unique<FurtherSubscriber>(bench);
+}
 
 }  // namespace rtmeter

@@ -24,7 +24,9 @@ class Client final : public Asker<columns(kStamped), kSent, kReceived, kFree> {
 
   void set_up() override {
     Base::set_up();
-    if (further_subscribers() > 0 && !b_.clock.scripted()) greet_all();
+    if (!b_.config.beside || b_.clock.scripted()) return;
+    know_all();
+    if (further_subscribers() > 0) greet_all();
   }
   Json facts() const override {
     Json facts = Base::facts();
@@ -42,6 +44,8 @@ class Client final : public Asker<columns(kStamped), kSent, kReceived, kFree> {
     publisher_ = b_.session.create_publisher(node_, "ping");
     b_.session.create_subscriber(node_, "pong", &Client::on_pong, this);
     if (!b_.clock.scripted()) return;
+    for (int number = 1; b_.config.beside && number <= b_.config.beside->background_nodes; ++number)
+      b_.session.create_node("background" + std::to_string(number));
     for (int number = 2; number <= 1 + further_subscribers();
          ++number) {  // who else is in processes of their own
       Receipts& one = further_.emplace_back(b_.config, number);
@@ -51,6 +55,30 @@ class Client final : public Asker<columns(kStamped), kSent, kReceived, kFree> {
   int further_subscribers() const { return b_.config.beside ? b_.config.beside->subscribers - 1 : 0; }
   static void on_ping_beside(void* user, const rtm_message* message) {
     static_cast<Receipts*>(user)->take(*message);
+  }
+
+  // Until its middleware has found all who are there, where that tells how many it has.
+  void know_all() {
+    constexpr std::int64_t kAgain = 20'000'000;
+    const std::int64_t wanted = b_.config.beside->subscribers + b_.config.beside->background_nodes;
+    const std::int64_t give_up_ns = b_.clock.now_ns() + b_.config.connect_timeout_ns;
+    while (!stopped()) {
+      const Json known = b_.session.describe();
+      const Json* others = known.find("others");
+      if (others == nullptr || std::stoll(others->as_string()) >= wanted) return;
+      if (b_.clock.now_ns() >= give_up_ns)
+        throw Failure("beside", std::to_string(wanted),
+                      "are there, and the client's middleware has found " + others->as_string() + " within " +
+                          std::to_string(b_.config.connect_timeout_ns / 1'000'000) + " ms",
+                      "see the middleware's messages; give it more time (connect_timeout), or fewer of them");
+      pass_time(kAgain);
+    }
+  }
+  void pass_time(std::int64_t ns) noexcept {
+    if (b_.receive == RTM_RECEIVE_LISTENER)
+      b_.clock.sleep_until_ns(b_.clock.now_ns() + ns);
+    else
+      b_.session.wait(ns);
   }
 
   // Until whoever started all processes says that each has heard it.
@@ -65,10 +93,7 @@ class Client final : public Asker<columns(kStamped), kSent, kReceived, kFree> {
                 std::to_string(b_.config.connect_timeout_ns / 1'000'000) + " ms, although the server answers",
             "see the middleware's messages; give it more time (connect_timeout), or fewer subscribers");
       transmit(payload_.message(RTM_SEQUENCE_HELLO));
-      if (b_.receive == RTM_RECEIVE_LISTENER)
-        b_.clock.sleep_until_ns(b_.clock.now_ns() + kAgain);
-      else
-        b_.session.wait(kAgain);
+      pass_time(kAgain);
     }
   }
   std::string ends() const override { return "topics ping and pong"; }

@@ -131,12 +131,6 @@ MONITOR = Field(
 PARTICIPANTS = Field(
     description="How many participants there are, a process each (default: 2).", examples=["2"], ge=2, le=1000
 )
-SUBSCRIBERS = Field(
-    description="Subscribers of the pings: the server, and further ones, a process each (default: 1).",
-    examples=["4"],
-    ge=1,
-    le=1000,
-)
 OTHERS = Field(
     description="Cold: all participants start anew at each release; present: the last joins the others, "
     "which are there already."

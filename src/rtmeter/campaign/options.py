@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_serializer
 
 from rtmeter import values
+from rtmeter.campaign.beside_options import BACKGROUND_NODES, BESIDE, SUBSCRIBERS
 from rtmeter.campaign.chain_option import GRAPH, ChainGraph
 from rtmeter.campaign.condition_options import GROUPS, HOSTS, ON, Hosts, On, SystemSettings, asked
 from rtmeter.campaign.loop_options import COMMAND, JUDGE, LOOP, PID, THREAD, UNTOLD_PERIOD_NS, attached
@@ -25,7 +26,6 @@ from rtmeter.campaign.option_types import (
     SERVER_SHARED_CLOCK,
     SHARED_CLOCK,
     SLEEP_OFFSET,
-    SUBSCRIBERS,
     TIMER_SLACK,
     Cpus,
     Duration,
@@ -45,7 +45,6 @@ from rtmeter.model import HORIZON, MONITOR_NS, TWO_ENDS, Criticality, Measuremen
 
 MOST_RELEASES = 2**48
 """That can be counted: less than any counter of ours holds."""
-
 
 _ROUNDTRIP = For(TWO_ENDS)
 _MESSAGES = For((*TWO_ENDS, "cycle"))
@@ -269,6 +268,7 @@ class CellOptions(BaseModel):
     ] = 1
     second_topic: Annotated[SecondTopicOption | None, For(("roundtrip",)), SECOND_TOPIC] = None
     subscribers: Annotated[int, For(("roundtrip",)), SUBSCRIBERS] = 1
+    background_nodes: Annotated[int, For(("roundtrip",)), BACKGROUND_NODES] = 0
     participants: Annotated[int, _DISCOVERY, PARTICIPANTS] = 2
     others: Annotated[Literal["cold", "present"], _DISCOVERY, OTHERS] = "cold"
     graph: Annotated[ChainGraph | None, For(("chain",)), GRAPH] = None
@@ -382,7 +382,7 @@ class CellOptions(BaseModel):
             inapplicable.add("history_depth")
         # nothing of the cell that others would have to have, too
         inapplicable |= {name for name in ("break_on_late", "kernel_stamps") if not getattr(self, name)}
-        inapplicable |= {name for name in ("subscribers",) if getattr(self, name) == OPTIONS[name].default}
+        inapplicable |= {name for name, least in BESIDE.items() if getattr(self, name) == least}
         config = self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=inapplicable)
         if "script" in config:  # the null adapter's own option
             config["options"] = {"script": config.pop("script")} | config["options"]

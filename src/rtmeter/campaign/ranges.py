@@ -6,12 +6,13 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from rtmeter.campaign.beside_options import BESIDE
 from rtmeter.errors import RtmeterError
 from rtmeter.values import format_duration, parse_count, parse_hertz, parse_positive_ns, parse_size_bytes
 
 NS_PER_S = 1_000_000_000
 
-COUNTED = ("subscribers",)
+COUNTED = tuple(BESIDE)
 """How many there are beside the two ends of a round trip, each kind by its option."""
 
 SWEPT: Mapping[str, Callable[[object], int]] = {
@@ -23,10 +24,7 @@ SWEPT: Mapping[str, Callable[[object], int]] = {
 }
 """What may be a range, and how an end of it is read: bytes, nanoseconds, Hz, a number."""
 
-NOT_COUNTED: Mapping[str, str] = {
-    "publishers": "--second-topic adds one at each end",
-    "background_nodes": "--second-topic same_process adds one at each end",
-}
+NOT_COUNTED: Mapping[str, str] = {"publishers": "--second-topic adds one at each end"}
 """What no adapter has a number of, and what comes nearest."""
 
 _SIZES_APART = 4
@@ -45,7 +43,7 @@ def ends(name: str, text: str) -> tuple[int, int]:
     if not dots:
         raise _refused(name, text, "is no range", "write e.g. 16B..8MiB, or 10..10kHz")
     low, high = _one(name, first, text), _one(name, last, text)
-    if not 0 < low < high:
+    if not min(1, BESIDE.get(name, 1)) <= low < high:
         raise _refused(name, text, "does not go up", "write the lower end first, above zero")
     return low, high
 
@@ -60,6 +58,8 @@ def values_of(name: str, text: str) -> list[int]:
     if slash:
         if not count.strip().isdecimal() or not 2 <= int(count) <= _MOST_VALUES:
             raise _refused(name, text, "says no number of values", "write e.g. 16B..8MiB/5, with 2 or more")
+        if low == 0:
+            raise _refused(name, text, "has no equal ratios from 0 on", "begin at 1, or leave /N out")
         ratios = (step / (int(count) - 1) for step in range(int(count)))
         return sorted({round(low * (high / low) ** ratio) for ratio in ratios})
     if name == "payload":

@@ -44,6 +44,8 @@ def show_cell(record: CellRecord, path: Path) -> None:
         out.print(f"counts: {counts}\n{summary.identity}", markup=False)
         for line in words.beside(record.beside):
             out.print(line, markup=False)
+        if there := words.nodes(record.beside):
+            out.print(f"background nodes: {there}", markup=False)
         table = _table("quantity", "view", "n", *_HEADERS.values(), "at k")
         for name, views in summary.quantities.items():
             quantity = name + condition_words.uncertainty(name, record.clock_offset, record.kernel_stamps)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 OPTION = "--find-max"
 RANGES = {"rate": "10Hz..10kHz", "payload": "16B..8MiB", "subscribers": "1..16"}
+RANGES |= {"background_nodes": "0..16"}
 
 EXAMPLE = "rtmeter plan --find-max rate --adapter posix --deadline 2ms --miss-ratio 1e-3 --rate 10..10kHz"
 DETAILS = (
@@ -49,8 +50,8 @@ def command(
         str | None,
         typer.Option(
             metavar="10..10kHz",
-            help=f"Where to search, or the rate of all cells (default {RANGES['rate']}; --payload and "
-            f"--subscribers alike: {RANGES['payload']}, {RANGES['subscribers']}).",
+            help=f"Where to search, or the rate of all cells (default {RANGES['rate']}; --payload, "
+            f"--subscribers, --background-nodes alike: {', '.join([*RANGES.values()][1:])}).",
             show_default=False,
         ),
     ] = None,

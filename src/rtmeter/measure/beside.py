@@ -1,20 +1,18 @@
-"""What is beside the two ends of a round trip: further processes, which hear what the server hears."""
+"""What is beside the two ends of a round trip: further processes, subscribers and idle nodes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from rtmeter.campaign.beside_options import BESIDE
 from rtmeter.errors import RtmeterError
 from rtmeter.measure.probe_process import ProbeProcess
 from rtmeter.measure.probes import Probe
 from rtmeter.model import LOCAL, Cell
 from rtmeter.results.store import STAGES
-
-OPTIONS = {"subscribers": 1}
-"""The options that say how many there are, each with the number that needs no further process; no probe has
-them: the front derives `beside` from them."""
 
 _AS_THE_SERVER = (
     *("version", "measurement", "period_ns", "warm_up", "loss_timeout_ns", "payload_bytes", "reliability"),
@@ -24,13 +22,14 @@ _AS_THE_SERVER = (
 
 
 def asked(config: Mapping[str, Any]) -> dict[str, int]:
-    """How many there are of each kind that needs further processes, both ends' own among them."""
-    return {name: config[name] for name, least in OPTIONS.items() if config.get(name, least) > least}
+    """How many there are of each kind that needs further processes, both ends' own among them; no probe has
+    these options: `beside` derives from them."""
+    return {name: config[name] for name, least in BESIDE.items() if config.get(name, least) > least}
 
 
 def of_the_ends(config: Mapping[str, Any]) -> dict[str, Any]:
     """The config of a cell as the probes of its two ends take it."""
-    own = {key: value for key, value in config.items() if key not in OPTIONS}
+    own = {key: value for key, value in config.items() if key not in BESIDE}
     return own | {"beside": dict(found)} if (found := asked(config)) else own
 
 
@@ -64,22 +63,36 @@ def _check_adapter(name: str, count: int, server: Probe, options: Mapping[str, s
     raise RtmeterError(message, field=name, value=count, remedy=remedy)
 
 
-def logs(config: Mapping[str, Any], folder: Path) -> list[Path]:
-    """Where the sample logs of the further processes are."""
-    return [folder / STAGES / f"{name}.rtlog" for name, _ in _members(config)]
+@dataclass(frozen=True, slots=True)
+class FurtherProcess:
+    """One further process: its name, and what the probe is told that it is."""
+
+    name: str
+    as_: Literal["subscriber", "node"]
+    number: int
+
+    def log(self, folder: Path) -> Path:
+        """Its sample log, of a cell in ``folder``."""
+        return folder / STAGES / f"{self.name}.rtlog"
 
 
-def _members(config: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Name and what it is of each further process; the server is the first subscriber."""
-    count = asked(config).get("subscribers", 1)
-    return [(f"subscriber{n}", {"as": "subscriber", "number": n}) for n in range(2, count + 1)]
+def members(config: Mapping[str, Any]) -> list[FurtherProcess]:
+    """All of them; the server is the first subscriber."""
+    found = asked(config)
+    hearing = range(2, found.get("subscribers", 1) + 1)
+    idle = range(1, found.get("background_nodes", 0) + 1)
+    return [
+        *(FurtherProcess(f"background{n}", "node", n) for n in idle),
+        *(FurtherProcess(f"subscriber{n}", "subscriber", n) for n in hearing),
+    ]
 
 
-class Beside:
+class FurtherProcesses:
     """The further processes of a run, once they are started."""
 
     def __init__(self) -> None:
         self.processes: list[ProbeProcess] = []
+        self._members: list[FurtherProcess] = []
         self._told = False
 
     def start(
@@ -90,17 +103,20 @@ class Beside:
         launch: Callable[[dict[str, Any]], ProbeProcess],
     ) -> None:
         """All of them; ``server``: the server's config. Raises RtmeterError."""
-        members = _members(cell.config)
-        if members:
+        self._members = members(cell.config)
+        if self._members:
             (folder / STAGES).mkdir()
         alike = {key: server[key] for key in _AS_THE_SERVER if key in server}
-        for (_, what), log in zip(members, logs(cell.config, folder), strict=True):
-            config = alike | {"role": "beside", "beside": what, "log": str(log)}
+        for one in self._members:
+            about = {"as": one.as_, "number": one.number}
+            config = alike | {"role": "beside", "beside": about, "log": str(one.log(folder))}
             self.processes.append(launch(config | {"samples": cell.config["samples"]}))
 
     def tell(self, client: ProbeProcess) -> None:
-        """Lets the client begin, once all have heard it."""
-        if self.processes and not self._told and all(one.event("greeted") for one in self.processes):
+        """Lets the client begin, once all that are to hear it have."""
+        pairs = zip(self._members, self.processes, strict=True)
+        hearing = [process for member, process in pairs if member.as_ == "subscriber"]
+        if hearing and not self._told and all(one.event("greeted") for one in hearing):
             self._told = True
             client.tell("go 1\n")
 

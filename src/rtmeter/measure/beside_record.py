@@ -10,32 +10,42 @@ import numpy as np
 from rtmeter.measure import beside
 from rtmeter.model import ABSENT, WARM_UP_FLAG, Cell, Doubt
 from rtmeter.results import store
-from rtmeter.results.record import Beside, SubscriberSeen
+from rtmeter.results.record import Beside, NodeSeen, SubscriberSeen
 from rtmeter.samples import LogReader
 from rtmeter.samples.meta import LogMeta
 
 
 def counted(cell: Cell, client: LogMeta, server: LogMeta | None, folder: Path) -> Beside | None:
-    """What each subscriber received of the pings of samples.parquet, from what the two ends said and what
-    lies in ``folder``; None without further ones, or where one did not come to say it. Raises RtmeterError
-    for a log that cannot be read."""
-    if not beside.asked(cell.config):
+    """What was there, and what each subscriber received of the pings of samples.parquet, from what the two
+    ends said and what lies in ``folder``; None if nothing further was asked for, or where one did not come
+    to say it. Raises RtmeterError for a log that cannot be read."""
+    members = beside.members(cell.config)
+    if not members:
         return None
-    logs = beside.logs(cell.config, folder)
-    further = [*client.heard]  # those on a scripted clock
-    for log in logs if not further else []:
-        if not log.is_file():
-            return None
-        further += LogMeta.of(LogReader(log).meta, log).heard
-    if len(further) < len(logs):
+    others = client.adapter.get("others")
+    knew = int(others) if isinstance(others, str) and others.isdecimal() else None
+    if client.clock.get("id") == "scripted":
+        return told(_of_the_ends(folder)[0], [], client.heard) if client.heard else None
+    logs = {one: one.log(folder) for one in members}
+    metas = {one: LogMeta.of(LogReader(log).meta, log) for one, log in logs.items() if log.is_file()}
+    if any(one not in metas or metas[one].outcome != "complete" for one in members):
         return None
+    nodes = [
+        NodeSeen(name=one.name, threads=sum(thread["role"] == "middleware" for thread in meta.threads))
+        for one, meta in metas.items()
+        if one.as_ == "node"
+    ]
+    heard = [each for meta in metas.values() for each in meta.heard]
+    if not heard:
+        return Beside(background_nodes=nodes, knew=knew)
     sent, at_server = _of_the_ends(folder)
     seen = [] if server is None else [_seen(sent, {"name": "server", "received": at_server})]
-    return told(sent, [*seen, *(_seen(sent, one) for one in further)])
+    return told(sent, seen, heard).changed(background_nodes=nodes, knew=knew)
 
 
-def told(sent: int, seen: list[SubscriberSeen]) -> Beside:
+def told(sent: int, ends: list[SubscriberSeen], heard: list[dict[str, Any]]) -> Beside:
     """With the identity that they hold: each ping counts once for each subscriber."""
+    seen = [*ends, *(_seen(sent, one) for one in heard)]
     received, lost = sum(one.received for one in seen), sum(one.lost for one in seen)
     of = f"{len(seen):,} subscriber{'' if len(seen) == 1 else 's'}"
     identity = f"sent {sent:,} x {of} = received {received:,} + lost {lost:,}"

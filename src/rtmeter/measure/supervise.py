@@ -107,7 +107,7 @@ class _Run:
         self._client: ProbeProcess | None = None
         self._server: ProbeProcess | None = None
         self._server_wanted = True  # and what is beside it
-        self._beside = beside.Beside()
+        self._beside = beside.FurtherProcesses()
         self._kill_at: float | None = None  # once it was asked to end
         self._start_s = _START_S + cell.config.get("connect_timeout_ns", 0) / 1e9
         self._grace_s = _GRACE_S + cell.config.get("loss_timeout_ns", 0) / 1e9

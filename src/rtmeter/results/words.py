@@ -124,12 +124,24 @@ def traced(instrument: Mapping[str, Any], counters: Mapping[str, int]) -> list[s
 
 def crowd(config: Mapping[str, Any]) -> list[str]:
     """How many there are beside a round trip's ends, where there are any: ``4 subscribers``."""
-    return [f"{config[name]:,} {label(name)}" for name in ("subscribers",) if config.get(name)]
+    return [
+        f"{config[name]:,} {label(name)}" for name in ("subscribers", "background_nodes") if config.get(name)
+    ]
+
+
+def nodes(found: Beside | None) -> str:
+    """Which background nodes were there to the end, and what the client knew of others."""
+    if found is None or not found.background_nodes:
+        return ""
+    most = max(one.threads for one in found.background_nodes)
+    knew = "" if found.knew is None else f"; the client knew {found.knew:,} others"
+    count = len(found.background_nodes)
+    return f"{count:,} there to the end, up to {most:,} threads of the middleware's each{knew}"
 
 
 def beside(found: Beside | None) -> Iterator[str]:
     """What each subscriber of a round trip's pings received of them, and the identity that it holds."""
-    if found is None:
+    if found is None or found.identity is None:
         return
     each = []
     for one in found.subscribers:

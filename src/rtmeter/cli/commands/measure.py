@@ -43,7 +43,6 @@ def command(
         typer.Option(metavar="500Hz", help="The period, as releases in a second.", show_default=False),
     ] = None,
     publishers: Annotated[str | None, typer.Option(hidden=True)] = None,
-    background_nodes: Annotated[str | None, typer.Option(hidden=True)] = None,
     wait: Annotated[bool, WaitOption] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
     **given: Any,
@@ -63,8 +62,7 @@ def command(
     from rtmeter.measure import cell as runner
     from rtmeter.results import store
 
-    counts = {"publishers": publishers, "background_nodes": background_nodes}
-    refuse_counts(counts)
+    refuse_counts({"publishers": publishers})
     try:
         raw = resolve_script(collect(given), Path.cwd())
     except RtmeterError as error:

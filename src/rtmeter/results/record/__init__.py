@@ -1,6 +1,6 @@
 """cell.json and run.json (spec/results.md): one model of each for every writer and reader."""
 
-from rtmeter.results.record.beside import Beside, SubscriberSeen
+from rtmeter.results.record.beside import Beside, NodeSeen, SubscriberSeen
 from rtmeter.results.record.cell import CellRecord
 from rtmeter.results.record.parts import (
     Failure,
@@ -21,6 +21,7 @@ __all__ = [
     "Failure",
     "JudgedBy",
     "MachineFinding",
+    "NodeSeen",
     "Provenance",
     "RigOfCell",
     "RigOfRun",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from rtmeter.results.record.parts import RecordPart
 
 
@@ -16,10 +18,22 @@ class SubscriberSeen(RecordPart):
     corrupted: int | None
 
 
-class Beside(RecordPart):
-    """How many pings were ``sent``, over measured releases, and what each subscriber received of them: the
-    server, unless it is a part of the client, and the further ones; and the ``identity`` that these hold."""
+class NodeSeen(RecordPart):
+    """One background node: how many threads its middleware had in its process, when all was set up."""
 
-    sent: int
-    subscribers: list[SubscriberSeen]
-    identity: str
+    name: str
+    threads: int
+
+
+class Beside(RecordPart):
+    """What ran from before the client began until it had ended. With further subscribers how many pings were
+    ``sent``, over measured releases, what each subscriber received of them (the server, unless it is a part
+    of the client, and the further ones), and the ``identity`` that these hold. The ``background_nodes``, and
+    how many other participants or nodes the client's middleware ``knew`` before it began; null if it does
+    not say. On a scripted clock background nodes are in the client's process, and only counted."""
+
+    sent: int | None = None
+    subscribers: list[SubscriberSeen] = Field(default_factory=list)
+    identity: str | None = None
+    background_nodes: list[NodeSeen] = Field(default_factory=list)
+    knew: int | None = None

@@ -1,4 +1,5 @@
-"""Does a further subscriber beside the two ends of a round trip hear every ping that the server hears?"""
+"""Beside the two ends of a round trip: does a further subscriber hear every ping that the server hears, and
+is a node there that does nothing?"""
 
 from __future__ import annotations
 
@@ -19,6 +20,7 @@ from rtmeter.selftest.adapter.running import (
     CheckedProbe,
     ProbeRun,
     RunConfig,
+    counted,
 )
 from rtmeter.statistics.views import OUTCOME_BITS
 
@@ -27,13 +29,17 @@ _REMEDY = (
     "RTM_SEQUENCE_HELLO until all have heard one. Else take subscribers from beside"
 )
 
+_NODE_REMEDY = (
+    "a node that nobody talks to waits until it is asked to end. Else take background_nodes from beside"
+)
+
 
 def checks(subject: CheckedProbe) -> Iterator[Check]:
-    """Of an adapter that puts subscribers beside."""
+    """One for each of what the adapter puts beside."""
     for entry in subject.facts.get("beside", ()):
         what, _, needs = entry.partition(" ")
-        if what == "subscribers":
-            yield Check(f"beside.{what}", partial(_heard, subject, _options(needs)))
+        check = {"subscribers": _heard, "background_nodes": _there}[what]
+        yield Check(f"beside.{what}", partial(check, subject, _options(needs)))
 
 
 def _options(needs: str) -> dict[str, str]:
@@ -73,15 +79,36 @@ def _heard(subject: CheckedProbe, options: dict[str, str]) -> CheckOutcome:
     return passed(f"a further subscriber heard all {sent} pings")
 
 
+def _there(subject: CheckedProbe, options: dict[str, str]) -> CheckOutcome:
+    """The client finds the node, where its middleware tells; both ends run as without it."""
+    config = counted({"measurement": "roundtrip", "session": f"check-{time.monotonic_ns():x}"})
+    config |= {"options": options, "connect_timeout_ns": 20_000_000_000, "beside": {"background_nodes": 1}}
+    with ExitStack() as stack:
+        peers: list[ProbeRun] = []
+        if not subject.one_process:
+            config |= _with_peers(subject, stack, config, peers, {"as": "node", "number": 1})
+        client = stack.enter_context(subject.run(config | {"role": "client"}))
+        if client.end(RUN_S) != 0 or any(one.finish() != 0 for one in peers):
+            return failed(f"a process failed: {client.last_words()}", _NODE_REMEDY)
+    return passed("the ends ran beside a node that does nothing")
+
+
+_FURTHER = {"as": "subscriber", "number": 2}
+
+
 def _with_peers(
-    subject: CheckedProbe, stack: ExitStack, config: RunConfig, peers: list[ProbeRun]
+    subject: CheckedProbe,
+    stack: ExitStack,
+    config: RunConfig,
+    peers: list[ProbeRun],
+    what: dict[str, Any] = _FURTHER,
 ) -> dict[str, Any]:
-    """Starts the further subscriber and the server, in this order in ``peers``; what the client is told."""
+    """Starts the further process and the server, in this order in ``peers``; what the client is told."""
     server = {key: value for key, value in config.items() if key != "samples"} | {"role": "server"}
     ends = stack.enter_context(subject.run(server))
     endpoint = ends.until("ready")["endpoint"]
     told = config["options"] | ({} if endpoint is None else {"endpoint": endpoint})
-    further = {"role": "beside", "beside": {"as": "subscriber", "number": 2}, "options": told}
+    further = {"role": "beside", "beside": what, "options": told}
     peers += [stack.enter_context(subject.run(config | further)), ends]
     peers[0].until("ready")
     return {"options": told}
