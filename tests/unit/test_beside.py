@@ -19,7 +19,7 @@ from rtmeter.measure import beside, beside_record
 from rtmeter.measure.probes import Probe
 from rtmeter.model import Cell
 from rtmeter.results import words
-from rtmeter.results.record import Beside, NodeSeen, SubscriberSeen, read_cell_file
+from rtmeter.results.record import NodeSeen, SubscriberSeen, WasBeside, read_cell_file
 from synthetic import Made, write_cell
 
 TRIP = {"measurement": "roundtrip", "adapter": "posix"}
@@ -187,9 +187,9 @@ def test_none_is_a_number_of_idle_nodes_too() -> None:
 
 def test_what_is_there_of_them_is_said() -> None:
     there = [NodeSeen(name="background1", threads=4), NodeSeen(name="background2", threads=6)]
-    found = Beside(background_nodes=there, knew=3)
+    found = WasBeside(background_nodes=there, knew=3)
     assert words.nodes(found).startswith("2 there to the end, up to 6 threads")
     assert words.nodes(found).endswith("the client knew 3 others")
-    assert words.nodes(Beside(background_nodes=there)).endswith("each")
+    assert words.nodes(WasBeside(background_nodes=there)).endswith("each")
     assert words.nodes(None) == "" and list(words.beside(found)) == []
     assert beside_record.doubts(found) == [] and beside_record.problems(found) == []

@@ -10,12 +10,12 @@ import numpy as np
 from rtmeter.measure import beside
 from rtmeter.model import ABSENT, WARM_UP_FLAG, Cell, Doubt
 from rtmeter.results import store
-from rtmeter.results.record import Beside, NodeSeen, SubscriberSeen
+from rtmeter.results.record import NodeSeen, SubscriberSeen, WasBeside
 from rtmeter.samples import LogReader
 from rtmeter.samples.meta import LogMeta
 
 
-def counted(cell: Cell, client: LogMeta, server: LogMeta | None, folder: Path) -> Beside | None:
+def counted(cell: Cell, client: LogMeta, server: LogMeta | None, folder: Path) -> WasBeside | None:
     """What was there, and what each subscriber received of the pings of samples.parquet, from what the two
     ends said and what lies in ``folder``; None if nothing further was asked for, or where one did not come
     to say it. Raises RtmeterError for a log that cannot be read."""
@@ -37,22 +37,22 @@ def counted(cell: Cell, client: LogMeta, server: LogMeta | None, folder: Path) -
     ]
     heard = [each for meta in metas.values() for each in meta.heard]
     if not heard:
-        return Beside(background_nodes=nodes, knew=knew)
+        return WasBeside(background_nodes=nodes, knew=knew)
     sent, at_server = _of_the_ends(folder)
     seen = [] if server is None else [_seen(sent, {"name": "server", "received": at_server})]
     return told(sent, seen, heard).changed(background_nodes=nodes, knew=knew)
 
 
-def told(sent: int, ends: list[SubscriberSeen], heard: list[dict[str, Any]]) -> Beside:
+def told(sent: int, ends: list[SubscriberSeen], heard: list[dict[str, Any]]) -> WasBeside:
     """With the identity that they hold: each ping counts once for each subscriber."""
     seen = [*ends, *(_seen(sent, one) for one in heard)]
     received, lost = sum(one.received for one in seen), sum(one.lost for one in seen)
     of = f"{len(seen):,} subscriber{'' if len(seen) == 1 else 's'}"
     identity = f"sent {sent:,} x {of} = received {received:,} + lost {lost:,}"
-    return Beside(sent=sent, subscribers=seen, identity=identity)
+    return WasBeside(sent=sent, subscribers=seen, identity=identity)
 
 
-def problems(found: Beside | None) -> list[str]:
+def problems(found: WasBeside | None) -> list[str]:
     """What cannot be: a subscriber received more different pings than were sent."""
     if found is None:
         return []
@@ -63,7 +63,7 @@ def problems(found: Beside | None) -> list[str]:
     ]
 
 
-def doubts(found: Beside | None) -> list[Doubt]:
+def doubts(found: WasBeside | None) -> list[Doubt]:
     """That further subscribers did not receive all."""
     if found is None:
         return []

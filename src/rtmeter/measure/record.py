@@ -16,7 +16,7 @@ from rtmeter.measure.clocks import Clocks, compare
 from rtmeter.measure.source import Ran
 from rtmeter.model import Cell, Doubt, Outcome
 from rtmeter.results import store
-from rtmeter.results.record import Beside, CellRecord, Failure, Summary
+from rtmeter.results.record import CellRecord, Failure, Summary, WasBeside
 from rtmeter.samples import LogReader, Recovery, write_parquet
 from rtmeter.samples.meta import LogMeta
 from rtmeter.statistics.quantities import judged_quantity
@@ -76,7 +76,7 @@ class Gathered:
     server: LogMeta | None = None
     rows: bool = False
     missing: list[list[int | None]] = field(default_factory=list)
-    beside: Beside | None = None
+    beside: WasBeside | None = None
 
 
 def recorded(cell: Cell, outcome: Outcome, found: Gathered, folder: Path, ran: Ran) -> CellRecord:

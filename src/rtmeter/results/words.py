@@ -10,7 +10,7 @@ from rtmeter.statistics.quantities import ON_THE_GRID, grid_inferred, judged_qua
 from rtmeter.values import Scheduling, format_duration
 
 if TYPE_CHECKING:
-    from rtmeter.results.record import Beside
+    from rtmeter.results.record import WasBeside
 
 NONE = "–"
 
@@ -129,7 +129,7 @@ def crowd(config: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def nodes(found: Beside | None) -> str:
+def nodes(found: WasBeside | None) -> str:
     """Which background nodes were there to the end, and what the client knew of others."""
     if found is None or not found.background_nodes:
         return ""
@@ -139,7 +139,7 @@ def nodes(found: Beside | None) -> str:
     return f"{count:,} there to the end, up to {most:,} threads of the middleware's each{knew}"
 
 
-def beside(found: Beside | None) -> Iterator[str]:
+def beside(found: WasBeside | None) -> Iterator[str]:
     """What each subscriber of a round trip's pings received of them, and the identity that it holds."""
     if found is None or found.identity is None:
         return

@@ -1,6 +1,6 @@
 """cell.json and run.json (spec/results.md): one model of each for every writer and reader."""
 
-from rtmeter.results.record.beside import Beside, NodeSeen, SubscriberSeen
+from rtmeter.results.record.beside import NodeSeen, SubscriberSeen, WasBeside
 from rtmeter.results.record.cell import CellRecord
 from rtmeter.results.record.parts import (
     Failure,
@@ -16,7 +16,6 @@ from rtmeter.results.record.run import RunRecord
 from rtmeter.results.record.summary import Statistics, Summary, Views
 
 __all__ = [
-    "Beside",
     "CellRecord",
     "Failure",
     "JudgedBy",
@@ -31,6 +30,7 @@ __all__ = [
     "Summary",
     "Threads",
     "Views",
+    "WasBeside",
     "read_cell_file",
     "read_run_file",
     "text_of",

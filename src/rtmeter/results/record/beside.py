@@ -25,7 +25,7 @@ class NodeSeen(RecordPart):
     threads: int
 
 
-class Beside(RecordPart):
+class WasBeside(RecordPart):
     """What ran from before the client began until it had ended. With further subscribers how many pings were
     ``sent``, over measured releases, what each subscriber received of them (the server, unless it is a part
     of the client, and the further ones), and the ``identity`` that these hold. The ``background_nodes``, and

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from rtmeter.model import Doubt, Measurement, Requirement, Verdict
-from rtmeter.results.record.beside import Beside
+from rtmeter.results.record.beside import WasBeside
 from rtmeter.results.record.chain import Chain
 from rtmeter.results.record.conditions import Conditions
 from rtmeter.results.record.maps import (
@@ -77,7 +77,7 @@ class CellRecord(RecordPart):
     instrument: Facts
     counters: dict[str, int]
     second_topic: dict[Literal["client", "server"], SecondTopicSeen | None] | None
-    beside: Beside | None = None
+    beside: WasBeside | None = None
     path: dict[Literal["client", "server"], Carried] | None
     grid: GridFacts
     ticks: str | None
