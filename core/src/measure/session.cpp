@@ -154,7 +154,7 @@ bool fits(rtm_receive receive, const Config& config, rtm_drive drive) {
 }
 
 constexpr rtm_receive kWays[] = {RTM_RECEIVE_SPIN, RTM_RECEIVE_SPIN_ONCE, RTM_RECEIVE_LISTENER,
-                                     RTM_RECEIVE_POLL, RTM_RECEIVE_CALL};
+                                 RTM_RECEIVE_POLL, RTM_RECEIVE_CALL};
 
 // True if an option was given a value with which nothing but polling is possible.
 bool must_poll(const Json& description, const Config& config) {
