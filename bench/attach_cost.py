@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 
 from rtmeter.host.root import Root
-from rtmeter.measure.attaching import EBPF, TRACEFS, Attached
-from rtmeter.measure.program import chosen, threads_of
+from rtmeter.measure.programs.attaching import EBPF, TRACEFS, Attached
+from rtmeter.measure.programs.program import chosen, threads_of
 
 SOURCE = r"""
 #include <sched.h>

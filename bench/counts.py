@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common import machine_line, save
-from rtmeter.measure.probes import find_probes
+from rtmeter.measure.probe.probes import find_probes
 from vs_ddsperf import ENVIRONMENT, SAMPLE_BYTES
 from vs_direct import daemon, program_of
 

@@ -40,7 +40,7 @@ def run(name: str, *command: str | Path) -> Step:
 
 def make_cell(folder: Path, samples: int, overrun: str) -> tuple[Path, Path, list[Step]]:
     """The log of so many releases of the null adapter, the cell made of it, and the steps that took."""
-    from rtmeter.measure.probes import find_probes
+    from rtmeter.measure.probe.probes import find_probes
 
     script, log, config, cell = (folder / f for f in ("delays.csv", "day.rtlog", "config.json", "cell"))
     write_delays(script)

@@ -25,7 +25,7 @@ from typing import Any
 
 from common import machine_line
 from kernel_trace import Trace, UnavailableError, Waits, waits_in
-from rtmeter.measure.probes import find_probes
+from rtmeter.measure.probe.probes import find_probes
 
 PERIOD_NS = 250_000
 STAY_NS = 100_000_000

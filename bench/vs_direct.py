@@ -23,7 +23,7 @@ import numpy as np
 from common import ROOT
 from pairs import Figures, compare
 from round_trips import BOUNDS, add_options, of_rtmeter, per_run, per_second, settings
-from rtmeter.measure.probes import find_probes
+from rtmeter.measure.probe.probes import find_probes
 
 MIDDLEWARES: dict[str, dict[str, str]] = {
     "fastdds": {"transport": "udp"},

@@ -17,7 +17,7 @@ from rtmeter.attach.releases import columns_of
 from rtmeter.attach.sleeps import sleeps_of
 from rtmeter.errors import RtmeterError
 from rtmeter.explain.events import Trace
-from rtmeter.measure.following import Following
+from rtmeter.measure.programs.following import Following
 
 MS = 1_000_000
 

@@ -21,7 +21,7 @@ from front import rows_of, running
 from rtmeter import cli
 from rtmeter.cli import exit_codes
 from rtmeter.host.ssh import PROGRAM
-from rtmeter.measure import probes
+from rtmeter.measure.probe import probes
 from rtmeter.results import store
 from stored import cell_json
 from waiting import until

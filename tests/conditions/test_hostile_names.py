@@ -22,8 +22,8 @@ from rtmeter.errors import RtmeterError
 from rtmeter.host.remote_root import RemoteRoot
 from rtmeter.host.remote_shell import Shell
 from rtmeter.host.ssh import PROGRAM, Ssh
-from rtmeter.measure.places import There
-from rtmeter.measure.probes import Probe
+from rtmeter.measure.probe.places import There
+from rtmeter.measure.probe.probes import Probe
 
 CANARY = "canary"
 RUNS = [

@@ -19,7 +19,7 @@ from rtmeter.conditions.settings import Settings
 from rtmeter.errors import RtmeterError
 from rtmeter.host import trust
 from rtmeter.host.root import Root
-from rtmeter.measure import probes
+from rtmeter.measure.probe import probes
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, who may give files away")
 

@@ -17,9 +17,9 @@ from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
 from rtmeter.host.ssh import PROGRAM, Ssh
 from rtmeter.measure.cell import run_cell
-from rtmeter.measure.places import There
-from rtmeter.measure.probes import PREFIX, Probe, require
-from rtmeter.measure.supervise import Stop
+from rtmeter.measure.probe.places import There
+from rtmeter.measure.probe.probes import PREFIX, Probe, require
+from rtmeter.measure.probe.supervise import Stop
 
 CONFIG = {"role": "server", "version": 1}
 

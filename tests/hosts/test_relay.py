@@ -13,7 +13,7 @@ from relay import CORRUPT, DROP, PING, PONG, TWICE, Hold, Relay, Script
 from runs import measured
 from two_hosts import Hosts
 
-from rtmeter.measure.probes import find_probes
+from rtmeter.measure.probe.probes import find_probes
 from rtmeter.results import store
 
 PINGS = 400

@@ -15,7 +15,7 @@ from runs import MEASURE, measured, wait_for_samples
 from two_hosts import ADDRESS, NEAR_ADDRESS, PLANTED_NS, Hosts
 
 from front import ended, rtmeter, running
-from rtmeter.measure.probes import find_probes
+from rtmeter.measure.probe.probes import find_probes
 from rtmeter.results import store
 from rtmeter.values import format_duration
 from stored import cell_json

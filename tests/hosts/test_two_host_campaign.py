@@ -9,7 +9,7 @@ from two_hosts import ADDRESS, Hosts
 
 from front import rtmeter
 from rtmeter.judge import published
-from rtmeter.measure.probes import find_probes
+from rtmeter.measure.probe.probes import find_probes
 from rtmeter.results import store
 from stored import cell_json
 

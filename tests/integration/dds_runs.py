@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from probe_runs import SERVED, Columns, Config, Probe, client_and_server, counts, only, read
 
-from rtmeter.measure.probes import find_probes
+from rtmeter.measure.probe.probes import find_probes
 
 MS = 1_000_000
 SECOND = 1_000 * MS

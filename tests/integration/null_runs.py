@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from null_simulator import Script, ticks_of
 
-from rtmeter.measure.probes import find_probes
+from rtmeter.measure.probe.probes import find_probes
 from rtmeter.samples import LogReader
 
 KINDS = (

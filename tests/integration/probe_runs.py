@@ -17,7 +17,7 @@ import pytest
 from numpy.typing import NDArray
 
 from leftovers import remove_segments
-from rtmeter.measure.probes import find_probes
+from rtmeter.measure.probe.probes import find_probes
 from rtmeter.model import IN_FLIGHT, LOST, SERVED, SKIPPED, WARM_UP_FLAG
 from rtmeter.samples import LogReader
 

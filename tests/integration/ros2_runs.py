@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from probe_runs import LONG, MS, Config
 
-from rtmeter.measure.probes import describe, find_probes
+from rtmeter.measure.probe.probes import describe, find_probes
 
 _PREFIXES = [Path(p) for p in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if p]
 _PROBE = find_probes().get("ros2") if _PREFIXES else None

@@ -18,9 +18,9 @@ from rtmeter.attach.sleeps import sleeps_of
 from rtmeter.errors import RtmeterError
 from rtmeter.explain.events import LOST, Trace
 from rtmeter.host.root import Root
-from rtmeter.measure import attaching
-from rtmeter.measure.attaching import EBPF, TRACEFS, Attached
-from rtmeter.measure.program import threads_of
+from rtmeter.measure.programs import attaching
+from rtmeter.measure.programs.attaching import EBPF, TRACEFS, Attached
+from rtmeter.measure.programs.program import threads_of
 from rtmeter.trace.ebpf.btf import UnavailableError, types_of
 from rtmeter.trace.ebpf.programs import STRUCTURES
 from rtmeter.trace.ebpf.recorder import RingsRecorder

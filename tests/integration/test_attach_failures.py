@@ -20,8 +20,8 @@ from attached import compiled, here, left_instances, takes_programs
 from front import ended, rtmeter, running
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
-from rtmeter.measure.attaching import EBPF, TRACEFS
-from rtmeter.measure.program import program_of
+from rtmeter.measure.programs.attaching import EBPF, TRACEFS
+from rtmeter.measure.programs.program import program_of
 from rtmeter.results import store
 from rtmeter.results.record import CellRecord
 from waiting import until
@@ -213,7 +213,7 @@ RECORDS = """
 import sys, time
 from pathlib import Path
 from rtmeter.host.root import Root
-from rtmeter.measure.attaching import Attached
+from rtmeter.measure.programs.attaching import Attached
 with Attached([int(sys.argv[1])], Path(sys.argv[2]), Root(), by=sys.argv[3]):
     print("records", flush=True)
     time.sleep(3600)

@@ -18,7 +18,7 @@ from attached import here, left_instances, left_probes
 
 from front import rtmeter, running
 from rtmeter.errors import RtmeterError
-from rtmeter.measure.attaching import place
+from rtmeter.measure.programs.attaching import place
 from rtmeter.results import store
 from rtmeter.results.record import CellRecord
 from rtmeter.trace.rcl import NAMING, found_among, loaded_by

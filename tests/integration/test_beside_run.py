@@ -13,7 +13,7 @@ import pytest
 
 from front import ended, probes_of, rows_of, rtmeter, running
 from rtmeter.cli import invoke
-from rtmeter.measure.probes import find_probes
+from rtmeter.measure.probe.probes import find_probes
 from waiting import until
 
 REPLY_NS, EACH_NS = 100_000, 50_000

@@ -19,7 +19,7 @@ from rtmeter.campaign import published
 from rtmeter.campaign.file import read_campaign
 from rtmeter.cli import invoke
 from rtmeter.measure.cyclictest_tool import CYCLICTEST
-from rtmeter.measure.probes import find_probes
+from rtmeter.measure.probe.probes import find_probes
 from rtmeter.results import store
 from stored import cell_json
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from rtmeter.measure.probes import find_probes
+from rtmeter.measure.probe.probes import find_probes
 from rtmeter.samples import LogReader
 
 pytestmark = pytest.mark.skipif(

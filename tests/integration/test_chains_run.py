@@ -17,7 +17,7 @@ import pytest
 from chains import Row, Spec, accounted, random_graph, simulate, ways_of
 from front import ended, probes_of, rtmeter, running
 from rtmeter.cli import invoke
-from rtmeter.measure.probes import find, find_probes
+from rtmeter.measure.probe.probes import find, find_probes
 from rtmeter.model import ABSENT, STATUS_NAMES
 from rtmeter.samples import LogReader
 from rtmeter.statistics.chain import COLUMNS, analyse

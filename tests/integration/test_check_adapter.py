@@ -13,7 +13,7 @@ from pages import ROOT
 
 from front import running
 from leftovers import remove_segments
-from rtmeter.measure.probes import find_probes
+from rtmeter.measure.probe.probes import find_probes
 
 BUILD = ROOT / "build" / "release"
 TEMPLATES = {

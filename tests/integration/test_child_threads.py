@@ -13,7 +13,7 @@ from dds_runs import threads_of
 from probe_runs import Config, measure, needs_fifo, refusal
 
 from front import rtmeter
-from rtmeter.measure.probes import find_probes
+from rtmeter.measure.probe.probes import find_probes
 from stored import cell_json
 
 needs_rcl = pytest.mark.skipif("rcl" not in find_probes(), reason="the adapter rcl is not built here")

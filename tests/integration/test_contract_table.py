@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from pages import ROOT
 
-from rtmeter.measure.probes import describe
+from rtmeter.measure.probe.probes import describe
 from rtmeter.model import TWO_ENDS
 from rtmeter.selftest.adapter.running import CheckedProbe, ways
 

@@ -18,7 +18,7 @@ import pytest
 from front import ended, probes_of, rtmeter, running
 from rtmeter.cli import invoke
 from rtmeter.errors import RtmeterError
-from rtmeter.measure.probes import find, find_probes
+from rtmeter.measure.probe.probes import find, find_probes
 from rtmeter.model import ABSENT, LOST, SERVED, WARM_UP_FLAG
 from rtmeter.samples import LogReader
 from waiting import until

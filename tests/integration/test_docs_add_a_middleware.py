@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pages import ROOT, run_page
 
-from rtmeter.measure.probes import find_probes
+from rtmeter.measure.probe.probes import find_probes
 
 PAGE = ROOT / "docs" / "add-a-middleware.md"
 

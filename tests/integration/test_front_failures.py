@@ -19,7 +19,7 @@ from rtmeter.campaign.matrix import cell_from
 from rtmeter.campaign.rules import settle
 from rtmeter.errors import RtmeterError
 from rtmeter.measure.by_probes import probes_for
-from rtmeter.measure.probes import find_probes
+from rtmeter.measure.probe.probes import find_probes
 from rtmeter.results import store
 from stored import cell_json
 from waiting import until

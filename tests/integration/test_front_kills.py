@@ -18,7 +18,7 @@ from front import ended, probes_of, rows_of, running
 from rtmeter.campaign.matrix import cell_from
 from rtmeter.campaign.rules import settle
 from rtmeter.measure import cell as runner
-from rtmeter.measure.supervise import Stop
+from rtmeter.measure.probe.supervise import Stop
 from rtmeter.results import store
 from stored import cell_json, json_of
 from waiting import until

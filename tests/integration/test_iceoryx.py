@@ -32,7 +32,7 @@ from probe_runs import (
     refusal,
 )
 
-from rtmeter.measure.probes import find_probes
+from rtmeter.measure.probe.probes import find_probes
 from waiting import until
 
 pytestmark = pytest.mark.skipif("iceoryx" not in find_probes(), reason="the adapter iceoryx is not built")

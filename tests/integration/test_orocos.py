@@ -29,7 +29,7 @@ from probe_runs import (
 )
 
 from front import rtmeter
-from rtmeter.measure.probes import find_probes
+from rtmeter.measure.probe.probes import find_probes
 from rtmeter.model import ABSENT, SERVED
 
 pytestmark = pytest.mark.skipif("orocos" not in find_probes(), reason="the adapter orocos is not built here")

@@ -28,7 +28,7 @@ from probe_runs import (
 from ros_runs import MS, cycle, timer, with_environment
 
 from front import rtmeter
-from rtmeter.measure.probes import find_probes
+from rtmeter.measure.probe.probes import find_probes
 
 pytestmark = pytest.mark.skipif("rcl" not in find_probes(), reason="the adapter rcl is not built here")
 

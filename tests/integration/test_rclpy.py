@@ -16,7 +16,7 @@ from pages import ROOT
 from probe_runs import LONG, SAMPLES, Config, client_and_server, counts, measure, probe, read, refusal
 from ros_runs import MS, cycle, timer, with_environment
 
-from rtmeter.measure.probes import find_probes
+from rtmeter.measure.probe.probes import find_probes
 from waiting import LIMIT_S
 
 pytestmark = pytest.mark.skipif("rclpy" not in find_probes(), reason="the adapter rclpy is not built here")

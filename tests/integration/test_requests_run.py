@@ -10,7 +10,7 @@ import pytest
 from dds_runs import settled
 from probe_runs import LONG, MS, Config, client_and_server, only, probe, read, refusal
 
-from rtmeter.measure.probes import find_probes
+from rtmeter.measure.probe.probes import find_probes
 from rtmeter.model import ABSENT, SERVED
 
 REQUEST: Config = {

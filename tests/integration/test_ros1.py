@@ -40,7 +40,7 @@ from probe_runs import (
 )
 from ros1_runs import CYCLE, PERIOD, ROS1, at, master_of
 
-from rtmeter.measure.probes import find_probes
+from rtmeter.measure.probe.probes import find_probes
 from rtmeter.model import ABSENT, SERVED
 from waiting import until
 

@@ -9,7 +9,7 @@ import pytest
 from namespaces import lose_link_for_a_while, two_namespaces
 from probe_runs import MS, Config, client_and_server, counts, read
 
-from rtmeter.measure.probes import find_probes
+from rtmeter.measure.probe.probes import find_probes
 
 pytestmark = pytest.mark.skipif("ros1" not in find_probes(), reason="the adapter ros1 is not built here")
 

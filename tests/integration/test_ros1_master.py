@@ -12,7 +12,7 @@ from dds_runs import settled
 from probe_runs import client_and_server, probe, refusal
 from ros1_runs import CYCLE, ENVIRONMENT, ROS1, master_of
 
-from rtmeter.measure.probes import find_probes
+from rtmeter.measure.probe.probes import find_probes
 from waiting import until
 
 pytestmark = pytest.mark.skipif("ros1" not in find_probes(), reason="the adapter ros1 is not built here")

@@ -12,7 +12,7 @@ from probe_runs import LONG, MS, Config, client_and_server, probe, refusal
 from ros2_runs import CYCLE, EXECUTORS, HAS_TLSF, RMWS, ROS2, library, needs_ros2, with_options, with_rmw
 
 from rtmeter.errors import RtmeterError
-from rtmeter.measure.probes import describe, find_probes
+from rtmeter.measure.probe.probes import describe, find_probes
 
 pytestmark = needs_ros2
 

@@ -14,7 +14,7 @@ from dds_runs import built, settled
 from probe_runs import MS, Config, client_and_server, needs_fifo, read, refusal
 
 from front import rtmeter
-from rtmeter.measure.probes import find_probes
+from rtmeter.measure.probe.probes import find_probes
 from rtmeter.model import LOCAL
 
 PLACES = ("same_node", "same_process")

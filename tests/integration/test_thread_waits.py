@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from kernel_trace import UnavailableError, Waits
-from rtmeter.measure.probes import find_probes
+from rtmeter.measure.probe.probes import find_probes
 from thread_waits import count, two_cpus, variants
 
 ADAPTERS = [

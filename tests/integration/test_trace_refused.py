@@ -13,7 +13,7 @@ from attached import here, left_instances
 
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
-from rtmeter.measure.attaching import TRACEFS, Attached
+from rtmeter.measure.programs.attaching import TRACEFS, Attached
 
 FULL = "No space left on device"
 

@@ -9,7 +9,7 @@ import pytest
 from dds_runs import settled
 from probe_runs import LONG, MS, Config, client_and_server, counts, measure, read, refusal
 
-from rtmeter.measure.probes import find_probes
+from rtmeter.measure.probe.probes import find_probes
 
 pytestmark = pytest.mark.skipif("zenoh" not in find_probes(), reason="the adapter zenoh is not built here")
 

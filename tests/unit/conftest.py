@@ -27,6 +27,6 @@ def fake_probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ]
     script.write_text("\n".join(lines) + "\n")
     script.chmod(0o755)
-    monkeypatch.setattr("rtmeter.measure.probes.search_path", lambda: iter([folder]))
+    monkeypatch.setattr("rtmeter.measure.probe.probes.search_path", lambda: iter([folder]))
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     return script

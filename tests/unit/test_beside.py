@@ -15,8 +15,8 @@ from rtmeter.campaign.rules import settle
 from rtmeter.errors import RtmeterError
 from rtmeter.judge.conditions import in_one_line, settings
 from rtmeter.judge.environment import differences
-from rtmeter.measure import beside, beside_record
-from rtmeter.measure.probes import Probe
+from rtmeter.measure.probe import beside, beside_record
+from rtmeter.measure.probe.probes import Probe
 from rtmeter.model import Cell
 from rtmeter.results import words
 from rtmeter.results.record import NodeSeen, SubscriberSeen, WasBeside, read_cell_file

@@ -16,9 +16,9 @@ from pretended_ssh import no_ssh
 from rtmeter import cli
 from rtmeter.errors import RtmeterError
 from rtmeter.host.ssh import PROGRAM, Ssh
-from rtmeter.measure import elf, images, probes
-from rtmeter.measure.bundle import make_bundle
-from rtmeter.measure.places import There
+from rtmeter.measure.probe import elf, images, probes
+from rtmeter.measure.probe.bundle import make_bundle
+from rtmeter.measure.probe.places import There
 
 MACHINE_OF_ELF = 18  # where an ELF file says it
 ARM = 40

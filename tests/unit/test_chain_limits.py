@@ -10,8 +10,8 @@ import pytest
 from rtmeter.campaign.matrix import cell_from
 from rtmeter.campaign.rules import settle
 from rtmeter.measure import cell as runner
-from rtmeter.measure import together
-from rtmeter.measure.supervise import OnProgress, Stop
+from rtmeter.measure.probe import together
+from rtmeter.measure.probe.supervise import OnProgress, Stop
 from rtmeter.results.record import CellRecord
 from waiting import until
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rtmeter.cli import invoke
-from rtmeter.measure.known_adapters import KNOWN_ADAPTERS
+from rtmeter.measure.probe.known_adapters import KNOWN_ADAPTERS
 
 ROOT = Path(__file__).parents[2]
 FACTS = {
@@ -34,8 +34,8 @@ def found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         path = tmp_path / f"rtmeter-probe-{name}"
         path.write_text(f"#!/bin/sh\n{script}\n")
         path.chmod(0o755)
-    monkeypatch.setattr("rtmeter.measure.probes.search_path", lambda: iter([tmp_path]))
-    monkeypatch.setattr("rtmeter.measure.probes._builds", lambda checkout: iter(()))
+    monkeypatch.setattr("rtmeter.measure.probe.probes.search_path", lambda: iter([tmp_path]))
+    monkeypatch.setattr("rtmeter.measure.probe.probes._builds", lambda checkout: iter(()))
     return tmp_path
 
 
@@ -100,7 +100,7 @@ def test_what_configure_lacked_is_told_before_what_such_adapters_need(
         build.mkdir()
         rows = ["posix|built|", f"fastdds|not built|{why}", "iceoryx|not built|daemons | segments"]
         (build / "rtmeter-adapters.txt").write_text("\n".join(rows) + "\n")
-    monkeypatch.setattr("rtmeter.measure.probes._builds", lambda checkout: iter((newest, older)))
+    monkeypatch.setattr("rtmeter.measure.probe.probes._builds", lambda checkout: iter((newest, older)))
     assert invoke(["adapters", "--json"]) == 1
     missing = {one["name"]: one["remedy"] for one in json.loads(capsys.readouterr().out)["missing"]}
     assert missing["fastdds"] == "Fast-CDR 1; the one found is 2, then make"

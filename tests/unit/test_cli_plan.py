@@ -262,7 +262,7 @@ def test_options_are_checked_as_the_run_does(
     given: str, said: str, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from rtmeter.measure import can_run, given_options
-    from rtmeter.measure.probes import Probe
+    from rtmeter.measure.probe.probes import Probe
 
     facts = {
         "measures": ["wakeup"],

@@ -11,7 +11,7 @@ from log_frames import header
 from numpy.typing import NDArray
 from sample_logs import joined, json_frame, row_frame
 
-from rtmeter.measure.clocks import compare
+from rtmeter.measure.probe.clocks import compare
 from rtmeter.model import ABSENT
 from rtmeter.statistics.shared_clock import ConstantOffset
 

@@ -11,8 +11,8 @@ import pytest
 
 from rtmeter.campaign.rules import settle
 from rtmeter.errors import RtmeterError
-from rtmeter.measure.by_discovery import members_of
-from rtmeter.measure.discovery_record import before_start, joined
+from rtmeter.measure.team.by_discovery import members_of
+from rtmeter.measure.team.discovery_record import before_start, joined
 from rtmeter.model import ABSENT, IN_FLIGHT, LOST, SERVED, WARM_UP_FLAG
 
 MS = 1_000_000

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from rtmeter.host.root import Root
-from rtmeter.measure.guard import Guard
+from rtmeter.measure.probe.guard import Guard
 from waiting import until
 
 DEAF = (
@@ -37,7 +37,7 @@ def sleeper(code: str = DEAF) -> Iterator[subprocess.Popen[bytes]]:
 @contextmanager
 def guarding(front: int, patience_s: float) -> Iterator[subprocess.Popen[bytes]]:
     words = (front, 0, "", 0.02, patience_s)
-    command = [sys.executable, "-m", "rtmeter.measure.guarding", *map(str, words)]
+    command = [sys.executable, "-m", "rtmeter.measure.probe.guarding", *map(str, words)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, bufsize=0)
     try:
         yield process

@@ -10,8 +10,8 @@ from pretended_ssh import no_ssh
 
 from rtmeter.errors import RtmeterError
 from rtmeter.host.ssh import PROGRAM, Ssh
-from rtmeter.measure.places import There
-from rtmeter.measure.probes import Probe
+from rtmeter.measure.probe.places import There
+from rtmeter.measure.probe.probes import Probe
 
 LOG = "server.rtlog"
 

@@ -11,8 +11,8 @@ from rtmeter.campaign.matrix import cell_from
 from rtmeter.campaign.rules import settle
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
-from rtmeter.measure import polling
-from rtmeter.measure.probes import Probe
+from rtmeter.measure.probe import polling
+from rtmeter.measure.probe.probes import Probe
 from rtmeter.model import Cell
 
 DRIVES = {"timer": ["spin", "poll"], "cycle": ["sleep_then_spin_some", "poll"]}

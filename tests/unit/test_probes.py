@@ -9,8 +9,8 @@ import pytest
 
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
-from rtmeter.measure import probes
-from rtmeter.measure.known_adapters import KNOWN_ADAPTERS
+from rtmeter.measure.probe import probes
+from rtmeter.measure.probe.known_adapters import KNOWN_ADAPTERS
 from waiting import until
 
 

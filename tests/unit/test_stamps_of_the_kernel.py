@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from log_frames import header
 from sample_logs import joined, json_frame, row_frame
 
-from rtmeter.measure.kernel_stamps import doubts, facts
+from rtmeter.measure.probe.kernel_stamps import doubts, facts
 from rtmeter.model import ABSENT
 from rtmeter.samples import LogReader, write_parquet
 from rtmeter.samples.meta import LogMeta

@@ -21,8 +21,8 @@ from rtmeter.campaign.rules import settle
 from rtmeter.conditions import Standing
 from rtmeter.errors import RtmeterError
 from rtmeter.measure import cell as runner
-from rtmeter.measure import supervise
-from rtmeter.measure.supervise import Stop
+from rtmeter.measure.probe import supervise
+from rtmeter.measure.probe.supervise import Stop
 from rtmeter.model import Doubt
 from rtmeter.results import store
 from rtmeter.samples import LogReader
@@ -270,7 +270,7 @@ def test_ends_that_keep_each_other_from_running_are_killed_together(
 
 FRONT = """
 import sys
-from rtmeter.measure import supervise
+from rtmeter.measure.probe import supervise
 from rtmeter.cli import main
 supervise._GRACE_S = {grace_s}
 main()

@@ -14,8 +14,8 @@ from rtmeter.conditions.resources import File
 from rtmeter.conditions.target import clock_doubt, reached
 from rtmeter.errors import RtmeterError
 from rtmeter.host.ssh import PROGRAM
-from rtmeter.measure.elf import interpreter_of, machines_of
-from rtmeter.measure.images import libc_words
+from rtmeter.measure.probe.elf import interpreter_of, machines_of
+from rtmeter.measure.probe.images import libc_words
 from rtmeter.model import TARGET
 
 URL = "ssh://root@board"

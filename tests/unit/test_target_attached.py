@@ -20,11 +20,11 @@ from rtmeter.campaign.rules import settle
 from rtmeter.errors import RtmeterError
 from rtmeter.host.identity import machine_id
 from rtmeter.host.root import Root
-from rtmeter.measure import attaching, looking
-from rtmeter.measure.attached_all import Together
 from rtmeter.measure.cell import run_cell
-from rtmeter.measure.program import is_there
-from rtmeter.measure.supervise import Stop
+from rtmeter.measure.probe.supervise import Stop
+from rtmeter.measure.programs import attaching, looking
+from rtmeter.measure.programs.attached_all import Together
+from rtmeter.measure.programs.program import is_there
 from rtmeter.model import Cell
 from rtmeter.results import store
 from rtmeter.results.record import CellRecord

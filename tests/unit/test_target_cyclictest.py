@@ -15,7 +15,7 @@ from rigs_here import URL, board_at, program
 from rtmeter.campaign.matrix import cell_from
 from rtmeter.campaign.rules import settle
 from rtmeter.measure.cell import run_cell
-from rtmeter.measure.supervise import Stop
+from rtmeter.measure.probe.supervise import Stop
 from rtmeter.results.record import CellRecord
 from waiting import until
 

@@ -19,7 +19,7 @@ from rtmeter.conditions import recorder_there
 from rtmeter.conditions.recorder_there import RecorderThere
 from rtmeter.judge.explained import explained
 from rtmeter.measure.cell import run_cell
-from rtmeter.measure.supervise import Stop
+from rtmeter.measure.probe.supervise import Stop
 from rtmeter.model import Doubt
 from rtmeter.results.cells import find_cells
 from rtmeter.results.record import CellRecord

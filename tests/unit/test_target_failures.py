@@ -17,7 +17,7 @@ from rtmeter.conditions.target import held
 from rtmeter.host import lock, remote_lock
 from rtmeter.host.ssh import PROGRAM
 from rtmeter.measure.cell import run_cell
-from rtmeter.measure.supervise import Stop
+from rtmeter.measure.probe.supervise import Stop
 from rtmeter.results.record import CellRecord
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for a namespace of its own")

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rtmeter.measure.named import Called
+    from rtmeter.measure.programs.named import Called
 
 
 def show_callbacks(called: Sequence[Called], lacking: Sequence[str], *, as_json: bool) -> None:
     """What was called in the seconds of a look, and what the program lacks to tell more."""
     from rtmeter.cli.columns import print_table
     from rtmeter.cli.output import console, print_json
-    from rtmeter.measure.looking import LOOK_S
+    from rtmeter.measure.programs.looking import LOOK_S
     from rtmeter.results.words import us
     from rtmeter.trace.rcl import LACKING
 

@@ -42,7 +42,7 @@ def adapters() -> list[str]:
     import shutil
 
     from rtmeter.measure.cyclictest_tool import CYCLICTEST
-    from rtmeter.measure.probes import find_probes
+    from rtmeter.measure.probe.probes import find_probes
 
     return [*find_probes(), *([CYCLICTEST] if shutil.which(CYCLICTEST) else [])]
 

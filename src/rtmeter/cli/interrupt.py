@@ -14,8 +14,8 @@ from rtmeter.errors import RtmeterError
 from rtmeter.host.ending import STARTED, Killed
 
 if TYPE_CHECKING:
+    from rtmeter.measure.probe.supervise import Stop
     from rtmeter.measure.rigs import Stops
-    from rtmeter.measure.supervise import Stop
     from rtmeter.model import Cell
 
 PATIENCE_S = 120
@@ -32,7 +32,7 @@ _KILLED = (
 @contextmanager
 def stopping(cells: Sequence[Cell]) -> Iterator[Stop]:
     """A Stop that the signals ask while the block measures the cells, as asking() says."""
-    from rtmeter.measure.supervise import Stop
+    from rtmeter.measure.probe.supervise import Stop
 
     stop = Stop()
     with asking(stop, cells):

@@ -13,7 +13,7 @@ from rtmeter.cli.columns import print_table
 from rtmeter.cli.output import console
 from rtmeter.errors import RtmeterError
 from rtmeter.measure.can_run import lacking
-from rtmeter.measure.probes import NotBuiltError
+from rtmeter.measure.probe.probes import NotBuiltError
 from rtmeter.model import LOCAL, Cell
 from rtmeter.results.condition_words import which_cells
 from rtmeter.statistics.words import about, in_one_unit

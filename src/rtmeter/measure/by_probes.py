@@ -11,11 +11,11 @@ from rtmeter.conditions.monitor import FILE as MONITOR
 from rtmeter.conditions.target import clock_doubt, target_of, uptime_shift_ns
 from rtmeter.errors import RtmeterError
 from rtmeter.host.ssh import Ssh
-from rtmeter.measure import beside, polling, probes
-from rtmeter.measure.places import There
+from rtmeter.measure.probe import beside, polling, probes
+from rtmeter.measure.probe.places import There
+from rtmeter.measure.probe.supervise import OnProgress, Stop, run_probes
 from rtmeter.measure.record import Logs, record_cell
 from rtmeter.measure.source import Ran
-from rtmeter.measure.supervise import OnProgress, Stop, run_probes
 from rtmeter.measure.their_clock import by_the_clock_of
 from rtmeter.model import LOCAL, TWO_ENDS, Cell, Outcome
 from rtmeter.results.record import CellRecord

@@ -14,7 +14,7 @@ from rtmeter.host.root import Root
 from rtmeter.measure import given_options
 from rtmeter.measure.by_probes import ByProbes
 from rtmeter.measure.cell import source_of
-from rtmeter.measure.probes import NotBuiltError
+from rtmeter.measure.probe.probes import NotBuiltError
 from rtmeter.model import TARGET, Cell
 
 _WHERE_GROUPS_ARE_MADE = ("isolate", "stray_tasks", "rt_runtime")

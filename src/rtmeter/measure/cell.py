@@ -13,16 +13,16 @@ from rtmeter.conditions.target import machine_of
 from rtmeter.errors import RtmeterError
 from rtmeter.host.identity import machine_id
 from rtmeter.host.root import Root
-from rtmeter.measure.attached import ByAttaching, is_attached
-from rtmeter.measure.by_chain import ByChain
-from rtmeter.measure.by_discovery import ByDiscovery
 from rtmeter.measure.by_probes import ByProbes
 from rtmeter.measure.cyclictest import ByCyclictest
 from rtmeter.measure.cyclictest_tool import CYCLICTEST
-from rtmeter.measure.probes import NotBuiltError
+from rtmeter.measure.probe.probes import NotBuiltError
+from rtmeter.measure.probe.supervise import OnProgress, Stop
+from rtmeter.measure.programs.attached import ByAttaching, is_attached
 from rtmeter.measure.record import tidy
 from rtmeter.measure.source import Ran, Source
-from rtmeter.measure.supervise import OnProgress, Stop
+from rtmeter.measure.team.by_chain import ByChain
+from rtmeter.measure.team.by_discovery import ByDiscovery
 from rtmeter.model import TARGET, Cell, Outcome
 from rtmeter.results import store
 from rtmeter.results.record import CellRecord

@@ -14,8 +14,8 @@ from rtmeter.conditions.companion import find_program
 from rtmeter.host.ending import STARTED, kill_group, reap
 from rtmeter.host.remote_root import RemoteRoot
 from rtmeter.host.remote_shell import ConnectionLostError
-from rtmeter.measure.probes import NotBuiltError
-from rtmeter.measure.started_there import StartedThere
+from rtmeter.measure.probe.probes import NotBuiltError
+from rtmeter.measure.programs.started_there import StartedThere
 from rtmeter.model import Cell
 from rtmeter.results import store
 from rtmeter.values import format_cpus

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from rtmeter.errors import RtmeterError
 from rtmeter.measure.by_probes import probes_for
-from rtmeter.measure.probes import Probe
+from rtmeter.measure.probe.probes import Probe
 from rtmeter.model import Cell
 
 _CHOICES = re.compile(r"[\w.+-]+(\|[\w.+-]+)+")

@@ -19,8 +19,8 @@ from rtmeter.campaign.rules import settle
 from rtmeter.campaign.search import Search
 from rtmeter.errors import RtmeterError
 from rtmeter.judge.joint import judge_condition
+from rtmeter.measure.probe.supervise import Stop
 from rtmeter.measure.run import Run, Watcher
-from rtmeter.measure.supervise import Stop
 from rtmeter.model import Campaign, Cell, Verdict
 from rtmeter.results import store
 from rtmeter.results.record import CellRecord

@@ -11,8 +11,8 @@ from typing import Any, Self
 from rtmeter import machine, version
 from rtmeter.errors import RtmeterError
 from rtmeter.judge.cell import judged
-from rtmeter.measure import beside_record, kernel_stamps
-from rtmeter.measure.clocks import Clocks, compare
+from rtmeter.measure.probe import beside_record, kernel_stamps
+from rtmeter.measure.probe.clocks import Clocks, compare
 from rtmeter.measure.source import Ran
 from rtmeter.model import Cell, Doubt, Outcome
 from rtmeter.results import store

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from rtmeter.conditions import Standing
 from rtmeter.errors import RtmeterError
+from rtmeter.measure.probe.supervise import OnProgress, Stop
 from rtmeter.measure.source import Ran, Source
-from rtmeter.measure.supervise import OnProgress, Stop
 from rtmeter.model import Outcome
 from rtmeter.results.record import CellRecord
 

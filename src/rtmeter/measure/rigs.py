@@ -12,8 +12,8 @@ from rtmeter.conditions.target import FIELD
 from rtmeter.errors import RtmeterError
 from rtmeter.host.labgrid import acquired
 from rtmeter.host.ssh import Ssh
+from rtmeter.measure.probe.supervise import Stop
 from rtmeter.measure.run import Run, Watcher
-from rtmeter.measure.supervise import Stop
 from rtmeter.model import Cell, Rig
 from rtmeter.results.record import CellRecord
 from rtmeter.values import format_duration

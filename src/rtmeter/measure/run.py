@@ -13,8 +13,8 @@ from rtmeter.errors import RtmeterError
 from rtmeter.host.identity import machine_id
 from rtmeter.host.root import Root
 from rtmeter.measure import cell as runner
+from rtmeter.measure.probe.supervise import Stop
 from rtmeter.measure.refused import Refused
-from rtmeter.measure.supervise import Stop
 from rtmeter.model import Campaign, Cell
 from rtmeter.results import store
 from rtmeter.results.record import CellRecord, RigOfRun, RunRecord

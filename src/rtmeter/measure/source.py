@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from rtmeter.conditions import Standing
-from rtmeter.measure.supervise import OnProgress, Stop
+from rtmeter.measure.probe.supervise import OnProgress, Stop
 from rtmeter.model import Outcome
 from rtmeter.results.record import CellRecord
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from rtmeter.errors import RtmeterError
 from rtmeter.host.affinity import away_from
 from rtmeter.machine import Intent
-from rtmeter.measure import probes
-from rtmeter.measure.places import Here
-from rtmeter.measure.probe_process import ProbeProcess
+from rtmeter.measure.probe import probes
+from rtmeter.measure.probe.places import Here
+from rtmeter.measure.probe.probe_process import ProbeProcess
 
 PERIOD_NS = 1_000_000
 

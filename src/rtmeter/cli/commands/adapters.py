@@ -31,12 +31,12 @@ def command(
     """Lists the probes found and the known adapters that are missing."""
     from rtmeter.cli.output import print_json
     from rtmeter.errors import RtmeterError
-    from rtmeter.measure import probes
-    from rtmeter.measure.known_adapters import KNOWN_ADAPTERS
+    from rtmeter.measure.probe import probes
+    from rtmeter.measure.probe.known_adapters import KNOWN_ADAPTERS
 
     if on is not None:
         from rtmeter.conditions.target import parse_on
-        from rtmeter.measure.places import adapters_there
+        from rtmeter.measure.probe.places import adapters_there
 
         url, names = parse_on(on), list(probes.find_probes())
         _check_known(name, names)

@@ -17,7 +17,7 @@ from rtmeter.cli.commands.measure import error_of
 from rtmeter.errors import RtmeterError
 
 if TYPE_CHECKING:
-    from rtmeter.measure.looking import ThreadSeen
+    from rtmeter.measure.programs.looking import ThreadSeen
     from rtmeter.model import Cell
 
 EXAMPLE = "sudo rtmeter attach --pid 4711 --thread control_loop --duration 10min --deadline 1ms"
@@ -93,8 +93,8 @@ def _as_told(error: RtmeterError) -> RtmeterError:
 
 def _run(cell: Cell, *, everyone: bool, only_look: bool, out: Path | None, wait: bool, as_json: bool) -> int:
     from rtmeter.cli.interrupt import stopping
-    from rtmeter.measure.attached import ByAttaching
-    from rtmeter.measure.attached_all import Together
+    from rtmeter.measure.programs.attached import ByAttaching
+    from rtmeter.measure.programs.attached_all import Together
     from rtmeter.results import store
 
     source = ByAttaching(cell)
@@ -118,8 +118,8 @@ def _run(cell: Cell, *, everyone: bool, only_look: bool, out: Path | None, wait:
 
 def _run_by_name(cell: Cell, *, only_look: bool, out: Path | None, wait: bool, as_json: bool) -> int:
     from rtmeter.cli.interrupt import stopping
-    from rtmeter.measure.attached import ByAttaching
-    from rtmeter.measure.named import ByName
+    from rtmeter.measure.programs.attached import ByAttaching
+    from rtmeter.measure.programs.named import ByName
     from rtmeter.results import store
 
     ByAttaching(cell).check()
@@ -172,7 +172,7 @@ def _show_why(record: Any, path: Path) -> None:
 def _show_threads(seen: list[ThreadSeen], *, as_json: bool) -> None:
     from rtmeter.cli.columns import print_table
     from rtmeter.cli.output import console, print_json
-    from rtmeter.measure.looking import LOOK_S, words
+    from rtmeter.measure.programs.looking import LOOK_S, words
     from rtmeter.results.words import us
     from rtmeter.values import format_cpus
 

@@ -27,7 +27,7 @@ def command(
 ) -> int:
     """Writes the bundle, and says what is in it."""
     from rtmeter.cli.output import print_json
-    from rtmeter.measure.bundle import MACHINES, make_bundle
+    from rtmeter.measure.probe.bundle import MACHINES, make_bundle
 
     if arch not in MACHINES:
         remedy = f"choose one of {', '.join(MACHINES)}"

@@ -32,7 +32,7 @@ def command(
     """Checks it, from describe to its end."""
     from rtmeter.cli.output import console, print_json
     from rtmeter.errors import RtmeterError
-    from rtmeter.measure import probes
+    from rtmeter.measure.probe import probes
     from rtmeter.selftest.adapter import check_adapter
 
     probe = probes.find(name)

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from rtmeter.measure.probes import Probe
+from rtmeter.measure.probe.probes import Probe
 from rtmeter.selftest.adapter import beside, calls, description, discovery, echo, ends, errors, threads
 from rtmeter.selftest.adapter.check import Check, Result, failed
 from rtmeter.selftest.adapter.running import CheckedProbe, UnexpectedError

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rtmeter.host.ending import STARTED, kill_group, reap
-from rtmeter.measure.probes import Probe
+from rtmeter.measure.probe.probes import Probe
 from rtmeter.model import TWO_ENDS
 
 MS = 1_000_000

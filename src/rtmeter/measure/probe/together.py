@@ -16,11 +16,11 @@ from typing import Any
 from rtmeter.conditions import Standing
 from rtmeter.conditions.target import monotonic_ns, target_of
 from rtmeter.errors import RtmeterError
-from rtmeter.measure.guard import Guard
-from rtmeter.measure.places import Here, Place, There
-from rtmeter.measure.probe_process import ProbeProcess
-from rtmeter.measure.probes import Probe
-from rtmeter.measure.supervise import OnProgress, Stop, exit_error, malformed, out_of_the_way
+from rtmeter.measure.probe.guard import Guard
+from rtmeter.measure.probe.places import Here, Place, There
+from rtmeter.measure.probe.probe_process import ProbeProcess
+from rtmeter.measure.probe.probes import Probe
+from rtmeter.measure.probe.supervise import OnProgress, Stop, exit_error, malformed, out_of_the_way
 from rtmeter.model import TARGET, Cell, Outcome
 from rtmeter.results.store import STAGES, STDERR
 

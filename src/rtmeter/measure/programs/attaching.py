@@ -29,7 +29,7 @@ from rtmeter.explain.marks import Mark
 from rtmeter.host.ending import reap
 from rtmeter.host.remote_root import RemoteRoot
 from rtmeter.host.root import Root
-from rtmeter.measure.following import Following
+from rtmeter.measure.programs.following import Following
 from rtmeter.model import LOCAL
 from rtmeter.trace.ebpf.btf import UnavailableError
 from rtmeter.trace.ebpf.recorder import RingsRecorder, Sink

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rtmeter.measure import beside
+from rtmeter.measure.probe import beside
 from rtmeter.model import ABSENT, WARM_UP_FLAG, Cell, Doubt
 from rtmeter.results import store
 from rtmeter.results.record import NodeSeen, SubscriberSeen, WasBeside

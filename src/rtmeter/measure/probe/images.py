@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from rtmeter.measure import probes
-from rtmeter.measure.elf import MAGIC, interpreter_of, machines_of
+from rtmeter.measure.probe import probes
+from rtmeter.measure.probe.elf import MAGIC, interpreter_of, machines_of
 
 
 def image_for(probe: probes.Probe, machine: str) -> bytes | None:

@@ -14,13 +14,13 @@ from rtmeter.conditions.target import reached
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
 from rtmeter.host.threads import Task
-from rtmeter.measure import attaching
-from rtmeter.measure.attached import ByAttaching
-from rtmeter.measure.attaching import Attached
-from rtmeter.measure.following import Following, Written
-from rtmeter.measure.looking import LOOK_S, ThreadSeen
-from rtmeter.measure.meeting import Meeting, Started, started_program
-from rtmeter.measure.supervise import OnProgress, Stop
+from rtmeter.measure.probe.supervise import OnProgress, Stop
+from rtmeter.measure.programs import attaching
+from rtmeter.measure.programs.attached import ByAttaching
+from rtmeter.measure.programs.attaching import Attached
+from rtmeter.measure.programs.following import Following, Written
+from rtmeter.measure.programs.looking import LOOK_S, ThreadSeen
+from rtmeter.measure.programs.meeting import Meeting, Started, started_program
 from rtmeter.model import TARGET, Cell, Doubt, Outcome
 from rtmeter.values import slug
 

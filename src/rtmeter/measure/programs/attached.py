@@ -15,16 +15,16 @@ from rtmeter.conditions.target import clock_doubt, uptime_shift_ns
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
 from rtmeter.host.threads import Task
-from rtmeter.measure import attaching
-from rtmeter.measure.attached_record import MeasuredLoop, measured_loop
-from rtmeter.measure.attaching import Attached
-from rtmeter.measure.following import Following, Written
-from rtmeter.measure.meeting import Meeting, Started, started_program
-from rtmeter.measure.program import Program, chosen, program_of, threads_of
+from rtmeter.measure.probe.supervise import OnProgress, Stop
+from rtmeter.measure.programs import attaching
+from rtmeter.measure.programs.attached_record import MeasuredLoop, measured_loop
+from rtmeter.measure.programs.attaching import Attached
+from rtmeter.measure.programs.following import Following, Written
+from rtmeter.measure.programs.meeting import Meeting, Started, started_program
+from rtmeter.measure.programs.program import Program, chosen, program_of, threads_of
+from rtmeter.measure.programs.started import words_of
 from rtmeter.measure.record import Gathered, recorded
 from rtmeter.measure.source import Ran
-from rtmeter.measure.started import words_of
-from rtmeter.measure.supervise import OnProgress, Stop
 from rtmeter.measure.their_clock import by_the_clock_of
 from rtmeter.model import TARGET, Cell, Doubt, Outcome
 from rtmeter.results.record import CellRecord

@@ -17,12 +17,12 @@ from rtmeter.conditions.target import target_of
 from rtmeter.errors import RtmeterError
 from rtmeter.host.affinity import away_from
 from rtmeter.host.ssh import Ssh
-from rtmeter.measure import beside
-from rtmeter.measure.addresses import meeting, own_address
-from rtmeter.measure.guard import Guard
-from rtmeter.measure.places import Here, Place, There
-from rtmeter.measure.probe_process import ProbeProcess
-from rtmeter.measure.probes import Probe
+from rtmeter.measure.probe import beside
+from rtmeter.measure.probe.addresses import meeting, own_address
+from rtmeter.measure.probe.guard import Guard
+from rtmeter.measure.probe.places import Here, Place, There
+from rtmeter.measure.probe.probe_process import ProbeProcess
+from rtmeter.measure.probe.probes import Probe
 from rtmeter.model import LOCAL, TARGET, TWO_ENDS, Cell, Doubt, Outcome
 from rtmeter.results.store import CLIENT_LOG, SERVER_LOG
 

@@ -13,9 +13,9 @@ from typing import Any, Protocol
 
 from rtmeter.errors import RtmeterError
 from rtmeter.host.ssh import Ssh
-from rtmeter.measure.elf import HEAD_BYTES, MAGIC, machines_of
-from rtmeter.measure.images import image_for, libc_words
-from rtmeter.measure.probes import PREFIX, Probe, describe, find_probes
+from rtmeter.measure.probe.elf import HEAD_BYTES, MAGIC, machines_of
+from rtmeter.measure.probe.images import image_for, libc_words
+from rtmeter.measure.probe.probes import PREFIX, Probe, describe, find_probes
 
 
 class Place(Protocol):

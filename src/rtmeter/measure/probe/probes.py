@@ -15,9 +15,9 @@ from typing import Any
 from rtmeter.errors import RtmeterError
 from rtmeter.host.ending import run_within
 from rtmeter.host.trust import require_trusted
-from rtmeter.measure import known_adapters
-from rtmeter.measure.elf import HEAD_BYTES, MAGIC, machines_of
-from rtmeter.measure.known_adapters import KNOWN_ADAPTERS
+from rtmeter.measure.probe import known_adapters
+from rtmeter.measure.probe.elf import HEAD_BYTES, MAGIC, machines_of
+from rtmeter.measure.probe.known_adapters import KNOWN_ADAPTERS
 
 PREFIX = "rtmeter-probe-"
 _DESCRIBE_TIMEOUT_S = 20
@@ -58,7 +58,7 @@ class Probe:
         return dict(self.facts.get("same_host", {}))
 
 
-_PACKAGE = Path(__file__).parents[1]
+_PACKAGE = Path(__file__).parents[2]
 _CHECKOUT = _PACKAGE.parents[1]
 """Where this is run from, if that is one."""
 

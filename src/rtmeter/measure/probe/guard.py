@@ -35,7 +35,7 @@ class Guard:
         if self._priority:
             words = (os.getpid(), self._own, self._avoid, _LOOK_EVERY_S, _PATIENCE_S)
             self._popen = subprocess.Popen(
-                [sys.executable, "-m", "rtmeter.measure.guarding", *map(str, words)],
+                [sys.executable, "-m", "rtmeter.measure.probe.guarding", *map(str, words)],
                 stdin=subprocess.PIPE,
                 start_new_session=True,
             )

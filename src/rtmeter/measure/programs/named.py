@@ -14,15 +14,15 @@ from rtmeter.attach.callbacks import Callback, Names, callbacks_of, names_of
 from rtmeter.conditions import Standing
 from rtmeter.errors import RtmeterError
 from rtmeter.host.threads import Task
-from rtmeter.measure.attached import FOLLOWED, ByAttaching
-from rtmeter.measure.attached_all import Together
-from rtmeter.measure.attached_record import measured_loop
-from rtmeter.measure.attaching import Attached
-from rtmeter.measure.following import written_of
-from rtmeter.measure.looking import LOOK_S
-from rtmeter.measure.program import threads_of
-from rtmeter.measure.started import words_of
-from rtmeter.measure.supervise import OnProgress, Stop
+from rtmeter.measure.probe.supervise import OnProgress, Stop
+from rtmeter.measure.programs.attached import FOLLOWED, ByAttaching
+from rtmeter.measure.programs.attached_all import Together
+from rtmeter.measure.programs.attached_record import measured_loop
+from rtmeter.measure.programs.attaching import Attached
+from rtmeter.measure.programs.following import written_of
+from rtmeter.measure.programs.looking import LOOK_S
+from rtmeter.measure.programs.program import threads_of
+from rtmeter.measure.programs.started import words_of
 from rtmeter.model import Cell, Doubt, Outcome
 from rtmeter.trace.rcl import LACKING, NAMING, ProbeLines, found_among, found_in, libraries_of, loaded_by
 from rtmeter.values import slug

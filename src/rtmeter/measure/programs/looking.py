@@ -17,8 +17,8 @@ from rtmeter.attach.sleeps import sleeps_of
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
 from rtmeter.host.threads import Task, allowed_cpus
-from rtmeter.measure.attaching import Attached
-from rtmeter.measure.program import Program, is_there, threads_of
+from rtmeter.measure.programs.attaching import Attached
+from rtmeter.measure.programs.program import Program, is_there, threads_of
 
 LOOK_S = 3.0
 FEWEST_JOBS = 5

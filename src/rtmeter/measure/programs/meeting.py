@@ -11,11 +11,11 @@ from rtmeter.errors import RtmeterError
 from rtmeter.host.remote_root import RemoteRoot
 from rtmeter.host.root import Root
 from rtmeter.host.threads import Task
-from rtmeter.measure.looking import ThreadSeen, look, only_periodic
-from rtmeter.measure.program import Program, chosen, exe_of, is_there, program_of, threads_of
-from rtmeter.measure.started import StartedProgram
-from rtmeter.measure.started_there import StartedThere
-from rtmeter.measure.supervise import Stop
+from rtmeter.measure.probe.supervise import Stop
+from rtmeter.measure.programs.looking import ThreadSeen, look, only_periodic
+from rtmeter.measure.programs.program import Program, chosen, exe_of, is_there, program_of, threads_of
+from rtmeter.measure.programs.started import StartedProgram
+from rtmeter.measure.programs.started_there import StartedThere
 from rtmeter.model import LOCAL, Doubt
 
 _LOOK_EVERY_S, _LOOK_THERE_EVERY_S = 0.1, 1.0

@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 from rtmeter import version
 from rtmeter.errors import RtmeterError
-from rtmeter.measure.elf import glibc_of, interpreter_of, needed_by
-from rtmeter.measure.images import probes_for
-from rtmeter.measure.probes import PREFIX
+from rtmeter.measure.probe.elf import glibc_of, interpreter_of, needed_by
+from rtmeter.measure.probe.images import probes_for
+from rtmeter.measure.probe.probes import PREFIX
 from rtmeter.results.store import writing
 
 Arch = Literal["aarch64", "armhf", "x86_64"]

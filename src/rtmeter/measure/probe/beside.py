@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from rtmeter.campaign.beside_options import BESIDE
 from rtmeter.errors import RtmeterError
-from rtmeter.measure.probe_process import ProbeProcess
-from rtmeter.measure.probes import Probe
+from rtmeter.measure.probe.probe_process import ProbeProcess
+from rtmeter.measure.probe.probes import Probe
 from rtmeter.model import LOCAL, Cell
 from rtmeter.results.store import STAGES
 

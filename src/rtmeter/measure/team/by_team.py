@@ -8,11 +8,11 @@ from typing import ClassVar
 
 from rtmeter.conditions import Standing
 from rtmeter.conditions.target import target_of
-from rtmeter.measure import probes
-from rtmeter.measure.places import There
+from rtmeter.measure.probe import probes
+from rtmeter.measure.probe.places import There
+from rtmeter.measure.probe.supervise import OnProgress, Stop
+from rtmeter.measure.probe.together import Team, run_together
 from rtmeter.measure.source import Ran
-from rtmeter.measure.supervise import OnProgress, Stop
-from rtmeter.measure.together import Team, run_together
 from rtmeter.model import Cell, Measurement, Outcome
 from rtmeter.results.record import CellRecord
 

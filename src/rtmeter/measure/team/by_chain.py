@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from rtmeter.campaign.chain_option import graph_of
-from rtmeter.measure.by_team import ByTeam
-from rtmeter.measure.chain_processes import ChainProcess, drain_ns, probe_config, processes_of
-from rtmeter.measure.chain_record import record_chain
+from rtmeter.measure.probe.together import Member, Team, log_of
 from rtmeter.measure.source import Ran
-from rtmeter.measure.together import Member, Team, log_of
+from rtmeter.measure.team.by_team import ByTeam
+from rtmeter.measure.team.chain_processes import ChainProcess, drain_ns, probe_config, processes_of
+from rtmeter.measure.team.chain_record import record_chain
 from rtmeter.model import Outcome
 from rtmeter.results.record import CellRecord
 

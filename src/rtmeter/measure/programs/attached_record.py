@@ -14,9 +14,9 @@ from rtmeter.attach.follow import Followed
 from rtmeter.errors import RtmeterError
 from rtmeter.host.threads import Task, allowed_cpus, read_task
 from rtmeter.machine.facts import facts_of
-from rtmeter.measure.attaching import Attached
-from rtmeter.measure.following import Written
-from rtmeter.measure.program import Program
+from rtmeter.measure.programs.attaching import Attached
+from rtmeter.measure.programs.following import Written
+from rtmeter.measure.programs.program import Program
 from rtmeter.model import Cell, Doubt
 from rtmeter.results import store
 from rtmeter.samples.meta import LogMeta

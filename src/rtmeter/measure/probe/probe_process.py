@@ -13,8 +13,8 @@ from typing import Any
 
 from rtmeter.errors import RtmeterError
 from rtmeter.host.ending import REAP_S, STARTED, kill_group, reap
-from rtmeter.measure.places import Place
-from rtmeter.measure.probes import Probe
+from rtmeter.measure.probe.places import Place
+from rtmeter.measure.probe.probes import Probe
 
 _LONGEST_LINE = 4 * 1024 * 1024
 _MOST_AT_ONCE = 8 * 1024 * 1024

@@ -16,7 +16,7 @@ from rtmeter.conditions.companion import require_program
 from rtmeter.host.ending import STARTED, kill_group, reap
 from rtmeter.host.remote_root import RemoteRoot
 from rtmeter.host.remote_shell import ConnectionLostError
-from rtmeter.measure.started import GRACE_S, ended_error, words_of
+from rtmeter.measure.programs.started import GRACE_S, ended_error, words_of
 from rtmeter.results import store
 
 _TOLD_S = 30

@@ -10,7 +10,7 @@ from typing import Any
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
 from rtmeter.host.threads import cpu_set
-from rtmeter.measure.probes import Probe
+from rtmeter.measure.probe.probes import Probe
 from rtmeter.model import LOCAL, TWO_ENDS, Cell
 from rtmeter.values import format_cpus
 

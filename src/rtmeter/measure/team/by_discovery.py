@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rtmeter.measure.by_team import ByTeam
-from rtmeter.measure.discovery_record import record_discovery
+from rtmeter.measure.probe.together import Member, Team, log_of
 from rtmeter.measure.source import Ran
-from rtmeter.measure.together import Member, Team, log_of
+from rtmeter.measure.team.by_team import ByTeam
+from rtmeter.measure.team.discovery_record import record_discovery
 from rtmeter.model import Outcome
 from rtmeter.results.record import CellRecord
 

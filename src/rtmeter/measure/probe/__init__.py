@@ -1,0 +1,1 @@
+"""Probes as files and as processes: found, placed on a machine, started, watched, ended."""
