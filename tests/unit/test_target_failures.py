@@ -108,7 +108,7 @@ def test_a_target_without_room_says_so(board: Path, tmp_path: Path) -> None:
     try:
         ran_in_vain(board, tmp_path / "cell", "No space left", "free space in its /tmp")
     finally:
-        subprocess.run(["umount", board / "tmp"], check=True)
+        subprocess.run(["umount", "--lazy", board / "tmp"], check=True)
 
 
 def test_the_lock_of_a_target_that_is_this_machine_is_not_taken_twice(
