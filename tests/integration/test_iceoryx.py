@@ -268,8 +268,8 @@ def test_two_runs_at_once_share_a_roudi_and_nothing_else(tmp_path: Path, no_roud
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
 def test_replies_that_never_come_are_lost_and_nothing_else(tmp_path: Path, how: signal.Signals) -> None:
     with client_and_server(tmp_path, ICEORYX | ENDLESS | {"period_ns": 50 * MS}) as (client, server):
-        client.until("progress")
-        client.until("progress")
+        while client.until("progress")["max_ns"] is None:  # nothing came back yet
+            pass
         send_when_idle(server.process.pid, how)
         while client.until("progress")["lost"] == 0:
             pass
@@ -289,8 +289,8 @@ def test_a_publisher_waits_for_its_consumer_until_roudi_takes_it_away(
     tmp_path: Path, no_roudi: None, how: signal.Signals
 ) -> None:
     with client_and_server(tmp_path, RELIABLE | {"period_ns": 50 * MS}) as (client, server):
-        client.until("progress")
-        client.until("progress")
+        while client.until("progress")["max_ns"] is None:  # nothing came back yet
+            pass
         send_when_idle(server.process.pid, how)
         while client.until("progress")["lost"] < 40:  # more than were on their way
             pass
@@ -305,8 +305,8 @@ def test_a_publisher_that_waits_for_good_ends_the_run_with_an_error(tmp_path: Pa
     """The other end hangs, and so does the RouDi that would take it away."""
     with client_and_server(tmp_path, RELIABLE) as (client, server):
         _, roudi = roudi_of(client.until("ready"))
-        client.until("progress")
-        client.until("progress")
+        while client.until("progress")["max_ns"] is None:  # nothing came back yet
+            pass
         os.kill(roudi, signal.SIGSTOP)
         try:
             send_when_idle(server.process.pid, signal.SIGSTOP)
