@@ -115,6 +115,25 @@ def test_every_subscriber_receives_what_the_server_does(tmp_path: Path, given: t
     assert not list(tmp_path.rglob("*.rtlog"))
 
 
+@pytest.mark.parametrize(
+    "given", [over("posix", "--option", "transport=topics"), over("cyclonedds"), over("fastdds"), over("rcl")]
+)
+def test_background_nodes_are_there_and_the_client_has_found_them(
+    tmp_path: Path, given: tuple[str, ...]
+) -> None:
+    adapter, *more = given
+    tells = adapter != "posix"  # where nobody is to be found
+    line = [*TRIP, "--adapter", adapter, *more, "--samples", "20", "--background-nodes", "2"]
+    assert invoke([*line, "--out", str(tmp_path / "cell")]) == 0
+    cell = cell_in(tmp_path / "cell")
+    found = cell["beside"]
+    assert [one["name"] for one in found["background_nodes"]] == ["background1", "background2"]
+    assert (found["sent"], found["identity"], found["subscribers"]) == (None, None, [])
+    assert found["knew"] >= 3 if tells else found["knew"] is None
+    assert all(one["threads"] > 0 for one in found["background_nodes"]) == tells
+    assert cell["config"]["background_nodes"] == 2 and cell["summary"]["counts"]["released"] == 20
+
+
 LONG = (
     *TRIP,
     "--adapter",
