@@ -18,7 +18,7 @@ import rtmeter
 from rtmeter import cli
 from rtmeter.cli import exit_codes
 from rtmeter.model import Requirement
-from wakeups import write_wakeups
+from wakeups import draw, write_wakeups
 
 Captured = pytest.CaptureFixture[str]
 Scale = Callable[[str, str], float]
@@ -294,6 +294,14 @@ def test_what_cannot_be_meant_is_refused_by_name(line: str, said: str, capsys: C
     plant(halved, repeats=1)
     code, printed = compare(line, capsys)
     assert code == exit_codes.ERROR and said in printed
+
+
+def test_a_factor_that_some_cells_do_not_state_is_not_proposed_again(capsys: Captured) -> None:
+    plant(halved, repeats=1)
+    write_wakeups(Path("r/other"), draw(1), axes={"rate": "10"})
+    code, printed = compare("r --factor rate", capsys)
+    assert code == exit_codes.ERROR
+    assert "--factor = 'rate': is 10 or not stated; name one of" in printed and "rate," not in printed
 
 
 def test_the_api_has_the_same_effects(capsys: Captured) -> None:

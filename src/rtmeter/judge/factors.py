@@ -212,6 +212,9 @@ def _check(asked: FactorOptions, known: Sequence[str], layouts: Mapping[str, Map
     varying = [name for name in names if len({found.get(name) for found in layouts.values()}) > 1]
     if len(known) < 2:
         message = "is the same in all cells" if known else "is no factor of these cells"
+        if asked.factor in varying:
+            varying.remove(asked.factor)
+            message = f"is {known[0]} or not stated"
         remedy = f"name one of {', '.join(varying)}" if varying else "measure cells that differ"
         raise RtmeterError(message, field="--factor", value=asked.factor, remedy=remedy)
     if asked.reference is not None and asked.reference not in known:
