@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 from rtmeter.model import LOST, TWO_ENDS, WARM_UP_FLAG
 from rtmeter.samples import LogReader, read_log
@@ -64,6 +65,13 @@ def _ended(one: ProbeRun) -> CheckOutcome:
     return passed("SIGINT ended it, with a whole log")
 
 
+def _loses_or_stands(reports: list[dict[str, Any]]) -> bool:
+    """Whether a client that waits for the answer to some earlier message waits by now: ten were lost since
+    the first report, or in the last five, a second, nothing was settled."""
+    seen = [(report["released"], report["lost"]) for report in reports]
+    return seen[-1][1] - seen[0][1] >= 10 or (len(seen) > 5 and len(set(seen[-5:])) == 1)
+
+
 def _server(subject: CheckedProbe, measurement: str) -> CheckOutcome:
     if subject.one_process:
         return not_applicable("its server is in the client")
@@ -109,7 +117,8 @@ def _silent(subject: CheckedProbe, measurement: str, how: str) -> CheckOutcome:
         assert server is not None
         one.until("progress", least=("released", 20))
         server.close() if how == "killed" else server.stop_asleep()
-        while one.error() is None and one.latest("progress")["lost"] == 0:
+        before = one.progresses()
+        while one.error() is None and not _loses_or_stands(one.progresses()[len(before) - 1 :]):
             one.pause()
         one.signal(signal.SIGINT)
         one.end(END_S)

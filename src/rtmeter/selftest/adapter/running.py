@@ -107,9 +107,9 @@ class ProbeRun:
                 )
             time.sleep(_LOOK_S)
 
-    def latest(self, kind: str) -> dict[str, Any]:
-        """The last status line of the kind so far."""
-        return next(event for event in reversed(self.events()) if event["event"] == kind)
+    def progresses(self) -> list[dict[str, Any]]:
+        """All its reports so far; a probe makes four a second."""
+        return [event for event in self.events() if event["event"] == "progress"]
 
     def pause(self) -> None:
         """Until it is worth looking again; no longer than any run may take."""
