@@ -53,10 +53,10 @@ def axes(cells: int) -> Iterator[dict[str, object]]:
 
 def make_cells(run_folder: Path, cells: int) -> None:
     """A run of so many cells of a few kinds, whose samples are the same files."""
-    from rtmeter import version
     from rtmeter.judge.cell import judged_by
     from rtmeter.results.record import text_of
     from rtmeter.results.record.reading import cell_of
+    from rtmeter.values import version
     from synthetic import Made, usual, write_cell
 
     kinds = run_folder.parent / "kinds"

@@ -13,7 +13,6 @@ The names below are all that is public; nothing is imported before one of them i
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from rtmeter.api.verdicts import CellVerdict
     from rtmeter.errors import RtmeterError
     from rtmeter.model import Requirement, Verdict
+    from rtmeter.values import version
 
 __all__ = [
     "CellVerdict",
@@ -42,18 +42,8 @@ _HOMES = {
     "RtmeterError": "errors",
     "Verdict": "model",
     "read": "api.results",
+    "version": "values",
 }
-
-
-@cache
-def version() -> str:
-    """The installed version; ``0+checkout`` when run from a source tree that is not installed."""
-    from importlib import metadata  # not at start: it costs a tenth of `rtmeter --help`
-
-    try:
-        return metadata.version("rtmeter")
-    except metadata.PackageNotFoundError:
-        return "0+checkout"
 
 
 def __getattr__(name: str) -> Any:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import Any, Self
 
 _NS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
@@ -264,3 +265,14 @@ def parse_scheduling(value: object) -> Scheduling:
             raise ValueError("needs runtime/deadline/period, each at most the next", SCHEDULING_REMEDY)
         return Scheduling("deadline", runtime_ns=times[0], deadline_ns=times[1], period_ns=times[2])
     raise ValueError("is no scheduling policy", SCHEDULING_REMEDY)
+
+
+@cache
+def version() -> str:
+    """The installed version; ``0+checkout`` when run from a source tree that is not installed."""
+    from importlib import metadata  # not at start: it costs a tenth of `rtmeter --help`
+
+    try:
+        return metadata.version("rtmeter")
+    except metadata.PackageNotFoundError:
+        return "0+checkout"

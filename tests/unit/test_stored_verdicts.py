@@ -142,10 +142,10 @@ def test_what_is_asked_as_it_was_judged_is_not(results: Path, read: list[str]) -
 def test_the_statistics_in_use_are_others_when_their_code_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("statistics/a.py", "judge/b.py", "samples/rows.py", "model.py", "__init__.py"):
+    for name in ("statistics/a.py", "judge/b.py", "samples/rows.py", "model.py"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("1")
-    monkeypatch.setattr(rtmeter, "__file__", str(tmp_path / "__init__.py"))
+    monkeypatch.setattr(judge_cell, "__file__", str(tmp_path / "judge/cell.py"))
     of = judge_cell.statistics_in_use.__wrapped__
     seen = {of()}
     for name in ("statistics/a.py", "judge/b.py", "samples/rows.py", "model.py"):

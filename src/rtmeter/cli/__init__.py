@@ -139,7 +139,7 @@ def _not_chosen() -> None:
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from rtmeter import version
+        from rtmeter.values import version
 
         print(version())
         raise typer.Exit

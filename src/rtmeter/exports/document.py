@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from rtmeter import version
 from rtmeter.errors import RtmeterError
 from rtmeter.exports.distribution import name_of
 from rtmeter.results import store
+from rtmeter.values import version
 
 FORMAT, VERSION = "rtmeter-export", 1
 _BATCH_ROWS = 1 << 16

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from rtmeter import version
 from rtmeter.exports.distribution import Distribution, distributions, notes_of
 from rtmeter.statistics.quantities import Ints
+from rtmeter.values import version
 
 DIGITS = 3
 _SUB_BUCKET_BITS = 11  # of a histogram of three significant digits: 2,048 values in the first bucket

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rtmeter import version
 from rtmeter.exports.distribution import name_of
 from rtmeter.exports.mcap_file import McapFile
 from rtmeter.exports.phases import begins, has_releases, misses
@@ -18,6 +17,7 @@ from rtmeter.results import store
 from rtmeter.results.record import CellRecord
 from rtmeter.statistics.quantities import Columns, Ints, quantities, timeout_ns
 from rtmeter.statistics.views import OUTCOME_BITS
+from rtmeter.values import version
 
 _LITTLE_ENDIAN_CDR = b"\x00\x01\x00\x00"
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from rtmeter import version
 from rtmeter.errors import RtmeterError
 from rtmeter.importers import Imported, ImportedSeries, read
 from rtmeter.judge.cell import judged
@@ -20,7 +19,7 @@ from rtmeter.samples import write_values
 from rtmeter.statistics.counted import summarise_counted
 from rtmeter.statistics.histogram import PERIOD_UNKNOWN, Histogram
 from rtmeter.statistics.summary import summarise
-from rtmeter.values import format_duration, slug
+from rtmeter.values import format_duration, slug, version
 
 CAMPAIGN = "import"
 """The folder's name where a run has its campaign's."""

@@ -9,14 +9,13 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-import rtmeter
-from rtmeter import version
 from rtmeter.judge.counted import judge_counted
 from rtmeter.judge.verdict import judge, refuse
 from rtmeter.model import Requirement, Verdict
 from rtmeter.results import store
 from rtmeter.results.cells import StoredCell
 from rtmeter.results.record import CellRecord, JudgedBy
+from rtmeter.values import version
 
 
 def judge_cell(
@@ -60,7 +59,7 @@ def judged_by(folder: Path) -> JudgedBy:
 @cache
 def statistics_in_use() -> str:
     """A hash of the code that judges: of the same data another may come to another verdict."""
-    front = Path(rtmeter.__file__).parent
+    front = Path(__file__).parents[1]
     files = [*(front / "statistics").glob("*.py"), *(front / "judge").glob("*.py"), front / "samples/rows.py"]
     digest = hashlib.sha256(version().encode())
     for file in (*sorted(files), front / "model.py"):

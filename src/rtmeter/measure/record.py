@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from rtmeter import machine, version
+from rtmeter import machine
 from rtmeter.errors import RtmeterError
 from rtmeter.judge.cell import judged
 from rtmeter.measure.probe import beside_record, kernel_stamps
@@ -21,6 +21,7 @@ from rtmeter.samples import LogReader, Recovery, write_parquet
 from rtmeter.samples.meta import LogMeta
 from rtmeter.statistics.quantities import judged_quantity
 from rtmeter.statistics.summary import summarise
+from rtmeter.values import version
 
 _WORDS = ("effective", "usage", "instrument", "counters", "grid", "ticks", "clock")
 """What the record has in the words of the client's log."""

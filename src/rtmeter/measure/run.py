@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol, Self
 
-from rtmeter import version
 from rtmeter.errors import RtmeterError
 from rtmeter.host.identity import machine_id
 from rtmeter.host.root import Root
@@ -18,7 +17,7 @@ from rtmeter.measure.refused import Refused
 from rtmeter.model import Campaign, Cell
 from rtmeter.results import store
 from rtmeter.results.record import CellRecord, RigOfRun, RunRecord
-from rtmeter.values import as_json
+from rtmeter.values import as_json, version
 
 
 class Watcher(Protocol):

@@ -15,7 +15,6 @@ from functools import cache
 import jinja2
 from markupsafe import Markup
 
-from rtmeter import version
 from rtmeter.errors import RtmeterError
 from rtmeter.judge import answer, why
 from rtmeter.judge import conditions as condition_facts
@@ -35,6 +34,7 @@ from rtmeter.results.cells import StoredCell
 from rtmeter.results.condition_words import uncertainty, which_cells
 from rtmeter.results.overview import WORST_FIRST, CellEntry
 from rtmeter.results.record import Statistics
+from rtmeter.values import version
 
 _FEW_CELLS = 4
 """In reports of so many cells, conditions are not folded away."""

@@ -18,7 +18,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from rtmeter import version
 from rtmeter.errors import RtmeterError
 from rtmeter.host.files import open_file, replace_file
 from rtmeter.results import store
@@ -26,6 +25,7 @@ from rtmeter.results.record import CellRecord, Statistics, text_of
 from rtmeter.results.record.cell import CELL_FORMAT, CELL_VERSION
 from rtmeter.results.record.reading import cell_of, unreadable
 from rtmeter.statistics.quantities import judged_quantity
+from rtmeter.values import version
 
 TABLE = "cells.parquet"
 FORMAT, VERSION = "rtmeter-cells", 1

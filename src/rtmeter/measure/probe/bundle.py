@@ -10,12 +10,12 @@ import tarfile
 from pathlib import Path
 from typing import Any, Literal
 
-from rtmeter import version
 from rtmeter.errors import RtmeterError
 from rtmeter.measure.probe.elf import glibc_of, interpreter_of, needed_by
 from rtmeter.measure.probe.images import probes_for
 from rtmeter.measure.probe.probes import PREFIX
 from rtmeter.results.store import writing
+from rtmeter.values import version
 
 Arch = Literal["aarch64", "armhf", "x86_64"]
 MACHINES = {"aarch64": "aarch64", "armhf": "armv7l", "x86_64": "x86_64"}

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from rtmeter import report, version
+from rtmeter import report
 from rtmeter.errors import RtmeterError
 from rtmeter.host.files import replace_file
 from rtmeter.host.lock import Say
@@ -16,6 +16,7 @@ from rtmeter.plots.floors import Floor
 from rtmeter.report.site import pages
 from rtmeter.report.site.history import History, HistoryEntry, histories
 from rtmeter.results import store
+from rtmeter.values import version
 
 MADE = ".rtmeter-site.json"
 """The files that were made, and a hash of what they were made of: what is the same is not made again, and
