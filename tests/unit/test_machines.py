@@ -11,7 +11,7 @@ import pytest
 
 from rtmeter import cli
 from rtmeter.judge.environment import differences
-from rtmeter.measure.record import _known
+from rtmeter.measure.source.record import _known
 from rtmeter.results import store
 from rtmeter.results.machines import names_of
 from rtmeter.results.record import CellRecord, RunRecord

@@ -84,10 +84,10 @@ def parsed() -> dict[str, ast.Module]:
     return found
 
 
-def test_no_modules_of_the_front_import_each_other_in_a_circle() -> None:
-    """Also where only a type is needed, or a function imports when it is called. A name that a package's
-    ``__init__`` takes from a module of its own counts as the package."""
-    modules = parsed()
+def imported_by(modules: dict[str, ast.Module]) -> dict[str, set[str]]:
+    """The modules of ours that each of them imports, also where only a type is needed, or a function imports
+    when it is called. A name that a package's ``__init__`` takes from a module of its own counts as the
+    package's."""
     imported: dict[str, set[str]] = {name: set() for name in modules}
     for name, module in modules.items():
         for node in ast.walk(module):
@@ -96,8 +96,43 @@ def test_no_modules_of_the_front_import_each_other_in_a_circle() -> None:
                 imported[name] |= {one if one in modules else node.module for one in inner}
             elif isinstance(node, ast.Import):
                 imported[name] |= {alias.name for alias in node.names} & modules.keys()
+    return imported
+
+
+def test_no_modules_of_the_front_import_each_other_in_a_circle() -> None:
+    imported = imported_by(parsed())
     assert sum(map(len, imported.values())) > 1000
     TopologicalSorter(imported).prepare()  # raises CycleError with the modules on it
+
+
+def inits() -> list[Path]:
+    """Of the front's rooms, and of its root."""
+    front = ROOT / "src/rtmeter"
+    return [path for path in FILES if path.name == "__init__.py" and path.is_relative_to(front)]
+
+
+def test_no_rooms_of_the_front_import_each_other_in_a_circle() -> None:
+    """A room within a room is one of its own. The root is left out: it names the API above all rooms, and has
+    the words that all share."""
+    imported = imported_by(parsed())
+    rooms = {".".join(path.parent.relative_to(ROOT / "src").parts) for path in inits()} - {"rtmeter"}
+
+    def room_of(module: str) -> str:
+        return module if module in rooms else module.rpartition(".")[0]
+
+    between: dict[str, set[str]] = {room: set() for room in rooms}
+    for name, others in imported.items():
+        if room_of(name) in rooms:
+            between[room_of(name)] |= {room_of(other) for other in others} & rooms - {room_of(name)}
+    assert sum(map(len, between.values())) > 150
+    TopologicalSorter(between).prepare()
+
+
+def test_each_room_says_what_comes_in_and_what_goes_out() -> None:
+    said = {name_of(path): ast.get_docstring(ast.parse(path.read_text())) or "" for path in inits()}
+    del said["src/rtmeter/__init__.py"]  # a user's words: the public API
+    assert len(said) > 25
+    assert [name for name, text in said.items() if "→" not in text.split("\n\n")[0]] == []
 
 
 def test_a_name_of_a_type_means_one_thing_in_all_rooms() -> None:

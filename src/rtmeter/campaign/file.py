@@ -13,7 +13,7 @@ from rtmeter.campaign import matrix, ranges, yaml_lines
 from rtmeter.campaign.factors import Chosen, factors
 from rtmeter.campaign.filters import Predicate, compile_only, what_was_meant
 from rtmeter.campaign.options import OPTIONS, CellOptions
-from rtmeter.campaign.published import Published
+from rtmeter.campaign.published_key import Published
 from rtmeter.campaign.rules import settle
 from rtmeter.campaign.wrong import unknown_key
 from rtmeter.campaign.yaml_lines import Document, KeyPath

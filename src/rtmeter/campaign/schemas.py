@@ -12,7 +12,7 @@ from pydantic import Field
 from rtmeter.campaign.file import BLOCK_KEYS, CAMPAIGN_KEYS
 from rtmeter.campaign.matrix import REQUIREMENT
 from rtmeter.campaign.options import OPTIONS, CellOptions
-from rtmeter.campaign.published import Published
+from rtmeter.campaign.published_key import Published
 from rtmeter.campaign.ranges import SWEPT
 from rtmeter.campaign.rigs import NOT_OF_A_RIG, RigsFile
 

@@ -1,1 +1,1 @@
-"""The kernel's events, releases and the thread that stamps come in; segments and causes go out."""
+"""The kernel's events, releases and the thread that stamps → segments and causes."""

@@ -1,1 +1,1 @@
-"""A cell → its data, stored. Its sources (source.py): probes, alone or together, cyclictest, a program."""
+"""A cell → its data, stored. Its sources (source/): probes, alone or together, cyclictest, a program."""

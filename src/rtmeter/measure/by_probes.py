@@ -14,9 +14,9 @@ from rtmeter.host.ssh import Ssh
 from rtmeter.measure.probe import beside, polling, probes
 from rtmeter.measure.probe.places import There
 from rtmeter.measure.probe.supervise import OnProgress, Stop, run_probes
-from rtmeter.measure.record import Logs, record_cell
 from rtmeter.measure.source import Ran
-from rtmeter.measure.their_clock import by_the_clock_of
+from rtmeter.measure.source.record import Logs, record_cell
+from rtmeter.measure.source.their_clock import by_the_clock_of
 from rtmeter.model import LOCAL, TWO_ENDS, Cell, Outcome
 from rtmeter.results.record import CellRecord
 

@@ -19,8 +19,8 @@ from rtmeter.measure.cyclictest_tool import CYCLICTEST
 from rtmeter.measure.probe.probes import NotBuiltError
 from rtmeter.measure.probe.supervise import OnProgress, Stop
 from rtmeter.measure.programs.attached import ByAttaching, is_attached
-from rtmeter.measure.record import tidy
 from rtmeter.measure.source import Ran, Source
+from rtmeter.measure.source.record import tidy
 from rtmeter.measure.team.by_chain import ByChain
 from rtmeter.measure.team.by_discovery import ByDiscovery
 from rtmeter.model import TARGET, Cell, Outcome

@@ -19,8 +19,8 @@ from rtmeter.judge.verdict import refuse
 from rtmeter.measure.cyclictest_tool import CYCLICTEST, FILE, PACKAGE, here, there
 from rtmeter.measure.probe.probes import NotBuiltError
 from rtmeter.measure.probe.supervise import OnProgress, Stop
-from rtmeter.measure.record import Logs, record_cell
 from rtmeter.measure.source import Ran
+from rtmeter.measure.source.record import Logs, record_cell
 from rtmeter.model import TARGET, Cell, Outcome
 from rtmeter.results import store
 from rtmeter.results.record import CellRecord, Failure

@@ -13,8 +13,8 @@ from pathlib import Path
 from rtmeter.errors import RtmeterError
 from rtmeter.host.identity import machine_id
 from rtmeter.host.root import Root
-from rtmeter.measure.record import Logs, record_cell
 from rtmeter.measure.source import Ran
+from rtmeter.measure.source.record import Logs, record_cell
 from rtmeter.model import Cell, Doubt, Outcome, Requirement
 from rtmeter.results import store
 from rtmeter.results.record import CellRecord

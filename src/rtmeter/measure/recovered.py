@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from rtmeter.errors import RtmeterError
-from rtmeter.measure.record import Logs, record_cell
 from rtmeter.measure.source import Ran
+from rtmeter.measure.source.record import Logs, record_cell
 from rtmeter.model import Cell, Outcome
 from rtmeter.results import store
 from rtmeter.results.record import CellRecord

@@ -13,7 +13,7 @@ from rtmeter.host.identity import machine_id
 from rtmeter.host.root import Root
 from rtmeter.measure import cell as runner
 from rtmeter.measure.probe.supervise import Stop
-from rtmeter.measure.refused import Refused
+from rtmeter.measure.source.refused import Refused
 from rtmeter.model import Campaign, Cell
 from rtmeter.results import store
 from rtmeter.results.record import CellRecord, RigOfRun, RunRecord

@@ -1,1 +1,1 @@
-"""The pages of a tracefs instance come in; the kernel's events of a run, as explain/ takes them, go out."""
+"""The pages of a tracefs instance → the kernel's events of a run, as explain/ takes them."""

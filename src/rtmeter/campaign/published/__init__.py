@@ -1,6 +1,5 @@
-"""The key ``published`` of a campaign (spec/campaign.md): a table, its rows, how its source measured."""
+"""The name of a published table → its rows, its columns, and where it was published."""
 
-from rtmeter.campaign.published.asked import Published
 from rtmeter.campaign.published.tables import PublishedTable, names, table
 
-__all__ = ["Published", "PublishedTable", "names", "table"]
+__all__ = ["PublishedTable", "names", "table"]

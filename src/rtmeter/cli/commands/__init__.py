@@ -1,1 +1,1 @@
-"""One file a command: its options, its example, and what it calls."""
+"""The options of a command → what it calls, prints and writes: one file a command, with its example."""

@@ -1,4 +1,4 @@
-"""Published values beside those that were measured, and which of their source's conditions held here."""
+"""Published values and cells → both side by side, and which of the source's conditions held here."""
 
 from rtmeter.judge.published.beside import (
     Beside,

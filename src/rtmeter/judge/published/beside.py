@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rtmeter.campaign.published.asked import GROWTH
 from rtmeter.campaign.published.tables import PublishedTable, table
+from rtmeter.campaign.published_key import GROWTH
 from rtmeter.judge.published.held import Held, Unmet, held_here, preempt_rt, unmet
 from rtmeter.results.record import CellRecord, Statistics
 from rtmeter.results.record.published import PublishedRows

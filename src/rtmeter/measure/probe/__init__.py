@@ -1,1 +1,2 @@
-"""Probes as files and as processes: found, placed on a machine, started, watched, ended."""
+"""An adapter's name and a config → its probe, a process: found, placed on a machine, started, watched,
+ended."""

@@ -1,1 +1,1 @@
-"""Cells of a program that nobody changed: looked at, attached to, recorded by the kernel's events."""
+"""A program that nobody changed → its cell: looked at, attached to, recorded by the kernel's events."""

@@ -23,9 +23,9 @@ from rtmeter.measure.programs.following import Following, Written
 from rtmeter.measure.programs.meeting import Meeting, Started, started_program
 from rtmeter.measure.programs.program import Program, chosen, program_of, threads_of
 from rtmeter.measure.programs.started import words_of
-from rtmeter.measure.record import Gathered, recorded
 from rtmeter.measure.source import Ran
-from rtmeter.measure.their_clock import by_the_clock_of
+from rtmeter.measure.source.record import Gathered, recorded
+from rtmeter.measure.source.their_clock import by_the_clock_of
 from rtmeter.model import TARGET, Cell, Doubt, Outcome
 from rtmeter.results.record import CellRecord
 from rtmeter.samples.meta import LogMeta

@@ -1,1 +1,1 @@
-"""Cells that several processes of one adapter measure together: of a chain, of a discovery."""
+"""A chain or a discovery → its cell, measured by several processes of one adapter together."""

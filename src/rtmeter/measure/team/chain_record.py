@@ -13,8 +13,8 @@ import numpy as np
 from rtmeter.campaign.chain_option import graph_of
 from rtmeter.errors import RtmeterError
 from rtmeter.judge.cell import judged
-from rtmeter.measure.record import Gathered, recorded
 from rtmeter.measure.source import Ran
+from rtmeter.measure.source.record import Gathered, recorded
 from rtmeter.measure.team.chain_processes import ChainProcess, warm_ups
 from rtmeter.model import Cell, Doubt, Outcome
 from rtmeter.results import store

@@ -12,8 +12,8 @@ import numpy as np
 
 from rtmeter.errors import RtmeterError
 from rtmeter.judge.cell import judged
-from rtmeter.measure.record import Gathered, recorded
 from rtmeter.measure.source import Ran
+from rtmeter.measure.source.record import Gathered, recorded
 from rtmeter.measure.team.chain_record import damaged, of_all, read_log
 from rtmeter.model import ABSENT, IN_FLIGHT, LOST, SERVED, WARM_UP_FLAG, Cell, Doubt, Outcome
 from rtmeter.results import store

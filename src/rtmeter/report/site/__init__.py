@@ -1,4 +1,4 @@
-"""A static site over all results: latest verdicts, each cell's history, two cells side by side."""
+"""All results → a static site: latest verdicts, each cell's history, two cells side by side."""
 
 from __future__ import annotations
 

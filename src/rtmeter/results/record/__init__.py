@@ -1,4 +1,4 @@
-"""cell.json and run.json (spec/results.md): one model of each for every writer and reader."""
+"""cell.json and run.json (spec/results.md) → records, and back: one model of each for all of them."""
 
 from rtmeter.results.record.beside import NodeSeen, SubscriberSeen, WasBeside
 from rtmeter.results.record.cell import CellRecord

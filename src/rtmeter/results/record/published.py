@@ -7,7 +7,7 @@ from typing import Annotated, NotRequired
 from pydantic import AfterValidator, WithJsonSchema
 from typing_extensions import TypedDict
 
-from rtmeter.campaign.published.asked import CONDITIONS
+from rtmeter.campaign.published_key import CONDITIONS
 
 
 def _known(condition: str) -> str:

@@ -1,4 +1,5 @@
-"""What measures a cell, as `cell.py` sees it: probes, several of them together, cyclictest, or a program."""
+"""A cell → what measured it, and the cell.json of what that left: the interface of all sources, as cell.py
+sees it, and what they have in common."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 
 from rtmeter.campaign.filters import CellFacts, ParseValue, compile_only
-from rtmeter.campaign.published.tables import PublishedTable, names, table
+from rtmeter.campaign.published import PublishedTable, names, table
 from rtmeter.campaign.wrong import as_rtmeter_error, unknown_key
 from rtmeter.errors import RtmeterError
 from rtmeter.statistics.quantities import KNOWN_QUANTITIES
