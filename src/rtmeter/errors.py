@@ -1,8 +1,8 @@
-"""The one error a user sees."""
+"""The one error a user sees, and what it says of a word that is not known."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
 
@@ -55,3 +55,11 @@ class RtmeterError(Exception):
             "remedy": self.remedy,
             "where": self.where,
         }
+
+
+def did_you_mean(text: str, known: Iterable[str], most: int = 1) -> str | None:
+    """``did you mean posix?``, a remedy that names what is near, at most so many; None if nothing is."""
+    import difflib  # not at start: only a mistake needs it
+
+    near = difflib.get_close_matches(text, list(known), n=most)
+    return f"did you mean {' or '.join(near)}?" if near else None

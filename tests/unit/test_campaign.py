@@ -187,6 +187,8 @@ def test_a_script_is_looked_for_beside_the_campaign(tmp_path: Path) -> None:
         ("nam: x\ncells: []", 1, "campaign", "did you mean name"),
         ("cells:\n- 3", 2, "cells.0", "is no mapping"),
         (W + "  perod: 1ms", 4, "cells.0", "did you mean period"),
+        (W + "  server_affinity: 1", 4, "cells.0", "it is called server_cpus now"),
+        (W + "  conditions: {irq_affinity: 1}", 4, "conditions", "it is called irq_cpus now"),
         (W + "  period: 10", 4, "period", "has no unit"),
         (W + "  period: []", 4, "cells.0.period", "empty list"),
         (W + "  payload: 500", 4, "payload", "means nothing"),
@@ -232,8 +234,9 @@ def test_what_is_wrong_is_reported_with_its_line(
 
 @pytest.mark.parametrize(
     ("arguments", "field"),
-    [({"scale": 0.0}, "scale"), ({"scale": float("nan")}, "scale"), ({"scale": float("inf")}, "scale"),
-     ({"only": "adapter==ros2"}, "only"), ({"only": "adapter=="}, "only")],
+    [({"scale": 0.0}, "--scale"), ({"scale": float("nan")}, "--scale"),
+     ({"scale": float("inf")}, "--scale"), ({"only": "adapter==ros2"}, "--only"),
+     ({"only": "adapter=="}, "--only"), ({"only": "adaptr==posix"}, "--only")],
 )  # fmt: skip
 def test_wrong_arguments_are_refused(tmp_path: Path, arguments: dict[str, object], field: str) -> None:
     with pytest.raises(RtmeterError) as caught:

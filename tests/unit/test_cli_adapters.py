@@ -63,8 +63,9 @@ def test_one_alone_is_shown_found_or_missing(found: Path, capsys: pytest.Capture
     assert invoke(["adapters", "zenoh"]) == 0
     shown = capsys.readouterr().out
     assert KNOWN_ADAPTERS["zenoh"].middleware in shown and "iceoryx" not in shown
-    assert invoke(["adapters", "rclcp"]) == 1
-    assert "adapter = 'rclcp': is no adapter; name one of cyclonedds, " in capsys.readouterr().err
+    for name, remedy in (("rclcp", "did you mean rclpy?"), ("carrier", "name one of cyclonedds, ")):
+        assert invoke(["adapters", name]) == 1
+        assert f"adapter = '{name}': is no adapter; {remedy}" in capsys.readouterr().err
 
 
 def test_a_program_gets_the_same(found: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -374,6 +374,7 @@ def test_one_enormous_outlier_is_no_difference(capsys: Captured) -> None:
     [
         ("a none", "path = 'none': is not there"),
         ("a", "B: is missing"),
+        ("", "B: is missing"),
         ("a a --confidence 0.3", "--confidence = '0.3': should be greater than or equal to 0.5"),
         ("a a --deadline 3", "--deadline = '3': has no unit"),
     ],

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rtmeter import cli
+from synthetic import Made, write_cell
 
 
 def completed(line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> list[str]:
@@ -40,6 +41,10 @@ def completed(line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
         ("archive merge --engine ", ["duckdb", "spark"]),
         ("archive trend --quantile p99.99", ["p99.99", "p99.999"]),
         ("verdict --criticality ", ["hard", "firm", "soft"]),
+        ("bundle --arch a", ["aarch64", "armhf"]),
+        ("plan --find-max ", ["rate", "payload", "subscribers", "background_nodes"]),
+        ("explain --self-test --only thr", ["throttled"]),
+        ("explain --self-test --only above,mut", ["above,mutex", "above,mutex_inheriting"]),
     ],
 )
 def test_values(
@@ -53,6 +58,24 @@ def test_adapters_are_those_that_are_here(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert completed("measure wakeup --adapter f", monkeypatch, capsys) == ["fake"]
+    assert completed("check-adapter ", monkeypatch, capsys) == ["fake"]
+    assert completed("adapters f", monkeypatch, capsys) == ["fake", "fastdds"]  # says how to have it, too
+
+
+def test_floors_and_factors_are_those_of_the_cells(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert completed("layers --floor ", monkeypatch, capsys) == []  # there is no results/
+    for folder, adapter in (("results", "posix"), ("elsewhere", "null")):
+        for load in ("idle", "cpu80"):
+            made = Made(id=f"cell-{load}", samples=10, adapter=adapter, axes={"load": load})
+            write_cell(Path(folder) / load, made)
+    assert completed("layers --floor ", monkeypatch, capsys) == ["posix", "cell-cpu80", "cell-idle"]
+    assert completed("layers elsewhere --floor n", monkeypatch, capsys) == ["null"]
+    assert completed("layers --force elsewhere --floor n", monkeypatch, capsys) == ["null"]
+    assert completed("compare elsewhere --factor ", monkeypatch, capsys) == ["load"]
+    assert completed("compare --factor x", monkeypatch, capsys) == []
 
 
 @pytest.mark.parametrize("command", ["run", "plan"])

@@ -296,6 +296,13 @@ def test_what_cannot_be_meant_is_refused_by_name(line: str, said: str, capsys: C
     assert code == exit_codes.ERROR and said in printed
 
 
+def test_without_a_path_the_cells_are_those_of_results(capsys: Captured) -> None:
+    plant(halved)
+    said = compare("r --factor load --json", capsys)
+    Path("r").rename("results")
+    assert compare("--factor load --json", capsys) == said and said[0] == exit_codes.FAIL
+
+
 def test_a_factor_that_some_cells_do_not_state_is_not_proposed_again(capsys: Captured) -> None:
     plant(halved, repeats=1)
     write_wakeups(Path("r/other"), draw(1), axes={"rate": "10"})

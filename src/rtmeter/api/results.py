@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
@@ -14,7 +13,7 @@ from rtmeter.api import query
 from rtmeter.api.comparisons import Comparisons, Pairs
 from rtmeter.api.summaries import cell_summary
 from rtmeter.api.verdicts import CellVerdict, verdicts
-from rtmeter.errors import RtmeterError
+from rtmeter.errors import RtmeterError, did_you_mean
 from rtmeter.judge.compared import ComparisonOptions
 from rtmeter.model import HORIZON, Criticality, Requirement
 from rtmeter.results import store
@@ -176,8 +175,7 @@ class Results:
                 raise RtmeterError(message, field="cell", remedy="give one of names")
             return next(iter(self._cells.values()))
         if name not in self._cells:
-            near = difflib.get_close_matches(name, self._cells, n=1)
-            remedy = f"did you mean {near[0]}?" if near else "give one of names"
+            remedy = did_you_mean(name, self._cells) or "give one of names"
             raise RtmeterError("is not among these cells", field="cell", value=name, remedy=remedy)
         return self._cells[name]
 

@@ -25,6 +25,8 @@ CAMPAIGN_KEYS = ("name", "description", "defaults", "repeat", "interleave", "pub
 BLOCK_KEYS = ("name", "repeat", "only", "variants")
 _OPTIONS = (*OPTIONS, "requirement")
 _MOST_CELLS = 100_000
+_ONLY = "--only"
+"""What chooses among the cells of the whole file, which has no such key."""
 
 
 def read_campaign(
@@ -42,16 +44,16 @@ def read_campaign(
     naming file, line, field, value and remedy.
     """
     if not (math.isfinite(scale) and scale > 0):
-        raise RtmeterError("is not above zero", field="scale", value=scale, remedy="give e.g. 0.01")
+        raise RtmeterError("is not above zero", field="--scale", value=scale, remedy="give e.g. 0.01")
     reader = _Reader(yaml_lines.read(path), scale, host, rigs)
     planned = reader.cells()
     if only is not None:
-        chosen = compile_only(only, matrix.parse_fact)
+        chosen = compile_only(only, matrix.parse_fact, field=_ONLY)
         every, planned = planned, [p for p in planned if chosen(p.facts)]
         if not planned:
             meant = what_was_meant(only, matrix.parse_fact, [p.facts for p in every])
             remedy = meant or f"no cell has all of that: see `rtmeter run {path} --dry-run`"
-            raise RtmeterError("chooses no cell", field="only", value=only, remedy=remedy)
+            raise RtmeterError("chooses no cell", field=_ONLY, value=only, remedy=remedy)
     cells = tuple(p.cell for p in planned)
     return Campaign(reader.name, cells, reader.description, reader.doc.text, host, rigs)
 

@@ -6,7 +6,6 @@ Grammar: ``not``, ``and``, ``or``, parentheses, and comparisons ``NAME OP VALUE`
 
 from __future__ import annotations
 
-import difflib
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from rtmeter.errors import RtmeterError
+from rtmeter.errors import RtmeterError, did_you_mean
 from rtmeter.values import format_cpus, format_duration
 
 CellFacts = Mapping[str, Any]
@@ -76,9 +75,8 @@ def what_was_meant(text: str, parse_value: ParseValue, cells: Sequence[CellFacts
 
 
 def _near(text: str, known: Sequence[str], otherwise: str) -> str:
-    near = difflib.get_close_matches(text, known, n=3)
-    if near:
-        return f"; did you mean {' or '.join(near)}?"
+    if meant := did_you_mean(text, known, most=3):
+        return f"; {meant}"
     return otherwise and otherwise + " or ".join(known[:_MOST_NAMED]) + (" …" if known[_MOST_NAMED:] else "")
 
 
@@ -186,4 +184,9 @@ class _Parser:
         token = self._take()
         if token.kind not in ("word", "quoted"):
             self.refuse(f"has {token.text!r} where a value for {name} was expected")
-        return self._parse_value(name, token.text)
+        try:
+            return self._parse_value(name, token.text)
+        except RtmeterError as error:
+            if error.field != name:  # no value is wrong, the name is
+                error.field = self._field
+            raise

@@ -24,6 +24,14 @@ SWEPT: Mapping[str, Callable[[object], int]] = {
 }
 """What may be a range, and how an end of it is read: bytes, nanoseconds, Hz, a number."""
 
+SEARCHED: Mapping[str, str] = {
+    "rate": "10Hz..10kHz",
+    "payload": "16B..8MiB",
+    "subscribers": "1..16",
+    "background_nodes": "0..16",
+}
+"""What `plan --find-max` searches for, and where, unless it is said."""
+
 NOT_COUNTED: Mapping[str, str] = {"publishers": "--second-topic adds one at each end"}
 """What no adapter has a number of, and what comes nearest."""
 

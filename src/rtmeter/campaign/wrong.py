@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rtmeter.errors import RtmeterError
+from rtmeter.errors import RtmeterError, did_you_mean
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
     from pydantic.fields import FieldInfo
 
 
+FORMER = {
+    "affinity": "cpus",
+    "server_affinity": "server_cpus",
+    "child_affinity": "child_cpus",
+    "irq_affinity": "irq_cpus",
+    "class": "criticality",
+}
+"""What options were called before → their name."""
+
+
 def unknown_key(field: str, key: str, known: Iterable[str]) -> RtmeterError:
     """The error for a key that is not known, with what was probably meant."""
-    near = difflib.get_close_matches(key, list(known), n=1)
-    remedy = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(known)}"
+    names = list(known)
+    if (now := FORMER.get(key)) in names:
+        return RtmeterError("is not known", field=field, value=key, remedy=f"it is called {now} now")
+    remedy = did_you_mean(key, names) or f"choose one of {', '.join(names)}"
     return RtmeterError("is not known", field=field, value=key, remedy=remedy)
 
 

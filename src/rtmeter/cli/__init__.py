@@ -191,9 +191,20 @@ def _being_completed() -> list[str]:
 
 def _usage_error(error: Exception) -> RtmeterError:
     context = getattr(error, "ctx", None)
+    if context is not None and (name := getattr(error, "option_name", None)):
+        _name_anew(error, name, context)
     command = context.command_path if context is not None else "rtmeter"
     message = str(error.format_message()).rstrip(".")  # type: ignore[attr-defined]
     return RtmeterError(message, remedy=f"see `{command} --help`")
+
+
+def _name_anew(error: Any, name: str, context: Any) -> None:
+    """Has the error for an option of that name propose what it is called now, if it was renamed."""
+    from rtmeter.campaign.wrong import FORMER
+
+    now = FORMER.get(name.lstrip("-").replace("-", "_"), "").replace("_", "-")
+    if any(f"--{now}" in parameter.opts for parameter in context.command.params):
+        error.possibilities = [f"--{now}"]
 
 
 def main() -> None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import typer
 
 from rtmeter.errors import RtmeterError
+
+if TYPE_CHECKING:
+    from rtmeter.results.record import CellRecord
 
 Complete = Callable[[str], list[str]]
 """What was typed of a value → the values that begin with it."""
@@ -37,14 +42,59 @@ def completing(known: Iterable[str] | Callable[[], Iterable[str]]) -> Complete:
     return complete
 
 
+def completing_list(known: Iterable[str] | Callable[[], Iterable[str]]) -> Complete:
+    """Completes the last of several values with commas between them."""
+    complete = completing(known)
+
+    def complete_last(incomplete: str) -> list[str]:
+        before, comma, last = incomplete.rpartition(",")
+        return [f"{before}{comma}{value}" for value in complete(last)]
+
+    return complete_last
+
+
+def completing_of_cells(
+    param: str, words_of: Callable[[Sequence[CellRecord]], Iterable[str]]
+) -> Callable[[typer.Context, str], list[str]]:
+    """Completes by the words of the cells at the path that was typed as ``param``, the first argument; by
+    nothing, where these cannot be read."""
+
+    def complete(ctx: typer.Context, incomplete: str) -> list[str]:
+        from pathlib import Path
+
+        from rtmeter.results.cells import each_cell
+
+        typed = Path(next(iter(ctx.args), ctx.params[param]))  # click stops at an option without its value
+        try:
+            records = [cell.record for cell in each_cell(typed)]
+        except RtmeterError:
+            return []
+        return completing(dict.fromkeys(words_of(records)))(incomplete)
+
+    return complete
+
+
+def probes_here() -> list[str]:
+    """The adapters that are here."""
+    from rtmeter.measure.probe.probes import find_probes
+
+    return list(find_probes())
+
+
+def known_adapters() -> list[str]:
+    """Those, and all that rtmeter has."""
+    from rtmeter.measure.probe.known_adapters import KNOWN_ADAPTERS
+
+    return list(dict.fromkeys([*probes_here(), *KNOWN_ADAPTERS]))
+
+
 def adapters() -> list[str]:
     """The adapters that are here, and cyclictest where that is."""
     import shutil
 
     from rtmeter.measure.cyclictest_tool import CYCLICTEST
-    from rtmeter.measure.probe.probes import find_probes
 
-    return [*find_probes(), *([CYCLICTEST] if shutil.which(CYCLICTEST) else [])]
+    return [*probes_here(), *([CYCLICTEST] if shutil.which(CYCLICTEST) else [])]
 
 
 def campaign_files(incomplete: str) -> list[str]:

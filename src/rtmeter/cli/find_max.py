@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rtmeter.campaign.ranges import COUNTED, ends, in_words, named
+from rtmeter.campaign.ranges import COUNTED, SEARCHED, ends, in_words, named
 from rtmeter.cli import exit_codes
 from rtmeter.cli.alone import WaitOption, alone
 from rtmeter.cli.cell_options import as_flag, collect, optional_measurement, with_cell_options
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from rtmeter.results.record import CellRecord
 
 OPTION = "--find-max"
-RANGES = {"rate": "10Hz..10kHz", "payload": "16B..8MiB", "subscribers": "1..16"}
-RANGES |= {"background_nodes": "0..16"}
 
 EXAMPLE = "rtmeter plan --find-max rate --adapter posix --deadline 2ms --miss-ratio 1e-3 --rate 10..10kHz"
 DETAILS = (
@@ -44,14 +42,14 @@ DETAILS = (
 def command(
     *,
     find_max: Annotated[
-        str, typer.Option(OPTION, help="What is searched for.", **one_of(OPTION, tuple(RANGES)))
+        str, typer.Option(OPTION, help="What is searched for.", **one_of(OPTION, tuple(SEARCHED)))
     ],
     rate: Annotated[
         str | None,
         typer.Option(
             metavar="10..10kHz",
-            help=f"Where to search, or the rate of all cells (default {RANGES['rate']}; --payload, "
-            f"--subscribers, --background-nodes alike: {', '.join([*RANGES.values()][1:])}).",
+            help=f"Where to search, or the rate of all cells (default {SEARCHED['rate']}; --payload, "
+            f"--subscribers, --background-nodes alike: {', '.join([*SEARCHED.values()][1:])}).",
             show_default=False,
         ),
     ] = None,
@@ -110,11 +108,11 @@ def _options(find_max: str, rate: str | None, given: Mapping[str, Any]) -> tuple
     options = resolve_script(collect(given), Path.cwd())
     if find_max != "rate":
         options = at_rate(options, rate)
-        return options, options.pop(find_max, RANGES[find_max])
+        return options, options.pop(find_max, SEARCHED[find_max])
     if "period" in options:
         remedy = "leave it out, and give --rate to say where to search"
         raise RtmeterError("is what is searched", field="--period", value=options["period"], remedy=remedy)
-    return options, rate or RANGES["rate"]
+    return options, rate or SEARCHED["rate"]
 
 
 def _announce(asked: SearchAsked) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -194,6 +194,12 @@ def factors_of(record: CellRecord) -> dict[str, str]:
     }
 
 
+def varying(layouts: Collection[Mapping[str, str]]) -> list[str]:
+    """The factors in which cells differ; ``layouts``: of each cell its factors_of()."""
+    names = dict.fromkeys(name for found in layouts for name in found)
+    return [name for name in names if len({found.get(name) for found in layouts}) > 1]
+
+
 def _with_setting(
     layouts: Mapping[str, dict[str, str]], records: Mapping[str, CellRecord], factor: str
 ) -> dict[str, dict[str, str]]:
@@ -208,14 +214,13 @@ def _with_setting(
 
 
 def _check(asked: FactorOptions, known: Sequence[str], layouts: Mapping[str, Mapping[str, str]]) -> None:
-    names = dict.fromkeys(name for found in layouts.values() for name in found)
-    varying = [name for name in names if len({found.get(name) for found in layouts.values()}) > 1]
     if len(known) < 2:
+        names = varying(layouts.values())
         message = "is the same in all cells" if known else "is no factor of these cells"
-        if asked.factor in varying:
-            varying.remove(asked.factor)
+        if asked.factor in names:
+            names.remove(asked.factor)
             message = f"is {known[0]} or not stated"
-        remedy = f"name one of {', '.join(varying)}" if varying else "measure cells that differ"
+        remedy = f"name one of {', '.join(names)}" if names else "measure cells that differ"
         raise RtmeterError(message, field="--factor", value=asked.factor, remedy=remedy)
     if asked.reference is not None and asked.reference not in known:
         remedy = f"name one of {', '.join(known)}"

@@ -15,7 +15,7 @@ from rtmeter.campaign.condition_options import SystemSettings
 from rtmeter.conditions.change import Change
 from rtmeter.conditions.resources import MADE, Cgroup, Controller
 from rtmeter.conditions.settings import Settings
-from rtmeter.errors import RtmeterError
+from rtmeter.errors import RtmeterError, did_you_mean
 from rtmeter.explain.causes import Explained, Explanation, Release
 from rtmeter.explain.parts import explain_parts
 from rtmeter.explain.segments import Key
@@ -83,7 +83,7 @@ def chosen(names: Sequence[str], priority: int) -> tuple[Plant, ...]:
     every = {plant.name: plant for plant in plants(priority)}
     for name in names:
         if name not in every:
-            remedy = f"choose among {', '.join(every)}"
+            remedy = did_you_mean(name, every) or f"choose among {', '.join(every)}"
             raise RtmeterError("is no plant", field="--only", value=name, remedy=remedy)
     if names:
         return tuple(replace(every[name], seldom=False) for name in every if name in names)

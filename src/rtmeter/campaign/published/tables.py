@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import csv
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from rtmeter.errors import RtmeterError
+from rtmeter.errors import RtmeterError, did_you_mean
 
 _SOURCE = "Source: "
 
@@ -38,8 +37,7 @@ def names() -> list[str]:
 def table(name: str) -> PublishedTable:
     """The table of that name. Raises RtmeterError if there is none."""
     if name not in names():
-        near = difflib.get_close_matches(name, names(), n=1)
-        remedy = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(names())}"
+        remedy = did_you_mean(name, names()) or f"choose one of {', '.join(names())}"
         raise RtmeterError("is no published table", field="published.table", value=name, remedy=remedy)
     text = files("rtmeter.campaign.published").joinpath("data", f"{name}.csv").read_text(encoding="utf-8")
     comments = [line[1:].strip() for line in text.splitlines() if line.startswith("#")]

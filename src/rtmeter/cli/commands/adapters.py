@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from rtmeter.cli import exit_codes
+from rtmeter.cli.choices import completing, known_adapters
 
 EXAMPLE = "rtmeter adapters rcl"
 DETAILS = (
@@ -18,7 +19,12 @@ DETAILS = (
 
 def command(
     name: Annotated[
-        str | None, typer.Argument(help="One adapter (default: all).", show_default=False)
+        str | None,
+        typer.Argument(
+            help="One adapter (default: all).",
+            show_default=False,
+            autocompletion=completing(known_adapters),
+        ),
     ] = None,
     on: Annotated[
         str | None,
@@ -69,10 +75,10 @@ def command(
 
 
 def _check_known(name: str | None, known: Sequence[str]) -> None:
-    from rtmeter.errors import RtmeterError
+    from rtmeter.errors import RtmeterError, did_you_mean
 
     if name is not None and name not in known:
-        remedy = f"name one of {', '.join(sorted(set(known)))}"
+        remedy = did_you_mean(name, known) or f"name one of {', '.join(sorted(set(known)))}"
         raise RtmeterError("is no adapter", field="adapter", value=name, remedy=remedy)
 
 

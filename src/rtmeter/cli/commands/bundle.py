@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from rtmeter.cli import exit_codes
-from rtmeter.errors import RtmeterError
+from rtmeter.cli.choices import one_of
+from rtmeter.measure.probe.bundle import MACHINES, Arch, make_bundle
 
 EXAMPLE = "rtmeter bundle --arch armhf -o rtmeter-armhf.tar.gz"
 DETAILS = (
@@ -20,19 +21,16 @@ DETAILS = (
 
 def command(
     arch: Annotated[
-        str, typer.Option(metavar="aarch64|armhf|x86_64", help="Of the target.", show_default=False)
+        Arch,
+        typer.Option(help="Of the target.", show_default=False, **one_of("--arch", MACHINES)),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The tar.gz.", show_default=False)],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Writes the bundle, and says what is in it."""
     from rtmeter.cli.output import print_json
-    from rtmeter.measure.probe.bundle import MACHINES, make_bundle
 
-    if arch not in MACHINES:
-        remedy = f"choose one of {', '.join(MACHINES)}"
-        raise RtmeterError("is no architecture of a bundle", field="--arch", value=arch, remedy=remedy)
-    entries = make_bundle(arch, out)  # type: ignore[arg-type]
+    entries = make_bundle(arch, out)
     if as_json:
         print_json({"file": str(out), "arch": arch, "adapters": entries})
     else:

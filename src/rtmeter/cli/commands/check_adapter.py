@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rtmeter.cli import exit_codes
+from rtmeter.cli.choices import completing, probes_here
 
 if TYPE_CHECKING:
     from rtmeter.selftest.adapter import Result
@@ -23,7 +24,15 @@ _STYLES = {"pass": "green", "fail": "bold red", "not applicable": "dim"}
 
 
 def command(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The adapter.", show_default=False)],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="The adapter.",
+            show_default=False,
+            autocompletion=completing(probes_here),
+        ),
+    ],
     only: Annotated[
         str, typer.Option(metavar="WORD", help="Only checks whose name contains this.", show_default=False)
     ] = "",
@@ -31,7 +40,6 @@ def command(
 ) -> int:
     """Checks it, from describe to its end."""
     from rtmeter.cli.output import console, print_json
-    from rtmeter.errors import RtmeterError
     from rtmeter.measure.probe import probes
     from rtmeter.selftest.adapter import check_adapter
 
@@ -41,10 +49,6 @@ def command(
         for result in check_adapter(probe, only, lines.began):
             results.append(result)
             lines.show(result)
-    if not results:
-        raise RtmeterError(
-            "is in the name of no check", field="--only", value=only, remedy="leave it out to see them all"
-        )
     counts = Counter(result.outcome for result in results)
     if as_json:
         checks = [asdict(result) for result in results]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rtmeter.cli import exit_codes
+from rtmeter.cli.choices import completing_of_cells
 
 if TYPE_CHECKING:
     from rtmeter.judge.compared import ComparisonOptions
+    from rtmeter.results.record import CellRecord
 
 EXAMPLE = "rtmeter compare results/before results/after --gate 'p99.9<+5%' --junit compare.xml"
 DETAILS = (
@@ -24,8 +27,14 @@ DETAILS = (
 Side = "A cell, its repeats, or a folder of cells."
 
 
+def _factors(records: Sequence[CellRecord]) -> list[str]:
+    from rtmeter.judge.factors import factors_of, varying
+
+    return varying([factors_of(record) for record in records])
+
+
 def command(
-    a: Annotated[Path, typer.Argument(metavar="A", help=f"Before: {Side}", show_default=False)],
+    a: Annotated[Path, typer.Argument(metavar="A", help=f"Before: {Side}")] = Path("results"),
     b: Annotated[
         Path | None,
         typer.Argument(metavar="B", help=f"After: {Side} Not with --factor.", show_default=False),
@@ -36,6 +45,7 @@ def command(
             metavar="NAME",
             help="What each level of a factor of A's campaign does: scheduling, load, variant, block.",
             show_default=False,
+            autocompletion=completing_of_cells("a", _factors),
         ),
     ] = None,
     reference: Annotated[

@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rtmeter.cli import exit_codes
+from rtmeter.cli.choices import completing_list
 
 if TYPE_CHECKING:
     from rtmeter.explain.causes import Explanation
     from rtmeter.results.cells import StoredCell
 
 EXAMPLE = "rtmeter explain results/robot/measure/20261121T090000Z --top 5"
+_PRIORITY = 80
+"""Of the thread that --self-test plants causes for."""
+
 DETAILS = (
     "Splits the time from each release to its stamp into segments by the kernel's events (who ran, "
     "interrupts, where the thread waited), which sum to its lateness exactly; names the cause of each late "
@@ -21,6 +25,12 @@ DETAILS = (
     "said. PATH is a cell that was measured with --explain; or --events, --releases and --thread give a "
     "trace of your own."
 )
+
+
+def _plants() -> list[str]:
+    from rtmeter.selftest.blamed import chosen
+
+    return [plant.name for plant in chosen((), _PRIORITY)]
 
 
 def command(
@@ -48,7 +58,12 @@ def command(
     ] = False,
     only: Annotated[
         str | None,
-        typer.Option(metavar="NAME,…", help="With --self-test: only these plants.", show_default=False),
+        typer.Option(
+            metavar="NAME,…",
+            help="With --self-test: only these plants.",
+            show_default=False,
+            autocompletion=completing_list(_plants),
+        ),
     ] = None,
     times: Annotated[
         int | None,
@@ -106,7 +121,7 @@ def _self_test(only: str | None, times: int | None, as_json: bool) -> int:
     from rtmeter.selftest.blamed import TIMES, blame
     from rtmeter.values import Scheduling
 
-    intent = Intent(cpus=None, scheduling=Scheduling("fifo", 80))
+    intent = Intent(cpus=None, scheduling=Scheduling("fifo", _PRIORITY))
     names = only.split(",") if only is not None else ()
     with ending(), machine_lock(called(), wait=False, say=tell), planting() as say:
         restore_before_a_run(Root())

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rtmeter.cli import exit_codes
+from rtmeter.cli.choices import completing_of_cells
+
+if TYPE_CHECKING:
+    from rtmeter.results.record import CellRecord
 
 EXAMPLE = "rtmeter layers results/robot/executors/20261121T090000Z --floor posix"
 DETAILS = (
@@ -17,9 +22,20 @@ DETAILS = (
 )
 
 
+def _floors(records: Sequence[CellRecord]) -> list[str]:
+    return [*(record.adapter for record in records), *(record.name for record in records)]
+
+
 def command(
     path: Annotated[Path, typer.Argument(help="A folder of cells.")] = Path("results"),
-    floor: Annotated[str, typer.Option(metavar="ADAPTER|CELL", help="What lies below.")] = "posix",
+    floor: Annotated[
+        str,
+        typer.Option(
+            metavar="ADAPTER|CELL",
+            help="What lies below.",
+            autocompletion=completing_of_cells("path", _floors),
+        ),
+    ] = "posix",
     confidence: Annotated[
         str | None,
         typer.Option(

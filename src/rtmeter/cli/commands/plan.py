@@ -9,8 +9,9 @@ from typing import Annotated
 
 import typer
 
+from rtmeter.campaign.ranges import SEARCHED
 from rtmeter.cli import exit_codes
-from rtmeter.cli.choices import campaign_files
+from rtmeter.cli.choices import campaign_files, one_of
 from rtmeter.cli.requirement_options import Confidence, CriticalityText, MissRatio
 
 EXAMPLE = "rtmeter plan --deadline 1ms --miss-ratio 1e-6 --confidence 95% --period 1ms"
@@ -54,9 +55,9 @@ def command(
     find_max: Annotated[  # cli/__init__ makes it another command, before this one is asked
         str | None,
         typer.Option(
-            metavar="rate|payload",
             help="Measure to find the largest that passes (see: rtmeter plan --find-max rate --help).",
             show_default=False,
+            **one_of("--find-max", SEARCHED),
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,

@@ -41,13 +41,14 @@ _ONLY = {
 
 
 def command(
-    cells: Annotated[
-        list[Path], typer.Argument(metavar="CELL...", help="What is plotted.", show_default=False)
-    ],
     kind: Annotated[
         str, typer.Option(help="Which plot.", show_default=False, **one_of("--kind", [*KINDS, *_COMPARING]))
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.", show_default=False)],
+    cells: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="CELL...", help="What is plotted (default: results).", show_default=False),
+    ] = None,
     quantity: Annotated[
         str | None,
         typer.Option(metavar="Q", help="Which quantity (default: the judged one).", show_default=False),
@@ -90,6 +91,7 @@ def command(
     from rtmeter.plots.picture import check_format, write_picture
     from rtmeter.plots.plots import PlotOptions, draw
 
+    cells = cells or [Path("results")]
     given = {"quantity": quantity, "by": by, "over": over, "zoom": zoom, "interval": interval, "at": at}
     _check_meant(kind, given)
     check_format(out)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import json
 import os
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rtmeter.errors import RtmeterError
+from rtmeter.errors import RtmeterError, did_you_mean
 from rtmeter.host.ending import run_within
 from rtmeter.host.trust import require_trusted
 from rtmeter.measure.probe import known_adapters
@@ -201,8 +200,7 @@ def find(name: str) -> Probe:
     if name not in found:
         if name in KNOWN_ADAPTERS:
             raise NotBuiltError("is not built here", field="adapter", value=name, remedy=remedy_for(name))
-        near = difflib.get_close_matches(name, {*found, *KNOWN_ADAPTERS}, n=1)
-        remedy = f"did you mean {near[0]}?" if near else remedy_for(name)
+        remedy = did_you_mean(name, {*found, *KNOWN_ADAPTERS}) or remedy_for(name)
         raise RtmeterError("is not built here", field="adapter", value=name, remedy=remedy)
     return describe(name, found[name])
 
