@@ -9,14 +9,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rtmeter.api import query
 from rtmeter.api.comparisons import Comparisons, Pairs
 from rtmeter.api.summaries import cell_summary
 from rtmeter.api.verdicts import CellVerdict, verdicts
 from rtmeter.errors import RtmeterError, did_you_mean
 from rtmeter.judge.compared import ComparisonOptions
 from rtmeter.model import HORIZON, Criticality, Requirement
-from rtmeter.results import store
+from rtmeter.results import query, store
 from rtmeter.results.cell_table import cell_table, names_of, samples_table
 from rtmeter.results.cells import StoredCell, find_cells
 

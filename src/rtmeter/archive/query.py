@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from rtmeter.api.query import batches_of, check_select, in_our_form, lock
 from rtmeter.archive.engine import fill, need_archive, telling
 from rtmeter.archive.tables import Archive
+from rtmeter.results.query import batches_of, check_select, in_our_form, lock
 
 if TYPE_CHECKING:
     import pyarrow as pa

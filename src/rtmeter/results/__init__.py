@@ -1,1 +1,2 @@
-"""What was measured → cells on the disk; cells on the disk → their records, and a table of them."""
+"""What was measured → cells on the disk; cells on the disk → their records, a table of
+them, and the answers of one SELECT."""

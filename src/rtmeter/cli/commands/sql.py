@@ -34,10 +34,10 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Prints what the SELECT finds."""
-    from rtmeter.api.query import answering
     from rtmeter.cli.answers import shown_as
     from rtmeter.results.cell_table import names_of
     from rtmeter.results.cells import find_cells
+    from rtmeter.results.query import answering
 
     show = shown_as(csv, out, as_json)
     cells = [cell for path in paths or [Path("results")] for cell in find_cells(path)]
