@@ -8,7 +8,7 @@ import pytest
 from imported import DATA, refused
 
 from rtmeter.importers import read
-from rtmeter.statistics.histogram import Counted
+from rtmeter.statistics.counted_data import PossibleMisses
 from tool_files import jitterdebugger
 
 
@@ -31,7 +31,7 @@ def test_jitterdebugger(write) -> None:
     assert series.n == 13
     assert series.histogram is not None
     assert (series.histogram.over, series.histogram.over_from_ns) == (1, 1_000_000)
-    assert series.histogram.misses(900_000) == Counted(13, 1, 1)
+    assert series.histogram.misses(900_000) == PossibleMisses(13, 1, 1)
 
 
 def test_jitterdebugger_before_it_had_versions(write) -> None:

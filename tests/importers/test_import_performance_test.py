@@ -8,7 +8,7 @@ import pytest
 from imported import refused
 
 from rtmeter.importers import read
-from rtmeter.statistics.histogram import Counted
+from rtmeter.statistics.counted_data import PossibleMisses
 from tool_files import CSV
 
 
@@ -18,8 +18,8 @@ def test_performance_test_csv(write) -> None:
     assert (found.tool, found.version) == ("performance_test", "2.0.0")
     assert series.intervals is not None and series.n == 2000
     assert series.intervals.maxima_ns.tolist() == [900_000, 1_700_000]
-    assert series.intervals.misses(1_000_000) == Counted(2000, 3, 1000, 2)
-    assert series.intervals.misses(2_000_000) == Counted(2000, 2, 2, 2)
+    assert series.intervals.misses(1_000_000) == PossibleMisses(2000, 3, 1000, 2)
+    assert series.intervals.misses(2_000_000) == PossibleMisses(2000, 2, 2, 2)
 
 
 def test_performance_test_json(write) -> None:

@@ -17,7 +17,7 @@ from imported import refused
 
 from rtmeter.cli import invoke
 from rtmeter.importers import read
-from rtmeter.statistics.histogram import Histogram
+from rtmeter.statistics.counted_data import Histogram
 from stored import cell_json
 
 

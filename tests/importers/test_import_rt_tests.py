@@ -9,7 +9,7 @@ import pytest
 from imported import DATA, refused
 
 from rtmeter.importers import read
-from rtmeter.statistics.histogram import Counted
+from rtmeter.statistics.counted_data import PossibleMisses
 from tool_files import cyclictest
 
 
@@ -25,9 +25,9 @@ def test_cyclictest_json() -> None:
     first = found.series[0].histogram
     assert first is not None
     assert (first.over, first.over_from_ns, first.below_ns) == (3, 400_000, 2_822_000)
-    assert first.misses(1_000_000) == Counted(2000, 1, 3)  # the largest one is known
-    assert first.misses(399_999) == Counted(2000, 3, 3)
-    assert first.misses(3_000_000) == Counted(2000, 0, 0)
+    assert first.misses(1_000_000) == PossibleMisses(2000, 1, 3)  # the largest one is known
+    assert first.misses(399_999) == PossibleMisses(2000, 3, 3)
+    assert first.misses(3_000_000) == PossibleMisses(2000, 0, 0)
     assert [doubt.type for doubt in found.series[0].doubts] == ["histogram_overflow"]
 
 

@@ -10,7 +10,7 @@ import pytest
 from rtmeter.model import Requirement
 from rtmeter.statistics.compare import compare, estimates
 from rtmeter.statistics.counted import estimates_counted, summarise_counted, support_of_counted
-from rtmeter.statistics.histogram import PERIOD_UNKNOWN, Counted, Histogram, Intervals
+from rtmeter.statistics.counted_data import PERIOD_UNKNOWN, Histogram, Intervals, PossibleMisses
 from rtmeter.statistics.order import QUANTILES
 from rtmeter.statistics.quantiles import COMPARED
 from rtmeter.statistics.quantities import Ints
@@ -52,18 +52,18 @@ def test_misses_lie_between_the_sure_and_the_possible_ones(last: int, generator:
 def test_the_largest_value_beyond_the_bins_is_known() -> None:
     data = histogram(np.array([10_500, 700_100, 800_200]), last=400_000)
     assert data.max_ns == 800_000
-    assert data.misses(500_000) == Counted(3, 1, 2)
-    assert data.misses(800_100) == Counted(3, 0, 2)
-    assert data.misses(801_000) == Counted(3, 0, 0)
+    assert data.misses(500_000) == PossibleMisses(3, 1, 2)
+    assert data.misses(800_100) == PossibleMisses(3, 0, 2)
+    assert data.misses(801_000) == PossibleMisses(3, 0, 0)
 
 
 def test_releases_that_a_late_one_kept_from_running_are_misses() -> None:
     values = np.array([50_000] * 10 + [1_200_000, 3_700_000])
     plain, cut = histogram(values), histogram(values, last=1_000_000)
     skipped = {"skips_after_ns": 1_000_000}
-    assert replace(plain, **skipped).misses(500_000) == Counted(16, 6, 6, skipped=(4, 4))
-    assert replace(plain, **skipped).misses(5_000_000) == Counted(16, 4, 4, skipped=(4, 4))
-    assert replace(cut, **skipped).misses(500_000) == Counted(18, 6, 8, skipped=(4, 6))
+    assert replace(plain, **skipped).misses(500_000) == PossibleMisses(16, 6, 6, skipped=(4, 4))
+    assert replace(plain, **skipped).misses(5_000_000) == PossibleMisses(16, 4, 4, skipped=(4, 4))
+    assert replace(cut, **skipped).misses(500_000) == PossibleMisses(18, 6, 8, skipped=(4, 6))
 
 
 def test_a_summary_states_the_bins_that_quantiles_are_in(generator: np.random.Generator) -> None:
@@ -114,7 +114,7 @@ def test_all_lost() -> None:
     data = intervals([0, 0], [5, 5], [0, 0])
     view = summarise_counted(data)["quantities"]["latency"]["per_release"]
     assert (view["n"], view["min_ns"], view["p50_ns"], view["max_ns"]) == (10, None, "lost", "lost")
-    assert data.misses(1) == Counted(10, 10, 10, 10)
+    assert data.misses(1) == PossibleMisses(10, 10, 10, 10)
 
 
 def findings(data: Histogram | Intervals, period_ns: int | None = 1_000_000) -> dict[str, str]:
@@ -149,7 +149,7 @@ def test_what_a_tool_dropped_refuses_the_bound() -> None:
 
 def test_skips_that_cannot_be_counted_refuse_the_bound() -> None:
     data = replace(histogram(np.array([50_000] * 2000 + [23_000_000])), skips_after_ns=PERIOD_UNKNOWN)
-    assert data.misses(1_000_000) == Counted(2001, 1, 1)
+    assert data.misses(1_000_000) == PossibleMisses(2001, 1, 1)
     assert findings(data)["skips_unseen"] == "refuse"
     support = support_of_counted(data, Requirement(1_000_000, 0.1), None)
     assert support.upper is None and support.lower is not None and support.lower > 0

@@ -11,7 +11,7 @@ from scipy.special import bdtr, bdtrc
 from rtmeter.statistics import bins
 from rtmeter.statistics.corrected import describe_corrected
 from rtmeter.statistics.counted import estimates_counted, summarise_counted
-from rtmeter.statistics.histogram import Histogram
+from rtmeter.statistics.counted_data import Histogram
 from rtmeter.statistics.order import describe
 from rtmeter.statistics.quantiles import interval_ends, quantiles
 from rtmeter.statistics.ranks import quantile_index, share_of

@@ -10,10 +10,10 @@ from rtmeter.statistics.blocks import blocks_of
 from rtmeter.statistics.clock_offset import Exchanges
 from rtmeter.statistics.compare import Estimates, compare
 from rtmeter.statistics.counted import estimates_counted
+from rtmeter.statistics.counted_data import Histogram
 from rtmeter.statistics.drift import Drift
 from rtmeter.statistics.gate import judge_gate, parse_gate
 from rtmeter.statistics.gates import growth
-from rtmeter.statistics.histogram import Histogram
 from rtmeter.statistics.quantiles import Estimate
 from rtmeter.statistics.trend import Trend
 

@@ -16,9 +16,8 @@ from rtmeter.cli import invoke
 from rtmeter.errors import RtmeterError
 from rtmeter.exports import FORMATS, cyclictest, export
 from rtmeter.importers import read
-from rtmeter.results import counted as unordered
-from rtmeter.results import store
-from rtmeter.statistics.histogram import Histogram, Intervals
+from rtmeter.results import counted, store
+from rtmeter.statistics.counted_data import Histogram, Intervals
 from rtmeter.statistics.judged import judged_run
 from rtmeter.statistics.order import QUANTILES
 from rtmeter.statistics.quantities import Ints
@@ -195,9 +194,9 @@ def test_a_cyclictest_histogram_goes_round(tmp_path: Path) -> None:
         assert (back.n, back.histogram.max_ns) == (original.n, original.histogram.max_ns)
 
 
-def counted(folder: Path, data: Histogram | Intervals) -> Path:
+def counted_cell(folder: Path, data: Histogram | Intervals) -> Path:
     with store.NewCell(folder) as new:
-        unordered.write(new.folder, data)
+        counted.write(new.folder, data)
         nothing = {"counts": {}, "identity": "", "quantities": {}}
         new.finish(record(measurement="imported", config={}, summary=nothing, started=None))
     return folder
@@ -206,7 +205,7 @@ def counted(folder: Path, data: Histogram | Intervals) -> Path:
 def test_what_lies_beyond_the_most_bins_is_overflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cyclictest, "MOST_BINS", 6)
     data = Histogram(np.array([-2000, 0, 5000, 6000]), 1000, np.array([2, 3, 4, 5]))
-    folder = counted(tmp_path / "cell", data)
+    folder = counted_cell(tmp_path / "cell", data)
     assert export(folder, tmp_path / "out.hist", "cyclictest-hist") == ["2 early values count as 0"]
     (series,) = read(tmp_path / "out.hist").series
     assert series.histogram is not None
@@ -216,7 +215,7 @@ def test_what_lies_beyond_the_most_bins_is_overflow(tmp_path: Path, monkeypatch:
 
 def test_no_values_are_a_histogram_too(tmp_path: Path) -> None:
     empty = Histogram(np.empty(0, np.int64), 1000, np.empty(0, np.int64))
-    folder = counted(tmp_path / "cell", empty)
+    folder = counted_cell(tmp_path / "cell", empty)
     export(folder, tmp_path / "out.hlog", "hdr")
     assert histograms(tmp_path / "out.hlog")[0].get_total_count() == 0
     export(folder, tmp_path / "out.hist", "cyclictest-hist")
@@ -225,7 +224,7 @@ def test_no_values_are_a_histogram_too(tmp_path: Path) -> None:
 
 def test_maxima_of_intervals_are_no_histogram(tmp_path: Path) -> None:
     data = Intervals(np.array([5, 0]), np.array([0, 2]), np.array([90_000, 0]))
-    folder = counted(tmp_path / "cell", data)
+    folder = counted_cell(tmp_path / "cell", data)
     for form in ("hdr", "cyclictest-hist"):
         with pytest.raises(RtmeterError, match="only maxima of intervals"):
             export(folder, tmp_path / "out", form)

@@ -10,14 +10,14 @@ import pytest
 from rtmeter.judge.counted import judge_counted
 from rtmeter.model import Requirement, Verdict
 from rtmeter.statistics.bounds import miss_ratio_bounds
-from rtmeter.statistics.histogram import Histogram, Intervals, Unordered
+from rtmeter.statistics.counted_data import CountedData, Histogram, Intervals
 
 META = {"measurement": "imported", "config": {"quantity": "latency"}, "period_ns": 1_000_000}
 DATA = Histogram(np.array([0, 1_000, 2_000]), 1_000, np.array([9_000, 990, 10]))
 """Bins of 1 us."""
 
 
-def judged(deadline_ns: int, miss_ratio: float | None = None, data: Unordered = DATA) -> Verdict:
+def judged(deadline_ns: int, miss_ratio: float | None = None, data: CountedData = DATA) -> Verdict:
     return judge_counted(META, data, Requirement(deadline_ns, miss_ratio))
 
 
@@ -77,7 +77,7 @@ def test_of_an_interval_the_latest_message_is_known() -> None:
 @pytest.mark.parametrize(
     "data", [replace(DATA, counts=np.array([0, 0, 0])), Intervals(*np.zeros((3, 1), int))]
 )
-def test_nothing_measured_is_inconclusive(data: Unordered) -> None:
+def test_nothing_measured_is_inconclusive(data: CountedData) -> None:
     found = judged(1_000, 1e-3, data)
     assert (found.outcome, found.n, found.support, found.misses_between) == ("inconclusive", 0, None, None)
     assert "nothing was measured" in found.reason

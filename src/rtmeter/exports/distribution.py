@@ -11,7 +11,7 @@ import numpy as np
 from rtmeter.errors import RtmeterError
 from rtmeter.results import store, words
 from rtmeter.results.record import CellRecord
-from rtmeter.statistics.histogram import Intervals, Unordered
+from rtmeter.statistics.counted_data import CountedData, Intervals
 from rtmeter.statistics.quantities import Ints, judged_quantity
 from rtmeter.statistics.views import LATER, per_release
 
@@ -111,7 +111,7 @@ def _count_samples(tally: _Tally, folder: Path, record: CellRecord) -> list[str]
     return [f"{lost:,} lost releases have no value and are left out"] if lost else []
 
 
-def _count(tally: _Tally, data: Unordered, folder: Path) -> list[str]:
+def _count(tally: _Tally, data: CountedData, folder: Path) -> list[str]:
     if isinstance(data, Intervals):
         remedy = "export it as csv, parquet or json"
         raise RtmeterError("has no single values, only maxima of intervals", where=str(folder), remedy=remedy)

@@ -17,7 +17,7 @@ from pyarrow import csv
 
 from rtmeter.errors import RtmeterError
 from rtmeter.model import Doubt
-from rtmeter.statistics.histogram import Histogram, Intervals
+from rtmeter.statistics.counted_data import Histogram, Intervals
 from rtmeter.statistics.quantities import Ints
 from rtmeter.statistics.words import about
 

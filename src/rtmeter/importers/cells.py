@@ -12,12 +12,11 @@ from rtmeter.errors import RtmeterError
 from rtmeter.importers import Imported, ImportedSeries, read
 from rtmeter.judge.cell import judged
 from rtmeter.model import Doubt, Requirement
-from rtmeter.results import counted as unordered
-from rtmeter.results import store
+from rtmeter.results import counted, store
 from rtmeter.results.record import CellRecord, Provenance, RunRecord, Summary, Threads
 from rtmeter.samples import write_values
 from rtmeter.statistics.counted import summarise_counted
-from rtmeter.statistics.histogram import PERIOD_UNKNOWN, Histogram
+from rtmeter.statistics.counted_data import PERIOD_UNKNOWN, Histogram
 from rtmeter.statistics.summary import summarise
 from rtmeter.values import format_duration, slug, version
 
@@ -152,7 +151,7 @@ def _write_data(one: Import, record: CellRecord, folder: Path) -> Summary:
     assert data is not None
     if one.found.skips and isinstance(data, Histogram):
         data = replace(data, skips_after_ns=one.period_ns or PERIOD_UNKNOWN)
-    unordered.write(folder, data)
+    counted.write(folder, data)
     return Summary.model_validate(summarise_counted(data))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from rtmeter.importers.base import CUT, Imported, ImportedSeries, SourceFile
 from rtmeter.model import Doubt
-from rtmeter.statistics.histogram import Intervals
+from rtmeter.statistics.counted_data import Intervals
 
 START = "---EXPERIMENT-START---"
 MS_NS, S_NS = 10**6, 10**9

@@ -9,32 +9,32 @@ from typing import Any
 from rtmeter.judge.verdict import Misses, judge_misses
 from rtmeter.model import Requirement, Verdict
 from rtmeter.statistics.counted import support_of_counted
-from rtmeter.statistics.histogram import Histogram, Unordered
+from rtmeter.statistics.counted_data import CountedData, Histogram
 from rtmeter.statistics.quantities import judged_quantity
 from rtmeter.statistics.words import about
 from rtmeter.values import format_duration
 
 
 def judge_counted(
-    meta: Mapping[str, Any], data: Unordered, requirement: Requirement, horizon_hours: float | None = None
+    meta: Mapping[str, Any], data: CountedData, requirement: Requirement, horizon_hours: float | None = None
 ) -> Verdict:
     """The verdict of a histogram or of intervals: fails by what surely missed, passes by what possibly
     did, which are its ``misses`` unless it fails. ``meta`` as in ``judge``; its period may be None."""
-    counted = data.misses(requirement.deadline_ns)
+    missed = data.misses(requirement.deadline_ns)
     support = None
-    if counted.n:
+    if missed.n:
         support = support_of_counted(data, requirement, meta["period_ns"], horizon_hours)
 
     def by(misses: int, skipped: int) -> Verdict:
-        late = misses - counted.lost - skipped
-        found = Misses(judged_quantity(meta).name, counted.n, late, skipped, counted.lost)
+        late = misses - missed.lost - skipped
+        found = Misses(judged_quantity(meta).name, missed.n, late, skipped, missed.lost)
         return judge_misses(found, requirement, support)
 
-    sure, possible = by(counted.surely, counted.skipped[0]), by(counted.possibly, counted.skipped[1])
+    sure, possible = by(missed.surely, missed.skipped[0]), by(missed.possibly, missed.skipped[1])
     if support is None:
         return sure
-    certain = counted.surely == counted.possibly
-    between = None if certain else (counted.surely, counted.possibly)
+    certain = missed.surely == missed.possibly
+    between = None if certain else (missed.surely, missed.possibly)
     if sure.outcome == "fail":
         reason = sure.reason if certain else f"at least {sure.reason}"
         return replace(sure, upper=possible.upper, support=support, reason=reason, misses_between=between)
@@ -44,14 +44,14 @@ def judge_counted(
     if isinstance(data, Histogram) and data.uncounted:
         outcome = "inconclusive"  # the reason says why there is no bound
     elif not certain and possible.outcome != "pass":
-        missed = f"between {counted.surely:,} and {counted.possibly:,} of {counted.n:,} releases missed"
+        known = f"between {missed.surely:,} and {missed.possibly:,} of {missed.n:,} releases missed"
         deadline = f"the deadline of {format_duration(requirement.deadline_ns)} on {possible.quantity}"
-        outcome, reason = "inconclusive", f"{missed} {deadline}: {_coarse(data)}"
+        outcome, reason = "inconclusive", f"{known} {deadline}: {_coarse(data)}"
     reason = f"{reason}; {why}"
     return replace(possible, outcome=outcome, lower=sure.lower, reason=reason, misses_between=between)
 
 
-def _coarse(data: Unordered) -> str:
+def _coarse(data: CountedData) -> str:
     """Why misses are not told apart."""
     if not isinstance(data, Histogram):
         return "whether more than the latest message of an interval was late is not known"

@@ -6,12 +6,12 @@ import numpy as np
 
 from rtmeter.plots.data import Detail, PlottedView, Series
 from rtmeter.statistics import bins
-from rtmeter.statistics.histogram import Histogram, Unordered
+from rtmeter.statistics.counted_data import CountedData, Histogram
 from rtmeter.statistics.quantities import Quantity
 
 
 def of_counted(
-    data: Unordered, quantity: Quantity, detail: Detail, grid: bins.BinGrid | None = None
+    data: CountedData, quantity: Quantity, detail: Detail, grid: bins.BinGrid | None = None
 ) -> Series | None:
     """The series of a histogram, its steps on ``grid`` (default: one that suits it); None of intervals,
     whose values are not known, and if there are none.

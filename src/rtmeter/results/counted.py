@@ -11,14 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rtmeter.errors import RtmeterError
-from rtmeter.statistics.histogram import Histogram, Intervals, Unordered
+from rtmeter.statistics.counted_data import CountedData, Histogram, Intervals
 from rtmeter.statistics.quantities import Ints
 
 HISTOGRAM, INTERVALS = "histogram.parquet", "intervals.parquet"
 _VERSION = 1
 
 
-def write(folder: Path, data: Unordered) -> None:
+def write(folder: Path, data: CountedData) -> None:
     """Writes the data into a cell's folder."""
     if isinstance(data, Histogram):
         rows: dict[str, tuple[Ints, int | None]] = {
@@ -39,7 +39,7 @@ def write(folder: Path, data: Unordered) -> None:
         _write(folder / INTERVALS, counts | {"max_ns": maxima}, "rtmeter-intervals", {})
 
 
-def read(folder: Path) -> Unordered | None:
+def read(folder: Path) -> CountedData | None:
     """The data of a cell's folder; None if it has neither kind. Raises RtmeterError if they are damaged."""
     if (folder / HISTOGRAM).is_file():
         columns, about = _read(folder / HISTOGRAM, "rtmeter-histogram", ("lower_ns", "count"))

@@ -19,10 +19,10 @@ from rtmeter.errors import RtmeterError
 from rtmeter.host.durable import exchange, make_folders, sync
 from rtmeter.host.identity import SHORT, machine_id
 from rtmeter.host.root import Root
-from rtmeter.results import counted as unordered
+from rtmeter.results import counted
 from rtmeter.results.record import CellRecord, RunRecord, read_cell_file, read_run_file, text_of
 from rtmeter.samples.rows import Samples
-from rtmeter.statistics.histogram import Unordered
+from rtmeter.statistics.counted_data import CountedData
 from rtmeter.statistics.quantities import Columns
 from rtmeter.values import slug
 
@@ -34,7 +34,7 @@ STAGES = "stages"
 """The folder of a chain's sample logs, one for each process."""
 
 CLIENT_LOG, SERVER_LOG, STDERR = "probe.rtlog", "server.rtlog", "probe.stderr"
-DATA = (SAMPLES, unordered.HISTOGRAM, unordered.INTERVALS)
+DATA = (SAMPLES, counted.HISTOGRAM, counted.INTERVALS)
 """What holds a cell's data: one of these."""
 
 PARTIAL = ".partial"
@@ -355,9 +355,9 @@ def _cells_below(path: Path) -> Iterator[str]:
             yield name
 
 
-def load_counted(folder: Path) -> Unordered | None:
+def load_counted(folder: Path) -> CountedData | None:
     """What the cell has in the place of samples: a histogram, or intervals; None if it has samples."""
-    return unordered.read(folder)
+    return counted.read(folder)
 
 
 def chunks(folder: Path) -> Callable[[], Iterator[Columns]]:

@@ -17,6 +17,7 @@ from rtmeter.statistics import gates
 from rtmeter.statistics.blocks import A_BLOCK, MOST_BLOCKS
 from rtmeter.statistics.bounds import further_releases, hours, miss_ratio_bounds, per_hour
 from rtmeter.statistics.compare import Estimates, each_of
+from rtmeter.statistics.counted_data import PERIOD_UNKNOWN, CountedData, Histogram, Intervals
 from rtmeter.statistics.counts import check_identities
 from rtmeter.statistics.evidence import (
     MOST_TAIL,
@@ -26,7 +27,6 @@ from rtmeter.statistics.evidence import (
     too_few_alone,
     too_short,
 )
-from rtmeter.statistics.histogram import PERIOD_UNKNOWN, Histogram, Intervals, Unordered
 from rtmeter.statistics.modes import second_mode
 from rtmeter.statistics.order import QUANTILES, statistics
 from rtmeter.statistics.quantiles import Estimate, interval_ends
@@ -37,7 +37,7 @@ from rtmeter.statistics.words import about
 _NEEDS_ORDER = "clusters, warm-up, drift, changes and rhythm of late releases could not be looked at"
 
 
-def summarise_counted(data: Unordered) -> dict[str, Any]:
+def summarise_counted(data: CountedData) -> dict[str, Any]:
     """The summary of a cell without samples; ``resolution_ns``: the width of its bins, None if the single
     values are not known at all. A quantile beyond the last bin is None."""
     lost = 0 if isinstance(data, Histogram) else int(data.lost.sum())
@@ -52,7 +52,7 @@ def summarise_counted(data: Unordered) -> dict[str, Any]:
     }
 
 
-def _view(data: Unordered, n: int, lost: int) -> dict[str, Any]:
+def _view(data: CountedData, n: int, lost: int) -> dict[str, Any]:
     """``n`` releases, the last ``lost`` of them in ascending order lost."""
     quantiles = {}
     for name, share in QUANTILES:
@@ -62,7 +62,7 @@ def _view(data: Unordered, n: int, lost: int) -> dict[str, Any]:
     return statistics(n, least, None, None, quantiles, LATER if lost else data.max_ns if n else None, None)
 
 
-def _at(data: Unordered, index: int) -> int | None:
+def _at(data: CountedData, index: int) -> int | None:
     """Lower edge of the bin of the value at an index; None if it is in none."""
     if not isinstance(data, Histogram):
         return None
@@ -71,21 +71,21 @@ def _at(data: Unordered, index: int) -> int | None:
 
 
 def support_of_counted(
-    data: Unordered, requirement: Requirement, period_ns: int | None, horizon_hours: float | None = None
+    data: CountedData, requirement: Requirement, period_ns: int | None, horizon_hours: float | None = None
 ) -> Support:
     """What a verdict rests on that knows no order: the bounds take late releases as single ones. Per hour
     and in hours only with a period. A return level that is asked for, of ``horizon_hours``, is refused."""
-    counted = data.misses(requirement.deadline_ns)
+    missed = data.misses(requirement.deadline_ns)
     findings = _findings(data, period_ns)
-    lower = miss_ratio_bounds(counted.surely, counted.n, requirement.confidence)[0]
+    lower = miss_ratio_bounds(missed.surely, missed.n, requirement.confidence)[0]
     upper: float | None = None
     if not any(finding.consequence == "refuse" for finding in findings):
-        upper = miss_ratio_bounds(counted.possibly, counted.n, requirement.confidence)[1]
+        upper = miss_ratio_bounds(missed.possibly, missed.n, requirement.confidence)[1]
     allowed, more = requirement.miss_ratio, None
     if allowed is not None and upper is not None and upper > allowed:
-        more = further_releases(counted.possibly, counted.n, allowed, requirement.confidence)
+        more = further_releases(missed.possibly, missed.n, allowed, requirement.confidence)
     if too_few_alone(tuple(findings)) and requirement.criticality != "hard":
-        more = fewest_further(counted.possibly, counted.n, requirement, 1.0)
+        more = fewest_further(missed.possibly, missed.n, requirement, 1.0)
     return Support(
         clusters=None,
         longest_run=None,
@@ -93,7 +93,7 @@ def support_of_counted(
         largest_lateness_ns=None,
         extremal_index=None,
         design_effect=1.0,
-        effective_n=float(counted.n),
+        effective_n=float(missed.n),
         lower=lower,
         upper=upper,
         lower_per_hour=None if period_ns is None else per_hour(lower, period_ns),
@@ -111,13 +111,13 @@ def support_of_counted(
     )
 
 
-def _no_level(data: Unordered, horizon_hours: float) -> ReturnLevel:
+def _no_level(data: CountedData, horizon_hours: float) -> ReturnLevel:
     message = "the order of the releases is not known"
     refusal = GateFinding("no_order", "releases", float(data.n), "refuse", message)
     return ReturnLevel(horizon_hours, None, None, None, None, None, (refusal,))
 
 
-def _findings(data: Unordered, period_ns: int | None) -> list[GateFinding]:
+def _findings(data: CountedData, period_ns: int | None) -> list[GateFinding]:
     found = _seen(data)
     if period_ns is None:
         message = "the period is not known: nothing is said per hour"
@@ -125,7 +125,7 @@ def _findings(data: Unordered, period_ns: int | None) -> list[GateFinding]:
     return found
 
 
-def _seen(data: Unordered) -> list[GateFinding]:
+def _seen(data: CountedData) -> list[GateFinding]:
     return [
         *too_short(data.n),
         *(_of_histogram(data) if isinstance(data, Histogram) else _of_intervals(data)),
@@ -164,31 +164,31 @@ def _of_intervals(data: Intervals) -> list[GateFinding]:
     return findings + ([lost_finding(lost, data.n)] if lost else [])
 
 
-def refusals_counted(data: Unordered) -> tuple[GateFinding, ...]:
+def refusals_counted(data: CountedData) -> tuple[GateFinding, ...]:
     """Why there is no upper bound of the miss ratio; empty if there is one."""
     found = _seen(data)
     return tuple(finding for finding in found if finding.consequence == "refuse")
 
 
 def estimates_counted(
-    data: Unordered, deadline_ns: int | None, confidence: float, percents: Sequence[str]
+    data: CountedData, deadline_ns: int | None, confidence: float, percents: Sequence[str]
 ) -> Estimates:
     """What a comparison needs of data without order, as ``compare.estimates``: intervals reach from the
     lower edge of a bin to the upper one, and take releases as independent. NaN where nothing is known."""
     shared = each_of(confidence, len(percents) + (deadline_ns is not None))
     found = {f"p{percent}": _quantile(data, share_of(percent), shared) for percent in percents}
     if deadline_ns is not None:
-        counted, sided = data.misses(deadline_ns), (1 + shared) / 2
-        lower = miss_ratio_bounds(counted.surely, counted.n, sided)[0]
-        upper = miss_ratio_bounds(counted.possibly, counted.n, sided)[1]
+        missed, sided = data.misses(deadline_ns), (1 + shared) / 2
+        lower = miss_ratio_bounds(missed.surely, missed.n, sided)[0]
+        upper = miss_ratio_bounds(missed.possibly, missed.n, sided)[1]
         if isinstance(data, Histogram) and data.uncounted:
             upper = math.nan
-        value = counted.surely / counted.n if counted.n else math.nan
+        value = missed.surely / missed.n if missed.n else math.nan
         found["miss_ratio"] = Estimate(value, lower, upper, 1.0)
     return Estimates(data.n, confidence, found)
 
 
-def _quantile(data: Unordered, share: Fraction, confidence: float) -> Estimate:
+def _quantile(data: CountedData, share: Fraction, confidence: float) -> Estimate:
     if not isinstance(data, Histogram) or not data.n or data.dropped:
         return Estimate(math.nan, math.nan, math.nan, 1.0)
     value = _at(data, quantile_index(data.n, share))

@@ -17,7 +17,7 @@ PERIOD_UNKNOWN = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class PossibleMisses:
     """Of ``n`` releases ``surely`` missed a deadline and at most ``possibly``. ``lost`` of the sure ones
     never came; ``skipped``: how many of the sure and of the possible ones were passed over."""
 
@@ -67,7 +67,7 @@ class Histogram:
             return self.below_ns - self.width_ns
         return None if self.over or self.dropped else int(self.lower_ns[-1])
 
-    def misses(self, deadline_ns: int) -> Counted:
+    def misses(self, deadline_ns: int) -> PossibleMisses:
         """Values above a deadline, and the releases that were passed over, each of which is a miss."""
         surely = int(self.counts[self.lower_ns > deadline_ns].sum())
         possibly = int(self.counts[self.lower_ns + self.width_ns - 1 > deadline_ns].sum()) + self.over
@@ -77,7 +77,7 @@ class Histogram:
         elif self.max_ns is not None and self.max_ns > deadline_ns:
             surely = max(surely, 1)
         fewest, most = self._skipped()
-        return Counted(self.n + most, surely + fewest, possibly + most, skipped=(fewest, most))
+        return PossibleMisses(self.n + most, surely + fewest, possibly + most, skipped=(fewest, most))
 
     def _skipped(self) -> tuple[int, int]:
         """The fewest and the most releases that were passed over."""
@@ -128,13 +128,13 @@ class Intervals:
         """The latest message; None if none was received."""
         return int(self.maxima_ns[self.received > 0].max()) if self.received.any() else None
 
-    def misses(self, deadline_ns: int) -> Counted:
+    def misses(self, deadline_ns: int) -> PossibleMisses:
         """An interval whose latest message is late has at least one late message, and at most all."""
         late = (self.maxima_ns > deadline_ns) & (self.received > 0)
         lost = int(self.lost.sum())
         surely, possibly = int(np.count_nonzero(late)) + lost, int(self.received[late].sum()) + lost
-        return Counted(self.n, surely, possibly, lost)
+        return PossibleMisses(self.n, surely, possibly, lost)
 
 
-Unordered = Histogram | Intervals
+CountedData = Histogram | Intervals
 """What a cell has in the place of samples."""
