@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from rtmeter.api.results import Results, read
     from rtmeter.api.verdicts import CellVerdict
     from rtmeter.errors import RtmeterError
+    from rtmeter.judge.explained import CellExplanation
     from rtmeter.model import Requirement, Verdict
     from rtmeter.values import version
 
 __all__ = [
+    "CellExplanation",
     "CellVerdict",
     "Comparisons",
     "Requirement",
@@ -35,6 +37,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "CellExplanation": "judge.explained",
     "CellVerdict": "api.verdicts",
     "Comparisons": "api.comparisons",
     "Requirement": "model",

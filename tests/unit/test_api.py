@@ -17,6 +17,7 @@ from test_imports import imported_of
 import rtmeter
 from rtmeter import cli
 from synthetic import Made, write_cell, write_failed_cell
+from traced_cells import LATE_NS, write_traced
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -29,6 +30,7 @@ for verdict in results.verdict(deadline="1ms", miss_ratio=1e-6):
     bound: float | None = verdict.verdict.upper if verdict.verdict else None
     print(verdict.id, verdict.outcome, bound)
 shift: float = results.compare("other").cells[0].found.shifts[0].difference  # type: ignore[union-attr]
+late: int = results.explain("a").found.causes[0].lateness_ns
 try:
     results.samples("nothing")
 except rtmeter.RtmeterError as error:
@@ -150,6 +152,25 @@ def test_samples_are_what_is_stored(root: Path) -> None:
     assert late[150] == 40_000 + 7 * (150 * 37 % 1000)
 
 
+def test_an_explanation_is_that_of_the_command_line(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_traced(tmp_path / "traced", "driver")
+    results = rtmeter.read([tmp_path, root / "a" / "trip"])
+    name = next(name for name in results.names if name.endswith("traced"))
+    found = results.explain(name)
+    assert as_read(found.to_json()) == printed(capsys, "explain", str(tmp_path / "traced"))
+    assert [(one.key.who, one.releases, one.lateness_ns) for one in found.found.causes] == [
+        ("driver", 8, 8 * LATE_NS)
+    ]
+    monkeypatch.setattr("rtmeter.judge.explained.MOST_IN_TIME", 1)
+    (asked,) = printed(capsys, "explain", str(tmp_path / "traced"), "--release", "6")["releases"]
+    assert asked not in as_read(results.explain(name).to_json())["releases"]
+    assert asked in as_read(results.explain(name, release=6).to_json())["releases"]
+    with pytest.raises(rtmeter.RtmeterError, match="release = 99: is not among the releases"):
+        results.explain(name, release=99)
+
+
 def test_sql_is_that_of_the_command_line(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = "SELECT cell, count(*) AS n FROM samples GROUP BY cell ORDER BY cell"
     found = rtmeter.read(root / "a").sql(text).to_pylist()
@@ -177,6 +198,8 @@ def test_several_paths_are_read_as_one(root: Path) -> None:
         (lambda r: r.compare(r, gates=["p99"]), "gate", ""),
         (lambda r: r.compare("nothing"), "path", ""),
         (lambda r: r.sql("SELECT"), "SELECT", ""),
+        (lambda r: r.explain("late-r3"), "cell", "did you mean"),
+        (lambda r: r.explain("trip"), "cell", "measure it with --explain"),
     ],
 )
 def test_errors_name_field_and_remedy(call: Any, field: str, remedy: str, root: Path) -> None:

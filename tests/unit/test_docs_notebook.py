@@ -12,6 +12,7 @@ import pytest
 import rtmeter
 from rtmeter import cli
 from synthetic import Made, write_cell
+from traced_cells import LATE_NS, write_traced
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "notebook.md").read_text(encoding="utf-8")
 
@@ -28,6 +29,7 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             delays = lambda k, more=more: (40_000 + more + k * 7919 % 101,)  # noqa: E731
             made = Made(id=name, samples=1000, axes={"load": name}, delays=delays)
             write_cell(tmp_path / folder / name, made)
+    write_traced(tmp_path / "traced", "driver")
     return tmp_path
 
 
@@ -44,6 +46,7 @@ def test_its_python(folders: Path, capsys: pytest.CaptureFixture[str]) -> None:
         f"a pass {names['results'].verdict(deadline='1ms', miss_ratio=0.01)[0].reason}",
         "a worse ['fail']",
     ]
+    assert f"displaced driver 8 late, {8 * LATE_NS} ns" in said
     assert said[-1].count("'latency_ns': 40100") == 3
 
 

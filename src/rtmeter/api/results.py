@@ -22,6 +22,7 @@ from rtmeter.results.cells import StoredCell, find_cells
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from rtmeter.judge.explained import CellExplanation
     from rtmeter.judge.factors import FactorEffects
 
     PathLike = str | os.PathLike[str]
@@ -157,6 +158,25 @@ class Results:
         within = None if deadline is None else _ns("deadline", deadline)
         asked = FactorOptions(factor, reference, within, _fact("confidence", confidence), force)
         return factor_effects(list(self._cells.values()), asked)
+
+    def explain(self, cell: str | None = None, *, release: int | None = None) -> CellExplanation:
+        """Why the late releases of a cell were late, as ``rtmeter explain`` has it: each split into segments
+        that sum to its lateness (nanoseconds), with its cause, and the causes by the lateness they carry.
+
+        ``cell`` as in samples(); ``release``: one, by its ``k``, that is split too, if it was in time.
+        Raises RtmeterError if the cell was not measured with ``--explain``, or has no such release.
+        """
+        from rtmeter.explain.causes import chosen
+        from rtmeter.judge.explained import explained
+
+        explanation = explained(self._find(cell), release)
+        if release is not None:
+            try:
+                chosen(explanation.found, release, 1)
+            except RtmeterError as error:
+                error.field = "release"
+                raise
+        return explanation
 
     def sql(self, text: str) -> pa.Table:
         """What a SELECT finds in the tables ``cells`` (as ``cells``) and ``samples`` (as samples(), with the

@@ -6,11 +6,13 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from rtmeter.errors import RtmeterError
 from rtmeter.explain.causes import Explanation, Release
+from rtmeter.explain.document import explanation_json
 from rtmeter.explain.parts import explain_parts
 from rtmeter.results import store
 from rtmeter.results.cells import StoredCell
@@ -39,6 +41,10 @@ class CellExplanation:
     compared: int
     unrecorded: int
 
+    def to_json(self) -> dict[str, Any]:
+        """As ``rtmeter explain --json`` prints it: the releases, each with its segments, and the causes."""
+        return explanation_json(self.found, self.found.releases)
+
 
 def explained(cell: StoredCell, k: int | None = None) -> CellExplanation:
     """Explains the late releases of a cell, and the release ``k``.
@@ -47,7 +53,7 @@ def explained(cell: StoredCell, k: int | None = None) -> CellExplanation:
     """
     if not (cell.folder / FILE).is_file():
         message = "has no record of the kernel's events"
-        raise RtmeterError(message, field="PATH", value=str(cell.folder), remedy=_REMEDY)
+        raise RtmeterError(message, field="cell", value=str(cell.folder), remedy=_REMEDY)
     tid = _stamping(cell.record, cell.folder)
     trace = open_trace(cell.folder / FILE)
     required = cell.record.requirement
@@ -59,7 +65,7 @@ def explained(cell: StoredCell, k: int | None = None) -> CellExplanation:
         unserved += one.others
     if not late + in_time:
         message, remedy = "has no release that was served", "measure it again"
-        raise RtmeterError(message, field="PATH", value=str(cell.folder), remedy=remedy)
+        raise RtmeterError(message, field="cell", value=str(cell.folder), remedy=remedy)
     spans = list(_asked(cell, limit_ns, in_time, trace.kept, k))
     asked = [release for release, _ in spans]
     surroundings = None if trace.kept is None else [(span.from_ns, span.to_ns) for _, span in spans]
@@ -108,5 +114,5 @@ def _stamping(record: CellRecord, folder: Path) -> int:
     found = stamping or [thread for thread in threads if thread.get("role") == "measured"]
     if len(found) != 1:
         message = f"has {len(found)} threads that stamp, so that no one can be followed"
-        raise RtmeterError(message, field="PATH", value=str(folder), remedy="measure with one thread")
+        raise RtmeterError(message, field="cell", value=str(folder), remedy="measure with one thread")
     return found[0]["tid"]
