@@ -7,6 +7,7 @@ import re
 import subprocess
 import tomllib
 import xml.etree.ElementTree as ElementTree
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -218,18 +219,44 @@ def test_the_ros_packages_have_the_version_of_the_project(package: str) -> None:
     assert ElementTree.parse(ROOT / package).findtext("version") == declared[1]
 
 
+@cache
+def prose_of(page: Path) -> str:
+    """Without what is code."""
+    return re.sub(r"^( *)```.*?^ *```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+
+
+@cache
+def anchors_of(page: Path) -> set[str]:
+    """Of its headings, as GitHub makes them: of two of one name the second has ``-1``."""
+    found: list[str] = []
+    for heading in re.findall(r"^#+ +(.+?) *$", prose_of(page), re.M):
+        words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).lower()
+        found.append(re.sub(r"[^\w -]", "", words).replace(" ", "-"))
+    return {f"{one}-{before}" if (before := found[:n].count(one)) else one for n, one in enumerate(found)}
+
+
+def test_an_anchor_is_made_as_github_makes_it(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# A *b* `c_d`: e-f, [g h](i.md)!\n```\n# no\n```\n## Twice\n## Twice\n")
+    assert anchors_of(page) == {"a-b-c_d-e-f-g-h", "twice", "twice-1"}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_links_between_pages_resolve(page: Path) -> None:
-    prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
-    targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", prose)
-    assert [t for t in targets if "://" not in t and not (page.parent / t).exists()] == []
+    links = [link.partition("#") for link in re.findall(r"\]\(([^)\s]+)[^)]*\)", prose_of(page))]
+    ours = [(path, anchor) for path, _, anchor in links if "://" not in path]
+    assert [path for path, _ in ours if not (page.parent / path).exists()] == []
+    assert [
+        f"{path}#{anchor}"
+        for path, anchor in ours
+        if anchor and anchor not in anchors_of((page.parent / path) if path else page)
+    ] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_files_that_pages_name_exist(page: Path) -> None:
     """Paths of this repository in backquotes, such as `docs/decisions/` or `core/src/json/json.cpp`."""
     folders = {path.relative_to(ROOT).parts[0] for path in FILES if len(path.relative_to(ROOT).parts) > 1}
-    prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
-    named = re.findall(r"`([\w.-]+/[\w./-]*)`", prose)
+    named = re.findall(r"`([\w.-]+/[\w./-]*)`", prose_of(page))
     ours = [name for name in named if name.split("/")[0] in folders]
     assert [name for name in ours if not (ROOT / name).exists() and not list(ROOT.glob(f"{name}.*"))] == []
