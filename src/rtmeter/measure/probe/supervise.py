@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from rtmeter.conditions import NOT_JOINED, Launchers
 from rtmeter.conditions.target import target_of
@@ -74,11 +74,33 @@ def run_probes(
     ``server`` is the probe of the round trip's server process, if it has one; the launchers say what the
     probe and its server are started through. Nothing is left running.
     """
+    return supervised(
+        cell, stop, lambda guard: _Run(cell, (probe, server), folder, stop, on_progress, launchers, guard)
+    )
+
+
+class Supervised(Protocol):
+    """Processes that measure a cell; ``failure``: what went wrong first."""
+
+    failure: RtmeterError | None
+
+    def measure(self) -> None:
+        """Raises RtmeterError for what fails."""
+
+    def close(self) -> None:
+        """Leaves nothing running."""
+
+    def outcome(self) -> Outcome:
+        """How it ended; only once it is closed."""
+
+
+def supervised(cell: Cell, stop: Stop, run_with: Callable[[Guard], Supervised]) -> Outcome:
+    """Measures the cell, with a second pair of eyes on it; whatever happens, it is closed."""
     with Guard({} if TARGET in cell.hosts else cell.config) as guard:
-        run = _Run(cell, folder, stop, on_progress, launchers, guard)
+        run = run_with(guard)
         try:
             with stop.being_heeded():
-                run.measure(probe, server)
+                run.measure()
         except RtmeterError as error:
             run.failure = run.failure or error
         finally:
@@ -92,6 +114,7 @@ class _Run:
     def __init__(
         self,
         cell: Cell,
+        probes: tuple[Probe, Probe | None],
         folder: Path,
         stop: Stop,
         on_progress: OnProgress,
@@ -99,7 +122,7 @@ class _Run:
         guard: Guard,
     ) -> None:
         self.failure: RtmeterError | None = None
-        self._launchers, self._guard = launchers, guard
+        self._probes, self._launchers, self._guard = probes, launchers, guard
         self._cell, self._folder, self._stop, self._on_progress = cell, folder, stop, on_progress
         host = cell.hosts.get("component", LOCAL)
         self._component = None if host == LOCAL else Ssh(host, "hosts.component")
@@ -114,8 +137,9 @@ class _Run:
         tick_ns = cell.config.get("timeout_ns") or cell.config.get("period_ns", 0)
         self._stall_s = _SILENCE_S + self._grace_s + 11 * tick_ns / 1e9  # a shot is lost after ten timeouts
 
-    def measure(self, probe: Probe, server: Probe | None) -> None:
+    def measure(self) -> None:
         """Raises RtmeterError for what fails, unless it is noted as the failure already."""
+        probe, server = self._probes
         config = _client_config(self._cell, self._folder)
         if server is not None:
             server_config = _server_config(self._cell, config, self._folder)

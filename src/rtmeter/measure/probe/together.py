@@ -20,8 +20,15 @@ from rtmeter.measure.probe.guard import Guard
 from rtmeter.measure.probe.places import Here, Place, There
 from rtmeter.measure.probe.probe_process import ProbeProcess
 from rtmeter.measure.probe.probes import Probe
-from rtmeter.measure.probe.supervise import OnProgress, Stop, exit_error, malformed, out_of_the_way
-from rtmeter.model import TARGET, Cell, Outcome
+from rtmeter.measure.probe.supervise import (
+    OnProgress,
+    Stop,
+    exit_error,
+    malformed,
+    out_of_the_way,
+    supervised,
+)
+from rtmeter.model import Cell, Outcome
 from rtmeter.results.store import STAGES, STDERR
 
 _START_S, _SILENCE_S, _GRACE_S, _SLOWEST = 60, 60, 20, 10
@@ -64,16 +71,9 @@ def run_together(
     standing: Standing,
 ) -> Outcome:
     """Measures the cell; the logs of its processes are then in ``folder``. Nothing is left running."""
-    with Guard({} if TARGET in cell.hosts else cell.config) as guard:
-        run = _Run(cell, probe, team, folder, stop, on_progress, standing, guard)
-        try:
-            with stop.being_heeded():
-                run.measure()
-        except RtmeterError as error:
-            run.failure = run.failure or error
-        finally:
-            run.close()
-    return run.outcome()
+    return supervised(
+        cell, stop, lambda guard: _Run(cell, probe, team, folder, stop, on_progress, standing, guard)
+    )
 
 
 class _Run:
