@@ -56,7 +56,7 @@ class Cyclone final : public rtmeter::Adapter {
       sink.put("brings", what);
     sink.put("same_host.transport", "shm");
     for (const char* place : {"same_node", "same_process"}) sink.put("second_topic", place);
-    for (const char* what : {"subscribers", "background_nodes"}) sink.put("beside", what);
+    for (const char* what : {"subscribers", "publishers", "background_nodes"}) sink.put("beside", what);
     sink.put("background", "roundtrip");
     rtmeter_dds::describe(kOptions, sink);
   }

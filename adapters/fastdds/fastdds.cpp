@@ -36,7 +36,7 @@ class FastDds final : public rtmeter::Adapter {
     sink.put("brings", "rtmeter-probe-*: receivers, events, flow controllers; version 2 names none");
     for (const char* transport : {"shm", "data_sharing"}) sink.put("same_host.transport", transport);
     for (const char* place : {"same_node", "same_process"}) sink.put("second_topic", place);
-    for (const char* what : {"subscribers", "background_nodes"}) sink.put("beside", what);
+    for (const char* what : {"subscribers", "publishers", "background_nodes"}) sink.put("beside", what);
     sink.put("background", "roundtrip");
     rtmeter_dds::describe(kOptions, sink);
   }

@@ -55,7 +55,10 @@ class Null final : public Adapter {
     for (const char* r : {"spin", "spin_once", "poll"}) sink.put("receives.roundtrip", r);
     for (const char* r : {"spin", "spin_once", "poll", "call"}) sink.put("receives.request", r);
     for (const char* m : {"chain", "discovery"}) sink.put(std::string("receives.") + m, "spin_once");
-    sink.put("server", "inline").put("beside", "subscribers").put("beside", "background_nodes");
+    sink.put("server", "inline")
+        .put("beside", "subscribers")
+        .put("beside", "publishers")
+        .put("beside", "background_nodes");
     sink.put("clock", "scripted");
     kOptions.describe(sink);
   }
@@ -80,6 +83,7 @@ class Null final : public Adapter {
   // Only in a chain it matters who hears.
   void* create_node(const std::string& name) override {
     background_nodes_ += name.rfind("background", 0) == 0 ? 1 : 0;
+    further_publishers_ += name.rfind("publisher", 0) == 0 ? 1 : 0;
     return &nodes_.emplace_back(name);
   }
 
@@ -261,10 +265,11 @@ class Null final : public Adapter {
     return 0;
   }
 
-  // A ping: background nodes delay it; each further subscriber hears it, and delays what comes after it; the
-  // reply comes last.
+  // A ping: background nodes and further publishers delay it; each further subscriber hears it, and delays
+  // what comes after it; the reply comes last.
   int echo(const Publisher& p, const rtm_message& ping, const Script::Row& row) {
-    std::int64_t before_ns = background_nodes_ * row.background_delay_ns;
+    std::int64_t before_ns =
+        background_nodes_ * row.background_delay_ns + further_publishers_ * row.publisher_delay_ns;
     for (const Hearer& hearer : hearers_["ping"]) {
       before_ns += row.subscriber_delay_ns;
       const std::int64_t delay_ns = hearer.edge == Script::kNone ? 0 : row.edges[hearer.edge];
@@ -357,7 +362,7 @@ class Null final : public Adapter {
   Watcher watcher_;
   Client client_;
   std::deque<std::string> nodes_;
-  std::int64_t background_nodes_ = 0;
+  std::int64_t background_nodes_ = 0, further_publishers_ = 0;
   std::map<std::string, std::vector<Hearer>> hearers_;  // of a chain and a ping, by topic
 };
 

@@ -31,6 +31,7 @@ constexpr Column kColumns[] = {
     {"match_delay_ns", &Script::Row::match_delay_ns, true, false},
     {"message_delay_ns", &Script::Row::message_delay_ns, true, false},
     {"subscriber_delay_ns", &Script::Row::subscriber_delay_ns, false, false},
+    {"publisher_delay_ns", &Script::Row::publisher_delay_ns, false, false},
     {"background_delay_ns", &Script::Row::background_delay_ns, false, false},
 };
 
@@ -122,14 +123,17 @@ const Column* find(const std::string& name) {
   return column == std::end(kColumns) ? nullptr : column;
 }
 
+std::string known_columns() {
+  std::string known = "known: ";
+  for (const Column& column : kColumns) known += std::string(column.name) + ", ";
+  return known + "fate";
+}
+
 void check_header(const Cells& names, const rtm_run& run, const std::string& path) {
   for (const std::string& name : names) {
     const Place place{path.c_str(), 1, name};
     if (find(name) == nullptr && name != "fate" && !is_edge(name, run))
-      throw place.error(
-          name, "is not a column of a script",
-          "known: wake_delay_ns, fire_delay_ns, reply_delay_ns, request_delay_ns, respond_delay_ns, "
-          "accept_delay_ns, feedback_delay_ns, match_delay_ns, message_delay_ns, subscriber_delay_ns, background_delay_ns, fate");
+      throw place.error(name, "is not a column of a script", known_columns());
     if (std::count(names.begin(), names.end(), name) > 1) throw place.error(name, "stands twice", "keep one");
   }
   for (const std::string& name : needed(run))

@@ -18,7 +18,8 @@ class Script {
   struct Row {
     std::int64_t wake_delay_ns = 0, fire_delay_ns = 0, reply_delay_ns = 0, request_delay_ns = 0,
                  respond_delay_ns = 0, accept_delay_ns = 0, feedback_delay_ns = 0, match_delay_ns = 0,
-                 message_delay_ns = 0, subscriber_delay_ns = 0, background_delay_ns = 0;
+                 message_delay_ns = 0, subscriber_delay_ns = 0, publisher_delay_ns = 0,
+                 background_delay_ns = 0;
     Fate fate = Fate::ok;
     std::vector<std::int64_t> edges;  // in the order of edges_: delivery, in a discovery a match
   };

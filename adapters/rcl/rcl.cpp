@@ -71,7 +71,7 @@ class Rcl final : public rtmeter::Adapter {
     for (const char* way : {"spin", "spin_once", "poll"}) sink.put("receives.roundtrip", way);
     for (const char* way : {"spin", "spin_once", "poll"}) sink.put("receives.request", way);
     for (const char* place : {"same_node", "same_process"}) sink.put("second_topic", place);
-    for (const char* what : {"subscribers", "background_nodes"}) sink.put("beside", what);
+    for (const char* what : {"subscribers", "publishers", "background_nodes"}) sink.put("beside", what);
     for (const char* what : {"roundtrip", "request"}) sink.put("background", what);
     rtmeter_ros::describe_brings(sink);
     kOptions.describe(sink);

@@ -75,6 +75,9 @@ TEST(Config, AProcessBesideARoundTripSaysWhatItIs) {
   const std::string second = R"({"as": "subscriber", "number": 2})", three = R"({"subscribers": 3})";
   EXPECT_EQ(trip("beside", second), "ok");
   EXPECT_EQ(trip("client", three), "ok");
+  EXPECT_EQ(trip("beside", R"({"as": "publisher", "number": 2})"), "ok");
+  EXPECT_EQ(trip("server", R"({"publishers": 3})"), "ok");
+  EXPECT_CONTAINS(trip("server", R"({"publishers": 0})"), "beside.publishers = 0: must be");
   EXPECT_EQ(trip("server", three), "ok");
   EXPECT_CONTAINS(trip("client", second), "role = client: does not fit");
   EXPECT_CONTAINS(trip("beside", three), "role = beside: does not fit");

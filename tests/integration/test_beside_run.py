@@ -80,6 +80,12 @@ def test_a_planted_limit_of_background_nodes_is_found_exactly(law: Path) -> None
     assert (found["outcome"], found["passes"], found["fails"]) == ("pass", LIMIT - 1, LIMIT)
 
 
+def test_a_planted_limit_of_publishers_is_found_exactly(law: Path) -> None:
+    (law / "talk.csv").write_text(f"reply_delay_ns,publisher_delay_ns\n{REPLY_NS},{EACH_NS}\n")
+    found = search(law, "talk.csv", "--publishers", "8..12", what="publishers")
+    assert (found["outcome"], found["passes"], found["fails"]) == ("pass", LIMIT, LIMIT + 1)
+
+
 def test_too_little_evidence_finds_no_limit(law: Path) -> None:
     undecided = search(law, "loses.csv", "--most-repeats", "1")
     assert (undecided["code"], undecided["outcome"]) == (3, "inconclusive")
@@ -91,6 +97,8 @@ def over(adapter: str, *more: str) -> Any:
     return pytest.param((adapter, *more), marks=mark, id=adapter)
 
 
+PATIENT = ("--reliability", "reliable", "--history-depth", "5000")
+"""A reader of several publishers that gets no CPU for seconds loses nothing."""
 RELIABLE = ("--reliability", "reliable", "--history-depth", "100")
 
 
@@ -132,6 +140,29 @@ def test_background_nodes_are_there_and_the_client_has_found_them(
     assert found["knew"] >= 3 if tells else found["knew"] is None
     assert all(one["threads"] > 0 for one in found["background_nodes"]) == tells
     assert cell["config"]["background_nodes"] == 2 and cell["summary"]["counts"]["released"] == 20
+
+
+@pytest.mark.parametrize(
+    "given", [over("cyclonedds", *PATIENT), over("fastdds", *PATIENT), over("rcl", *PATIENT)]
+)
+def test_every_subscriber_receives_what_further_publishers_send(
+    tmp_path: Path, given: tuple[str, ...]
+) -> None:
+    adapter, *more = given
+    line = [*TRIP, "--adapter", adapter, *more, "--samples", "60", "--subscribers", "2", "--publishers", "3"]
+    assert invoke([*line, "--out", str(tmp_path / "cell")]) == 0
+    cell = cell_in(tmp_path / "cell")
+    publishers = cell["beside"]["publishers"]
+    assert [one["name"] for one in publishers] == ["publisher2", "publisher3"]
+    for one in publishers:
+        assert one["sent"] >= 60  # from before the client's first release until after its last
+        assert (one["received"], one["lost"], one["corrupted"]) == (2 * one["sent"], 0, 0)
+        of_all = f"sent {one['sent']:,} x 2 subscribers = received {one['received']:,} + lost 0"
+        assert one["identity"] == of_all
+    counts = cell["summary"]["counts"]
+    assert counts["released"] == 60 and cell["counters"]["corrupted"] == 0  # nobody answered them
+    assert set(subscribers_of(cell).values()) == {(cell["beside"]["sent"], 0)}
+    assert cell["config"]["publishers"] == 3 and not list(tmp_path.rglob("*.rtlog"))
 
 
 LONG = (

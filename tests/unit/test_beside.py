@@ -193,3 +193,38 @@ def test_what_is_there_of_them_is_said() -> None:
     assert words.nodes(WasBeside(background_nodes=there)).endswith("each")
     assert words.nodes(None) == "" and list(words.beside(found)) == []
     assert beside_record.doubts(found) == [] and beside_record.problems(found) == []
+
+
+def test_further_publishers_have_a_process_each_and_who_hears_them_knows_how_many() -> None:
+    config = cell_of(publishers="3", subscribers=2).config
+    assert beside.of_the_ends(config)["beside"] == {"subscribers": 2, "publishers": 3}
+    members = [(one.name, one.as_, one.number) for one in beside.members(config)]
+    assert members == [
+        ("subscriber2", "subscriber", 2),
+        ("publisher2", "publisher", 2),
+        ("publisher3", "publisher", 3),
+    ]
+    assert "publishers" not in cell_of(publishers=1).config
+    with pytest.raises(RtmeterError) as refused:
+        beside.check(cell_of(publishers=2), probe_that("subscribers"), inline=False, options={})
+    assert refused.value.field == "publishers"
+
+
+def of_publisher(received: int, duplicate: int = 0) -> list[dict[str, Any]]:
+    return [{"name": "publisher2", "received": received, "duplicate": duplicate, "corrupted": 0}]
+
+
+def test_what_a_further_publisher_sent_counts_once_for_each_who_hears_it() -> None:
+    said = {"name": "publisher2", "sent": 50}
+    found = WasBeside(publishers=[beside_record.published(said, [of_publisher(50), of_publisher(48, 3)])])
+    (one,) = found.publishers
+    assert (one.received, one.lost, one.duplicate) == (98, 2, 3)
+    assert words.publications(found) == [
+        "publisher2 sent 50 x 2 subscribers = received 98 + lost 2",
+    ]
+    (doubt,) = beside_record.doubts(found)
+    assert doubt.type == "publications_lost" and "publisher2 sent 50" in doubt.message
+    assert beside_record.problems(found) == []
+    more = WasBeside(publishers=[beside_record.published(said, [of_publisher(51)])])
+    (problem,) = beside_record.problems(more)
+    assert "publisher2" in problem and beside_record.doubts(more) == []

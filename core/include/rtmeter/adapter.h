@@ -190,9 +190,10 @@ typedef struct rtm_timer_traits {
  * process starts and stops it again and again, from one thread.
  *
  * Beside the two ends of a round trip there can be further processes (optional, RTM_ROLE_BESIDE): a node with
- * a subscriber of topic ping, which the client then publishes to all of them, or a node alone. Until all
- * subscribers have heard it the client publishes RTM_SEQUENCE_HELLO again and again. On a scripted clock they
- * are in the client's process.
+ * a subscriber of topic ping, which the client then publishes to all of them; one with a publisher of it,
+ * whose messages (sequence: its number in the bits from 40 on) nobody answers; or a node alone. Until all
+ * subscribers have heard all publishers, these publish greetings again and again, the client
+ * RTM_SEQUENCE_HELLO. On a scripted clock they are in the client's process.
  *
  * Where requests are sent (optional: adapters whose middleware has services), a client calls and a server
  * replies; topics and messages have no part in it. A server's on_request comes as on_message does, and the
@@ -213,8 +214,8 @@ typedef struct rtm_timer_traits {
  * what it is", default first); "server: inline" when the client needs no server process, "same_host" when
  * both must be on one host; inline.<option> and same_host.<option> (repeated): its values with which that is
  * so; second_topic (same_node, same_process; repeated): where other traffic can be beside a round trip.
- * beside (repeated): what can be beside the ends of a round trip, subscribers, background_nodes, or, with a
- * value of an option only, "subscribers transport=topics".
+ * beside (repeated): what can be beside the ends of a round trip, subscribers, publishers, background_nodes,
+ * or, with a value of an option only, "subscribers transport=topics".
  * poll.<option> (repeated): its values with which messages are received by polling only (receive poll);
  * background (repeated): measurements in which threads of the middleware's must run beside the measured one,
  * "cycle" or, with these components or a value of an option only, "cycle components=two_threads": a measured

@@ -33,7 +33,8 @@ constexpr Name<Before> kBefores[] = {
 constexpr Name<InFlight> kInFlights[] = {{InFlight::one, "one"}, {InFlight::open, "open"}};
 constexpr Name<SecondPlace> kSecondPlaces[] = {{SecondPlace::same_node, "same_node"},
                                                {SecondPlace::same_process, "same_process"}};
-constexpr Name<BesideAs> kBesideAs[] = {{BesideAs::subscriber, "subscriber"}, {BesideAs::node, "node"}};
+constexpr Name<BesideAs> kBesideAs[] = {
+    {BesideAs::subscriber, "subscriber"}, {BesideAs::publisher, "publisher"}, {BesideAs::node, "node"}};
 constexpr Name<bool> kOthers[] = {{true, "cold"}, {false, "present"}};
 constexpr Name<bool> kApplies[] = {{true, "before_init"}, {false, "after_init"}};
 
@@ -132,6 +133,7 @@ std::optional<BesideConfig> beside_from(const Json* json, const Config& config) 
   BesideConfig found;
   constexpr std::int64_t kMost = 1000;
   found.subscribers = static_cast<int>(of.integer("subscribers", 1, kMost).value_or(1));
+  found.publishers = static_cast<int>(of.integer("publishers", 1, kMost).value_or(1));
   found.background_nodes = static_cast<int>(of.integer("background_nodes", 0, kMost).value_or(0));
   found.as = of.choice("as", kBesideAs);
   found.number = static_cast<int>(of.integer("number", 1, kMost).value_or(0));

@@ -59,12 +59,13 @@ struct DiscoveryConfig {
 
 // Who is beside a round trip's two ends (spec/probe.md), each in a process of its own but on a scripted
 // clock.
-enum class BesideAs { subscriber, node };
+enum class BesideAs { subscriber, publisher, node };
 struct BesideConfig {
   int subscribers = 1;         // of topic ping, the server's among them
+  int publishers = 1;          // of topic ping, the client among them
   int background_nodes = 0;    // that do nothing
   std::optional<BesideAs> as;  // what this process is; none: client or server
-  int number = 0;              // of its kind: the server is subscriber 1
+  int number = 0;              // of its kind: the server is subscriber 1, the client publisher 1
 };
 
 struct Config {

@@ -1,11 +1,10 @@
 // Who is beside a round trip's two ends, in a process of its own: a further subscriber of topic ping, which
-// hears what the server hears, and counts; or a node that does nothing.
-#include <unistd.h>
-
+// hears what the server hears, and counts; a further publisher of it; or a node that does nothing.
 #include <algorithm>
 
 #include "measure/answerer.hpp"
 #include "measure/receipts.hpp"
+#include "system/guard.hpp"
 
 namespace rtmeter {
 namespace {
@@ -13,7 +12,7 @@ namespace {
 class FurtherSubscriber final : public Answerer {
  public:
   explicit FurtherSubscriber(Bench& bench)
-      : Answerer(bench), receipts_(bench.config, bench.config.beside->number) {}
+      : Answerer(bench), receipts_(bench.config, bench.config.beside->number), publications_(bench.config) {}
 
   // Asked to end, it hears what is still under way: until the last ping has come, or the loss timeout.
   void run() noexcept override {
@@ -21,12 +20,16 @@ class FurtherSubscriber final : public Answerer {
     constexpr std::int64_t kMost = 2'000'000'000;  // of what the supervisor allows
     const std::int64_t until_ns = b_.clock.now_ns() + std::min(b_.config.loss_timeout_ns, kMost);
     while (!receipts_.has_last() && b_.clock.now_ns() < until_ns) hear_once();
+    hear_out(publications_);
   }
 
-  bool greeted() const override { return receipts_.greeted(); }
+  bool greeted() const override {
+    return receipts_.greeted() && (!publications_.expected() || publications_.greeted());
+  }
   Json facts() const override {
     Json facts = Answerer::facts();
     facts["heard"] = Json(Json::Array{receipts_.to_json()});
+    facts["heard_of"] = publications_.to_json();
     return facts;
   }
 
@@ -39,20 +42,62 @@ class FurtherSubscriber final : public Answerer {
   static void on_ping(void* user, const rtm_message* message) {
     auto& self = *static_cast<FurtherSubscriber*>(user);
     self.stampers_.note();
-    self.receipts_.take(*message);
-  }
-
-  void hear_once() noexcept {
-    constexpr std::int64_t kLook = 10'000'000;
-    if (b_.receive == RTM_RECEIVE_POLL)
-      b_.session.spin_some();
-    else if (b_.receive == RTM_RECEIVE_LISTENER)
-      usleep(1'000);
-    else
-      b_.session.wait(kLook);
+    if (!self.publications_.take(*message)) self.receipts_.take(*message);
   }
 
   Receipts receipts_;
+  Publications publications_;
+};
+
+// Publishes on topic ping as the client does, at releases of its own, until it is asked to end; nobody
+// answers.
+class FurtherPublisher final : public Measurement {
+ public:
+  explicit FurtherPublisher(Bench& bench)
+      : Measurement(bench), number_(bench.config.beside->number), payload_(bench.config.payload_bytes) {}
+
+  void set_up() override {
+    node_ = b_.session.create_node(publication::name_of(number_));
+    publisher_ = b_.session.create_publisher(node_, "ping");
+  }
+
+  // Greets until whoever started all processes says that each who is to hear it has.
+  void run() noexcept override {
+    constexpr std::int64_t kAgain = 20'000'000;
+    Stampers::own_tid();
+    while (first_release_told().load(std::memory_order_acquire) == 0 && !stopped()) {
+      publish(publication::kGreeting);
+      b_.clock.sleep_until_ns(b_.clock.now_ns() + kAgain);
+    }
+    const std::uint64_t refused = b_.session.refused_calls();
+    enter(b_.config.warm_up);
+    grid_ = {b_.clock.first_release_ns(b_.config.period_ns), b_.config.period_ns};
+    while (!stopped()) {
+      const std::int64_t release_ns = grid_.release_ns(static_cast<std::int64_t>(published_));
+      if (b_.clock.reach_ns(release_ns) < release_ns) break;  // woken to end, not by the release
+      publish(published_++);
+    }
+    leave();
+    refused_ = b_.session.refused_calls() - refused;
+  }
+
+  Json facts() const override {
+    return Json(Json::Object{{"overrun", name_of(RTM_CATCH_UP)},
+                             {"grid", grid_json(grid_, "core")},
+                             {"published", Json::Object{{"name", publication::name_of(number_)},
+                                                        {"sent", published_ - refused_}}}});
+  }
+
+ private:
+  void publish(std::uint64_t k) noexcept {
+    b_.session.publish(publisher_, payload_.message(publication::sequence(number_, k)));
+  }
+
+  const int number_;
+  Payload payload_;
+  void* publisher_ = nullptr;
+  Grid grid_;
+  std::uint64_t published_ = 0, refused_ = 0;
 };
 
 class BackgroundNode final : public Answerer {
@@ -68,6 +113,7 @@ class BackgroundNode final : public Answerer {
 
 std::unique_ptr<Measurement> make_beside(Bench& bench) {
   if (bench.config.beside->as == BesideAs::node) return std::make_unique<BackgroundNode>(bench);
+  if (bench.config.beside->as == BesideAs::publisher) return std::make_unique<FurtherPublisher>(bench);
   return std::make_unique<FurtherSubscriber>(bench);
 }
 

@@ -26,7 +26,7 @@ class Client final : public Asker<columns(kStamped), kSent, kReceived, kFree> {
     Base::set_up();
     if (!b_.config.beside || b_.clock.scripted()) return;
     know_all();
-    if (further_subscribers() > 0) greet_all();
+    if (further_subscribers() > 0 || further_publishers() > 0) greet_all();
   }
   Json facts() const override {
     Json facts = Base::facts();
@@ -46,12 +46,15 @@ class Client final : public Asker<columns(kStamped), kSent, kReceived, kFree> {
     if (!b_.clock.scripted()) return;
     for (int number = 1; b_.config.beside && number <= b_.config.beside->background_nodes; ++number)
       b_.session.create_node("background" + std::to_string(number));
+    for (int number = 2; number <= 1 + further_publishers(); ++number)
+      b_.session.create_publisher(b_.session.create_node(publication::name_of(number)), "ping");
     for (int number = 2; number <= 1 + further_subscribers();
          ++number) {  // who else is in processes of their own
       Receipts& one = further_.emplace_back(b_.config, number);
       b_.session.create_subscriber(b_.session.create_node(one.name()), "ping", &Client::on_ping_beside, &one);
     }
   }
+  int further_publishers() const { return b_.config.beside ? b_.config.beside->publishers - 1 : 0; }
   int further_subscribers() const { return b_.config.beside ? b_.config.beside->subscribers - 1 : 0; }
   static void on_ping_beside(void* user, const rtm_message* message) {
     static_cast<Receipts*>(user)->take(*message);
@@ -60,7 +63,8 @@ class Client final : public Asker<columns(kStamped), kSent, kReceived, kFree> {
   // Until its middleware has found all who are there, where that tells how many it has.
   void know_all() {
     constexpr std::int64_t kAgain = 20'000'000;
-    const std::int64_t wanted = b_.config.beside->subscribers + b_.config.beside->background_nodes;
+    const std::int64_t wanted =
+        b_.config.beside->subscribers + further_publishers() + b_.config.beside->background_nodes;
     const std::int64_t give_up_ns = b_.clock.now_ns() + b_.config.connect_timeout_ns;
     while (!stopped()) {
       const Json known = b_.session.describe();
@@ -88,10 +92,11 @@ class Client final : public Asker<columns(kStamped), kSent, kReceived, kFree> {
     while (first_release_told().load(std::memory_order_acquire) == 0 && !stopped()) {
       if (b_.clock.now_ns() >= give_up_ns)
         throw Failure(
-            "subscribers", std::to_string(1 + further_subscribers()),
-            "not all have heard the client within " +
+            "beside",
+            std::to_string(b_.config.beside->subscribers) + " x " + std::to_string(1 + further_publishers()),
+            "not all subscribers have heard all publishers within " +
                 std::to_string(b_.config.connect_timeout_ns / 1'000'000) + " ms, although the server answers",
-            "see the middleware's messages; give it more time (connect_timeout), or fewer subscribers");
+            "see the middleware's messages; give it more time (connect_timeout), or fewer of them");
       transmit(payload_.message(RTM_SEQUENCE_HELLO));
       pass_time(kAgain);
     }
@@ -124,7 +129,19 @@ class Client final : public Asker<columns(kStamped), kSent, kReceived, kFree> {
 template <bool kStamped>
 class Server final : public Answerer {
  public:
-  using Answerer::Answerer;
+  explicit Server(Bench& bench) : Answerer(bench), publications_(bench.config) {}
+
+  void run() noexcept override {
+    Answerer::run();
+    hear_out(publications_);
+  }
+  // Only further publishers: the client is answered.
+  bool greeted() const override { return publications_.greeted(); }
+  Json facts() const override {
+    Json facts = Answerer::facts();
+    if (publications_.expected()) facts["heard_of"] = publications_.to_json();
+    return facts;
+  }
 
  private:
   void create_ends() override {
@@ -137,6 +154,7 @@ class Server final : public Answerer {
   static void on_ping(void* user, const rtm_message* message) {
     auto* self = static_cast<Server*>(user);
     const std::int64_t received_ns = self->b_.clock.now_ns();
+    if (self->publications_.take(*message)) return;
     const std::int64_t sent_ns = self->b_.clock.now_ns();
     self->b_.session.publish(self->publisher_, *message);
     if constexpr (kStamped)
@@ -148,6 +166,7 @@ class Server final : public Answerer {
 
   void* publisher_ = nullptr;
   KernelStamps stamps_;
+  Publications publications_;
 };
 
 }  // namespace

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_serializer
 
 from rtmeter import values
-from rtmeter.campaign.beside_options import BACKGROUND_NODES, BESIDE, SUBSCRIBERS
+from rtmeter.campaign.beside_options import BACKGROUND_NODES, BESIDE, PUBLISHERS, SUBSCRIBERS
 from rtmeter.campaign.chain_option import GRAPH, ChainGraph
 from rtmeter.campaign.condition_options import GROUPS, HOSTS, ON, Hosts, On, SystemSettings, asked
 from rtmeter.campaign.loop_options import COMMAND, JUDGE, LOOP, PID, THREAD, UNTOLD_PERIOD_NS, attached
@@ -268,6 +268,7 @@ class CellOptions(BaseModel):
     ] = 1
     second_topic: Annotated[SecondTopicOption | None, For(("roundtrip",)), SECOND_TOPIC] = None
     subscribers: Annotated[int, For(("roundtrip",)), SUBSCRIBERS] = 1
+    publishers: Annotated[int, For(("roundtrip",)), PUBLISHERS] = 1
     background_nodes: Annotated[int, For(("roundtrip",)), BACKGROUND_NODES] = 0
     participants: Annotated[int, _DISCOVERY, PARTICIPANTS] = 2
     others: Annotated[Literal["cold", "present"], _DISCOVERY, OTHERS] = "cold"
@@ -380,9 +381,8 @@ class CellOptions(BaseModel):
         inapplicable = {n for n in OPTIONS if not self.applies(n, self.measurement)}
         if "history_depth" not in self.model_fields_set:  # a middleware without KEEP_LAST has its own default
             inapplicable.add("history_depth")
-        # nothing of the cell that others would have to have, too
-        inapplicable |= {name for name in ("break_on_late", "kernel_stamps") if not getattr(self, name)}
-        inapplicable |= {name for name, least in BESIDE.items() if getattr(self, name) == least}
+        least_of = {"break_on_late": None, "kernel_stamps": False} | BESIDE  # no key that cells had before
+        inapplicable |= {name for name, least in least_of.items() if getattr(self, name) == least}
         config = self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=inapplicable)
         if "script" in config:  # the null adapter's own option
             config["options"] = {"script": config.pop("script")} | config["options"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from rtmeter.campaign.beside_options import BESIDE
 from rtmeter.errors import RtmeterError
@@ -27,13 +26,9 @@ SWEPT: Mapping[str, Callable[[object], int]] = {
 SEARCHED: Mapping[str, str] = {
     "rate": "10Hz..10kHz",
     "payload": "16B..8MiB",
-    "subscribers": "1..16",
-    "background_nodes": "0..16",
+    **{name: f"{least}..16" for name, least in BESIDE.items()},
 }
 """What `plan --find-max` searches for, and where, unless it is said."""
-
-NOT_COUNTED: Mapping[str, str] = {"publishers": "--second-topic adds one at each end"}
-"""What no adapter has a number of, and what comes nearest."""
 
 _SIZES_APART = 4
 _OF_A_DECADE = (1, 2, 5)
@@ -105,15 +100,6 @@ def in_words(name: str, value: int) -> str:
 def named(name: str) -> str:
     """What is looked for the largest of, in words: ``number of subscribers``, ``rate``."""
     return f"number of {name.replace('_', ' ')}" if name in COUNTED else name
-
-
-def refuse_counts(given: Mapping[str, Any], option: str | None = None) -> None:
-    """Raises RtmeterError for numbers of endpoints, which no adapter has; ``option``: what asked for them."""
-    for name, instead in NOT_COUNTED.items():
-        if given.get(name) is not None:
-            message = "cannot be varied: there is one publisher of each topic, and no further node"
-            field = option or f"--{name.replace('_', '-')}"
-            raise RtmeterError(message, field=field, value=given[name], remedy=f"leave it out; {instead}")
 
 
 def _one(name: str, text: str, whole: str) -> int:

@@ -42,7 +42,7 @@ def show_cell(record: CellRecord, path: Path) -> None:
     if summary := record.summary:
         counts = ", ".join(f"{name} {count:,}" for name, count in summary.counts.items())
         out.print(f"counts: {counts}\n{summary.identity}", markup=False)
-        for line in words.beside(record.beside):
+        for line in [*words.beside(record.beside), *words.publications(record.beside)]:
             out.print(line, markup=False)
         if there := words.nodes(record.beside):
             out.print(f"background nodes: {there}", markup=False)

@@ -49,7 +49,7 @@ def command(
         typer.Option(
             metavar="10..10kHz",
             help=f"Where to search, or the rate of all cells (default {SEARCHED['rate']}; --payload, "
-            f"--subscribers, --background-nodes alike: {', '.join([*SEARCHED.values()][1:])}).",
+            f"--subscribers, --publishers, --background-nodes alike: {', '.join([*SEARCHED.values()][1:])}).",
             show_default=False,
         ),
     ] = None,

@@ -86,6 +86,7 @@ def settings(record: CellRecord) -> list[Setting]:
     """Every setting that was asked or is in effect."""
     came_of = {words.label("second_topic"): _second_topic(record)}
     came_of[words.label("subscribers")] = "; ".join(words.beside(record.beside))
+    came_of[words.label("publishers")] = "; ".join(words.publications(record.beside))
     came_of[words.label("background_nodes")] = words.nodes(record.beside)
     asked = _settings(record.config, record.effective)
     return [replace(one, effective=came_of.get(one.name) or one.effective) for one in asked]

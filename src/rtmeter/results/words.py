@@ -124,9 +124,8 @@ def traced(instrument: Mapping[str, Any], counters: Mapping[str, int]) -> list[s
 
 def crowd(config: Mapping[str, Any]) -> list[str]:
     """How many there are beside a round trip's ends, where there are any: ``4 subscribers``."""
-    return [
-        f"{config[name]:,} {label(name)}" for name in ("subscribers", "background_nodes") if config.get(name)
-    ]
+    names = ("subscribers", "publishers", "background_nodes")
+    return [f"{config[name]:,} {label(name)}" for name in names if config.get(name)]
 
 
 def nodes(found: WasBeside | None) -> str:
@@ -137,6 +136,11 @@ def nodes(found: WasBeside | None) -> str:
     knew = "" if found.knew is None else f"; the client knew {found.knew:,} others"
     count = len(found.background_nodes)
     return f"{count:,} there to the end, up to {most:,} threads of the middleware's each{knew}"
+
+
+def publications(found: WasBeside | None) -> list[str]:
+    """Of each further publisher of a round trip's topic the identity that what it sent holds."""
+    return [] if found is None else [f"{one.name} {one.identity}" for one in found.publishers]
 
 
 def beside(found: WasBeside | None) -> Iterator[str]:

@@ -34,6 +34,8 @@ class LogMeta(BaseModel):
     ticks: str | None = None
     second_topic: dict[str, Any] | None = None
     heard: list[dict[str, Any]] = Field(default_factory=list)
+    heard_of: list[dict[str, Any]] = Field(default_factory=list)
+    published: dict[str, Any] | None = None
     path: MapOrNull = Field(default_factory=dict)
     machine: MapOrNull = Field(default_factory=dict)
     clock: MapOrNull = Field(default_factory=dict)

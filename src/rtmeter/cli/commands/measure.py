@@ -21,11 +21,11 @@ EXAMPLE = (
 )
 DETAILS = (
     "Times and sizes are written with their unit: 400us, 10ms, 128KiB. With --deadline the exit code is the "
-    "verdict. Ctrl-C ends the run and keeps what was measured. --payload, --rate, --period, --subscribers "
-    "and --participants also take a "
-    "range, 16B..8MiB or 10..10kHz (1, 2 and 5 of each decade, sizes four times each other; 16B..8MiB/5: "
-    "five values), or a list, 500,128KiB: a sweep, each value a cell of a campaign, whose file is in its "
-    "folder. `rtmeter plot --kind against` shows where it breaks, `rtmeter plan --find-max` searches for it."
+    "verdict. Ctrl-C ends the run and keeps what was measured. --payload, --rate, --period, --subscribers, "
+    "--publishers, --background-nodes and --participants also take a range, 16B..8MiB or 10..10kHz (1, 2 "
+    "and 5 of each decade, sizes four times each other; 16B..8MiB/5: five values), or a list, 500,128KiB: a "
+    "sweep, each value a cell of a campaign, whose file is in its folder. "
+    "`rtmeter plot --kind against` shows where it breaks, `rtmeter plan --find-max` searches for it."
 )
 
 
@@ -42,7 +42,6 @@ def command(
         str | None,
         typer.Option(metavar="500Hz", help="The period, as releases in a second.", show_default=False),
     ] = None,
-    publishers: Annotated[str | None, typer.Option(hidden=True)] = None,
     wait: Annotated[bool, WaitOption] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
     **given: Any,
@@ -51,7 +50,7 @@ def command(
     from rtmeter.api.summaries import cell_summary
     from rtmeter.campaign import matrix
     from rtmeter.campaign.file import resolve_script
-    from rtmeter.campaign.ranges import SWEPT, is_range, refuse_counts
+    from rtmeter.campaign.ranges import SWEPT, is_range
     from rtmeter.campaign.rules import settle
     from rtmeter.cli.campaigns import measure_campaign
     from rtmeter.cli.cell_tables import show_cell
@@ -62,7 +61,6 @@ def command(
     from rtmeter.measure import cell as runner
     from rtmeter.results import store
 
-    refuse_counts({"publishers": publishers})
     try:
         raw = resolve_script(collect(given), Path.cwd())
     except RtmeterError as error:

@@ -1,4 +1,4 @@
-"""What is beside the two ends of a round trip: further processes, subscribers and idle nodes."""
+"""What is beside the two ends of a round trip: further processes, subscribers, publishers and idle nodes."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class FurtherProcess:
     """One further process: its name, and what the probe is told that it is."""
 
     name: str
-    as_: Literal["subscriber", "node"]
+    as_: Literal["subscriber", "publisher", "node"]
     number: int
 
     def log(self, folder: Path) -> Path:
@@ -77,13 +77,15 @@ class FurtherProcess:
 
 
 def members(config: Mapping[str, Any]) -> list[FurtherProcess]:
-    """All of them; the server is the first subscriber."""
+    """All of them; the server is the first subscriber, the client the first publisher."""
     found = asked(config)
     hearing = range(2, found.get("subscribers", 1) + 1)
+    talking = range(2, found.get("publishers", 1) + 1)
     idle = range(1, found.get("background_nodes", 0) + 1)
     return [
         *(FurtherProcess(f"background{n}", "node", n) for n in idle),
         *(FurtherProcess(f"subscriber{n}", "subscriber", n) for n in hearing),
+        *(FurtherProcess(f"publisher{n}", "publisher", n) for n in talking),
     ]
 
 
@@ -103,22 +105,35 @@ class FurtherProcesses:
         launch: Callable[[dict[str, Any]], ProbeProcess],
     ) -> None:
         """All of them; ``server``: the server's config. Raises RtmeterError."""
-        self._members = members(cell.config)
+        self._members, publishers = members(cell.config), asked(cell.config).get("publishers")
         if self._members:
             (folder / STAGES).mkdir()
         alike = {key: server[key] for key in _AS_THE_SERVER if key in server}
         for one in self._members:
             about = {"as": one.as_, "number": one.number}
+            if publishers and one.as_ == "subscriber":
+                about["publishers"] = publishers
             config = alike | {"role": "beside", "beside": about, "log": str(one.log(folder))}
             self.processes.append(launch(config | {"samples": cell.config["samples"]}))
 
-    def tell(self, client: ProbeProcess) -> None:
-        """Lets the client begin, once all that are to hear it have."""
-        pairs = zip(self._members, self.processes, strict=True)
-        hearing = [process for member, process in pairs if member.as_ == "subscriber"]
+    @property
+    def publishing(self) -> list[ProbeProcess]:
+        """Further publishers: they end before those who hear them."""
+        return self._of("publisher")
+
+    def tell(self, client: ProbeProcess, server: ProbeProcess | None) -> None:
+        """Lets the publishers begin, once all that are to hear them have."""
+        hearing = self._of("subscriber")
+        if self.publishing and server is not None:
+            hearing = [*hearing, server]
         if hearing and not self._told and all(one.event("greeted") for one in hearing):
             self._told = True
-            client.tell("go 1\n")
+            for one in [*self.publishing, client]:
+                one.tell("go 1\n")
+
+    def _of(self, kind: str) -> list[ProbeProcess]:
+        pairs = zip(self._members, self.processes, strict=False)  # one may not have started
+        return [process for member, process in pairs if member.as_ == kind]
 
 
 def ended_early(processes: Sequence[ProbeProcess]) -> ProbeProcess | None:

@@ -162,16 +162,23 @@ class _Run:
             self._until_ready(self._client)
             self._until_ended(self._client)
             self._server_wanted = False
-            for process in self._peers():
-                self._ask_to_end(process, _GRACE_S)
-            for process in self._peers():
-                self._until_ended(process)
+            self._end(self._beside.publishing)
+            self._end(self._peers())
+
+    def _end(self, processes: list[ProbeProcess]) -> None:
+        """Asks all to end, and waits until they have."""
+        running = [process for process in processes if process.exit_code is None]
+        for process in running:
+            self._ask_to_end(process, _GRACE_S)
+        for process in running:
+            self._until_ended(process)
 
     def _start_beside(self, server: Probe, config: dict[str, Any]) -> None:
         """Further processes of the server's adapter, at ordinary priority and on any CPU."""
 
         def launch(own: dict[str, Any]) -> ProbeProcess:
-            place = self._place(self._launchers.client(None), self._target)
+            told = own["beside"]["as"] == "publisher"
+            place = self._place(self._launchers.client(None), self._target, told=told)
             process = ProbeProcess(server, own, self._folder, place)
             self._guard.watch(process.pid)
             return process
@@ -263,7 +270,7 @@ class _Run:
                     self._on_progress(event)
                     self._check_progress(process, event)
         if self._client is not None:
-            self._beside.tell(self._client)
+            self._beside.tell(self._client, self._server)
         self._heed_peers()
         self._heed_stop()
 

@@ -1,6 +1,6 @@
 """cell.json and run.json (spec/results.md) → records, and back: one model of each for all of them."""
 
-from rtmeter.results.record.beside import NodeSeen, SubscriberSeen, WasBeside
+from rtmeter.results.record.beside import NodeSeen, PublisherSeen, SubscriberSeen, WasBeside
 from rtmeter.results.record.cell import CellRecord
 from rtmeter.results.record.parts import (
     Failure,
@@ -22,6 +22,7 @@ __all__ = [
     "MachineFinding",
     "NodeSeen",
     "Provenance",
+    "PublisherSeen",
     "RigOfCell",
     "RigOfRun",
     "RunRecord",

@@ -18,6 +18,19 @@ class SubscriberSeen(RecordPart):
     corrupted: int | None
 
 
+class PublisherSeen(RecordPart):
+    """One further publisher: how many messages it sent, how many of them the subscribers received in all, and
+    how many not; how many came again, and how many damaged; and the ``identity`` that these hold."""
+
+    name: str
+    sent: int
+    received: int
+    lost: int
+    duplicate: int
+    corrupted: int
+    identity: str
+
+
 class NodeSeen(RecordPart):
     """One background node: how many threads its middleware had in its process, when all was set up."""
 
@@ -28,12 +41,15 @@ class NodeSeen(RecordPart):
 class WasBeside(RecordPart):
     """What ran from before the client began until it had ended. With further subscribers how many pings were
     ``sent``, over measured releases, what each subscriber received of them (the server, unless it is a part
-    of the client, and the further ones), and the ``identity`` that these hold. The ``background_nodes``, and
-    how many other participants or nodes the client's middleware ``knew`` before it began; null if it does
-    not say. On a scripted clock background nodes are in the client's process, and only counted."""
+    of the client, and the further ones), and the ``identity`` that these hold. Of the further ``publishers``
+    what became of all that each sent, from when all subscribers had heard it until the client had ended. The
+    ``background_nodes``, and how many other participants or nodes the client's middleware ``knew`` before it
+    began; null if it does not say. On a scripted clock background nodes and further publishers are in the
+    client's process, and only counted."""
 
     sent: int | None = None
     subscribers: list[SubscriberSeen] = Field(default_factory=list)
+    publishers: list[PublisherSeen] = Field(default_factory=list)
     identity: str | None = None
     background_nodes: list[NodeSeen] = Field(default_factory=list)
     knew: int | None = None

@@ -1,5 +1,5 @@
 """Beside the two ends of a round trip: does a further subscriber hear every ping that the server hears, and
-is a node there that does nothing?"""
+does it hear a further publisher, and is a node there that does nothing?"""
 
 from __future__ import annotations
 
@@ -29,6 +29,11 @@ _REMEDY = (
     "RTM_SEQUENCE_HELLO until all have heard one. Else take subscribers from beside"
 )
 
+_PUBLISHER_REMEDY = (
+    "a topic with several publishers, in several processes, brings its subscribers the messages of each. "
+    "Else take publishers from beside"
+)
+
 _NODE_REMEDY = (
     "a node that nobody talks to waits until it is asked to end. Else take background_nodes from beside"
 )
@@ -38,7 +43,7 @@ def checks(subject: CheckedProbe) -> Iterator[Check]:
     """One for each of what the adapter puts beside."""
     for entry in subject.facts.get("beside", ()):
         what, _, needs = entry.partition(" ")
-        check = {"subscribers": _heard, "background_nodes": _there}[what]
+        check = {"subscribers": _heard, "publishers": _answered, "background_nodes": _there}[what]
         yield Check(f"beside.{what}", partial(check, subject, _options(needs)))
 
 
@@ -47,8 +52,8 @@ def _options(needs: str) -> dict[str, str]:
     return {key: value} if equals else {}
 
 
-def _heard(subject: CheckedProbe, options: dict[str, str]) -> CheckOutcome:
-    depth = {"reliability": "reliable", "history_depth": SAMPLES} if not options else {}
+def _crowded(subject: CheckedProbe, options: dict[str, str], what: dict[str, int]) -> RunConfig:
+    """Of a round trip of which nothing need be lost."""
     config: RunConfig = {
         "measurement": "roundtrip",
         "session": f"check-{time.monotonic_ns():x}",
@@ -57,10 +62,41 @@ def _heard(subject: CheckedProbe, options: dict[str, str]) -> CheckOutcome:
         "samples": SAMPLES,
         "loss_timeout_ns": LOSS_NS,
         "connect_timeout_ns": 20_000_000_000,
-        "beside": {"subscribers": 2},
+        "beside": what,
     }
-    if not subject.probe.scripted:
-        config |= depth
+    if subject.probe.scripted or options:
+        return config
+    return config | {"reliability": "reliable", "history_depth": 50 * SAMPLES}
+
+
+def _answered(subject: CheckedProbe, options: dict[str, str]) -> CheckOutcome:
+    """The server hears a further publisher whole, and answers the client alone."""
+    config = _crowded(subject, options, {"publishers": 2})
+    with ExitStack() as stack:
+        peers: list[ProbeRun] = []
+        if not subject.one_process:
+            further = {"as": "publisher", "number": 2}
+            config |= _with_peers(subject, stack, config, peers, further)
+        client = stack.enter_context(subject.run(config | {"role": "client"}))
+        for one in peers[1:]:
+            one.until("greeted")
+            peers[0].tell("go 1\n")
+            client.tell("go 1\n")
+        if client.end(RUN_S) != 0 or any(one.finish() != 0 for one in peers):
+            return failed(f"a process failed: {client.last_words()}", _PUBLISHER_REMEDY)
+        if not peers:
+            return passed("the client ran beside a publisher on its clock")
+        sent, (heard,) = peers[0].frame()["published"]["sent"], peers[1].frame()["heard_of"]
+        corrupted = client.frame()["counters"]["corrupted"]
+    if heard["received"] != sent or heard["duplicate"] or heard["corrupted"] or corrupted:
+        counts = ", ".join(f"{name} {heard[name]}" for name in ("received", "duplicate", "corrupted"))
+        reason = f"of {sent} messages of a further publisher the server has: {counts}; the client {corrupted}"
+        return failed(reason, _PUBLISHER_REMEDY)
+    return passed(f"the server heard all {sent} of a further publisher, and answered the client alone")
+
+
+def _heard(subject: CheckedProbe, options: dict[str, str]) -> CheckOutcome:
+    config = _crowded(subject, options, {"subscribers": 2})
     with ExitStack() as stack:
         peers: list[ProbeRun] = []
         if not subject.one_process:
