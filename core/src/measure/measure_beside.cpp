@@ -61,24 +61,25 @@ class FurtherPublisher final : public Measurement {
     publisher_ = b_.session.create_publisher(node_, "ping");
   }
 
-  // Greets until whoever started all processes says that each who is to hear it has.
+  // Greets until whoever started all processes says that each who is to hear it has; publishes until it is
+  // told that the client has ended, and stays until it is asked to end: what is under way may need it.
   void run() noexcept override {
-    constexpr std::int64_t kAgain = 20'000'000;
     Stampers::own_tid();
-    while (first_release_told().load(std::memory_order_acquire) == 0 && !stopped()) {
+    while (told() == 0 && !stopped()) {
       publish(publication::kGreeting);
-      b_.clock.sleep_until_ns(b_.clock.now_ns() + kAgain);
+      pause();
     }
     const std::uint64_t refused = b_.session.refused_calls();
     enter(b_.config.warm_up);
     grid_ = {b_.clock.first_release_ns(b_.config.period_ns), b_.config.period_ns};
     while (!stopped()) {
-      const std::int64_t release_ns = grid_.release_ns(static_cast<std::int64_t>(published_));
-      if (b_.clock.reach_ns(release_ns) < release_ns) break;  // woken to end, not by the release
+      b_.clock.reach_ns(grid_.release_ns(static_cast<std::int64_t>(published_)));
+      if (stopped() || told() < 0) break;
       publish(published_++);
     }
     leave();
     refused_ = b_.session.refused_calls() - refused;
+    while (!stopped()) pause();
   }
 
   Json facts() const override {
@@ -89,6 +90,8 @@ class FurtherPublisher final : public Measurement {
   }
 
  private:
+  static std::int64_t told() noexcept { return first_release_told().load(std::memory_order_acquire); }
+  void pause() noexcept { b_.clock.sleep_until_ns(b_.clock.now_ns() + 20'000'000); }
   void publish(std::uint64_t k) noexcept {
     b_.session.publish(publisher_, payload_.message(publication::sequence(number_, k)));
   }

@@ -30,12 +30,12 @@ int signal_file() {
   return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-// Reads what has come; a line "go N" says when the first release is.
+// Reads what has come; a line "go N" says when the first release is, a later one takes its place.
 bool standard_input_closed() {
   char line[64] = "";
   const ssize_t got = read(STDIN_FILENO, line, sizeof line - 1);
-  if (got > 3 && std::strncmp(line, "go ", 3) == 0)
-    first_release_told().store(std::strtoll(line + 3, nullptr, 10), std::memory_order_release);
+  for (const char* at = line; (at = std::strstr(at, "go ")) != nullptr; at += 3)
+    first_release_told().store(std::strtoll(at + 3, nullptr, 10), std::memory_order_release);
   return got <= 0;
 }
 

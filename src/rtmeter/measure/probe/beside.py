@@ -118,8 +118,13 @@ class FurtherProcesses:
 
     @property
     def publishing(self) -> list[ProbeProcess]:
-        """Further publishers: they end before those who hear them."""
+        """Further publishers: who hears them ends before them, since what is under way may need them."""
         return self._of("publisher")
+
+    def fall_silent(self) -> None:
+        """Lets further publishers publish nothing more."""
+        for one in self.publishing:
+            one.tell("go -1\n")
 
     def tell(self, client: ProbeProcess, server: ProbeProcess | None) -> None:
         """Lets the publishers begin, once all that are to hear them have."""

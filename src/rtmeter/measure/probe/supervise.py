@@ -162,7 +162,8 @@ class _Run:
             self._until_ready(self._client)
             self._until_ended(self._client)
             self._server_wanted = False
-            self._end(self._beside.publishing)
+            self._beside.fall_silent()
+            self._end(self._hearing())
             self._end(self._peers())
 
     def _end(self, processes: list[ProbeProcess]) -> None:
@@ -190,6 +191,10 @@ class _Run:
     def _peers(self) -> list[ProbeProcess]:
         """What runs until the client has ended."""
         return [*self._beside.processes, *([] if self._server is None else [self._server])]
+
+    def _hearing(self) -> list[ProbeProcess]:
+        """What hears further publishers, and ends before them."""
+        return [process for process in self._peers() if process not in self._beside.publishing]
 
     def _all(self) -> list[ProbeProcess]:
         return [*([] if self._client is None else [self._client]), *self._peers()]

@@ -82,7 +82,10 @@ def _answered(subject: CheckedProbe, options: dict[str, str]) -> CheckOutcome:
             one.until("greeted")
             peers[0].tell("go 1\n")
             client.tell("go 1\n")
-        if client.end(RUN_S) != 0 or any(one.finish() != 0 for one in peers):
+        ended = client.end(RUN_S)
+        for one in peers[:1]:
+            one.tell("go -1\n")
+        if ended != 0 or any(one.finish() != 0 for one in reversed(peers)):
             return failed(f"a process failed: {client.last_words()}", _PUBLISHER_REMEDY)
         if not peers:
             return passed("the client ran beside a publisher on its clock")
