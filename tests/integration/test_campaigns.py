@@ -94,7 +94,7 @@ def test_a_program_of_an_adapters_name_is_no_adapter(tmp_path: Path, monkeypatch
     assert not can_be_measured("fastdds")
 
 
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(7200)
 @pytest.mark.parametrize("name", FEW)
 def test_every_cell_is_measured_or_skipped_with_what_is_missing(
     name: str, results: Callable[[str, str], tuple[Path, Cells]], sized: Callable[..., int]
@@ -109,7 +109,7 @@ def test_every_cell_is_measured_or_skipped_with_what_is_missing(
             assert cell["valid"] and cell["summary"]["identity"], cell["warnings"]
 
 
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(7200)
 @pytest.mark.parametrize("name", FEW)
 def test_it_stands_beside_its_source_with_the_conditions_that_did_not_hold(
     name: str,
@@ -139,7 +139,7 @@ def test_it_stands_beside_its_source_with_the_conditions_that_did_not_hold(
         assert published.table(table["table"]).source.split(",")[0] in page
 
 
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(7200)
 @pytest.mark.skipif("fastdds" not in find_probes(), reason="the adapter fastdds is not built here")
 def test_what_this_machine_cannot_give_is_left_out_with_its_reason(
     results: Callable[[str, str], tuple[Path, Cells]],

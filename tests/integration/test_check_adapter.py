@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pages import ROOT
 
-from front import running
+from front import ended, running
 from leftovers import remove_segments
 from rtmeter.measure.probe.probes import find_probes
 
@@ -31,10 +31,10 @@ def check_adapter(
     """Exit code and what ``--json`` prints."""
     path = {} if folder is None else {"RTMETER_PROBE_PATH": str(folder)}
     with running("check-adapter", name, "--json", *more, **path, **environment) as front:
-        out, err = front.communicate(timeout=800)
+        done = ended(front)
     remove_segments()  # some checks kill a participant
-    assert out, err
-    return front.returncode, json.loads(out)
+    assert done.out, done.err
+    return done.code, json.loads(done.out)
 
 
 def failures(report: dict[str, Any]) -> dict[str, str]:
@@ -67,6 +67,7 @@ def chosen() -> list[object]:
     ]
 
 
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize(("name", "only"), chosen())
 def test_every_adapter_that_is_built_keeps_the_contract(name: str, only: str) -> None:
     folder = TEMPLATES.get(name)
