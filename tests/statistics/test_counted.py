@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from rtmeter.model import Requirement
-from rtmeter.statistics.compare import compare, estimates
+from rtmeter.statistics.compare import compare
 from rtmeter.statistics.counted import estimates_counted, summarise_counted, support_of_counted
 from rtmeter.statistics.counted_data import PERIOD_UNKNOWN, Histogram, Intervals, PossibleMisses
+from rtmeter.statistics.estimates import estimates
 from rtmeter.statistics.order import QUANTILES
 from rtmeter.statistics.quantiles import COMPARED
 from rtmeter.statistics.quantities import Ints

@@ -10,8 +10,8 @@ from rates import Rates, Sized
 from scipy.stats import norm, t
 from simulation import Simulation
 
-from rtmeter.statistics.compare import Estimates
 from rtmeter.statistics.effects import Stratum, confidences, effect, interactions
+from rtmeter.statistics.estimates import Estimates
 from rtmeter.statistics.halving import HALVING, RATIO, log_odds, repeated_reach, repeats_to_show_halving
 from rtmeter.statistics.quantiles import Estimate
 

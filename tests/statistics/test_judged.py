@@ -11,7 +11,7 @@ import pytest
 from rtmeter.judge.verdict import judge_run
 from rtmeter.model import LOST, SERVED, Requirement
 from rtmeter.statistics.bounds import miss_ratio_bounds
-from rtmeter.statistics.compare import estimates
+from rtmeter.statistics.estimates import estimates
 from rtmeter.statistics.evidence import Evidence
 from rtmeter.statistics.judged import judged_run
 from rtmeter.statistics.support import support_of

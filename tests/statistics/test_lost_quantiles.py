@@ -9,7 +9,8 @@ import warnings
 import numpy as np
 import pytest
 
-from rtmeter.statistics.compare import compare, estimates, mover
+from rtmeter.statistics.compare import compare, mover
+from rtmeter.statistics.estimates import estimates
 from rtmeter.statistics.quantiles import Estimate
 from rtmeter.statistics.views import LATER
 

@@ -8,10 +8,11 @@ from scipy.stats import binomtest, t
 
 from rtmeter.statistics.blocks import blocks_of
 from rtmeter.statistics.clock_offset import Exchanges
-from rtmeter.statistics.compare import Estimates, compare
+from rtmeter.statistics.compare import compare
 from rtmeter.statistics.counted import estimates_counted
 from rtmeter.statistics.counted_data import Histogram
 from rtmeter.statistics.drift import Drift
+from rtmeter.statistics.estimates import Estimates
 from rtmeter.statistics.gate import judge_gate, parse_gate
 from rtmeter.statistics.gates import growth
 from rtmeter.statistics.quantiles import Estimate
@@ -25,37 +26,38 @@ def known(value: float, lower: float | None = None, upper: float | None = None) 
     return Estimate(value, value if lower is None else lower, value if upper is None else upper, 1.0)
 
 
-def pairs(differences: list[float], quantities: int) -> list[tuple[Estimates, Estimates]]:
-    """Pairs of sure values with these differences of each quantity."""
+def pairs(logs: list[float], quantities: int) -> list[tuple[Estimates, Estimates]]:
+    """Pairs of sure values of each quantity that differ by these logarithms."""
     names = [f"p{number}" for number in range(1, quantities + 1)]
     return [
         (
             Estimates(1000, 0.95, {name: known(100.0) for name in names}),
-            Estimates(1000, 0.95, {name: known(100.0 + difference) for name in names}),
+            Estimates(1000, 0.95, {name: known(100.0 * np.exp(log)) for name in names}),
         )
-        for difference in differences
+        for log in logs
     ]
 
 
 @pytest.mark.parametrize("quantities", [1, 5])
 def test_intervals_over_pairs_are_two_sided_and_hold_together(quantities: int) -> None:
-    differences = [10.0, 12.0, 14.0, 12.0]
+    logs = [0.10, 0.12, 0.14, 0.12]
     each = 0.05 / quantities
-    reach = t.ppf(1 - each / 2, 3) * np.std(differences, ddof=1) / 2
-    for shift in compare(pairs(differences, quantities)).shifts:
-        assert shift.difference == pytest.approx(12)
-        assert (12 - shift.lower, shift.upper - 12) == pytest.approx((reach, reach))
+    reach = t.ppf(1 - each / 2, 3) * np.std(logs, ddof=1) / 2
+    for shift in compare(pairs(logs, quantities)).shifts:
+        ends = [100 * np.exp(log) - 100 for log in (0.12, 0.12 - reach, 0.12 + reach)]
+        assert [shift.difference, shift.lower, shift.upper] == pytest.approx(ends)
 
 
 def test_what_one_quantity_shows_five_at_once_do_not() -> None:
     """Student of three pairs: 7.2 or 16.6 times the standard error."""
-    differences = [10.0, 14.0, 18.0]
-    assert compare(pairs([d - 3.9 for d in differences], 1)).outcome == "worse"
-    assert compare(pairs([d - 3.9 for d in differences], 5)).outcome == "no difference"
+    logs = [0.10, 0.14, 0.18]
+    assert compare(pairs([log - 0.039 for log in logs], 1)).outcome == "worse"
+    assert compare(pairs([log - 0.039 for log in logs], 5)).outcome == "no difference"
 
 
 def test_pairs_are_no_surer_than_their_runs() -> None:
-    """Ends of the mean's interval: those of four runs' intervals, in quadrature, over the number of pairs."""
+    """Ends of the mean's interval: the further ones of four runs' intervals, in quadrature, over the number
+    of pairs."""
     wide = [
         (
             Estimates(9, 0.95, {"p50": known(100, 97, 110)}),
@@ -63,8 +65,32 @@ def test_pairs_are_no_surer_than_their_runs() -> None:
         )
     ] * 4
     (shift,) = compare(wide).shifts
-    assert 20 - shift.lower == pytest.approx(np.hypot(4, 10) / 2)
-    assert shift.upper - 20 == pytest.approx(np.hypot(1, 3) / 2)
+    reach = np.hypot(np.log(120 / 116), np.log(110 / 100)) / 2
+    assert shift.lower == pytest.approx(120 * np.exp(-reach) - 100)
+    assert shift.upper == pytest.approx(120 * np.exp(reach) - 100)
+
+
+def test_no_pairs_put_b_below_nothing() -> None:
+    """Two pairs that agree on no size: below A itself there is nothing, and above no end that they tell."""
+    (shift,) = compare(pairs([-3.0, 0.5], 1)).shifts
+    assert shift.outcome == "not told"
+    assert -100 < shift.lower < shift.difference and np.isnan(shift.upper)
+
+
+def test_pairs_whose_times_are_not_above_zero_are_told_by_their_difference() -> None:
+    """Timers that fire early have no quotient."""
+    early = [
+        (Estimates(9, 0.95, {"p50": known(-100.0)}), Estimates(9, 0.95, {"p50": known(-100.0 + d)}))
+        for d in (10.0, 12.0, 14.0)
+    ]
+    (shift,) = compare(early).shifts
+    reach = t.ppf(0.975, 2) * 2 / np.sqrt(3)
+    assert (shift.lower, shift.upper) == pytest.approx((12 - reach, 12 + reach))
+    assert shift.outcome == "worse" and shift.effect is not None and "no quotient" in shift.effect.words
+    alike = compare([(a, a) for a, _ in early]).shifts[0]
+    assert (alike.lower, alike.upper, alike.outcome) == (0, 0, "no difference")
+    unsure = compare([*early[:1], (early[1][1], early[1][0])]).shifts[0]
+    assert unsure.outcome == "not told"
 
 
 def test_a_histograms_miss_ratio_has_a_two_sided_interval() -> None:

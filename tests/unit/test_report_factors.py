@@ -16,7 +16,7 @@ from rtmeter.judge import run_factors
 from rtmeter.judge.factors import FactorEffects, LevelEffects
 from rtmeter.judge.run_factors import effects_of_runs
 from rtmeter.model import Requirement
-from rtmeter.report.factors import in_lines
+from rtmeter.report.factors import below, in_lines, rows
 from rtmeter.results import store
 from rtmeter.statistics.effects import Effect, Interaction, Said
 from wakeups import write_wakeups
@@ -90,9 +90,9 @@ def test_the_first_screen_says_on_what_it_depends(
         ("better", "worse", "better, but worse at p50"),
         ("better", "better", "better"),
         ("worse", "better", "worse"),
-        ("no difference", "worse", "worse"),
-        ("no difference", "better", "better"),
-        ("not told", "worse", "worse"),
+        ("no difference", "worse", "worse at p50 (miss ratio: no difference)"),
+        ("no difference", "better", "better at p50 (miss ratio: no difference)"),
+        ("not told", "worse", "worse at p50 (miss ratio: not told)"),
         ("not told", "better", "not told"),
         ("no difference", "no difference", "no difference"),
     ],
@@ -104,8 +104,35 @@ def test_the_miss_ratio_decides_and_what_is_worse_besides_is_named(ratio: Said, 
     )
     apart = (Interaction("p50", "load", "idle", 2.0, 1.5, 3.0, 1.0),)
     level = LevelEffects("fifo", 2, 6, effects, () if ratio == "not told" else apart)
-    assert f"{level.said}{level.but}" == said
+    assert f"{level.said}{level.where}" == said
     assert level.depends() == "", "what depends besides is in the lines below"
+
+
+def test_the_first_screen_has_the_number_that_its_word_is_about() -> None:
+    """Worse is p50; the misses are not told, and their share is no reason for the word."""
+    effects = (
+        Effect("p50", 2.4e5, 4.3e5, 1.8, 1.5, 2.1, "worse"),
+        Effect("p99", 1.1e6, 1.3e6, 1.2, 0.5, 2.9, "not told"),
+        Effect("miss_ratio", 0.00517, 0.00667, 1.3, 0.2, 8.0, "not told"),
+    )
+    level = LevelEffects("rclpy", 2, 6, effects, ())
+    found = FactorEffects("adapter", "rcl", "response", None, 0.95, (level,), (), (), (), ())
+    said = "worse at p50 (miss ratio: not told), p50 430.0 us, where it was 240.0 us"
+    assert in_lines([found], 3) == [f"adapter rclpy against rcl: {said}"]
+
+
+def test_how_many_repeats_it_takes_stands_beside_what_is_not_told() -> None:
+    effects = (
+        Effect("p50", 2e5, 1e5, 0.5, 0.4, 0.6, "better"),
+        Effect("p99.9", 1e6, 2.5e4, 0.025, 1e-9, 1.1, "not told", repeats=66, repeats_seen=7),
+        Effect("miss_ratio", 0.2, 0.1, 0.444, 0.1, 2.0, "not told", repeats=39),
+    )
+    level = LevelEffects("fifo", 2, 6, effects, ())
+    assert list(below(level)) == [
+        "Not told of p99.9, miss ratio: so few repeats do not show even a halving; it takes 66.",
+        "As much as was seen of p99.9 (× 0.025): it takes 7 to tell.",
+    ]
+    assert [one.interval for one in rows(level)] == ["0.4 to 0.6", "< 2.5e-05 to 1.1", "0.1 to 2"]
 
 
 def test_what_has_no_partner_is_named(run: Path) -> None:

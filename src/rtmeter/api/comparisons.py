@@ -13,6 +13,7 @@ from rtmeter.judge.compared import Compared, ComparisonOptions, compare_cells
 from rtmeter.judge.pairs import Pairing, pair_up
 from rtmeter.results.cells import StoredCell, by_name
 from rtmeter.statistics.compare import Shift
+from rtmeter.statistics.effects import Effect
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +89,23 @@ def _shift(shift: Shift) -> dict[str, Any]:
     values = {name: number(getattr(shift, name)) for name in ("a", "b")}
     apart = {name: apart_by(getattr(shift, name)) for name in ("difference", "lower", "upper")}
     relative = shift.relative if math.isfinite(shift.relative) else None
-    return (
-        {"quantity": shift.quantity}
-        | values
-        | apart
-        | {"relative": relative, "repeats_needed": shift.repeats}
-    )
+    return {"quantity": shift.quantity} | values | apart | {"relative": relative} | _over_pairs(shift.effect)
+
+
+def _over_pairs(effect: Effect | None) -> dict[str, Any]:
+    """What pairs of runs say besides, as of a factor; null of one run each."""
+    if effect is None:
+        return dict.fromkeys(
+            ("times", "times_lower", "times_upper", "repeats_needed", "repeats_for_seen", "words")
+        )
+    ends = {"times": effect.times, "times_lower": effect.lower, "times_upper": effect.upper}
+    needed = {"repeats_needed": effect.repeats, "repeats_for_seen": effect.repeats_seen}
+    return {name: finite(end) for name, end in ends.items()} | needed | {"words": effect.words}
+
+
+def finite(value: float) -> float | None:
+    """A number as JSON has it, null for none."""
+    return value if math.isfinite(value) else None
 
 
 def number(value: float) -> float | str | None:

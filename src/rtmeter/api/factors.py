@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict
 from typing import Any
 
-from rtmeter.api.comparisons import number
+from rtmeter.api.comparisons import finite, number
 from rtmeter.judge.factors import FactorEffects, LevelEffects
 from rtmeter.statistics.effects import Effect
 from rtmeter.statistics.halving import RATIO
@@ -35,19 +34,16 @@ def _level(one: LevelEffects) -> dict[str, Any]:
 
 
 def _effect(one: Effect) -> dict[str, Any]:
-    ends = {name: _finite(getattr(one, name)) for name in ("times", "lower", "upper")}
+    ends = {name: finite(getattr(one, name)) for name in ("times", "lower", "upper")}
     return {
         "quantity": one.quantity,
         "reference": number(one.reference),
         "level": number(one.level),
         "of": "odds" if one.quantity == RATIO else "quotient",
         **ends,
-        "level_interval": None if one.level_interval is None else list(one.level_interval),
+        "level_interval": None if one.level_interval is None else [finite(end) for end in one.level_interval],
         "said": one.said,
         "repeats_needed": one.repeats,
+        "repeats_for_seen": one.repeats_seen,
         "words": one.words,
     }
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rtmeter.api.comparisons import apart_by, number
 from rtmeter.cli import exit_codes
 from rtmeter.cli.columns import print_table
+from rtmeter.cli.factor_tables import below, effects_table
 from rtmeter.cli.output import console
 from rtmeter.judge.compared import Compared
 from rtmeter.results import words
@@ -57,14 +58,20 @@ def show(compared: Compared) -> None:
     style = _STYLES.get(outcome)
     said = WORDS.get(outcome, outcome)
     said = f"[{style}]{said}[/{style}]" if style else said
+    said += _plain(compared.where)
     out.print(f"{_plain(compared.pairing.name)}: {said}{_plain(_how(compared))}", soft_wrap=True)
-    if compared.found:
+    if compared.found and compared.found.pairs:
+        effects = [one.effect or one.quantity for one in compared.found.shifts]
+        print_table(out, effects_table(("A", "B"), effects, compared.deadline_ns))
+        for line in below(compared.found.effects):
+            out.print(f"  {line}", markup=False, soft_wrap=True)
+    elif compared.found:
         table = _table("", "A", "B", "shift", "from", "to", "relative", "says")
         for shift in compared.found.shifts:
             table.add_row(*_row(shift, compared))
         print_table(out, table)
-    if compared.outcome == "not told" and compared.found:
-        out.print(f"  {_how_many(compared)}", markup=False, soft_wrap=True)
+    if compared.outcome == "not told" and compared.found and not compared.found.pairs:
+        out.print(f"  {_ONE_RUN_EACH}", markup=False)
     for result in compared.gates:
         judged = f"[{_STYLES[result.outcome]}]{result.outcome}[/]"
         out.print(f"  gate {_plain(result.gate.text)}: {judged}{_excess(result)}", soft_wrap=True)
@@ -81,14 +88,9 @@ def _how(compared: Compared) -> str:
     return f" ({compared.quantity} per release, {runs}; {sure})"
 
 
-def _how_many(compared: Compared) -> str:
-    """How many repeats would tell."""
-    count = len(compared.pairing.pairs)
-    if count == 1:
-        return "one run each does not rule out half or twice as much: measure longer, and repeat both in turn"
-    few = f"{count} pairs do not show even a halving"
-    needed = compared.found.repeats if compared.found else None
-    return f"{few}; it takes {needed:,}, if they go on to differ as much" if needed else few
+_ONE_RUN_EACH = (
+    "one run each does not rule out half or twice as much: measure longer, and repeat both in turn"
+)
 
 
 def _show_conditions(compared: Compared, out: Console) -> None:
@@ -104,18 +106,21 @@ def _show_conditions(compared: Compared, out: Console) -> None:
 
 
 _OF_LAYERS = ("p50", "p99", "p99.9", "p99.99")
+"""The last one of one run each only."""
 
 
 def show_layers(compared: Sequence[Compared]) -> None:
     """Each middleware as floor + X: the shifts of its quantiles with their intervals."""
     out = console()
     out.print("X in us, with its interval: the shift of each quantile", markup=False)
-    table = _table("cell", "pairs", *_OF_LAYERS)
-    for one in compared:
-        if one.found:
-            shifts = {shift.quantity: shift for shift in one.found.shifts}
+    known = [{shift.quantity: shift for shift in one.found.shifts} if one.found else {} for one in compared]
+    columns = [key for key in _OF_LAYERS if any(key in shifts for shifts in known)]
+    table = _table("cell", "pairs", *columns)
+    for one, shifts in zip(compared, known, strict=True):
+        if shifts:
             name = f"{_plain(one.pairing.b)}\n  = {_plain(one.pairing.a)} + X"
-            table.add_row(name, f"{len(one.pairing.pairs)}", *(_layer(shifts[key]) for key in _OF_LAYERS))
+            xs = (_layer(shifts[key]) if key in shifts else "" for key in columns)
+            table.add_row(name, f"{len(one.pairing.pairs)}", *xs)
     print_table(out, table)
     for one in compared:
         name = _plain(one.pairing.name)
@@ -155,12 +160,10 @@ def _row(shift: Shift, compared: Compared) -> Iterator[str]:
 
 
 def _said(shift: Shift, text: Callable[[float], str]) -> str:
-    """What a shift says; of no difference above which, of what is not told how many pairs would tell."""
+    """What a shift says; of no difference above which."""
     reach = max(-shift.lower, shift.upper)
     if shift.outcome == "no difference" and reach and text is not _nothing:
         return f"no difference above {text(reach)}"
-    if shift.outcome == "not told" and shift.repeats is not None:
-        return f"not told: {shift.repeats:,} pairs would"
     return shift.outcome
 
 
@@ -171,6 +174,8 @@ def _nothing(_: float) -> str:
 
 def _excess(result: GateResult) -> str:
     shift = result.excess
+    if shift.effect is not None and shift.effect.level_interval is None:
+        return f": {shift.effect.words}"
     if shift.outcome == "not enough data":
         if shift.quantity == "miss_ratio":
             return ": how many releases were left out is not known"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rtmeter.api.comparisons import number
@@ -14,6 +14,8 @@ from rtmeter.judge.factors import FactorEffects, LevelEffects
 from rtmeter.results import words
 from rtmeter.statistics.effects import Effect, Interaction, Said
 from rtmeter.statistics.halving import RATIO
+from rtmeter.statistics.over_quantities import named, not_told
+from rtmeter.statistics.words import MOST_TIMES, multiple
 from rtmeter.values import format_duration
 
 if TYPE_CHECKING:
@@ -39,10 +41,10 @@ def show_effects(found: FactorEffects) -> None:
     for one in found.levels:
         said = f"[{_STYLES[one.said]}]{one.said}[/]" if one.said in _STYLES else one.said
         head = f"{found.factor} {one.level} against {found.reference}"
-        depends = one.but + (f"; {one.depends()}" if one.depends() else "")
+        depends = one.where + (f"; {one.depends()}" if one.depends() else "")
         out.print(f"{_plain(head)}: {said}{_plain(depends + _how(found, one))}", soft_wrap=True)
-        print_table(out, _table(found, one))
-        for line in _below(one):
+        print_table(out, effects_table((found.reference, one.level), one.effects, found.deadline_ns))
+        for line in (*below(one.effects), *map(_depends, one.interactions)):
             out.print(f"  {line}", markup=False, soft_wrap=True)
     for name in found.confounded:
         line = f"  changes with it: {name}: what that does is in the effect"
@@ -62,27 +64,35 @@ def _how(found: FactorEffects, one: LevelEffects) -> str:
     return f" ({found.quantity} per release, {cells}, {runs}; {sure})"
 
 
-def _table(found: FactorEffects, one: LevelEffects) -> Table:
+def effects_table(sides: tuple[str, str], effects: Sequence[Effect | str], deadline_ns: int | None) -> Table:
+    """A row for each quantity, of the reference and the level; one that runs are too short for is named."""
     from rich import box
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for header in ("", found.reference, one.level, "times", "from", "to", "says"):
+    for header in ("", *sides, "times", "from", "to", "says"):
         left = header in ("", "says")
         table.add_column(_plain(header), justify="left" if left else "right", no_wrap=True)
-    for each in one.effects:
-        table.add_row(*_row(each, found.deadline_ns))
+    for each in effects:
+        row = _row(each, deadline_ns) if isinstance(each, Effect) else _too_short(each)
+        table.add_row(*row)
     return table
+
+
+def _too_short(quantity: str) -> Iterator[str]:
+    yield f"{quantity}, us"
+    yield from "-" * 5
+    yield "[yellow]too short a run[/]"
 
 
 def _row(one: Effect, deadline_ns: int | None) -> Iterator[str]:
     ratio = one.quantity == RATIO
     late = f" > {format_duration(deadline_ns)}, odds" if ratio and deadline_ns is not None else ", us"
-    yield one.quantity.replace("_", " ") + late
+    yield named(one) + late
     for value in (one.reference, one.level):
         yield f"{value:.3g}" if ratio else _time(value)
     for value in (one.times, one.lower, one.upper):
-        yield f"x {value:.3g}" if math.isfinite(value) else "-"
+        yield multiple(value, one.times) or "-"
     said: str = one.said
     if one.said == "no difference" and 1 < one.none_above < math.inf:
         said = f"no difference above x {one.none_above:.3g}"
@@ -95,24 +105,33 @@ def _time(ns: float) -> str:
     return "-" if found is None else words.us(found)
 
 
-def _below(one: LevelEffects) -> Iterator[str]:
-    for each in one.effects:
-        name = each.quantity.replace("_", " ")
+def below(effects: Sequence[Effect]) -> Iterator[str]:
+    """What is said of effects below their table."""
+    for each in effects:
         if each.words:
-            yield f"{name}: {each.words}"
-        if each.level_interval is not None and not each.words:
-            low, high = (f"{end:.3g}" for end in each.level_interval)
-            yield f"{name}: {low} to {high}, where it is {each.reference:.3g} at the reference"
-    if one.repeats is not None:
-        untold = [each.quantity.replace("_", " ") for each in one.effects if each.repeats]
-        few = f"so few repeats do not show even a halving; it takes {one.repeats:,}"
-        yield f"not told of {', '.join(untold)}: {few}"
-    for interaction in one.interactions:
-        yield _depends(interaction)
+            yield f"{named(each)}: {each.words}"
+        if each.level_interval is not None and (math.isnan(each.times) or _counts(each)):
+            ends = each.level_interval
+            if each.lower < each.times / MOST_TIMES:
+                ends = 0.0, ends[1]
+            low, high = map(_value(each), ends)
+            at = f"where it is {_value(each)(each.reference)} at the reference"
+            yield f"{named(each)}: {low} to {high}, {at}"
+    yield from not_told(effects)
+
+
+def _counts(one: Effect) -> bool:
+    """Whether it is a ratio of which any run has a miss."""
+    return one.quantity == RATIO and not one.words
+
+
+def _value(one: Effect) -> Callable[[float], str]:
+    return "{:.3g}".format if one.quantity == RATIO else lambda ns: f"{_time(ns)} us"
 
 
 def _depends(one: Interaction) -> str:
-    ends = f"x {one.times:.3g} [{one.lower:.3g}, {one.upper:.3g}]"
+    low, high = (multiple(end, one.times, sign="") for end in (one.lower, one.upper))
+    ends = f"x {one.times:.3g} [{low}, {high}]"
     what = "odds of a miss" if one.quantity == RATIO else one.quantity
     return f"depends on {one.factor}: {what} {ends} at {one.at}, x {one.overall:.3g} over all"
 

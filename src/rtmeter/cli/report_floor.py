@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -21,10 +22,14 @@ def floor_of(paths: Iterable[Path], read: store.ReadSamples) -> Floor:
     )
 
 
+_NOT_COMPARED = X(math.nan, math.nan, math.nan)
+
+
 def _layer(compared: Compared) -> FloorLayer:
     pairing, found = compared.pairing, compared.found
     ways = [transport(cell) for cell in pairing.pairs[0]] if pairing.pairs else [None, None]
     shifts = {shift.quantity: shift for shift in found.shifts} if found else {}
+    known = {name: X(one.difference, one.lower, one.upper) for name, one in shifts.items()}
     return FloorLayer(
         cell=pairing.b,
         floor=pairing.a,
@@ -34,6 +39,6 @@ def _layer(compared: Compared) -> FloorLayer:
         pairs=len(pairing.pairs),
         in_turn=pairing.interleaved,
         confidence=found.confidence if found else 0.0,
-        xs=tuple(X(s.difference, s.lower, s.upper) for s in (shifts[q] for q in QUANTILES if shifts)),
+        xs=tuple(known.get(name, _NOT_COMPARED) for name in QUANTILES if known),
         refusal=compared.refusal,
     )

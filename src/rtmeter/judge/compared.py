@@ -15,10 +15,11 @@ from rtmeter.results.cells import StoredCell
 from rtmeter.results.condition_words import which_cells
 from rtmeter.statistics import compare
 from rtmeter.statistics.counted import estimates_counted, refusals_counted
+from rtmeter.statistics.estimates import Estimates, estimates
 from rtmeter.statistics.gate import Gate, GateResult, judge_gate
 from rtmeter.statistics.halving import RATIO
 from rtmeter.statistics.judged import judged_run
-from rtmeter.statistics.quantiles import COMPARED
+from rtmeter.statistics.quantiles import COMPARED, OVER_RUNS
 from rtmeter.statistics.quantities import judged_quantity
 from rtmeter.statistics.ranks import fewest, share_of
 from rtmeter.statistics.views import LATER
@@ -32,12 +33,14 @@ ComparisonOutcome = Literal["better", "worse", "no difference", "not told", "not
 @dataclass(frozen=True, slots=True)
 class ComparisonOptions:
     """What is compared: gates that B must pass, the miss ratio at which deadline (None: that of the cells
-    if they have one), with which confidence, and whether despite conditions that make it meaningless."""
+    if they have one), with which confidence, and whether despite conditions that make it meaningless;
+    ``added``: what B adds to A is asked, over pairs too."""
 
     gates: tuple[Gate, ...] = ()
     deadline_ns: int | None = None
     confidence: float = 0.95
     force: bool = False
+    added: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,11 @@ class Compared:
         """Of all quantities together; gates do not change it."""
         return "error" if self.found is None else self.found.outcome
 
+    @property
+    def where(self) -> str:
+        """Of pairs at which quantities it is so, as of a factor; else empty."""
+        return self.found.where if self.found else ""
+
 
 def compare_cells(
     pairing: Pairing, asked: ComparisonOptions, read: store.ReadSamples = store.chunks
@@ -87,7 +95,8 @@ def compare_cells(
         doubts.append(
             Doubt("no_deadline", "no deadline in common: miss ratios are not compared", "give --deadline")
         )
-    percents = list(dict.fromkeys((*COMPARED, *(gate.percent for gate in asked.gates if gate.percent))))
+    looked_at = OVER_RUNS if len(pairing.pairs) > 1 else COMPARED
+    percents = list(dict.fromkeys((*looked_at, *(gate.percent for gate in asked.gates if gate.percent))))
     pairs, refusals = [], list[tuple[StoredCell, GateFinding]]()
     for a, b in pairing.pairs:
         first, second = (estimates_of(cell, deadline, asked.confidence, percents, read) for cell in (a, b))
@@ -95,7 +104,7 @@ def compare_cells(
         refusals += ((cell, one) for cell, (_, found) in ((a, first), (b, second)) for one in found)
     doubts += of_cells(refusals, 2 * len(pairs))
     quantity = judged_quantity(pairing.pairs[0][0].record.meta).name
-    found = compare.compare(pairs)
+    found = compare.compare(pairs, added=asked.added)
     gates = tuple(judge_gate(gate, pairs) for gate in asked.gates)
     return Compared(pairing, quantity, deadline, found, gates, differs, tuple(doubts))
 
@@ -106,7 +115,7 @@ def estimates_of(
     confidence: float,
     percents: Sequence[str],
     read: store.ReadSamples,
-) -> tuple[compare.Estimates, tuple[GateFinding, ...]]:
+) -> tuple[Estimates, tuple[GateFinding, ...]]:
     """The estimates of a cell's judged quantity, from its samples or from what it has in their place; and
     what refuses bounds of it, where no verdict has looked for that."""
     counted = store.load_counted(cell.folder)
@@ -115,9 +124,9 @@ def estimates_of(
         return estimates_counted(counted, deadline_ns, confidence, percents), refusals
     run = judged_run(cell.record.meta, read(cell.folder))
     missed = run.skipped if run.skips_miss else None
-    estimates = compare.estimates(run.values, deadline_ns, confidence, percents, missed)
+    found = estimates(run.values, deadline_ns, confidence, percents, missed)
     judged = cell.record.verdict is not None
-    return estimates, () if judged else run.examine(deadline_ns or LATER - 1).refusals
+    return found, () if judged else run.examine(deadline_ns or LATER - 1).refusals
 
 
 def differences_of(pairing: Pairing) -> tuple[Difference, ...]:

@@ -15,14 +15,13 @@ from rtmeter.model import Doubt, GateFinding
 from rtmeter.results import store, words
 from rtmeter.results.cells import StoredCell, by_name
 from rtmeter.results.record import CellRecord
-from rtmeter.statistics.compare import Estimates
+from rtmeter.statistics import over_quantities
 from rtmeter.statistics.effects import Effect, Interaction, Said, Stratum, confidences, effect, interactions
+from rtmeter.statistics.estimates import Estimates
 from rtmeter.statistics.halving import RATIO
+from rtmeter.statistics.quantiles import OVER_RUNS
 from rtmeter.statistics.quantities import judged_quantity
 from rtmeter.statistics.ranks import fewest, share_of
-
-OF_A_FACTOR = ("50", "99", "99.9")
-"""Percentages whose quantiles a factor is looked at by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,22 +49,15 @@ class LevelEffects:
 
     @property
     def decides(self) -> Effect:
-        """The quantity that decides: the miss ratio, where it is compared and anything missed, else p99 (of
-        short runs p50)."""
-        by_name = {one.quantity: one for one in self.effects}
-        ratio = by_name.get(RATIO)
-        return by_name.get("p99", self.effects[0]) if ratio is None or ratio.words else ratio
+        """The quantity that decides."""
+        return over_quantities.decides(self.effects)
 
     @property
     def said(self) -> Said:
-        """What the quantity that decides says, worse if it is so at one level of another factor only; where
-        that is no difference or not told: worse if anything is, better if anything is and it is told."""
-        decided, every = self.decides.said, {one.said for one in self.effects}
-        if any(one.said == "worse" for one in self._that_count):
-            return "worse"
-        if decided != "better" and "worse" in every:
-            return "worse"
-        return "better" if decided == "no difference" and "better" in every else decided
+        """What all quantities say together, worse if the one that decides is so at one level of another
+        factor only."""
+        worse_somewhere = any(one.said == "worse" for one in self._that_count)
+        return over_quantities.together(self.effects, worse_somewhere=worse_somewhere)
 
     @property
     def _that_count(self) -> list[Interaction]:
@@ -74,10 +66,9 @@ class LevelEffects:
         return [one for one in self.interactions if one.quantity == name or self.decides.said == "not told"]
 
     @property
-    def but(self) -> str:
-        """At which quantities it is worse though it is better, in words; empty if at none."""
-        worse = [one.quantity for one in self.effects if one.said == "worse"]
-        return f", but worse at {', '.join(worse)}" if worse and self.said == "better" else ""
+    def where(self) -> str:
+        """At which quantities it is so, where it is not by the one that decides, in words; else empty."""
+        return over_quantities.where(self.effects, self.said)
 
     def depends(self, named: Callable[[str], str] = str) -> str:
         """On what it depends whether it is better or worse, in words, a factor as ``named`` has it; empty if
@@ -147,7 +138,7 @@ def factor_effects(
         for key, group in alike.items()
         for names in source.one_of_each_level(group, levels, layouts)
     ]
-    effects = (len(OF_A_FACTOR) + (source.deadline_ns is not None)) * (len(there) - 1)
+    effects = (len(OVER_RUNS) + (source.deadline_ns is not None)) * (len(there) - 1)
     levels_of_others = sum(len({about[place] for about, _ in strata}) for place in range(len(others)))
     each = confidences(asked.confidence, effects, effects * levels_of_others)
     found = [
@@ -377,7 +368,7 @@ class _Source:
         key = str(cell.folder)
         if key not in self._known:
             found, refusals = estimates_of(
-                cell, self.deadline_ns, self._asked.confidence, OF_A_FACTOR, self._read
+                cell, self.deadline_ns, self._asked.confidence, OVER_RUNS, self._read
             )
             self._known[key] = found
             self.quantity = self.quantity or judged_quantity(cell.record.meta).name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rtmeter.errors import RtmeterError
@@ -44,7 +44,7 @@ def layers(
         raise RtmeterError(
             "is neither an adapter of the cells nor one of them", field="--floor", value=floor, remedy=remedy
         )
-    found, without = [], []
+    found, without, asked = [], [], replace(asked, added=True)
     for name, repeats in cells.items():
         if name in floors:
             continue

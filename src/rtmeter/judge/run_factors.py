@@ -11,7 +11,7 @@ from rtmeter.judge.factors import FactorEffects, FactorOptions, factor_effects, 
 from rtmeter.judge.layers import measured_runs
 from rtmeter.results import store
 from rtmeter.results.cells import StoredCell
-from rtmeter.statistics.compare import Estimates
+from rtmeter.statistics.estimates import Estimates
 
 MOST_CELLS, MOST_RELEASES = 200, 20_000_000
 """Of larger runs `rtmeter compare --factor` tells it, factor by factor."""

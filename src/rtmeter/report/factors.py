@@ -8,8 +8,10 @@ from dataclasses import dataclass
 
 from rtmeter.judge.factors import FactorEffects, LevelEffects
 from rtmeter.results import words
-from rtmeter.statistics.effects import Effect
+from rtmeter.statistics.effects import Effect, Interaction
 from rtmeter.statistics.halving import RATIO
+from rtmeter.statistics.over_quantities import not_told, says_it
+from rtmeter.statistics.words import multiple
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +35,8 @@ def rows(found: LevelEffects) -> list[FactorRow]:
 def _row(one: Effect) -> FactorRow:
     ratio = one.quantity == RATIO
     show = words.ratio if ratio else _time
-    known = all(map(math.isfinite, (one.times, one.lower, one.upper)))
-    times, interval = (f"× {one.times:.3g}", f"{one.lower:.3g} to {one.upper:.3g}") if known else ("", "")
+    times = multiple(one.times, sign="×") if not math.isnan(one.upper) else ""
+    interval = _ends(one, " to ")
     said = f"{one.said}: {one.words}" if one.words else str(one.said)
     if one.said == "no difference" and 1 < one.none_above < math.inf:
         said = f"no difference above × {one.none_above:.3g}"
@@ -47,19 +49,16 @@ def _time(ns: float) -> str:
 
 
 def in_lines(effects: Sequence[FactorEffects], most: int) -> list[str]:
-    """What each level does, a line each: what that says, and the share that missed, or p99 without a miss;
-    where it depends on another factor whether it is better, that."""
+    """What each level does, a line each: what that says, and the quantity that says so: the share that
+    missed, or p99 without a miss, or another. Where it depends on another factor whether it is better, that.
+    """
     lines = []
     for found in effects:
         for level in found.levels:
-            shown = {one.quantity: one for one in level.effects}
-            ratio = shown.get(RATIO)
-            one = shown.get("p99") if ratio is None or not (ratio.reference or ratio.level) else ratio
             against = f"{words.label(found.factor)} {level.level} against {found.reference}"
-            head = f"{against}: {level.said}{level.but}"
             depends = level.depends(words.label)
-            more = f"; {depends}" if depends else "" if one is None else f", {_then_and_now(one)}"
-            lines.append(f"{head}{more}")
+            more = f"; {depends}" if depends else f", {_then_and_now(says_it(level.effects, level.said))}"
+            lines.append(f"{against}: {level.said}{level.where}{more}")
     return lines[:most]
 
 
@@ -69,14 +68,21 @@ def _then_and_now(one: Effect) -> str:
     return f"{one.quantity} {_time(one.level)} us, where it was {_time(one.reference)} us"
 
 
+def _ends(one: Effect | Interaction, between: str) -> str:
+    """Of the interval of a quotient; empty if there is none."""
+    if math.isnan(one.upper):
+        return ""
+    return between.join(multiple(end, one.times, sign="") for end in (one.lower, one.upper))
+
+
 def below(found: LevelEffects) -> Iterator[str]:
     """What the effect depends on, and how many repeats tell what is not told."""
     for one in found.interactions:
         what = "odds of a miss" if one.quantity == RATIO else one.quantity
-        here = f"× {one.times:.3g} [{one.lower:.3g}, {one.upper:.3g}] at {one.at}"
+        here = f"× {one.times:.3g} [{_ends(one, ', ')}] at {one.at}"
         yield f"Depends on {words.label(one.factor)}: {what} {here}, × {one.overall:.3g} over all."
-    if found.repeats is not None:
-        yield f"Too few repeats to show even a halving: it takes {found.repeats:,}."
+    for line in not_told(found.effects, sign="×"):
+        yield f"{line[0].upper()}{line[1:]}."
 
 
 def matched(found: FactorEffects) -> str:

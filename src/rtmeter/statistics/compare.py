@@ -1,44 +1,37 @@
 """Is B better or worse than A? Shifts of quantiles and of the miss ratio, with intervals that hold together.
 
-Each quantity has an interval in each run; their difference has the interval that follows from both ends
-(MOVER: Zou and Donner, Statistics in Medicine 27, 2008). The intervals are widened so that all of them hold
-at once with the stated confidence (Bonferroni): two runs of one distribution are rarely called different.
+Of one run each, each quantity has an interval in each run; their difference has the interval that follows
+from both ends (MOVER: Zou and Donner, Statistics in Medicine 27, 2008). Of pairs of runs the shift is the
+effect of a factor of two levels (effects.py): what a factor is told by, two cells are told by. The intervals
+are widened so that all of them hold at once with the stated confidence (Bonferroni): two systems that are
+alike are rarely called different.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
 import scipy
 
-from rtmeter.statistics.drift import Bools
-from rtmeter.statistics.halving import HALVING, RATIO, log_odds, repeats_to_show_halving
-from rtmeter.statistics.quantiles import COMPARED, Estimate, miss_ratio, quantiles
-from rtmeter.statistics.quantities import Floats, Ints
+from rtmeter.statistics import over_quantities
+from rtmeter.statistics.effects import Effect, Pair, Stratum, effect, odds_at
+from rtmeter.statistics.estimates import each_of
+from rtmeter.statistics.halving import RATIO
+from rtmeter.statistics.quantiles import Estimate
 from rtmeter.statistics.ranks import fewest, share_of
+from rtmeter.statistics.words import MOST_TIMES
 
 ShiftOutcome = Literal["better", "worse", "no difference", "not told", "not enough data"]
 
 
 @dataclass(frozen=True, slots=True)
-class Estimates:
-    """What a comparison needs of a run: n, and by name (``p99.9``, ``miss_ratio``) each quantity's value
-    and interval, widened so that the differences of all hold together at ``confidence``."""
-
-    n: int
-    confidence: float
-    quantities: dict[str, Estimate]
-
-
-@dataclass(frozen=True, slots=True)
 class Shift:
     """The difference B - A of one quantity (``p99.9`` in ns, ``miss_ratio``): A's and B's values, the
-    difference, its two-sided interval, and what it says. Ends are NaN if a run is too short. ``repeats``: how
-    many pairs of runs would show half or twice as much; None where that is told, or cannot be said."""
+    difference, its two-sided interval, and what it says. Ends are NaN if a run is too short. ``effect``: of
+    pairs of runs that of B against A, whose interval this one's is where A is as its mean."""
 
     quantity: str
     a: float
@@ -46,11 +39,13 @@ class Shift:
     difference: float
     lower: float
     upper: float
-    repeats: int | None = None
+    effect: Effect | None = None
 
     @property
     def outcome(self) -> ShiftOutcome:
         """Of this quantity alone."""
+        if self.effect is not None:
+            return self.effect.said
         if math.isnan(self.lower) or math.isnan(self.upper):
             return "not enough data"
         if self.lower > 0:
@@ -83,10 +78,18 @@ class Comparison:
     pairs: int
 
     @property
+    def effects(self) -> list[Effect]:
+        """Those of B against A, over pairs of runs."""
+        return [one.effect for one in self.shifts if one.effect is not None]
+
+    @property
     def outcome(self) -> ShiftOutcome:
-        """Worse if anything is; not told if the quantity that decides is not; else better if anything is.
+        """Of pairs as of a factor. Of one run each worse if anything is; not told if the quantity that
+        decides is not; else better if anything is.
 
         It decides the miss ratio where anything missed, else p99, of shorter runs a lower quantile."""
+        if self.effects:
+            return over_quantities.together(self.effects)
         outcomes = {shift.outcome for shift in self.shifts}
         if "worse" in outcomes:
             return "worse"
@@ -103,104 +106,70 @@ class Comparison:
         return "not enough data"
 
     @property
-    def repeats(self) -> int | None:
-        """How many pairs of runs tell what is not told; None if it cannot be said."""
-        return max((one.repeats for one in self.shifts if one.repeats), default=None)
+    def where(self) -> str:
+        """At which quantities it is so, where it is not by the one that decides, in words; else empty."""
+        found = self.effects
+        return over_quantities.where(found, over_quantities.together(found)) if found else ""
 
 
-def estimates(
-    values: Ints,
-    deadline_ns: int | None,
-    confidence: float = 0.95,
-    percents: Sequence[str] = COMPARED,
-    missed: Bools | None = None,
-) -> Estimates:
-    """The estimates of a run (ns per release in order, shape (n,), LATER where lost); with a deadline
-    also that of the miss ratio, where ``missed`` releases miss whatever their value."""
-    shared = each_of(confidence, len(percents) + (deadline_ns is not None))
-    found = {f"p{percent}": one for percent, one in quantiles(values, percents, shared).items()}
-    if deadline_ns is not None:
-        found["miss_ratio"] = miss_ratio(values, deadline_ns, shared, missed)
-    return Estimates(len(values), confidence, found)
-
-
-def compare(pairs: Sequence[tuple[Estimates, Estimates]]) -> Comparison:
+def compare(pairs: Sequence[Pair], *, added: bool = False) -> Comparison:
     """A and B of one pair of runs, or of pairs that were measured interleaved; all hold the same
-    quantities."""
+    quantities. ``added``: as ``shift``."""
     names = pairs[0][0].quantities
     several = len(pairs) if len(pairs) > 1 else 0
-    return Comparison(pairs[0][0].confidence, tuple(shift(name, pairs) for name in names), several)
+    shifts = tuple(shift(name, pairs, added=added) for name in names)
+    return Comparison(pairs[0][0].confidence, shifts, several)
 
 
 def shift(
-    quantity: str, pairs: Sequence[tuple[Estimates, Estimates]], factor: float = 1.0, allowance: float = 0.0
+    quantity: str,
+    pairs: Sequence[Pair],
+    factor: float = 1.0,
+    allowance: float = 0.0,
+    *,
+    added: bool = False,
 ) -> Shift:
     """B's quantity less ``factor`` times A's and an ``allowance``.
 
-    Of one pair the interval follows from both runs' own. Of several it is Student's over the pairs: what
-    differs from run to run is in it, and what both runs of a pair share is not. It is no narrower than the
-    runs' own intervals leave the mean open: pairs that happen to agree, as counts and coarse values do,
-    would else seem sure. A quantile that is the maximum of the shortest run has none.
+    Of one pair the interval follows from both runs' own, of several from the effect of B against A, its
+    quotient, or the difference where it is asked what B has ``added`` to A. A quantile that is the maximum of
+    the shortest run has none.
     """
     known = [(a.quantities[quantity], b.quantities[quantity]) for a, b in pairs]
-    first, second = (np.array([run.value for run in runs]) for runs in zip(*known, strict=True))
-    differences = [_less(b, factor * a) - allowance for a, b in zip(first, second, strict=True)]
-    one_way = not {-math.inf, math.inf} <= set(differences)
-    difference = float(np.mean(differences)) if one_way else math.nan
-    if quantity != RATIO and min(run.n for pair in pairs for run in pair) < fewest(share_of(quantity[1:])):
-        return Shift(quantity, float(first.mean()), float(second.mean()), difference, math.nan, math.nan)
-    if len(pairs) == 1:
-        lower, upper = mover(known[0][0].times(factor), known[0][1])
-        lower, upper = lower - allowance, upper - allowance
-    else:
-        reach = _student(np.array(differences), each_of(pairs[0][0].confidence, len(pairs[0][0].quantities)))
-        below, above = _within(known, factor)
-        lower, upper = (
-            difference - float(np.maximum(reach, below)),
-            difference + float(np.maximum(reach, above)),
-        )
-    found = Shift(quantity, float(first.mean()), float(second.mean()), difference, lower, upper)
-    if len(pairs) == 1:
-        return found
-    if quantity == RATIO:
-        return _of_ratios(found, pairs, factor, allowance)
-    if found.outcome != "not told" or not np.isfinite(differences).all():
-        return found
-    each = each_of(pairs[0][0].confidence, len(pairs[0][0].quantities))
-    spread = float(np.std(differences, ddof=1))
-    return replace(found, repeats=repeats_to_show_halving(spread * HALVING / (found.a / 2), 1, each))
+    shortest = min(run.n for pair in pairs for run in pair)
+    short = quantity != RATIO and shortest < fewest(share_of(quantity[1:]))
+    if len(pairs) > 1:
+        each = each_of(pairs[0][0].confidence, len(pairs[0][0].quantities))
+        found = effect(quantity, [Stratum({}, tuple(pairs))], each, added=added)
+        return _of_effect(found, pairs, factor, allowance, short=short)
+    ((a, b),) = known
+    difference = _less(b.value, factor * a.value) - allowance
+    if short:
+        return Shift(quantity, a.value, b.value, difference, math.nan, math.nan)
+    lower, upper = mover(a.times(factor), b)
+    return Shift(quantity, a.value, b.value, difference, lower - allowance, upper - allowance)
 
 
-def _of_ratios(
-    found: Shift, pairs: Sequence[tuple[Estimates, Estimates]], factor: float, allowance: float
+def _of_effect(
+    found: Effect, pairs: Sequence[Pair], factor: float, allowance: float, *, short: bool
 ) -> Shift:
-    """With the interval that the odds have over the pairs (Student's, on their logarithm, and no narrower
-    than the runs' own): what B's ratio is where A's is its mean. It never leaves 0 and 1. For a share of A's
-    ratio the interval of the difference is kept within what ratios can differ by."""
-    if math.isnan(found.lower):
-        return found
-    if factor != 1:
-        least, most = -factor - allowance, 1 - allowance
-        return replace(found, lower=max(found.lower, least), upper=min(found.upper, most))
-    each = each_of(pairs[0][0].confidence, len(pairs[0][0].quantities))
-    odds = [[log_odds(run.quantities[RATIO], run.n) for run in pair] for pair in pairs]
-    apart = np.array([b[0] - a[0] for a, b in odds])
-    own = (
-        float(scipy.special.ndtri((1 + each) / 2))
-        * math.sqrt(sum(a[1] ** 2 + b[1] ** 2 for a, b in odds))
-        / len(pairs)
-    )
-    reach = max(_student(apart, each), own)
-    least = 0.5 / max(run.n for pair in pairs for run in pair)
-    share = min(max(found.a, least), 1 - least)
-    at, middle = math.log(share / (1 - share)), float(apart.mean())
-    lower, upper = (float(scipy.special.expit(at + middle + side * reach)) - share for side in (-1, 1))
-    ends = min(lower, found.difference + allowance), max(upper, found.difference + allowance)
-    shifted = replace(found, lower=ends[0] - allowance, upper=ends[1] - allowance)
-    if shifted.outcome != "not told":
-        return shifted
-    needed = repeats_to_show_halving(float(apart.std(ddof=1)), 1, each)
-    return replace(shifted, repeats=needed)
+    """What B is where A is as its mean, less ``factor`` times that and an ``allowance``: no further below
+    than A itself. An upper end so far up that so few pairs say nothing of it is NaN."""
+    quantity = found.quantity
+    a, b = found.reference, found.level
+    difference = _less(b, factor * a) - allowance
+    if short:
+        return Shift(quantity, a, b, difference, math.nan, math.nan)
+    at = float(scipy.special.expit(odds_at(a, pairs))) if quantity == RATIO else a
+    lower, upper = (end - factor * at - allowance for end in found.level_interval or (math.nan, math.nan))
+    if quantity == RATIO:
+        # The mean of ratios need not be that of their odds; no ratio is below none, or above all.
+        lower, upper = min(lower, difference), max(upper, difference)
+        none = -factor * (a or at) - allowance
+        lower, upper = max(lower, none), min(upper, none + 1)
+    elif found.upper > MOST_TIMES * found.times:
+        upper = math.nan
+    return Shift(quantity, a, b, difference, lower, upper, found)
 
 
 def mover(a: Estimate, b: Estimate) -> tuple[float, float]:
@@ -214,32 +183,6 @@ def mover(a: Estimate, b: Estimate) -> tuple[float, float]:
     return lower, upper
 
 
-def each_of(confidence: float, count: int) -> float:
-    """The confidence each of ``count`` intervals needs for all to hold at ``confidence``."""
-    return 1 - (1 - confidence) / count
-
-
 def _less(b: float, a: float) -> float:
     """b - a, where two lost releases do not differ."""
     return 0.0 if b == a else float(b - a)
-
-
-def _within(pairs: Sequence[tuple[Estimate, Estimate]], factor: float) -> tuple[float, float]:
-    """How far below and above the mean difference the runs' own intervals reach; a run that is too short to
-    have one adds nothing."""
-    reach: tuple[list[float], list[float]] = ([], [])
-    for a, b in pairs:
-        difference, (lower, upper) = _less(b.value, factor * a.value), mover(a.times(factor), b)
-        for side, end in zip(reach, (_less(difference, lower), _less(upper, difference)), strict=True):
-            side.append(0.0 if math.isnan(end) else end)
-    below, above = (math.hypot(*side) / len(pairs) for side in reach)
-    return below, above
-
-
-def _student(differences: Floats, confidence: float) -> float:
-    """Half the width of Student's interval of the mean; NaN if a run's release was lost."""
-    if not np.isfinite(differences).all():
-        return math.nan
-    count = len(differences)
-    student = float(scipy.special.stdtrit(count - 1, (1 + confidence) / 2))
-    return student * float(differences.std(ddof=1)) / math.sqrt(count)

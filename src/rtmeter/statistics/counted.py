@@ -16,9 +16,9 @@ from rtmeter.model import GateFinding, Requirement, ReturnLevel, Support
 from rtmeter.statistics import gates
 from rtmeter.statistics.blocks import A_BLOCK, MOST_BLOCKS
 from rtmeter.statistics.bounds import further_releases, hours, miss_ratio_bounds, per_hour
-from rtmeter.statistics.compare import Estimates, each_of
 from rtmeter.statistics.counted_data import PERIOD_UNKNOWN, CountedData, Histogram, Intervals
 from rtmeter.statistics.counts import check_identities
+from rtmeter.statistics.estimates import Estimates, each_of
 from rtmeter.statistics.evidence import (
     MOST_TAIL,
     TAIL_SHARE,
@@ -173,7 +173,7 @@ def refusals_counted(data: CountedData) -> tuple[GateFinding, ...]:
 def estimates_counted(
     data: CountedData, deadline_ns: int | None, confidence: float, percents: Sequence[str]
 ) -> Estimates:
-    """What a comparison needs of data without order, as ``compare.estimates``: intervals reach from the
+    """What a comparison needs of data without order, as ``estimates.estimates``: intervals reach from the
     lower edge of a bin to the upper one, and take releases as independent. NaN where nothing is known."""
     shared = each_of(confidence, len(percents) + (deadline_ns is not None))
     found = {f"p{percent}": _quantile(data, share_of(percent), shared) for percent in percents}

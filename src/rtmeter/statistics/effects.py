@@ -10,21 +10,15 @@ between runs, with Student's distribution.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import scipy
 
-from rtmeter.statistics.compare import Estimates, each_of
-from rtmeter.statistics.halving import (
-    HALVING,
-    MOST_REPEATS,
-    RATIO,
-    log_odds,
-    repeated_reach,
-)
+from rtmeter.statistics.estimates import Estimates, each_of
+from rtmeter.statistics.halving import HALVING, MOST_REPEATS, RATIO, log_odds, repeated_reach
 from rtmeter.statistics.quantiles import Estimate
 
 Said = Literal["better", "worse", "no difference", "not told"]
@@ -57,9 +51,10 @@ class Stratum:
 class Effect:
     """Of a level on one quantity: its means at the reference and at the level (ns, or a ratio; infinite:
     lost), ``times``: the quotient, of a ratio that of the odds, with its interval ``lower`` to ``upper``, all
-    above 0; NaN where there is none, and ``words`` says why. ``level_interval``: what the level's ratio is
-    where the reference's is its mean (half a miss added to each side of a run). ``repeats``: how many runs of
-    each cell would show a halving, or rule it out; None where it is told already, or that cannot be said."""
+    above 0; NaN where there is none, and ``words`` says why. ``level_interval``: what the level is where the
+    reference is its mean (of a ratio half a miss is added to each side of a run). ``repeats``: how many runs
+    of each cell would show a halving, or rule it out; ``repeats_seen``: how many would tell what was seen,
+    where that is more than a halving; None where it is told already, or that cannot be said."""
 
     quantity: str
     reference: float
@@ -70,6 +65,7 @@ class Effect:
     said: Said
     level_interval: tuple[float, float] | None = None
     repeats: int | None = None
+    repeats_seen: int | None = None
     words: str = ""
 
     @property
@@ -117,62 +113,78 @@ class _Spread:
         student = float(scipy.special.stdtrit(self.freedom, (1 + each) / 2)) * error
         return max(student, math.sqrt(float(np.sum((weights * self.own) ** 2))))
 
-    def repeats(self, each: float) -> int | None:
-        """The fewest runs of each cell with which the mean's interval reaches no further than a halving."""
+    def repeats(self, each: float, size: float = HALVING) -> int | None:
+        """The fewest runs of each cell with which the mean's interval reaches no further than ``size``."""
         strata, now = len(self.means), float(self.counts.mean())
         own = math.sqrt(float(np.sum(self.own**2))) / strata
         for runs in range(2, MOST_REPEATS + 1):
-            if repeated_reach(math.sqrt(self.variance), runs, strata, each) <= HALVING:
-                least = math.ceil(now * (own / HALVING) ** 2)
+            if repeated_reach(math.sqrt(self.variance), runs, strata, each) <= size:
+                least = math.ceil(now * (own / size) ** 2)
                 return max(runs, least) if least <= MOST_REPEATS else None
         return None
 
 
-def effect(quantity: str, strata: Sequence[Stratum], each: float) -> Effect:
-    """The effect over all strata alike, its interval at the confidence ``each``."""
+def effect(quantity: str, strata: Sequence[Stratum], each: float, *, added: bool = False) -> Effect:
+    """The effect over all strata alike, its interval at the confidence ``each``. Of times that are not all
+    above zero it is the difference, and has no quotient; so where it is asked what is ``added``."""
     known = [[(a.quantities[quantity], b.quantities[quantity]) for a, b in one.pairs] for one in strata]
-    first, second = (_mean([pair[side] for pairs in known for pair in pairs], quantity) for side in (0, 1))
-    if words := _no_quotient(quantity, known):
-        said = _by_lost([pair for pairs in known for pair in pairs])
-        return Effect(quantity, first, second, math.nan, math.nan, math.nan, said, words=words)
-    spread = _spread(quantity, strata, each)
-    log = float(spread.means.mean())
-    weights = np.full(len(strata), 1 / len(strata))
-    reach = spread.reach(weights, each)
+    runs = [pair for pairs in known for pair in pairs]
+    first, second = (_mean([pair[side] for pair in runs], quantity) for side in (0, 1))
+    if words := _not_known(known):
+        return Effect(quantity, first, second, math.nan, math.nan, math.nan, _by_lost(runs), words=words)
+    positive = _has_quotient(quantity, known)
+    quotient = positive and not (added and quantity != RATIO)
+    if not quotient:
+        first, second = (float(np.mean([pair[side].value for pair in runs])) for side in (0, 1))
+    spread = _spread(quantity, strata, each, _log if quotient else _plain)
+    middle = float(spread.means.mean())
+    reach = spread.reach(np.full(len(strata), 1 / len(strata)), each)
+    times = math.exp(middle) if quotient else math.nan
     if math.isnan(reach):
         words = "one run each: how runs differ anyway is not seen"
-        return Effect(quantity, first, second, math.exp(log), math.nan, math.nan, "not told", words=words)
-    lower, upper = log - reach, log + reach
-    said = _said(lower, upper)
-    interval = None
+        return Effect(quantity, first, second, times, math.nan, math.nan, "not told", words=words)
+    lower, upper = middle - reach, middle + reach
+    if not quotient:
+        said = _said(lower, upper, -first / 2, first)
+        ends = (max(first + lower, 0.0) if positive else first + lower, first + upper)
+        words = "" if positive else "not above zero in every run: no quotient"
+        return Effect(quantity, first, second, times, math.nan, math.nan, said, ends, words=words)
+    said = _said(lower, upper, -HALVING, HALVING)
+    ends = (first * _times(lower), first * _times(upper))
     if quantity == RATIO:
-        n = float(np.mean([a.n for one in strata for a, _ in one.pairs]))
-        at = math.log((first * n + 0.5) / (n - first * n + 0.5))
-        interval = (float(scipy.special.expit(at + lower)), float(scipy.special.expit(at + upper)))
-        if not any(estimate.value for pairs in known for pair in pairs for estimate in pair):
+        at = odds_at(first, [pair for one in strata for pair in one.pairs])
+        ends = (float(scipy.special.expit(at + lower)), float(scipy.special.expit(at + upper)))
+        if not any(estimate.value for pair in runs for estimate in pair):
             words = "no miss in any run"
-    repeats = spread.repeats(each) if said == "not told" and not spread.between_strata and not words else None
+    untold = said == "not told" and not spread.between_strata and not words
     return Effect(
         quantity,
         first,
         second,
-        math.exp(log),
-        math.exp(lower),
-        math.exp(upper),
+        times,
+        _times(lower),
+        _times(upper),
         said,
-        interval,
-        repeats,
+        ends,
+        spread.repeats(each) if untold else None,
+        spread.repeats(each, abs(middle)) if untold and abs(middle) > HALVING else None,
         words,
     )
+
+
+def odds_at(ratio: float, pairs: Sequence[Pair]) -> float:
+    """The logarithm of the odds of a ratio, half a miss added to each side of a mean run at the reference."""
+    n = float(np.mean([a.n for a, _ in pairs]))
+    return math.log((ratio * n + 0.5) / (n - ratio * n + 0.5))
 
 
 def interactions(quantity: str, strata: Sequence[Stratum], each: float) -> list[Interaction]:
     """The levels of other factors at which the effect differs from that over all by more than it is large,
     and by more than runs differ anyway at the confidence ``each``; none where cells have one run each."""
     known = [[(a.quantities[quantity], b.quantities[quantity]) for a, b in one.pairs] for one in strata]
-    if _no_quotient(quantity, known):
+    if _not_known(known) or not _has_quotient(quantity, known):
         return []
-    spread = _spread(quantity, strata, each)
+    spread = _spread(quantity, strata, each, _log)
     if spread.between_strata or spread.freedom < 1:
         return []
     overall, found = float(spread.means.mean()), []
@@ -192,12 +204,16 @@ def interactions(quantity: str, strata: Sequence[Stratum], each: float) -> list[
     return found
 
 
-def _spread(quantity: str, strata: Sequence[Stratum], each: float) -> _Spread:
+_Scale = Callable[[str, Estimates, float], tuple[float, float]]
+"""A run's quantity on a scale, and how far its own interval at a confidence reaches there on either side."""
+
+
+def _spread(quantity: str, strata: Sequence[Stratum], each: float, scale: _Scale) -> _Spread:
     differences, own = [], []
     for one in strata:
-        logs = [tuple(_log(quantity, run, each) for run in pair) for pair in one.pairs]
-        differences.append(np.array([b[0] - a[0] for a, b in logs]))
-        own.append(math.sqrt(sum(a[1] ** 2 + b[1] ** 2 for a, b in logs)) / len(logs))
+        runs = [tuple(scale(quantity, run, each) for run in pair) for pair in one.pairs]
+        differences.append(np.array([b[0] - a[0] for a, b in runs]))
+        own.append(math.sqrt(sum(a[1] ** 2 + b[1] ** 2 for a, b in runs)) / len(runs))
     counts = np.array([len(one) for one in differences])
     means = np.array([one.mean() for one in differences])
     freedom = int(np.sum(counts - 1))
@@ -211,7 +227,7 @@ def _spread(quantity: str, strata: Sequence[Stratum], each: float) -> _Spread:
 
 
 def _log(quantity: str, run: Estimates, each: float) -> tuple[float, float]:
-    """A run's quantity on the logarithm, and how far its own interval at ``each`` reaches on either side."""
+    """On the logarithm; of a ratio that of its odds."""
     one = run.quantities[quantity]
     if quantity == RATIO:
         odds, error = log_odds(one, run.n)
@@ -220,16 +236,31 @@ def _log(quantity: str, run: Estimates, each: float) -> tuple[float, float]:
     return math.log(one.value), max((abs(end) for end in ends), default=0.0)
 
 
-def _said(lower: float, upper: float) -> Said:
+def _plain(quantity: str, run: Estimates, each: float) -> tuple[float, float]:
+    """As it is, in ns."""
+    one = run.quantities[quantity]
+    ends = (abs(end - one.value) for end in (one.lower, one.upper) if math.isfinite(end))
+    return one.value, max(ends, default=0.0)
+
+
+def _times(log: float) -> float:
+    """The quotient of a logarithm; infinite where no float holds it."""
+    return math.exp(log) if log < _LARGEST_LOG else math.inf
+
+
+_LARGEST_LOG = 700.0
+
+
+def _said(lower: float, upper: float, half: float, double: float) -> Said:
     if lower > 0:
         return "worse"
     if upper < 0:
         return "better"
-    return "no difference" if lower > -HALVING and upper < HALVING else "not told"
+    return "no difference" if (half < lower and upper < double) or lower == upper == 0 else "not told"
 
 
-def _no_quotient(quantity: str, known: Sequence[Sequence[tuple[Estimate, Estimate]]]) -> str:
-    """Why a quantity has none; empty if it has."""
+def _not_known(known: Sequence[Sequence[tuple[Estimate, Estimate]]]) -> str:
+    """Why a quantity has no number in every run; empty if it has."""
     runs = [pair for pairs in known for pair in pairs]
     values = [[pair[side].value for pair in runs] for side in (0, 1)]
     if any(math.isnan(value) for side in values for value in side):
@@ -237,9 +268,12 @@ def _no_quotient(quantity: str, known: Sequence[Sequence[tuple[Estimate, Estimat
     lost = [sum(math.isinf(value) for value in side) for side in values]
     if any(lost):
         return f"lost in {lost[0]} of {len(runs)} runs at the reference, in {lost[1]} of {len(runs)} here"
-    if quantity != RATIO and min(min(side) for side in values) <= 0:
-        return "not above zero in every run: no quotient"
     return ""
+
+
+def _has_quotient(quantity: str, known: Sequence[Sequence[tuple[Estimate, Estimate]]]) -> bool:
+    """Whether its values have one in every pair: a ratio's odds always do."""
+    return quantity == RATIO or all(one.value > 0 for pairs in known for pair in pairs for one in pair)
 
 
 def _by_lost(pairs: Sequence[tuple[Estimate, Estimate]]) -> Said:

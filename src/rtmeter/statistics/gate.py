@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rtmeter.errors import RtmeterError
-from rtmeter.statistics.compare import Estimates, Shift, shift
+from rtmeter.statistics.compare import Shift, shift
+from rtmeter.statistics.estimates import Estimates
 from rtmeter.values import parse_duration_ns
 
 REMEDY = "write a quantile from p0.01 to p99.999 or miss_ratio, and how much larger it may be: p99.9<+5%"

@@ -26,7 +26,10 @@ from rtmeter.statistics.views import LATER
 from rtmeter.statistics.worth import design_effect, worth
 
 COMPARED = ("50", "90", "99", "99.9", "99.99")
-"""Percentages whose quantiles are compared, as they are written."""
+"""Percentages whose quantiles are compared of one run each, as they are written."""
+
+OVER_RUNS = ("50", "99", "99.9")
+"""Of several runs each, of two cells or of a factor: fewer, since all intervals have to hold together."""
 
 
 @dataclass(frozen=True, slots=True)

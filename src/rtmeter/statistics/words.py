@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+
+MOST_TIMES = 1000.0
+"""An end of an interval further than so many times from its middle says nothing more than that."""
 
 _UNITS = ((3.6e12, "h"), (60e9, "min"), (1e9, "s"), (1e6, "ms"), (1e3, "us"))
 
@@ -26,6 +30,17 @@ def in_one_unit(times_ns: Sequence[float]) -> tuple[str, list[str]]:
 def times(ratio: float) -> str:
     """A factor: ``2.5 times``."""
     return f"{ratio:.1f} times" if ratio < 100 else "more than a hundred times"
+
+
+def multiple(value: float, middle: float = math.nan, sign: str = "x") -> str:
+    """A quotient: ``x 0.375``. Of an end of an interval no more than a thousandth or the thousandfold of its
+    ``middle``: ``< x 0.000375``; so wide an interval says nothing more. Empty if it is not known."""
+    if math.isnan(value):
+        return ""
+    least, most = middle / MOST_TIMES, middle * MOST_TIMES
+    beyond = "< " if value < least else "> " if value > most else ""
+    value = least if value < least else most if value > most else value
+    return f"{beyond}{sign}{' ' if sign else ''}{value:.3g}"
 
 
 def moment(release: int, period_ns: int) -> str:

@@ -171,8 +171,8 @@ def _found(path: Path) -> list[CellEntry]:
     return found
 
 
-def _compared(a: Path, b: Path) -> Compared:
-    """Two cells, or the repeats of both, compared."""
+def _compared(a: Path, b: Path, *, added: bool = False) -> Compared:
+    """Two cells, or the repeats of both, compared; ``added``: what B adds to A."""
     from rtmeter.cli.reading_progress import reading
     from rtmeter.errors import RtmeterError
     from rtmeter.judge.compared import ComparisonOptions, compare_cells
@@ -186,7 +186,7 @@ def _compared(a: Path, b: Path) -> Compared:
             message, field="cell", value=str(a), remedy="name two cells, or the repeats of two"
         )
     with reading() as read:
-        found = compare_cells(pairings[0], ComparisonOptions(), read)
+        found = compare_cells(pairings[0], ComparisonOptions(added=added), read)
     if found.found is None:
         raise RtmeterError(f"cannot be compared: {found.refusal}", field="cell", value=pairings[0].name)
     return found
@@ -221,7 +221,7 @@ def _waterfall(cells: Sequence[Path], at: str, asked: PlotOptions) -> Spec:
             "a waterfall has two layers at least", field="cell", value=str(len(cells)), remedy=remedy
         )
     layers: list[WaterfallLayer] = []
-    found = [_compared(cells[place], cells[place + 1]) for place in range(len(cells) - 1)]
+    found = [_compared(cells[place], cells[place + 1], added=True) for place in range(len(cells) - 1)]
     for place, one in enumerate(found):
         assert one.found is not None
         shift = next((shift for shift in one.found.shifts if shift.quantity == at), None)
