@@ -180,10 +180,7 @@ def _judged(record: CellRecord) -> dict[str, Any]:
 
 
 def _statistics(record: CellRecord) -> Statistics | None:
-    if not record.usable or record.summary is None:
-        return None
-    views = record.summary.quantities.get(judged_quantity(record.meta).name)
-    return views.per_release if views else None
+    return record.judged if record.usable else None
 
 
 def _times(record: CellRecord, now: datetime) -> dict[str, Any]:

@@ -29,6 +29,7 @@ _STATISTICS = {
     "max": "max_ns",
 }
 _HEADERS = {name: f"{name}\nus" for name in _STATISTICS}
+_OF_ALL_RUNS = _HEADERS | {name: f"{name}\nworst\nus" for name in _STATISTICS if name.startswith("p")}
 _EXPENDABLE = ("p99.999", "min", "mean", "p50", "p99")
 STYLES = {"pass": "green", "fail": "red", "inconclusive": "yellow", "error": "red", "skipped": "yellow"}
 
@@ -75,9 +76,9 @@ def _show_chain(record: CellRecord, out: Console) -> None:
 
 
 def show_cells(cells: Iterable[tuple[CellRecord, str]], *, repeats: bool = False) -> None:
-    """One line a condition, of cells given with their names: the judged quantity per release, of several runs
-    that of the one with the largest maximum, what was missed, and the verdict; each of its ``repeats`` below,
-    if that is asked. Of each record only what is said stays in memory."""
+    """One line a condition, of cells given with their names: the judged quantity per release (of several runs
+    of_all_runs()), what was missed, and the verdict; each of its ``repeats`` below, if that is asked. Of each
+    record only what is said stays in memory."""
     from rich.markup import escape
 
     out = console()
@@ -91,7 +92,8 @@ def show_cells(cells: Iterable[tuple[CellRecord, str]], *, repeats: bool = False
     found = list(rows)
     counted = ["runs"] if any(row.repeats for row in found) else []
     first = "condition" if counted else "cell"
-    table = _table(first, "quantity", *counted, "n", *_HEADERS.values(), "missed", "verdict")
+    headers = _OF_ALL_RUNS if counted else _HEADERS
+    table = _table(first, "quantity", *counted, "n", *headers.values(), "missed", "verdict")
     for row in found:
         runs = [str(len(row.repeats) or 1)] if counted else []
         table.add_row(escape(row.name), row.quantity, *runs, *_cell_row(row))
@@ -99,8 +101,10 @@ def show_cells(cells: Iterable[tuple[CellRecord, str]], *, repeats: bool = False
             table.add_row(f"  {escape(one.name)}", one.quantity, "", *_cell_row(one))
     for record in reversed(shown.values()):
         _show_conditions(record, out, machine_only=True)
-    *least, p50, p99 = (_HEADERS[name] for name in _EXPENDABLE)
+    *least, p50, p99 = (headers[name] for name in _EXPENDABLE)
     print_table(out, table, [*least, "quantity", p50, p99])
+    if counted:
+        out.print(words.OF_ALL_RUNS, markup=False)
     alone = _common_doubts([(name, doubts) for name, _, _, doubts in said], out)
     for name, error, status, _ in said:
         own = alone.get(name, [])

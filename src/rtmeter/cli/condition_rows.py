@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from rtmeter.model import GateFinding, Requirement, Verdict
 from rtmeter.results.record import CellRecord, Statistics
+from rtmeter.results.record.summary import of_all_runs
 from rtmeter.statistics.quantities import judged_quantity
 
 
@@ -66,20 +67,13 @@ def _condition(name: str, group: _Group) -> ConditionRow:
         from rtmeter.judge.joint import judge_joint  # it brings SciPy's functions
 
         verdict = judge_joint(verdicts, group.unlike)
-    known = [row.values for row in rows if row.values is not None]
-    latest = max(known, key=_maximum, default=None)
+    together = of_all_runs([row.values for row in rows if row.values is not None])
     state = next((row.state for row in rows if row.state != "complete"), "complete")
-    return ConditionRow(name, rows[0].quantity, sum(row.n for row in rows), latest, verdict, state, rows)
-
-
-def _maximum(values: Statistics) -> float:
-    return float("inf") if values.max_ns == "lost" else float(values.max_ns or 0)
+    return ConditionRow(name, rows[0].quantity, sum(row.n for row in rows), together, verdict, state, rows)
 
 
 def _row(record: CellRecord, name: str) -> ConditionRow:
-    quantity = judged_quantity(record.meta).name
+    quantity, values = judged_quantity(record.meta).name, record.judged
     ended = record.valid or record.status in ("failed", "skipped")
-    views = record.summary.quantities.get(quantity) if record.summary else None
-    values = views.per_release if views else None
     state = record.status if ended else "invalid"
     return ConditionRow(name, quantity, values.n if values else 0, values, record.verdict, state)

@@ -29,11 +29,13 @@ def write(path: Path, out: Path) -> list[str]:
     for title, sentences in (("Asked", found.asked), ("Limits", found.limits), ("Next", found.next)):
         lines += [f"- **{title}:** {_text(' '.join(sentences))}"] if sentences else []
     thing = answer.things(cells).removesuffix("s")
-    lines += ["", f"| verdict | {thing} | deadline, us | missed | n | p99.9, us | max, us | why |"]
+    repeated = any(cell.repeats for cell in cells)
+    tail = "worst p99.9" if repeated else "p99.9"
+    lines += ["", f"| verdict | {thing} | deadline, us | missed | n | {tail}, us | max, us | why |"]
     lines += ["|---|---|--:|--:|--:|--:|--:|---|"]
     lines += [_row(cell) for cell in cells]
-    which = ", of several runs that with the largest maximum" if any(cell.repeats for cell in cells) else ""
-    lines += ["", f"Of the judged quantity, per release{which}: lost ones count as later than anything.", ""]
+    lines += ["", "Of the judged quantity, per release: lost ones count as later than anything."]
+    lines += [words.OF_ALL_RUNS, ""] if repeated else [""]
     out.write_text("\n".join(lines), encoding="utf-8")
     return []
 

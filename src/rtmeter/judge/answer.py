@@ -207,7 +207,8 @@ def _maximum(cell: CellEntry, cells: int) -> Iterator[str]:
     else:
         deadline_ns = cell.record.deadline_ns if cell.record else None
         of = f" of {words.round_us(deadline_ns)} us allowed" if deadline_ns else ""
-        text = f"the maximum is {words.us(judged.max_ns)} us{of}, at k = {words.count(judged.max_at_k)}"
+        at = "" if judged.max_at_k is None else f", at k = {words.count(judged.max_at_k)}"
+        text = f"the maximum is {words.us(judged.max_ns)} us{of}{at}"
     if cells == 1:
         yield sentence(text)
     elif cell.outcome == "pass":

@@ -7,7 +7,6 @@ from rtmeter.model import Verdict
 from rtmeter.results import words
 from rtmeter.results.overview import CellEntry
 from rtmeter.results.record import CellRecord
-from rtmeter.statistics.quantities import judged_quantity
 
 _NONE = "none allowed"
 
@@ -23,8 +22,7 @@ def in_points(cell: CellEntry) -> list[str]:
 
 def worst_of(record: CellRecord) -> float | str | None:
     """The maximum of a cell's judged quantity, per release (ns, or ``lost``); None where it is not known."""
-    views = record.summary.quantities.get(judged_quantity(record.meta).name) if record.summary else None
-    return views.per_release.max_ns if views and views.per_release else None
+    return record.judged.max_ns if record.judged else None
 
 
 def line_and_points(verdict: Verdict, worst_ns: float | str | None) -> tuple[str, list[str]]:

@@ -45,7 +45,7 @@ def panels(cells: Sequence[CellEntry], over: str | None, by: Sequence[str], heig
     if not measured:
         remedy = "name cells that were measured"
         raise RtmeterError("have nothing measured", field="cell", value=len(files), remedy=remedy)
-    repeated = ["of repeats the quantiles of the run with the largest maximum, and all misses together"]
+    repeated = [words.OF_ALL_RUNS]
     remarks = [*(repeated if any(cell.repeats for cell in conditions) else []), *notes(measured)]
     name = f"{words.judged(measured[0].meta)}, per release,"
     return grid(rows, f"{heading(measured, name)} against {factor}", remarks, width)

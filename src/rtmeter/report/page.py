@@ -148,6 +148,7 @@ def render(
             axes=matrix.shown_axes(cells),
             shared={doubt: cells for doubt, cells in answer.shared(cells) if len(cells) > 1},
             which_cells=which_cells,
+            repeated=any(section.repeats for section in sections),
             few=len(leaves) <= _FEW_CELLS,
             plots=Plots(),
             script=Markup(script),
@@ -190,6 +191,7 @@ def environment(*rooms: str) -> jinja2.Environment:
     environment.globals |= {"facts_of": condition_facts.facts, "judged_of": words.judged}
     environment.globals |= {"suspected": condition_facts.suspected, "meanwhile": condition_facts.meanwhile}
     environment.globals |= {"in_words_meanwhile": condition_words.meanwhile}
+    environment.globals |= {"of_all_runs": words.OF_ALL_RUNS}
     environment.globals |= {"published": published.published, "anchors": published.anchors}
     environment.globals |= {"column_label": label, "beside_value": published.shown, "views": words.VIEWS}
     environment.globals |= {"line_quantity": published.quantity}

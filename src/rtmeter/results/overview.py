@@ -13,7 +13,7 @@ from rtmeter.errors import RtmeterError
 from rtmeter.results import store, table
 from rtmeter.results.record import CellRecord, Statistics
 from rtmeter.results.record.alike import Alike
-from rtmeter.statistics.quantities import judged_quantity
+from rtmeter.results.record.summary import of_all_runs
 
 State = Literal["complete", "interrupted", "failed", "skipped", "damaged", "running", "not run"]
 CellOutcome = Literal["error", "fail", "inconclusive", "unfinished", "unjudged", "pass"]
@@ -45,14 +45,11 @@ class CellEntry:
 
     @property
     def judged(self) -> Statistics | None:
-        """The judged quantity, per release; None where nothing was measured. Of a condition that of the
-        repeat with the largest maximum."""
-        if self.repeats:
-            return max((one for cell in self.repeats if (one := cell.judged)), key=_latest, default=None)
-        if self.record is None or self.record.summary is None:
-            return None
-        views = self.record.summary.quantities.get(judged_quantity(self.record.meta).name)
-        return views.per_release.shown if views and views.per_release else None
+        """The judged quantity, per release; None where nothing was measured. Of a condition what its repeats
+        say together: of their quantiles each the largest."""
+        each = [one for cell in self.repeats or (self,) if cell.record and (one := cell.record.judged)]
+        together = of_all_runs(each)
+        return together.shown if together else None
 
     @property
     def n(self) -> int | None:
@@ -77,10 +74,6 @@ class CellEntry:
         maximum = self.judged.max_ns if self.judged else None
         deadline_ns = self.record.deadline_ns if self.record else None
         return math.inf if maximum == "lost" else (maximum or 0) / (deadline_ns or 1)
-
-
-def _latest(judged: Statistics) -> float:
-    return math.inf if judged.max_ns == "lost" else judged.max_ns or 0.0
 
 
 def cell_entries(path: Path) -> list[CellEntry]:

@@ -54,6 +54,9 @@ QUANTITIES = {
 
 VIEWS = {"per_release": "per release", "as_served": "as served", "corrected": "corrected"}
 
+OF_ALL_RUNS = "Of several runs all together, but for the quantiles: the worst is the largest of theirs."
+"""Of a table of conditions (record.summary.of_all_runs())."""
+
 MEASUREMENTS = {
     "wakeup": "wake-up",
     "timer/periodic": "periodic timer",

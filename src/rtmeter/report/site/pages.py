@@ -64,7 +64,8 @@ def _facts(history: History) -> dict[str, Any]:
     if judged is not None:
         facts["Releases"] = words.count(judged.n)
         for name, title in _SHOWN.items():
-            facts[f"{title}, us per release"] = words.us(getattr(judged, name))
+            worst = "Worst " if latest.cell.repeats and title.startswith("p") else ""
+            facts[f"{worst}{title}, us per release"] = words.us(getattr(judged, name))
     if record is not None and record.verdict and record.verdict.n:
         facts["Misses"] = words.count(record.verdict.misses)
     return facts

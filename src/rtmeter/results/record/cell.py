@@ -35,7 +35,8 @@ from rtmeter.results.record.parts import (
     Threads,
 )
 from rtmeter.results.record.published import PublishedRows
-from rtmeter.results.record.summary import Summary
+from rtmeter.results.record.summary import Statistics, Summary
+from rtmeter.statistics.quantities import judged_quantity
 from rtmeter.values import without_repeat
 
 CELL_FORMAT = "rtmeter-cell"
@@ -150,10 +151,20 @@ class CellRecord(RecordPart):
         """The deadline that it is judged by, else the one configured."""
         return self.requirement.deadline_ns if self.requirement else self.config.get("deadline_ns")
 
+    def per_release(self, quantity: str) -> Statistics | None:
+        """The quantity, per release; None where it was not measured."""
+        views = self.summary.quantities.get(quantity) if self.summary else None
+        return views.per_release if views else None
+
+    @property
+    def judged(self) -> Statistics | None:
+        """The judged quantity, per release; None where nothing was measured."""
+        return self.per_release(judged_quantity(self.meta).name)
+
     def n_of(self, quantity: str) -> int:
         """How many releases the quantity is known of, per release."""
-        views = self.summary.quantities.get(quantity) if self.summary else None
-        return views.per_release.n if views and views.per_release else 0
+        found = self.per_release(quantity)
+        return found.n if found else 0
 
     @property
     def usable(self) -> bool:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from rtmeter.results.record.parts import RecordPart
-from rtmeter.statistics.order import shown
+from rtmeter.statistics.order import QUANTILES, shown
+from rtmeter.statistics.ranks import fewest
 
 Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 """A number that the tables of cells hold in 64 bits."""
@@ -44,6 +46,38 @@ class Statistics(RecordPart):
     def shown(self) -> Statistics:
         """As people are shown them: without the quantiles that n is too small for."""
         return Statistics.model_construct(**shown(self.model_dump()))
+
+
+def of_all_runs(runs: Sequence[Statistics]) -> Statistics | None:
+    """What several runs, each of the same quantity and view, say together; None if there is none.
+
+    Count, minimum, mean and maximum are those of all their releases. A quantile is the largest of theirs:
+    what that of all releases together is never above, since in each run at least its share lies at or below
+    it. So no sample is read. None, where no run is long enough for it by itself. No deviation, and no ``k``,
+    which would be of one run.
+    """
+    measured = [one for one in runs if one.n]
+    if len(measured) < 2:
+        return next(iter([*measured, *runs]), None)
+    n, longest = sum(one.n for one in measured), max(one.n for one in measured)
+    means = [one.n * one.mean_ns for one in measured if isinstance(one.mean_ns, int | float)]
+    told = [name for name, share in QUANTILES if longest >= fewest(share)]
+    largest = {name: max((getattr(one, name) for one in measured), key=_lateness) for name in told}
+    return Statistics.model_validate(
+        dict.fromkeys(Statistics.model_fields)
+        | largest
+        | {
+            "n": n,
+            "min_ns": min((one.min_ns for one in measured), key=_lateness),
+            "mean_ns": sum(means) / n if len(means) == len(measured) else None,
+            "max_ns": max((one.max_ns for one in measured), key=_lateness),
+        }
+    )
+
+
+def _lateness(time: MeanTime) -> float:
+    """Orders times: a lost release is later than any, and what is not known is taken for none of them."""
+    return math.inf if time == "lost" else -math.inf if time is None else time
 
 
 class Views(RecordPart):
