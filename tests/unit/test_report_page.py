@@ -53,7 +53,7 @@ def test_settings_that_are_not_in_effect_as_asked_are_marked(folder):
     effective = {"scheduling": {"policy": "other"}, "memory_locked": True, "apply": "before_init"}
     page = page_of(write_cell(folder, Made(changes={"effective": effective})))
     assert "scheduling fifo:80 other (differs)" in page.text
-    assert "lock memory yes yes" in page.text
+    assert "lock_memory yes yes" in page.text
     assert page.text.count("(differs)") == 1
 
 

@@ -87,10 +87,10 @@ def test_the_report_says_what_came_of_it_at_each_end(tmp_path: Path) -> None:
     changes = {"config": config, "second_topic": ends, "adapter_facts": facts}
     folder = write_cell(tmp_path / "cell", Made(measurement="roundtrip", changes=changes))
     file = read_cell_file(folder / "cell.json")
-    [shown] = [one for one in settings(file) if one.name == "second topic"]
+    [shown] = [one for one in settings(file) if one.name == "second_topic"]
     assert shown.asked == "place = same_node, payload_bytes = 5,000 B, period_ns = 1ms"
     assert shown.effective == "client sent 4,000, received 465; server sent 4,100, refused 2, received 3,999"
     assert not shown.differs
-    assert "second topic" not in {
+    assert "second_topic" not in {
         name for name, _ in facts_of(file.adapter_facts)
     }  # what the adapter could do

@@ -70,5 +70,6 @@ def _of(name: str, repeats: list[CellEntry]) -> Iterator[CellEntry]:
         record=record,
         problem=problem,
         damage=damage,
+        place=min(cell.place for cell in repeats),
         repeats=tuple(sorted(repeats, key=lambda cell: (cell.record.repeat if cell.record else 0, cell.id))),
     )

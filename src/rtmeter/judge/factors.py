@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ from rtmeter.campaign.factors import LABELS
 from rtmeter.campaign.options import MOST_RELEASES
 from rtmeter.errors import RtmeterError
 from rtmeter.judge.compared import differences_of, estimates_of, of_cells, refusal_of
+from rtmeter.judge.layouts import determined, factors_of, unlike, varying
 from rtmeter.judge.pairs import Pairing, Repeats, pairing
 from rtmeter.model import Doubt, GateFinding
 from rtmeter.results import store, words
@@ -169,28 +170,6 @@ def factor_effects(
     )
 
 
-def told_apart(cells: Sequence[StoredCell]) -> list[str]:
-    """The factors in which cells of a campaign differ; of those whose levels change together the first."""
-    layouts = {str(cell.folder): factors_of(cell.record) for cell in cells}
-    names = dict.fromkeys(name for found in layouts.values() for name in found)
-    varying = [name for name in names if len({found.get(name) for found in layouts.values()}) > 1]
-    return list(_unlike(layouts, varying))
-
-
-def factors_of(record: CellRecord) -> dict[str, str]:
-    """A cell's level of each factor, in words; of what was stored without them, its axes."""
-    found = record.factors or record.layout
-    return {
-        name: words.setting(name, value) or words.NONE for name, value in found.items() if name != "repeat"
-    }
-
-
-def varying(layouts: Collection[Mapping[str, str]]) -> list[str]:
-    """The factors in which cells differ; ``layouts``: of each cell its factors_of()."""
-    names = dict.fromkeys(name for found in layouts for name in found)
-    return [name for name in names if len({found.get(name) for found in layouts}) > 1]
-
-
 def _with_setting(
     layouts: Mapping[str, dict[str, str]], records: Mapping[str, CellRecord], factor: str
 ) -> dict[str, dict[str, str]]:
@@ -206,12 +185,12 @@ def _with_setting(
 
 def _check(asked: FactorOptions, known: Sequence[str], layouts: Mapping[str, Mapping[str, str]]) -> None:
     if len(known) < 2:
-        names = varying(layouts.values())
         message = "is the same in all cells" if known else "is no factor of these cells"
-        if asked.factor in names:
-            names.remove(asked.factor)
+        others = varying(list(layouts.values()))
+        if asked.factor in others:
+            others.remove(asked.factor)
             message = f"is {known[0]} or not stated"
-        remedy = f"name one of {', '.join(names)}" if names else "measure cells that differ"
+        remedy = f"name one of {', '.join(others)}" if others else "measure cells that differ"
         raise RtmeterError(message, field="--factor", value=asked.factor, remedy=remedy)
     if asked.reference is not None and asked.reference not in known:
         remedy = f"name one of {', '.join(known)}"
@@ -230,28 +209,11 @@ def _matched_over(
         names = {name: None for name in names if name in axes or name in LABELS}
     elif factor not in axes:
         names = {name: None for name in names if name not in LABELS}
-    with_it = {name for name in names if _determined(layouts, factor, name)}
-    alike = {name for name in names if len({found.get(name) for found in layouts.values()}) == 1}
-    others = tuple(_unlike(layouts, [name for name in names if name not in with_it]))
+    levels = list(layouts.values())
+    with_it = {name for name in names if determined(levels, factor, name)}
+    alike = {name for name in names if len({found.get(name) for found in levels}) == 1}
+    others = tuple(unlike(levels, [name for name in names if name not in with_it]))
     return others, tuple(name for name in names if name in with_it - alike - {*LABELS})
-
-
-def _unlike(layouts: Mapping[str, Mapping[str, str]], names: Sequence[str]) -> Iterator[str]:
-    """Of factors whose levels change together one: the first."""
-    kept: list[str] = []
-    for name in names:
-        alike = (one for one in kept if _determined(layouts, one, name) and _determined(layouts, name, one))
-        if next(alike, None) is None:
-            kept.append(name)
-            yield name
-
-
-def _determined(layouts: Mapping[str, Mapping[str, str]], by: str, name: str) -> bool:
-    """Whether each level of one factor has one level of another only."""
-    seen: dict[str | None, str | None] = {}
-    return all(
-        seen.setdefault(found.get(by), found.get(name)) == found.get(name) for found in layouts.values()
-    )
 
 
 def _deadline(cells: Sequence[StoredCell], asked: FactorOptions) -> int | None:

@@ -7,8 +7,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from rtmeter.errors import RtmeterError
-from rtmeter.judge.factors import FactorEffects, FactorOptions, factor_effects, told_apart
+from rtmeter.judge.factors import FactorEffects, FactorOptions, factor_effects
 from rtmeter.judge.layers import measured_runs
+from rtmeter.judge.layouts import factors_of, told_apart
 from rtmeter.results import store
 from rtmeter.results.cells import StoredCell
 from rtmeter.statistics.estimates import Estimates
@@ -24,7 +25,7 @@ def effects_of_runs(paths: Iterable[Path], read: store.ReadSamples) -> Iterator[
             if len(cells) > MOST_CELLS or sum(map(_releases, cells)) > MOST_RELEASES:
                 continue
             known: dict[str, Estimates] = {}
-            for name in told_apart(cells):
+            for name in told_apart([factors_of(cell.record) for cell in cells]):
                 with suppress(RtmeterError):
                     yield factor_effects(cells, FactorOptions(name), read, known)
 

@@ -13,14 +13,14 @@ _RATE = "rate"
 
 
 def value_of(record: CellRecord, factor: str) -> Any:
-    """The value of an axis of the campaign, of a setting (``payload``, ``period``) or of ``rate`` (Hz).
+    """The value of a factor of the campaign, of a setting (``payload``, ``period``) or of ``rate`` (Hz).
 
     Raises RtmeterError if the cell has none.
     """
     settings: dict[str, Any] = dict(record.config)
-    axes: dict[str, Any] = dict(record.axes)
-    if factor in axes:
-        asked = axes[factor]
+    levels: dict[str, Any] = dict(record.factors) | dict(record.axes)
+    if factor in levels:
+        asked = levels[factor]
         return next((settings[key] for key in _keys(factor) if settings.get(key) is not None), asked)
     if factor == _RATE and record.tick_ns:
         return 1e9 / record.tick_ns
@@ -30,7 +30,7 @@ def value_of(record: CellRecord, factor: str) -> Any:
     for key in _keys(factor):
         if settings.get(key) is not None:
             return settings[key]
-    known = [*record.axes, *named, _RATE, *(words.label(key).replace(" ", "_") for key in settings)]
+    known = [*levels, *named, _RATE, *(words.label(key) for key in settings)]
     raise RtmeterError(
         f"is no factor of {record.id}",
         field="factor",

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from rtmeter.campaign.factors import LABELS
+from rtmeter.judge.layouts import determined, layout_of, told_apart, varying
 from rtmeter.results import words
 from rtmeter.results.overview import WORST_FIRST, CellEntry, CellOutcome
 from rtmeter.values import parse_duration_ns, parse_rate, parse_size_bytes
@@ -16,8 +19,6 @@ _MOST_COLUMNS = 8
 
 _MOST_CHOICES = 40
 """Values of an axis that can be chosen from a list."""
-
-_REPEAT = "repeat"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +48,18 @@ class Matrix:
 
 
 def axes_of(cells: Sequence[CellEntry]) -> list[str]:
-    """The axes in which cells differ, repeats apart, in the order of the campaign."""
-    axes = dict.fromkeys(
-        axis for cell in cells if cell.record for axis in cell.record.layout if axis != _REPEAT
-    )
-    return [axis for axis in axes if len({_value(cell, axis) for cell in cells if cell.record}) > 1]
+    """The axes in which cells differ, in the order of the campaign, repeats apart. Where named cells or
+    variants are places of a table over what they set, its factors in the place of their names."""
+    records = [cell.record for cell in cells if cell.record]
+    layouts = [layout_of(record) for record in records]
+    found, told = varying(layouts), told_apart(layouts)
+    axes = {"adapter", *(axis for record in records for axis in record.axes)}
+    labels = [label for label in LABELS if label in told]
+    told = [name for name in told if not any(determined(layouts, label, name) for label in labels)] + labels
+    places = len({tuple(levels.get(name) for name in told) for levels in layouts})
+    room = math.prod(len({levels.get(name) for levels in layouts}) for name in told)
+    shown = {*told, *(axes - {*LABELS})} if 2 * places > room else {*axes, *LABELS}
+    return [name for name in found if name in shown]
 
 
 def shown_axes(cells: Sequence[CellEntry]) -> list[str]:
@@ -65,7 +73,7 @@ def matrices(cells: Sequence[tuple[str, CellEntry]]) -> list[Matrix]:
     groups: dict[tuple[str, frozenset[str]], list[tuple[str, CellEntry]]] = {}
     for anchor, cell in cells:
         if cell.record is not None:
-            kind = cell.record.measurement, frozenset(cell.record.layout) - {_REPEAT}
+            kind = cell.record.measurement, frozenset(layout_of(cell.record))
             groups.setdefault(kind, []).append((anchor, cell))
     found = [_matrix(group) for group in groups.values()]
     return [one for one in found if one is not None]
@@ -84,10 +92,11 @@ def _matrix(cells: Sequence[tuple[str, CellEntry]]) -> Matrix | None:
     for anchor, cell in cells:
         row = tuple(_value(cell, axis) for axis in down)
         places.setdefault(row, {}).setdefault(_value(cell, across), []).append((anchor, cell))
-    columns = sorted({name for row in places.values() for name in row}, key=_order)
+    columns = _levels([cell for _, cell in cells], across)
+    order = [_levels([cell for _, cell in cells], axis) for axis in down]
     rows = tuple(
         (row, tuple(_square(places[row].get(column, [])) for column in columns))
-        for row in sorted(places, key=lambda names: [_order(name) for name in names])
+        for row in sorted(places, key=lambda names: list(map(list.index, order, names)))
     )
     return Matrix(_common([cell.id for _, cell in cells], axes), across, down, tuple(columns), rows)
 
@@ -113,7 +122,7 @@ def choices(cells: Sequence[CellEntry]) -> list[tuple[str, list[str]]]:
     """(axis, its values) that cells can be filtered by."""
     found = []
     for axis in axes_of(cells):
-        values = sorted({_value(cell, axis) for cell in cells if cell.record}, key=_order)
+        values = _levels(cells, axis)
         if len(values) <= _MOST_CHOICES:
             found.append((axis, values))
     return found
@@ -136,9 +145,15 @@ def _value(cell: CellEntry, axis: str) -> str:
     return words.setting(axis, cell.record.layout.get(axis)) if cell.record else words.NONE
 
 
-def _order(name: str) -> tuple[int, float, str]:
-    """Durations, sizes and numbers by what they are, all others by name."""
+def _levels(cells: Sequence[CellEntry], axis: str) -> list[str]:
+    """The values of an axis: durations, sizes and numbers by what they are, all others in the order of the
+    campaign."""
+    measured = sorted((cell for cell in cells if cell.record), key=lambda cell: cell.place)
+    return sorted(dict.fromkeys(_value(cell, axis) for cell in measured), key=_number)
+
+
+def _number(name: str) -> tuple[bool, float]:
     for parse in (parse_duration_ns, parse_size_bytes, parse_rate):
         with suppress(ValueError):
-            return 0, float(parse(name)), name
-    return 1, 0.0, name
+            return False, float(parse(name))
+    return True, 0.0

@@ -24,7 +24,8 @@ WORST_FIRST: tuple[CellOutcome, ...] = ("error", "fail", "inconclusive", "unfini
 @dataclass(frozen=True, slots=True)
 class CellEntry:
     """A cell's folder and its record; ``problem`` says why there is none, or what is wrong with it;
-    ``damage``: the error, if it cannot be read; ``repeats``: the cells of which it is the condition."""
+    ``damage``: the error, if it cannot be read; ``repeats``: the cells of which it is the condition;
+    ``place``: where its run lists it, if it does."""
 
     id: str
     folder: Path
@@ -33,6 +34,7 @@ class CellEntry:
     problem: str | None = None
     damage: RtmeterError | None = None
     repeats: tuple[CellEntry, ...] = ()
+    place: int = 0
 
     @property
     def outcome(self) -> CellOutcome:
@@ -77,8 +79,8 @@ class CellEntry:
 
 
 def cell_entries(path: Path) -> list[CellEntry]:
-    """The cell at ``path``, or all below it; also those that run, and those a run planned but lacks. Where
-    nothing lies, the repeats of that name."""
+    """The cell at ``path``, or all below it in the order of their runs; also those that run, and those a run
+    planned but lacks. Where nothing lies, the repeats of that name."""
     if repeats := store.repeats_of(path):
         return [_read(folder) for folder in repeats]
     if not path.is_dir():
@@ -87,11 +89,15 @@ def cell_entries(path: Path) -> list[CellEntry]:
         )
     if _is_cell(path):
         return [_read(path)]
+    places = _planned(path)
     cells = [_entry(folder, record) for folder, record in _read_all(sorted(_below(path)))]
-    cells += _planned(path, {cell.folder for cell in cells})
+    there = {_whole(cell.folder) for cell in cells}
+    cells += [_to_come(folder) for folder in places if folder not in there]
     if not cells:
         remedy = "give a folder that `rtmeter measure` or `rtmeter run` wrote"
         raise RtmeterError("holds no cell", field="path", value=str(path), remedy=remedy)
+    cells = [replace(cell, place=places.get(_whole(cell.folder), 0)) for cell in cells]
+    cells.sort(key=lambda cell: (cell.folder.parent, cell.place))
     names = store.distinct({cell.folder: cell.id for cell in cells}, path)
     return [replace(cell, id=names[cell.folder]) for cell in cells]
 
@@ -165,10 +171,19 @@ def _problem(record: CellRecord) -> str | None:
     return record.error.message if record.error else None
 
 
-def _planned(path: Path, present: set[Path]) -> Iterator[CellEntry]:
-    """Cells that a run.json lists and that have no folder."""
-    for file in sorted(path.rglob(store.RUN)):
-        run = file.parent
-        for name in store.read_run(run).cells:
-            if not {run / name, run / f"{name}{store.PARTIAL}"} & present:
-                yield CellEntry(name, run / name, "not run", problem="The run has not come to it.")
+def _planned(path: Path) -> dict[Path, int]:
+    """The folders of the cells that the runs below the path list, and their places there."""
+    return {
+        file.parent / name: place
+        for file in sorted(path.rglob(store.RUN))
+        for place, name in enumerate(store.read_run(file.parent).cells)
+    }
+
+
+def _to_come(folder: Path) -> CellEntry:
+    return CellEntry(folder.name, folder, "not run", problem="The run has not come to it.")
+
+
+def _whole(folder: Path) -> Path:
+    """Where a cell that is being measured will lie."""
+    return folder.with_name(folder.name.removesuffix(store.PARTIAL))

@@ -248,5 +248,5 @@ def size(bytes_: int) -> str:
 
 
 def label(name: str) -> str:
-    """The name of a setting in words: lock_memory → lock memory; units go, values carry theirs."""
-    return name.removesuffix("_ns").removesuffix("_bytes").replace("_", " ")
+    """The name of a setting as campaigns write it: period_ns → period, since values carry their unit."""
+    return name.removesuffix("_ns").removesuffix("_bytes")

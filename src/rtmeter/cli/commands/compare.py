@@ -28,7 +28,7 @@ Side = "A cell, its repeats, or a folder of cells."
 
 
 def _factors(records: Sequence[CellRecord]) -> list[str]:
-    from rtmeter.judge.factors import factors_of, varying
+    from rtmeter.judge.layouts import factors_of, varying
 
     return varying([factors_of(record) for record in records])
 

@@ -114,11 +114,11 @@ class CellRecord(RecordPart):
 
     @property
     def layout(self) -> dict[str, Any]:
-        """The axes of its campaign, the name of its block where that tells it apart, and the adapter, also
-        where the campaign does not vary it in a list."""
+        """The name of its block where that tells it apart, the axes of its campaign, its other factors, and
+        the adapter, also where the campaign does not vary it in a list."""
         block = {"block": self.factors["block"]} if "block" in self.factors else {}
-        axes = block | dict(self.axes)
-        return axes if "adapter" in axes else {"adapter": self.adapter} | axes
+        levels = block | dict(self.axes) | dict(self.factors)
+        return levels if "adapter" in levels else {"adapter": self.adapter} | levels
 
     @property
     def name(self) -> str:
