@@ -42,7 +42,7 @@ def completed(line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
         ("archive trend --quantile p99.99", ["p99.99", "p99.999"]),
         ("verdict --criticality ", ["hard", "firm", "soft"]),
         ("bundle --arch a", ["aarch64", "armhf"]),
-        ("plan --find-max ", ["rate", "payload", "subscribers", "background_nodes"]),
+        ("plan --find-max ", ["rate", "payload", "subscribers", "publishers", "background_nodes"]),
         ("explain --self-test --only thr", ["throttled"]),
         ("explain --self-test --only above,mut", ["above,mutex", "above,mutex_inheriting"]),
     ],
