@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +47,57 @@ def test_of_runs_too_short_by_themselves_it_is_said_once_what_passes(capsys: Cap
         write_wakeups(Path(f"r/cell-r{number}"), draw(number, 300), repeat=number)
     said = verdict("r --deadline 1ms --miss-ratio 0.01", capsys)[1]
     more = as_json("r --deadline 1ms --miss-ratio 0.01", capsys)["cells"][0]["more_samples"]
-    assert more == 2_100 and "2,100 further samples in all, none late, would pass" in said
-    assert "to pass          2,100 more releases without a miss" in said and "no length decides" not in said
+    assert more == 3_000 and "3 of 3 runs are too short to look at" in said, "short runs stay so"
+    step = "measure 3 runs of 1,000 releases each (1 s) instead of 300: if none of them misses, it passes"
+    assert f"  next             {step}\n" in said and said.count("passes") == 1
+
+
+def test_what_is_to_be_measured_of_each_run_passes(capsys: Captured) -> None:
+    """Also where what is allowed asks for more than a run that is looked at."""
+    for number in (1, 2):
+        write_wakeups(Path(f"r/cell-r{number}"), draw(number, 800), repeat=number)
+    (found,) = as_json("r --deadline 1ms --miss-ratio 2e-3", capsys)["cells"]
+    each = found["more_samples"] // 2
+    assert found["more_runs"] == 2 and f"2 runs of {each:,} releases each" in found["next"]
+    for number, n in ((1, each), (2, each), (3, each - 1), (4, each - 1)):
+        folder = f"{'enough' if n == each else 'short'}/cell-r{1 + number % 2}"
+        write_wakeups(Path(folder), draw(number, n), repeat=1 + number % 2)
+    assert verdict("enough --deadline 1ms --miss-ratio 2e-3", capsys)[0] == exit_codes.PASS
+    assert verdict("short --deadline 1ms --miss-ratio 2e-3", capsys)[0] == exit_codes.INCONCLUSIVE
+
+
+def test_without_a_miss_longer_runs_are_asked_for_where_it_takes_many(capsys: Captured) -> None:
+    for number in (1, 2, 3):
+        write_wakeups(Path(f"r/cell-r{number}"), draw(number, 1_000), repeat=number)
+    (found,) = as_json("r --deadline 1ms --miss-ratio 1e-5", capsys)["cells"]
+    each = found["more_samples"] // 3
+    assert found["more_runs"] == 3 and 1_000 < each < 299_572, "each less than one run alone takes"
+    assert found["next"].startswith(f"measure 3 runs of {each:,} releases each")
+    runs_alike = [RunMisses(each, 0, 1.0)] * 3, [RunMisses(each - 1, 0, 1.0)] * 3
+    assert [joint(runs, 0.95).upper <= 1e-5 for runs in runs_alike] == [True, False]
+
+
+def test_repeats_of_which_more_missed_than_is_allowed_are_no_matter_of_more_runs(capsys: Captured) -> None:
+    for number, many in enumerate((0, 0, 12), 1):
+        write_wakeups(Path(f"r/cell-r{number}"), late_at(*range(500, 500 + 1500 * many, 1500)), repeat=number)
+    code, said = verdict("r --deadline 1ms --miss-ratio 1.9e-4", capsys)
+    assert code == exit_codes.INCONCLUSIVE and "  more missed than is allowed\n" in said
+    assert "  next             measure again with --explain" in said and "such as these" not in said
+    (found,) = as_json("r --deadline 1ms --miss-ratio 1.9e-4", capsys)["cells"]
+    assert (found["more_samples"], found["more_runs"]) == (None, None)
+
+
+def test_what_was_lost_in_each_run_is_told_of_all(capsys: Captured) -> None:
+    """One of 2,000 in each of three; the return level is one run's."""
+    for number in (1, 2, 3):
+        delays = lambda k: (1000, 20_000 + k % 7, 20_000 if k < 2_099 else None)  # noqa: E731
+        made = Made(id=f"a-r{number}", measurement="roundtrip", delays=delays, axes={"repeat": number})
+        write_cell(Path("run") / made.id, made)
+    said = verdict("run --deadline 10ms --miss-ratio 0.1", capsys)[1]
+    missed = "3 of 6,000 releases missed the deadline of 10ms on response (3 lost)"
+    assert said.startswith(f"a: pass: {missed}: 0.05 %, 10 % allowed, worst lost\n")
+    assert "  lost             3 of 6,000 releases were lost" in said
+    assert "  return level     once in 20 s: not stated: a-r1: 1 of 2,000 releases were lost" in said
 
 
 def test_the_stored_verdicts_of_repeats_make_that_of_all(capsys: Captured) -> None:
@@ -69,7 +119,7 @@ def test_runs_that_lie_apart_widen_the_bound_and_ask_for_more_runs(capsys: Captu
     code, said = verdict("r --deadline 1ms --miss-ratio 5e-4", capsys)
     assert code == exit_codes.INCONCLUSIVE  # 12 of 60,000 that hang together no more than by chance would do
     assert "the 3 runs differ more than dependence within them explains" in said
-    assert "further runs such as these would pass" in said
+    assert re.search(r"next +measure [0-9,]+ more runs such as these .*: if no more of them miss, it", said)
     (found,) = as_json("r --deadline 1ms --miss-ratio 5e-4", capsys)["cells"]
     assert found["support"]["upper"] > 5e-4 and found["misses"] == 12 and found["more_samples"] % 20_000 == 0
     assert [one["outcome"] for one in found["repeats"]] == ["pass", "pass", "inconclusive"]
@@ -81,7 +131,9 @@ def test_few_runs_leave_room_for_the_spread_that_they_do_not_show(capsys: Captur
     (found,) = as_json("r --deadline 1ms --miss-ratio 7e-5", capsys)["cells"]
     room = "3 runs do not show how far runs differ: room is made for as much as the ratio itself"
     assert found["outcome"] == "inconclusive"
-    assert found["reason"].endswith(f"{room}; 1 further run such as these would pass")
+    assert found["reason"].endswith(room)
+    step = "measure 1 more run such as these (20 s): if none of them misses, it passes"
+    assert (found["next"], found["more_samples"], found["more_runs"]) == (step, 20_000, 1)
     (found,) = as_json("r --deadline 1ms --miss-ratio 9e-5", capsys)["cells"]
     upper = joint([RunMisses(20_000, 0, 1.0)] * 3, 0.95).upper
     assert (found["outcome"], found["support"]["upper"]) == ("pass", upper) and 7e-5 < upper < 9e-5
@@ -97,7 +149,7 @@ def test_repeats_that_miss_too_often_fail_by_their_own_lower_bound(capsys: Captu
     effects = {one["support"]["design_effect"] for one in found["repeats"]}
     lower = joint([RunMisses(20_000, 20, effects.pop())] * 3, 0.95).lower
     assert not effects and found["support"]["lower"] == lower > 3e-4
-    assert f"at least {lower:.3g}" in found["reason"]
+    assert f"at least {100 * lower:.3g} %" in found["reason"]
 
 
 def test_a_run_that_failed_leaves_the_condition_an_error(capsys: Captured) -> None:
@@ -131,7 +183,7 @@ def test_short_runs_stay_too_short_together(capsys: Captured) -> None:
         write_wakeups(Path(f"r/cell-r{number}"), draw(number, 600), repeat=number)
     code, said = verdict("r --deadline 1ms --miss-ratio 1e-2", capsys)
     assert code == exit_codes.INCONCLUSIVE
-    assert "3 of 3 runs are too short" in said and "1,200 further samples in all" in said
+    assert "3 of 3 runs are too short" in said and "3 runs of 1,000 releases each" in said
 
 
 def test_cells_of_several_runs_are_no_repeats(capsys: Captured) -> None:
@@ -180,10 +232,10 @@ def test_where_others_took_the_machine_they_are_to_be_ended_first(capsys: Captur
             Path(name), values, requirement=Requirement(10 * MS, 0.1), changes={"conditions": conditions}
         )
     said = {name: verdict(name, capsys)[1] for name in ("quiet", "busy")}
-    assert "no length decides: mend first what refuses the bound, then" in said["quiet"]
-    assert "no length decides: free the machine of others' work, then" in said["busy"]
+    assert "  next             find out what the machine did while releases were later" in said["quiet"]
+    assert "  next             free the machine of others' work, and measure anew" in said["busy"]
     assert cli.invoke(["summary", "busy"]) == exit_codes.PASS
-    assert "no length decides: free the machine of others' work, then" in capsys.readouterr().out
+    assert "  next             free the machine of others' work, and measure" in capsys.readouterr().out
 
 
 def test_a_summary_of_one_run_does_not_name_the_run_at_each_condition(capsys: Captured) -> None:

@@ -6,9 +6,9 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-from rtmeter.judge.joint import _findings, _more_runs, judge_joint
+from rtmeter.judge.joint import _findings, _more_runs, _worst_level, judge_joint
 from rtmeter.judge.verdict import Misses, judge_misses
-from rtmeter.model import GateFinding, Requirement, Verdict
+from rtmeter.model import GateFinding, Requirement, ReturnLevel, Verdict
 from rtmeter.statistics.joint import RunMisses, joint, runs_needed
 
 
@@ -28,6 +28,25 @@ def test_a_run_with_two_findings_of_a_type_is_one_run() -> None:
 def test_what_all_runs_say_alike_names_none() -> None:
     (finding,) = _findings([("a", of("x")), ("b", of("x"))])
     assert finding.message == "x"
+
+
+def test_what_each_run_says_of_itself_in_numbers_is_not_said_of_all() -> None:
+    (finding,) = _findings([("a", of("2 releases were skipped")), ("b", of("2 releases were skipped"))])
+    assert finding.message == "each run: 2 releases were skipped"
+
+
+def test_a_return_level_of_several_runs_names_the_run_that_it_is_of() -> None:
+    """The highest of those that are stated; one that is not stated refuses it."""
+    low, high = (ReturnLevel(1.0, 1.0, 1.0, upper, 0.0, None, ()) for upper in (2.0, 3.0))
+    refused = GateFinding("lost", "releases lost", 1.0, "refuse", "1 of 5,000 releases were lost")
+    runs: Any = [(name, SimpleNamespace(return_level=one)) for name, one in (("a", low), ("b", high))]
+    level = _worst_level(runs)
+    assert level is not None and level.upper_ns == 3.0
+    assert [one.message for one in level.findings] == ["in b, the highest of 2 runs, each by itself"]
+    none = replace(low, level_ns=None, lower_ns=None, upper_ns=None, findings=(refused,))
+    level = _worst_level([*runs, ("c", SimpleNamespace(return_level=none))])
+    assert level is not None and level.upper_ns is None
+    assert [one.message for one in level.findings] == ["c: 1 of 5,000 releases were lost"]
 
 
 def empty(outcome: Any, reason: str) -> Verdict:
@@ -50,8 +69,9 @@ def test_a_run_that_failed_decides_before_one_that_is_empty() -> None:
 def test_the_further_samples_are_those_of_the_further_runs() -> None:
     asked = Requirement(deadline_ns=1, miss_ratio=1e-3)
     found = joint([RunMisses(10_000, 2, 1.0)] * 3, 0.95)
-    verdict = _more_runs(empty("inconclusive", "undecided"), found, asked)
-    runs = int(verdict.reason.split(" further run")[0].split()[-1])
+    seen = Misses("latency", 30_000, 6, 0, 0)
+    verdict = _more_runs(judge_misses(seen, asked, None, (found.lower, found.upper)), found)
+    runs = verdict.more_runs or 0
     assert runs >= 1 and verdict.more_samples == 10_000 * runs
     assert runs_needed(found, 1e-3, 0.95) == 3 + runs
     more = replace(found, runs=2 + runs, n=10_000 * (2 + runs), misses=2 * (2 + runs))
@@ -63,3 +83,11 @@ def test_each_miss_of_all_runs_is_counted_once_by_its_kind() -> None:
     all_of = judge_joint([("r1", one), ("r2", one)])
     assert (all_of.n, all_of.misses) == (10_000, 12)
     assert (all_of.late, all_of.skipped, all_of.lost) == (6, 4, 2)
+
+
+def test_what_was_skipped_with_no_later_ping_is_told_of_several_runs_as_of_one() -> None:
+    one = judge_misses(Misses("response", 5_000, 0, 0, 1, 1), Requirement(deadline_ns=1))
+    assert "(1 lost, skipped with no later ping to serve it)" in one.reason
+    all_of = judge_joint([(name, one) for name in ("r1", "r2", "r3")])
+    assert "(3 lost, all of them skipped with no later ping to serve them)" in all_of.reason
+    assert (all_of.lost, all_of.unserved) == (3, 3)

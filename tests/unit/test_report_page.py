@@ -180,7 +180,7 @@ def test_everything_lost_has_plots_without_values(folder):
     made = Made(measurement="roundtrip", skip=True, delays=lambda k: (0, None, None), samples=2_000)
     page = page_of(write_cell(folder, made))
     assert "Fail 2,000 of 2,000 releases missed" in page.text
-    assert "The maximum is a release that never ended." in page.text
+    assert "The maximum is a release that was lost." in page.text
     assert set(page.plots[0]["datasets"]["stretches"]["max"]) == {None}
     assert set(page.plots[2]["datasets"]["shares"]["share"]) == {1.0}
 

@@ -88,7 +88,7 @@ def test_without_a_miss_ratio_any_miss_fails() -> None:
     assert verdict(1, 10**6, None).outcome == "fail"
     got = verdict(0, 10**6, None)
     assert got.outcome == "pass"
-    assert "with 95 % confidence the miss ratio is at most 3e-06" in got.reason
+    assert "with 95 % confidence the miss ratio is at most 0.0003 %" in got.reason
 
 
 @pytest.mark.parametrize("missed", [0, 2])
@@ -98,7 +98,6 @@ def test_more_samples_than_anyone_has(missed: int) -> None:
     got = verdict(missed, 1000 if missed == 0 else 10**16, allowed)
     assert got.outcome == "inconclusive"
     assert got.more_samples is None
-    assert "more than 10^15 further samples" in got.reason
 
 
 def test_reason_in_words() -> None:
@@ -106,7 +105,7 @@ def test_reason_in_words() -> None:
     assert got.outcome == "fail"
     assert got.reason == (
         "4 of 1,000,000 releases missed the deadline of 1.5ms on response (3 late, 1 lost): "
-        "with 99.9 % confidence the miss ratio is at least 4.29e-07, and 1e-09 is allowed"
+        "with 99.9 % confidence the miss ratio is at least 4.29 × 10⁻⁷, and 10⁻⁹ is allowed"
     )
 
 

@@ -12,6 +12,7 @@ from rtmeter.errors import RtmeterError
 from rtmeter.judge.cell import judge_cell, stored_verdict
 from rtmeter.judge.conditions import in_one_line
 from rtmeter.judge.joint import judge_condition
+from rtmeter.judge.next_step import next_step
 from rtmeter.judge.points import worst_of
 from rtmeter.model import Requirement, Verdict
 from rtmeter.results import condition_words, store
@@ -30,7 +31,7 @@ class CellVerdict:
 
     ``path``: its folder, or those of all repeats; ``conditions``: what it holds for; ``verdict``: None if
     nothing was required; ``meanwhile``: what others did to the machine; ``worst_ns``: the maximum of the
-    judged quantity, None where none is known; ``others``: whether others took much of the machine;
+    judged quantity, None where none is known; ``next``: the one step that can help, None after a pass;
     ``of_repeats``: makes ``repeats``, which of many cells nobody may ask for.
     """
 
@@ -43,7 +44,7 @@ class CellVerdict:
     verdict: Verdict | None
     meanwhile: tuple[str, ...] = ()
     worst_ns: float | str | None = None
-    others: bool = False
+    next: str | None = None
     of_repeats: Callable[[], tuple[CellVerdict, ...]] = tuple
 
     @property
@@ -65,7 +66,7 @@ class CellVerdict:
         """As ``rtmeter verdict --json`` prints it: times in nanoseconds, null for what is infinite or no
         number."""
         keys = ("id", "status", "measurement", "adapter", "path", "conditions", "meanwhile", "worst_ns")
-        about: dict[str, Any] = {key: getattr(self, key) for key in keys}
+        about: dict[str, Any] = {key: getattr(self, key) for key in (*keys, "next")}
         if repeats := self.repeats:
             about["repeats"] = [one.to_json() for one in repeats]
         unjudged = {"outcome": self.outcome, "reason": self.reason, "n": 0}
@@ -120,6 +121,7 @@ def _of_all(runs: Sequence[StoredCell], each: Sequence[Verdict | None]) -> CellV
     first, statuses = runs[0].record, [run.record.status for run in runs]
     known = [verdict for verdict in each if verdict is not None]
     worst = [one for run in runs if (one := worst_of(run.record)) is not None]
+    verdict = judge_condition([run.record for run in runs], known) if known else None
     return CellVerdict(
         first.name,
         next((status for status in statuses if status != "complete"), "complete"),
@@ -127,10 +129,10 @@ def _of_all(runs: Sequence[StoredCell], each: Sequence[Verdict | None]) -> CellV
         first.adapter,
         [str(run.folder) for run in runs],
         [f"{len(runs)} runs, each", *in_one_line(first)],
-        judge_condition([run.record for run in runs], known) if known else None,
+        verdict,
         _meanwhile(*runs),
         "lost" if "lost" in worst else max((one for one in worst if not isinstance(one, str)), default=None),
-        any(_others(run) for run in runs),
+        _next(verdict, runs),
         lambda: tuple(_of_each(runs, each)),
     )
 
@@ -140,12 +142,12 @@ def _of_each(runs: Sequence[StoredCell], each: Sequence[Verdict | None]) -> Iter
         record = run.record
         about = (record.id, record.status, record.measurement, record.adapter, str(run.folder))
         yield CellVerdict(
-            *about, in_one_line(record), verdict, _meanwhile(run), worst_of(record), _others(run)
+            *about, in_one_line(record), verdict, _meanwhile(run), worst_of(record), _next(verdict, [run])
         )
 
 
-def _others(cell: StoredCell) -> bool:
-    return bool(condition_words.taken_much(cell.record.conditions)[1])
+def _next(verdict: Verdict | None, runs: Sequence[StoredCell]) -> str | None:
+    return None if verdict is None or verdict.outcome == "pass" else next_step(verdict, runs)
 
 
 def _meanwhile(*cells: StoredCell) -> tuple[str, ...]:

@@ -57,7 +57,7 @@ def show_cell(record: CellRecord, path: Path) -> None:
         print_table(out, table, [_HEADERS[name] for name in _EXPENDABLE])
     _show_chain(record, out)
     _show_doubts(record.error, record.status, record.warnings, out)
-    _show_verdict(record, out)
+    _show_verdict(record, path, out)
     out.print(f"stored in {path}", markup=False)
 
 
@@ -236,16 +236,18 @@ def _show_doubts(error: Failure | None, status: str, doubts: Sequence[Doubt], ou
         out.print(f"  [yellow]{escape(doubt.type)}[/yellow]: {escape(doubt_words(doubt))}")
 
 
-def _show_verdict(record: CellRecord, out: Console) -> None:
+def _show_verdict(record: CellRecord, path: Path, out: Console) -> None:
     from rich.markup import escape
 
     from rtmeter.cli.evidence import verdict_lines  # not for many cells: it brings all of statistics
+    from rtmeter.judge.next_step import next_step
     from rtmeter.judge.points import worst_of
+    from rtmeter.results.cells import StoredCell
 
     if verdict := record.verdict:
         style = STYLES[verdict.outcome]
-        others = bool(condition_words.taken_much(record.conditions)[1])
-        line, *more = verdict_lines(verdict, worst_of(record), others=others)
+        step = None if verdict.outcome == "pass" else next_step(verdict, [StoredCell(path, record)])
+        line, *more = verdict_lines(verdict, worst_of(record), step)
         out.print(f"[{style}]{verdict.outcome}[/{style}]: {escape(line)}", soft_wrap=True)
         for line in more:
             out.print(line, markup=False, soft_wrap=True)

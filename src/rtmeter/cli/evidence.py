@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
+from rtmeter.judge.next_step import SLOPE
 from rtmeter.judge.points import line_and_points
+from rtmeter.judge.verdict import ONE_RUN
 from rtmeter.model import ReturnLevel, Support, Verdict
+from rtmeter.results.words import TELLING, share_between
 from rtmeter.statistics.bounds import NS_PER_HOUR
-from rtmeter.statistics.extremes import FEWEST_RELEASES
 from rtmeter.statistics.words import about
 
 Words = Iterator[tuple[str, str]]
 """(what, what is said of it)"""
 
 
-def verdict_lines(verdict: Verdict, worst_ns: float | str | None, *, others: bool = False) -> list[str]:
-    """A verdict: its line, outcome apart, then why, a point each, and the evidence, aligned. ``others``:
-    whether others took much of the machine meanwhile."""
+def verdict_lines(
+    verdict: Verdict, worst_ns: float | str | None, step: str | None = None, runs: int = 1
+) -> list[str]:
+    """A verdict: its line, outcome apart, then why, a point each, the ``step`` to take, and the evidence,
+    aligned; nothing twice. ``runs``: of how many it is."""
     line, points = line_and_points(verdict, worst_ns)
-    because = [f"  {'' if number else 'because':<17}{point}" for number, point in enumerate(points)]
-    return [line, *because, *_evidence(verdict, others)]
-
-
-def _evidence(verdict: Verdict, others: bool) -> list[str]:
-    """None if there is none."""
-    if not verdict.n or verdict.support is None:
-        return []
-    support = verdict.support
-    said = [*_of_misses(verdict, support), *_of_the_run(support), *_of_what_decides(verdict, support, others)]
-    return [f"  {what:<17}{words}" for what, words in said]
+    said = [("" if number else "because", point) for number, point in enumerate(points)]
+    said += [("next", step)] if step else []
+    if verdict.n and (support := verdict.support):
+        said += [*_of_misses(verdict, support), *_of_the_run(verdict, support, worst_ns, runs)]
+    return [line, *(f"  {what:<17}{words}" for what, words in said)]
 
 
 def _of_misses(verdict: Verdict, support: Support) -> Words:
@@ -48,40 +47,58 @@ def _of_misses(verdict: Verdict, support: Support) -> Words:
         effect = "taken as independent: their order is not known"
     yield "releases", f"n {verdict.n:,}, effective n {support.effective_n:,.0f} ({effect})"
     if support.lower is None or support.upper is None:
-        yield "miss ratio", "no bound: see what refuses it below"
+        yield "miss ratio", "no bound: see what refuses it"
         return
-    each = " each" if support.lower else ""
-    yield "miss ratio", f"{_between(support.lower, support.upper)}, {sure} confidence{each}"
+    ratio = share_between(support.lower, support.upper)
+    yield "miss ratio", f"{ratio}, {sure} confidence{' each' if ratio.startswith('at least') else ''}"
     if support.lower_per_hour is not None and support.upper_per_hour is not None:
         yield "misses an hour", _between(support.lower_per_hour, support.upper_per_hour)
 
 
 def _between(lower: float, upper: float) -> str:
     least, most = (f"{end:,.0f}" if end >= 100 else f"{end:.3g}" for end in (lower, upper))
-    return f"at least {least}, at most {most}" if lower else f"at most {most}"
+    return f"at least {least}, at most {most}" if lower > TELLING * upper else f"at most {most}"
 
 
-def _of_the_run(support: Support) -> Words:
-    level = support.return_level
-    if level is not None:
-        yield "return level", _level(level)
+def _of_the_run(verdict: Verdict, support: Support, worst_ns: float | str | None, runs: int) -> Words:
+    if support.return_level is not None:
+        reached_ns = math.inf if isinstance(worst_ns, str) else worst_ns or 0.0
+        an_hour = (support.upper_per_hour or 0.0) / (support.upper or 1.0)
+        run_hours = verdict.n / runs / an_hour if an_hour else 0.0
+        yield "return level", _level(support.return_level, support, reached_ns, run_hours)
+    yield "delay", _delay(verdict, support, runs)
+    for finding in support.findings:
+        if finding.message not in verdict.reason:
+            yield (
+                finding.type.replace("_", " "),
+                f"{finding.message} ({_CONSEQUENCES[finding.consequence]})",
+            )
+
+
+def _delay(verdict: Verdict, support: Support, runs: int) -> str:
+    """What became of the delay, with its slope where so many releases tell it."""
     slope, interval = support.slope_ns_per_s, support.slope_interval_ns_per_s
-    grown = ""
-    if slope is not None and interval is not None and support.accumulated_ns is not None:
-        low, high = (f"{end / 1e3:.3g}" for end in interval)
-        total = about(support.accumulated_ns)
-        grown = f", {slope / 1e3:+.3g} us/s [{low}, {high}], {total} over the run"
+    if slope is None or interval is None or (total := support.accumulated_ns) is None:
+        why = {
+            "bounded": "not looked at: too few releases were served to see it grow",
+            "unknown": "not looked at: the order of the releases is not known",
+        }
+        return why.get(support.growth, support.growth)
+    growth = support.growth
+    of_slope = [finding for finding in support.findings if finding.statistic == SLOPE]
+    if growth == "bounded" and of_slope:
+        growth = "rising" if slope > 0 else "falling"
     fitting = [cause.replace("_", " ") for cause in support.causes]
     causes = f", as by {' or '.join(fitting)}" if fitting else ""
-    if slope is None and support.growth == "bounded":
-        yield "delay", "not looked at: too few releases were served to see it grow"
-    else:
-        yield "delay", f"{support.growth}{grown}{causes}"
-    for finding in support.findings:
-        yield (
-            finding.type.replace("_", " "),
-            f"{finding.message} ({_CONSEQUENCES[finding.consequence]})",
-        )
+    if any(finding.message in verdict.reason for finding in of_slope):
+        return f"{growth}{causes}: see above"
+    low, high = interval
+    reach_ns = max(-low, high) * abs(total / slope) if slope else 0.0
+    if low <= 0 <= high and reach_ns > verdict.requirement.deadline_ns:
+        return f"{growth}{causes}; its slope is not told by so few releases"
+    each = "" if runs == 1 else ", where it changes most"
+    grown = f"{slope / 1e3:+.3g} us/s [{low / 1e3:.3g}, {high / 1e3:.3g}], {about(total)} over the run{each}"
+    return f"{growth}, {grown}{causes}"
 
 
 _CONSEQUENCES = {
@@ -91,42 +108,17 @@ _CONSEQUENCES = {
 }
 
 
-def _level(level: ReturnLevel) -> str:
+def _level(level: ReturnLevel, support: Support, reached_ns: float, run_hours: float) -> str:
+    """What is passed once in so long, or why that is not stated, each reason once; of a run of so many hours
+    that reached so much."""
     once = f"once in {about(level.hours * NS_PER_HOUR)}"
     if level.level_ns is None or level.lower_ns is None or level.upper_ns is None:
-        refusals = [f.message for f in level.findings if f.consequence == "refuse"]
-        return f"{once}: not stated: {'; '.join(refusals)}"
+        refusing = {f.type for f in support.findings if f.consequence == "refuse"}
+        own = [f.message for f in level.findings if f.consequence == "refuse" and f.type not in refusing]
+        return f"{once}: not stated: {'; '.join(own) or 'what refuses the bound refuses it too'}"
+    more = "".join(f"; {f.message}" for f in level.findings if f.type in ("heavy_tail", ONE_RUN))
+    if reached_ns > level.level_ns and level.hours >= run_hours:
+        return f"{once}: at most {about(level.upper_ns)}; the run itself reached more than is likeliest{more}"
     ends = f"[{about(level.lower_ns)}, {about(level.upper_ns)}]"
     shape = "" if level.shape is None else f", shape {level.shape:.2f}"
-    heavy = "".join(f"; {f.message}" for f in level.findings if f.type == "heavy_tail")
-    return f"{once}: {about(level.level_ns)} {ends}{shape}{heavy}"
-
-
-def _of_what_decides(verdict: Verdict, support: Support, others: bool) -> Words:
-    """How much longer to measure; without a bound no length decides."""
-    if verdict.outcome != "inconclusive":
-        return
-    if support.more_hours is not None:
-        yield "to pass", f"{_hours(support.more_hours)} more without a miss"
-        expected = support.expected_hours
-        if verdict.misses and expected is not None:
-            yield "", f"{_hours(expected)} more if releases go on to miss as often"
-        elif verdict.misses:
-            yield "", "if releases go on to miss as often, no length passes"
-    elif support.upper is None and verdict.more_samples:
-        yield "to pass", f"{verdict.more_samples:,} more releases without a miss"
-    elif support.upper is None:
-        first = "free the machine of others' work" if others else "mend first what refuses the bound"
-        yield "to pass", f"no length decides: {first}, then measure anew"
-    elif verdict.requirement.criticality == "hard" and verdict.n < FEWEST_RELEASES:
-        yield "to pass", f"{FEWEST_RELEASES - verdict.n:,} more releases at least, for the extremes"
-    elif verdict.requirement.criticality == "hard":
-        level = support.return_level
-        if level is not None and level.level_ns is None:
-            yield "to pass", "mend first what refuses the return level"
-            return
-        yield "to pass", "no length decides: a bound of the latest release has to come below the deadline"
-
-
-def _hours(hours: float) -> str:
-    return about(hours * NS_PER_HOUR)
+    return f"{once}: {about(level.level_ns)} {ends}{shape}{more}"

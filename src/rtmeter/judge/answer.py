@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 from rtmeter.judge.asked import asked, terms
-from rtmeter.judge.mend import mend
+from rtmeter.judge.next_step import next_step
 from rtmeter.judge.why import why_words
-from rtmeter.model import Doubt, Requirement, Verdict
+from rtmeter.model import Doubt, Verdict
 from rtmeter.results import condition_words, words
 from rtmeter.results.cells import StoredCell
 from rtmeter.results.condition_words import which_cells
 from rtmeter.results.overview import WORST_FIRST, CellEntry, CellOutcome
 from rtmeter.results.record import CellRecord
-from rtmeter.statistics.bounds import releases_needed
-from rtmeter.statistics.evidence import FEWEST_JUDGED
-from rtmeter.trace.table import FILE
 
 NAMES: dict[CellOutcome, str] = {
     "error": "Error",
@@ -37,14 +33,6 @@ _OF_MANY: dict[CellOutcome, str] = {
     "unfinished": "not finished",
     "unjudged": "not judged",
     "pass": "passed",
-}
-
-_WHERE_TO_LOOK = {
-    ("", "late"): "look at when the late ones came: clusters point at throttling or another task, single "
-    "ones at interrupts, idle states or page faults.",
-    ("", "skipped"): "see what kept the thread from being free at its releases, or lengthen the period.",
-    ("", "lost"): "find where messages are dropped, or ask for reliable delivery.",
-    ("timer", "lost"): "find out why shots never fired: see what the middleware printed.",
 }
 
 _INVALIDATING = {"ring_overflow", "damaged_log", "samples_do_not_add_up"}
@@ -203,7 +191,7 @@ def _maximum(cell: CellEntry, cells: int) -> Iterator[str]:
     if judged is None or judged.n == 0:
         return
     if judged.max_ns == "lost":
-        text = "the maximum is a release that never ended"
+        text = "the maximum is a release that was lost"
     else:
         deadline_ns = cell.record.deadline_ns if cell.record else None
         of = f" of {words.round_us(deadline_ns)} us allowed" if deadline_ns else ""
@@ -263,58 +251,16 @@ def _steps(cell: CellEntry) -> Iterator[str]:
         yield sentence(remedy or "measure the cell again")
     elif cell.outcome == "unjudged":
         yield "give a deadline (--deadline) to have it judged."
-    elif cell.record and cell.record.verdict and cell.record.requirement:
-        yield from _after_verdict(cell, cell.record, cell.record.verdict, cell.record.requirement)
+    elif cell.record and cell.record.verdict:
+        yield from _after_verdict(cell, cell.record.verdict)
 
 
-def _cause(cell: CellEntry, where: str) -> str:
-    """Why releases were late, where a trace tells it; else how to get one, or ``where`` to look."""
-    for one in cell.repeats or (cell,):
-        if one.record is not None and (one.folder / FILE).is_file():
-            said = why_words(StoredCell(one.folder, one.record))
-            advice = f"{said}. Type" if said else "type"
-            return f"{advice} rtmeter explain {one.folder}: it says why each release was late."
-    if cell.record is None or cell.record.imported or _scripted(cell.record):
-        return where
-    return "measure again with --explain (in a campaign explain: true), which says why releases were late."
-
-
-def _after_verdict(
-    cell: CellEntry, record: CellRecord, verdict: Verdict, asked: Requirement
-) -> Iterator[str]:
-    often = verdict.misses > (asked.miss_ratio or 0.0) * verdict.n
-    if verdict.outcome == "fail" or (verdict.outcome == "inconclusive" and often):
-        most = max((verdict.late, "late"), (verdict.skipped, "skipped"), (verdict.lost, "lost"))[1]
-        where = _WHERE_TO_LOOK.get((record.measurement, most)) or _WHERE_TO_LOOK["", most]
-        yield where if most == "lost" else _cause(cell, where)
-    elif verdict.outcome == "inconclusive" and verdict.more_samples and _more_runs(cell, verdict):
-        runs = _more_runs(cell, verdict)
-        time = _time(record, verdict.more_samples)
-        what = "run such as these" if runs == 1 else "runs such as these"
-        yield f"measure {runs:,} more {what}{time}: if no more of them miss, it passes."
-    elif verdict.outcome == "inconclusive" and verdict.more_samples:
-        releases = "release" if verdict.more_samples == 1 else "releases"
-        time = _time(record, verdict.more_samples)
-        yield f"measure {verdict.more_samples:,} more {releases}{time}: if all are in time, it passes."
-    elif verdict.outcome == "inconclusive":
-        several = [one.record for one in cell.repeats if one.record] or [record]
-        yield mend(verdict, others=any(condition_words.taken_much(one.conditions)[1] for one in several))
-    elif verdict.outcome == "pass" and verdict.misses == 0 and verdict.bound:
-        rarer = 10.0 ** -len(str(int(1 / verdict.bound)))
-        needed = releases_needed(0, rarer, asked.confidence, verdict.design_effect)
-        yield (
-            f"nothing for this requirement. To show that fewer than {words.one_in(rarer)} miss, "
-            f"measure {needed:,} releases without a miss{_time(record, needed)}."
-        )
-
-
-def _more_runs(cell: CellEntry, verdict: Verdict) -> int:
-    """How many more runs tell, where a condition has several that are long enough by themselves; else 0."""
-    a_run = verdict.n / max(1, len(cell.repeats))
-    if len(cell.repeats) < 2 or a_run < FEWEST_JUDGED or not verdict.more_samples:
-        return 0
-    return math.ceil(verdict.more_samples / a_run)
-
-
-def _time(record: CellRecord, releases: int) -> str:
-    return f" ({words.span(releases * record.tick_ns / 1e9)})" if record.tick_ns else ""
+def _after_verdict(cell: CellEntry, verdict: Verdict) -> Iterator[str]:
+    """The step that can help, after what a trace says of why releases were late."""
+    runs = [StoredCell(one.folder, one.record) for one in cell.repeats or (cell,) if one.record]
+    step = next_step(verdict, runs)
+    if step is None:
+        return
+    traced = next((run for run in runs if f"rtmeter explain {run.folder}:" in step), None)
+    why = why_words(traced) if traced else None
+    yield f"{why}. {step[:1].upper()}{step[1:]}." if why else f"{step}."

@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from rtmeter.judge.verdict import Misses, judge_misses
+from rtmeter.judge.verdict import Misses, judge_misses, refusals
 from rtmeter.model import Requirement, Verdict
 from rtmeter.statistics.counted import support_of_counted
 from rtmeter.statistics.counted_data import CountedData, Histogram
 from rtmeter.statistics.quantities import judged_quantity
 from rtmeter.statistics.words import about
-from rtmeter.values import format_duration
 
 
 def judge_counted(
@@ -24,31 +23,29 @@ def judge_counted(
     support = None
     if missed.n:
         support = support_of_counted(data, requirement, meta["period_ns"], horizon_hours)
+    certain = missed.surely == missed.possibly
+    between = None if certain else (missed.surely, missed.possibly)
 
     def by(misses: int, skipped: int) -> Verdict:
         late = misses - missed.lost - skipped
-        found = Misses(judged_quantity(meta).name, missed.n, late, skipped, missed.lost)
+        name = judged_quantity(meta).name
+        found = Misses(name, missed.n, late, skipped, missed.lost, between=between)
         return judge_misses(found, requirement, support)
 
     sure, possible = by(missed.surely, missed.skipped[0]), by(missed.possibly, missed.skipped[1])
     if support is None:
         return sure
-    certain = missed.surely == missed.possibly
-    between = None if certain else (missed.surely, missed.possibly)
     if sure.outcome == "fail":
-        reason = sure.reason if certain else f"at least {sure.reason}"
-        return replace(sure, upper=possible.upper, support=support, reason=reason, misses_between=between)
+        return replace(sure, upper=possible.upper)
     outcome, reason, why = possible.outcome, possible.reason, support.findings[0].message
-    if possible.outcome == "pass" and not certain:
-        reason = f"at most {reason}"
-    if isinstance(data, Histogram) and data.uncounted:
-        outcome = "inconclusive"  # the reason says why there is no bound
-    elif not certain and possible.outcome != "pass":
-        known = f"between {missed.surely:,} and {missed.possibly:,} of {missed.n:,} releases missed"
-        deadline = f"the deadline of {format_duration(requirement.deadline_ns)} on {possible.quantity}"
-        outcome, reason = "inconclusive", f"{known} {deadline}: {_coarse(data)}"
-    reason = f"{reason}; {why}"
-    return replace(possible, outcome=outcome, lower=sure.lower, reason=reason, misses_between=between)
+    if not certain and outcome != "pass":
+        outcome, head = "inconclusive", reason.partition(": ")[0]
+        refused = refusals(support.findings)
+        no_bound = f"no bound of the miss ratio is stated: {refused}; " if refused else ""
+        reason = f"{head}: {no_bound}{_coarse(data)}"
+    if why not in reason:
+        reason = f"{reason}; {why}"
+    return replace(possible, outcome=outcome, lower=sure.lower, reason=reason)
 
 
 def _coarse(data: CountedData) -> str:

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from rtmeter.judge.environment import differences
-from rtmeter.judge.rule import BEYOND_THE_HORIZON, MISSES_TOO_OFTEN, TOO_FEW, UNDECIDED
-from rtmeter.judge.verdict import SPREAD, Misses, judge_misses, row_of
-from rtmeter.model import GateFinding, Requirement, Support, Verdict
+from rtmeter.judge.rule import BEYOND_THE_HORIZON, MISSES_TOO_OFTEN, MORE_MISSED, TOO_FEW, UNDECIDED
+from rtmeter.judge.verdict import ONE_RUN, SPREAD, Misses, judge_misses, row_of
+from rtmeter.model import GateFinding, ReturnLevel, Support, Verdict
 from rtmeter.results.record import CellRecord
-from rtmeter.statistics.evidence import FEWEST_JUDGED
-from rtmeter.statistics.joint import Joint, RunMisses, joint, runs_needed
+from rtmeter.statistics.evidence import FEWEST_JUDGED, lost_finding
+from rtmeter.statistics.joint import Joint, RunMisses, joint, releases_needed, runs_needed
 
 _DECIDES_ALONE = ("error", "inconclusive")
 
@@ -48,18 +48,20 @@ def judge_joint(runs: Sequence[tuple[str, Verdict]], known: tuple[GateFinding, .
         if left:
             return _unjudged(runs, left)
     verdicts = [verdict for _, verdict in runs]
-    most = _together(runs, [one.misses for one in verdicts], known)
-    between = [one.misses_between or (one.misses, one.misses) for one in verdicts]
-    least, upmost = (sum(ends) for ends in zip(*between, strict=True))
-    if least == upmost:
-        return most
-    sure, possible = (_together(runs, [ends[side] for ends in between], known) for side in (0, 1))
+    ends = [one.misses_between or (one.misses, one.misses) for one in verdicts]
+    least, most = (sum(side) for side in zip(*ends, strict=True))
+    if least == most:
+        return _together(runs, [one.misses for one in verdicts], known)
+    sure, possible = (_together(runs, side, known, (least, most)) for side in zip(*ends, strict=True))
     if sure.outcome == "fail":
-        return replace(sure, misses_between=(least, upmost), reason=f"at least {sure.reason}")
+        return sure
     if possible.outcome == "pass":
-        return replace(possible, misses_between=(least, upmost), reason=f"at most {possible.reason}")
-    reason = f"{possible.reason}; of some releases it is not known whether they missed"
-    return replace(possible, outcome="inconclusive", misses_between=(least, upmost), reason=reason)
+        return possible
+    why = possible.reason
+    if possible.outcome == "fail":
+        why = why.partition(": ")[0] + ": whether the requirement is met is not known"
+    reason = f"{why}; of some releases it is not known whether they missed"
+    return replace(possible, outcome="inconclusive", reason=reason)
 
 
 def _unjudged(runs: Sequence[tuple[str, Verdict]], left: Sequence[tuple[str, Verdict]]) -> Verdict:
@@ -71,14 +73,20 @@ def _unjudged(runs: Sequence[tuple[str, Verdict]], left: Sequence[tuple[str, Ver
 
 
 def _together(
-    runs: Sequence[tuple[str, Verdict]], missed: Sequence[int], known: tuple[GateFinding, ...]
+    runs: Sequence[tuple[str, Verdict]],
+    missed: Sequence[int],
+    known: tuple[GateFinding, ...],
+    between: tuple[int, int] | None = None,
 ) -> Verdict:
     verdicts = [verdict for _, verdict in runs]
     asked = verdicts[0].requirement
     each = [RunMisses(one.n, misses, one.design_effect) for one, misses in zip(verdicts, missed, strict=True)]
     found = joint(each, asked.confidence)
-    lost, skipped = (sum(getattr(one, kind) for one in verdicts) for kind in ("lost", "skipped"))
-    misses = Misses(verdicts[0].quantity, found.n, max(0, found.misses - lost - skipped), skipped, lost)
+    lost, skipped, unserved = (
+        sum(getattr(one, kind) for one in verdicts) for kind in ("lost", "skipped", "unserved")
+    )
+    late = max(0, round(found.misses) - lost - skipped)
+    misses = Misses(verdicts[0].quantity, found.n, late, skipped, lost, unserved, between)
     if any(one.support is None for one in verdicts):
         return judge_misses(misses, asked)
     support = _support(runs, found, known)
@@ -86,41 +94,48 @@ def _together(
     verdict = judge_misses(misses, asked, support, bounds)
     row = row_of(misses, asked, support, bounds)
     if row is TOO_FEW:
-        return _more_of_each(verdict, verdicts)
-    if row is UNDECIDED and asked.miss_ratio is not None:
-        return _more_runs(verdict, found, asked)
+        return _longer_runs(verdict, verdicts, found)
+    if row is UNDECIDED:
+        return _more_runs(verdict, found)
+    if row is MORE_MISSED:
+        verdict = replace(verdict, more_samples=None)  # none make up for it, if runs go on to miss so
     if row in (MISSES_TOO_OFTEN, BEYOND_THE_HORIZON) or not found.apart:
         return verdict
     return replace(verdict, reason=f"{verdict.reason}; {_apart(found)}")
 
 
-def _more_of_each(verdict: Verdict, verdicts: Sequence[Verdict]) -> Verdict:
+def _longer_runs(verdict: Verdict, verdicts: Sequence[Verdict], found: Joint) -> Verdict:
     """Runs that are too short by themselves stay so, however many there are."""
-    short = sum(one.n < FEWEST_JUDGED for one in verdicts)
-    further = max(verdict.more_samples or 0, sum(max(0, FEWEST_JUDGED - one.n) for one in verdicts))
-    reason = verdict.reason.partition(": ")[0]
-    said = f"{short} of {len(verdicts)} runs are too short to look at dependence and stationarity: each takes"
-    more = f"{further:,} further samples in all, none late, would pass"
-    return replace(
-        verdict, reason=f"{reason}: {said} {FEWEST_JUDGED:,} releases; {more}", more_samples=further
-    )
-
-
-def _more_runs(verdict: Verdict, found: Joint, asked: Requirement) -> Verdict:
-    """More runs tell how far runs differ; longer ones do not."""
-    assert asked.miss_ratio is not None
+    runs, short = len(verdicts), sum(one.n < FEWEST_JUDGED for one in verdicts)
+    total = verdict.n + (verdict.more_samples or 0) if verdict.misses else _without_a_miss(verdict, found)
+    each = max(FEWEST_JUDGED, -(-total // runs))
     head = verdict.reason.partition(": ")[0]
-    sure = f"with {100 * asked.confidence:.10g} % confidence the miss ratio is at most {found.upper:.3g}"
+    said = f"{short} of {runs} runs are too short to look at dependence and stationarity"
+    reason = f"{head}: {said}: each takes {FEWEST_JUDGED:,} releases"
+    return replace(verdict, reason=reason, more_samples=runs * each, more_runs=runs)
+
+
+def _more_runs(verdict: Verdict, found: Joint) -> Verdict:
+    """More runs tell how far runs differ; where nothing missed, and it takes more than as many again, longer
+    ones tell as much."""
+    asked = verdict.requirement
+    assert asked.miss_ratio is not None
     needed = runs_needed(found, asked.miss_ratio, asked.confidence)
-    tell = (
-        "no number of such runs passes"
-        if needed is None
-        else f"{needed - found.runs:,} further run{'s' * (needed - found.runs > 1)} such as these would pass"
-    )
+    more = None if needed is None else needed - found.runs
+    samples = None if more is None else round(more * found.n / found.runs)
+    if not verdict.misses and (more is None or more > found.runs):
+        more = found.runs
+        samples = more * -(-_without_a_miss(verdict, found) // more)
     why = _apart(found) if found.apart else _may_differ(found)
-    reason = f"{head}: {sure} and at least {found.lower:.3g}, and {asked.miss_ratio:g} is allowed"
-    more = None if needed is None else round((needed - found.runs) * found.n / found.runs)
-    return replace(verdict, reason=f"{reason}; {why}; {tell}", more_samples=more)
+    return replace(verdict, reason=f"{verdict.reason}; {why}", more_samples=samples, more_runs=more)
+
+
+def _without_a_miss(verdict: Verdict, found: Joint) -> int:
+    """How many releases pass in as many runs as there are, measured anew."""
+    asked = verdict.requirement
+    if asked.miss_ratio is None:
+        return found.runs * FEWEST_JUDGED
+    return releases_needed(found.runs, asked.miss_ratio, asked.confidence, found.within)
 
 
 def _apart(found: Joint) -> str:
@@ -137,6 +152,8 @@ def _support(runs: Sequence[tuple[str, Verdict]], found: Joint, known: tuple[Gat
     """What the joint verdict rests on: sums, extremes and all findings of the runs, each with its run."""
     supports = [(name, one.support) for name, one in runs if one.support is not None]
     findings = [*known, *_findings(supports)]
+    lost = sum(one.value or 0 for _, support in supports for one in support.findings if one.type == "lost")
+    findings = [lost_finding(round(lost), found.n) if one.type == "lost" else one for one in findings]
     if found.spread:
         why = _apart(found) if found.apart else _may_differ(found)
         message = f"{why}: n counts as n / {found.design_effect:.1f}"
@@ -147,8 +164,6 @@ def _support(runs: Sequence[tuple[str, Verdict]], found: Joint, known: tuple[Gat
         lower, upper = found.lower, found.upper
     per_hour = _releases_per_hour(runs)
     clusters = [one.clusters for one in all_of]
-    levels = [one.return_level for one in all_of]
-    refused = [level for level in levels if level is None or level.upper_ns is None]
     return replace(
         max(all_of, key=lambda one: abs(one.slope_ns_per_s or 0.0)),
         clusters=None if None in clusters else sum(one or 0 for one in clusters),
@@ -168,10 +183,24 @@ def _support(runs: Sequence[tuple[str, Verdict]], found: Joint, known: tuple[Gat
         expected_hours=None,
         growth=_worst_growth(all_of),
         causes=tuple(dict.fromkeys(cause for one in all_of for cause in one.causes)),
-        return_level=refused[0]
-        if refused
-        else max(levels, key=lambda level: (level and level.upper_ns) or 0),
+        return_level=_worst_level(supports),
         findings=tuple(findings),
+    )
+
+
+def _worst_level(supports: Sequence[tuple[str, Support]]) -> ReturnLevel | None:
+    """The highest of the runs' return levels, or that of a run which has none; with the run's name."""
+    named = [(name, support.return_level) for name, support in supports]
+    refused = [(name, level) for name, level in named if level is None or level.upper_ns is None]
+    name, level = refused[0] if refused else max(named, key=lambda one: (one[1] and one[1].upper_ns) or 0)
+    if level is None:
+        return None
+    if refused:
+        findings = [replace(finding, message=f"{name}: {finding.message}") for finding in level.findings]
+        return replace(level, findings=tuple(findings))
+    message = f"in {name}, the highest of {len(named)} runs, each by itself"
+    return replace(
+        level, findings=(*level.findings, GateFinding(ONE_RUN, "runs", len(named), "info", message))
     )
 
 
@@ -186,8 +215,9 @@ def _findings(supports: Sequence[tuple[str, Support]]) -> list[GateFinding]:
         name, first = max(having, key=lambda one: one[1].value or 0.0)
         runs = len({one for one, _ in having})  # a run may have two of one type
         which = name if runs == 1 else f"{runs} of {len(supports)} runs, as in {name}"
-        alike = len({finding.message for _, finding in having}) == 1 and runs == len(supports)
-        findings.append(first if alike else replace(first, message=f"{which}: {first.message}"))
+        if len({finding.message for _, finding in having}) == 1 and runs == len(supports):
+            which = "each run" if any(map(str.isdigit, first.message)) else ""
+        findings.append(replace(first, message=f"{which}: {first.message}") if which else first)
     return findings
 
 

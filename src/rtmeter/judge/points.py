@@ -34,10 +34,10 @@ def line_and_points(verdict: Verdict, worst_ns: float | str | None) -> tuple[str
     if not colon or not verdict.n:
         return verdict.reason, []
     allowed, hard = verdict.requirement.miss_ratio, verdict.requirement.criticality == "hard"
-    parts = [words.share(verdict.misses / verdict.n)] if verdict.misses else []
+    parts = [words.missed_share(verdict)] if verdict.misses else []
     parts.append(_NONE if allowed is None or hard else f"{words.share(allowed)} allowed")
     if worst_ns == "lost":
-        parts.append("worst never ended")
+        parts.append("worst lost")
     elif worst_ns is not None and not isinstance(worst_ns, str):
         parts.append(f"worst {words.us(worst_ns)} us")
     points = [point for point in rest.split("; ") if point and point != _NONE]

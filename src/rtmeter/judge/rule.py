@@ -65,19 +65,26 @@ BEYOND_THE_HORIZON = RuleRow(
     "without a further miss that is",
     "look when and why releases were late: no length of run helps",
 )
-TOO_FEW = RuleRow(
-    "too_few",
-    "fewer than 1,000 releases, and nothing else refuses a bound",
-    "inconclusive",
-    "too few to look at dependence and stationarity",
-    "measure so many more releases as it says",
-)
 REFUSED = RuleRow(
     "refused",
     "a gate refuses the bound: drift, overload, growth, a change, what a file leaves out",
     "inconclusive",
     "no bound of the miss ratio is stated",
     "mend what it names, and measure anew: no length helps before",
+)
+MORE_MISSED = RuleRow(
+    "more_missed",
+    "misses / n > P, and none of these: it may be chance",
+    "inconclusive",
+    "more missed than is allowed",
+    "look when and why releases were late: if they go on so, no length of run passes",
+)
+TOO_FEW = RuleRow(
+    "too_few",
+    "fewer than 1,000 releases",
+    "inconclusive",
+    "too few to look at dependence and stationarity",
+    "measure so many more releases as it says",
 )
 MEETS = RuleRow(
     "meets",
@@ -90,8 +97,8 @@ UNDECIDED = RuleRow(
     "undecided",
     "none of these: P lies between the bounds",
     "inconclusive",
-    "further samples",
-    "measure so many more releases as it says, if few missed; else look why",
+    "too few releases to tell",
+    "measure so many more releases as it says",
 )
 
 ROWS = (
@@ -102,8 +109,9 @@ ROWS = (
     LEVEL_TOO_HIGH,
     MISSES_TOO_OFTEN,
     BEYOND_THE_HORIZON,
-    TOO_FEW,
     REFUSED,
+    MORE_MISSED,
+    TOO_FEW,
     MEETS,
     UNDECIDED,
 )

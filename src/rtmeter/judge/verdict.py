@@ -13,6 +13,7 @@ from rtmeter.judge.rule import (
     LEVEL_TOO_HIGH,
     MEETS,
     MISSES_TOO_OFTEN,
+    MORE_MISSED,
     NO_LEVEL,
     NONE_ALLOWED,
     NOTHING_MEASURED,
@@ -23,6 +24,7 @@ from rtmeter.judge.rule import (
 )
 from rtmeter.model import GateFinding, Requirement, Support, Verdict
 from rtmeter.results.condition_words import EMULATED
+from rtmeter.results.words import share, share_between
 from rtmeter.statistics.bounds import NS_PER_HOUR, beyond_the_horizon, further_releases, miss_ratio_bounds
 from rtmeter.statistics.evidence import fewest_further, too_few_alone
 from rtmeter.statistics.judged import JudgedRun, judged_run
@@ -44,6 +46,9 @@ EMULATED_CPU = GateFinding(
     "measured on a processor that is a program: how long anything took there says nothing of a machine",
 )
 
+ONE_RUN = "one_run"
+"""The finding of which of several runs a return level is."""
+
 SPREAD = "spread"
 """The finding of what the runs of a condition say together, where they differ or may."""
 
@@ -52,7 +57,8 @@ SPREAD = "spread"
 class Misses:
     """How many of n releases missed a deadline on the judged quantity, each counted once: ``late``,
     ``skipped`` and ``lost``. In a round trip a skipped release is no miss by itself but late, lost or
-    in time with the next ping; without a later one it is lost (``unserved`` of the lost)."""
+    in time with the next ping; without a later one it is lost (``unserved`` of the lost). ``between``: the
+    fewest and the most misses, where data without single values do not tell."""
 
     quantity: str
     n: int
@@ -60,6 +66,7 @@ class Misses:
     skipped: int
     lost: int
     unserved: int = 0
+    between: tuple[int, int] | None = None
 
     @property
     def total(self) -> int:
@@ -76,6 +83,9 @@ class Misses:
             of = "" if self.lost == 1 else f" {which} of them"
             found += f",{of} skipped with no later ping to serve {served}"
         deadline = f"the deadline of {format_duration(deadline_ns)} on {self.quantity}"
+        if self.between:
+            least, most = self.between
+            return f"{least:,} to {most:,} of {self.n:,} releases missed {deadline}"
         missed = f"{self.total:,} of {self.n:,} releases missed {deadline}"
         return f"{missed} ({found})" if found else missed
 
@@ -166,10 +176,12 @@ def judge_misses(
         late=found.late,
         skipped=found.skipped,
         lost=found.lost,
+        unserved=found.unserved,
         lower=lower,
         upper=upper,
         more_samples=more,
         support=support,
+        misses_between=found.between,
     )
 
 
@@ -188,14 +200,18 @@ def row_of(
             return NO_LEVEL
         if level.upper_ns > requirement.deadline_ns:
             return LEVEL_TOO_HIGH
-    refused = bool(support and _refusing(support.findings))
+    refused = support.findings if support and _refusing(support.findings) else ()
     lower, upper = bounds or _bounds(found, requirement, support)
     if allowed is not None and lower > allowed:
         return MISSES_TOO_OFTEN
     if allowed is not None and beyond_the_horizon(found.total, found.n, allowed, requirement.horizon):
         return BEYOND_THE_HORIZON
-    if support and refused:
-        return TOO_FEW if too_few_alone(support.findings) else REFUSED
+    if refused and not too_few_alone(refused):
+        return REFUSED
+    if allowed is not None and found.total > allowed * found.n:
+        return MORE_MISSED
+    if refused:
+        return TOO_FEW
     return MEETS if allowed is None or upper <= allowed else UNDECIDED
 
 
@@ -210,8 +226,9 @@ def _why(
     """Why, in words, and the fewest further samples that would pass."""
     allowed, effect = requirement.miss_ratio, support.design_effect if support else 1.0
     lower, upper = bounds or _bounds(found, requirement, support)
+    asked = "" if allowed is None else f", and {share(allowed)} is allowed"
     sure = f"with {_percent(requirement)} confidence the miss ratio is"
-    refused = _refusals(support.findings) if support else ""
+    refused = refusals(support.findings) if support else ""
     no_bound = f"no bound of the miss ratio is stated: {refused}"
     proof = f"{_level(requirement, support)}; " if requirement.criticality == "hard" else ""
     match row.key:
@@ -223,41 +240,29 @@ def _why(
         case "no_level" | "level_too_high":
             return proof.removesuffix("; "), None
         case "misses_too_often" if refused:
-            seen = f"{found.total / found.n:.3g} of this run's releases missed, and {allowed:g} is allowed"
-            return f"{seen}; {no_bound}", None
+            seen = f"the lower bound of the miss ratio is {share(lower)}{asked}"
+            return f"{seen}; no upper bound is stated: {refused}", None
         case "misses_too_often":
-            return f"{sure} at least {lower:.3g}, and {allowed:g} is allowed", None
+            return f"{sure} at least {share(lower)}{asked}", None
         case "beyond_the_horizon":
             times = f"{requirement.horizon:g} times as many releases"
-            ratio = f"{found.total / (requirement.horizon * found.n):.3g}"
-            return f"even in {times} without a further miss that is {ratio}, and {allowed:g} is allowed", None
+            ratio = share(found.total / (requirement.horizon * found.n))
+            return f"even in {times} without a further miss that is {ratio}{asked}", None
         case "too_few":
-            further = fewest_further(found.total, found.n, requirement, effect)
-            said = "more than 10^15" if further is None else f"{further:,}"
-            passes = f"{said} further {_samples(further)}{_takes(support)}, all in time, would pass"
-            return f"{proof}{no_bound}; {passes}", further
+            return f"{proof}{no_bound}", fewest_further(found.total, found.n, requirement, effect)
         case "refused":
             nothing = "" if found.total else "that says nothing of other runs, and "
             return f"{proof}{nothing if allowed is None else ''}{no_bound}", None
         case "meets":
-            asked = "" if allowed is None else f", and {allowed:g} is allowed"
-            ratio = "" if proof and allowed is None else f"{sure} at most {upper:.3g}{asked}"
+            ratio = "" if proof and allowed is None else f"{sure} at most {share(upper)}{asked}"
             return f"{proof}{ratio}".removesuffix("; "), None
-    further = _more(found, requirement, effect)
-    said = "more than 10^15" if further is None else f"{further:,}"
-    why = f"{sure} at most {upper:.3g} and at least {lower:.3g}, and {allowed:g} is allowed"
-    return (
-        f"{proof}{why}; {said} further {_samples(further)}{_takes(support)}, all in time, would pass",
-        further,
-    )
-
-
-def _samples(count: int | None) -> str:
-    return "sample" if count == 1 else "samples"
-
-
-def _takes(support: Support | None) -> str:
-    return f" ({about(support.more_hours * NS_PER_HOUR)})" if support and support.more_hours else ""
+        case "more_missed" if refused:
+            said, more = f"{row.said}, which may be chance; {no_bound}", fewest_further
+        case "more_missed":
+            said, more = f"{sure} {share_between(lower, upper)}{asked}; {row.said}", _more
+        case _:
+            said, more = f"{sure} {share_between(lower, upper)}{asked}: {row.said}", _more
+    return f"{proof}{said}", more(found.total, found.n, requirement, effect)
 
 
 def _level(requirement: Requirement, support: Support | None) -> str:
@@ -267,13 +272,14 @@ def _level(requirement: Requirement, support: Support | None) -> str:
     if level is None:
         return f"the order of the releases is not known, so nothing is extrapolated; {no_proof}"
     if level.upper_ns is None:
-        return f"nothing is extrapolated: {_refusals(level.findings)}; {no_proof}"
+        return f"nothing is extrapolated: {refusals(level.findings)}; {no_proof}"
     extrapolated = (
         f"with {_percent(requirement)} confidence what is passed once in {about(level.hours * NS_PER_HOUR)} "
         f"is at most {about(level.upper_ns)}"
     )
+    of = "".join(f", {finding.message}" for finding in level.findings if finding.type == ONE_RUN)
     beyond = "" if level.upper_ns <= requirement.deadline_ns else ", beyond the deadline"
-    return f"{extrapolated}{beyond}; {no_proof}"
+    return f"{extrapolated}{beyond}{of}; {no_proof}"
 
 
 def _notes(found: Misses, requirement: Requirement, support: Support | None) -> Iterator[str]:
@@ -299,7 +305,8 @@ def _refusing(findings: tuple[GateFinding, ...]) -> list[GateFinding]:
     return [finding for finding in findings if finding.consequence == "refuse"]
 
 
-def _refusals(findings: tuple[GateFinding, ...]) -> str:
+def refusals(findings: tuple[GateFinding, ...]) -> str:
+    """What refuses a bound, in words; empty if nothing does."""
     return "; ".join(finding.message for finding in _refusing(findings))
 
 
@@ -307,8 +314,6 @@ def _percent(requirement: Requirement) -> str:
     return f"{100 * requirement.confidence:.10g} %"
 
 
-def _more(found: Misses, requirement: Requirement, design_effect: float = 1.0) -> int | None:
+def _more(misses: int, n: int, requirement: Requirement, design_effect: float) -> int | None:
     assert requirement.miss_ratio is not None
-    return further_releases(
-        found.total, found.n, requirement.miss_ratio, requirement.confidence, design_effect
-    )
+    return further_releases(misses, n, requirement.miss_ratio, requirement.confidence, design_effect)

@@ -10,6 +10,7 @@ from rtmeter.statistics.quantities import ON_THE_GRID, grid_inferred, judged_qua
 from rtmeter.values import Scheduling, format_duration
 
 if TYPE_CHECKING:
+    from rtmeter.model import Verdict
     from rtmeter.results.record import WasBeside
 
 NONE = "–"
@@ -201,6 +202,22 @@ def share(part: float) -> str:
     if percent == "100" and part < 1:
         percent = f"{100 * math.floor(part * 1e6) / 1e6:.10g}" if part <= 1 - 1e-6 else "99.9999"
     return f"{percent} %" if "e" not in percent else f"{ratio(part)}"
+
+
+def missed_share(verdict: Verdict) -> str:
+    """The share that missed; of data without single values between which: ``0.01 % to 0.12 %``."""
+    least, most = (share(ends / verdict.n) for ends in verdict.misses_between or (verdict.misses,) * 2)
+    return most if least == most else f"{least} to {most}"
+
+
+TELLING = 0.01
+"""A lower bound below this share of the upper one says no more than that something was missed."""
+
+
+def share_between(lower: float, upper: float) -> str:
+    """Two bounds of a share: ``at least 0.2 %, at most 1 %``; without a lower one that says nothing."""
+    least = f"at least {share(lower)}, " if lower > TELLING * upper else ""
+    return f"{least}at most {share(upper)}"
 
 
 def one_in(share: float) -> str:

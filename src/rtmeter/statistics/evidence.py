@@ -174,7 +174,7 @@ def _clustered(found: Dependence) -> list[GateFinding]:
 def lost_finding(lost: int, n: int) -> GateFinding:
     """That releases were lost, or skipped at the end of a run, where nothing came after them."""
     share = "all" if lost == n else f"{lost:,} of {n:,}"
-    message = f"{share} releases never ended: how late they would have been is not known"
+    message = f"{share} releases were lost: how late they would have been is not known"
     return GateFinding("lost", "releases lost", float(lost), "info", message)
 
 

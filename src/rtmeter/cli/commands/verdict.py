@@ -99,7 +99,7 @@ def _show_together(found: Sequence[CellVerdict]) -> None:
     from rtmeter.cli.cell_tables import STYLES
     from rtmeter.cli.columns import print_table
     from rtmeter.cli.output import console, microseconds
-    from rtmeter.results.words import share
+    from rtmeter.results.words import missed_share, share
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for header in ("condition", "verdict", "missed", "of", "share", "allowed", "worst\nus"):
@@ -112,7 +112,7 @@ def _show_together(found: Sequence[CellVerdict]) -> None:
         row = ["-", "-", "-", "-"]
         if verdict and verdict.n:
             allowed = verdict.requirement.miss_ratio
-            missed = share(verdict.misses / verdict.n), "none" if allowed is None else share(allowed)
+            missed = missed_share(verdict), "none" if allowed is None else share(allowed)
             row = [verdict.missed, f"{verdict.n:,}", *missed]
         table.add_row(escape(one.id), said, *row, microseconds(one.worst_ns))
     print_table(console(), table)
@@ -125,7 +125,8 @@ def _lines(one: CellVerdict, alone: bool) -> Iterator[str]:
     folder = Path(one.path[0]).parent / one.id if isinstance(one.path, list) else one.path
     where = "" if alone else f" in {folder}"
     interrupted = " (interrupted)" if one.status == "interrupted" else ""
-    line, *more = verdict_lines(one.verdict, one.worst_ns, others=one.others) if one.verdict else [one.reason]
+    runs = len(one.path) if isinstance(one.path, list) else 1
+    line, *more = verdict_lines(one.verdict, one.worst_ns, one.next, runs) if one.verdict else [one.reason]
     yield f"{one.id}{where}{interrupted}: {one.outcome}: {line}"
     yield from more
     if one.verdict and one.verdict.n and one.verdict.support:

@@ -90,7 +90,8 @@ def _published(found: Any) -> Any:
 
 
 def _verdict(found: dict[str, Any]) -> dict[str, Any]:
-    new = {"more_samples": None, "support": None, "misses_between": None} | found
+    late = {"unserved": 0, "more_runs": None}
+    new = {"more_samples": None, "support": None, "misses_between": None} | late | found
     _fill(new, "requirement", {"criticality": "firm", "horizon": HORIZON})
     _fill(new, "support", dict.fromkeys(field.name for field in fields(Support)) | _OF_SUPPORT)
     return new
