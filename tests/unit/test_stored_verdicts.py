@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -134,9 +134,9 @@ def test_what_is_asked_as_it_was_judged_is_not(results: Path, read: list[str]) -
     required = store.read_cell(results / "a").requirement
     assert required is not None
     cells = list(rtmeter.read(results)._cells.values())
-    assert len(list(verdicts.verdicts(cells, required))) == 2 and not read
+    assert len(list(verdicts.verdicts(cells, asdict(required)))) == 2 and not read
     other: Requirement = replace(required, confidence=0.9)
-    assert len(list(verdicts.verdicts(cells, other))) == 2 and read == ["a", "b"]
+    assert len(list(verdicts.verdicts(cells, asdict(other)))) == 2 and read == ["a", "b"]
 
 
 def test_the_statistics_in_use_are_others_when_their_code_is(

@@ -14,7 +14,7 @@ from rtmeter.api.summaries import cell_summary
 from rtmeter.api.verdicts import CellVerdict, verdicts
 from rtmeter.errors import RtmeterError, did_you_mean
 from rtmeter.judge.compared import ComparisonOptions
-from rtmeter.model import HORIZON, Criticality, Requirement
+from rtmeter.model import Criticality
 from rtmeter.results import query, store
 from rtmeter.results.cell_table import cell_table, names_of, samples_table
 from rtmeter.results.cells import StoredCell, find_cells
@@ -88,9 +88,9 @@ class Results:
         deadline: str | int | None = None,
         *,
         miss_ratio: str | float | None = None,
-        confidence: str | float = 0.95,
-        criticality: Criticality = "firm",
-        horizon: float = HORIZON,
+        confidence: str | float | None = None,
+        criticality: Criticality | None = None,
+        horizon: float | None = None,
         once_in: str | int | None = None,
         anew: bool = False,
     ) -> list[CellVerdict]:
@@ -98,15 +98,22 @@ class Results:
         would come of the samples; ``anew``: each from its samples.
 
         ``deadline`` and ``once_in`` are text with a unit (``"1ms"``) or nanoseconds; ``miss_ratio`` is the
-        allowed share of misses (None: any miss fails); ``horizon``: the times the run over which the misses
-        seen alone must meet it. Without a deadline each cell is judged by its own
-        requirement. Repeats of a cell have one verdict. Raises RtmeterError for what is none, or if no cell
-        has a requirement.
+        allowed share of misses (none: any miss fails); ``confidence`` (0.95) and ``criticality`` (firm);
+        ``horizon`` (10): the times the run over which the misses seen alone must meet it. Without a deadline
+        each cell is judged by its own requirement, but for what is given. Repeats of a cell have one verdict.
+        Raises RtmeterError for what is none, or if no cell has a requirement.
         """
-        required = _requirement(deadline, miss_ratio, confidence, criticality, horizon)
+        given = {
+            "miss_ratio": miss_ratio,
+            "confidence": confidence,
+            "criticality": criticality,
+            "horizon": horizon,
+        }
+        asked = {name: _fact(name, value) for name, value in given.items() if value is not None}
+        asked |= {} if deadline is None else {"deadline_ns": _ns("deadline", deadline)}
         hours = None if once_in is None else _ns("once_in", once_in, "duration") / 3.6e12
         cells = list(self._cells.values())
-        judged = verdicts(cells, required, horizon_hours=hours, anew=anew)
+        judged = verdicts(cells, asked, horizon_hours=hours, anew=anew)
         return list(judged)
 
     def compare(
@@ -197,23 +204,6 @@ class Results:
             remedy = did_you_mean(name, self._cells) or "give one of names"
             raise RtmeterError("is not among these cells", field="cell", value=name, remedy=remedy)
         return self._cells[name]
-
-
-def _requirement(
-    deadline: str | int | None,
-    miss_ratio: str | float | None,
-    confidence: str | float,
-    criticality: Criticality,
-    horizon: float,
-) -> Requirement | None:
-    if deadline is None:
-        if miss_ratio is not None:
-            message = "says nothing without a deadline"
-            raise RtmeterError(message, field="miss_ratio", value=miss_ratio, remedy="give a deadline")
-        return None
-    ratio = None if miss_ratio is None else _fact("miss_ratio", miss_ratio)
-    sure, kind = _fact("confidence", confidence), _fact("criticality", criticality)
-    return Requirement(_ns("deadline", deadline), ratio, sure, kind, _fact("horizon", horizon))
 
 
 def _ns(field: str, given: str | int, name: str = "deadline") -> int:

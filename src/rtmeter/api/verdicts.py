@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from rtmeter.errors import RtmeterError
@@ -76,26 +76,26 @@ class CellVerdict:
 
 def verdicts(
     cells: Sequence[StoredCell],
-    requirement: Requirement | None,
+    asked: Mapping[str, Any],
     *,
     horizon_hours: float | None = None,
     anew: bool = False,
     reading: Reading = lambda: nullcontext(store.chunks),
 ) -> Iterator[CellVerdict]:
-    """Each condition judged by the requirement, or, without one, by its own: repeats of a cell are one.
+    """Each condition judged by what is asked (fields of ``Requirement``), without a deadline by its own
+    requirement, but for the fields that are asked: repeats of a cell are one.
 
     ``horizon_hours``: once in which time the return level is passed; ``anew``: also from the samples where
     the verdict that is stored with a cell is the same. Raises RtmeterError if there is no requirement.
     """
     anew = anew or horizon_hours is not None
-    if requirement is None and not any(cell.record.requirement for cell in cells):
+    if "deadline_ns" not in asked and not any(cell.record.requirement for cell in cells):
         below = os.path.commonpath([cell.folder for cell in cells])
         message = f"is missing, and no cell of {below} has a requirement of its own"
         raise RtmeterError(message, field="deadline", remedy="give a deadline, e.g. 1ms")
     for runs in conditions(cells):
-        each = [_judged(run, requirement, horizon_hours, anew, reading) for run in runs]
-        asked = {verdict.requirement if verdict else None for verdict in each}
-        if len(each) == 1 or len(asked) > 1:
+        each = [_judged(run, asked, horizon_hours, anew, reading) for run in runs]
+        if len(each) == 1 or len({verdict.requirement if verdict else None for verdict in each}) > 1:
             yield from _of_each(runs, each)
         else:
             yield _of_all(runs, each)
@@ -103,16 +103,18 @@ def verdicts(
 
 def _judged(
     cell: StoredCell,
-    requirement: Requirement | None,
+    asked: Mapping[str, Any],
     horizon_hours: float | None,
     anew: bool,
     reading: Reading,
 ) -> Verdict | None:
     """The verdict of one run; None if nothing is required of it."""
-    verdict = None if anew else stored_verdict(cell, requirement)
-    if verdict is None and (asked := requirement or cell.record.requirement) is not None:
+    own = cell.record.requirement
+    required = Requirement(**asked) if "deadline_ns" in asked else own and replace(own, **asked)
+    verdict = None if anew else stored_verdict(cell, required)
+    if verdict is None and required is not None:
         with reading() as read:
-            verdict = judge_cell(cell.record, cell.folder, asked, read, horizon_hours)
+            verdict = judge_cell(cell.record, cell.folder, required, read, horizon_hours)
     return verdict
 
 

@@ -39,6 +39,27 @@ HorizonText = Annotated[
 ]
 
 
+def stated(
+    deadline: str | None,
+    miss_ratio: str | None,
+    confidence: str | None,
+    criticality: str | None,
+    horizon: str | None = None,
+) -> dict[str, Any]:
+    """The fields of a ``Requirement`` that the options state. Raises RtmeterError naming the option."""
+    from rtmeter.campaign import matrix
+    from rtmeter.cli.cell_options import as_flag
+    from rtmeter.errors import RtmeterError
+
+    texts = (deadline, miss_ratio, confidence, criticality, horizon)
+    given = {name: text for name, text in zip(matrix.REQUIREMENT, texts, strict=True) if text is not None}
+    try:
+        values = {name: matrix.parse_fact(name, text) for name, text in given.items()}
+    except RtmeterError as error:
+        raise as_flag(error) from None
+    return {"deadline_ns" if name == "deadline" else name: value for name, value in values.items()}
+
+
 def required(
     deadline: str | None,
     miss_ratio: str | None,
@@ -47,22 +68,17 @@ def required(
     horizon: str | None = None,
 ) -> Requirement | None:
     """The requirement that the options state; None without any. Raises RtmeterError naming the option."""
-    from rtmeter.campaign import matrix
     from rtmeter.cli.cell_options import as_flag
     from rtmeter.errors import RtmeterError
     from rtmeter.model import Requirement
 
-    texts = (deadline, miss_ratio, confidence, criticality, horizon)
-    given = {name: text for name, text in zip(matrix.REQUIREMENT, texts, strict=True) if text is not None}
-    try:
-        if given and deadline is None:
-            name, text = next(iter(given.items()))
-            message = "says nothing without a deadline"
-            raise RtmeterError(message, field=name, value=text, remedy="give --deadline")
-        values: dict[str, Any] = {n: matrix.parse_fact(n, text) for n, text in given.items()}
-    except RtmeterError as error:
-        raise as_flag(error) from None
-    return Requirement(values.pop("deadline"), **values) if values else None
+    parts = stated(deadline, miss_ratio, confidence, criticality, horizon)
+    if parts and deadline is None:
+        options = {"miss_ratio": miss_ratio, "confidence": confidence, "criticality": criticality}
+        name, text = next(one for one in (options | {"horizon": horizon}).items() if one[1] is not None)
+        message = "says nothing without a deadline"
+        raise as_flag(RtmeterError(message, field=name, value=text, remedy="give --deadline"))
+    return Requirement(**parts) if parts else None
 
 
 def share(option: str, text: str) -> float:

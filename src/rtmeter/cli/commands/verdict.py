@@ -21,7 +21,8 @@ DETAILS = (
     "Passes if the upper bound of the miss ratio is at most P; fails if the lower bound is above it, or if "
     "not even a horizon of ten times the run without a further miss would meet it; else says how much longer "
     "a run would pass. Without P any miss fails. A hard deadline besides has to stay "
-    "above what is extrapolated. Without --deadline each cell is judged by its own requirement. Repeats of a "
+    "above what is extrapolated. Without --deadline each cell is judged by its own requirement, but for what "
+    "the other options say. Repeats of a "
     "cell have one verdict: their misses together, by dependence within each and by how far they lie apart. "
     "Exit codes: 0 pass, 1 error, 2 requirement not met, 3 inconclusive; of several conditions the worst, in "
     "the order 1, 2, 3, 0."
@@ -63,11 +64,11 @@ def command(
     from rtmeter.cli.cell_options import as_flag
     from rtmeter.cli.output import print_json
     from rtmeter.cli.reading_progress import reading
-    from rtmeter.cli.requirement_options import once_in_hours, required
+    from rtmeter.cli.requirement_options import once_in_hours, stated
     from rtmeter.errors import RtmeterError
     from rtmeter.results.cells import conditions, find_cells
 
-    asked = required(deadline, miss_ratio, confidence, criticality, horizon)
+    asked = stated(deadline, miss_ratio, confidence, criticality, horizon)
     level_hours = None if once_in is None else once_in_hours(once_in)
     cells = find_cells(path)
     times = Counter(group[0].record.name for group in conditions(cells))
