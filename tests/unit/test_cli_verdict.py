@@ -342,3 +342,34 @@ def test_one_enormous_outlier_is_one_miss_and_is_not_extrapolated(capsys: Captur
     code, said = verdict("a --deadline 10ms --miss-ratio 1e-3", capsys)
     assert code == exit_codes.PASS and "1 of 20,000 releases missed" in said
     assert "the largest value is none of the rest's kind" in said
+
+
+NO_OPTION = {
+    "field": "option nosuch",
+    "value": "1",
+    "message": "this adapter has no such option",
+    "where": None,
+}
+
+
+def test_a_run_that_failed_names_the_option_and_the_remedy(capsys: Captured) -> None:
+    changes = {"status": "failed", "error": NO_OPTION | {"remedy": "choose one of script, report"}}
+    write_wakeups(Path("a"), draw(1, 100), requirement=Requirement(MS), changes=changes)
+    code, said = verdict("a", capsys)
+    assert code == exit_codes.ERROR
+    assert said.splitlines()[0] == (
+        "a: error: the run failed: option nosuch = '1': this adapter has no such option"
+    )
+    assert said.splitlines()[1] == "  next             choose one of script, report"
+
+
+def test_what_strict_made_an_error_is_told_once(capsys: Captured) -> None:
+    """Not as a warning, a failure and a verdict."""
+    said = "an idle machine was asked, but others took 77% of the CPUs"
+    error = {"field": "load", "value": None, "message": said, "where": None, "remedy": "leave out strict"}
+    doubt = {"type": "load_not_idle", "message": said, "hint": "end that work"}
+    changes = {"status": "failed", "error": error, "warnings": [doubt]}
+    write_wakeups(Path("a"), draw(1, 100), requirement=Requirement(MS), changes=changes)
+    assert cli.invoke(["summary", "a"]) == exit_codes.PASS
+    shown = capsys.readouterr().out
+    assert shown.count(said) == 1 and f"failed: load: {said}; leave out strict" in shown

@@ -65,9 +65,9 @@ def test_no_view_prints_a_quantile_of_too_few(
     assert cell_json(folder)["summary"]["quantities"]["latency"]["per_release"]["p99_9_ns"] is not None
 
 
-def warned(folder: Path, **warnings: list[dict[str, Any]]) -> Path:
+def warned(folder: Path, samples: int = 10, **warnings: list[dict[str, Any]]) -> Path:
     for name, doubts in warnings.items():
-        write_cell(folder / name, Made(id=name, samples=10, changes={"warnings": doubts}))
+        write_cell(folder / name, Made(id=name, samples=samples, changes={"warnings": doubts}))
     return folder
 
 
@@ -88,15 +88,16 @@ def test_a_warning_of_several_cells_is_shown_once_with_their_names(
 
 
 def test_what_to_do_next_says_what_it_refers_to(tmp_path: Path) -> None:
-    several = answer(cell_entries(warned(tmp_path, a=[STEAL], b=[STEAL])))
+    """Where nothing else is to be done, as all passed."""
+    several = answer(cell_entries(warned(tmp_path, 2_000, a=[STEAL], b=[STEAL])))
     assert "All 2 cells: the host took 3 % of a CPU." in several.limits
-    assert "All 2 cells: the host took 3 % of a CPU: measure again." in several.next
-    one_of_two = answer(cell_entries(warned(tmp_path / "others", c=[], d=[SHORT])))
+    assert several.next == ["All 2 cells: the host took 3 % of a CPU: measure again."]
+    one_of_two = answer(cell_entries(warned(tmp_path / "others", 2_000, c=[], d=[SHORT])))
     assert "d: rows are missing." in one_of_two.limits
-    assert "d: rows are missing: see to that." in one_of_two.next
-    alone = answer(cell_entries(tmp_path / "a"))
-    assert "The host took 3 % of a CPU: measure again." in alone.next
-    assert alone.next[-1].startswith("Type rtmeter check")
+    assert one_of_two.next == ["d: rows are missing: see to that."]
+    assert answer(cell_entries(tmp_path / "a")).next == ["The host took 3 % of a CPU: measure again."]
+    alone = answer(cell_entries(warned(tmp_path / "short", c=[STEAL])))
+    assert alone.next == ["Measure 990 more releases (0.99 s): if all are in time, it passes."]
 
 
 def test_a_matrix_sets_adapters_apart_that_the_campaign_does_not_list(tmp_path: Path) -> None:

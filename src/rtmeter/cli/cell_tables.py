@@ -197,7 +197,8 @@ def _show_conditions(record: CellRecord, out: Console, *, machine_only: bool = F
     parts += words.traced(record.instrument, record.counters) if record.measurement == "loop" else []
     parts += condition_words.in_words(record.conditions)
     middleware = f"{facts.get('middleware', '')} {facts.get('middleware_version', '')}".strip()
-    out.print(f"conditions: {', '.join(parts)}; {middleware}", markup=False)
+    of = "" if middleware in ("", "none") else f"; {middleware}"
+    out.print(f"conditions: {', '.join(parts)}{of}", markup=False)
 
 
 def provenance(record: CellRecord, imported: Provenance) -> Iterator[str]:
@@ -233,6 +234,8 @@ def _show_doubts(error: Failure | None, status: str, doubts: Sequence[Doubt], ou
         said = escape(str(error.as_error))
         out.print(f"  [{style}]{status}[/{style}]: {said}", soft_wrap=True)
     for doubt in doubts:
+        if error and doubt.message == error.message:
+            continue  # with strict it is the error
         out.print(f"  [yellow]{escape(doubt.type)}[/yellow]: {escape(doubt_words(doubt))}")
 
 
@@ -244,7 +247,7 @@ def _show_verdict(record: CellRecord, path: Path, out: Console) -> None:
     from rtmeter.judge.points import worst_of
     from rtmeter.results.cells import StoredCell
 
-    if verdict := record.verdict:
+    if (verdict := record.verdict) and not record.error:
         style = STYLES[verdict.outcome]
         step = None if verdict.outcome == "pass" else next_step(verdict, [StoredCell(path, record)])
         line, *more = verdict_lines(verdict, worst_of(record), step)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 
 from rtmeter.judge.asked import asked, terms
 from rtmeter.judge.next_step import next_step
@@ -61,7 +61,7 @@ def answer(cells: Sequence[CellEntry]) -> Answer:
         asked=list(asked(cells)),
         terms=list(terms(cells)),
         limits=list(islice(dict.fromkeys(_limits(cells)), _MOST_SENTENCES)),
-        next=[*islice(dict.fromkeys(_next(cells)), _MOST_SENTENCES - 1), *_type_this(cells)],
+        next=_next(cells),
     )
 
 
@@ -214,28 +214,37 @@ def _scripted(record: CellRecord) -> bool:
     return record.clock.get("id") == "scripted"
 
 
-def _next(cells: Sequence[CellEntry]) -> Iterator[str]:
+def _next(cells: Sequence[CellEntry]) -> list[str]:
+    """One step, of several conditions that did not pass one for each; where all passed, what mends a doubt
+    comes first."""
+    steps = list(dict.fromkeys(_of_verdicts(cells)))
+    if cells[0].outcome == "pass":
+        return [*islice(chain(_hints(cells), steps, _besides(cells)), 1)]
+    return steps[:_MOST_SENTENCES] or [*islice(chain(_hints(cells), _besides(cells)), 1)]
+
+
+def _hints(cells: Sequence[CellEntry]) -> Iterator[str]:
+    for doubt, names in shared(cells):
+        if doubt.hint:
+            yield _of_cells(f"{doubt.message.rstrip('.')}: {doubt.hint}", names, cells)
+
+
+def _of_verdicts(cells: Sequence[CellEntry]) -> Iterator[str]:
+    """A step for each condition, the worst first, but those that passed beside others."""
     steps: dict[str, list[str]] = {}
     for cell in cells:
         for step in _steps(cell) if cell.outcome != "pass" or cells[0].outcome == "pass" else ():
             steps.setdefault(step, []).append(cell.id)
     for step, names in steps.items():
         yield sentence(step) if len(names) == len(cells) else f"{which_cells(names, len(cells))}: {step}"
-    for doubt, names in shared(cells):
-        if doubt.hint:
-            yield _of_cells(f"{doubt.message.rstrip('.')}: {doubt.hint}", names, cells)
-    if any(
-        cell.judged and cell.record and unfit(cell.record) and not _scripted(cell.record) for cell in cells
-    ):
+
+
+def _besides(cells: Sequence[CellEntry]) -> Iterator[str]:
+    """What is left to do where nothing else is."""
+    real = [cell for cell in cells if cell.judged and cell.record and not _scripted(cell.record)]
+    if any(unfit(cell.record) for cell in real if cell.record):
         yield "Repeat it on the target itself before claiming absolute numbers."
-
-
-def _type_this(cells: Sequence[CellEntry]) -> Iterator[str]:
-    """What to type next, where a machine was measured that may be this one."""
-    if any(
-        cell.judged and cell.record and not _scripted(cell.record) and not cell.record.imported
-        for cell in cells
-    ):
+    if any(cell.record and not cell.record.imported for cell in real):
         yield "Type rtmeter check on the machine: it lists what there hurts punctuality, and what mends it."
 
 

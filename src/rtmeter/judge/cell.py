@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from rtmeter.errors import RtmeterError
 from rtmeter.judge.counted import judge_counted
 from rtmeter.judge.verdict import judge, refuse
 from rtmeter.model import Requirement, Verdict
@@ -34,7 +35,8 @@ def judge_cell(
         reason = f"not measured: the adapter {record.error.value} {record.error.message}"
         return replace(refuse(meta, requirement, reason), outcome="inconclusive")
     if record.error:
-        return refuse(meta, requirement, f"the run failed: {record.error.message}")
+        named = RtmeterError.from_json(record.error.model_dump() | {"remedy": None})
+        return refuse(meta, requirement, f"the run failed: {named}")
     if not record.valid:
         return refuse(meta, requirement, "the result is invalid: see its warnings")
     if record.summary is None:

@@ -51,9 +51,10 @@ _NO_ORDER = (
 
 def next_step(verdict: Verdict, runs: Sequence[StoredCell]) -> str | None:
     """What to do after a verdict on those runs of one condition, one at least; None: nothing."""
-    if verdict.outcome == "error":
-        remedies = (run.record.error.remedy for run in runs if run.record.error)
-        return next((remedy for remedy in remedies if remedy), "measure the cell again")
+    if not verdict.n:
+        remedies = [run.record.error.remedy for run in runs if run.record.error]
+        more = "measure the cell again" if verdict.outcome == "error" else _measure(verdict, runs)
+        return next((remedy for remedy in remedies if remedy), more)
     if verdict.outcome == "fail":
         return _look(verdict, runs)
     if verdict.outcome == "pass":
