@@ -105,7 +105,7 @@ WRONG = [
     ("summary results", 0, "late", ""),
     ("summary results/good", 0, "released = served + skipped: 1000 = 1000 + 0", ""),
     ("summary results/failed", 0, "CPU 9 does not exist", ""),
-    ("verdict results/good", 0, "missed the deadline of 1ms", ""),
+    ("verdict results/good", 0, "missed the deadline of 1,000 us", ""),
     ("verdict results/good --miss-ratio 0.1", 0, "10 % allowed", ""),
     ("verdict results/good --deadline 1", 1, "", "--deadline = '1': has no unit"),
     (

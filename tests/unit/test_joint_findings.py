@@ -6,7 +6,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-from rtmeter.judge.joint import _findings, _more_runs, _worst_level, judge_joint
+from rtmeter.judge.joint import _findings, _longer_runs, _more_runs, _worst_level, judge_joint
 from rtmeter.judge.verdict import Misses, judge_misses
 from rtmeter.model import GateFinding, Requirement, ReturnLevel, Verdict
 from rtmeter.statistics.joint import RunMisses, joint, runs_needed
@@ -91,3 +91,13 @@ def test_what_was_skipped_with_no_later_ping_is_told_of_several_runs_as_of_one()
     all_of = judge_joint([(name, one) for name in ("r1", "r2", "r3")])
     assert "(3 lost, all of them skipped with no later ping to serve them)" in all_of.reason
     assert (all_of.lost, all_of.unserved) == (3, 3)
+
+
+def test_runs_too_short_by_themselves_are_told_how_long_each_has_to_be() -> None:
+    """The releases that all need together, in equal shares that are not too short; 1,568 three times."""
+    short = judge_misses(Misses("latency", 900, 1, 0, 0), Requirement(deadline_ns=1, miss_ratio=0.01))
+    all_of = replace(short, n=2_700, misses=3, more_samples=2_003)
+    found = joint([RunMisses(900, 1, 1.0)] * 3, 0.95)
+    longer = _longer_runs(all_of, [short] * 3, found)
+    assert (longer.more_samples, longer.more_runs) == (3 * 1_568, 3)
+    assert _longer_runs(replace(all_of, more_samples=10), [short] * 3, found).more_samples == 3_000

@@ -84,7 +84,8 @@ def test_it_is_judged_shown_and_exported_like_a_round_trip(
 ) -> None:
     assert invoke(["verdict", str(results / "a"), "--deadline", "1ms"]) == 2
     assert (
-        "3 of 400 releases missed the deadline of 1ms on response (2 late, 1 lost)" in capsys.readouterr().out
+        "3 of 400 releases missed the deadline of 1,000 us on response (2 late, 1 lost)"
+        in capsys.readouterr().out
     )
     page = tmp_path / "report.html"
     invoke(["report", str(results), "-o", str(page)])

@@ -104,7 +104,7 @@ def test_reason_in_words() -> None:
     got = judge_misses(Misses("response", 1_000_000, 3, 0, 1), Requirement(1_500_000, 1e-9, 0.999))
     assert got.outcome == "fail"
     assert got.reason == (
-        "4 of 1,000,000 releases missed the deadline of 1.5ms on response (3 late, 1 lost): "
+        "4 of 1,000,000 releases missed the deadline of 1,500 us on response (3 late, 1 lost): "
         "with 99.9 % confidence the miss ratio is at least 4.29 × 10⁻⁷, and 10⁻⁹ is allowed"
     )
 
@@ -176,7 +176,7 @@ def test_a_skipped_ping_counts_by_what_became_of_it() -> None:
 )
 def test_of_what_was_lost_it_is_said_which_was_skipped(lost: int, unserved: int, said: str) -> None:
     words = Misses("response", 2_000, 0, 0, lost, unserved).words(2_000_000)
-    assert words == f"{lost} of 2,000 releases missed the deadline of 2ms on response ({said})"
+    assert words == f"{lost} of 2,000 releases missed the deadline of 2,000 us on response ({said})"
 
 
 def test_invalid_data_are_not_judged() -> None:

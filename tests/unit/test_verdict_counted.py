@@ -72,7 +72,7 @@ def test_of_what_a_file_leaves_out_the_misses_are_told_as_everywhere() -> None:
     data = replace(DATA, skips_after_ns=PERIOD_UNKNOWN)
     found = judged(2_500, 1e-4, data)
     assert (found.outcome, found.misses_between) == ("inconclusive", (0, 10))
-    assert found.reason.startswith("0 to 10 of 10,000 releases missed the deadline of 2.5us on latency: no")
+    assert found.reason.startswith("0 to 10 of 10,000 releases missed the deadline of 2.5 us on latency: no")
     assert "import it again with --period" in found.reason and "values are known to 1 us" in found.reason
     line, *more = verdict_lines(found, 2_000)
     assert line.endswith("on latency: 0 % to 0.1 %, 0.01 % allowed, worst 2.000 us")

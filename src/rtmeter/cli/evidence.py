@@ -65,7 +65,7 @@ def _of_the_run(verdict: Verdict, support: Support, worst_ns: float | str | None
         reached_ns = math.inf if isinstance(worst_ns, str) else worst_ns or 0.0
         an_hour = (support.upper_per_hour or 0.0) / (support.upper or 1.0)
         run_hours = verdict.n / runs / an_hour if an_hour else 0.0
-        yield "return level", _level(support.return_level, support, reached_ns, run_hours)
+        yield "return level", _level(support.return_level, verdict, support, reached_ns, run_hours)
     yield "delay", _delay(verdict, support, runs)
     for finding in support.findings:
         if finding.message not in verdict.reason:
@@ -95,7 +95,7 @@ def _delay(verdict: Verdict, support: Support, runs: int) -> str:
     low, high = interval
     reach_ns = max(-low, high) * abs(total / slope) if slope else 0.0
     if low <= 0 <= high and reach_ns > verdict.requirement.deadline_ns:
-        return f"{growth}{causes}; its slope is not told by so few releases"
+        return f"{growth}{causes}; its slope cannot be told"
     each = "" if runs == 1 else ", where it changes most"
     grown = f"{slope / 1e3:+.3g} us/s [{low / 1e3:.3g}, {high / 1e3:.3g}], {about(total)} over the run{each}"
     return f"{growth}, {grown}{causes}"
@@ -108,13 +108,17 @@ _CONSEQUENCES = {
 }
 
 
-def _level(level: ReturnLevel, support: Support, reached_ns: float, run_hours: float) -> str:
+def _level(
+    level: ReturnLevel, verdict: Verdict, support: Support, reached_ns: float, run_hours: float
+) -> str:
     """What is passed once in so long, or why that is not stated, each reason once; of a run of so many hours
     that reached so much."""
     once = f"once in {about(level.hours * NS_PER_HOUR)}"
     if level.level_ns is None or level.lower_ns is None or level.upper_ns is None:
         refusing = {f.type for f in support.findings if f.consequence == "refuse"}
         own = [f.message for f in level.findings if f.consequence == "refuse" and f.type not in refusing]
+        if any(message in verdict.reason for message in own):
+            return f"{once}: not stated: see above"
         return f"{once}: not stated: {'; '.join(own) or 'what refuses the bound refuses it too'}"
     more = "".join(f"; {f.message}" for f in level.findings if f.type in ("heavy_tail", ONE_RUN))
     if reached_ns > level.level_ns and level.hours >= run_hours:

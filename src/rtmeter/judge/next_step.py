@@ -105,12 +105,14 @@ def _of_the_level(verdict: Verdict) -> str | None:
         return NO_LEVEL.do
     if level.upper_ns is not None:
         return None if level.upper_ns <= verdict.requirement.deadline_ns else LEVEL_TOO_HIGH.do
-    refusing = {finding.type: finding for finding in level.findings if finding.consequence == "refuse"}
-    if verdict.n < FEWEST_RELEASES and {*refusing} <= {TOO_FEW, "too_few_maxima"}:
+    refusing = {finding.type for finding in level.findings if finding.consequence == "refuse"}
+    if verdict.n < FEWEST_RELEASES and refusing <= {TOO_FEW, "too_few_maxima"}:
         more = FEWEST_RELEASES - verdict.n
         return f"measure {more:,} more releases at least: a hard deadline is judged by the latest of many"
     if "within_the_run" in refusing:
         return "ask for a longer time (--once-in)"
+    if refusing & {"mixture", "outlier"}:
+        return "look at the latest releases: they have a cause of their own, which has to be found"
     return NO_LEVEL.do
 
 

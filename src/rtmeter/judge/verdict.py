@@ -24,7 +24,7 @@ from rtmeter.judge.rule import (
 )
 from rtmeter.model import GateFinding, Requirement, Support, Verdict
 from rtmeter.results.condition_words import EMULATED
-from rtmeter.results.words import share, share_between
+from rtmeter.results.words import round_us, share, share_between
 from rtmeter.statistics.bounds import NS_PER_HOUR, beyond_the_horizon, further_releases, miss_ratio_bounds
 from rtmeter.statistics.evidence import fewest_further, too_few_alone
 from rtmeter.statistics.judged import JudgedRun, judged_run
@@ -33,7 +33,6 @@ from rtmeter.statistics.quantities import Chunks, judged_quantity
 from rtmeter.statistics.support import support_of
 from rtmeter.statistics.views import LATER
 from rtmeter.statistics.words import about
-from rtmeter.values import format_duration
 
 Bounds = tuple[float, float]
 """The lower and the upper bound of a miss ratio."""
@@ -82,7 +81,7 @@ class Misses:
             served = "it" if self.unserved == 1 else "them"
             of = "" if self.lost == 1 else f" {which} of them"
             found += f",{of} skipped with no later ping to serve {served}"
-        deadline = f"the deadline of {format_duration(deadline_ns)} on {self.quantity}"
+        deadline = f"the deadline of {round_us(deadline_ns)} us on {self.quantity}"
         if self.between:
             least, most = self.between
             return f"{least:,} to {most:,} of {self.n:,} releases missed {deadline}"
@@ -231,6 +230,7 @@ def _why(
     refused = refusals(support.findings) if support else ""
     no_bound = f"no bound of the miss ratio is stated: {refused}"
     proof = f"{_level(requirement, support)}; " if requirement.criticality == "hard" else ""
+    chance = f"{MORE_MISSED.said}, which may be chance"
     match row.key:
         case "nothing_measured":
             return "nothing was measured", fewest_further(0, 0, requirement, effect)
@@ -257,9 +257,9 @@ def _why(
             ratio = "" if proof and allowed is None else f"{sure} at most {share(upper)}{asked}"
             return f"{proof}{ratio}".removesuffix("; "), None
         case "more_missed" if refused:
-            said, more = f"{row.said}, which may be chance; {no_bound}", fewest_further
+            said, more = f"{chance}; {no_bound}", fewest_further
         case "more_missed":
-            said, more = f"{sure} {share_between(lower, upper)}{asked}; {row.said}", _more
+            said, more = f"{sure} {share_between(lower, upper)}{asked}; {chance}", _more
         case _:
             said, more = f"{sure} {share_between(lower, upper)}{asked}: {row.said}", _more
     return f"{proof}{said}", more(found.total, found.n, requirement, effect)
