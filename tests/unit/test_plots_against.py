@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import vl_convert
 
 from rtmeter.errors import RtmeterError
 from rtmeter.model import Requirement
@@ -93,3 +95,39 @@ def test_of_two_factors_it_is_asked_which(tmp_path: Path) -> None:
     assert "the cells differ in" in str(refused.value.remedy)
     panels = spec_of(tmp_path, over="rate", by=("load",))["datasets"]
     assert sum(key.endswith("-points") for key in panels) == 2
+
+
+def test_panels_share_their_axes(tmp_path: Path) -> None:
+    """One of them alone would be linear, and its misses in other units."""
+    asked = Requirement(2 * MS, 1e-3)
+    for name, tail in (("normal", 90 * MS), ("fifo", MS // 4)):
+        for load in ("idle", "cpu80"):
+            latency = np.where(np.arange(3_000) % 100 < 4, tail, 50_000)
+            axes = {"variant": name, "load": load}
+            write_wakeups(tmp_path / f"{name}-{load}", latency, requirement=asked, axes=axes)
+    spec = spec_of(tmp_path, over="load", by=("variant",))
+    for row, field in zip(spec["vconcat"], ("us", "missed"), strict=True):
+        axes = [_axis_of(panel, field) for panel in row["hconcat"]]
+        assert axes[0] == axes[1]
+        assert axes[0]["scale"]["type"] == {"us": "log", "missed": "symlog"}[field]
+        assert axes[0]["axis"]["minExtent"], "panels above each other begin at the same place"
+
+
+def _axis_of(panel: dict[str, Any], field: str) -> dict[str, Any]:
+    layers = (layer["encoding"]["y"] for layer in panel["layer"] if "y" in layer["encoding"])
+    return next(y for y in layers if y.get("field") == field)
+
+
+@pytest.mark.parametrize("late", [(1, 3_000), (30, 40), (2_999, 3_000)])
+def test_every_tick_of_the_misses_has_its_label(tmp_path: Path, late: tuple[int, int]) -> None:
+    for load, few in zip(("idle", "cpu80"), late, strict=True):
+        latency = np.where(np.arange(3_000) < few, 3 * MS, 50_000)
+        asked = Requirement(MS, 1e-4)
+        write_wakeups(tmp_path / load, latency, requirement=asked, axes={"load": load})
+    spec = spec_of(tmp_path)
+    shared = {key: spec[key] for key in ("datasets", "config")}
+    svg = vl_convert.vegalite_to_svg(json.dumps(spec["vconcat"][1] | shared))
+    ticks = _axis_of(spec["vconcat"][1]["hconcat"][0], "missed")["axis"]["values"]
+    assert len(ticks) > 2
+    labels = re.findall(r"<text[^>]*>(0(?:\.0*1)?|1|1e-\d+|[\d.]+%)</text>", svg)
+    assert len(labels) == len(ticks), "one without a label says nothing"

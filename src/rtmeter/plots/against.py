@@ -31,13 +31,18 @@ def panels(cells: Sequence[CellEntry], over: str | None, by: Sequence[str], heig
     files = [cell.record for cell in conditions if cell.record is not None]
     factor = over or _swept(files, by)
     rows: list[list[tuple[str, Spec]]] = []
-    for row in factors.laid_out(files, by):
-        latencies, misses = [], []
-        for title, places in row:
-            points = _points([(conditions[place], files[place]) for place in places], factor)
-            axis = factors.titled(files[places[0]], factor)
-            latencies.append((title, chart_against.quantiles(points, axis, height)))
-            misses.append(("", chart_against.misses(points, axis, max(100, round(_MISSES * height)))))
+    layout = [
+        [
+            (title, _points([(conditions[place], files[place]) for place in places], factor))
+            for title, places in row
+        ]
+        for row in factors.laid_out(files, by)
+    ]
+    every = [points for row in layout for _, points in row]
+    axis, below = factors.titled(files[0], factor), max(100, round(_MISSES * height))
+    for row in layout:
+        latencies = [(title, chart_against.quantiles(points, axis, height, every)) for title, points in row]
+        misses = [("", chart_against.misses(points, axis, below, every)) for _, points in row]
         rows.append(latencies)
         if any(file.requirement for file in files):
             rows.append(misses)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -25,8 +26,21 @@ class Point:
     fails: bool
 
 
-def quantiles(points: Sequence[Point], factor: str, height: int) -> Spec:
-    """Quantiles against a factor: on a logarithmic axis where it is a number, else side by side."""
+Panels = Sequence[Sequence[Point]]
+
+_LINED_UP = {"minExtent": 56}
+"""Room for labels and title of a y axis, pixels: panels above each other begin at the same place."""
+
+_LABEL = 16
+"""What a label of a y axis takes, with room above and below, pixels."""
+
+_NEAR = 3
+"""A deadline up to so many times the largest latency is drawn, one further is told."""
+
+
+def quantiles(points: Sequence[Point], factor: str, height: int, panels: Panels) -> Spec:
+    """Quantiles against a factor: on a logarithmic axis where it is a number, else side by side. ``panels``:
+    the points of each that shares its axes, its own among them."""
     names = list(points[0].quantiles_ns)
     rows = [(point, name) for name in names for point in points if point.quantiles_ns[name] is not None]
     columns: Dataset = {
@@ -34,15 +48,11 @@ def quantiles(points: Sequence[Point], factor: str, height: int) -> Spec:
         "us": [(point.quantiles_ns[name] or 0) / 1e3 for point, name in rows],
         "line": [name for _, name in rows],
     }
-    x = _axis(points, factor)
-    y = grammar.latency_axis("us", min(columns["us"], default=0))
+    x = _axis(panels, factor)
+    y = _latencies(panels)
     known = {point.deadline_ns for point in points if point.deadline_ns is not None}
     deadline_ns = known.pop() if len(known) == 1 else None
-    greatest = max([*columns["us"], 1e-3])
-    in_sight = deadline_ns is not None and deadline_ns / 1e3 <= 3 * greatest
-    reach = max([greatest, *(ns / 1e3 for ns in known), (deadline_ns or 0) / 1e3 if in_sight else 0])
-    least = min([*columns["us"], *(ns / 1e3 for ns in known)], default=0)
-    y |= grammar.latency_scale(0.8 * least, 1.4 * reach, columns["us"][0] if rows else 1)
+    in_sight = (deadline_ns or 0) / 1e3 <= y["scale"]["domain"][1]
     colour: Spec = {"field": "line", "type": "nominal"}
     colour["scale"] = {"domain": names, "range": [*LINE_COLOURS[: len(names)]]}
     colour["legend"] = {"symbolType": "stroke", "direction": "horizontal", "columns": len(names)}
@@ -69,23 +79,44 @@ def quantiles(points: Sequence[Point], factor: str, height: int) -> Spec:
     return grammar.frame(datasets, height, [*layers, *_first_that_fails(points, x, named=True), hover])
 
 
-def misses(points: Sequence[Point], factor: str, height: int) -> Spec:
-    """The share that missed against the factor, and the share that is allowed."""
+def _latencies(panels: Panels) -> Spec:
+    """The axis of latencies that panels share: with the deadlines that lie near enough, or are a line."""
+    every = [point for points in panels for point in points]
+    seen = [ns / 1e3 for point in every for ns in point.quantiles_ns.values() if ns is not None]
+    greatest = max([*seen, 1e-3])
+    deadlines = [{point.deadline_ns / 1e3 for point in points if point.deadline_ns} for points in panels]
+    shown = [us for of_one in deadlines for us in of_one if len(of_one) > 1 or us <= _NEAR * greatest]
+    least, reach = min([*seen, *shown], default=0), max([greatest, *shown])
+    y = grammar.latency_axis("us", min(seen, default=0))
+    y |= grammar.latency_scale(0.8 * least, 1.4 * reach, min(map(_typical_us, every)))
+    return y | {"axis": _LINED_UP | y.get("axis", {})}
+
+
+def _typical_us(point: Point) -> float:
+    """Its least quantile that is known."""
+    return next((ns / 1e3 for ns in point.quantiles_ns.values() if ns is not None), math.inf)
+
+
+def misses(points: Sequence[Point], factor: str, height: int, panels: Panels) -> Spec:
+    """The share that missed against the factor, and the share that is allowed; ``panels`` as above."""
     judged = [point for point in points if point.missed is not None]
     columns: Dataset = {
         "at": [point.at for point in judged],
         "missed": [point.missed for point in judged],
         "name": [point.name for point in judged],
     }
-    x = _axis(points, factor)
+    x = _axis(panels, factor)
     allowed = {point.allowed for point in judged if point.allowed is not None}
-    seen = [share for share in (*columns["missed"], *allowed) if share]
+    every = [point for one in panels for point in one]
+    seen = [share for point in every for share in (point.missed, point.allowed) if share]
     y: Spec = {"field": "missed", "type": "quantitative", "title": "share missed"}
-    least, most = min(seen, default=1e-3), max(seen, default=1e-3)
-    ticks = [0.0, *grammar.log_ticks(least / 10, most * 10)]
-    y["scale"] = {"type": "symlog", "constant": least / 2, "domain": [0, 1.3 * most]}
+    least, most = min(seen, default=1e-3), 1.3 * max(seen, default=1e-3)
+    y["scale"] = {"type": "symlog", "constant": least / 2, "domain": [0, most]}
     percent = least >= 1e-3
-    y["axis"] = {"values": ticks, "format": ".1~p" if percent else "~g"}
+    ticks = _with_room(grammar.log_ticks(least / 10, most), least / 2, most, height)
+    # as many ticks as there are values: of more than fit by its own measure Vega leaves out every second one
+    y["axis"] = _LINED_UP | {"values": ticks, "tickCount": len(ticks), "labelOverlap": False}
+    y["axis"] |= {"format": ".1~p" if percent else "~g"}
     both = {"x": x, "y": y}
     layers: list[Spec] = [
         {"mark": {"type": "line", "strokeWidth": 1.6, "color": LINE_COLOURS[0]}, "encoding": both},
@@ -109,8 +140,19 @@ def misses(points: Sequence[Point], factor: str, height: int) -> Spec:
     return grammar.frame({"misses": columns}, height, [*layers, *_first_that_fails(points, x), hover])
 
 
-def _axis(points: Sequence[Point], factor: str) -> Spec:
-    values = [point.at for point in points]
+def _with_room(ticks: Sequence[float], constant: float, most: float, height: int) -> list[float]:
+    """0, and those of the ticks of such an axis (symlog) whose labels have room above the one before."""
+    found, last = [0.0], 0.0
+    for tick in ticks:
+        at = height * math.log1p(tick / constant) / math.log1p(most / constant)
+        if at - last >= _LABEL:
+            found.append(tick)
+            last = at
+    return found
+
+
+def _axis(panels: Panels, factor: str) -> Spec:
+    values = list(dict.fromkeys(point.at for points in panels for point in points))
     if not all(isinstance(value, float) and value > 0 for value in values):
         order: Spec = {"type": "ordinal", "sort": values, "axis": {"labelAngle": 0}}
         return {"field": "at", "title": factor} | order | {"scale": {"type": "point", "domain": values}}

@@ -31,6 +31,9 @@ _APART: Spec = {
 _LETTER = 5.6
 """The mean width of a letter of a subtitle."""
 
+_LEGEND_LETTER, _LEGEND_SYMBOL = 6.5, 60
+"""The same of a legend, and what the symbol and the space around it take."""
+
 
 def check_format(out: Path) -> None:
     """Raises RtmeterError if the name says no format."""
@@ -77,10 +80,10 @@ def grid(rows: Sequence[Sequence[tuple[str, Spec]]], title: str, notes: Sequence
         "padding": 12,
         "config": CONFIG | {"font": _FONT, "background": "var(--card)"},
     }
+    legend = CONFIG["legend"] | {"labelLimit": each - 50}  # no wider than the panel
+    whole["config"] = whole["config"] | {"legend": legend | {"columns": _legend_columns(rows, each)}}
     if len(rows) == across == 1:
         return _coloured(whole | placed[0][0])
-    legend = CONFIG["legend"] | {"columns": 1, "labelLimit": each - 50}  # no wider than the panel
-    whole["config"] = whole["config"] | {"legend": legend}
     rows_of_panels = [{"hconcat": row, "spacing": 24} | _APART for row in placed]
     return _coloured(whole | {"vconcat": rows_of_panels, "spacing": 28} | _APART)
 
@@ -88,6 +91,14 @@ def grid(rows: Sequence[Sequence[tuple[str, Spec]]], title: str, notes: Sequence
 def panel_width(width: int, across: int) -> int:
     """The width of each panel of a row of so many."""
     return max(120, (width - 90 * (across - 1)) // across)
+
+
+def _legend_columns(rows: Sequence[Sequence[tuple[str, Spec]]], width: int) -> int:
+    """How many names of lines stand beside each other above a panel of that width."""
+    layers = [layer for row in rows for _, spec in row for layer in spec["layer"]]
+    scales = [layer.get("encoding", {}).get("color", {}).get("scale", {}) for layer in layers]
+    longest = max((len(str(name)) for scale in scales for name in scale.get("domain", ())), default=0)
+    return max(1, int(width // (longest * _LEGEND_LETTER + _LEGEND_SYMBOL)))
 
 
 def _lines(notes: Sequence[str], letters: int) -> list[str]:
