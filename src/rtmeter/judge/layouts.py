@@ -8,7 +8,7 @@ from rtmeter.campaign.factors import LABELS
 from rtmeter.results import words
 from rtmeter.results.record import CellRecord
 
-Levels = Mapping[str, str]
+FactorLevels = Mapping[str, str]
 """A cell's level of each factor, in words."""
 
 
@@ -28,13 +28,13 @@ def _in_words(levels: Mapping[str, object]) -> dict[str, str]:
     }
 
 
-def varying(layouts: Sequence[Levels]) -> list[str]:
+def varying(layouts: Sequence[FactorLevels]) -> list[str]:
     """The factors of which there are several levels."""
     names = dict.fromkeys(name for found in layouts for name in found)
     return [name for name in names if len({found.get(name) for found in layouts}) > 1]
 
 
-def told_apart(layouts: Sequence[Levels]) -> list[str]:
+def told_apart(layouts: Sequence[FactorLevels]) -> list[str]:
     """The factors in which cells differ; of those whose levels change together the first. What names a cell
     as a whole is none where the others spell it out."""
     kept = list(unlike(layouts, varying(layouts)))
@@ -44,7 +44,7 @@ def told_apart(layouts: Sequence[Levels]) -> list[str]:
     return kept
 
 
-def spelled_out(layouts: Sequence[Levels], label: str, factors: Sequence[str]) -> bool:
+def spelled_out(layouts: Sequence[FactorLevels], label: str, factors: Sequence[str]) -> bool:
     """Whether the other ``factors`` have another level wherever the label has, and lead from any cell to any
     other in steps in which one of them changes: then the effects of all of them are those of the label."""
     others = [name for name in factors if name != label]
@@ -59,7 +59,7 @@ def spelled_out(layouts: Sequence[Levels], label: str, factors: Sequence[str]) -
     return not to_come
 
 
-def unlike(layouts: Sequence[Levels], names: Sequence[str]) -> Iterator[str]:
+def unlike(layouts: Sequence[FactorLevels], names: Sequence[str]) -> Iterator[str]:
     """Of factors whose levels change together one: the first."""
     kept: list[str] = []
     for name in names:
@@ -69,7 +69,7 @@ def unlike(layouts: Sequence[Levels], names: Sequence[str]) -> Iterator[str]:
             yield name
 
 
-def determined(layouts: Sequence[Levels], by: str, name: str) -> bool:
+def determined(layouts: Sequence[FactorLevels], by: str, name: str) -> bool:
     """Whether each level of one factor has one level of another only."""
     seen: dict[str | None, str | None] = {}
     return all(seen.setdefault(found.get(by), found.get(name)) == found.get(name) for found in layouts)
