@@ -13,7 +13,7 @@ from pages import ROOT, run_page
 def test_a_requirement_is_planned_and_judged(tmp_path: Path) -> None:
     printed = run_page(ROOT / "docs" / "judge.md", tmp_path, cwd=tmp_path)
     assert "0    2,995,731   49.9 \n" in printed
-    assert "1 of 2 cells are too short to pass whatever they measure" in printed
+    assert "1 of 2 cells is too short to pass whatever it measures" in printed
     assert "exit code 3" in printed
     found = json.loads((tmp_path / "verdict.json").read_text())
     assert (found["requirement"]["criticality"], found["n"]) == ("hard", 3000)

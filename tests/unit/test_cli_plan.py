@@ -165,7 +165,7 @@ def test_a_campaign_is_told_which_cells_can_never_pass(capsys: Captured) -> None
     assert (long["needed"]["releases"], found["hard"]["needed"]["releases"]) == (2 * 2995, 5000)
     code, said = plan("c.yaml", capsys)
     assert code == exit_codes.INCONCLUSIVE
-    assert "3 of 7 cells are too short to pass whatever they measure" in said
+    assert "3 of 7 conditions are too short to pass whatever they measure" in said
     assert "exact passes without a miss up to n / 1 (clusters of 1 on average)" in said
     assert "besides, 14 runs start and end the middleware" in said
     assert long["most_effect"] == pytest.approx(20_000 / (2 * 2995), abs=0.01)
@@ -271,8 +271,14 @@ def test_options_are_checked_as_the_run_does(
     probe = Probe("posix", Path("probe"), facts)
     monkeypatch.setattr(given_options, "probes_for", lambda cell: (probe, None))
     monkeypatch.setattr(can_run.ByProbes, "check", lambda self: None)
-    text = "cells:\n- {measurement: wakeup, adapter: posix, samples: 1000, options: %s}\n"
-    Path("c.yaml").write_text(text % given)
+    text = (
+        "repeat: 2\ndefaults: {measurement: wakeup, adapter: posix, samples: 1000, requirement: %s}\ncells:\n"
+    )
+    text += "- {name: good}\n- {name: other, options: %s}\n"
+    Path("c.yaml").write_text(text % ("{deadline: 1ms, miss_ratio: 1e-2}", given))
     code, printed = plan("c.yaml", capsys)
     assert code == (exit_codes.ERROR if said else exit_codes.PASS)
     assert said in printed and ("cannot run here" in printed) == bool(said)
+    good, other = (line.split() for line in printed.splitlines() if line.split()[:1] in (["good"], ["other"]))
+    assert good[5:] == ["yes", "≤", "2", "2,000", "2"]
+    assert other[5:] == (["cannot", "run", "-", "-", "-"] if said else good[5:])

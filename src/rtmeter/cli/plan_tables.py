@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rtmeter.campaign.plan import SPREAD_OF_RUNS, Assumed, CellPlan, FactorPlan, Planned, assumptions
@@ -50,21 +50,26 @@ def show_plan(planned: Planned, assumes: Sequence[str]) -> None:
         out.print(line, markup=False, soft_wrap=True)
 
 
-def show_cells(cells: Sequence[CellPlan], factors: Sequence[FactorPlan], total_ns: int) -> None:
-    """Whether each cell of a campaign can pass, how long all of them take, and whether its repeats can tell
-    what its factors do."""
+def show_cells(
+    cells: Sequence[CellPlan], factors: Sequence[FactorPlan], total_ns: int, cannot_run: Collection[str]
+) -> None:
+    """Whether each cell of a campaign can pass, of repeats all together, how long all of them take, and
+    whether its repeats can tell what its factors do; of those that ``cannot_run`` here nothing is said."""
     lengths = [cell.hours / cell.runs * NS_PER_HOUR for cell in cells]
-    needed = [cell.needed.hours * NS_PER_HOUR for cell in cells if cell.needed]
+    known = [cell for cell in cells if cell.id not in cannot_run]
+    needed = [cell.needed.hours * NS_PER_HOUR for cell in known if cell.needed]
     (unit, runs), (of_needed, takes) = in_one_unit(lengths), in_one_unit(needed)
     least = iter(takes)
     which = f"which takes\n{of_needed}" if needed else "which takes"
-    table = _table("cell", "releases", f"run\n{unit}", "can pass", "misses", "needs", which)
+    thing = "condition" if any(cell.runs > 1 for cell in cells) else "cell"
+    table = _table(thing, "releases", f"run\n{unit}", "can pass", "misses", "needs", which)
     for cell, length in zip(cells, runs, strict=True):
         said = {"can pass": "yes", "never": "[red]never[/red]", "no requirement": "not judged"}[cell.outcome]
         most = "-" if cell.most_misses is None else f"≤ {cell.most_misses:,}"
-        needs = (f"{cell.needed.releases:,}", next(least)) if cell.needed else ("-", "-")
+        needs = (f"{cell.needed.releases:,}", next(least)) if cell.needed and cell in known else ("-", "-")
         run = length if cell.runs == 1 else f"{cell.runs:,} x {length}"
-        table.add_row(cell.id, f"{cell.releases:,}", run, said, most, *needs)
+        passes = [said, most, *needs] if cell in known else ["[red]cannot run[/red]", "-", "-", "-"]
+        table.add_row(cell.id, f"{cell.releases:,}", run, *passes)
     out = console()
     print_table(out, table)
     count = sum(cell.runs for cell in cells)
@@ -80,11 +85,11 @@ def show_cells(cells: Sequence[CellPlan], factors: Sequence[FactorPlan], total_n
     refused = [_unmended(cell.assumed) for cell in cells if cell.requirement and cell.assumed.refusals]
     for sentence in dict.fromkeys(refused):
         out.print(sentence, markup=False, soft_wrap=True)
-    never = sum(cell.outcome == "never" and not cell.assumed.refusals for cell in cells)
+    never = sum(cell.outcome == "never" and not cell.assumed.refusals for cell in known)
     if never:
-        said = f"{never:,} of {len(cells):,} cells are too short to pass whatever they measure"
-        out.print(said, markup=False)
-    for sentence in _may_be_too_low(cells):
+        said = f"{never:,} of {len(cells):,} {thing}s {'is' if never == 1 else 'are'} too short to pass"
+        out.print(f"{said} whatever {'it measures' if never == 1 else 'they measure'}", markup=False)
+    for sentence in _may_be_too_low(known):
         out.print(sentence, markup=False, soft_wrap=True)
     assumed = (s for cell in cells if cell.requirement for s in assumptions(cell.requirement, cell.assumed))
     for sentence in dict.fromkeys(assumed):
@@ -151,6 +156,6 @@ def _table(*headers: str) -> Table:
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for header in headers:
-        name = header in ("cell", "can pass")
+        name = header in ("cell", "condition", "can pass")
         table.add_column(header, justify="left" if name else "right", no_wrap=not name, overflow="fold")
     return table

@@ -72,6 +72,7 @@ def command(
     from rtmeter.errors import RtmeterError
     from rtmeter.measure.can_run import refused
     from rtmeter.results.condition_words import which_cells
+    from rtmeter.values import without_repeat
 
     assume = Assume(extremal_index, like)
     asked = required(deadline, miss_ratio, confidence, criticality)
@@ -90,7 +91,8 @@ def command(
                 {"cells": [asdict(cell) for cell in cells], "factors": factors_json, "planned_ns": total_ns}
             )
         else:
-            show_cells(cells, factors, total_ns)
+            names = {without_repeat(cell.id, cell.axes) for cell in planned_cells if cell.id in cannot_run}
+            show_cells(cells, factors, total_ns, names)
         alike: dict[str, list[str]] = {}
         for id_, error in cannot_run.items():
             alike.setdefault(str(error), []).append(id_)
