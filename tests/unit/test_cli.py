@@ -103,6 +103,7 @@ WRONG = [
     ("verdict --deadline 10ms", 1, "failed: error", ""),
     ("export --format csv -o x.csv", 0, "x.csv", ""),
     ("summary results", 0, "late", ""),
+    ("summary results", 0, "-   error", ""),
     ("summary results/good", 0, "released = served + skipped: 1000 = 1000 + 0", ""),
     ("summary results/failed", 0, "CPU 9 does not exist", ""),
     ("verdict results/good", 0, "missed the deadline of 1,000 us", ""),

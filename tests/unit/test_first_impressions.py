@@ -11,9 +11,10 @@ from report_page import page_of
 
 from rtmeter.cli.cell_tables import show_cells
 from rtmeter.judge.answer import answer
+from rtmeter.judge.entries import by_condition
 from rtmeter.judge.published.beside import _published_line
 from rtmeter.report.matrix import matrices
-from rtmeter.results import store
+from rtmeter.results import store, words
 from rtmeter.results.overview import cell_entries
 from rtmeter.statistics.order import shown
 from rtmeter.statistics.ranks import fewest, quantile_index, share_of
@@ -87,6 +88,16 @@ def test_a_warning_of_several_cells_is_shown_once_with_their_names(
     assert "b:\n  monitor_incomplete: rows are missing (see to that)\n" in out
 
 
+def test_what_all_conditions_have_is_not_said_of_cells(tmp_path: Path) -> None:
+    for name in ("a-r1", "a-r2", "b-r1", "b-r2"):
+        axes = {"repeat": int(name[-1])}
+        write_cell(tmp_path / name, Made(id=name, samples=10, axes=axes, changes={"warnings": [STEAL]}))
+    found = answer(by_condition(cell_entries(tmp_path)))
+    assert found.headline.startswith("All 2 conditions")
+    assert "All 2 conditions: the host took 3 % of a CPU." in found.limits
+    assert "steal , all 2 conditions: the host took" in page_of(tmp_path).text
+
+
 def test_what_to_do_next_says_what_it_refers_to(tmp_path: Path) -> None:
     """Where nothing else is to be done, as all passed."""
     several = answer(cell_entries(warned(tmp_path, 2_000, a=[STEAL], b=[STEAL])))
@@ -123,3 +134,11 @@ def test_a_range_that_a_source_states_says_of_what() -> None:
     assert _published_line(row, ["rmw", "text_range_us"], ("max_us",)).who == (
         "rmw_fastrtps_cpp, text range (us) 150-500"
     )
+
+
+@pytest.mark.parametrize(
+    ("share", "said"), [(0.002, "0.002"), (1e-4, "0.0001"), (2e-5, "2 × 10⁻⁵"), (1e-6, "10⁻⁶"), (0.0, "0")]
+)
+def test_a_ratio_reads_as_on_the_command_line_where_that_has_no_exponent(share: float, said: str) -> None:
+    assert words.ratio(share) == said
+    assert "e" in f"{share:.3g}" or f"{share:.3g}" == said

@@ -101,9 +101,11 @@ def test_summary_report_site_markdown_and_plot_say_the_same_of_a_condition(
     report, site = text(tmp_path / "out.html"), text(out / "index.html")
     assert "990.0 700.0 20.53 1 6,000 3" in report and words.OF_ALL_RUNS in report
     assert "Worst p99.9 us" in report and "Worst p99.9 us" in site
-    assert "990.0 700.0 1 6,000" in site and words.OF_ALL_RUNS in site
+    assert "990.0 700.0 1 6,000 3 1 –" in site, "runs of its campaign's last run, and how often that was"
+    assert "Latest results of 2 conditions" in site and words.OF_ALL_RUNS in site
     cell = text(next((out / "cells").glob("*loop.html")))
-    assert "worst p99.9 us" in cell and "30.00 700.0 990.0 1 6,000" in cell
+    assert "worst p99.9 us" in cell and "30.00 700.0 990.0 1 6,000 3" in cell
+    assert "; measured once, the last time 2026" in cell
     markdown = (tmp_path / "out.md").read_text()
     assert "worst p99.9, us" in markdown and "| 700.0 | 990.0 |" in markdown and words.OF_ALL_RUNS in markdown
     spec = draw("against", cell_entries(run), PlotOptions(over="rate"))

@@ -135,6 +135,7 @@ def _file(record: CellRecord) -> str | None:
 def _cell_row(row: ConditionRow) -> list[str]:
     verdict, complete = row.verdict, row.state == "complete"
     outcome: str = verdict.outcome if verdict and complete else "" if complete else row.state
+    outcome = "error" if outcome in ("failed", "invalid") else outcome
     style = STYLES.get(outcome, "red" if outcome else "")
     said = f"[{style}]{outcome}[/{style}]" if style else outcome
     if row.values is None:

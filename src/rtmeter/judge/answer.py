@@ -137,8 +137,9 @@ def _headline_of_many(cells: Sequence[CellEntry]) -> str:
 
 
 def things(cells: Sequence[CellEntry]) -> str:
-    """What they are: conditions, if any has repeats."""
-    return "conditions" if any(cell.repeats for cell in cells) else "cells"
+    """What they are, singular if it is one: conditions, if any has repeats."""
+    found = "condition" if any(cell.repeats for cell in cells) else "cell"
+    return found if len(cells) == 1 else f"{found}s"
 
 
 def _limits(cells: Sequence[CellEntry]) -> Iterator[str]:
@@ -179,7 +180,7 @@ def _of_cells(text: str, names: Sequence[str], cells: Sequence[CellEntry]) -> st
     if len(cells) == 1:
         return sentence(text)
     whole = len(names) == len(cells)
-    which = which_cells(names, len(cells))
+    which = which_cells(names, len(cells), things(cells))
     return f"{which.capitalize() if whole else which}: {text}" + (
         "" if text.endswith((".", "?", "!")) else "."
     )
@@ -236,7 +237,8 @@ def _of_verdicts(cells: Sequence[CellEntry]) -> Iterator[str]:
         for step in _steps(cell) if cell.outcome != "pass" or cells[0].outcome == "pass" else ():
             steps.setdefault(step, []).append(cell.id)
     for step, names in steps.items():
-        yield sentence(step) if len(names) == len(cells) else f"{which_cells(names, len(cells))}: {step}"
+        which = which_cells(names, len(cells), things(cells))
+        yield sentence(step) if len(names) == len(cells) else f"{which}: {step}"
 
 
 def _besides(cells: Sequence[CellEntry]) -> Iterator[str]:

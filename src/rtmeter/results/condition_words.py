@@ -42,10 +42,10 @@ def unfit(kind: object) -> str | None:
     return f"virtual machine ({'of unknown kind' if kind is True else kind}): unfit for absolute claims"
 
 
-def which_cells(names: Sequence[str], of: int) -> str:
-    """Some of ``of`` cells, by name; beyond three, how many more."""
+def which_cells(names: Sequence[str], of: int, things: str = "cells") -> str:
+    """Some of ``of`` cells, or other ``things``, by name; beyond three, how many more."""
     if len(names) == of > 1:
-        return f"all {of} cells"
+        return f"all {of} {things}"
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 

@@ -185,10 +185,10 @@ def count(number: float | None) -> str:
 
 
 def ratio(share: float | None) -> str:
-    """A share; a small one as a power of ten: 4.99 × 10⁻⁵, 10⁻⁶."""
+    """A share, 0.002; one below 0.0001 as a power of ten: 4.99 × 10⁻⁵, 10⁻⁶."""
     if share is None:
         return NONE
-    if share == 0 or share >= 0.01:
+    if share == 0 or share >= 1e-4:
         return f"{share:.3g}"
     exponent = math.floor(math.log10(share))
     mantissa = f"{share / 10**exponent:.3g}"

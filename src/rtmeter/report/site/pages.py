@@ -30,7 +30,8 @@ _SHOWN |= {"p99_999_ns": "p99.999", "max_ns": "Maximum"}
 
 def index(found: Sequence[History], reports: dict[Path, str]) -> str:
     """The first page: the latest verdict of every cell."""
-    return _render("index.html", title="All results", histories=found, reports=reports)
+    things = answer.things([history.latest.cell for history in found])
+    return _render("index.html", title="All results", histories=found, reports=reports, things=things)
 
 
 def cell(history: History, reports: dict[Path, str]) -> str:
@@ -84,7 +85,7 @@ def _chart(history: History) -> Markup | None:
     names = list(_LINES)
     colour = {"field": "line", "type": "nominal", "scale": {"domain": names, "range": list(LINE_COLOURS[:3])}}
     dash = {"field": "line", "type": "nominal", "scale": {"domain": names, "range": DASHES[:3]}}
-    x = {"field": "at", "type": "temporal", "title": "run, UTC", "scale": {"type": "utc"}}
+    x = {"field": "at", "type": "temporal", "title": "measured, UTC", "scale": {"type": "utc"}}
     y = {"field": "us", "type": "quantitative", "title": "us", "scale": {"type": "log"}}
     encoding = {"x": x, "y": y, "color": colour, "strokeDash": dash}
     layers: list[Spec] = [{"mark": {"type": "line", "point": {"size": 36}}, "encoding": encoding}]
