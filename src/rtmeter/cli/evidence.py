@@ -85,17 +85,14 @@ def _delay(verdict: Verdict, support: Support, runs: int) -> str:
         }
         return why.get(support.growth, support.growth)
     growth = support.growth
-    of_slope = [finding for finding in support.findings if finding.statistic == SLOPE]
-    if growth == "bounded" and of_slope:
+    if growth == "bounded" and any(finding.statistic == SLOPE for finding in support.findings):
         growth = "rising" if slope > 0 else "falling"
     fitting = [cause.replace("_", " ") for cause in support.causes]
     causes = f", as by {' or '.join(fitting)}" if fitting else ""
-    if any(finding.message in verdict.reason for finding in of_slope):
-        return f"{growth}{causes}: see above"
     low, high = interval
     reach_ns = max(-low, high) * abs(total / slope) if slope else 0.0
-    if low <= 0 <= high and reach_ns > verdict.requirement.deadline_ns:
-        return f"{growth}{causes}; its slope cannot be told"
+    if not causes and low <= 0 <= high and reach_ns > verdict.requirement.deadline_ns:
+        return f"{growth}; its slope cannot be told"
     each = "" if runs == 1 else ", where it changes most"
     grown = f"{slope / 1e3:+.3g} us/s [{low / 1e3:.3g}, {high / 1e3:.3g}], {about(total)} over the run{each}"
     return f"{growth}, {grown}{causes}"
