@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,16 @@ def test_the_index_opens_with_them() -> None:
     index = (DOCS / "index.md").read_text()
     assert [index.index(f"({name}.md)") for name in QUESTIONS]
     assert max(index.index(f"({name}.md)") for name in QUESTIONS) < index.index("(tutorial.md)")
+
+
+@pytest.mark.parametrize("name", [name for name in QUESTIONS if name != "where-does-it-break"])  # sweeps
+def test_each_has_a_campaign_its_commands_and_what_they_print(name: str) -> None:
+    page = (DOCS / f"{name}.md").read_text()
+    assert re.search(r"^rtmeter \w+", shell_blocks(DOCS / f"{name}.md", "sh"), re.MULTILINE)
+    assert re.search(r"^```\n.*?^```$", page, re.MULTILINE | re.DOTALL), "what they print"
+    asks = [page, *((DOCS / link).read_text() for link in re.findall(r"\(([\w-]+\.md)\)", page))]
+    named = {file for text in asks for file in re.findall(r"campaigns/([\w-]+\.yaml)", text)}
+    assert named and all((ROOT / "campaigns" / file).is_file() for file in named)
 
 
 def test_how_long_is_told_before_anything_is_measured(tmp_path: Path) -> None:

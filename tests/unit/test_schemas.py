@@ -11,7 +11,9 @@ import jsonschema
 import pytest
 import yaml
 
-from rtmeter.campaign.file import read_campaign
+from rtmeter.campaign import keys_page
+from rtmeter.campaign.file import BLOCK_KEYS, CAMPAIGN_KEYS, read_campaign
+from rtmeter.campaign.options import OPTIONS
 from rtmeter.campaign.schemas import FILES, campaign_schema, probe_config_schema, text_of
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -27,6 +29,17 @@ def validator(schema: Callable[[], dict[str, Any]]) -> jsonschema.Draft202012Val
 @pytest.mark.parametrize("name", FILES)
 def test_the_files_are_in_step_with_the_declaration(name: str) -> None:
     assert (ROOT / "spec" / name).read_text() == text_of(name), "run: python -m rtmeter.campaign.schemas spec"
+
+
+def test_the_page_of_all_keys_is_in_step_with_the_declaration() -> None:
+    page = ROOT / "docs" / "campaign-keys.md"
+    assert page.read_text() == keys_page.page(), f"run: python -m rtmeter.campaign.keys_page docs/{page.name}"
+
+
+def test_the_page_has_every_key_with_a_meaning_and_how_it_is_written() -> None:
+    rows = [line.split(" | ") for line in keys_page.page().splitlines() if line.startswith("| `")]
+    assert {row[0].strip("| `") for row in rows} >= {*CAMPAIGN_KEYS, *BLOCK_KEYS, *OPTIONS}
+    assert [row for row in rows if not (row[-1].strip("| ") and row[-3].strip())] == []
 
 
 @pytest.mark.parametrize("path", CAMPAIGNS, ids=lambda path: path.stem)

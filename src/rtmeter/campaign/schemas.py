@@ -92,7 +92,7 @@ def campaign_schema() -> _Schema:
     }
     top: _Schema = {
         "name": {"description": "Folder of the results (default: the file's name)."} | word,
-        "description": {"type": "string"},
+        "description": {"type": "string", "description": "What it is for, in words."},
         "defaults": {"description": "Options for every cell for which they mean something."} | some,
         "repeat": {"description": "How often each cell is measured."} | count,
         "interleave": {
@@ -100,7 +100,12 @@ def campaign_schema() -> _Schema:
             "description": "Measure every cell once before any a second time (default: true).",
         },
         "published": _published(),
-        "cells": {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/block"}},
+        "cells": {
+            "type": "array",
+            "description": "The blocks, each with a matrix of its own.",
+            "minItems": 1,
+            "items": {"$ref": "#/$defs/block"},
+        },
     }
     assert tuple(block) == BLOCK_KEYS and tuple(top) == CAMPAIGN_KEYS
     return tidy(
