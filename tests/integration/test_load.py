@@ -16,7 +16,7 @@ from strained import strain, stray
 
 from front import ended, rows_of, rtmeter, running
 from rtmeter.conditions.monitor import FILE
-from rtmeter.conditions.processes import members
+from rtmeter.conditions.processes import everyone, members
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
 from rtmeter.results import store
@@ -120,6 +120,36 @@ def test_an_idle_machine_that_others_keep_busy(tmp_path: Path, strict: bool) -> 
     assert machine["others_most"][0]["share"] > 0
     assert "others took" in done.err + done.out
     assert (record["error"] is not None) == strict
+
+
+def test_an_idle_machine_that_short_processes_keep_busy(tmp_path: Path) -> None:
+    """Each ends before anybody looks at it; the shells that start them know what they took in all."""
+    with ExitStack() as stack:
+        shells = [orphan("while :; do /bin/true; done") for _ in os.sched_getaffinity(0)]
+        for shell in shells:
+            stack.callback(os.kill, shell, signal.SIGKILL)
+        strained = stack.enter_context(strain(tmp_path, load={"preset": "idle"}, strict=True))
+        before_s = reaped_s(shells)
+        until(lambda: reaped_s(shells) - before_s > 1)
+        took_s = reaped_s(shells) - before_s
+    machine = strained.facts()["achieved"]["machine"]
+    cpu_s = machine["seconds"] * len(machine["busy_cpus"])
+    unnamed = machine.get("others_unnamed", machine.get("others_unseen"))
+    assert unnamed * cpu_s > took_s / 2
+    assert machine["others"] >= unnamed
+    failure = strained.failure()
+    assert failure is not None and "by processes that ended too soon" in failure.message
+
+
+def orphan(script: str) -> int:
+    """A shell that is not below this process."""
+    start = ["sh", "-c", 'sh -c "$0" >/dev/null 2>&1 & echo $!', script]
+    return int(subprocess.run(start, stdout=subprocess.PIPE, check=True).stdout)
+
+
+def reaped_s(shells: list[int]) -> float:
+    """Processor time that all that ended below them took."""
+    return sum(one.with_children_s - one.cpu_s for one in everyone(Root()) if one.pid in shells)
 
 
 def test_a_load_that_is_too_weak(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

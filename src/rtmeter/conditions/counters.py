@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from rtmeter.conditions import heat, throttling
 from rtmeter.host.root import Root
@@ -26,9 +27,10 @@ _WHOLE_DISK = re.compile(r"(?:(?:sd|vd|hd|xvd)[a-z]+|(?:nvme\d+n|mmcblk)\d+)")
 class Counters:
     """One look at the machine. ``at_ns``: CLOCK_MONOTONIC.
 
-    ``busy_s`` and ``steal_s``: seconds that each CPU was not idle (steal included), and that the
-    hypervisor took, since boot; ``totals``: what only grows, by name; ``now``: what is momentary. What
-    the kernel does not tell is absent.
+    ``busy_s``, ``steal_s``, ``idle_s`` and ``interrupts_s``: seconds since boot that each CPU was not idle
+    (steal included), that the hypervisor took, that it was idle (also while a disk was waited for), and that
+    interrupts took (soft ones included); ``totals``: what only grows, by name; ``now``: what is momentary.
+    What the kernel does not tell is absent.
     """
 
     at_ns: int
@@ -36,6 +38,42 @@ class Counters:
     steal_s: Mapping[int, float]
     totals: Mapping[str, float]
     now: Mapping[str, float]
+    idle_s: Mapping[int, float] = field(default_factory=dict)
+    interrupts_s: Mapping[int, float] = field(default_factory=dict)
+
+
+class Spent(NamedTuple):
+    """Processor time of all CPUs between two looks: what tasks took, and what interrupts did."""
+
+    tasks_s: float
+    interrupts_s: float
+
+
+NOTHING = Spent(0.0, 0.0)
+
+
+def spent(before: Counters, after: Counters) -> Spent:
+    """Between the two.
+
+    What a CPU does the kernel finds out at its ticks, where it does not measure it: a task that is released
+    in step with them is there at each, or at none. How long it was idle it measures as a rule, so that tasks
+    took what else is left of the time, and no more than the ticks tell where they tell less.
+    """
+    elapsed_s = (after.at_ns - before.at_ns) / 1e9
+    tasks_s = interrupts_s = 0.0
+    for cpu in after.idle_s.keys() & before.idle_s.keys():
+        busy, idle, steal, interrupts = (
+            now[cpu] - then[cpu]
+            for now, then in (
+                (after.busy_s, before.busy_s),
+                (after.idle_s, before.idle_s),
+                (after.steal_s, before.steal_s),
+                (after.interrupts_s, before.interrupts_s),
+            )
+        )
+        tasks_s += max(min(busy, elapsed_s - idle) - steal - interrupts, 0.0)
+        interrupts_s += interrupts
+    return Spent(tasks_s, interrupts_s)
 
 
 def files_of(root: Root) -> list[str]:
@@ -48,23 +86,25 @@ def look(read: ReadFiles, more_files: Iterable[str] = ()) -> Counters:
     at_ns = time.monotonic_ns()
     texts = read([*_FILES, *more_files])
     stat = texts.get("/proc/stat", "")
-    busy_s, steal_s = {}, {}
+    busy_s, steal_s, idle_s, interrupts_s = {}, {}, {}, {}
     totals: dict[str, float] = {}
     now: dict[str, float] = {}
     for line in stat.splitlines():
         name, *fields = line.split()
         if name.startswith("cpu") and name != "cpu":
-            user, nice, system, _idle, _iowait, irq, softirq, steal = map(int, fields[:8])
+            user, nice, system, idle, iowait, irq, softirq, steal = map(int, fields[:8])
             number = int(name[3:])
             busy_s[number] = (user + nice + system + irq + softirq + steal) / _TICKS_PER_S
             steal_s[number] = steal / _TICKS_PER_S
+            idle_s[number] = (idle + iowait) / _TICKS_PER_S
+            interrupts_s[number] = (irq + softirq) / _TICKS_PER_S
         elif name in ("ctxt", "intr"):
             totals[{"ctxt": "context_switches", "intr": "interrupts"}[name]] = int(fields[0])
         elif name in ("procs_running", "procs_blocked"):
             now[name.removeprefix("procs_")] = int(fields[0])
     now |= heat.frequencies(texts)
     totals |= _memory(texts) | _disks(texts) | _pressure(texts) | throttling.totals(texts)
-    return Counters(at_ns, busy_s, steal_s, totals, now)
+    return Counters(at_ns, busy_s, steal_s, totals, now, idle_s, interrupts_s)
 
 
 def _memory(texts: Mapping[str, str]) -> dict[str, float]:

@@ -10,13 +10,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rtmeter.conditions.counters import Counters, ReadFiles, look
+from rtmeter.conditions.counters import NOTHING, Counters, ReadFiles, look, spent
 from rtmeter.conditions.monitor_table import MonitorRow, MonitorTable
 from rtmeter.conditions.others import Others
 from rtmeter.conditions.throttling import QUOTA, THERMAL
 from rtmeter.host.affinity import keep_off
 from rtmeter.host.remote_shell import ConnectionLostError
 from rtmeter.model import Doubt
+from rtmeter.results.condition_words import SHORTEST_S
 
 FILE, SERVER_FILE = "monitor.parquet", "server_monitor.parquet"
 NOW = "now.json"
@@ -62,7 +63,7 @@ class Monitor:
         """Begins to sample."""
         self._first = self._last = self._look()
         if self._others is not None:
-            self._others.look()
+            self._others.look(NOTHING)
         self._thread.start()
 
     def stop(self) -> None:
@@ -98,8 +99,8 @@ class Monitor:
             busy, steal = (sum(cpu[i] for cpu in cpus.values()) / len(cpus) for i in (0, 1))
             found |= {"busy": round(busy, 4), "steal": round(steal, 4)}
             found["busy_cpus"] = {str(number): round(cpu[0], 4) for number, cpu in cpus.items()}
-            if self._others is not None:
-                found |= self._others.found(elapsed_s * len(cpus))
+            if self._others is not None and elapsed_s >= SHORTEST_S:
+                found |= self._others.found(elapsed_s * len(cpus), spent(self._first, self._last))
         found |= {name: round(per_s[name], 4) for name in per_s if name.startswith("psi_")}
         found |= {f"{name}_per_s": round(per_s[name], 1) for name in _RATES if name in per_s}
         found |= {name: int(grown[name]) for name in _TIMES if name in grown}
@@ -138,7 +139,7 @@ class Monitor:
     def _row(self) -> MonitorRow:
         before, self._last = self._last, self._look()
         if self._others is not None:
-            self._others.look()
+            self._others.look(spent(before, self._last))
         span_s = max(self._last.at_ns - before.at_ns, 1) / 1e9
         row: MonitorRow = {"at_ns": self._last.at_ns, "interval_ns": round(span_s * 1e9)}
         for number, (busy, steal) in shares(before, self._last).items():

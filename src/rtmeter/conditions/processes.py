@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from rtmeter.host.root import Root
 
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+_PF_KTHREAD = 0x00200000  # of the kernel's include/linux/sched.h; /proc shows the flags
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A living process: the processor time that it took, and with its reaped children (``with_children_s``).
+    """A process: the processor time that it took, and with its reaped children (``with_children_s``).
 
     ``started``: the clock tick since boot at which it was made; a number is given again, with this it is not.
+    ``of_kernel``: a thread of the kernel's; ``ended``: a zombie, which its parent has not reaped yet.
     """
 
     pid: int
@@ -25,11 +27,14 @@ class Process:
     started: int
     cpu_s: float
     with_children_s: float
+    of_kernel: bool = False
+    ended: bool = False
 
 
-def everyone(root: Root) -> list[Process]:
-    """All processes, zombies left out."""
-    return _processes(root.glob("/proc/[0-9]*/stat"), root)
+def everyone(root: Root, *, zombies: bool = False) -> list[Process]:
+    """All processes; zombies only where they are asked for."""
+    found = _processes(root.glob("/proc/[0-9]*/stat"), root)
+    return found if zombies else [process for process in found if not process.ended]
 
 
 def members(group: int, root: Root) -> list[Process]:
@@ -42,7 +47,8 @@ def children(pid: int, root: Root) -> int:
     listed = root.read(f"/proc/{pid}/task/{pid}/children")
     if listed is None:  # it is gone, or the kernel has no such list
         return sum(process.parent == pid for process in members(pid, root))
-    return len(_processes([f"/proc/{child}/stat" for child in listed.split()], root))
+    found = _processes([f"/proc/{child}/stat" for child in listed.split()], root)
+    return sum(not process.ended for process in found)
 
 
 def processor_s(group: int, root: Root) -> float:
@@ -56,11 +62,13 @@ def _processes(files: Iterable[str], root: Root) -> list[Process]:
 
 
 def _process(pid: int, stat: str) -> Process | None:
-    """The process; None if it is gone, or a zombie."""
+    """The process; None if it is gone."""
     head, _, rest = stat.rpartition(")")
     fields = rest.split()
-    if not fields or fields[0] in "ZX":
+    if not fields or fields[0] == "X":
         return None
     own, reaped = (sum(map(int, fields[at : at + 2])) * _TICK_S for at in (11, 13))
     name = head.partition("(")[2]
-    return Process(pid, name, int(fields[1]), int(fields[2]), int(fields[19]), own, own + reaped)
+    of_kernel, ended = bool(int(fields[6]) & _PF_KTHREAD), fields[0] == "Z"
+    times = (own, own + reaped)
+    return Process(pid, name, int(fields[1]), int(fields[2]), int(fields[19]), *times, of_kernel, ended)

@@ -22,7 +22,13 @@ from rtmeter.host.threads import cpu_set
 from rtmeter.model import LOCAL, MONITOR_NS, Cell, Doubt
 from rtmeter.results import condition_words
 
-NOT_REACHED = ("load_died", "load_not_reached", "load_not_idle", "traffic_died", "traffic_not_reached")
+NOT_REACHED = (
+    "load_died",
+    "load_not_reached",
+    condition_words.NOT_IDLE,
+    "traffic_died",
+    "traffic_not_reached",
+)
 """Types of doubts that are errors where the campaign is strict."""
 
 LOAD_WORKERS, TRAFFIC_STREAMS = "load_workers", "traffic_streams"
@@ -131,9 +137,10 @@ class Strain:
 
 def not_idle(monitored: Mapping[str, Any]) -> Iterator[Doubt]:
     """``load_not_idle``: an idle machine was asked, and others worked; ``monitored``: Monitor.achieved()."""
-    if monitored.get("steal", 0.0) + monitored.get("others", 0.0) > condition_words.IDLE_MOST:
-        message = f"an idle machine was asked, but {' and '.join(condition_words.taken(monitored))}"
-        yield Doubt("load_not_idle", message, "end that work, or ask for the load that is meant")
+    _, taken = condition_words.taken_much({"achieved": {"machine": monitored}})
+    if taken:
+        message = f"an idle machine was asked, but {taken}"
+        yield Doubt(condition_words.NOT_IDLE, message, "end that work, or ask for the load that is meant")
 
 
 def strain_of(cell: Cell, folder: Path, root: Root) -> Strain:

@@ -40,8 +40,8 @@ class Setting:
     differs: bool = False
 
 
-def in_one_line(record: CellRecord) -> list[str]:
-    """What a number of this cell must not be shown without."""
+def in_one_line(record: CellRecord, *repeats: CellRecord) -> list[str]:
+    """What a number of this cell must not be shown without, or one of it and its other ``repeats``."""
     facts, machine = record.adapter_facts, record.machine
     adapter = " ".join(str(facts[key]) for key in ("middleware", "middleware_version") if facts.get(key))
     kernel = " ".join(str(machine[key]) for key in ("kernel", "kernel_version") if machine.get(key))
@@ -60,7 +60,7 @@ def in_one_line(record: CellRecord) -> list[str]:
         policy + (f" on CPU {words.setting('', pinned)}" if pinned else ""),
         *carried(record.path),
         *words.crowd(record.config),
-        *in_words(record.conditions),
+        *in_words(record.conditions, [other.conditions for other in repeats]),
         f"kernel {kernel}" if kernel else "",
         f"{machine.get('cpu_model', '')}" + (f", {cpus} CPUs" if cpus else ""),
         f"host {machine['hostname']}" if machine.get("hostname") else "",
@@ -139,7 +139,7 @@ def _meanwhile(found: Mapping[str, Any]) -> dict[str, Any]:
     achieved: Mapping[str, Any] = found.get("achieved", {})
     parts: dict[str, Any] = {what: one for what, one in achieved.items() if one is not None}
     machine = parts.pop("machine", {})
-    most = {"others_most": most_of(machine["others_most"])} if "others_most" in machine else {}
+    most = {name: most_of(who) for name, who in machine.items() if name.endswith("_most")}
     return {**machine, **most, **parts}
 
 

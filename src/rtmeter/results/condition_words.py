@@ -71,13 +71,14 @@ def told_once(doubts: Iterable[tuple[str, Doubt]]) -> list[tuple[Doubt, list[str
     return once
 
 
-def in_words(conditions: object) -> list[str]:
+def in_words(conditions: object, beside: Iterable[object] = ()) -> list[str]:
     """Settings, load, traffic and recording that were asked for, with what they achieved; nothing if not
-    known."""
+    known. ``beside``: what was asked alike, for how busy the CPUs were at least and at most."""
     found = _mapping(conditions)
     asked, achieved = _mapping(found.get("asked")), _mapping(found.get("achieved"))
     settings = _settings(_mapping(asked.get("settings")), _mapping(found.get("left_out")))
-    load = _load(_mapping(asked.get("load")), _number(_mapping(achieved.get("machine")).get("busy")))
+    busy = [_number(_machine(one).get("busy")) for one in (found, *beside)]
+    load = _load(_mapping(asked.get("load")), [share for share in busy if share is not None])
     traffic = _traffic(_mapping(asked.get("traffic")), _mapping(achieved.get("traffic")))
     recorded = ["the kernel's events recorded"] if asked.get("explain") else []
     return [*settings, *load, *traffic, *recorded, *_server(_mapping(found.get("server")))]
@@ -86,29 +87,45 @@ def in_words(conditions: object) -> list[str]:
 def meanwhile(conditions: object) -> list[str]:
     """What the machine did while a cell was measured that its own probes and load did not; empty if that is
     not known."""
-    machine = _mapping(_mapping(_mapping(conditions).get("achieved")).get("machine"))
+    machine = _machine(conditions)
     known = _number(machine.get("others")) is not None or _number(machine.get("steal")) is not None
-    return [*(taken(machine) or (["nobody else took 1% of the CPUs"] if known else [])), *_slowed(machine)]
-
-
-def taken(machine: Mapping[str, Any]) -> list[str]:
-    """What others and the hypervisor took of the CPUs, of what a watch saw (``achieved.machine`` of a
-    cell.json); nothing below a hundredth."""
-    said = []
-    others, steal = _number(machine.get("others")) or 0.0, _number(machine.get("steal")) or 0.0
-    if others >= _WORTH_A_WORD:
-        most = most_of(machine.get("others_most"))
-        said.append(f"others took {others:.0%} of the CPUs" + (f" ({most})" if most else ""))
-    if steal >= _WORTH_A_WORD:
-        said.append(f"the hypervisor took {steal:.0%} of the CPUs")
-    return said
+    others = _taken(machine) or (["nobody else took 1% of the CPUs"] if known else [])
+    return [
+        *others,
+        *_took(machine, "kernel_work", "interrupts and threads of the kernel"),
+        *_slowed(machine),
+    ]
 
 
 def taken_much(conditions: object) -> tuple[float, str]:
     """The share that others and the hypervisor took, and in words where it is more than an idle machine's."""
-    machine = _mapping(_mapping(_mapping(conditions).get("achieved")).get("machine"))
+    machine = _machine(conditions)
     share = sum(_number(machine.get(name)) or 0.0 for name in ("others", "steal"))
-    return share, " and ".join(taken(machine)) if share > IDLE_MOST else ""
+    return share, " and ".join(_taken(machine)) if share > IDLE_MOST else ""
+
+
+def _machine(conditions: object) -> Mapping[str, Any]:
+    """What a watch saw of the machine; nothing of one too short to tell."""
+    machine = _mapping(_mapping(_mapping(conditions).get("achieved")).get("machine"))
+    seconds = _number(machine.get("seconds"))
+    return {} if seconds is not None and seconds < SHORTEST_S else machine
+
+
+def _taken(machine: Mapping[str, Any]) -> list[str]:
+    """What others and the hypervisor took of the CPUs."""
+    return [*_took(machine, "others", "others"), *_took(machine, "steal", "the hypervisor")]
+
+
+def _took(machine: Mapping[str, Any], key: str, who: str) -> Iterator[str]:
+    """Their share under that key, and of whom it is; nothing below a hundredth."""
+    share = _number(machine.get(key)) or 0.0
+    if share >= _WORTH_A_WORD:
+        most = [most_of(machine.get(f"{key}_most"))]
+        for unknown, why in _NAMELESS.items():
+            if (part := _number(machine.get(f"{key}_{unknown}")) or 0.0) >= _WORTH_A_WORD:
+                most.append(f"{part:.0%} by processes that {why}")
+        of_whom = ", ".join(filter(None, most))
+        yield f"{who} took {share:.0%} of the CPUs" + (f" ({of_whom})" if of_whom else "")
 
 
 def most_of(others: object) -> str:
@@ -137,10 +154,22 @@ def _between(low: float, high: float, form: str) -> str:
     return ends[0] if ends[0] == ends[1] else " to ".join(ends)
 
 
+NOT_IDLE = "load_not_idle"
+"""The warning that others worked where an idle machine was asked."""
+
 IDLE_MOST = 0.1
 """Share of all CPUs that others and the hypervisor may take of an idle machine: a desktop's own is less."""
 
+SHORTEST_S = 0.5
+"""Of a shorter time no share is told: the kernel counts processor time in ticks of 10 ms."""
+
 _WORTH_A_WORD = 0.01
+
+_NAMELESS = {
+    "unnamed": "ended too soon to be named",
+    "unseen": "ended too soon, or are not seen from here",
+}
+"""Of what nobody can be named for, why."""
 
 _WAYS = {"udp": "UDP", "tcp": "TCP", "unix": "Unix sockets", "other": "sockets of another kind",
          "shared_memory": "shared memory"}  # fmt: skip
@@ -194,11 +223,11 @@ def _settings(asked: Mapping[str, Any], left_out: Mapping[str, Any]) -> Iterator
             yield f"{name} {_value(value)}{' (left out: not to be had)' if name in without else ''}"
 
 
-def _load(asked: Mapping[str, Any], busy: float | None) -> Iterator[str]:
+def _load(asked: Mapping[str, Any], busy: Sequence[float]) -> Iterator[str]:
     named = asked.get("preset") or " ".join(f"{kind}={_value(value)}" for kind, value in asked.items())
     words = f"load {named}" if named else "no load"
-    if busy is not None:
-        yield f"{words} (CPUs {busy:.0%} busy)"
+    if busy:
+        yield f"{words} (CPUs {_between(min(busy), max(busy), '.0%')} busy)"
     elif named:
         yield words
 
