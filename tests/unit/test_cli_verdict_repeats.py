@@ -212,6 +212,17 @@ def test_of_repeats_the_one_that_others_disturbed_most_is_told(capsys: Captured)
     assert "meanwhile        at most, in a-r2: others took 60% of the CPUs (make 60%)\n" in out
 
 
+def test_repeats_hold_for_all_that_the_cpus_were_busy(capsys: Captured) -> None:
+    for repeat, busy in ((1, 0.02), (2, 0.69), (3, 0.3)):
+        conditions = {"asked": {}, "effective": {}, "achieved": {"machine": {"busy": busy}}}
+        write_wakeups(
+            Path(f"r/cell-r{repeat}"), draw(repeat), repeat=repeat, changes={"conditions": conditions}
+        )
+    (one,) = as_json("r --deadline 1ms", capsys)["cells"]
+    assert "no load (CPUs 2% to 69% busy)" in one["conditions"]
+    assert "no load (CPUs 69% busy)" in one["repeats"][1]["conditions"]
+
+
 def test_several_conditions_end_with_a_table_of_all(capsys: Captured) -> None:
     """The last thing on the screen: what became of each."""
     asked = Requirement(MS, 0.001)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from report_page import HOSTILE, page_of
 
 from rtmeter.judge.answer import answer
 from rtmeter.judge.entries import by_condition
-from rtmeter.model import Requirement
+from rtmeter.model import Doubt, Requirement
 from rtmeter.results import words
 from rtmeter.results.overview import cell_entries
 from stored import write_run
@@ -123,6 +124,33 @@ def test_what_others_took_meanwhile_limits_it(folder):
     assert (
         "Meanwhile: others took 5% of the CPUs (make 5%); the hypervisor took 5% of the CPUs." in quiet.text
     )
+
+
+def test_that_an_idle_machine_was_not_idle_limits_it_before_all_else(folder):
+    idle = Doubt(
+        "load_not_idle", "an idle machine was asked, but others took 30% of the CPUs", "end that work"
+    )
+    load = Doubt("load_not_reached", "its CPUs were 7% busy", "ask for more")
+    changes = meanwhile(0.3, 0.0) | {"machine": {"virtual_machine": "kvm"}}
+    write_cell(folder / "a", Made(id="a", changes=changes | {"warnings": doubts(load, idle)}))
+    said = answer(cell_entries(folder)).limits
+    assert said[0] == "An idle machine was asked, but others took 30% of the CPUs."
+    assert (len(said), len(set(said))) == (3, 3)
+    write_cell(folder / "b", Made(id="b", changes=changes | {"warnings": doubts(load)}))
+    said = answer(cell_entries(folder)).limits
+    assert said[0] == "a: an idle machine was asked, but others took 30% of the CPUs."
+
+
+def doubts(*those: Doubt) -> list[dict[str, str]]:
+    return [asdict(doubt) for doubt in those]
+
+
+def test_of_a_scripted_run_nothing_is_said_of_the_machine(folder):
+    changes = meanwhile(0.3, 0.37) | {"clock": {"id": "scripted"}}
+    page = page_of(write_cell(folder, Made(changes=changes)))
+    assert "Meanwhile" not in page.text
+    assert "of the CPUs" not in page.text
+    assert "Scripted clock" in page.text, "it is one"
 
 
 def test_of_several_cells_the_busiest_is_named(folder):

@@ -130,7 +130,7 @@ def _of_all(runs: Sequence[StoredCell], each: Sequence[Verdict | None]) -> CellV
         first.measurement,
         first.adapter,
         [str(run.folder) for run in runs],
-        [f"{len(runs)} runs, each", *in_one_line(first)],
+        [f"{len(runs)} runs, each", *in_one_line(*(run.record for run in runs))],
         verdict,
         _meanwhile(*runs),
         "lost" if "lost" in worst else max((one for one in worst if not isinstance(one, str)), default=None),
@@ -154,9 +154,9 @@ def _next(verdict: Verdict | None, runs: Sequence[StoredCell]) -> str | None:
 
 def _meanwhile(*cells: StoredCell) -> tuple[str, ...]:
     """What a run tells; of several runs the one of which others took most, by name."""
-    in_words = [(cell.record, "; ".join(condition_words.meanwhile(cell.record.conditions))) for cell in cells]
+    in_words = [(cell.record, "; ".join(condition_words.meanwhile(cell.record.endured))) for cell in cells]
     known = [(record, said) for record, said in in_words if said]
     if len({said for _, said in known}) < 2:
         return tuple(said for _, said in known[:1])
-    most, said = max(known, key=lambda one: condition_words.taken_much(one[0].conditions)[0])
+    most, said = max(known, key=lambda one: condition_words.taken_much(one[0].endured)[0])
     return (f"at most, in {most.id}: {said}",)

@@ -255,5 +255,5 @@ def _show_verdict(record: CellRecord, path: Path, out: Console) -> None:
         out.print(f"[{style}]{verdict.outcome}[/{style}]: {escape(line)}", soft_wrap=True)
         for line in more:
             out.print(line, markup=False, soft_wrap=True)
-    if meanwhile := condition_words.meanwhile(record.conditions):
+    if meanwhile := condition_words.meanwhile(record.endured):
         out.print(f"  {'meanwhile':<17}{'; '.join(meanwhile)}", markup=False, soft_wrap=True)

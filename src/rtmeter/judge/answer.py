@@ -143,6 +143,10 @@ def things(cells: Sequence[CellEntry]) -> str:
 
 
 def _limits(cells: Sequence[CellEntry]) -> Iterator[str]:
+    warned = shared(cells)
+    for doubt, names in warned:
+        if doubt.type == condition_words.NOT_IDLE:  # what was measured is not what was asked
+            yield _of_cells(doubt.message, names, cells)
     yield from _maximum(cells[0], len(cells))
     for cell in cells:
         if cell.state == "interrupted":
@@ -150,7 +154,7 @@ def _limits(cells: Sequence[CellEntry]) -> Iterator[str]:
         if cell.record and (why := unfit(cell.record)):
             yield sentence(why)
     yield from _taken(cells)
-    for doubt, names in shared(cells):
+    for doubt, names in warned:
         yield _of_cells(doubt.message, names, cells)
 
 
@@ -158,8 +162,8 @@ def _taken(cells: Sequence[CellEntry]) -> Iterator[str]:
     """Where others took so much of the CPUs that it limits what the numbers say, unless a warning says so."""
     found: list[tuple[float, str, str]] = []
     for cell in cells:
-        if cell.record and not any(doubt.type == "load_not_idle" for doubt in cell.record.warnings):
-            share, said = condition_words.taken_much(cell.record.conditions)
+        if cell.record and not any(doubt.type == condition_words.NOT_IDLE for doubt in cell.record.warnings):
+            share, said = condition_words.taken_much(cell.record.endured)
             if said:
                 found.append((share, cell.id, said))
     if found:
@@ -206,13 +210,9 @@ def _maximum(cell: CellEntry, cells: int) -> Iterator[str]:
 
 def unfit(record: CellRecord) -> str | None:
     """Why a cell's numbers are unfit for absolute claims; None if they are not."""
-    if _scripted(record):
+    if record.scripted:
         return "scripted clock: the delays are made up, they test rtmeter itself"
     return condition_words.unfit(record.machine.get("virtual_machine"))
-
-
-def _scripted(record: CellRecord) -> bool:
-    return record.clock.get("id") == "scripted"
 
 
 def _next(cells: Sequence[CellEntry]) -> list[str]:
@@ -243,7 +243,7 @@ def _of_verdicts(cells: Sequence[CellEntry]) -> Iterator[str]:
 
 def _besides(cells: Sequence[CellEntry]) -> Iterator[str]:
     """What is left to do where nothing else is."""
-    real = [cell for cell in cells if cell.judged and cell.record and not _scripted(cell.record)]
+    real = [cell for cell in cells if cell.judged and cell.record and not cell.record.scripted]
     if any(unfit(cell.record) for cell in real if cell.record):
         yield "Repeat it on the target itself before claiming absolute numbers."
     if any(cell.record and not cell.record.imported for cell in real):

@@ -179,6 +179,16 @@ class CellRecord(RecordPart):
         return "is invalid: see its warnings" if not self.valid else "measured nothing"
 
     @property
+    def scripted(self) -> bool:
+        """Whether its delays are made up, on a clock that no time passes on."""
+        return self.clock.get("id") == "scripted"
+
+    @property
+    def endured(self) -> Conditions | None:
+        """Its conditions, where what the machine did can have delayed anything."""
+        return None if self.scripted else self.conditions
+
+    @property
     def virtual_machine(self) -> bool:
         """Whether it was measured in one."""
         return self.machine.get("virtual_machine") not in (None, False, "", "none")
