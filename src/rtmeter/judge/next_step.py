@@ -95,7 +95,7 @@ def _kind(finding: GateFinding) -> str:
 
 def _others(runs: Sequence[StoredCell]) -> bool:
     """Whether others took much of the machine meanwhile."""
-    return any(condition_words.taken_much(run.record.conditions)[1] for run in runs)
+    return any(condition_words.taken_much(run.record.endured)[1] for run in runs)
 
 
 def _of_the_level(verdict: Verdict) -> str | None:
