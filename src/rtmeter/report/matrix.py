@@ -147,9 +147,9 @@ def _value(cell: CellEntry, axis: str) -> str:
 
 def _levels(cells: Sequence[CellEntry], axis: str) -> list[str]:
     """The values of an axis: durations, sizes and numbers by what they are, all others in the order of the
-    campaign."""
-    measured = sorted((cell for cell in cells if cell.record), key=lambda cell: cell.place)
-    return sorted(dict.fromkeys(_value(cell, axis) for cell in measured), key=_number)
+    campaign, or by name where there is none."""
+    found = sorted((cell.place, _value(cell, axis)) for cell in cells if cell.record)
+    return sorted(dict.fromkeys(value for _, value in found), key=_number)
 
 
 def _number(name: str) -> tuple[bool, float]:
