@@ -128,9 +128,9 @@ PLANTED: list[tuple[str, str, str, dict[str, str | None], Intent]] = [
     ("emulated_processor", "fatal", "QEMU TCG", {"/proc/cpuinfo": "model name: QEMU TCG CPU 2.5"}, CYCLIC),
     ("emulated_processor", "fatal", "the kernel is of s390x", {"/proc/sys/kernel/arch": "s390x"}, CYCLIC),
     ("container", "medium", "/.dockerenv", {"/.dockerenv": ""}, CYCLIC),
-    ("steal", "high", "33 %", {"/proc/stat": "cpu 100 0 100 1000 0 0 0 100 0 0"}, CYCLIC),
-    ("steal", "info", "0.5 %", {"/proc/stat": "cpu 100 0 99 1000 0 0 0 1 0 0"}, CYCLIC),
-    ("pressure", "medium", "cpu 42.5 %", {"/proc/pressure/cpu": "some avg10=42.50 avg60=0.00"}, CYCLIC),
+    ("steal", "high", "the hypervisor took 33%", {"/proc/stat": "cpu 100 0 100 1000 0 0 0 100 0 0"}, CYCLIC),
+    ("steal", "info", "took 0.5%", {"/proc/stat": "cpu 100 0 99 1000 0 0 0 1 0 0"}, CYCLIC),
+    ("pressure", "medium", "cpu 42.5%", {"/proc/pressure/cpu": "some avg10=42.50 avg60=0.00"}, CYCLIC),
     ("cpu_not_usable", "fatal", "CPU 1 is off", {f"{CPU}/online": "0"}, CYCLIC),
 ]  # fmt: skip
 """(id, grade, a part of its value, the files that make it so, what is intended)"""

@@ -33,7 +33,7 @@ CONTAINER = Kind(
 STEAL = Kind(
     "steal",
     "high",
-    "the host ran something else while CPUs of this machine had work",
+    "the hypervisor ran something else while CPUs of this machine had work",
     "proc_stat(5), steal",
     "give the virtual machine CPUs of its own (pinned, not shared) on the host",
 )
@@ -120,7 +120,7 @@ def _steal(machine: Machine) -> Iterator[Finding]:
     share = stolen / max(1, user + nice + system + irq + softirq + stolen)
     if stolen:
         yield STEAL.found(
-            f"{100 * share:.2g} % of the busy time since boot",
+            f"the hypervisor took {100 * share:.2g}% of the busy time since boot",
             grade=None if share > MOST_STEAL else "info",
         )
 
@@ -132,7 +132,7 @@ def _pressure(machine: Machine) -> Iterator[Finding]:
         if match is None:
             unread.append(resource)
         elif float(match[1]) > most:
-            waiting.append(f"{resource} {float(match[1]):g} %")
+            waiting.append(f"{resource} {float(match[1]):g}%")
     if waiting:
         yield PRESSURE.found("some task waited: " + ", ".join(waiting))
     if unread and machine.built_with("PSI") is not False:
