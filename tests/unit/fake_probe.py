@@ -184,7 +184,8 @@ class Probe:
             self.slowly()
         while not self.stop and self.rows < self.total:
             self.frame()
-            if self.behave == "die" and self.rows >= self.total // 2:
+            if self.behave in ("die", "die_aloud") and self.rows >= self.total // 2:
+                os.write(2, b"it hurts\n" * (self.behave == "die_aloud"))
                 os.kill(os.getpid(), signal.SIGKILL)
         self.end("interrupted" if self.stop else "complete")
         return 4 if self.stop and self.config["role"] != "server" else 0
@@ -202,8 +203,18 @@ def server_that_dies(probe: Probe) -> int:
     return 0
 
 
+def server_that_refuses(probe: Probe) -> int:
+    """Says why once it is listened to (file ``heard``), and is gone."""
+    while not Path(probe.config["log"]).with_name("heard").exists():
+        time.sleep(0.001)
+    probe.behave = "refuse"
+    return probe()
+
+
 def main(arguments: list[str]) -> int:
     probe = Probe(json.loads(Path(arguments[1]).read_text()))
+    if probe.behave == "server_refuses" and probe.config["role"] == "server":
+        return server_that_refuses(probe)
     if probe.behave == "server_dies" and probe.config["role"] == "server":
         return server_that_dies(probe)
     if probe.behave == "server_dies":

@@ -249,13 +249,21 @@ def test_the_time_of_all_cells_is_told(capsys: Captured) -> None:
     assert "all releases, warm-up included: 36 s" in plan("c.yaml", capsys)[1]
 
 
+RECEIVES = "this adapter receives the messages of a roundtrip by spin, poll; choose one of these"
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("{domain: 7}", "options.domain = '7': this adapter has no such option; choose one of mode, level"),
-        ("{mode: udb}", "options.mode = 'udb': no such choice; choose one of udp, unix"),
-        ("{level: 64}", "options.level = '64': is no number from 0 to 63; give 0 to 63"),
-        ("{level: 63, mode: unix}", ""),
+        (
+            "options: {domain: 7}",
+            "options.domain = '7': this adapter has no such option; choose one of mode, level",
+        ),
+        ("options: {mode: udb}", "options.mode = 'udb': no such choice; choose one of udp, unix"),
+        ("options: {level: 64}", "options.level = '64': is no number from 0 to 63; give 0 to 63"),
+        ("options: {level: 63, mode: unix}, receive: poll, server_receive: spin", ""),
+        ("receive: listener", "receive = 'listener': " + RECEIVES),
+        ("receive: poll, server_receive: listener", "server_receive = 'listener': " + RECEIVES),
     ],
 )
 def test_options_are_checked_as_the_run_does(
@@ -265,16 +273,15 @@ def test_options_are_checked_as_the_run_does(
     from rtmeter.measure.probe.probes import Probe
 
     facts = {
-        "measures": ["wakeup"],
+        "measures": ["roundtrip"],
+        "receives": {"roundtrip": ["spin", "poll"], "cycle": ["listener"]},
         "option": {"mode": "udp|unix: what carries", "level": "0 to 63: how much"},
     }
     probe = Probe("posix", Path("probe"), facts)
-    monkeypatch.setattr(given_options, "probes_for", lambda cell: (probe, None))
+    monkeypatch.setattr(given_options, "probes_for", lambda cell: (probe, probe))
     monkeypatch.setattr(can_run.ByProbes, "check", lambda self: None)
-    text = (
-        "repeat: 2\ndefaults: {measurement: wakeup, adapter: posix, samples: 1000, requirement: %s}\ncells:\n"
-    )
-    text += "- {name: good}\n- {name: other, options: %s}\n"
+    text = "repeat: 2\ndefaults: {measurement: roundtrip, adapter: posix, samples: 1000, requirement: %s}\n"
+    text += "cells:\n- {name: good}\n- {name: other, %s}\n"
     Path("c.yaml").write_text(text % ("{deadline: 1ms, miss_ratio: 1e-2}", given))
     code, printed = plan("c.yaml", capsys)
     assert code == (exit_codes.ERROR if said else exit_codes.PASS)

@@ -22,6 +22,7 @@ from rtmeter.conditions import Standing
 from rtmeter.errors import RtmeterError
 from rtmeter.measure import cell as runner
 from rtmeter.measure.probe import supervise
+from rtmeter.measure.probe.probe_process import ProbeProcess
 from rtmeter.measure.probe.supervise import Stop
 from rtmeter.model import Doubt
 from rtmeter.results import store
@@ -322,6 +323,40 @@ def test_a_server_that_dies_ends_the_run(tmp_path: Path) -> None:
     assert rows(tmp_path / "cell") > 0
 
 
+def test_a_server_that_refuses_is_quoted_whenever_it_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says why and is gone after it was listened to, before its end is looked for."""
+    read_events = ProbeProcess.read_events
+    started: list[str] = []
+
+    def and_then_it_refuses(process: ProbeProcess) -> list[dict[str, Any]]:
+        events = read_events(process)
+        heard = tmp_path / "cell.partial" / "heard"
+        if not heard.exists():
+            started.append(process.role)
+            heard.touch()
+            until(lambda: process.exit_code is not None)
+        return events
+
+    monkeypatch.setattr(ProbeProcess, "read_events", and_then_it_refuses)
+    record = roundtrip(tmp_path, "server_refuses")
+    assert started == ["server"]
+    words = ("field", "value", "message", "remedy")
+    assert [record["error"][word] for word in words] == ["cpus", "9", "CPU 9 does not exist", "choose 0-1"]
+    assert not (tmp_path / "cell" / store.CLIENT_LOG).exists()  # nothing was started for it
+
+
+@pytest.mark.parametrize(
+    ("behave", "remedy"),
+    [("die", "it printed nothing"), ("die_aloud", "see what it printed in the cell's probe.stderr")],
+)
+def test_nobody_is_sent_to_a_file_that_is_not_there(tmp_path: Path, behave: str, remedy: str) -> None:
+    record = run(tmp_path, behave)
+    assert record["error"]["remedy"] == remedy
+    assert (tmp_path / "cell" / store.STDERR).exists() == ("stderr" in remedy)
+
+
 def test_the_clients_endpoint_is_the_servers(tmp_path: Path) -> None:
     record = roundtrip(tmp_path, "complete", keep_log=True, cpus="0", server_cpus="1")
     client = LogReader(tmp_path / "cell" / store.CLIENT_LOG).meta["config"]
@@ -375,8 +410,8 @@ def test_a_stop_may_come_from_a_signal_handler(tmp_path: Path) -> None:
     stop = Stop()
     before = signal.signal(signal.SIGUSR1, lambda *_: stop.ask())
     try:
-        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGUSR1)).start()
-        record = run(tmp_path, "slow", samples=10**6, stop=stop)
+        asking = lambda event: stop.asked or os.kill(os.getpid(), signal.SIGUSR1)  # noqa: E731
+        record = run(tmp_path, "slow", samples=10**6, stop=stop, watch=asking)
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert record["status"] == "interrupted"

@@ -20,7 +20,7 @@ from rtmeter.measure.probe.probes import NotBuiltError
 from rtmeter.measure.probe.supervise import OnProgress, Stop
 from rtmeter.measure.programs.attached import ByAttaching, is_attached
 from rtmeter.measure.source import Ran, Source
-from rtmeter.measure.source.record import tidy
+from rtmeter.measure.source.record import heard, tidy
 from rtmeter.measure.team.by_chain import ByChain
 from rtmeter.measure.team.by_discovery import ByDiscovery
 from rtmeter.model import TARGET, Cell, Outcome
@@ -88,6 +88,7 @@ def run_cell(
     try:
         record = source.record(outcome, new.folder, ran)
         tidy(new.folder, keep_logs=cell.keep_log or record.status == "failed" or not record.valid)
+        record = heard(record, new.folder)
         if keep_empty or record.summary or (new.folder / store.STDERR).exists():
             new.finish(record)
         else:

@@ -1,4 +1,4 @@
-"""Options of a middleware that its adapter would refuse, seen by what the adapter says of them."""
+"""Options that an adapter would refuse, seen by what it says of itself."""
 
 from __future__ import annotations
 
@@ -15,12 +15,25 @@ _RANGE = re.compile(r"(-?\d+) to (-?\d+)")
 
 
 def check(cell: Cell) -> None:
-    """Raises RtmeterError for an option that the adapter of either end does not have, or a value that is none
-    of its choices or out of its range. What means nothing in this cell only the adapter itself can tell."""
+    """Raises RtmeterError for an option that the adapter of either end does not have, a value that is none
+    of its choices or out of its range, or a drive or a way to receive that it does not name. What means
+    nothing in this cell only the adapter itself can tell."""
     client, server = probes_for(cell)
+    measurement = cell.config["measurement"]
     _check("options", cell.config.get("options", {}), client)
+    _check_way("drive", cell.config.get("drive"), f"drives {measurement} by", measurement, client)
+    receives = f"receives the messages of a {measurement} by"
+    _check_way("receive", cell.config.get("receive"), receives, measurement, client)
     if server is not None:
         _check("server_options", cell.server_options or {}, server)
+        _check_way("server_receive", cell.server_receive, receives, measurement, server)
+
+
+def _check_way(field: str, way: str | None, does: str, measurement: str, probe: Probe) -> None:
+    named = probe.facts.get(f"{field.removeprefix('server_')}s", {}).get(measurement)
+    if way is not None and named and way not in named:
+        message = f"this adapter {does} {', '.join(named)}"
+        raise RtmeterError(message, field=field, value=way, remedy="choose one of these")
 
 
 def _check(field: str, given: Mapping[str, str], probe: Probe) -> None:

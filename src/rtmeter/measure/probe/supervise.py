@@ -147,13 +147,13 @@ class _Run:
             self._introduce(probe, config, server, server_config)
             self._server = ProbeProcess(server, server_config, self._folder, place)
             self._guard.watch(self._server.pid)
-            self._until_ready(self._server)
+            self._until_peer_ready(self._server)
             endpoint = (self._server.event("ready") or {}).get("endpoint")
             if endpoint is not None:
                 config["options"] = {"endpoint": str(endpoint)} | config["options"]
                 server_config["options"] = {"endpoint": str(endpoint)} | server_config["options"]
             self._start_beside(server, server_config)
-        if self.failure is not None or self._kill_at is not None:
+        if self._kill_at is not None:
             return
         place = self._place(self._launchers.client(None), self._target, told=bool(self._beside.processes))
         self._client = ProbeProcess(probe, config, self._folder, place)
@@ -186,7 +186,7 @@ class _Run:
 
         self._beside.start(self._cell, config, self._folder, launch)
         for process in self._beside.processes:
-            self._until_ready(process)
+            self._until_peer_ready(process)
 
     def _peers(self) -> list[ProbeProcess]:
         """What runs until the client has ended."""
@@ -248,6 +248,13 @@ class _Run:
             if time.monotonic() > limit:
                 raise _probe_error(process, f"did not get ready within {self._start_s:.0f} s")
 
+    def _until_peer_ready(self, peer: ProbeProcess) -> None:
+        """Raises what ended it instead: whoever were started after it would be for nothing."""
+        self._until_ready(peer)
+        self._heed_peers()
+        if self.failure is not None:
+            raise self.failure
+
     def _until_ended(self, process: ProbeProcess) -> None:
         while process.exit_code is None:
             self._listen()
@@ -290,6 +297,7 @@ class _Run:
         peer = beside.ended_early(self._peers())
         if peer is None or not self._server_wanted or self._kill_at is not None:
             return
+        peer.read_events()  # what it wrote since it was last listened to, and before it ended
         self.failure = _reported_error(peer) or _probe_error(
             peer, f"died in mid-run ({_how(peer)})", peer.role
         )
@@ -353,7 +361,7 @@ def malformed(process: ProbeProcess) -> Doubt:
     return Doubt(
         "malformed_status",
         f"{process.malformed} status lines of the {process.role} probe could not be read",
-        "see probe.stderr; does something else write to the probe's standard output?",
+        "does something else write to the probe's standard output?",
     )
 
 

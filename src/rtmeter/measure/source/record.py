@@ -136,7 +136,7 @@ def recorded(cell: Cell, outcome: Outcome, found: Gathered, folder: Path, ran: R
 
 def _no_log(error: RtmeterError, log: Path) -> RtmeterError:
     """Of a probe that ended as if it had written one."""
-    remedy = "the probe did not write what spec/sample-log.md says; see what it printed in probe.stderr"
+    remedy = f"the probe did not write what spec/sample-log.md says; see what it printed in {store.STDERR}"
     return RtmeterError(error.message, field="log", value=log.name, remedy=remedy)
 
 
@@ -149,6 +149,15 @@ def tidy(folder: Path, *, keep_logs: bool) -> None:
         for log in (store.CLIENT_LOG, store.SERVER_LOG):
             (folder / log).unlink(missing_ok=True)
         shutil.rmtree(folder / store.STAGES, ignore_errors=True)
+
+
+def heard(record: CellRecord, folder: Path) -> CellRecord:
+    """The record of a tidied folder; where nothing was printed, its error does not send there to read it."""
+    error = record.error
+    if error is None or error.remedy is None or (folder / store.STDERR).exists():
+        return record
+    said = ("it printed nothing" if store.STDERR in words else words for words in error.remedy.split("; "))
+    return record.changed(error=error.model_copy(update={"remedy": "; ".join(said)}))
 
 
 def _read(cell: Cell, logs: Logs, out: Path, doubts: list[Doubt]) -> tuple[Recovery, LogMeta, Clocks | None]:
