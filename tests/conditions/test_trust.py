@@ -12,6 +12,8 @@ from planted_kernel import PlantedKernel, planted
 
 from rtmeter import cli
 from rtmeter.campaign.condition_options import SystemSettings
+from rtmeter.campaign.matrix import cell_from
+from rtmeter.campaign.rules import settle
 from rtmeter.conditions.companion import find_program
 from rtmeter.conditions.journal import path_of
 from rtmeter.conditions.restore import restore
@@ -19,7 +21,10 @@ from rtmeter.conditions.settings import Settings
 from rtmeter.errors import RtmeterError
 from rtmeter.host import trust
 from rtmeter.host.root import Root
+from rtmeter.measure.can_run import lacking
 from rtmeter.measure.probe import probes
+from rtmeter.measure.programs.started import StartedProgram
+from waiting import until
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, who may give files away")
 
@@ -178,6 +183,23 @@ def test_nor_a_program_of_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     assert not ran.exists()
     os.chown(program, 0, 0)
     assert find_program(name, "load") == str(program)
+
+
+def test_nor_the_program_of_a_command(program: Path, tmp_path: Path) -> None:
+    ran = tmp_path / "ran"
+    program.write_text(f"#!/bin/sh\ntouch {ran}\nexec sleep 60\n")
+    os.chown(program.parent, OTHER, 0)
+    given = {"measurement": "loop", "adapter": "attached", "duration": "1s", "command": f"{program} --fast"}
+    cell = cell_from(settle(given), "cell", {})
+    said = f"root does not run {program}: {program.parent} belongs to nobody"
+    assert any(said in str(error) for error in lacking(cell))  # as --dry-run tells
+    with pytest.raises(RtmeterError, match=said):
+        StartedProgram(given["command"], cell.config, tmp_path, [])
+    assert not ran.exists()
+    os.chown(program.parent, 0, 0)
+    assert not any(said in str(error) for error in lacking(cell))
+    with StartedProgram(given["command"], cell.config, tmp_path, []):
+        until(ran.exists)
 
 
 @pytest.fixture

@@ -27,6 +27,7 @@ def lines(campaign: Campaign) -> Iterator[str]:
     yield visible(f"{campaign.name}: {len(cells):,} cells")
     for kind, found in (
         ("starts", (name for cell in cells for name in _programs(cell))),
+        ("acquires with labgrid-client", (cell.rig.place for cell in cells if cell.rig and cell.rig.place)),
         ("logs in", (host for cell in cells for host in cell.hosts.values() if host != LOCAL)),
         ("asks of this machine", _asked_of(cells, target=False)),
         ("asks of the target", _asked_of(cells, target=True)),

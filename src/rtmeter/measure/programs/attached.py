@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -22,11 +23,11 @@ from rtmeter.measure.programs.attaching import Attached
 from rtmeter.measure.programs.following import Following, Written
 from rtmeter.measure.programs.meeting import Meeting, Started, started_program
 from rtmeter.measure.programs.program import Program, chosen, program_of, threads_of
-from rtmeter.measure.programs.started import words_of
+from rtmeter.measure.programs.started import trusted_words, words_of
 from rtmeter.measure.source import Ran
 from rtmeter.measure.source.record import Gathered, recorded
 from rtmeter.measure.source.their_clock import by_the_clock_of
-from rtmeter.model import TARGET, Cell, Doubt, Outcome
+from rtmeter.model import LOCAL, TARGET, Cell, Doubt, Outcome
 from rtmeter.results.record import CellRecord
 from rtmeter.samples.meta import LogMeta
 
@@ -46,7 +47,7 @@ class ByAttaching:
     @property
     def programs(self) -> list[str]:
         command = self._asked.get("command")
-        return [words_of(command)[0] if command else f"process {self._asked['pid']}"]
+        return [shlex.join(words_of(command)) if command else f"process {self._asked['pid']}"]
 
     @property
     def real_time(self) -> bool:
@@ -83,6 +84,8 @@ class ByAttaching:
             program = program_of(self._asked["pid"], self._root)
             if "thread" in self._asked:
                 chosen(threads_of(program.pid, self._root), self._asked["thread"])
+        elif self._root.host == LOCAL:
+            trusted_words(self._asked["command"])
         else:
             words_of(self._asked["command"])
 

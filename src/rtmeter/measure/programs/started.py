@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,7 @@ from rtmeter.conditions.companion import find_program
 from rtmeter.errors import RtmeterError
 from rtmeter.host.ending import STARTED, kill_group, reap
 from rtmeter.host.root import Root
+from rtmeter.host.trust import require_trusted
 from rtmeter.results import store
 from rtmeter.values import format_cpus
 
@@ -27,7 +29,7 @@ class StartedProgram:
     then by SIGTERM, then killed; it ends with this process, however that ends."""
 
     def __init__(self, command: str, config: Mapping[str, Any], folder: Path, through: list[str]) -> None:
-        self._words = words_of(command)
+        self._words = trusted_words(command)
         before = [find_program("setpriv", "command"), "--pdeathsig", "KILL", *through]
         scheduling = config.get("scheduling") or {"policy": "other"}
         if config.get("cpus"):
@@ -109,4 +111,13 @@ def words_of(command: str) -> list[str]:
         raise RtmeterError(message, field="command", value=command, remedy="close the quotes") from None
     if not words:
         raise RtmeterError("is empty", field="command", value=command, remedy="give a program")
+    return words
+
+
+def trusted_words(command: str) -> list[str]:
+    """Raises RtmeterError as words_of() does, and if this is root and must not run the program; what that
+    reads or starts is not looked at."""
+    words = words_of(command)
+    if (program := shutil.which(words[0])) is not None:
+        require_trusted(Path(program), field="command", value=command, verb="run")
     return words
