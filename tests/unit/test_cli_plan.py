@@ -280,7 +280,8 @@ def test_options_are_checked_as_the_run_does(
     probe = Probe("posix", Path("probe"), facts)
     monkeypatch.setattr(given_options, "probes_for", lambda cell: (probe, probe))
     monkeypatch.setattr(can_run.ByProbes, "check", lambda self: None)
-    text = "repeat: 2\ndefaults: {measurement: roundtrip, adapter: posix, samples: 1000, requirement: %s}\n"
+    text = "repeat: 2\ndefaults: {measurement: roundtrip, adapter: posix, period: 1ms, samples: 1000, "
+    text += "requirement: %s}\n"
     text += "cells:\n- {name: good}\n- {name: other, %s}\n"
     Path("c.yaml").write_text(text % ("{deadline: 1ms, miss_ratio: 1e-2}", given))
     code, printed = plan("c.yaml", capsys)
