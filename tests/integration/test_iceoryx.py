@@ -232,6 +232,7 @@ def test_a_roudi_that_dies_ends_the_run_with_an_error(tmp_path: Path, no_roudi: 
         client.until("progress")
         os.kill(pid, signal.SIGKILL)
         assert client.end() == 1
+        server.until("error")  # end() asks it to end, and that it would do soundly
         assert server.end() == 1
     for end in both:
         error = next(event for event in end.events if event["event"] == "error")
