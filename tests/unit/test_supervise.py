@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -22,7 +21,6 @@ from rtmeter.conditions import Standing
 from rtmeter.errors import RtmeterError
 from rtmeter.measure import cell as runner
 from rtmeter.measure.probe import supervise
-from rtmeter.measure.probe.probe_process import ProbeProcess
 from rtmeter.measure.probe.supervise import Stop
 from rtmeter.model import Doubt
 from rtmeter.results import store
@@ -41,6 +39,10 @@ def run(
     options |= {"options": {"behave": behave}}
     cell = cell_from(settle(options | given), "cell", {})
     return json_of(runner.run_cell(cell, tmp_path / "cell", stop or Stop(), watch or (lambda event: None)))
+
+
+def roundtrip(tmp_path: Path, behave: str, **given: Any) -> dict[str, Any]:
+    return run(tmp_path, behave, measurement="roundtrip", period="1ms", **given)
 
 
 def rows(folder: Path) -> int:
@@ -310,43 +312,6 @@ def test_the_front_ends_beside_a_deaf_probe(
     assert rows(tmp_path / "cell") > 0
 
 
-def roundtrip(tmp_path: Path, behave: str, **given: Any) -> dict[str, Any]:
-    return run(tmp_path, behave, measurement="roundtrip", period="1ms", **given)
-
-
-def test_a_server_that_dies_ends_the_run(tmp_path: Path) -> None:
-    record = roundtrip(tmp_path, "server_dies", samples=10**6)
-    assert (record["status"], record["valid"]) == ("failed", False)
-    assert record["error"]["field"] == "server"
-    assert "died in mid-run (killed by SIGKILL)" in record["error"]["message"]
-    assert running(tmp_path) == []
-    assert rows(tmp_path / "cell") > 0
-
-
-def test_a_server_that_refuses_is_quoted_whenever_it_ends(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It says why and is gone after it was listened to, before its end is looked for."""
-    read_events = ProbeProcess.read_events
-    started: list[str] = []
-
-    def and_then_it_refuses(process: ProbeProcess) -> list[dict[str, Any]]:
-        events = read_events(process)
-        heard = tmp_path / "cell.partial" / "heard"
-        if not heard.exists():
-            started.append(process.role)
-            heard.touch()
-            until(lambda: process.exit_code is not None)
-        return events
-
-    monkeypatch.setattr(ProbeProcess, "read_events", and_then_it_refuses)
-    record = roundtrip(tmp_path, "server_refuses")
-    assert started == ["server"]
-    words = ("field", "value", "message", "remedy")
-    assert [record["error"][word] for word in words] == ["cpus", "9", "CPU 9 does not exist", "choose 0-1"]
-    assert not (tmp_path / "cell" / store.CLIENT_LOG).exists()  # nothing was started for it
-
-
 @pytest.mark.parametrize(
     ("behave", "remedy"),
     [("die", "it printed nothing"), ("die_aloud", "see what it printed in the cell's probe.stderr")],
@@ -355,26 +320,6 @@ def test_nobody_is_sent_to_a_file_that_is_not_there(tmp_path: Path, behave: str,
     record = run(tmp_path, behave)
     assert record["error"]["remedy"] == remedy
     assert (tmp_path / "cell" / store.STDERR).exists() == ("stderr" in remedy)
-
-
-def test_the_clients_endpoint_is_the_servers(tmp_path: Path) -> None:
-    record = roundtrip(tmp_path, "complete", keep_log=True, cpus="0", server_cpus="1")
-    client = LogReader(tmp_path / "cell" / store.CLIENT_LOG).meta["config"]
-    server = LogReader(tmp_path / "cell" / store.SERVER_LOG).meta["config"]
-    assert client["options"] == {"behave": "complete", "endpoint": "there"}
-    assert server["options"] == {"behave": "complete"}
-    assert (client["role"], server["role"]) == ("client", "server")
-    assert client["session"] == server["session"]
-    assert (client["cpus"], server["cpus"]) == ([0], [1])
-    assert record["server_config"]["cpus"] == [1]
-
-
-def test_a_server_of_another_adapter_gets_its_own_options(tmp_path: Path) -> None:
-    given = {"measurement": "roundtrip", "adapter": "fake", "server_adapter": "other", "options": {"a": "1"}}
-    cell = cell_from(settle(given), "cell", {})
-    assert supervise._server_config(cell, cell.config, tmp_path)["options"] == {}
-    cell = cell_from(settle(given | {"server_options": {"b": "2"}}), "cell", {})
-    assert supervise._server_config(cell, cell.config, tmp_path)["options"] == {"b": "2"}
 
 
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="needs a CPU besides the measured one")
@@ -415,9 +360,3 @@ def test_a_stop_may_come_from_a_signal_handler(tmp_path: Path) -> None:
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert record["status"] == "interrupted"
-
-
-def test_a_config_file_is_not_left_behind(tmp_path: Path) -> None:
-    roundtrip(tmp_path, "complete")
-    assert not list((tmp_path / "cell").glob("*.config.json"))
-    assert json.loads((tmp_path / "cell" / store.CELL).read_text())["threads"] == {"client": [], "server": []}

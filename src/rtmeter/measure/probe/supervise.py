@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import selectors
 import signal
 import time
@@ -19,12 +18,12 @@ from rtmeter.host.affinity import away_from
 from rtmeter.host.ssh import Ssh
 from rtmeter.measure.probe import beside
 from rtmeter.measure.probe.addresses import meeting, own_address
+from rtmeter.measure.probe.end_configs import client_config, server_config
 from rtmeter.measure.probe.guard import Guard
 from rtmeter.measure.probe.places import Here, Place, There
 from rtmeter.measure.probe.probe_process import ProbeProcess
 from rtmeter.measure.probe.probes import Probe
-from rtmeter.model import LOCAL, TARGET, TWO_ENDS, Cell, Doubt, Outcome
-from rtmeter.results.store import CLIENT_LOG, SERVER_LOG
+from rtmeter.model import LOCAL, TARGET, Cell, Doubt, Outcome
 
 _START_S = 60  # besides the connect timeout: from start to `ready`
 _SILENCE_S = 60  # between status lines of a probe that measures; it sends four a second
@@ -140,19 +139,19 @@ class _Run:
     def measure(self) -> None:
         """Raises RtmeterError for what fails, unless it is noted as the failure already."""
         probe, server = self._probes
-        config = _client_config(self._cell, self._folder)
+        config = client_config(self._cell, self._folder)
         if server is not None:
-            server_config = _server_config(self._cell, config, self._folder)
+            of_server = server_config(self._cell, config, self._folder)
             place = self._server_place()
-            self._introduce(probe, config, server, server_config)
-            self._server = ProbeProcess(server, server_config, self._folder, place)
+            self._introduce(probe, config, server, of_server)
+            self._server = ProbeProcess(server, of_server, self._folder, place)
             self._guard.watch(self._server.pid)
             self._until_peer_ready(self._server)
             endpoint = (self._server.event("ready") or {}).get("endpoint")
             if endpoint is not None:
                 config["options"] = {"endpoint": str(endpoint)} | config["options"]
-                server_config["options"] = {"endpoint": str(endpoint)} | server_config["options"]
-            self._start_beside(server, server_config)
+                of_server["options"] = {"endpoint": str(endpoint)} | of_server["options"]
+            self._start_beside(server, of_server)
         if self._kill_at is not None:
             return
         place = self._place(self._launchers.client(None), self._target, told=bool(self._beside.processes))
@@ -207,7 +206,7 @@ class _Run:
         return Here(through) if host is None else There(host, through, told=told)
 
     def _introduce(
-        self, probe: Probe, config: dict[str, Any], server: Probe, server_config: dict[str, Any]
+        self, probe: Probe, config: dict[str, Any], server: Probe, of_server: dict[str, Any]
     ) -> None:
         """Tells the ends on two hosts where they are, unless the cell does."""
         if self._component is None:
@@ -217,7 +216,7 @@ class _Run:
         where = meeting(_options_of(probe), ours, theirs, listens=False)
         config["options"] = where | config["options"]
         where = meeting(_options_of(server), theirs, ours, listens=True)
-        server_config["options"] = where | server_config["options"]
+        of_server["options"] = where | of_server["options"]
 
     def outcome(self) -> Outcome:
         """How it ended; only once it is closed."""
@@ -317,34 +316,6 @@ class _Run:
     def _ask_to_end(self, process: ProbeProcess, grace_s: float) -> None:
         process.ask_to_end()
         self._kill_at = time.monotonic() + grace_s
-
-
-def _client_config(cell: Cell, folder: Path) -> dict[str, Any]:
-    return beside.of_the_ends(cell.config) | {
-        "version": 1,
-        "role": "client" if cell.config["measurement"] in TWO_ENDS else "single",
-        "log": str(folder / CLIENT_LOG),
-        "session": f"rtm{os.getpid():x}{secrets.token_hex(3)}",
-        "watch_stdin": True,
-    }
-
-
-def _server_config(cell: Cell, client: dict[str, Any], folder: Path) -> dict[str, Any]:
-    config = {key: value for key, value in client.items() if key != "samples"}
-    config |= {"role": "server", "log": str(folder / SERVER_LOG)}
-    if cell.server_cpus is not None:
-        config["cpus"] = list(cell.server_cpus)
-    if cell.server_options is not None:
-        config["options"] = cell.server_options
-    elif cell.server_adapter not in (None, cell.adapter):
-        config["options"] = {}
-    if cell.server_shared_clock is not None:
-        config["shared_clock"] = cell.server_shared_clock
-    if cell.server_receive is not None:
-        config["receive"] = cell.server_receive
-    elif cell.server_adapter not in (None, cell.adapter):
-        config.pop("receive", None)
-    return config
 
 
 def _options_of(probe: Probe) -> dict[str, str]:

@@ -1,0 +1,79 @@
+"""What the front does about the server of a round trip, and what it tells it, shown on the fake probe."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_supervise import roundtrip, rows, running
+
+from rtmeter.campaign.matrix import cell_from
+from rtmeter.campaign.rules import settle
+from rtmeter.measure.probe.end_configs import server_config
+from rtmeter.measure.probe.probe_process import ProbeProcess
+from rtmeter.results import store
+from rtmeter.samples import LogReader
+from waiting import until
+
+pytestmark = pytest.mark.usefixtures("fake_probe")
+
+
+def test_a_server_that_dies_ends_the_run(tmp_path: Path) -> None:
+    record = roundtrip(tmp_path, "server_dies", samples=10**6)
+    assert (record["status"], record["valid"]) == ("failed", False)
+    assert record["error"]["field"] == "server"
+    assert "died in mid-run (killed by SIGKILL)" in record["error"]["message"]
+    assert running(tmp_path) == []
+    assert rows(tmp_path / "cell") > 0
+
+
+def test_a_server_that_refuses_is_quoted_whenever_it_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says why and is gone after it was listened to, before its end is looked for."""
+    read_events = ProbeProcess.read_events
+    started: list[str] = []
+
+    def and_then_it_refuses(process: ProbeProcess) -> list[dict[str, Any]]:
+        events = read_events(process)
+        heard = tmp_path / "cell.partial" / "heard"
+        if not heard.exists():
+            started.append(process.role)
+            heard.touch()
+            until(lambda: process.exit_code is not None)
+        return events
+
+    monkeypatch.setattr(ProbeProcess, "read_events", and_then_it_refuses)
+    record = roundtrip(tmp_path, "server_refuses")
+    assert started == ["server"]
+    words = ("field", "value", "message", "remedy")
+    assert [record["error"][word] for word in words] == ["cpus", "9", "CPU 9 does not exist", "choose 0-1"]
+    assert not (tmp_path / "cell" / store.CLIENT_LOG).exists()  # nothing was started for it
+
+
+def test_the_clients_endpoint_is_the_servers(tmp_path: Path) -> None:
+    record = roundtrip(tmp_path, "complete", keep_log=True, cpus="0", server_cpus="1")
+    client = LogReader(tmp_path / "cell" / store.CLIENT_LOG).meta["config"]
+    server = LogReader(tmp_path / "cell" / store.SERVER_LOG).meta["config"]
+    assert client["options"] == {"behave": "complete", "endpoint": "there"}
+    assert server["options"] == {"behave": "complete"}
+    assert (client["role"], server["role"]) == ("client", "server")
+    assert client["session"] == server["session"]
+    assert (client["cpus"], server["cpus"]) == ([0], [1])
+    assert record["server_config"]["cpus"] == [1]
+
+
+def test_a_server_of_another_adapter_gets_its_own_options(tmp_path: Path) -> None:
+    given = {"measurement": "roundtrip", "adapter": "fake", "server_adapter": "other", "options": {"a": "1"}}
+    cell = cell_from(settle(given), "cell", {})
+    assert server_config(cell, cell.config, tmp_path)["options"] == {}
+    cell = cell_from(settle(given | {"server_options": {"b": "2"}}), "cell", {})
+    assert server_config(cell, cell.config, tmp_path)["options"] == {"b": "2"}
+
+
+def test_a_config_file_is_not_left_behind(tmp_path: Path) -> None:
+    roundtrip(tmp_path, "complete")
+    assert not list((tmp_path / "cell").glob("*.config.json"))
+    assert json.loads((tmp_path / "cell" / store.CELL).read_text())["threads"] == {"client": [], "server": []}
