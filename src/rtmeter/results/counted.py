@@ -16,6 +16,8 @@ from rtmeter.statistics.quantities import Ints
 
 HISTOGRAM, INTERVALS = "histogram.parquet", "intervals.parquet"
 _VERSION = 1
+_MOST = 2**48
+"""Releases of a cell, as of one that is measured here."""
 
 
 def write(folder: Path, data: CountedData) -> None:
@@ -66,13 +68,29 @@ def _write(path: Path, columns: dict[str, pa.Array], form: str, about: dict[str,
     pq.write_table(table, path, compression="zstd")
 
 
+def _whole(name: str, column: pa.ChunkedArray) -> Ints:
+    """What a column can be: whole numbers, and of counts none below zero and no more than _MOST in all; only
+    max_ns may lack some, where nothing was received, and is 0 there. Raises ValueError."""
+    if column.type != pa.int64():
+        raise ValueError(f"{name} is of type {column.type}, not int64")
+    if column.null_count and name != "max_ns":
+        raise ValueError(f"{name} has rows without a value")
+    values: Ints = column.fill_null(0).to_numpy()
+    if name not in ("lower_ns", "max_ns") and (values.min(initial=0) < 0 or sum(values.tolist()) > _MOST):
+        raise ValueError(f"{name} is no count in each row")
+    return values
+
+
 def _read(path: Path, form: str, names: tuple[str, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
     try:
         table = pq.read_table(path)
         meta = json.loads(table.schema.metadata[b"rtmeter"])
         if (meta["format"], meta["version"]) != (form, _VERSION):
             raise ValueError(f"is {meta['format']} of version {meta['version']}")
-        columns = {name: table.column(name).fill_null(0).to_numpy().astype(np.int64) for name in names}
+        columns = {name: _whole(name, table.column(name)) for name in names}
+        bins = columns.get("lower_ns", np.zeros(0, np.int64))[: -1 if meta.get("over") else None]
+        if not (np.diff(bins) > 0).all():
+            raise ValueError("lower_ns does not go up from row to row")
     except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
         message = f"cannot be read: {str(error).splitlines()[0]}"
         raise RtmeterError(message, where=str(path), remedy="import the tool's file again") from error
