@@ -286,7 +286,8 @@ class TestRun:
         cells = store.cell_folders(Path("r"))
         assert [cell.name for cell in cells] == ["good", "bad", "last"]
         assert [cell_json(cell)["status"] for cell in cells] == ["complete", "failed", "complete"]
-        assert "[2/3] bad: failed: probe = 'fake': died in mid-run (killed by SIGKILL); see what" in said.err
+        died = "probe = 'fake': died in mid-run (killed by SIGKILL); it printed nothing"
+        assert f"[2/3] bad: failed: {died}" in said.err
         assert "[3/3] last: complete: pass" in said.err
         run = cells[0].parent
         assert said.out.endswith(
