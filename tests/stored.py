@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rtmeter.results import store
+from rtmeter.results import counted, store
 from rtmeter.results.record import CellRecord, RunRecord, text_of
 from rtmeter.results.record.older import cell_of_version_1
+from rtmeter.statistics.counted import summarise_counted
+from rtmeter.statistics.counted_data import CountedData, Histogram
 from synthetic import Made, meta_of
 from synthetic import cell_json as cell_json_of
 
@@ -44,6 +46,22 @@ def record(id: str = "cell", **changes: Any) -> CellRecord:
     made = Made(id=id)
     old = cell_json_of(made, meta_of(made), {}, None, None) | {"summary": None, "version": 1}
     return CellRecord.model_validate(cell_of_version_1(old) | changes)
+
+
+PROVENANCE: dict[str, Any] = {"file": "a.json", "sha256": "0", "tool": "t", "version": None, "verified": True}
+PROVENANCE |= {"quantity": "q", "series": "s", "data": "samples", "unit": "us", "period_from": None}
+PROVENANCE |= {"facts": {}, "unknown": []}
+"""What an imported cell was made of."""
+
+
+def write_counted(folder: Path, data: CountedData, **changes: Any) -> Path:
+    """Writes an imported cell that has this in the place of samples; returns its folder."""
+    made_of = PROVENANCE | {"data": "histogram" if isinstance(data, Histogram) else "intervals"}
+    about: dict[str, Any] = {"measurement": "imported", "config": {}, "imported": made_of, "started": None}
+    with store.NewCell(folder) as new:
+        counted.write(new.folder, data)
+        new.finish(record(**about | {"summary": summarise_counted(data)} | changes))
+    return folder
 
 
 def json_of(record: CellRecord) -> dict[str, Any]:

@@ -16,15 +16,17 @@ LATE_NS, USUAL_NS = 400_000, 50_000
 THIEF = 4711
 
 
-def write_traced(folder: Path, thief: str) -> Path:
+TRACED = Made(
+    id="traced",
+    samples=40,
+    warm_up=0,
+    delays=lambda k: (LATE_NS if k % 5 == 0 else USUAL_NS,),
+    deadline_ns=DEADLINE_NS,
+)
+
+
+def write_traced(folder: Path, thief: str, made: Made = TRACED) -> Path:
     """Each fifth release waits for the thread ``thief``, as urgent as it may be; the others run at once."""
-    made = Made(
-        id="traced",
-        samples=40,
-        warm_up=0,
-        delays=lambda k: (LATE_NS if k % 5 == 0 else USUAL_NS,),
-        deadline_ns=DEADLINE_NS,
-    )
     cell = write_cell(folder, made)
     (stored,) = find_cells(cell)
     tid = next(one["tid"] for one in stored.record.threads.client if one["role"] == "measured")

@@ -16,15 +16,15 @@ from rtmeter.cli import invoke
 from rtmeter.errors import RtmeterError
 from rtmeter.exports import FORMATS, cyclictest, export
 from rtmeter.importers import read
-from rtmeter.results import counted, store
+from rtmeter.results import store
 from rtmeter.statistics.counted_data import Histogram, Intervals
 from rtmeter.statistics.judged import judged_run
 from rtmeter.statistics.order import QUANTILES
 from rtmeter.statistics.quantities import Ints
 from rtmeter.statistics.ranks import quantile_index
 from rtmeter.statistics.views import LATER
-from stored import cell_json, record
-from synthetic import Made, usual, write_cell
+from stored import cell_json, write_counted
+from synthetic import Made, usual, write_cell, write_failed_cell
 
 CYCLICTEST = Path(__file__).parent.parent / "importers" / "data" / "cyclictest.json"
 
@@ -194,18 +194,10 @@ def test_a_cyclictest_histogram_goes_round(tmp_path: Path) -> None:
         assert (back.n, back.histogram.max_ns) == (original.n, original.histogram.max_ns)
 
 
-def counted_cell(folder: Path, data: Histogram | Intervals) -> Path:
-    with store.NewCell(folder) as new:
-        counted.write(new.folder, data)
-        nothing = {"counts": {}, "identity": "", "quantities": {}}
-        new.finish(record(measurement="imported", config={}, summary=nothing, started=None))
-    return folder
-
-
 def test_what_lies_beyond_the_most_bins_is_overflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cyclictest, "MOST_BINS", 6)
     data = Histogram(np.array([-2000, 0, 5000, 6000]), 1000, np.array([2, 3, 4, 5]))
-    folder = counted_cell(tmp_path / "cell", data)
+    folder = write_counted(tmp_path / "cell", data)
     assert export(folder, tmp_path / "out.hist", "cyclictest-hist") == ["2 early values count as 0"]
     (series,) = read(tmp_path / "out.hist").series
     assert series.histogram is not None
@@ -215,7 +207,7 @@ def test_what_lies_beyond_the_most_bins_is_overflow(tmp_path: Path, monkeypatch:
 
 def test_no_values_are_a_histogram_too(tmp_path: Path) -> None:
     empty = Histogram(np.empty(0, np.int64), 1000, np.empty(0, np.int64))
-    folder = counted_cell(tmp_path / "cell", empty)
+    folder = write_counted(tmp_path / "cell", empty)
     export(folder, tmp_path / "out.hlog", "hdr")
     assert histograms(tmp_path / "out.hlog")[0].get_total_count() == 0
     export(folder, tmp_path / "out.hist", "cyclictest-hist")
@@ -224,12 +216,23 @@ def test_no_values_are_a_histogram_too(tmp_path: Path) -> None:
 
 def test_maxima_of_intervals_are_no_histogram(tmp_path: Path) -> None:
     data = Intervals(np.array([5, 0]), np.array([0, 2]), np.array([90_000, 0]))
-    folder = counted_cell(tmp_path / "cell", data)
+    folder = write_counted(tmp_path / "cell", data)
     for form in ("hdr", "cyclictest-hist"):
         with pytest.raises(RtmeterError, match="only maxima of intervals"):
             export(folder, tmp_path / "out", form)
     export(folder, tmp_path / "out.csv", "csv")
     assert (tmp_path / "out.csv").read_text().splitlines() == ["received,lost,max_ns", "5,0,90000", "0,2,"]
+
+
+def test_repeats_are_exported_by_the_name_they_share(tmp_path: Path) -> None:
+    for number in (1, 2):
+        write_cell(tmp_path / f"a-r{number}", Made(id=f"a-r{number}", samples=30, axes={"repeat": number}))
+    export(tmp_path / "a", tmp_path / "out.json", "json")
+    cells = json.loads((tmp_path / "out.json").read_text())["cells"]
+    assert [cell["cell"] for cell in cells] == ["a-r1", "a-r2"]
+    export(tmp_path / "a", tmp_path / "out.parquet", "parquet")
+    names = pq.read_table(tmp_path / "out.parquet")["cell"]
+    assert names.unique().to_pylist() == ["a-r1", "a-r2"]
 
 
 # What cannot be written.
@@ -255,8 +258,7 @@ def test_what_cannot_be_written_is_said(tmp_path: Path, form: str) -> None:
 
 
 def test_a_cell_without_samples_has_none_to_export(tmp_path: Path) -> None:
-    folder = write_cell(tmp_path / "cell", Made(samples=30))
-    (folder / store.SAMPLES).unlink()
+    folder = write_failed_cell(tmp_path / "cell", Made(), {"message": "was not there"})
     with pytest.raises(RtmeterError, match="holds no samples"):
         export(folder, tmp_path / "out.csv", "csv")
 

@@ -15,7 +15,7 @@ from rtmeter import cli
 from rtmeter.errors import RtmeterError
 from rtmeter.results import store
 from rtmeter.results.record import read_cell_file, read_run_file
-from stored import json_of, write_run
+from stored import PROVENANCE, json_of, write_run
 from synthetic import Made, write_cell
 
 Sized = Callable[..., int]
@@ -50,22 +50,6 @@ RICH: dict[str, Any] = {
             "notes": ["n"],
         }
     ],
-}
-PROVENANCE = {
-    "file": "a.json",
-    "sha256": "0",
-    "tool": "t",
-    "version": None,
-    "verified": True,
-    "quantity": "q",
-}
-PROVENANCE |= {
-    "series": "s",
-    "data": "samples",
-    "unit": "us",
-    "period_from": None,
-    "facts": {},
-    "unknown": [],
 }
 
 

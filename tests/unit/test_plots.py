@@ -75,8 +75,8 @@ def spec_of(path: Path, kind: str, **asked: Any) -> dict[str, Any]:
 
 
 def latency_ns(cell: Path) -> np.ndarray:
-    rows = store.connect(cell).sql("SELECT wake_ns - release_ns FROM samples ORDER BY k").fetchnumpy()
-    return next(iter(rows.values()))
+    (rows,) = store.chunks(cell)()
+    return rows["wake_ns"] - rows["release_ns"]
 
 
 def datasets(spec: dict[str, Any], name: str) -> list[list[dict[str, Any]]]:

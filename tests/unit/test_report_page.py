@@ -154,6 +154,19 @@ def test_samples_that_cannot_be_read_are_damage(folder, damage):
     assert page.plots == []
 
 
+def test_a_condition_of_which_a_repeat_is_damaged_is_an_error(tmp_path):
+    for number in (1, 2):
+        write_cell(tmp_path / f"a-r{number}", Made(id=f"a-r{number}", axes={"repeat": number}))
+    assert "Error" not in page_of(tmp_path).text
+    (tmp_path / "a-r2" / "samples.parquet").unlink()
+    damage = []
+    report.write(tmp_path, tmp_path / "report.html", damage=damage)
+    assert [error.where for error in damage] == [str(tmp_path / "a-r2" / "samples.parquet")]
+    page = page_of(tmp_path)
+    assert "Error The result cannot be read: a-r2: samples.parquet: is not there" in page.text
+    assert str(tmp_path) not in page.text
+
+
 def test_samples_cut_in_the_middle_are_damage(folder):
     write_cell(folder, Made(samples=20_000, delays=usual(1, 50)))
     samples = folder / "samples.parquet"

@@ -177,26 +177,6 @@ def test_chunks_are_the_samples_as_the_statistics_take_them(tmp_path: Path) -> N
         assert all(column.dtype == np.int64 for column in chunk.values())
 
 
-def two_cells(tmp_path: Path) -> Path:
-    root = tmp_path / "it's"
-    write_cell(root / "a", Made(id="a", samples=30))
-    write_cell(root / "b=1", Made(id="b", measurement="roundtrip", samples=20))
-    return root
-
-
-def test_samples_of_many_cells_are_one_view(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    root = two_cells(tmp_path)
-    monkeypatch.chdir(root)
-    with store.connect(Path()) as connection:
-        found = connection.sql(
-            "SELECT cell, count(*), count(wake_ns), count(received_ns) FROM samples GROUP BY 1 ORDER BY 1"
-        ).fetchall()
-    rows = {name: pq.read_metadata(root / name / store.SAMPLES).num_rows for name in ("a", "b=1")}
-    assert [(row[0], row[1]) for row in found] == sorted(rows.items())
-    assert found[0][2] == rows["a"] and found[0][3] == 0
-    assert found[1][2] == 0 and found[1][3] > 0
-
-
 def test_cell_json_is_plain_json(tmp_path: Path) -> None:
     store.NewCell(tmp_path / "cell").finish(record(instrument={"a": None, "b": [1, 2.5, "x", math.inf]}))
     instrument = json.loads((tmp_path / "cell" / "cell.json").read_text())["instrument"]

@@ -77,7 +77,7 @@ class Results:
         ``cell`` is one of ``names``; it may be left out of the results of one cell. Raises RtmeterError if
         there is no such cell, or it has no samples.
         """
-        return samples_table(self._find(cell).folder)
+        return samples_table(self._find(cell))
 
     def summary(self) -> list[dict[str, Any]]:
         """Counts and quantiles of each cell, as ``rtmeter summary --json`` prints them; nanoseconds."""

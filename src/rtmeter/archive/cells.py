@@ -17,6 +17,7 @@ from rtmeter.archive.tables import json_text
 from rtmeter.errors import RtmeterError
 from rtmeter.results import store
 from rtmeter.results.cells import StoredCell
+from rtmeter.results.data import samples_of
 from rtmeter.results.record import CellRecord, Statistics
 from rtmeter.statistics.fixed_bins import Binned, binned
 from rtmeter.statistics.judged import judged_run
@@ -66,7 +67,7 @@ def rows_of(cell: StoredCell, labels: Mapping[str, str], now: datetime) -> CellR
 
 def _values(cell: StoredCell) -> Ints | None:
     """The judged quantity per release; None of what has no samples, or none that count."""
-    if not cell.record.usable or not (cell.folder / store.SAMPLES).is_file():
+    if not cell.record.usable or samples_of(cell.folder, cell.record) is None:
         return None
     return judged_run(cell.record.meta, store.chunks(cell.folder)).values
 

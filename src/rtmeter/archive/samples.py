@@ -18,6 +18,7 @@ from rtmeter.errors import RtmeterError
 from rtmeter.model import ABSENT, SKIPPED, STATUS_NAMES, TWO_ENDS, WARM_UP_FLAG
 from rtmeter.results import store
 from rtmeter.results.cells import StoredCell
+from rtmeter.results.data import samples_of
 from rtmeter.samples.rows import Samples
 from rtmeter.statistics.quantities import Chunks, Columns, Ints, judged_quantity
 from rtmeter.statistics.views import LATER, OUTCOME_BITS, per_release
@@ -79,7 +80,7 @@ def add_samples(
 
 
 def _has_samples(cell: StoredCell) -> bool:
-    return cell.record.usable and (cell.folder / store.SAMPLES).is_file()
+    return cell.record.usable and samples_of(cell.folder, cell.record) is not None
 
 
 def _append(archive: Archive, parts: Iterator[pa.RecordBatch]) -> None:

@@ -9,6 +9,7 @@ from rtmeter.errors import RtmeterError
 from rtmeter.model import Cell, Requirement
 from rtmeter.results import store
 from rtmeter.results.cells import StoredCell, by_name, find_cells
+from rtmeter.results.data import counted_of
 from rtmeter.statistics.judged import JudgedRun, judged_run
 from rtmeter.values import without_repeat
 
@@ -46,7 +47,7 @@ class Assume:
 
 
 def _run(stored: StoredCell) -> JudgedRun:
-    if not stored.record.usable or store.load_counted(stored.folder) is not None:
+    if not stored.record.usable or counted_of(stored.folder, stored.record) is not None:
         why = "has no samples in order" if stored.record.usable else stored.record.why_unusable
         raise RtmeterError(
             f"{stored.record.id} {why}", field="--like", value=str(stored.folder), remedy="name another"

@@ -10,6 +10,7 @@ import numpy as np
 
 from rtmeter.errors import RtmeterError
 from rtmeter.results import store, words
+from rtmeter.results.data import counted_of
 from rtmeter.results.record import CellRecord
 from rtmeter.statistics.counted_data import CountedData, Intervals
 from rtmeter.statistics.quantities import Ints, judged_quantity
@@ -50,8 +51,8 @@ def notes_of(found: list[Distribution]) -> list[str]:
 
 
 def name_of(folder: Path, path: Path, record: CellRecord) -> str:
-    """A cell's folder below the path, or its id if it is the path."""
-    return record.id if folder == path else str(folder.relative_to(path))
+    """A cell's folder below the path; its id if it is the path, or one of the repeats of that name."""
+    return str(folder.relative_to(path)) if path in folder.parents else record.id
 
 
 def _of_cell(folder: Path, path: Path, rounding: Rounding) -> Distribution:
@@ -59,7 +60,7 @@ def _of_cell(folder: Path, path: Path, rounding: Rounding) -> Distribution:
     if record.summary is None:
         raise RtmeterError("has no samples", where=str(folder), remedy="measure it again, or leave it out")
     tally = _Tally(rounding)
-    data = store.load_counted(folder)
+    data = counted_of(folder, record)
     notes = _count_samples(tally, folder, record) if data is None else _count(tally, data, folder)
     if tally.early:
         notes.append(f"{tally.early:,} early values count as 0")

@@ -11,6 +11,7 @@ from typing import Any, TextIO
 from rtmeter.errors import RtmeterError
 from rtmeter.exports.distribution import name_of
 from rtmeter.results import store
+from rtmeter.results.data import data_of
 from rtmeter.values import version
 
 FORMAT, VERSION = "rtmeter-export", 1
@@ -31,10 +32,10 @@ def write(path: Path, out: Path) -> list[str]:
 
 def _write_cell(file: TextIO, folder: Path, path: Path) -> None:
     record = store.read_cell(folder)
-    kind = next((kind for kind in store.DATA if (folder / kind).is_file()), None)
-    columns, batches = _table(folder / kind) if kind else ([], iter(()))
+    data = data_of(folder, record)
+    columns, batches = _table(data) if data else ([], iter(()))
     about: dict[str, Any] = {"cell": name_of(folder, path, record), "record": record.model_dump(mode="json")}
-    about |= {"data": Path(kind).stem if kind else None, "columns": columns}
+    about |= {"data": data.stem if data else None, "columns": columns}
     file.write(json.dumps(about)[:-1] + ', "rows": [')
     for number, rows in enumerate(batches):
         file.write((",\n" if number else "\n") + json.dumps(rows)[1:-1])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rtmeter.model import ABSENT, LOST, SKIPPED, WARM_UP_FLAG
-from rtmeter.results import store
+from rtmeter.results.data import samples_of
 from rtmeter.results.record import CellRecord
 from rtmeter.statistics.quantities import Columns, Ints, kind, timeout_ns
 from rtmeter.statistics.views import OUTCOME_BITS
@@ -70,8 +70,9 @@ _PHASES: dict[str, tuple[Phase, ...]] = {
 
 
 def has_releases(folder: Path, record: CellRecord) -> bool:
-    """Whether the cell knows when each release was: neither histograms nor imported series do."""
-    return (folder / store.SAMPLES).is_file() and record.measurement != "imported"
+    """Whether the cell knows when each release was: neither histograms nor imported series do. Raises
+    RtmeterError if its data are not there."""
+    return samples_of(folder, record) is not None and record.measurement != "imported"
 
 
 def phases(meta: Mapping[str, Any]) -> tuple[Phase, ...]:

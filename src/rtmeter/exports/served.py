@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rtmeter.errors import RtmeterError
 from rtmeter.results import store
+from rtmeter.results.data import samples_of
 from rtmeter.statistics.quantities import Ints, quantities
 from rtmeter.statistics.views import as_served
 
@@ -23,7 +24,7 @@ class ServedCell:
             )
         self.record = store.read_cell(path)
         self._path, self._meta = path, self.record.meta
-        if not (path / store.SAMPLES).is_file() or self.record.summary is None:
+        if samples_of(path, self.record) is None:
             raise RtmeterError(
                 "has no samples", where=str(path), remedy="export a cell that rtmeter measured"
             )

@@ -15,6 +15,7 @@ from rtmeter.judge.verdict import judge, refuse
 from rtmeter.model import Requirement, Verdict
 from rtmeter.results import store
 from rtmeter.results.cells import StoredCell
+from rtmeter.results.data import counted_of
 from rtmeter.results.record import CellRecord, JudgedBy
 from rtmeter.values import version
 
@@ -41,7 +42,7 @@ def judge_cell(
         return refuse(meta, requirement, "the result is invalid: see its warnings")
     if record.summary is None:
         return refuse(meta, requirement, "nothing was measured")
-    counted = store.load_counted(folder)
+    counted = counted_of(folder, record)
     if counted is not None:
         return judge_counted(meta, counted, requirement, horizon_hours)
     return judge(meta, read(folder), requirement, horizon_hours=horizon_hours)

@@ -13,6 +13,7 @@ from rtmeter.model import Doubt, GateFinding
 from rtmeter.results import store
 from rtmeter.results.cells import StoredCell
 from rtmeter.results.condition_words import which_cells
+from rtmeter.results.data import counted_of
 from rtmeter.statistics import compare
 from rtmeter.statistics.counted import estimates_counted, refusals_counted
 from rtmeter.statistics.estimates import Estimates, estimates
@@ -118,7 +119,7 @@ def estimates_of(
 ) -> tuple[Estimates, tuple[GateFinding, ...]]:
     """The estimates of a cell's judged quantity, from its samples or from what it has in their place; and
     what refuses bounds of it, where no verdict has looked for that."""
-    counted = store.load_counted(cell.folder)
+    counted = counted_of(cell.folder, cell.record)
     if counted is not None:
         refusals = refusals_counted(counted) if deadline_ns is not None else ()
         return estimates_counted(counted, deadline_ns, confidence, percents), refusals

@@ -16,6 +16,7 @@ from rtmeter.explain.document import explanation_json
 from rtmeter.explain.parts import explain_parts
 from rtmeter.results import store
 from rtmeter.results.cells import StoredCell
+from rtmeter.results.data import data_of
 from rtmeter.results.record import CellRecord
 from rtmeter.statistics.served import Served, served
 from rtmeter.trace.chosen import MOST_IN_TIME, Span, span_of
@@ -54,6 +55,7 @@ def explained(cell: StoredCell, k: int | None = None) -> CellExplanation:
     if not (cell.folder / FILE).is_file():
         message = "has no record of the kernel's events"
         raise RtmeterError(message, field="cell", value=str(cell.folder), remedy=_REMEDY)
+    data_of(cell.folder, cell.record)
     tid = _stamping(cell.record, cell.folder)
     trace = open_trace(cell.folder / FILE)
     required = cell.record.requirement

@@ -16,6 +16,7 @@ from rtmeter.plots.grammar import Spec
 from rtmeter.plots.subject import Subject, TimeAxis
 from rtmeter.results import store, words
 from rtmeter.results.condition_words import uncertainty
+from rtmeter.results.data import counted_of
 from rtmeter.results.overview import CellEntry
 from rtmeter.results.record import CellRecord
 from rtmeter.samples.rows import Samples
@@ -99,12 +100,12 @@ def panels(cell: CellEntry, detail: Detail, all_quantities: bool) -> list[Panel]
     """The panels of a cell with a file; none if it has no samples. Unreadable ones raise RtmeterError."""
     record, path = cell.record, cell.folder / store.SAMPLES
     assert record is not None
-    counted = store.load_counted(cell.folder)
+    if record.summary is None:
+        return []
+    counted = counted_of(cell.folder, record)
     if counted is not None:
         series = of_counted(counted, judged_quantity(record.meta), detail)
         return [_panel(record, series, None, detail)] if series else []
-    if record.summary is None and not path.exists():
-        return []
     samples = Samples(path)
     judged, *others = _plotted(record)
     others = [other for other in others if all_quantities and samples.columns.issuperset(other.columns)]

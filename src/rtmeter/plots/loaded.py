@@ -14,6 +14,7 @@ from rtmeter.plots.figures import deadline_ns, design_effect, time_of
 from rtmeter.plots.subject import Line, Subject, TimeAxis
 from rtmeter.results import store, words
 from rtmeter.results.condition_words import uncertainty
+from rtmeter.results.data import counted_of
 from rtmeter.results.overview import CellEntry
 from rtmeter.results.record import CellRecord
 from rtmeter.samples.rows import Samples
@@ -64,7 +65,7 @@ class Loaded:
     def on(self, grid: BinGrid) -> Loaded:
         """The same, its steps counted on another grid."""
         series = self.subject.series
-        counted = store.load_counted(self.cell.folder)
+        counted = counted_of(self.cell.folder, self.record)
         if counted is None:
             moved = recount(Samples(self.cell.folder / store.SAMPLES), self.record.meta, series, grid)
         else:
@@ -92,7 +93,7 @@ def load(
     name = words.quantity(record.meta, wanted.name) + uncertainty(
         wanted.name, record.clock_offset, record.kernel_stamps
     )
-    counted = store.load_counted(cell.folder)
+    counted = counted_of(cell.folder, record)
     if counted is not None:
         series = of_counted(counted, wanted, _DETAIL)
         if series is None:

@@ -13,6 +13,7 @@ from rtmeter.plots.loaded import Loaded, in_intervals, in_order, load
 from rtmeter.plots.picture import grid, panel_width
 from rtmeter.plots.subject import Distributions, Extent
 from rtmeter.results import store, words
+from rtmeter.results.data import counted_of
 from rtmeter.results.overview import CellEntry
 from rtmeter.results.record import CellRecord
 from rtmeter.statistics.bins import grid_over
@@ -217,7 +218,7 @@ def _return_level(cells: Sequence[CellEntry], asked: PlotOptions) -> Spec:
     panels, refused = [], []
     for name, cell in zip(_names(cells), cells, strict=True):
         record = store.read_cell(cell.folder)
-        if store.load_counted(cell.folder) is not None:
+        if counted_of(cell.folder, record) is not None:
             message = "has no single samples: nothing is known of the order of releases"
             raise RtmeterError(message, field="cell", value=str(cell.folder), remedy="name a measured cell")
         run = judged_run(record.meta, store.chunks(cell.folder))

@@ -32,9 +32,7 @@ def write(
     paths = [paths] if isinstance(paths, Path) else paths
     title = ", ".join(dict.fromkeys(_title(path.resolve()) for path in paths))
     cells = cell_entries_of(paths)
-    replace_file(out, render(title, cells, floor, effects).encode())
-    if damage is not None:
-        damage += [cell.damage for cell in cells if cell.damage]
+    replace_file(out, render(title, cells, floor, effects, damage).encode())
     return out
 
 

@@ -9,7 +9,7 @@ import json
 import zlib
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 
 import jinja2
@@ -32,7 +32,7 @@ from rtmeter.report.script import script as script_of_pages
 from rtmeter.results import condition_words, words
 from rtmeter.results.cells import StoredCell
 from rtmeter.results.condition_words import uncertainty, which_cells
-from rtmeter.results.overview import WORST_FIRST, CellEntry
+from rtmeter.results.overview import WORST_FIRST, CellEntry, damaged
 from rtmeter.results.record import Statistics
 from rtmeter.values import version
 
@@ -106,9 +106,14 @@ class Plots:
 
 
 def render(
-    title: str, cells: Sequence[CellEntry], floor: Floor, effects: Sequence[FactorEffects] = ()
+    title: str,
+    cells: Sequence[CellEntry],
+    floor: Floor,
+    effects: Sequence[FactorEffects] = (),
+    damage: list[RtmeterError] | None = None,
 ) -> str:
-    """The page of at least one cell."""
+    """The page of at least one cell; to ``damage`` it adds why those that it shows as damaged cannot be
+    read."""
     conditions = sorted(by_condition(cells), key=lambda cell: cell.badness)
     of = [sorted(one.repeats or [one], key=lambda cell: cell.badness) for one in conditions]
     detail, all_quantities = detail_for(min(len(cells), MOST_IN_FULL)), len(cells) <= _MANY_CELLS
@@ -120,11 +125,15 @@ def render(
             else Section(f"cell-{number}", cell, [], in_full=False)
             for cell, number in zip(repeats, numbers, strict=False)
         ]
+        if one.repeats and any(section.cell.damage for section in each):
+            (one,) = by_condition([section.cell for section in each])
         sections.append(
             Section(f"condition-{place}", one, [], each[0].in_full, each) if one.repeats else each[0]
         )
     sections.sort(key=lambda section: section.cell.badness)
     leaves = [leaf for section in sections for leaf in section.cells]
+    if damage is not None:
+        damage += [leaf.cell.damage for leaf in leaves if leaf.cell.damage]
     cells = [section.cell for section in sections]
     tally = Counter(cell.outcome for cell in cells)
     script = script_of_pages()
@@ -164,7 +173,7 @@ def _section(number: int, cell: CellEntry, detail: Detail, all_quantities: bool)
         try:
             drawn = panels(cell, detail, all_quantities)
         except RtmeterError as error:
-            cell = replace(cell, state="damaged", problem=str(error))
+            cell = damaged(cell, error)
     return Section(f"cell-{number}", cell, drawn, why=_why(cell))
 
 

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rtmeter.results import store
+from rtmeter.errors import RtmeterError
 from rtmeter.results.cells import StoredCell
+from rtmeter.results.data import data_of
 from rtmeter.results.record import CellRecord, Statistics
 from rtmeter.values import Scheduling
 
@@ -103,7 +104,7 @@ def _numbers(statistics: Statistics) -> dict[str, Any]:
     return found | dict.fromkeys(lost) | {"lost": lost}
 
 
-def samples_table(folder: Path) -> pa.Table:
+def samples_table(cell: StoredCell) -> pa.Table:
     """What the cell measured, as it is stored: a row a release; of data without order one a bin or interval.
 
     Raises RtmeterError if there is nothing, or it cannot be read.
@@ -111,16 +112,11 @@ def samples_table(folder: Path) -> pa.Table:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from rtmeter.errors import RtmeterError
-
-    for data in store.DATA:
-        file = folder / data
-        if file.is_file():
-            try:
-                return pq.read_table(file, partitioning=None)
-            except (OSError, pa.ArrowException) as error:
-                remedy = "measure or import the cell again"
-                raise RtmeterError(
-                    f"cannot be read: {str(error).splitlines()[0]}", where=str(file), remedy=remedy
-                ) from None
-    raise RtmeterError("holds no samples", field="cell", value=str(folder), remedy="measure again")
+    file = data_of(cell.folder, cell.record)
+    if file is None:
+        raise RtmeterError("holds no samples", field="cell", value=str(cell.folder), remedy="measure again")
+    try:
+        return pq.read_table(file, partitioning=None)
+    except (OSError, pa.ArrowException) as error:
+        message = f"cannot be read: {str(error).splitlines()[0]}"
+        raise RtmeterError(message, where=str(file), remedy="measure or import the cell again") from None

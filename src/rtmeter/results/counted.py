@@ -41,10 +41,10 @@ def write(folder: Path, data: CountedData) -> None:
         _write(folder / INTERVALS, counts | {"max_ns": maxima}, "rtmeter-intervals", {})
 
 
-def read(folder: Path) -> CountedData | None:
-    """The data of a cell's folder; None if it has neither kind. Raises RtmeterError if they are damaged."""
-    if (folder / HISTOGRAM).is_file():
-        columns, about = _read(folder / HISTOGRAM, "rtmeter-histogram", ("lower_ns", "count"))
+def read(file: Path) -> CountedData:
+    """The data of a cell, in a file of either name. Raises RtmeterError if they are damaged."""
+    if file.name == HISTOGRAM:
+        columns, about = _read(file, "rtmeter-histogram", ("lower_ns", "count"))
         bins = slice(None, -1 if about["over"] else None)
         return Histogram(
             lower_ns=columns["lower_ns"][bins],
@@ -56,10 +56,8 @@ def read(folder: Path) -> CountedData | None:
             dropped=about["dropped"],
             skips_after_ns=about["skips_after_ns"],
         )
-    if (folder / INTERVALS).is_file():
-        columns, _ = _read(folder / INTERVALS, "rtmeter-intervals", ("received", "lost", "max_ns"))
-        return Intervals(columns["received"], columns["lost"], columns["max_ns"])
-    return None
+    columns, _ = _read(file, "rtmeter-intervals", ("received", "lost", "max_ns"))
+    return Intervals(columns["received"], columns["lost"], columns["max_ns"])
 
 
 def _write(path: Path, columns: dict[str, pa.Array], form: str, about: dict[str, Any]) -> None:

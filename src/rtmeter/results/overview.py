@@ -113,6 +113,13 @@ def cell_entries_of(paths: Sequence[Path]) -> list[CellEntry]:
     return [replace(cell, id=names[folder]) for folder, cell in cells.items()]
 
 
+def damaged(cell: CellEntry, error: RtmeterError) -> CellEntry:
+    """The entry of a cell that cannot be read; shown without the folder, which the entry has."""
+    where = error.where and Path(error.where).name
+    shown = RtmeterError(error.message, **error.about | {"where": where})
+    return replace(cell, state="damaged", problem=str(shown), damage=error)
+
+
 def refuse(damage: Sequence[RtmeterError]) -> None:
     """Raises the first error, which says how many more there are; nothing if there is none.
 
@@ -157,10 +164,7 @@ def _entry(folder: Path, record: CellRecord | RtmeterError | None) -> CellEntry:
         problem = "It is being measured, or rtmeter was killed while it was."
         return CellEntry(folder.name.removesuffix(store.PARTIAL), folder, "running", problem=problem)
     if isinstance(record, RtmeterError):
-        shown = RtmeterError(
-            record.message, **record.about | {"where": store.CELL}
-        )  # the page has its folder
-        return CellEntry(folder.name, folder, "damaged", problem=str(shown), damage=record)
+        return damaged(CellEntry(folder.name, folder, "damaged"), record)
     return CellEntry(record.id, folder, record.status, record, _problem(record))
 
 

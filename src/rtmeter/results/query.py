@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rtmeter.errors import RtmeterError
-from rtmeter.results import store
 from rtmeter.results.cell_table import cell_table
 from rtmeter.results.cells import StoredCell
+from rtmeter.results.data import samples_of, view_samples
 from rtmeter.results.store import quoted
 
 if TYPE_CHECKING:
@@ -32,11 +33,13 @@ def answering(cells: Mapping[str, StoredCell], text: str) -> Iterator[pa.RecordB
         check_select(text)
         if re.search(r"\bcells\b", text, re.IGNORECASE):
             connection.register("cells", cell_table(cells))
-        files = {cell.folder / store.SAMPLES: name for name, cell in cells.items()}
-        there = {str(file.resolve()): name for file, name in files.items() if file.is_file()}
-        if there and re.search(r"\bsamples\b", text, re.IGNORECASE):
-            _make_samples(connection, there)
-        lock(connection, list(there))
+        files: dict[Path, str] = {}
+        if re.search(r"\bsamples\b", text, re.IGNORECASE):
+            found = {name: samples_of(cell.folder, cell.record) for name, cell in cells.items()}
+            files = {file.resolve(): name for name, file in found.items() if file is not None}
+        if files:
+            view_samples(connection, files)
+        lock(connection, list(map(str, files)))
         yield batches_of(connection, text)
 
 
@@ -55,16 +58,6 @@ def check_select(text: str) -> None:
 def batches_of(connection: duckdb.DuckDBPyConnection, text: str) -> pa.RecordBatchReader:
     """The rows of one SELECT."""
     return connection.sql(text).to_arrow_reader(_BATCH_ROWS)
-
-
-def _make_samples(connection: duckdb.DuckDBPyConnection, names: Mapping[str, str]) -> None:
-    """The view, with the name of the cell in front of each row."""
-    listed = ", ".join(map(quoted, names))
-    pairs = ", ".join(f"{quoted(file)}: {quoted(name)}" for file, name in names.items())
-    connection.execute(
-        f"CREATE VIEW samples AS SELECT (MAP {{{pairs}}})[filename] AS cell, * EXCLUDE (filename) "
-        f"FROM read_parquet([{listed}], union_by_name=true, filename=true, hive_partitioning=false)"
-    )
 
 
 def lock(connection: duckdb.DuckDBPyConnection, files: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""Results on disk (spec/results.md): cells being written, cells to be read, queries over them."""
+"""Results on disk (spec/results.md): cells being written, cells to be read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from rtmeter.errors import RtmeterError
 from rtmeter.host.durable import exchange, make_folders, sync
@@ -22,12 +22,8 @@ from rtmeter.host.root import Root
 from rtmeter.results import counted
 from rtmeter.results.record import CellRecord, RunRecord, read_cell_file, read_run_file, text_of
 from rtmeter.samples.rows import Samples
-from rtmeter.statistics.counted_data import CountedData
 from rtmeter.statistics.quantities import Columns
 from rtmeter.values import slug
-
-if TYPE_CHECKING:
-    import duckdb
 
 CELL, SAMPLES, RUN, CAMPAIGN = "cell.json", "samples.parquet", "run.json", "campaign.yaml"
 STAGES = "stages"
@@ -355,11 +351,6 @@ def _cells_below(path: Path) -> Iterator[str]:
             yield name
 
 
-def load_counted(folder: Path) -> CountedData | None:
-    """What the cell has in the place of samples: a histogram, or intervals; None if it has samples."""
-    return counted.read(folder)
-
-
 def chunks(folder: Path) -> Callable[[], Iterator[Columns]]:
     """A function that starts anew over the cell's samples: all columns, in the order of k."""
     samples = Samples(folder / SAMPLES)
@@ -369,29 +360,6 @@ def chunks(folder: Path) -> Callable[[], Iterator[Columns]]:
 
 ReadSamples = Callable[[Path], Callable[[], Iterator[Columns]]]
 """``chunks``, or one that tells how far it is."""
-
-
-def connect(path: Path, data: str = SAMPLES) -> duckdb.DuckDBPyConnection:
-    """A DuckDB connection with the view ``samples``: every sample under the path, read where it lies.
-
-    Its columns are ``cell``, the cell's folder relative to the path, and those of samples.parquet, or of
-    another file of DATA.
-    """
-    import duckdb
-
-    root = path.resolve()
-    files = [str(cell / data) for cell in cell_folders(root) if (cell / data).is_file()]
-    if not files:
-        raise RtmeterError("holds no samples", field="path", value=str(path), remedy="measure again")
-    connection = duckdb.connect()
-    around = len(f"{root}/"), len(f"/{data}")
-    connection.execute(
-        f"CREATE VIEW samples AS SELECT substr(filename, {around[0]} + 1, "
-        f"greatest(0, length(filename) - {sum(around)})) AS cell, * EXCLUDE (filename) "
-        f"FROM read_parquet([{', '.join(map(quoted, files))}], union_by_name=true, filename=true, "
-        "hive_partitioning=false)"
-    )
-    return connection
 
 
 def quoted(text: str) -> str:

@@ -55,11 +55,16 @@ def write(
         say(words)
         return True
 
+    wrong = [one.cell.damage for history in found for one in history.entries if one.cell.damage]
+    told = {error.where for error in wrong}
     reports = _reports(found) if floor_of else {}
     made = {of: name for of, (name, _) in reports.items()}
     for of, (name, campaign) in reports.items():
         if floor_of and is_new(f"reports/{name}", _about_report(of), f"report of {campaign}, {of.name}"):
-            report.write(of, out / "reports" / name, floor_of(of))
+            report.write(of, out / "reports" / name, floor_of(of), in_it := list[RtmeterError]())
+            if more := [error for error in in_it if error.where not in told]:
+                now[f"reports/{name}"] = ""  # made again the next time, and told again
+                wrong += more
     for number, history in enumerate(found, 1):
         page = f"cells/{history.page}"
         if is_new(page, _about(history, made), f"cell {number} of {len(found)}: {history.cell}"):
@@ -71,7 +76,7 @@ def write(
     if is_new(first, about, "first page"):
         replace_file(out / first, pages.index(found, made).encode())
     if damage is not None:
-        damage += [one.cell.damage for history in found for one in history.entries if one.cell.damage]
+        damage += wrong
     _forget(out, known, now)
     return out / first
 
@@ -130,7 +135,8 @@ def _reports(found: list[History]) -> dict[Path, tuple[str, str]]:
 
 def _about_report(of: Path) -> object:
     """What a report is made of: the files of its run and cells, and those that are being measured."""
-    parts = (path for path in of.rglob("*") if path.name in (store.CELL, store.RUN))
+    names = {store.CELL, store.RUN, *store.DATA}
+    parts = (path for path in of.rglob("*") if path.name in names)
     return (
         sorted((str(path), *_stamp(path)) for path in parts),
         sorted(str(path) for path in of.rglob(f"*{store.PARTIAL}")),
