@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import duckdb
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from rtmeter import cli
 from rtmeter.errors import RtmeterError
 from rtmeter.results import counted, store
 from rtmeter.results.data import counted_of, data_of, samples_of, view_samples
@@ -90,3 +93,112 @@ def test_samples_of_many_cells_are_one_view(tmp_path: Path, monkeypatch: pytest.
     assert [(row[0], row[1]) for row in found] == [("b=1", rows[0]), ("it's a", rows[1])]
     assert found[1][2] == rows[1] and found[1][3] == 0
     assert found[0][2] == 0 and found[0][3] > 0
+
+
+def altered(file: Path, **columns: object) -> None:
+    """Other columns in the file, or none."""
+    table = pq.read_table(file)
+    for name, values in columns.items():
+        place = table.schema.get_field_index(name)
+        table = table.remove_column(place)
+        if values is not None:
+            array = values if isinstance(values, pa.Array) else pa.array(values, pa.int64())
+            table = table.add_column(place, name, array)
+    pq.write_table(table, file)
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"count": [5, -2]}, "count is no count in each row"),
+        ({"count": [5, None]}, "count has rows without a value"),
+        ({"count": [5, 3]}, "holds 8 values, and cell.json counts 7"),
+        ({"count": [2**62, 2**62]}, "count is no count in each row"),
+        ({"count": pa.array([5.0, 2.0])}, "count is of type double, not int64"),
+        ({"count": None}, "it has no column count"),
+        ({"upper_ns": None}, "it has no column upper_ns"),
+        ({"lower_ns": [3000, 1000]}, "lower_ns does not go up"),
+        ({"lower_ns": [1000, 1000]}, "lower_ns does not go up"),
+        ({"lower_ns": [None, 1000]}, "lower_ns has rows without a value"),
+    ],
+)
+def test_a_histogram_that_cannot_be_one_is_refused(
+    tmp_path: Path, columns: dict[str, object], said: str
+) -> None:
+    cell = write_counted(tmp_path / "cell", BINS)
+    altered(cell / counted.HISTOGRAM, **columns)
+    error = refusal(cell)
+    assert error.where == str(cell / counted.HISTOGRAM) and said in error.message
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"received": [6, 0]}, "holds 8 values, and cell.json counts 7"),
+        ({"received": [5, -1], "lost": [0, 3]}, "received is no count in each row"),
+        ({"lost": pa.array([0, 2], pa.int32())}, "lost is of type int32, not int64"),
+        ({"max_ns": None}, "it has no column max_ns"),
+        ({"max_ns": [None, None]}, "max_ns has rows without a value where messages were received"),
+    ],
+)
+def test_intervals_that_cannot_be_some_are_refused(
+    tmp_path: Path, columns: dict[str, object], said: str
+) -> None:
+    cell = write_counted(tmp_path / "cell", MAXIMA)
+    altered(cell / counted.INTERVALS, **columns)
+    error = refusal(cell)
+    assert error.where == str(cell / counted.INTERVALS) and said in error.message
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"width_ns": 0}, "contradict its rows"),
+        ({"over": 3}, "contradict its rows"),
+        ({"width_ns": "1"}, "another type: width_ns"),
+        ({"dropped": None}, "another type: dropped"),
+        ({"below_ns": 1.5}, "another type: below_ns"),
+        ({"over_from_ns": None}, "another type: over_from_ns"),
+        ({"version": 2}, "of version 2"),
+    ],
+)
+def test_metadata_that_contradict_the_rows_are_refused(
+    tmp_path: Path, changes: dict[str, object], said: str
+) -> None:
+    cell = write_counted(tmp_path / "cell", BINS)
+    file = cell / counted.HISTOGRAM
+    table = pq.read_table(file)
+    about = json.loads(table.schema.metadata[b"rtmeter"])
+    for key, value in changes.items():
+        pq.write_table(table.replace_schema_metadata({"rtmeter": json.dumps(about | {key: value})}), file)
+        assert said in refusal(cell).message
+        lacking = {name: about[name] for name in about if name != key}
+        pq.write_table(table.replace_schema_metadata({"rtmeter": json.dumps(lacking)}), file)
+        assert f"its metadata have no '{key}'" in refusal(cell).message
+    pq.write_table(table.replace_schema_metadata(None), file)
+    assert "its metadata have no" in refusal(cell).message
+
+
+def test_values_beyond_the_last_bin_are_a_row_of_their_own(tmp_path: Path) -> None:
+    data = Histogram(np.array([1000]), 1000, np.array([5]), over=2, over_from_ns=9000)
+    cell = write_counted(tmp_path / "cell", data)
+    found = counted_of(cell, store.read_cell(cell))
+    assert isinstance(found, Histogram)
+    assert (found.over, found.counts.tolist(), found.n) == (2, [5], 7)
+    altered(cell / counted.HISTOGRAM, count=[6, 1])
+    assert "contradict its rows" in refusal(cell).message
+
+
+def test_a_histogram_without_rows_is_refused_where_there_were_some(tmp_path: Path) -> None:
+    cell = write_counted(tmp_path / "cell", BINS)
+    pq.write_table(pq.read_table(cell / counted.HISTOGRAM).slice(0, 0), cell / counted.HISTOGRAM)
+    assert "holds 0 values, and cell.json counts 7" in refusal(cell).message
+
+
+def test_of_maxima_of_intervals_no_waterfall_is_drawn(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Their quantiles are not known."""
+    cells = [str(write_counted(tmp_path / name, MAXIMA)) for name in ("a", "b")]
+    assert cli.invoke(["plot", *cells, "--kind", "waterfall", "-o", str(tmp_path / "out.svg")]) == 1
+    assert "--at = 'p99': is not known of a or b" in capsys.readouterr().err

@@ -2,77 +2,93 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cell_commands import OF_NO_CELL, Tried
+from damaged_data import COUNTED, a_folder, damages, deleted, emptied, write_whole
 from rtmeter import cli
+from rtmeter.errors import RtmeterError
 from rtmeter.results import store
-from stored import write_run
-from synthetic import usual, write_cell
-from traced_cells import TRACED, write_traced
+from rtmeter.results.data import data_of
 
-CAMPAIGN = """
-name: c
-cells:
-  - {measurement: wakeup, adapter: posix, samples: 600, deadline: 1ms}
-"""
+Sized = Callable[..., int]
+
+LOOKING_ELSEWHERE_FIRST = {"explain"}
+"""Commands that refuse a cell without samples for what it lacks besides."""
+
+OF_WHAT_IS_MEASURED = {"recover", "measure", "run --resume", "published"}
+"""Commands that show nothing of a cell that is whole here."""
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Results with a run of two cells that have samples."""
-    root = tmp_path_factory.mktemp("whole") / "results"
-    run = root / store.machine_name() / "c" / "20261121T050000Z"
-    write_run(run, {"cells": ["cell", "plain"], "started": "2026-11-21T05:00:00Z"}, CAMPAIGN)
-    made = replace(TRACED, samples=600, warm_up=10, delays=usual(1, 50), deadline_ns=1_000_000)
-    write_traced(run / "cell", "thief", replace(made, id="cell", axes={"load": "none"}))
-    write_cell(run / "plain", replace(made, id="plain", axes={"load": "cpu"}))
-    return root
+def wholes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Results of whole cells by the name of the file with their data."""
+    root = tmp_path_factory.mktemp("whole")
+    for file in (store.SAMPLES, *COUNTED):
+        write_whole(root / file, file)
+    return {file: root / file for file in (store.SAMPLES, *COUNTED)}
+
+
+def copied(whole: Path, to: Path) -> Tried:
+    results = shutil.copytree(whole, to / "results")
+    (cell,) = results.rglob("cell")
+    (to / "out").mkdir()
+    return Tried(results, cell, cell.parent / "plain", to / "out")
 
 
 @pytest.fixture
-def tried(whole: Path, tmp_path: Path) -> Tried:
-    results = shutil.copytree(whole, tmp_path / "results")
-    (cell,) = results.rglob("cell")
-    (tmp_path / "out").mkdir()
-    return Tried(results, cell, cell.parent / "plain", tmp_path / "out")
+def tried(wholes: dict[str, Path], tmp_path: Path) -> Tried:
+    return copied(wholes[store.SAMPLES], tmp_path)
 
 
-def deleted(file: Path) -> None:
-    file.unlink()
-
-
-def a_folder(file: Path) -> None:
-    file.unlink()
-    file.mkdir()
-
-
-def emptied(file: Path) -> None:
-    file.write_bytes(b"")
+def refused_by(name: str, command: list[str], file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, said = cli.invoke(command), capsys.readouterr()
+    assert code == 1, f"{name} accepts it: {said.out}{said.err}"
+    assert str(file) in said.err, f"{name}: {said.err}"
+    assert "; " in said.err, f"{name} has no remedy: {said.err}"
 
 
 @pytest.mark.parametrize("damage", [deleted, a_folder])
-def test_every_command_that_reads_data_refuses_them(
+def test_every_command_that_reads_data_refuses_what_is_gone(
     tried: Tried, capsys: pytest.CaptureFixture[str], damage: Callable[[Path], None]
 ) -> None:
     damage(tried.cell / store.SAMPLES)
     for name, command in tried.of_data().items():
-        code, said = cli.invoke(command), capsys.readouterr()
-        assert code == 1, f"{name} accepts it: {said.out}{said.err}"
-        assert str(tried.cell / store.SAMPLES) in said.err, f"{name}: {said.err}"
-        assert "; " in said.err, f"{name} has no remedy: {said.err}"
+        refused_by(name, command, tried.cell / store.SAMPLES, capsys)
+
+
+@pytest.mark.parametrize("kind", COUNTED)
+def test_no_damage_is_accepted_by_any(
+    wholes: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], sized: Sized, kind: str
+) -> None:
+    tried = copied(wholes[kind], tmp_path)
+    file, drawn = tried.cell / kind, random.Random(13)
+    whole, record = file.read_bytes(), store.read_cell(tried.cell)
+    assert data_of(tried.cell, record) == file
+    commands = tried.of_data()
+    if kind != store.SAMPLES:
+        commands = {name: one for name, one in commands.items() if name not in LOOKING_ELSEWHERE_FIRST}
+    number = sized(f"commands on each damage of {kind}", reduced=3, full=len(commands))
+    for what, damage in damages(file).items():
+        damage(file)
+        with pytest.raises(RtmeterError) as caught:
+            data_of(tried.cell, record)
+        assert caught.value.where == str(file) and caught.value.remedy, what
+        for name in drawn.sample(sorted(commands), number):
+            refused_by(f"{name}, {what}", commands[name], file, capsys)
+        file.rmdir() if file.is_dir() else file.unlink(missing_ok=True)
+        file.write_bytes(whole)
 
 
 def test_what_shows_the_record_shows_it(tried: Tried, capsys: pytest.CaptureFixture[str]) -> None:
     deleted(tried.cell / store.SAMPLES)
-    measuring = {"recover", "measure", "run --resume", "published"}
     for name, command in tried.of_records().items():
-        if name not in measuring:
+        if name not in OF_WHAT_IS_MEASURED:
             assert cli.invoke(command) == 0, f"{name}: {capsys.readouterr().err}"
 
 

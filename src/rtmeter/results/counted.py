@@ -11,11 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rtmeter.errors import RtmeterError
+from rtmeter.model import ABSENT
+from rtmeter.samples.arrow import check_columns
 from rtmeter.statistics.counted_data import CountedData, Histogram, Intervals
 from rtmeter.statistics.quantities import Ints
 
 HISTOGRAM, INTERVALS = "histogram.parquet", "intervals.parquet"
 _VERSION = 1
+_NULLABLE = ("upper_ns", "max_ns")
 _MOST = 2**48
 """Releases of a cell, as of one that is measured here."""
 
@@ -43,21 +46,42 @@ def write(folder: Path, data: CountedData) -> None:
 
 def read(file: Path) -> CountedData:
     """The data of a cell, in a file of either name. Raises RtmeterError if they are damaged."""
-    if file.name == HISTOGRAM:
-        columns, about = _read(file, "rtmeter-histogram", ("lower_ns", "count"))
-        bins = slice(None, -1 if about["over"] else None)
-        return Histogram(
-            lower_ns=columns["lower_ns"][bins],
-            width_ns=about["width_ns"],
-            counts=columns["count"][bins],
-            over=about["over"],
-            over_from_ns=about["over_from_ns"],
-            below_ns=about["below_ns"],
-            dropped=about["dropped"],
-            skips_after_ns=about["skips_after_ns"],
-        )
+    try:
+        return _histogram(file) if file.name == HISTOGRAM else _intervals(file)
+    except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
+        lacking = f"its metadata have no {error}" if isinstance(error, KeyError) else str(error)
+        message = f"cannot be read: {lacking.splitlines()[0]}"
+        raise RtmeterError(message, where=str(file), remedy="import the tool's file again") from error
+
+
+def _histogram(file: Path) -> Histogram:
+    columns, about = _read(file, "rtmeter-histogram", ("lower_ns", "upper_ns", "count"))
+    facts = {name: _fact(about, name) for name in ("width_ns", "over", "over_from_ns")}
+    facts |= {name: _fact(about, name, optional=True) for name in ("below_ns", "skips_after_ns")}
+    lower_ns, counts = columns["lower_ns"], columns["count"]
+    over, bins = facts["over"], slice(None, -1 if facts["over"] else None)
+    if not (np.diff(lower_ns[bins]) > 0).all():
+        raise ValueError("lower_ns does not go up from row to row")
+    if facts["width_ns"] <= 0 or over < 0 or (over and (not len(counts) or counts[-1] != over)):
+        raise ValueError("its metadata contradict its rows")
+    if type(about["dropped"]) is not bool:
+        raise ValueError("its metadata have a value of another type: dropped")
+    return Histogram(lower_ns=lower_ns[bins], counts=counts[bins], dropped=about["dropped"], **facts)
+
+
+def _intervals(file: Path) -> Intervals:
     columns, _ = _read(file, "rtmeter-intervals", ("received", "lost", "max_ns"))
-    return Intervals(columns["received"], columns["lost"], columns["max_ns"])
+    received, nothing = columns["received"], columns["max_ns"] == ABSENT
+    if (nothing & (received > 0)).any():
+        raise ValueError("max_ns has rows without a value where messages were received")
+    return Intervals(received, columns["lost"], np.where(nothing, 0, columns["max_ns"]))
+
+
+def _fact(about: dict[str, Any], name: str, *, optional: bool = False) -> Any:
+    value = about[name]
+    if type(value) is not int and not (optional and value is None):
+        raise ValueError(f"its metadata have a value of another type: {name}")
+    return value
 
 
 def _write(path: Path, columns: dict[str, pa.Array], form: str, about: dict[str, Any]) -> None:
@@ -67,29 +91,21 @@ def _write(path: Path, columns: dict[str, pa.Array], form: str, about: dict[str,
 
 
 def _whole(name: str, column: pa.ChunkedArray) -> Ints:
-    """What a column can be: whole numbers, and of counts none below zero and no more than _MOST in all; only
-    max_ns may lack some, where nothing was received, and is 0 there. Raises ValueError."""
-    if column.type != pa.int64():
-        raise ValueError(f"{name} is of type {column.type}, not int64")
-    if column.null_count and name != "max_ns":
+    """What a column can be: of counts none below zero and no more than _MOST in all; only where a value may
+    not be known there is none, which is ABSENT. Raises ValueError."""
+    if column.null_count and name not in _NULLABLE:
         raise ValueError(f"{name} has rows without a value")
-    values: Ints = column.fill_null(0).to_numpy()
-    if name not in ("lower_ns", "max_ns") and (values.min(initial=0) < 0 or sum(values.tolist()) > _MOST):
+    values: Ints = column.fill_null(ABSENT).to_numpy()
+    if not name.endswith("_ns") and (values.min(initial=0) < 0 or sum(values.tolist()) > _MOST):
         raise ValueError(f"{name} is no count in each row")
     return values
 
 
-def _read(path: Path, form: str, names: tuple[str, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
-    try:
-        table = pq.read_table(path)
-        meta = json.loads(table.schema.metadata[b"rtmeter"])
-        if (meta["format"], meta["version"]) != (form, _VERSION):
-            raise ValueError(f"is {meta['format']} of version {meta['version']}")
-        columns = {name: _whole(name, table.column(name)) for name in names}
-        bins = columns.get("lower_ns", np.zeros(0, np.int64))[: -1 if meta.get("over") else None]
-        if not (np.diff(bins) > 0).all():
-            raise ValueError("lower_ns does not go up from row to row")
-    except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
-        message = f"cannot be read: {str(error).splitlines()[0]}"
-        raise RtmeterError(message, where=str(path), remedy="import the tool's file again") from error
-    return columns, meta
+def _read(path: Path, form: str, names: tuple[str, ...]) -> tuple[dict[str, Ints], dict[str, Any]]:
+    """Its columns and its metadata."""
+    table = pq.ParquetFile(path).read()
+    meta = json.loads((table.schema.metadata or {}).get(b"rtmeter", b"{}"))
+    if (meta["format"], meta["version"]) != (form, _VERSION):
+        raise ValueError(f"is {meta['format']} of version {meta['version']}")
+    check_columns(table.schema, dict.fromkeys(names, pa.int64()))
+    return {name: _whole(name, table.column(name)) for name in names}, meta

@@ -18,29 +18,40 @@ if TYPE_CHECKING:
 def data_of(folder: Path, record: CellRecord) -> Path | None:
     """The file of the cell in ``folder``, one of store.DATA; None of one that measured nothing.
 
-    Raises RtmeterError if it is not there, or no file.
+    Raises RtmeterError if it is not there, or is damaged, as far as that is seen without reading samples.
     """
+    return _looked_at(folder, record)[0]
+
+
+def samples_of(folder: Path, record: CellRecord) -> Path | None:
+    """The same where it holds samples, else None."""
+    file, data = _looked_at(folder, record)
+    return file if data is None else None
+
+
+def counted_of(folder: Path, record: CellRecord) -> CountedData | None:
+    """What the cell has in the place of samples: a histogram, or intervals; None if it has samples, or
+    measured nothing. Raises RtmeterError as data_of()."""
+    return _looked_at(folder, record)[1]
+
+
+def _looked_at(folder: Path, record: CellRecord) -> tuple[Path | None, CountedData | None]:
+    """The file, and what is in it, if it has no samples."""
     if record.summary is None:
-        return None
+        return None, None
     file = folder / (f"{record.imported.data}.parquet" if record.imported else store.SAMPLES)
     if not file.is_file():
         gone = "is not there, though cell.json has a summary of it"
         message = "is no file" if file.exists() else gone
         raise RtmeterError(message, where=str(file), remedy=_remedy(folder, record))
-    return file
-
-
-def samples_of(folder: Path, record: CellRecord) -> Path | None:
-    """The same where it holds samples, else None."""
-    file = data_of(folder, record)
-    return file if file is not None and file.name == store.SAMPLES else None
-
-
-def counted_of(folder: Path, record: CellRecord) -> CountedData | None:
-    """What the cell has in the place of samples: a histogram, or intervals; None if it has samples, or
-    measured nothing. Raises RtmeterError if the data are not there, or these are damaged."""
-    file = data_of(folder, record)
-    return None if file is None or file.name == store.SAMPLES else counted.read(file)
+    if file.name == store.SAMPLES:
+        return file, None
+    data = counted.read(file)
+    counts = record.summary.counts
+    if data.n != counts.get("released", data.n):
+        message = f"holds {data.n:,} values, and cell.json counts {counts['released']:,}"
+        raise RtmeterError(message, where=str(file), remedy=_remedy(folder, record))
+    return file, data
 
 
 def view_samples(connection: duckdb.DuckDBPyConnection, files: Mapping[Path, str]) -> None:

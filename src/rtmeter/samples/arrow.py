@@ -3,7 +3,7 @@ quarter of a short run's processor time, and 40 MB in the middle of a long one."
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,3 +30,12 @@ def strings(values: Sequence[str]) -> pa.Array[Any]:
 
 def _packed(values: NDArray[np.bool_]) -> NDArray[np.uint8]:
     return np.packbits(values, bitorder="little")
+
+
+def check_columns(schema: pa.Schema, wanted: Mapping[str, pa.DataType]) -> None:
+    """Raises ValueError for the first of these columns that is not there, or is of another type."""
+    for name, kind in wanted.items():
+        if (place := schema.get_field_index(name)) < 0:
+            raise ValueError(f"it has no column {name}")
+        if schema.field(place).type != kind:
+            raise ValueError(f"{name} is of type {schema.field(place).type}, not {kind}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -228,6 +229,9 @@ def _waterfall(cells: Sequence[Path], at: str, asked: PlotOptions) -> Spec:
         if shift is None:
             known = " or ".join(s.quantity for s in one.found.shifts if s.quantity != "miss_ratio")
             raise RtmeterError("is not compared", field="--at", value=at, remedy=f"choose {known}")
+        if not math.isfinite(shift.difference):
+            message = f"is not known of {cells[place].name} or {cells[place + 1].name}"
+            raise RtmeterError(message, field="--at", value=at, remedy="choose another one, or other cells")
         if not one.allows(at):
             message = f"is the maximum of a run of {one.shortest:,} releases"
             raise RtmeterError(
