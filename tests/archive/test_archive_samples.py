@@ -215,6 +215,7 @@ def test_late_releases_of_an_own_loop_from_before_its_last_hours_come_too(
     pq.write_table(samples.slice(100), folder / "samples.parquet")
     record = json.loads((folder / "cell.json").read_text())
     record["config"]["first_k"] = 100
+    record["summary"]["counts"] |= {"released": 200, "served": 200}
     (folder / "cell.json").write_text(json.dumps(record))
     archive = archive_at(tmp_path / "archive")
     assert add(archive, find_cells(folder), with_samples=True).sampled == 1

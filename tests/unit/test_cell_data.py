@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -77,6 +78,62 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
     (cell / store.SAMPLES).unlink()
     (cell / store.SAMPLES).mkdir()
     assert refusal(cell).message == "is no file"
+
+
+def test_samples_of_another_number_or_kind_are_refused(tmp_path: Path) -> None:
+    cell = write_cell(tmp_path / "cell", Made(samples=30, warm_up=10))
+    file = cell / store.SAMPLES
+    whole = file.read_bytes()
+    for columns, said in (
+        ({"wake_ns": None}, "lacks columns that cell.json has a summary of: wake_ns"),
+        ({"wake_ns": pa.array(np.arange(40.0))}, "wake_ns is of type double, not int64"),
+        ({"k": pa.array(["x"] * 40)}, "k is of type string, not int64"),
+        ({"k": None}, "it has no column k"),
+        ({"status": None}, "it has no column status"),
+        ({"status": [1] * 40}, "status is of type int64, not dictionary"),
+        ({"warm_up": [1] * 40}, "warm_up is of type int64, not bool"),
+    ):
+        altered(file, **columns)
+        error = refusal(cell)
+        assert error.where == str(file) and said in error.message
+        file.write_bytes(whole)
+    for rows in (0, 39):
+        pq.write_table(pq.read_table(file).slice(0, rows), file)
+        assert refusal(cell).message == f"holds {rows} releases, and cell.json counts 40"
+        file.write_bytes(whole)
+    altered(file, status=pa.array(["served"] * 40))  # as other tools write it
+    assert data_of(cell, store.read_cell(cell)) == file
+
+
+def test_a_column_is_needed_where_a_quantity_or_a_skipped_release_is_made_of_it(tmp_path: Path) -> None:
+    late = Made(samples=30, warm_up=0, skip=True, delays=lambda k: [2_500_000 if k == 5 else 1000])
+    for name, made, needed in (("skips", late, True), ("none", replace(late, skip=False), False)):
+        cell = write_cell(tmp_path / name, made)
+        skipped = store.read_cell(cell).summary.counts["skipped"]
+        assert bool(skipped) == needed
+        altered(cell / store.SAMPLES, free_ns=None)
+        if needed:
+            assert "free_ns" in refusal(cell).message
+        else:
+            assert data_of(cell, store.read_cell(cell)) is not None
+    ping = write_cell(tmp_path / "ping", Made(measurement="roundtrip", samples=30))
+    altered(ping / store.SAMPLES, server_sent_ns=None)
+    assert "server_sent_ns" in refusal(ping).message
+
+
+@pytest.mark.parametrize(("measurement", "mode"), [("timer", "one_shot"), ("cycle", None), ("request", None)])
+def test_every_release_is_counted_once(tmp_path: Path, measurement: str, mode: str | None) -> None:
+    """Whatever becomes of it (an own loop's last hours: test_own_loop.py; a recovered one: test_cli.py)."""
+    made = Made(measurement=measurement, mode=mode, samples=40, warm_up=7, delays=losing)
+    cell = write_cell(tmp_path / "cell", made)
+    assert data_of(cell, store.read_cell(cell)) == cell / store.SAMPLES
+    pq.write_table(pq.read_table(cell / store.SAMPLES).slice(1), cell / store.SAMPLES)
+    assert refusal(cell).message == "holds 46 releases, and cell.json counts 47"
+
+
+def losing(k: int) -> list[float | None]:
+    gone = k % 10 == 3
+    return [None, None, None] if gone and k % 20 == 3 else [1000, None if gone else 1000, 1000]
 
 
 def test_samples_of_many_cells_are_one_view(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -272,6 +272,7 @@ class TestMeasure:
         found = summary("summary b", capsys)
         assert (found["status"], found["valid"]) == ("failed", False)
         assert found["counts"]["released"] == 547
+        assert cli.invoke(["export", "b", "--format", "csv", "-o", "b.csv"]) == exit_codes.PASS
 
 
 @pytest.mark.usefixtures("fake_probe")

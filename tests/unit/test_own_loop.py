@@ -22,6 +22,7 @@ from rtmeter.errors import RtmeterError
 from rtmeter.live.run import FollowedRun
 from rtmeter.measure import own_loop
 from rtmeter.results import store
+from rtmeter.results.data import data_of
 
 NAMES = ("release_ns", "wake_ns", "done_ns", "free_ns", "status")
 T, WARM_UP, ABSENT = 1_000_000, 10, -(2**63)
@@ -120,6 +121,7 @@ def test_what_was_let_go_is_not_missing_and_is_said(tmp_path: Path) -> None:
     [verdict] = rtmeter.read(tmp_path).verdict()
     said = "the last of 7,990 since its start, of which 8 missed 1ms"
     assert said in verdict.conditions, "a verdict is not shown without it"
+    assert data_of(cell.folder, cell.record) == cell.folder / store.SAMPLES
     kept = pq.read_table(cell.folder / store.LATE_RELEASES)["k"].to_pylist()
     assert kept == [*range(490, 511), *range(1490, 1511)]
 
@@ -127,6 +129,7 @@ def test_what_was_let_go_is_not_missing_and_is_said(tmp_path: Path) -> None:
 def test_rows_that_a_full_disk_took_make_it_invalid(tmp_path: Path) -> None:
     start(tmp_path, (0, log_of(0, rows(0, 1000))), (1500, log_of(1500, rows(1500, 1000))))
     [cell] = rtmeter.read(tmp_path)._cells.values()
+    assert data_of(cell.folder, cell.record) == cell.folder / store.SAMPLES
     assert cell.record.missing == [(1000, 1499)]
     assert not cell.record.valid
 
@@ -136,6 +139,7 @@ def test_a_killed_program_leaves_a_cell_that_says_so(tmp_path: Path) -> None:
     start(tmp_path, (0, whole[:-40]))
     [cell] = rtmeter.read(tmp_path)._cells.values()
     assert (cell.record.status, cell.record.valid, cell.record.missing) == ("interrupted", True, [])
+    assert data_of(cell.folder, cell.record) == cell.folder / store.SAMPLES
     assert "loop_cut" in {doubt.type for doubt in cell.record.warnings}
     assert cell.record.summary is not None
     assert cell.record.summary.counts["released"] == 990

@@ -76,12 +76,14 @@ def test_it_is_the_one_of_the_samples(
         assert read == (judged if anew else [])
 
 
-def larger_samples(cell: Path) -> None:
+def samples_of_another_size(cell: Path) -> None:
     """Other samples that are older than the verdict, as of a copy that keeps times."""
     file = cell / store.SAMPLES
-    times = file.stat().st_atime_ns, file.stat().st_mtime_ns
-    other = write_cell(cell.parent.parent / f"{cell.parent.name}-other", Made(id="a", samples=300))
+    times, size = (file.stat().st_atime_ns, file.stat().st_mtime_ns), file.stat().st_size
+    made = Made(id="a", samples=200)
+    other = write_cell(cell.parent.parent / f"{cell.parent.name}-other", made)
     (other / store.SAMPLES).replace(file)
+    assert file.stat().st_size != size
     os.utime(file, ns=times)
 
 
@@ -95,7 +97,7 @@ def other_requirement(cell: Path) -> None:
 
 
 STALE: dict[str, Callable[[Path], None]] = {
-    "larger samples": larger_samples,
+    "samples of another size": samples_of_another_size,
     "newer samples": newer_samples,
     "another requirement": other_requirement,
     "another file of data": lambda cell: edited(cell, lambda c: c["judged_by"]["data"].update({"x": 1})),

@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rtmeter.errors import RtmeterError
+from rtmeter.model import TWO_ENDS
 from rtmeter.results import counted, store
-from rtmeter.results.record import CellRecord
+from rtmeter.results.record import CellRecord, Summary
+from rtmeter.samples.rows import Samples
 from rtmeter.statistics.counted_data import CountedData
+from rtmeter.statistics.quantities import quantities
 
 if TYPE_CHECKING:
     import duckdb
@@ -45,13 +48,33 @@ def _looked_at(folder: Path, record: CellRecord) -> tuple[Path | None, CountedDa
         message = "is no file" if file.exists() else gone
         raise RtmeterError(message, where=str(file), remedy=_remedy(folder, record))
     if file.name == store.SAMPLES:
-        return file, None
-    data = counted.read(file)
-    counts = record.summary.counts
-    if data.n != counts.get("released", data.n):
-        message = f"holds {data.n:,} values, and cell.json counts {counts['released']:,}"
+        samples = Samples(file)
+        data, n, what = None, samples.rows, "releases"
+        if lacking := sorted(_columns(record, record.summary) - samples.columns):
+            message = f"lacks columns that cell.json has a summary of: {', '.join(lacking)}"
+            raise RtmeterError(message, where=str(file), remedy=_remedy(folder, record))
+    else:
+        data = counted.read(file)
+        n, what = data.n, "values"
+    if n != (known := _counted(record.summary.counts, n)):
+        message = f"holds {n:,} {what}, and cell.json counts {known:,}"
         raise RtmeterError(message, where=str(file), remedy=_remedy(folder, record))
     return file, data
+
+
+def _columns(record: CellRecord, summary: Summary) -> set[str]:
+    """What the quantities of the summary are made of, as statistics.summary has them."""
+    known = [quantity for quantity in quantities(record.meta) if quantity.name in summary.quantities]
+    found = {column for quantity in known for column in quantity.columns}
+    freed = summary.counts.get("skipped") and record.measurement not in TWO_ENDS
+    return found | ({"release_ns", "free_ns"} if freed else set())
+
+
+def _counted(counts: Mapping[str, int], otherwise: int) -> int:
+    """The rows that a summary was made of, warm-up included: it counts each once. ``otherwise`` if it does
+    not say it."""
+    measured = counts.get("released", counts.get("armed"))
+    return otherwise if measured is None or "warm_up" not in counts else measured + counts["warm_up"]
 
 
 def view_samples(connection: duckdb.DuckDBPyConnection, files: Mapping[Path, str]) -> None:

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from rtmeter.errors import RtmeterError
 from rtmeter.host.files import open_file
 from rtmeter.model import ABSENT, STATUS_NAMES, WARM_UP_FLAG
+from rtmeter.samples.arrow import check_columns
 from rtmeter.statistics.quantities import Columns, Ints
 
 _CHUNK_ROWS = 1 << 17
@@ -24,7 +25,8 @@ _MOST_GROUP_ROWS = 1 << 22
 
 
 class Samples:
-    """A samples.parquet (spec/results.md). What cannot be read raises RtmeterError naming the file."""
+    """A samples.parquet (spec/results.md). What cannot be read, as where a column is not of its type, raises
+    RtmeterError naming the file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -33,6 +35,7 @@ class Samples:
             self._file = pq.ParquetFile(path)
             self.rows: int = self._file.metadata.num_rows
             self.columns = frozenset(self._file.schema_arrow.names)
+            _check_types(self._file.schema_arrow)
 
     def chunks(self, *columns: str) -> Iterator[Columns]:
         """All rows: ``k``, ``status`` (codes of the sample log, warm-up flag included) and those columns,
@@ -92,8 +95,18 @@ def _reading(path: Path) -> Iterator[None]:
         yield
     except (OSError, pa.ArrowException, KeyError, ValueError) as error:
         message = f"the samples cannot be read: {str(error).splitlines()[0]}"
-        remedy = "convert the cell's probe.rtlog again (rtmeter recover), or measure the cell again"
+        remedy = "convert the cell's probe.rtlog again (rtmeter recover), or measure or import the cell again"
         raise RtmeterError(message, where=str(path), remedy=remedy) from error
+
+
+def _check_types(schema: pa.Schema) -> None:
+    times = (name for name in schema.names if name.endswith("_ns"))
+    check_columns(schema, dict.fromkeys(("k", *times), pa.int64()) | {"warm_up": pa.bool_()})
+    place = schema.get_field_index("status")
+    status = schema.field(place).type if place >= 0 else None
+    values = status.value_type if isinstance(status, pa.DictionaryType) else status
+    if values not in (pa.string(), pa.large_string()):
+        check_columns(schema, {"status": pa.dictionary(pa.int8(), pa.string())})
 
 
 class _Group:
