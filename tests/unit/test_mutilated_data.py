@@ -88,7 +88,8 @@ def test_no_damage_is_accepted_by_any(
         error = refusal(tried.cell, record)
         assert error is not None, f"{what} is accepted"
         assert error.where == str(file) and error.remedy, what
-        for name in drawn.sample(sorted(commands), number):
+        seen_by_nobody_else = what == "fewer rows"  # each command would read on
+        for name in commands if seen_by_nobody_else else drawn.sample(sorted(commands), number):
             refused_by(f"{name}, {what}", commands[name], file, capsys)
         file.rmdir() if file.is_dir() else file.unlink(missing_ok=True)
         file.write_bytes(whole)

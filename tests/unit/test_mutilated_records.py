@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from cell_commands import Tried
 from mutilated import Mutilation, is_valid, mutilations
 from rtmeter import cli
 from rtmeter.errors import RtmeterError
@@ -139,42 +140,7 @@ def test_a_run_is_refused_alike(results: Path, tmp_path: Path) -> None:
 
 def commands(results: Path, cell: Path, tmp_path: Path) -> dict[str, list[str]]:
     """Every command that reads cells, on the cell or on what it lies in."""
-    run, other = cell.parent, cell.parent / "plain"
-    out = str(tmp_path / "out")
-    campaign = str(run / store.CAMPAIGN)
-    (tmp_path / "x.rtlog").write_bytes(b"")
-    exports = {
-        f"export {form}": ["export", str(cell), "--format", form, "-o", f"{out}.{form}"]
-        for form in (
-            "csv",
-            "json",
-            "hdr",
-            "cyclictest-hist",
-            "perfetto",
-            "mcap",
-            "markdown",
-            "ros2-timer-series",
-        )
-    }
-    return exports | {
-        "summary": ["summary", str(results)],
-        "summary --json": ["summary", str(cell), "--json"],
-        "verdict": ["verdict", str(cell)],
-        "verdict --repeats": ["verdict", str(run), "--repeats"],
-        "compare": ["compare", str(cell), str(other)],
-        "compare with it": ["compare", str(other), str(cell)],
-        "layers": ["layers", str(run), "--floor", "plain"],
-        "report": ["report", str(run), "-o", f"{out}.html"],
-        "plot": ["plot", str(cell), "--kind", "histogram", "-o", f"{out}.svg"],
-        "plot shift": ["plot", str(cell), str(other), "--kind", "shift", "-o", f"{out}.svg"],
-        "site": ["site", str(results), "-o", f"{out}-site", "--no-reports"],
-        "published": ["published", str(cell)],
-        "watch": ["watch", str(run), "--once"],
-        "recover": ["recover", str(tmp_path / "x.rtlog"), "-o", str(cell)],
-        "measure": ["measure", "wakeup", "--adapter", "fake", "--out", str(cell)],
-        "plan --like": ["plan", campaign, "--like", str(cell)],
-        "run --resume": ["run", campaign, "--resume", "--out", str(results)],
-    }
+    return Tried(results, cell, cell.parent / "plain", tmp_path).of_both()
 
 
 def chosen(found: list[Mutilation], number: int) -> list[Mutilation]:
@@ -231,13 +197,16 @@ def test_no_command_over_a_run_accepts_a_mutilated_one(
 ) -> None:
     path = cell.parent / store.RUN
     whole = path.read_text()
-    over_runs = ("summary", "verdict --repeats", "layers", "report", "site", "watch", "run --resume")
+    all_commands = commands(results, cell, tmp_path)
+    within = {str(results), str(cell.parent)}
+    over_runs = {name for name, command in all_commands.items() if within & set(command)}
+    assert over_runs >= {"summary", "verdict --repeats", "layers", "report", "site", "watch", "run --resume"}
     try:
         for one in mutilations(json.loads(whole)):
             if one.path == (key,):
                 written(path, one.of(json.loads(whole)))
-                for name in over_runs:
-                    code, said = cli.invoke(commands(results, cell, tmp_path)[name]), capsys.readouterr()
+                for name in sorted(over_runs):
+                    code, said = cli.invoke(all_commands[name]), capsys.readouterr()
                     assert code == 1 and str(path) in said.err and key in said.err, f"{name}, {one}: {said}"
     finally:
         path.write_text(whole)
