@@ -14,8 +14,11 @@ Sized = Callable[..., int]
 CONFIDENCE = 0.99
 
 POWER = 0.9
-"""A test of a rate fails with this probability, or a larger one, if the rate is half its claim. Where a case
-by itself has too few runs for that, it is ``weak``, and a test of all cases together has them."""
+"""A test of a rate fails with this probability, or a larger one, if the rate is `Rate.wrong`. Where a case by
+itself has too few runs for that, it is ``weak``, and a test of all cases together has them."""
+
+WORSE, OF_NEVER = 4, 0.25
+"""What has to be found out of an upper claim: so many times its bound; of one of never, so large a rate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +47,19 @@ class Rate:
         return self.runs > 0 and (self.limit >= self.bound if self.at_least else self.limit <= self.bound)
 
     @property
-    def half(self) -> float:
-        """Half its claim: half as many hits as there have to be, or half as many runs without one."""
-        return self.bound / 2 if self.at_least else 1 - (1 - self.bound) / 2
+    def wrong(self) -> float:
+        """The rate that has to be found out: half a lower claim, ``WORSE`` times an upper one."""
+        return self.bound / 2 if self.at_least else min(WORSE * self.bound, 1.0) or OF_NEVER
 
     @property
     def power(self) -> float:
-        """How probable it is that so many runs of a rate of ``half`` fail."""
-        wrong = [hits for hits in range(self.runs + 1) if not replace(self, hits=hits).holds]
-        if not wrong or not self.runs:
+        """How probable it is that so many runs of a rate of ``wrong`` fail."""
+        failing = [hits for hits in range(self.runs + 1) if not replace(self, hits=hits).holds]
+        if not failing or not self.runs:
             return 0.0
         if self.at_least:  # up to so many hits
-            return float(bdtr(wrong[-1], self.runs, self.half))
-        return float(bdtrc(wrong[0] - 1, self.runs, self.half)) if wrong[0] else 1.0
+            return float(bdtr(failing[-1], self.runs, self.wrong))
+        return float(bdtrc(failing[0] - 1, self.runs, self.wrong)) if failing[0] else 1.0
 
     def __str__(self) -> str:
         side = "at least" if self.at_least else "at most"
@@ -89,4 +92,4 @@ class Rates:
         rate = Rate(claim, case, sum(each), len(each), at_least, bound, weak)
         self._table.append(rate)
         assert rate.holds, str(rate)
-        assert weak or rate.power >= POWER, f"{rate}: so few runs find half the claim out at {rate.power:.2f}"
+        assert weak or rate.power >= POWER, f"{rate}: find a rate of {rate.wrong:g} at {rate.power:.2f} only"

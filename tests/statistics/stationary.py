@@ -34,12 +34,10 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Stationary:
-    """Whether gates refused the run and saw a rhythm, the growth that was seen, and for each factor the
-    interval of the return level in ns, None if it was refused, and the types of the findings that refused
-    it."""
+    """Whether gates refused the run, the growth that was seen, and for each factor the interval of the
+    return level in ns, None if it was refused, and the types of the findings that refused it."""
 
     refused: bool
-    rhythm: bool
     growth: Growth
     levels: dict[int, Interval | None]
     refusals: dict[int, tuple[str, ...]]
@@ -52,7 +50,6 @@ def stationary(generator: np.random.Generator, process: Process | RareCause) -> 
     found = {factor: extremes(values, MS, factor * HOURS, evidence) for factor in FACTORS}
     return Stationary(
         refused=bool(evidence.refusals),
-        rhythm=evidence.rhythm is not None,
         growth=evidence.drift.growth,
         levels={factor: _level(one) for factor, one in found.items()},
         refusals={factor: tuple(f.type for f in one.refusals) for factor, one in found.items()},

@@ -21,6 +21,7 @@ CONFIDENCE = 0.95
 RUNS = {"reduced": 20, "full": 2000}
 CLUSTERS_A_RUN = (3.5, 30, 300)
 COVERED = "bounds of the miss ratio cover it"
+PASSED = "systems that miss a tenth more than allowed pass"
 EXCESS = 1.1
 """By how much a system that violates its requirement does."""
 
@@ -65,7 +66,7 @@ def test_the_bound_covers_the_miss_ratio(
     at_least = 0.94 if process.extremal_index == 1 else 0.92
     rates.at_least(at_least, (upper >= ratio for upper in stated), COVERED, case)
     passed = (upper is not None and upper <= ratio / EXCESS for upper in uppers)
-    rates.at_most(0.05, passed, "systems that miss a tenth more than allowed pass", case)
+    rates.at_most(0.05, passed, PASSED, case, weak=True)
 
 
 @pytest.mark.parametrize(("processes", "at_least"), [(INDEPENDENT, 0.94), (CLUSTERED, 0.92)])
@@ -74,15 +75,17 @@ def test_the_bound_covers_the_miss_ratio_in_all_cases_together(
 ) -> None:
     """The same runs: so that the reduced size, too, tells a bound that holds from one that does not."""
     runs = sized("runs", **RUNS)
-    covered = [
-        upper >= ratio
+    found = [
+        (upper, ratio)
         for process, clusters in itertools.product(processes, CLUSTERS_A_RUN)
         for ratio in (ratio_of(process, clusters),)
         for upper in simulate(bound_of, runs, process, ratio)
-        if upper is not None
     ]
     case = "all independent ones" if processes is INDEPENDENT else "all clustered ones"
+    covered = (upper >= ratio for upper, ratio in found if upper is not None)
     rates.at_least(at_least, covered, COVERED, case)
+    passed = (upper is not None and upper <= ratio / EXCESS for upper, ratio in found)
+    rates.at_most(0.05, passed, PASSED, case)
 
 
 @pytest.mark.parametrize("clusters", [10, 100])

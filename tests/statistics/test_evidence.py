@@ -27,12 +27,23 @@ def whole(values: np.ndarray) -> Ints:
     return np.rint(values).astype(np.int64)
 
 
+REFUSED = "gates refuse a stationary run"
+
+
 @pytest.mark.parametrize("process", INDEPENDENT + CLUSTERED, ids=lambda process: process.name)
 def test_well_behaved_runs_are_not_refused(
     process: Process, simulate: Simulation, rates: Rates, sized: Sized
 ) -> None:
     found = simulate(stationary, sized("runs", **RUNS), process)
-    rates.at_most(0.05, (run.refused for run in found), "gates refuse a stationary run", process.name)
+    rates.at_most(0.05, (run.refused for run in found), REFUSED, process.name, weak=True)
+
+
+def test_well_behaved_runs_are_not_refused_in_all_cases_together(
+    simulate: Simulation, rates: Rates, sized: Sized
+) -> None:
+    runs = sized("runs", **RUNS)
+    found = [run for process in INDEPENDENT + CLUSTERED for run in simulate(stationary, runs, process)]
+    rates.at_most(0.05, (run.refused for run in found), REFUSED, "all cases")
 
 
 DRIFTING: dict[str, Callable[[np.random.Generator], Ints]] = {
@@ -140,11 +151,14 @@ def test_the_rhythm_of_the_latest_few_is_named_though_none_misses(
     assert "rhythm" in types(found)
 
 
+def has_a_rhythm(generator: np.random.Generator) -> bool:
+    return examine(EXPONENTIAL.draw(generator, MINUTE), MS, FAR).rhythm is not None
+
+
 def test_the_latest_few_of_independent_releases_keep_none(
     simulate: Simulation, rates: Rates, sized: Sized
 ) -> None:
-    found = simulate(stationary, sized("runs", **RUNS), EXPONENTIAL)
-    seen = (run.rhythm for run in found)
+    seen = simulate(has_a_rhythm, sized("runs", reduced=60, full=2000))
     rates.at_most(0.05, seen, "a rhythm is seen in independent events", "the latest of 60,000 releases")
 
 
