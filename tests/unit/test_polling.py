@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from rtmeter.campaign.matrix import cell_from
 from rtmeter.campaign.rules import settle
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
+from rtmeter.measure.cell import source_of
 from rtmeter.measure.probe import polling
 from rtmeter.measure.probe.probes import Probe
 from rtmeter.model import Cell
@@ -138,6 +140,31 @@ def test_rtmeter_needs_a_cpu_where_nothing_is_left_to_it() -> None:
         check(cell("timer", drive="poll", conditions={"rt_throttling": "off"}), BARE, machine(1))
     check(cell("timer", drive="poll"), BARE, machine(2, "-1"))
     check(cell("timer", drive="poll", conditions={"rt_throttling": "950ms"}), BARE, machine(1, "-1"))
+
+
+def test_what_runs_beside_at_ordinary_priority_has_what_rtmeter_has() -> None:
+    """Further processes and the second topic's threads: what leaves rtmeter a CPU leaves them that one."""
+    for beside in ({"subscribers": 3}, {"background_nodes": 3}, {"second_topic": "same_node"}):
+        asked = cell("roundtrip", receive="poll", **beside)
+        check(asked, BARE, machine(2))
+        with pytest.raises(RtmeterError, match="rtmeter"):
+            check(asked, BARE, machine(2, "-1"))
+        check(asked, BARE, machine(3, "-1"))
+
+
+def test_each_process_of_a_discovery_needs_a_cpu_if_it_polls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """None does so far: each waits in its middleware. Looked at by its source, here and on its target."""
+    asked = cell("discovery", participants=3)
+    facts = {"measures": ["discovery"], "receives": {"discovery": ["spin_once"]}}
+    probe = Probe("x", Path("x"), facts)
+    monkeypatch.setattr("rtmeter.measure.team.by_team.probes.require", lambda *_: probe)
+    for root, refused in ((machine(2), True), (machine(3), False)):
+        monkeypatch.setattr("rtmeter.measure.team.by_team.Root", lambda root=root: root)
+        facts["receives"] = {"discovery": ["spin_once"]}
+        source_of(asked).check()
+        facts["receives"] = {"discovery": ["poll"]}
+        with pytest.raises(RtmeterError, match="has no CPU") if refused else nullcontext():
+            source_of(asked).check()
 
 
 def test_each_host_has_cpus_of_its_own() -> None:

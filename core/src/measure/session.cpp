@@ -156,13 +156,12 @@ bool fits(rtm_receive receive, const Config& config, rtm_drive drive) {
 constexpr rtm_receive kWays[] = {RTM_RECEIVE_SPIN, RTM_RECEIVE_SPIN_ONCE, RTM_RECEIVE_LISTENER,
                                  RTM_RECEIVE_POLL, RTM_RECEIVE_CALL};
 
-// True if an option was given a value with which nothing but polling is possible.
-bool must_poll(const Json& description, const Config& config) {
+// The option that was given a value with which nothing but polling is possible; the end if none was.
+auto polling_option(const Json& description, const Config& config) {
   const Json* options = description.find("poll");
-  return options != nullptr &&
-         std::any_of(config.options.begin(), config.options.end(), [&](const auto& option) {
-           return contains(options->find(option.first), option.second);
-         });
+  return std::find_if(config.options.begin(), config.options.end(), [&](const auto& option) {
+    return options != nullptr && contains(options->find(option.first), option.second);
+  });
 }
 
 // The adapter's ways, its default first. One that says nothing can spin, wait and poll, as the contract has
@@ -170,7 +169,7 @@ bool must_poll(const Json& description, const Config& config) {
 std::vector<rtm_receive> receives_of(const Json& description, const Config& config) {
   const Json* all = description.find("receives");
   const Json* list = all == nullptr ? nullptr : all->find(name_of(config.measurement));
-  if (must_poll(description, config)) return {RTM_RECEIVE_POLL};
+  if (polling_option(description, config) != config.options.end()) return {RTM_RECEIVE_POLL};
   if (list == nullptr) return {RTM_RECEIVE_SPIN, RTM_RECEIVE_SPIN_ONCE, RTM_RECEIVE_POLL};
   std::vector<rtm_receive> ways;
   for (const Json& item : list->as_array())
@@ -203,6 +202,11 @@ rtm_receive choose_receive(const Json& description, const Config& config, rtm_dr
   }
   const std::string driven =
       config.measurement == RTM_CYCLE ? std::string(" driven by ") + name_of(drive) : "";
+  if (const auto polls = polling_option(description, config);
+      possible.empty() && polls != config.options.end())
+    throw Failure("options." + polls->first, polls->second,
+                  "messages can only be polled for with it, which a " + measure + driven + " does not",
+                  "choose another, or leave it out");
   throw Failure(
       "receive", config.receive ? name_of(*config.receive) : "",
       "this adapter receives the messages of a " + measure + driven + " by " +

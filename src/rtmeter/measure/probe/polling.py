@@ -94,9 +94,17 @@ class _End:
         return "=" in threads or (found is not None and int(found[1]) > own)
 
 
-def check(cell: Cell, probe: Probe, server: Probe | None, root: Root = Root()) -> None:  # noqa: B008
+def check(
+    cell: Cell,
+    probe: Probe,
+    server: Probe | None,
+    root: Root = Root(),  # noqa: B008
+    *,
+    alike: int = 1,
+) -> None:
     """Raises RtmeterError if threads of the cell that poll at real-time priority would keep each other, or
-    what they wait for, from running."""
+    what they wait for, from running. ``alike``: as many processes as the client are there, of a chain or a
+    discovery."""
     policy = cell.config["scheduling"]["policy"]
     if policy not in ("fifo", "rr") or probe.scripted:
         return
@@ -104,8 +112,9 @@ def check(cell: Cell, probe: Probe, server: Probe | None, root: Root = Root()) -
     here, there = _ends(cell, probe, server, allowed)
     asked = cell.conditions.get("settings", {}).get("rt_throttling")
     throttled = root.read(_THROTTLING) != "-1" if asked is None else asked != "off"
+    # Ordinary priority, on any CPU: also further subscribers and nodes, and the second topic's threads.
     ours = [] if throttled else [PollingThread("rtmeter", False, allowed)]
-    _check(cell, [thread for end in here for thread in end.threads()] + ours)
+    _check(cell, [thread for end in here * alike for thread in end.threads()] + ours)
     _check(cell, [thread for end in there for thread in end.threads()])
 
 

@@ -8,7 +8,8 @@ from typing import ClassVar
 
 from rtmeter.conditions import Standing
 from rtmeter.conditions.target import target_of
-from rtmeter.measure.probe import probes
+from rtmeter.host.root import Root
+from rtmeter.measure.probe import polling, probes
 from rtmeter.measure.probe.places import There
 from rtmeter.measure.probe.supervise import OnProgress, Stop
 from rtmeter.measure.probe.together import Team, run_together
@@ -38,7 +39,13 @@ class ByTeam(ABC):
         return probes.require(self._cell.adapter, self.measurement)
 
     def check(self) -> None:
-        probes.require(self._cell.adapter, self.measurement)
+        self._check(Root() if target_of(self._cell) is None else None)
+
+    def _check(self, root: Root | None) -> None:
+        """``root``: of the machine that it runs on, if that can be looked at."""
+        probe = self._probe
+        if root is not None:
+            polling.check(self._cell, probe, None, root, alike=len(self.team().members))
 
     def prepare(self) -> None:
         self.check()
@@ -46,6 +53,7 @@ class ByTeam(ABC):
             There(target).look(self._probe)
 
     def run(self, folder: Path, stop: Stop, on_progress: OnProgress, standing: Standing) -> Outcome:
+        self._check(standing.root)
         heed = standing.checked_at(on_progress)
         return run_together(self._cell, self._probe, self.team(), folder, stop, heed, standing)
 
