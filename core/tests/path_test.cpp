@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <array>
@@ -52,11 +53,17 @@ TEST(Sends, AreCountedBySocketKindWhateverTheCall) {
   EXPECT_EQ(sendto(udp, data, 100, 0, reinterpret_cast<sockaddr*>(&self), sizeof self), 100);
   EXPECT_EQ(sendmsg(udp, &messages[0].msg_hdr, 0), 30);
   EXPECT_EQ(sendmmsg(udp, messages, 2, 0), 2);
+  const iovec parts[] = {{data, 10}, {data, 3}};
+  EXPECT_EQ(write(unix_ends[0], data, 5), 5);
+  EXPECT_EQ(writev(unix_ends[0], parts, 2), 13);
+  const int file = open("/dev/null", O_WRONLY);
+  EXPECT_EQ(write(file, data, 50), 50);          // no socket
+  close(file);
   EXPECT_EQ(send(-1, data, 1, 0), -1);           // refused: nothing was sent
   EXPECT_LT(sendto(udp, data, 100, 0, nullptr, 0), 0);
 
-  EXPECT_EQ(since(before, Wire::unix_).calls, 1u);
-  EXPECT_EQ(since(before, Wire::unix_).bytes, 7u);
+  EXPECT_EQ(since(before, Wire::unix_).calls, 3u);
+  EXPECT_EQ(since(before, Wire::unix_).bytes, 25u);
   EXPECT_EQ(since(before, Wire::udp).calls, 4u);
   EXPECT_EQ(since(before, Wire::udp).bytes, 190u);
   EXPECT_EQ(since(before, Wire::tcp).calls, 0u);

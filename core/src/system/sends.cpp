@@ -1,10 +1,12 @@
-// sendmsg and its kind, in the place of the C library's: each calls that and counts. A few instructions
-// beside a system call, no lock.
+// sendmsg and its kind, and write, in the place of the C library's: each calls that and counts. A few
+// instructions beside a system call, no lock.
 #include "system/sends.hpp"
 
 #include <dlfcn.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include <atomic>
 
@@ -69,10 +71,13 @@ Next<decltype(::send)> next_send{"send"};
 Next<decltype(::sendto)> next_sendto{"sendto"};
 Next<decltype(::sendmsg)> next_sendmsg{"sendmsg"};
 Next<decltype(::sendmmsg)> next_sendmmsg{"sendmmsg"};
+Next<ssize_t(int, const void*, size_t)> next_write{"write"};
+Next<ssize_t(int, const iovec*, int)> next_writev{"writev"};
 
 // Looked up and touched before anything is measured.
 [[maybe_unused]] const bool ready = [] {
   next_send.get(), next_sendto.get(), next_sendmsg.get(), next_sendmmsg.get();
+  next_write.get(), next_writev.get();
   for (Slot& slot : slots) add(slot.calls, 0);
   return true;
 }();
@@ -123,6 +128,12 @@ int sendmmsg(int fd, mmsghdr* messages, unsigned count, int flags) {
   const int sent = rtmeter::next_sendmmsg.get()(fd, messages, count, flags);
   for (int i = 0; i < sent; ++i) rtmeter::counted(fd, static_cast<ssize_t>(messages[i].msg_len));
   return sent;
+}
+ssize_t write(int fd, const void* data, size_t bytes) {
+  return rtmeter::counted(fd, rtmeter::next_write.get()(fd, data, bytes));
+}
+ssize_t writev(int fd, const iovec* parts, int count) {
+  return rtmeter::counted(fd, rtmeter::next_writev.get()(fd, parts, count));
 }
 
 }  // extern "C"
