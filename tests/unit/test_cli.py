@@ -374,6 +374,7 @@ class TestRun:
             done = ended(run)
         assert done.code == exit_codes.ERROR
         assert "stored in" in done.out
+        assert "as far as it goes; 1 of 3 cells were not begun; --resume goes on\n" in done.err
         good, bad = store.cell_folders(Path("r"))
         assert cell_json(good)["status"] == "complete"
         record = cell_json(bad)

@@ -7,8 +7,16 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
+
+import front
+from rtmeter import cli
+from rtmeter.cli import exit_codes, interrupt
+from rtmeter.measure.probe.supervise import Stop
+from rtmeter.results import store
+from waiting import until
 
 WAITING = """
 import subprocess, sys, time
@@ -74,3 +82,54 @@ def test_what_was_measured_is_stored_however_long_that_takes() -> None:
         out, err = process.communicate()
     assert (process.returncode, out) == (0, "went on\n")
     assert "rtmeter: killed" not in err
+
+
+MEASURE = ["measure", "wakeup", "--adapter", "fake", "--samples", "1000000", "--warm-up", "3ms", "--deadline"]
+MEASURE += ["1s", "--out", "cell", "--option", "behave=slow"]
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_what_was_measured_until_then_is_kept_and_said(
+    tmp_path: Path, fake_probe: Path, number: signal.Signals
+) -> None:
+    with front.running(*MEASURE, cwd=tmp_path, RTMETER_PROBE_PATH=str(fake_probe.parent)) as process:
+        log = tmp_path / "cell.partial" / store.CLIENT_LOG
+        until(lambda: log.is_file() and log.stat().st_size > 3000, of=process)
+        process.send_signal(number)
+        done = front.ended(process)
+    assert done.code == exit_codes.ERROR
+    record = store.read_cell(tmp_path / "cell")
+    assert record.status == "interrupted" and record.summary is not None
+    released = record.summary.counts["released"]
+    assert released > 0
+    kept = "what was measured is kept, and judged as far as it goes"
+    said = f"interrupted after {released:,} of 1,000,000 releases: {kept}\nstored in cell\n"
+    assert done.out.endswith(said)
+
+
+@pytest.mark.usefixtures("fake_probe")
+@pytest.mark.parametrize(
+    "command", [["measure", "roundtrip", *MEASURE[2:]], ["run", "campaign.yaml", "--out", "results"]]
+)
+def test_one_that_came_before_anything_was_measured_says_that(
+    command: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """And does not name a folder that is not there. A round trip's server was started, no client."""
+
+    @contextmanager
+    def asked_at_once(_cells: object) -> Iterator[Stop]:
+        stop = Stop()
+        stop.ask()
+        yield stop
+
+    monkeypatch.setattr(interrupt, "stopping", asked_at_once)
+    monkeypatch.chdir(tmp_path)
+    Path("campaign.yaml").write_text("cells: [{measurement: wakeup, adapter: fake, samples: 10}]")
+    assert cli.invoke(command) == exit_codes.ERROR
+    printed = capsys.readouterr()
+    assert "rtmeter: interrupted before anything was measured" in printed.err
+    assert "stored in" not in printed.out and not (tmp_path / "cell").exists()

@@ -13,6 +13,7 @@ from rtmeter.campaign.matrix import cell_from
 from rtmeter.campaign.rules import settle
 from rtmeter.measure.probe.end_configs import server_config
 from rtmeter.measure.probe.probe_process import ProbeProcess
+from rtmeter.measure.probe.supervise import Stop
 from rtmeter.results import store
 from rtmeter.samples import LogReader
 from waiting import until
@@ -51,6 +52,24 @@ def test_a_server_that_refuses_is_quoted_whenever_it_ends(
     words = ("field", "value", "message", "remedy")
     assert [record["error"][word] for word in words] == ["cpus", "9", "CPU 9 does not exist", "choose 0-1"]
     assert not (tmp_path / "cell" / store.CLIENT_LOG).exists()  # nothing was started for it
+
+
+def test_a_server_that_was_asked_to_end_before_there_is_a_client_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was killed, and its run said to have died."""
+    stop, read_events = Stop(), ProbeProcess.read_events
+
+    def and_then_it_is_asked(process: ProbeProcess) -> list[dict[str, Any]]:
+        events = read_events(process)
+        if process.event("ready") and not stop.asked:
+            stop.ask()
+        return events
+
+    monkeypatch.setattr(ProbeProcess, "read_events", and_then_it_is_asked)
+    record = roundtrip(tmp_path, "slow", stop=stop)
+    assert (record["status"], record["error"]) == ("interrupted", None)
+    assert not (tmp_path / "cell" / store.CLIENT_LOG).exists()
 
 
 def test_the_clients_endpoint_is_the_servers(tmp_path: Path) -> None:

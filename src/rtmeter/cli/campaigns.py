@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -74,14 +75,17 @@ def measure_campaign(
             progress.follow(planned.name, lambda cell: run.folder / cell.id)
             names = run.measure(stop, progress)
     if not names:
+        print("rtmeter: interrupted before anything was measured", file=sys.stderr)
         return exit_codes.ERROR
     rows = ConditionRows()
+    statuses = set[str]()
 
     def stored() -> Iterator[tuple[CellRecord, str]]:
         for folder, record in table.records([run.folder / name for name in names]):
             if isinstance(record, RtmeterError):
                 raise record
             rows.add(record, folder.name)
+            statuses.add(record.status)
             yield record, folder.name
 
     if as_json:
@@ -91,5 +95,9 @@ def measure_campaign(
         show_cells(stored())
         print(f"stored in {run.folder}", *_to_ask_next(planned, run.folder), sep="\n  ")
     codes = [exit_codes.of_row(row) for row in rows]
-    unfinished = len(names) < len(planned.cells)
+    unfinished = len(planned.cells) - len(names)
+    if unfinished or "interrupted" in statuses:
+        said = "interrupted: what was measured is kept, and judged as far as it goes"
+        left = f"; {unfinished:,} of {len(planned.cells):,} cells were not begun" if unfinished else ""
+        print(f"rtmeter: {said}{left}; --resume goes on", file=sys.stderr)
     return exit_codes.worst([*codes, exit_codes.ERROR] if unfinished else codes)

@@ -58,7 +58,16 @@ def show_cell(record: CellRecord, path: Path) -> None:
     _show_chain(record, out)
     _show_doubts(record.error, record.status, record.warnings, out)
     _show_verdict(record, path, out)
+    if record.status == "interrupted":
+        out.print(f"interrupted{_so_far(record)}: what was measured is kept, and judged as far as it goes")
     out.print(f"stored in {path}", markup=False)
+
+
+def _so_far(record: CellRecord) -> str:
+    """How much of it was measured, if that is known."""
+    counts, planned = record.summary.counts if record.summary else {}, record.config.get("samples")
+    done = counts.get("released", counts.get("armed"))  # of one-shot timers
+    return "" if done is None or planned is None else f" after {done:,} of {planned:,} releases"
 
 
 def _show_chain(record: CellRecord, out: Console) -> None:

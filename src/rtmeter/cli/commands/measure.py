@@ -84,6 +84,8 @@ def command(
     if record.error is not None:
         print_doubts(record.warnings)
         raise as_flag(error_of(record.error, path))
+    if record.status == "interrupted" and not path.exists():
+        raise RtmeterError("interrupted before anything was measured", remedy="run it again")
     if as_json:
         print_json(cell_summary(record, path))
     else:

@@ -152,7 +152,10 @@ class _Run:
                 config["options"] = {"endpoint": str(endpoint)} | config["options"]
                 of_server["options"] = {"endpoint": str(endpoint)} | of_server["options"]
             self._start_beside(server, of_server)
-        if self._kill_at is not None:
+        if self._kill_at is not None:  # asked to end before there was a client
+            for peer in self._peers():
+                peer.ask_to_end()
+                self._until_ended(peer)
             return
         place = self._place(self._launchers.client(None), self._target, told=bool(self._beside.processes))
         self._client = ProbeProcess(probe, config, self._folder, place)
