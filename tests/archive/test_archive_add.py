@@ -7,7 +7,6 @@ import multiprocessing
 import os
 import random
 import signal
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +22,7 @@ from rtmeter.archive.tables import Archive, MovedError, archive_at
 from rtmeter.errors import RtmeterError
 from rtmeter.results.cells import find_cells
 from synthetic import usual, write_cell
+from waiting import until
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 FORKED = multiprocessing.get_context("forkserver")
@@ -95,8 +95,7 @@ def test_a_conflicting_writer_makes_another_look_again(
 
 def _write(place: str, numbers: list[int], go: str) -> None:
     archive = archive_at(place)
-    while not os.path.exists(go):  # noqa: PTH110
-        time.sleep(0.01)
+    until(Path(go).exists)
     archive.make()
     random.Random(os.getpid()).shuffle(numbers)
     for number in numbers:

@@ -8,7 +8,6 @@ import os
 import re
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from real_settings import one_at_a_time
 from rtmeter.conditions.restore import restore
 from rtmeter.host.root import Root
 from rtmeter.host.threads import Task, allowed_cpus, read_tasks
+from waiting import until
 
 CPUSETS, CPUS = Path("/sys/fs/cgroup/cpuset"), Path("/sys/fs/cgroup/cpu")
 _LINKS = (
@@ -109,8 +109,8 @@ def confined() -> Iterator[Root]:
             stack.callback(sleeper.wait)
             stack.callback(sleeper.kill)
             (group / "tasks").write_text(str(sleeper.pid))
-            while Path(f"/proc/{sleeper.pid}/comm").read_text() != "sleep\n":  # taskset becomes it
-                time.sleep(0.01)
+            name = Path(f"/proc/{sleeper.pid}/comm")
+            until(lambda name=name: name.read_text() == "sleep\n")  # taskset becomes it
             _link(root, f"proc/{sleeper.pid}")
         for task in read_tasks(Root()):
             if task.is_kernel and _KERNEL_THREADS.fullmatch(task.name):

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -21,6 +20,7 @@ from rtmeter.errors import RtmeterError
 from rtmeter.host import lock as module
 from rtmeter.host import state
 from rtmeter.host.lock import machine_lock
+from waiting import until
 
 HOLD = """
 import sys, time
@@ -110,13 +110,9 @@ def held_by_another_user(path: Path, words: str) -> Iterator[int]:
             os.set_inheritable(file.fileno(), True)
             fcntl.flock(file, fcntl.LOCK_EX)
             os.execlp("sleep", "sleep", "600")
-    limit = time.monotonic() + 60
-    while module._process_that_locked(fd := os.open(path, os.O_RDONLY)) != child:
-        os.close(fd)
-        assert time.monotonic() < limit
-        time.sleep(0.01)
-    os.close(fd)
     try:
+        with path.open("rb") as seen:
+            until(lambda: module._process_that_locked(seen.fileno()) == child)
         yield child
     finally:
         os.kill(child, signal.SIGKILL)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import resource
+import signal
 import subprocess
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +22,7 @@ from leftovers import remove_segments
 from rtmeter.measure.probe.probes import find_probes
 from rtmeter.model import IN_FLIGHT, LOST, SERVED, SKIPPED, WARM_UP_FLAG
 from rtmeter.samples import LogReader
+from waiting import until
 
 MS = 1_000_000
 PERIOD, WARM_UP, SAMPLES = MS, 20, 200
@@ -68,6 +71,14 @@ class Probe:
             if self.events[-1]["event"] in (*names, "error"):
                 return self.events[-1]
         raise AssertionError(f"the probe ended without {names}: {self.events}")
+
+    def stand_still(self, for_ns: int) -> None:
+        """It stands still for so long, or longer: what is planted, not what is waited for."""
+        self.process.send_signal(signal.SIGSTOP)
+        stat = Path(f"/proc/{self.process.pid}/stat")
+        until(lambda: stat.read_text().rpartition(") ")[2][0] == "T")
+        time.sleep(for_ns / 1e9)
+        self.process.send_signal(signal.SIGCONT)
 
     def end(self) -> int:
         """Waits for its end; the exit code. A server ends when its standard input closes."""

@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -71,9 +70,7 @@ def skips_of_a_stall(folder: Path, config: Config) -> dict[str, int]:
     with probe(folder, timer(config, samples=1_000_000, warm_up=0)) as one:
         one.until("ready")
         while one.until("progress")["skipped"] == 0:
-            os.kill(one.process.pid, signal.SIGSTOP)
-            time.sleep(5 * config["period_ns"] / 1e9)
-            os.kill(one.process.pid, signal.SIGCONT)
+            one.stand_still(5 * config["period_ns"])
         one.process.send_signal(signal.SIGTERM)
         assert one.end() == 4, one.events
     return counts(read(one.log)[1])

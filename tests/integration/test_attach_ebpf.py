@@ -33,6 +33,12 @@ NAMES = ("absolute", "wall_clock", "relative", "poll", "select", "epoll")
 NAMES += ("condition", "semaphore", "timerfd", "signal", "budget")
 
 
+def switches(pid: int, tid: int) -> int:
+    """How often the thread has left its CPU, once a sleep at least."""
+    status = Path(f"/proc/{pid}/task/{tid}/status").read_text()
+    return sum(int(line.split()[1]) for line in status.splitlines() if "ctxt_switches" in line)
+
+
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, tuple[list[Job], list[Job]]]]:
     """The jobs of each thread as both tell them."""
@@ -45,7 +51,8 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, tuple[l
             Attached(names.values(), folder, Root(), by=TRACEFS) as one,
             Attached(names.values(), folder, Root(), by=EBPF) as other,
         ):
-            time.sleep(1)
+            before = {tid: switches(process.pid, tid) for tid in (names[name] for name in NAMES)}
+            until(lambda: all(switches(process.pid, tid) >= before[tid] + 100 for tid in before))
         found = {}
         for name, tid in names.items():
             told = [list(jobs_of(sleeps_of(trace, tid).sleeps)) for trace in (one.trace(), other.trace())]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from dds_runs import CYCLE, MS, built, settled, threads_of
 from namespaces import two_namespaces
 from probe_runs import LONG, Config, client_and_server, counts, measure, probe, read, refusal
+
+from waiting import until
 
 pytestmark = built["dustdds"]
 
@@ -110,8 +111,7 @@ def test_dust_dds_that_dies_in_mid_run_ends_it_with_its_words(tmp_path: Path) ->
         config |= {"reliability": "reliable", "payload_bytes": 1 << 20, "connect_timeout_ns": LONG}
         config |= {"samples": 1_000_000, "period_ns": 10 * MS, "loss_timeout_ns": 10 * MS}
         with client_and_server(tmp_path, config) as (client, server):
-            while client.process.poll() is None and server.process.poll() is None:
-                time.sleep(0.05)
+            until(lambda: client.process.poll() is not None or server.process.poll() is not None)
             dead = client if server.process.poll() is None else server
             assert dead.end() == 1
     error = next(event for event in dead.events if event["event"] == "error")

@@ -19,6 +19,7 @@ from rtmeter.conditions.restore import restore
 from rtmeter.conditions.settings import Settings
 from rtmeter.host.root import Root
 from rtmeter.host.threads import allowed_cpus, read_tasks
+from waiting import until
 
 ROOT = Root()
 PARTITION = "/sys/fs/cgroup/rtmeter/cpuset.cpus.partition"
@@ -40,8 +41,7 @@ def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]
     """One that chose the CPU to be isolated, one that chose none."""
     monkeypatch.setenv("RTMETER_STATE_DIR", str(tmp_path))
     started = [subprocess.Popen([*before, "sleep", "1000"]) for before in (["taskset", "-c", "1"], [])]
-    while [task.name for task in read_tasks(ROOT) if task.name == "sleep"] != ["sleep", "sleep"]:
-        time.sleep(0.1)
+    until(lambda: [task.name for task in read_tasks(ROOT) if task.name == "sleep"] == ["sleep", "sleep"])
     yield [process.pid for process in started]
     for process in started:
         process.kill()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from itertools import count, pairwise
@@ -21,6 +20,7 @@ from rtmeter.conditions.counters import Counters, look
 from rtmeter.conditions.monitor import FILE, Monitor, shares
 from rtmeter.host.remote_shell import ConnectionLostError
 from rtmeter.host.root import Root
+from waiting import until
 
 STAT = """cpu  300 0 100 9000 50 0 0 20 0 0
 cpu0 100 10 50 4500 25 3 7 10 0 0
@@ -164,8 +164,7 @@ def test_rows_and_means_add_up(tmp_path: Path) -> None:
     gauge = iter([4.0, 3.0, None] + [4.0] * 10**6)
     monitored = Monitor(tmp_path, root.read_all, 20_000_000, set(), {"load_workers": lambda: next(gauge)})
     monitored.start()
-    while monitored.least("load_workers") != 3:
-        time.sleep(0.01)
+    until(lambda: monitored.least("load_workers") == 3)
     plant(tmp_path, vmstat="pgfault 1500\npgmajfault 9", stat=STAT.replace("running 5", "running 9"))
     monitored.stop()
     rows = pq.read_table(tmp_path / FILE).to_pylist()
@@ -246,21 +245,31 @@ def test_a_full_disk_is_a_doubt(tmp_path: Path) -> None:
 
 
 def test_a_cpu_that_comes_later_is_no_error(tmp_path: Path) -> None:
-    monitored = Monitor(tmp_path, plant(tmp_path, stat=STAT).read_all, 10_000_000, set())
+    looks: list[float] = []
+    count = {"load_workers": lambda: looks.append(1.0) or len(looks)}
+    monitored = Monitor(tmp_path, plant(tmp_path, stat=STAT).read_all, 10_000_000, set(), count)
     monitored.start()
-    time.sleep(0.05)
+    until(lambda: len(looks) > 1)
     plant(tmp_path, stat=STAT + "cpu7 1 0 0 0 0 0 0 0 0 0\n")
-    time.sleep(0.05)
+    before = len(looks)
+    until(lambda: len(looks) > before + 1)
     monitored.stop()
     assert "cpu7_busy" not in pq.read_table(tmp_path / FILE).column_names
     assert list(monitored.doubts()) == []
 
 
 def test_this_machine_is_seen(tmp_path: Path) -> None:
+    def counted() -> dict[str, str]:
+        lines = (Root().read("/proc/stat") or "").splitlines()
+        return dict(line.split(" ", 1) for line in lines if line.startswith(("cpu", "ctxt")))
+
+    before = counted()
     monitored = Monitor(tmp_path, Root().read_all, 0, set())
     monitored.start()
-    time.sleep(0.2)
+    begun = counted()
+    until(lambda: all(line != begun.get(name) for name, line in counted().items()))
     monitored.stop()
+    assert before.keys() == begun.keys()
     achieved: dict[str, Any] = monitored.achieved()
     assert set(map(int, achieved["busy_cpus"])) >= os.sched_getaffinity(0)
     assert 0 <= achieved["busy"] <= 1
