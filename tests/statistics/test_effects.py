@@ -12,7 +12,7 @@ from simulation import Simulation
 
 from rtmeter.statistics.effects import Stratum, confidences, effect, interactions
 from rtmeter.statistics.estimates import Estimates
-from rtmeter.statistics.halving import HALVING, RATIO, log_odds, repeated_reach, repeats_to_show_halving
+from rtmeter.statistics.halving import HALVING, RATIO, log_odds, repeated_reach, repeats_to_show
 from rtmeter.statistics.quantiles import Estimate
 
 N = 1_000_000
@@ -100,13 +100,13 @@ def test_a_halving_ruled_out_is_no_difference(differences: list[float], said: st
 
 
 def test_the_repeats_that_it_takes_are_the_fewest() -> None:
-    needed = repeats_to_show_halving(0.35, 1, 0.9875)
+    needed = repeats_to_show(0.35, 1, 0.9875)
     assert needed is not None
     assert repeated_reach(0.35, needed, 1, 0.9875) <= HALVING < repeated_reach(0.35, needed - 1, 1, 0.9875)
-    assert repeats_to_show_halving(0.35, 4, 0.9875) < needed
+    assert repeats_to_show(0.35, 4, 0.9875) < needed
     pairs = {"idle": [0.0, 0.69, 1.4]}
     found = effect("p99", strata(pairs), 0.95)
-    assert found.repeats == repeats_to_show_halving(float(np.std([0.0, 0.69, 1.4], ddof=1)), 1, 0.95)
+    assert found.repeats == repeats_to_show(float(np.std([0.0, 0.69, 1.4], ddof=1)), 1, 0.95)
 
 
 @pytest.mark.parametrize("apart", [0.5, 0.05])
@@ -173,9 +173,7 @@ def test_no_effect_is_called_one_at_most_once_in_twenty_of_all_quantities_togeth
 def test_a_halving_is_found_with_the_repeats_that_it_takes(
     simulate: Simulation, rates: Rates, sized: Sized
 ) -> None:
-    runs = repeats_to_show_halving(
-        0.1 * math.sqrt(2), 2, confidences(0.95, len(QUANTITIES), 2 * len(QUANTITIES))[0]
-    )
+    runs = repeats_to_show(0.1 * math.sqrt(2), 2, confidences(0.95, len(QUANTITIES), 2 * len(QUANTITIES))[0])
     assert runs is not None
     found = simulate(said_and_covered, sized("runs", **RUNS), -HALVING, 2, runs + 1)
     called, covered, _ = zip(*found, strict=True)

@@ -224,8 +224,60 @@ def test_repeats_that_cannot_show_a_halving_are_told_before_anything_is_run(caps
     assert few["needed"] > 3
     code, said = plan("c.yaml", capsys)
     assert code == exit_codes.PASS  # what each cell is asked can be told
-    assert "block with scheduling: 3 runs of each cell show not even a halving" in said
-    assert f"it takes {few['needed']} (repeat)" in said
+    assert (
+        "too_few_repeats: block with scheduling: 3 runs of each cell show not even a halving of p50" in said
+    )
+    assert f"it takes {few['needed']} (repeat): " in said and "if runs differ by 25 %" in said
+
+
+def pilot(spread: float, folder: str = "run") -> None:
+    """Three runs of each of the cells of FACTORS, that differ by ``spread``."""
+    generator = np.random.default_rng(5)
+    for repeat in (1, 2, 3):
+        for name in ("normal", "fifo"):
+            values = draw(repeat, 5_000, 200_000 * math.exp(generator.normal(0, spread)))
+            changes = {"factors": {"block": name}, "started": f"2026-11-21T05:00:0{repeat}Z"}
+            write_wakeups(Path(f"{folder}/{name}-r{repeat}"), values, repeat=repeat, changes=changes)
+
+
+def test_a_pilot_with_repeats_says_how_runs_differ(capsys: Captured) -> None:
+    Path("c.yaml").write_text(FACTORS % ("idle", "idle"))
+
+    needed = {}
+    for folder, spread in {"calm": 0.02, "wild": 0.8}.items():
+        pilot(spread, folder)
+        (one,) = as_json(f"c.yaml --like {folder}", capsys)["factors"]
+        assert one["seen"]
+        needed[folder] = {one["quantity"]: one["needed"] for one in one["quantities"]}
+    assert needed["calm"]["p50"] <= 3, "runs that hardly differ need fewer than those assumed"
+    for name in ("p50", "p99", "p99.9", "miss_ratio"):
+        assert needed["wild"][name] > needed["calm"][name]
+    said = plan("c.yaml --like wild", capsys)[1]
+    assert "show not even a halving of p50, p99, p99.9, miss ratio" in said
+    assert "if runs go on to differ as in --like" in said
+
+
+def test_what_a_pilot_is_planned_by_is_what_comparing_it_says(capsys: Captured) -> None:
+    """As many repeats as compare says of the same runs, or a few more; never fewer."""
+    Path("c.yaml").write_text(FACTORS % ("idle", "idle"))
+    pilot(0.8)
+    (planned,) = as_json("c.yaml --like run", capsys)["factors"]
+    cli.invoke(["compare", "run", "--factor", "block", "--deadline", "1ms", "--json"])
+    (level,) = json.loads(capsys.readouterr().out)["levels"]
+    needed = {one["quantity"]: one["needed"] for one in planned["quantities"]}
+    untold = {one["quantity"]: one["repeats_needed"] for one in level["effects"] if one["repeats_needed"]}
+    assert len(untold) >= 3
+    for name, count in untold.items():
+        assert count <= needed[name] <= count + 3
+
+
+def test_repeats_of_one_cell_say_how_runs_differ_too(capsys: Captured) -> None:
+    Path("c.yaml").write_text(FACTORS % ("idle", "idle"))
+    pilot(0.8)
+    (found,) = as_json("c.yaml --like run/normal", capsys)["factors"]
+    assert found["seen"] and found["needed"] > 10
+    (alone,) = as_json("c.yaml --like run/normal-r1", capsys)["factors"]
+    assert not alone["seen"], "one run shows no spread"
 
 
 def test_more_repeats_or_more_matched_cells_can(capsys: Captured) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
-from rtmeter.campaign.plan import Assumed, plan_cell, plan_factors, plan_run
+from rtmeter.campaign.plan import Assumed, plan_cell, plan_run
+from rtmeter.campaign.plan_factors import SPREAD_OF_RUNS, Seen, plan_factors
 from rtmeter.model import Cell, Requirement
 from rtmeter.statistics.bounds import miss_ratio_bounds, releases_needed
 from rtmeter.statistics.extremes import FEWEST_RELEASES
@@ -75,6 +78,49 @@ def test_factors_that_always_change_together_are_named_once() -> None:
     ]
     found = {one.factor: one.together for one in plan_factors(cells)}
     assert found == {"variant": ("scheduling", "lock_memory"), "load": ()}
+
+
+def two_levels(releases: int, requirement: Requirement | None, repeats: int = 3) -> list[Cell]:
+    config = {"measurement": "wakeup", "samples": releases, "period_ns": MS}
+    return [
+        Cell(f"{load}-r{n}", "posix", None, {"repeat": n}, config, requirement, factors={"load": load})
+        for load in ("idle", "cpu80")
+        for n in range(1, repeats + 1)
+    ]
+
+
+def test_few_misses_allowed_a_run_take_more_repeats_than_a_quantile() -> None:
+    """Two misses a run differ by their count alone: sqrt(2 / 2.5), besides a quarter."""
+    (few,) = plan_factors(two_levels(2_000, Requirement(MS, 1e-3), 8))
+    by_name = {one.quantity: one for one in few.quantities}
+    assert list(by_name) == ["p50", "p99", "p99.9", "miss_ratio"]
+    assert by_name["miss_ratio"].apart == pytest.approx(math.sqrt(2 * (SPREAD_OF_RUNS**2 + 1 / 2.5)))
+    order = 2 * 0.999 / (2_000 * 0.001) / math.log(1000) ** 2
+    assert by_name["p99.9"].apart == pytest.approx(math.sqrt(2 * SPREAD_OF_RUNS**2 + order))
+    assert [one.quantity for one in few.too_few] == ["miss_ratio"] and not few.enough
+    assert few.needed == by_name["miss_ratio"].needed
+    needed = by_name["miss_ratio"].needed
+    assert needed is not None and needed > 8
+    (many,) = plan_factors(two_levels(2_000_000, Requirement(MS, 1e-3), 8))
+    assert many.enough
+    (clustered,) = plan_factors(two_levels(2_000_000, Requirement(MS, 1e-3), 8), design_effect=2_000.0)
+    assert [one.quantity for one in clustered.too_few] == ["miss_ratio"]
+
+
+def test_what_runs_were_seen_to_differ_by_is_taken_and_no_less_than_their_counts() -> None:
+    cells = two_levels(2_000, Requirement(MS, 1e-3))
+    (found,) = plan_factors(cells, seen=lambda _: Seen({"p50": 0.8, "p99": 0.0}, 0.4))
+    apart = {one.quantity: one.apart for one in found.quantities}
+    assert found.seen and apart["p50"] == 0.8
+    assert 0 < apart["p99"] < 0.1, "by the order of so many values"
+    assert apart["miss_ratio"] == pytest.approx(math.sqrt(2 * SPREAD_OF_RUNS**2 + 2 / 800.5))
+    assert "p50" in {one.quantity for one in found.too_few}
+    assert "p99" not in {one.quantity for one in found.too_few}
+
+
+def test_short_cells_plan_no_quantile_that_is_their_maximum() -> None:
+    (found,) = plan_factors(two_levels(900, None))
+    assert [one.quantity for one in found.quantities] == ["p50", "p99"]
 
 
 @pytest.mark.parametrize(("runs", "releases"), [(1, 9_000), (6, 9_000), (3, 180_000)])

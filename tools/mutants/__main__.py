@@ -23,7 +23,7 @@ from report import NOTICED, write
 from trial import ROOT, Fate, fates, warm_up
 
 SOURCES = (
-    *("src/rtmeter/statistics/*.py", "src/rtmeter/judge/*.py", "src/rtmeter/campaign/plan.py"),
+    *("src/rtmeter/statistics/*.py", "src/rtmeter/judge/*.py", "src/rtmeter/campaign/plan*.py"),
     *("src/rtmeter/conditions/journal*.py", "src/rtmeter/results/store.py", "src/rtmeter/campaign/rules.py"),
 )
 UNIT = """

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from rtmeter.model import Cell, Requirement
@@ -17,10 +16,8 @@ from rtmeter.statistics.bounds import (
     miss_ratio_bounds,
     plan,
 )
-from rtmeter.statistics.effects import confidences
 from rtmeter.statistics.evidence import FEWEST_JUDGED, Evidence
 from rtmeter.statistics.extremes import FEWEST_RELEASES, MOST_FACTOR
-from rtmeter.statistics.halving import repeats_to_show_halving
 from rtmeter.statistics.joint import design_effect_allowed, misses_allowed, releases_needed
 from rtmeter.values import without_repeat
 
@@ -206,64 +203,3 @@ def _at_least(row: Plan, requirement: Requirement, period_ns: int, runs: int = 1
 def _length(n: int, period_ns: int, requirement: Requirement, effect: float) -> Length:
     upper = miss_ratio_bounds(0, n, requirement.confidence, effect)[1]
     return Length(n, hours(n, period_ns), upper)
-
-
-SPREAD_OF_RUNS = 0.25
-"""By how much runs of one cell are assumed to differ: the standard deviation of the logarithm of a quantile,
-or of the odds of a miss."""
-
-_QUANTITIES = 4
-"""The miss ratio, p50, p99 and p99.9: what a factor is compared by."""
-
-
-@dataclass(frozen=True, slots=True)
-class FactorPlan:
-    """Whether the repeats of a campaign can show that a factor halves something, or rule it out: ``factor``,
-    or those that always change ``together`` with it, which cannot be told apart; over ``matched`` cells that
-    are alike in all other factors, with ``repeats`` runs each (the fewest of any), where runs differ by
-    SPREAD_OF_RUNS; ``needed``: how many runs of each cell it takes."""
-
-    factor: str
-    levels: int
-    matched: int
-    repeats: int
-    needed: int | None
-    together: tuple[str, ...] = ()
-
-    @property
-    def enough(self) -> bool:
-        """Whether they can."""
-        return self.needed is not None and self.repeats >= self.needed
-
-
-def plan_factors(cells: Sequence[Cell], confidence: float = 0.95) -> list[FactorPlan]:
-    """What the campaign's repeats can show of each of its factors; empty if nothing varies."""
-    found: dict[tuple[tuple[int, ...], ...], FactorPlan] = {}
-    named: dict[tuple[str, str], list[Cell]] = {}
-    for cell in cells:
-        kind = str(cell.config["measurement"])
-        named.setdefault((kind, without_repeat(cell.id, cell.axes)), []).append(cell)
-    names = dict.fromkeys(name for cell in cells for name in cell.factors)
-    for name in names:
-        having = [runs for runs in named.values() if name in runs[0].factors]
-        told_apart = _parts(named.values(), name)
-        levels = len(told_apart)
-        if levels < 2:
-            continue
-        if one := found.get(told_apart):
-            found[told_apart] = replace(one, together=(*one.together, name))
-            continue
-        matched = max(1, len(having) // levels)
-        each, _ = confidences(confidence, _QUANTITIES * (levels - 1), matched - 1)
-        needed = repeats_to_show_halving(SPREAD_OF_RUNS * math.sqrt(2), matched, each)
-        found[told_apart] = FactorPlan(name, levels, matched, min(map(len, having)), needed)
-    return list(found.values())
-
-
-def _parts(cells: Iterable[Sequence[Cell]], name: str) -> tuple[tuple[int, ...], ...]:
-    """The cells, by number, of each level of a factor: the same of factors that always change together."""
-    parts: dict[str, list[int]] = {}
-    for number, runs in enumerate(cells):
-        if name in runs[0].factors:
-            parts.setdefault(str(runs[0].factors[name]), []).append(number)
-    return tuple(map(tuple, parts.values()))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def _to_ask_next(planned: Campaign, folder: Path) -> Iterator[str]:
     """The commands that answer from the results: why, what a factor does, all on a page."""
-    from rtmeter.campaign.plan import plan_factors
+    from rtmeter.campaign.plan_factors import plan_factors
 
     path = shlex.quote(str(folder))
     if any(cell.requirement for cell in planned.cells):

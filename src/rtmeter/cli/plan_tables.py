@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from rtmeter.campaign.plan import SPREAD_OF_RUNS, Assumed, CellPlan, FactorPlan, Planned, assumptions
+from rtmeter.campaign.plan import Assumed, CellPlan, Planned, assumptions
+from rtmeter.campaign.plan_factors import SPREAD_OF_RUNS, FactorPlan, QuantityPlan
 from rtmeter.cli.columns import print_table
 from rtmeter.cli.output import console
 from rtmeter.statistics.bounds import NS_PER_HOUR, cluster_of
@@ -55,6 +56,8 @@ def show_cells(
 ) -> None:
     """Whether each cell of a campaign can pass, of repeats all together, how long all of them take, and
     whether its repeats can tell what its factors do; of those that ``cannot_run`` here nothing is said."""
+    from rich.markup import escape
+
     lengths = [cell.hours / cell.runs * NS_PER_HOUR for cell in cells]
     known = [cell for cell in cells if cell.id not in cannot_run]
     needed = [cell.needed.hours * NS_PER_HOUR for cell in known if cell.needed]
@@ -77,11 +80,11 @@ def show_cells(
     out.print(
         f"all releases, warm-up included: {about(total_ns)}; besides, {starts} the middleware", markup=False
     )
-    if enough := [one.factor for one in factors if one.enough]:
-        out.print(_enough_repeats(enough), markup=False, soft_wrap=True)
+    for alike in _alike([one for one in factors if one.enough]):
+        out.print(_enough_repeats(alike), markup=False, soft_wrap=True)
     for one in factors:
         if not one.enough:
-            out.print(_too_few_repeats(one), markup=False, soft_wrap=True)
+            out.print(f"[yellow]too_few_repeats[/yellow]: {escape(_too_few_repeats(one))}", soft_wrap=True)
     refused = [_unmended(cell.assumed) for cell in cells if cell.requirement and cell.assumed.refusals]
     for sentence in dict.fromkeys(refused):
         out.print(sentence, markup=False, soft_wrap=True)
@@ -110,24 +113,50 @@ def _may_be_too_low(cells: Sequence[CellPlan]) -> Iterator[str]:
         )
 
 
-def _enough_repeats(factors: Sequence[str]) -> str:
+def _alike(factors: Sequence[FactorPlan]) -> Iterable[Sequence[FactorPlan]]:
+    """Those of the same quantities, of which the same is said."""
+    found: dict[tuple[str, ...], list[FactorPlan]] = {}
+    for one in factors:
+        found.setdefault((*_names(one.quantities), _if_they_differ(one)), []).append(one)
+    return found.values()
+
+
+def _enough_repeats(alike: Sequence[FactorPlan]) -> str:
     """Of which factors the repeats tell, and how they are asked for."""
-    return (
-        f"{', '.join(factors)}: the runs of each cell show a halving, or rule it out, if runs differ by "
-        f"{100 * SPREAD_OF_RUNS:.0f} %: then ask rtmeter compare --factor {factors[0]}"
-    )
+    one = alike[0]
+    factors, quantities = ", ".join(each.factor for each in alike), ", ".join(_names(one.quantities))
+    shows = f"the runs of each cell show a halving, or rule it out, of {quantities}, {_if_they_differ(one)}"
+    return f"{factors}: {shows}: then ask rtmeter compare --factor {one.factor}"
 
 
 def _too_few_repeats(one: FactorPlan) -> str:
     """What a campaign's repeats cannot show."""
     have, shows = ("one run", "shows") if one.repeats == 1 else (f"{one.repeats:,} runs", "show")
     cells = "cell" if one.matched == 1 else "cells"
-    takes = "more than can be told" if one.needed is None else f"{one.needed:,}"
     factors = " with ".join(filter(None, (one.factor, ", ".join(one.together))))
+    needed = zip(one.quantities, _names(one.quantities), strict=True)
+    each = ", ".join(f"{_count(quantity.needed)} for {name}" for quantity, name in needed)
     return (
-        f"{factors}: {have} of each cell {shows} not even a halving, compared over {one.matched:,} "
-        f"{cells} a level; it takes {takes} (repeat), if runs differ by {100 * SPREAD_OF_RUNS:.0f} %"
+        f"{factors}: {have} of each cell {shows} not even a halving of {', '.join(_names(one.too_few))}, "
+        f"compared over {one.matched:,} {cells} a level; it takes {_count(one.needed)} (repeat): {each}, "
+        f"{_if_they_differ(one)}"
     )
+
+
+def _count(needed: int | None) -> str:
+    return "more than can be told" if needed is None else f"{needed:,}"
+
+
+def _names(quantities: Sequence[QuantityPlan]) -> list[str]:
+    return [one.quantity.replace("_", " ") for one in quantities]
+
+
+def _if_they_differ(one: FactorPlan) -> str:
+    """What it holds for."""
+    if one.seen:
+        return "if runs go on to differ as in --like"
+    share = f"{100 * SPREAD_OF_RUNS:.0f} %"
+    return f"if runs differ by {share} and by what their counts do (--like PATH: as those of a pilot do)"
 
 
 def _expected(planned: Planned) -> list[str]:

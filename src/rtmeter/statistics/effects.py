@@ -18,7 +18,7 @@ import numpy as np
 import scipy
 
 from rtmeter.statistics.estimates import Estimates, each_of
-from rtmeter.statistics.halving import HALVING, MOST_REPEATS, RATIO, log_odds, repeated_reach
+from rtmeter.statistics.halving import HALVING, MOST_REPEATS, RATIO, log_odds, repeats_to_show
 from rtmeter.statistics.quantiles import Estimate
 
 Said = Literal["better", "worse", "no difference", "not told"]
@@ -54,7 +54,9 @@ class Effect:
     above 0; NaN where there is none, and ``words`` says why. ``level_interval``: what the level is where the
     reference is its mean (of a ratio half a miss is added to each side of a run). ``repeats``: how many runs
     of each cell would show a halving, or rule it out; ``repeats_seen``: how many would tell what was seen,
-    where that is more than a halving; None where it is told already, or that cannot be said."""
+    where that is more than a halving; None where it is told already, or that cannot be said. ``apart``: by
+    how much a run differs from another, the standard deviation of the logarithm of their quotient, no less
+    than their own intervals leave open; NaN where that is not seen."""
 
     quantity: str
     reference: float
@@ -67,6 +69,7 @@ class Effect:
     repeats: int | None = None
     repeats_seen: int | None = None
     words: str = ""
+    apart: float = math.nan
 
     @property
     def none_above(self) -> float:
@@ -105,6 +108,16 @@ class _Spread:
     freedom: int
     between_strata: bool
 
+    @property
+    def apart(self) -> float:
+        """The standard deviation of a difference between runs."""
+        return math.sqrt(self.variance)
+
+    def apart_at_least(self, each: float) -> float:
+        """That, and no less than the runs' own intervals at ``each`` leave open of the mean's."""
+        own = math.sqrt(float(np.sum(self.own**2) / len(self.own) * self.counts.mean()))
+        return max(self.apart, own / float(scipy.special.ndtri((1 + each) / 2)))
+
     def reach(self, weights: np.ndarray, each: float) -> float:
         """Half the width of the interval of a weighted sum of the strata's means; NaN without a spread."""
         if self.freedom < 1:
@@ -117,11 +130,8 @@ class _Spread:
         """The fewest runs of each cell with which the mean's interval reaches no further than ``size``."""
         strata, now = len(self.means), float(self.counts.mean())
         own = math.sqrt(float(np.sum(self.own**2))) / strata
-        for runs in range(2, MOST_REPEATS + 1):
-            if repeated_reach(math.sqrt(self.variance), runs, strata, each) <= size:
-                least = math.ceil(now * (own / size) ** 2)
-                return max(runs, least) if least <= MOST_REPEATS else None
-        return None
+        runs, least = repeats_to_show(self.apart, strata, each, size), math.ceil(now * (own / size) ** 2)
+        return max(runs, least) if runs is not None and least <= MOST_REPEATS else None
 
 
 def effect(quantity: str, strata: Sequence[Stratum], each: float, *, added: bool = False) -> Effect:
@@ -169,7 +179,21 @@ def effect(quantity: str, strata: Sequence[Stratum], each: float, *, added: bool
         spread.repeats(each) if untold else None,
         spread.repeats(each, abs(middle)) if untold and abs(middle) > HALVING else None,
         words,
+        math.nan if spread.between_strata else spread.apart_at_least(each),
     )
+
+
+def runs_apart(quantity: str, cells: Sequence[Sequence[Estimates]]) -> float:
+    """By how much a run of a cell differs from another of it, as ``Effect.apart``: pooled over cells; NaN
+    without two runs of one, or where a quantity has no logarithm."""
+    runs = [[run.quantities[quantity].value for run in cell] for cell in cells]
+    known = all(math.isfinite(one) and (quantity == RATIO or one > 0) for cell in runs for one in cell)
+    freedom = sum(len(cell) - 1 for cell in cells)
+    if not (known and freedom):
+        return math.nan
+    logs = [np.array([_log(quantity, run, run.confidence)[0] for run in cell]) for cell in cells]
+    squares = sum(float(np.sum((one - one.mean()) ** 2)) for one in logs)
+    return math.sqrt(2 * squares / freedom)
 
 
 def odds_at(ratio: float, pairs: Sequence[Pair]) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 
 import scipy
 
@@ -23,10 +24,12 @@ def repeated_reach(spread: float, runs: int, strata: int, each: float) -> float:
     return float(scipy.special.stdtrit(freedom, (1 + each) / 2)) * spread / math.sqrt(strata * runs)
 
 
-def repeats_to_show_halving(spread: float, strata: int, each: float) -> int | None:
-    """The fewest runs of each cell with which an effect's interval reaches no further than a halving."""
-    enough = (n for n in range(2, MOST_REPEATS + 1) if repeated_reach(spread, n, strata, each) <= HALVING)
-    return next(enough, None)
+def repeats_to_show(spread: float, strata: int, each: float, size: float = HALVING) -> int | None:
+    """The fewest runs of each cell with which an effect's interval reaches no further than ``size``, a
+    halving; it reaches the less far the more there are."""
+    runs = range(2, MOST_REPEATS + 1)
+    at = bisect_left(runs, True, key=lambda count: repeated_reach(spread, count, strata, each) <= size)
+    return runs[at] if at < len(runs) else None
 
 
 def log_odds(ratio: Estimate, n: int) -> tuple[float, float]:

@@ -46,7 +46,7 @@ def command(
     ] = None,
     like: Annotated[
         Path | None,
-        typer.Option(help="Cells whose dependence is assumed: a run like it.", show_default=False),
+        typer.Option(help="Cells whose dependence, and spread of repeats, is assumed.", show_default=False),
     ] = None,
     scale: Annotated[float, typer.Option(help="Multiplies the campaign's releases.")] = 1.0,
     only: Annotated[
@@ -64,9 +64,10 @@ def command(
 ) -> int:
     """Plans one run, or checks the plan that a campaign is."""
     from rtmeter.campaign.file import read_campaign
-    from rtmeter.campaign.plan import assumptions, plan_cells, plan_factors, plan_run
+    from rtmeter.campaign.plan import assumptions, plan_cells, plan_run
     from rtmeter.cli.assumed_dependence import Assume
     from rtmeter.cli.output import print_json
+    from rtmeter.cli.pilot import factor_plans
     from rtmeter.cli.plan_tables import show_cells, show_plan
     from rtmeter.cli.requirement_options import required
     from rtmeter.errors import RtmeterError
@@ -84,9 +85,9 @@ def command(
         planned_cells = read_campaign(campaign, scale=scale, only=only).cells
         cannot_run = refused(planned_cells)
         cells = plan_cells(planned_cells, lambda cell: assume(cell.requirement, cell))
-        factors, total_ns = plan_factors(planned_cells), sum(cell.planned_ns for cell in planned_cells)
+        factors, total_ns = factor_plans(planned_cells, cells, like), sum(c.planned_ns for c in planned_cells)
         if as_json:
-            factors_json = [asdict(one) | {"enough": one.enough} for one in factors]
+            factors_json = [asdict(one) | {"needed": one.needed, "enough": one.enough} for one in factors]
             print_json(
                 {"cells": [asdict(cell) for cell in cells], "factors": factors_json, "planned_ns": total_ns}
             )
