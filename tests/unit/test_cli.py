@@ -287,12 +287,11 @@ class TestRun:
         cells = store.cell_folders(Path("r"))
         assert [cell.name for cell in cells] == ["good", "bad", "last"]
         assert [cell_json(cell)["status"] for cell in cells] == ["complete", "failed", "complete"]
-        died = "probe = 'fake': died in mid-run (killed by SIGKILL); it printed nothing"
-        assert f"[2/3] bad: failed: {died}" in said.err
+        assert "bad: failed: probe = 'fake': died in mid-run (killed by SIGKILL); it printed" in said.err
         assert "[3/3] last: complete: pass" in said.err
         run = cells[0].parent
         assert said.out.endswith(
-            f"stored in {run}\n  rtmeter verdict {run}\n  rtmeter compare {run} --factor options.behave\n"
+            f"stored in {run}\n  rtmeter verdict {run}\n  rtmeter compare {run} --factor block\n"
             f"  rtmeter report {run}\n"
         ), "what to ask of it next"
 

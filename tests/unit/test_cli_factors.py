@@ -252,6 +252,20 @@ def test_too_few_repeats_for_a_halving_are_told_and_how_many_it_takes(capsys: Ca
     assert "no evidence" not in said
 
 
+def test_a_level_that_failed_is_left_out_and_is_no_reference(capsys: Captured) -> None:
+    """The first measured one, of three, failed in every run: the others are compared all the same."""
+    died = {"message": "the probe died", "field": None, "value": None, "remedy": None}
+    for repeat, (place, block) in itertools.product((1, 2, 3), enumerate(("first", "normal", "fifo"))):
+        values = draw(10 * repeat + place, N, 50_000 * (0.5 if block == "fifo" else 1))
+        failed = {"status": "failed", "error": died} if block == "first" else {}
+        about = {"started": f"2026-11-21T05:00:{10 * repeat + place}Z", "factors": {"block": block}}
+        where = Path(f"r/{block}-r{repeat}")
+        write_wakeups(where, values, repeat=repeat, adapter="null", changes=about | failed)
+    code, said = compare("r --factor block", capsys)
+    assert code == exit_codes.PASS and "block fifo against normal: better" in said
+    assert "left out: r/first-r1 failed: the probe died" in said
+
+
 def test_one_run_each_over_one_pair_of_cells_tells_nothing(capsys: Captured) -> None:
     plant(halved, repeats=1)
     for load in ("idle",):

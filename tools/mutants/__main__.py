@@ -27,10 +27,10 @@ SOURCES = (
     *("src/rtmeter/conditions/journal*.py", "src/rtmeter/results/store.py", "src/rtmeter/campaign/rules.py"),
 )
 UNIT = """
-    api cli_compare cli_factors cli_gates cli_layers cli_plan cli_verdict cli_verdict_repeats config
-    environment joint_findings planning plots published report_answer report_bounds report_factors search
-    shapes statistics statistics_examples store store_power_loss stored_verdicts verdict verdict_counted
-    verdict_rule why
+    api cli_compare cli_compare_repeats cli_factors cli_gates cli_layers cli_plan cli_verdict
+    cli_verdict_repeats config environment joint_findings planning plots published report_answer
+    report_bounds report_factors search shapes statistics statistics_examples store store_power_loss
+    stored_verdicts verdict verdict_counted verdict_rule why
 """
 TESTS = (
     *("tests/statistics", "tests/conditions/test_restore.py", "tests/conditions/test_cli_restore.py"),

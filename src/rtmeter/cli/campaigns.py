@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,19 +12,22 @@ from rtmeter.cli import exit_codes
 
 if TYPE_CHECKING:
     from rtmeter.model import Campaign
+    from rtmeter.results.cells import StoredCell
     from rtmeter.results.record import CellRecord
 
 
-def _to_ask_next(planned: Campaign, folder: Path) -> Iterator[str]:
-    """The commands that answer from the results: why, what a factor does, all on a page."""
+def _to_ask_next(planned: Campaign, folder: Path, cells: Sequence[StoredCell]) -> Iterator[str]:
+    """The commands that answer from the cells that were measured: why, what a factor does, all on a page."""
     from rtmeter.campaign.plan_factors import plan_factors
+    from rtmeter.judge.factors import can_be_told
 
     path = shlex.quote(str(folder))
     if any(cell.requirement for cell in planned.cells):
         yield f"rtmeter verdict {path}"
     told = sorted(plan_factors(planned.cells), key=lambda one: (not one.enough, one.factor == "block"))
-    if told:
-        yield f"rtmeter compare {path} --factor {shlex.quote(told[0].factor)}"
+    factor = next((one.factor for one in told if can_be_told(cells, one.factor)), None)
+    if factor is not None:
+        yield f"rtmeter compare {path} --factor {shlex.quote(factor)}"
     yield f"rtmeter report {path}"
 
 
@@ -53,6 +56,8 @@ def measure_campaign(
     from rtmeter.live.run import RunState
     from rtmeter.measure.run import Run
     from rtmeter.results import table
+    from rtmeter.results.cells import StoredCell
+    from rtmeter.results.record.alike import Alike
 
     if metrics is not None:  # what cannot be written is said before hours are spent
         openmetrics.write(
@@ -77,15 +82,14 @@ def measure_campaign(
     if not names:
         print("rtmeter: interrupted before anything was measured", file=sys.stderr)
         return exit_codes.ERROR
-    rows = ConditionRows()
-    statuses = set[str]()
+    rows, alike, cells = ConditionRows(), Alike(), list[StoredCell]()
 
     def stored() -> Iterator[tuple[CellRecord, str]]:
         for folder, record in table.records([run.folder / name for name in names]):
             if isinstance(record, RtmeterError):
                 raise record
             rows.add(record, folder.name)
-            statuses.add(record.status)
+            cells.append(StoredCell(folder, alike.of(record)))
             yield record, folder.name
 
     if as_json:
@@ -93,10 +97,10 @@ def measure_campaign(
         print_json({"run": str(run.folder), "cells": summaries})
     else:
         show_cells(stored())
-        print(f"stored in {run.folder}", *_to_ask_next(planned, run.folder), sep="\n  ")
+        print(f"stored in {run.folder}", *_to_ask_next(planned, run.folder, cells), sep="\n  ")
     codes = [exit_codes.of_row(row) for row in rows]
     unfinished = len(planned.cells) - len(names)
-    if unfinished or "interrupted" in statuses:
+    if unfinished or any(cell.record.status == "interrupted" for cell in cells):
         said = "interrupted: what was measured is kept, and judged as far as it goes"
         left = f"; {unfinished:,} of {len(planned.cells):,} cells were not begun" if unfinished else ""
         print(f"rtmeter: {said}{left}; --resume goes on", file=sys.stderr)

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from rtmeter.campaign.factors import LABELS
 from rtmeter.campaign.options import MOST_RELEASES
 from rtmeter.errors import RtmeterError
 from rtmeter.judge.compared import differences_of, estimates_of, of_cells, refusal_of
-from rtmeter.judge.layouts import determined, factors_of, unlike, varying
-from rtmeter.judge.pairs import Pairing, Repeats, pairing
+from rtmeter.judge.matching import Matching
+from rtmeter.judge.pairs import Pairing
 from rtmeter.model import Doubt, GateFinding
-from rtmeter.results import store, words
-from rtmeter.results.cells import StoredCell, by_name
-from rtmeter.results.record import CellRecord
+from rtmeter.results import store
+from rtmeter.results.cells import StoredCell
 from rtmeter.statistics import over_quantities
 from rtmeter.statistics.effects import Effect, Interaction, Said, Stratum, confidences, effect, interactions
 from rtmeter.statistics.estimates import Estimates
@@ -118,39 +115,29 @@ def factor_effects(
     """The effect of each level but the reference; ``known`` keeps what was read of each cell, for another
     factor of the same cells. Raises RtmeterError if the cells have no such factor, or none are alike in all
     others."""
-    named = by_name(cells)
-    records = {name: next(iter(repeats.values())).record for name, repeats in named.items()}
-    layouts = {name: factors_of(record) for name, record in records.items()}
-    layouts = _with_setting(layouts, records, asked.factor)
-    levels = {name: found[asked.factor] for name, found in layouts.items() if asked.factor in found}
-    order = sorted(levels, key=lambda name: str(records[name].started or ""))
-    there = list(dict.fromkeys(levels[name] for name in order))
-    _check(asked, there, layouts)
+    matching = Matching.of(cells, asked.factor)
+    there = matching.levels_in_turn
+    _check(asked, matching)
     reference = asked.reference or there[0]
-    axes = {axis for record in records.values() for axis in record.axes}
-    others, confounded = _matched_over(layouts, asked.factor, axes)
-    alike: dict[tuple[Any, ...], list[str]] = {}
-    for name in order:
-        record, about = records[name], tuple(layouts[name].get(other, words.NONE) for other in others)
-        alike.setdefault((record.measurement, record.mode, *about), []).append(name)
-    source = _Source(named, asked, read, _deadline(cells, asked), {} if known is None else known)
+    source = _Source(matching, asked, read, _deadline(cells, asked), {} if known is None else known)
     strata = [
-        (key[2:], {levels[name]: name for name in names})
-        for key, group in alike.items()
-        for names in source.one_of_each_level(group, levels, layouts)
+        (about, {matching.levels[name]: name for name in names})
+        for about, group in matching.alike
+        for names in source.one_of_each_level(group)
     ]
     effects = (len(OVER_RUNS) + (source.deadline_ns is not None)) * (len(there) - 1)
-    levels_of_others = sum(len({about[place] for about, _ in strata}) for place in range(len(others)))
+    levels_of_others = sum(
+        len({about[place] for about, _ in strata}) for place in range(len(matching.others))
+    )
     each = confidences(asked.confidence, effects, effects * levels_of_others)
     found = [
         one
         for level in there
-        if level != reference and (one := source.level(level, reference, strata, others, each))
+        if level != reference and (one := source.level(level, reference, strata, matching.others, each))
     ]
     if not found:
-        message = (
-            f"has no cells that differ in {asked.factor} and are alike in {', '.join(others) or 'all else'}"
-        )
+        alike = ", ".join(matching.others) or "all else"
+        message = f"has no cells that differ in {asked.factor} and are alike in {alike}"
         why = "; ".join(dict.fromkeys(source.left_out))
         remedy = (
             f"{why}; measure both levels in one campaign" if why else "measure both levels in one campaign"
@@ -163,34 +150,21 @@ def factor_effects(
         source.deadline_ns,
         asked.confidence,
         tuple(found),
-        others,
-        confounded,
+        matching.others,
+        matching.confounded,
         tuple(dict.fromkeys(source.left_out)),
         tuple(dict.fromkeys([*source.doubts, *of_cells(source.refusals, len(cells))])),
     )
 
 
-def _with_setting(
-    layouts: Mapping[str, dict[str, str]], records: Mapping[str, CellRecord], factor: str
-) -> dict[str, dict[str, str]]:
-    """With a setting of the config as a factor, where no cell has one of that name."""
-    if any(factor in found for found in layouts.values()):
-        return dict(layouts)
-    settings = {name: record.config.get(factor) for name, record in records.items()}
-    return {
-        name: found | ({factor: words.setting(factor, settings[name])} if settings[name] is not None else {})
-        for name, found in layouts.items()
-    }
-
-
-def _check(asked: FactorOptions, known: Sequence[str], layouts: Mapping[str, Mapping[str, str]]) -> None:
+def _check(asked: FactorOptions, matching: Matching) -> None:
+    known, varying = matching.levels_in_turn, matching.varying
     if len(known) < 2:
         message = "is the same in all cells" if known else "is no factor of these cells"
-        others = varying(list(layouts.values()))
-        if asked.factor in others:
-            others.remove(asked.factor)
+        if asked.factor in varying:
+            varying.remove(asked.factor)
             message = f"is {known[0]} or not stated"
-        remedy = f"name one of {', '.join(others)}" if others else "measure cells that differ"
+        remedy = f"name one of {', '.join(varying)}" if varying else "measure cells that differ"
         raise RtmeterError(message, field="--factor", value=asked.factor, remedy=remedy)
     if asked.reference is not None and asked.reference not in known:
         remedy = f"name one of {', '.join(known)}"
@@ -199,21 +173,16 @@ def _check(asked: FactorOptions, known: Sequence[str], layouts: Mapping[str, Map
         )
 
 
-def _matched_over(
-    layouts: Mapping[str, Mapping[str, str]], factor: str, axes: set[str]
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The other factors that matched cells are alike in, and those that change with the factor. What names a
-    cell as a whole stands for the options that it sets, and these for it."""
-    names = dict.fromkeys(name for found in layouts.values() for name in found if name != factor)
-    if factor in LABELS:
-        names = {name: None for name in names if name in axes or name in LABELS}
-    elif factor not in axes:
-        names = {name: None for name in names if name not in LABELS}
-    levels = list(layouts.values())
-    with_it = {name for name in names if determined(levels, factor, name)}
-    alike = {name for name in names if len({found.get(name) for found in levels}) == 1}
-    others = tuple(unlike(levels, [name for name in names if name not in with_it]))
-    return others, tuple(name for name in names if name in with_it - alike - {*LABELS})
+def can_be_told(cells: Sequence[StoredCell], factor: str) -> bool:
+    """Whether any cells are compared if it is asked what the factor does; their samples are not read."""
+    matching = Matching.of(cells, factor)
+    reference, *others = matching.levels_in_turn or [""]
+    for _, group in matching.alike:
+        first = [name for name in group if matching.levels[name] == reference]
+        matched = (matching.pairing(a, b) for a in first for b in group if matching.levels[b] in others)
+        if any(refusal_of(both, differences_of(both)) is None for both in matched):
+            return True
+    return False
 
 
 def _deadline(cells: Sequence[StoredCell], asked: FactorOptions) -> int | None:
@@ -228,13 +197,13 @@ class _Source:
 
     def __init__(
         self,
-        named: Mapping[str, Repeats],
+        matching: Matching,
         asked: FactorOptions,
         read: store.ReadSamples,
         deadline_ns: int | None,
         known: dict[str, Estimates],
     ) -> None:
-        self._named, self._asked, self._read = named, asked, read
+        self._matching, self._asked, self._read = matching, asked, read
         self._known = known
         self._shortest = MOST_RELEASES
         self.deadline_ns = deadline_ns
@@ -246,11 +215,10 @@ class _Source:
             message = "no deadline in common: miss ratios are not compared"
             self.doubts.append(Doubt("no_deadline", message, "give --deadline"))
 
-    def one_of_each_level(
-        self, names: Sequence[str], levels: Mapping[str, str], layouts: Mapping[str, Mapping[str, str]]
-    ) -> Iterator[Sequence[str]]:
+    def one_of_each_level(self, names: Sequence[str]) -> Iterator[Sequence[str]]:
         """Cells that are alike in all other factors, by named block where several are of one level; those of
         which several still are, are left out: which of them belongs to which is not known."""
+        levels, layouts = self._matching.levels, self._matching.factors
         blocks: dict[str | None, list[str]] = {}
         for name in names:
             several = len({levels[one] for one in names}) < len(names)
@@ -294,7 +262,7 @@ class _Source:
                 if lone is not None:
                     self.left_out.append(f"{lone} has no partner")
                 continue
-            both = pairing(at[reference], self._named[at[reference]], at[level], self._named[at[level]])
+            both = self._matching.pairing(at[reference], at[level])
             self.left_out += both.left_out
             refusal = refusal_of(both, differences_of(both))
             if refusal is not None and not (self._asked.force and both.pairs):

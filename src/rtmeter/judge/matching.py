@@ -1,0 +1,91 @@
+"""Which cells a factor is told by: those that are alike in all others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from rtmeter.campaign.factors import LABELS
+from rtmeter.judge.layouts import FactorLevels, determined, factors_of, unlike, varying
+from rtmeter.judge.pairs import Pairing, Repeats, pairing
+from rtmeter.results import words
+from rtmeter.results.cells import StoredCell, by_name
+from rtmeter.results.record import CellRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """Cells by a factor: the repeats of each, its level of every factor, its level of this one, in the order
+    in which they were measured; ``others``: the factors it is matched over; ``confounded``: those that change
+    with it; ``alike``: the cells of each combination of levels of the others."""
+
+    repeats: Mapping[str, Repeats]
+    factors: Mapping[str, FactorLevels]
+    levels: Mapping[str, str]
+    others: tuple[str, ...]
+    confounded: tuple[str, ...]
+    alike: tuple[tuple[tuple[str, ...], Sequence[str]], ...]
+
+    @classmethod
+    def of(cls, cells: Sequence[StoredCell], factor: str) -> Self:
+        named = by_name(cells)
+        records = {name: next(iter(repeats.values())).record for name, repeats in named.items()}
+        layouts = {name: factors_of(record) for name, record in records.items()}
+        layouts = _with_setting(layouts, records, factor)
+        having = [name for name, found in layouts.items() if factor in found]
+        order = sorted(having, key=lambda name: str(records[name].started or ""))
+        axes = {axis for record in records.values() for axis in record.axes}
+        others, confounded = _matched_over(layouts, factor, axes)
+        alike: dict[tuple[Any, ...], list[str]] = {}
+        for name in order:
+            record, about = records[name], tuple(layouts[name].get(other, words.NONE) for other in others)
+            alike.setdefault((record.measurement, record.mode, *about), []).append(name)
+        groups = tuple((key[2:], names) for key, names in alike.items())
+        levels = {name: layouts[name][factor] for name in order}
+        return cls(named, layouts, levels, others, confounded, groups)
+
+    @property
+    def levels_in_turn(self) -> list[str]:
+        """The levels in the order in which they were measured, first those of which a run can be compared."""
+        measured = [name for name in self.levels if any(c.record.usable for c in self.repeats[name].values())]
+        return list(dict.fromkeys(self.levels[name] for name in (*measured, *self.levels)))
+
+    @property
+    def varying(self) -> list[str]:
+        """The factors in which the cells differ."""
+        return varying(list(self.factors.values()))
+
+    def pairing(self, a: str, b: str) -> Pairing:
+        """The repeats of two cells."""
+        return pairing(a, self.repeats[a], b, self.repeats[b])
+
+
+def _with_setting(
+    layouts: Mapping[str, dict[str, str]], records: Mapping[str, CellRecord], factor: str
+) -> dict[str, dict[str, str]]:
+    """With a setting of the config as a factor, where no cell has one of that name."""
+    if any(factor in found for found in layouts.values()):
+        return dict(layouts)
+    settings = {name: record.config.get(factor) for name, record in records.items()}
+    return {
+        name: found | ({factor: words.setting(factor, settings[name])} if settings[name] is not None else {})
+        for name, found in layouts.items()
+    }
+
+
+def _matched_over(
+    layouts: Mapping[str, Mapping[str, str]], factor: str, axes: set[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The other factors that matched cells are alike in, and those that change with the factor. What names a
+    cell as a whole stands for the options that it sets, and these for it."""
+    names = dict.fromkeys(name for found in layouts.values() for name in found if name != factor)
+    if factor in LABELS:
+        names = {name: None for name in names if name in axes or name in LABELS}
+    elif factor not in axes:
+        names = {name: None for name in names if name not in LABELS}
+    levels = list(layouts.values())
+    with_it = {name for name in names if determined(levels, factor, name)}
+    alike = {name for name in names if len({found.get(name) for found in levels}) == 1}
+    others = tuple(unlike(levels, [name for name in names if name not in with_it]))
+    return others, tuple(name for name in names if name in with_it - alike - {*LABELS})
