@@ -45,19 +45,11 @@ class Cyclone final : public rtmeter::Adapter {
   static void describe_static(rtmeter::Sink& sink) {
     sink.put("name", "cyclonedds").put("version", "1");
     sink.put("middleware", "Eclipse Cyclone DDS").put("middleware_version", DDS_VERSION);
-    for (const char* what : {"wakeup", "roundtrip", "cycle", "chain", "discovery"})
-      sink.put("measures", what);
-    for (const char* what : {"receives.chain", "receives.discovery"}) sink.put(what, "spin_once");
-    for (const char* end : {"publisher", "subscriber"}) sink.put("matches", end);
-    for (const char* drive : {"sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
-    sink.put("components", "one_thread");
     for (const char* what : {"gc: frees what is no longer used", "tev: timed events",
                              "recv*: take in datagrams", "dq.*: deliver what came"})
       sink.put("brings", what);
     sink.put("same_host.transport", "shm");
-    for (const char* place : {"same_node", "same_process"}) sink.put("second_topic", place);
-    for (const char* what : {"subscribers", "publishers", "background_nodes"}) sink.put("beside", what);
-    sink.put("background", "roundtrip");
+    rtmeter_dds::describe_measurements(sink);
     rtmeter_dds::describe(kOptions, sink);
   }
 

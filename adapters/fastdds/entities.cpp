@@ -105,9 +105,9 @@ Writer::Writer(const EndpointSettings& settings, dds::Publisher* publisher, dds:
     qos.liveliness().announcement_period = {rtmeter_dds::kLeaseS / 2, 0};
   }
   const bool watched = watcher_.on_match != nullptr;
-  const auto told = watched ? dds::StatusMask::publication_matched() : dds::StatusMask::none();
+  const auto statuses = watched ? dds::StatusMask::publication_matched() : dds::StatusMask::none();
   writer_ =
-      created(publisher->create_datawriter(topic, qos, watched ? this : nullptr, told), settings, name_);
+      created(publisher->create_datawriter(topic, qos, watched ? this : nullptr, statuses), settings, name_);
 }
 
 void Writer::on_publication_matched(dds::DataWriter* writer, const dds::PublicationMatchedStatus& status) {
@@ -156,9 +156,9 @@ Reader::Reader(const EndpointSettings& settings, dds::Subscriber* subscriber, dd
   message_.payload().reserve(settings.payload_bytes);
   const dds::DataReaderQos qos = settings.applied_to(subscriber->get_default_datareader_qos());
   const bool watched = watcher_.on_match != nullptr;
-  const auto told = watched ? dds::StatusMask::subscription_matched() : dds::StatusMask::none();
+  const auto statuses = watched ? dds::StatusMask::subscription_matched() : dds::StatusMask::none();
   reader_ =
-      created(subscriber->create_datareader(topic, qos, watched ? this : nullptr, told), settings, name_);
+      created(subscriber->create_datareader(topic, qos, watched ? this : nullptr, statuses), settings, name_);
   if (settings.listener) reader_->set_listener(this, dds::StatusMask::data_available());  // it uses reader_
   condition().set_enabled_statuses(dds::StatusMask::data_available());
 }

@@ -27,17 +27,9 @@ class FastDds final : public rtmeter::Adapter {
   static void describe_static(rtmeter::Sink& sink) {
     sink.put("name", "fastdds").put("version", "1");
     sink.put("middleware", "eProsima Fast DDS").put("middleware_version", FASTRTPS_VERSION_STR);
-    for (const char* what : {"wakeup", "roundtrip", "cycle", "chain", "discovery"})
-      sink.put("measures", what);
-    for (const char* what : {"receives.chain", "receives.discovery"}) sink.put(what, "spin_once");
-    for (const char* end : {"publisher", "subscriber"}) sink.put("matches", end);
-    for (const char* drive : {"sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
-    sink.put("components", "one_thread");
     sink.put("brings", "rtmeter-probe-*: receivers, events, flow controllers; version 2 names none");
     for (const char* transport : {"shm", "data_sharing"}) sink.put("same_host.transport", transport);
-    for (const char* place : {"same_node", "same_process"}) sink.put("second_topic", place);
-    for (const char* what : {"subscribers", "publishers", "background_nodes"}) sink.put("beside", what);
-    sink.put("background", "roundtrip");
+    rtmeter_dds::describe_measurements(sink);
     rtmeter_dds::describe(kOptions, sink);
   }
 

@@ -215,7 +215,7 @@ class Iceoryx final : public rtmeter::Adapter {
 
   // Borrows the largest chunk that the run will want: on the measured path a refusal would come too late.
   void check_chunk(iox::popo::UntypedPublisher& port) {
-    const auto told_by_result = iox::ErrorHandler::setTemporaryErrorHandler(
+    const auto result_only = iox::ErrorHandler::setTemporaryErrorHandler(
         [](const iox::Error, const std::function<void()>&, const iox::ErrorLevel) {});
     auto loan = port.loan(kPayload + run_.payload_bytes);
     if (loan.has_error())

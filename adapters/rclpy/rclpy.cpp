@@ -168,10 +168,10 @@ class Rclpy final : public rtmeter::Adapter {
   }
 
   void watch(void* /*node*/, rtm_on_match on_match, void* user) override {
-    const auto told = [on_match, user](int end, std::int32_t others) {
+    const auto matched = [on_match, user](int end, std::int32_t others) {
       on_match(user, static_cast<rtm_end>(end), others);
     };
-    checked("node", [&] { invoke("watch", py::cpp_function(told)); });
+    checked("node", [&] { invoke("watch", py::cpp_function(matched)); });
   }
 
   void* create_publisher(void* node, const std::string& topic) override {

@@ -104,6 +104,18 @@ struct UserSettings {
   std::string text;  // its value; empty: none
 };
 
+// What the adapters of C++ implementations measure, and how.
+inline void describe_measurements(rtmeter::Sink& sink) {
+  for (const char* what : {"wakeup", "roundtrip", "cycle", "chain", "discovery"}) sink.put("measures", what);
+  for (const char* what : {"receives.chain", "receives.discovery"}) sink.put(what, "spin_once");
+  for (const char* end : {"publisher", "subscriber"}) sink.put("matches", end);
+  for (const char* drive : {"sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
+  sink.put("components", "one_thread");
+  for (const char* place : {"same_node", "same_process"}) sink.put("second_topic", place);
+  for (const char* what : {"subscribers", "publishers", "background_nodes"}) sink.put("beside", what);
+  sink.put("background", "roundtrip");
+}
+
 // The options as the run gave them.
 struct Options {
   // networkless: transports that use no interface of ours.

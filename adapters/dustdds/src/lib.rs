@@ -11,7 +11,7 @@ use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use dust_dds::dds_async::domain_participant::DomainParticipantAsync;
 use dust_dds::dds_async::publisher::PublisherAsync;
@@ -23,8 +23,7 @@ use dust_dds::infrastructure::listener::NO_LISTENER;
 use dust_dds::infrastructure::qos::QosKind;
 use dust_dds::infrastructure::status::{NO_STATUS, StatusKind};
 use rtmeter_adapter::{
-    Adapter, Interrupted, OnMessage, Polls, Refused, Run, SetupError, Sink, Spins, Topics, Waits,
-    pinned_version,
+    Adapter, Dispatches, Interrupted, OnMessage, Refused, Run, SetupError, Sink, Topics, pinned_version,
 };
 
 use ends::{
@@ -146,11 +145,6 @@ impl DustDds {
     }
 }
 
-/// None: never.
-fn after(timeout_ns: i64) -> Option<Instant> {
-    Instant::now().checked_add(Duration::from_nanos(timeout_ns.unsigned_abs()))
-}
-
 impl Adapter for DustDds {
     fn describe_static(sink: &mut Sink) {
         sink.put("name", "dustdds").put("version", env!("CARGO_PKG_VERSION_MAJOR"));
@@ -255,13 +249,13 @@ impl Topics for DustDds {
         let listener =
             ReaderListener { incompatible: incompatible.clone(), on_message, open: self.open.clone() };
         let data = self.shared.listener().then_some(StatusKind::DataAvailable);
-        let told: Vec<_> = data.into_iter().chain([StatusKind::RequestedIncompatibleQos]).collect();
+        let statuses: Vec<_> = data.into_iter().chain([StatusKind::RequestedIncompatibleQos]).collect();
         let made_topic = self.topic(topic)?;
         let made = block_on(self.participant()?.subscriber.create_datareader::<Message>(
             &made_topic,
             QosKind::Specific(self.settings.of_reader()),
             Some(listener),
-            &told,
+            &statuses,
         ));
         let reader = made.map_err(failed("reader"))?;
         let condition = reader.get_statuscondition();
@@ -274,22 +268,12 @@ impl Topics for DustDds {
     }
 }
 
-impl Spins for DustDds {
-    fn spin(&self, timeout_ns: i64) -> Result<(), Refused> {
-        let until = after(timeout_ns);
-        while self.wait_once(until)? == Ended::Ready(()) {}
-        Ok(())
+impl Dispatches for DustDds {
+    fn dispatch(&self, until: Option<Instant>) -> Result<bool, Refused> {
+        Ok(self.wait_once(until)? == Ended::Ready(()))
     }
-}
 
-impl Waits for DustDds {
-    fn wait(&self, timeout_ns: i64) -> Result<(), Refused> {
-        self.wait_once(after(timeout_ns)).map(|_| ())
-    }
-}
-
-impl Polls for DustDds {
-    fn spin_some(&self) -> Result<(), Refused> {
+    fn dispatch_ready(&self) -> Result<(), Refused> {
         self.take_all()
     }
 }

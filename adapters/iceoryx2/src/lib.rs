@@ -5,7 +5,7 @@ mod services;
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use iceoryx2::port::listener::Listener;
 use iceoryx2::port::notifier::Notifier;
@@ -14,8 +14,8 @@ use iceoryx2::port::subscriber::Subscriber;
 use iceoryx2::prelude::*;
 use iceoryx2::service::port_factory::{event, publish_subscribe, request_response};
 use rtmeter_adapter::{
-    Adapter, Interrupted, Measurement, Message, OnMessage, OnReply, Polls, Publisher, Receive, Refused,
-    Reliability, Role, Run, Services, SetupError, Sink, Spins, Topics, Waits, pinned_version,
+    Adapter, Dispatches, Interrupted, Measurement, Message, OnMessage, OnReply, Publisher, Receive, Refused,
+    Reliability, Role, Run, Services, SetupError, Sink, Topics, pinned_version,
 };
 
 /// Between processes; what one thread makes, another may use, as `--receive spin` does.
@@ -171,34 +171,6 @@ impl Iceoryx2 {
     fn take_interruption(&self) -> bool {
         self.interrupted.load(Ordering::Relaxed) && self.interrupted.swap(false, Ordering::AcqRel)
     }
-
-    /// Waits for messages and calls back for what there is. False if it was interrupted, or came to its end
-    /// without any. Measured path.
-    fn dispatch(&self, until: Option<Instant>) -> Result<bool, Refused> {
-        loop {
-            if self.take_all()? > 0 {
-                return Ok(!self.take_interruption());
-            }
-            if self.take_interruption() {
-                return Ok(false);
-            }
-            let left = until.map(|moment| moment.saturating_duration_since(Instant::now()));
-            if left.is_some_and(|left| left.is_zero()) {
-                return Ok(false);
-            }
-            let Some(Wakeup { listener, .. }) = &self.wakeup else { continue };
-            let woken = match left {
-                None => listener.blocking_wait(|_| {}),
-                Some(left) => listener.timed_wait(|_| {}, left),
-            };
-            woken.map_err(|_| Refused::Call)?;
-        }
-    }
-}
-
-/// None: never.
-fn after(timeout_ns: i64) -> Option<Instant> {
-    (timeout_ns < i64::MAX).then(|| Instant::now() + Duration::from_nanos(timeout_ns.unsigned_abs()))
 }
 
 impl Adapter for Iceoryx2 {
@@ -352,22 +324,29 @@ impl Services for Iceoryx2 {
     }
 }
 
-impl Spins for Iceoryx2 {
-    fn spin(&self, timeout_ns: i64) -> Result<(), Refused> {
-        let until = after(timeout_ns);
-        while self.dispatch(until)? {}
-        Ok(())
+impl Dispatches for Iceoryx2 {
+    fn dispatch(&self, until: Option<Instant>) -> Result<bool, Refused> {
+        loop {
+            if self.take_all()? > 0 {
+                return Ok(!self.take_interruption());
+            }
+            if self.take_interruption() {
+                return Ok(false);
+            }
+            let left = until.map(|moment| moment.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
+                return Ok(false);
+            }
+            let Some(Wakeup { listener, .. }) = &self.wakeup else { continue };
+            let woken = match left {
+                None => listener.blocking_wait(|_| {}),
+                Some(left) => listener.timed_wait(|_| {}, left),
+            };
+            woken.map_err(|_| Refused::Call)?;
+        }
     }
-}
 
-impl Waits for Iceoryx2 {
-    fn wait(&self, timeout_ns: i64) -> Result<(), Refused> {
-        self.dispatch(after(timeout_ns)).map(|_| ())
-    }
-}
-
-impl Polls for Iceoryx2 {
-    fn spin_some(&self) -> Result<(), Refused> {
+    fn dispatch_ready(&self) -> Result<(), Refused> {
         self.take_all().map(|_| ())
     }
 }

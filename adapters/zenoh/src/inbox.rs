@@ -75,7 +75,7 @@ pub trait Received: Sync {
 /// A channel: a ring that drops its oldest, or a queue that lets the sender wait.
 pub struct Inbox<T> {
     channel: Channel<T>,
-    told: Box<dyn Fn(T) + Send + Sync>,
+    call_back: Box<dyn Fn(T) + Send + Sync>,
 }
 
 impl<T: Clone + Send + 'static> Inbox<T> {
@@ -83,7 +83,7 @@ impl<T: Clone + Send + 'static> Inbox<T> {
     pub fn new(
         reliability: Reliability,
         depth: usize,
-        told: impl Fn(T) + Send + Sync + 'static,
+        call_back: impl Fn(T) + Send + Sync + 'static,
     ) -> (Self, Callback<T>) {
         let (put, channel) = match reliability {
             Reliability::BestEffort => {
@@ -95,7 +95,7 @@ impl<T: Clone + Send + 'static> Inbox<T> {
                 (put, Channel::Fifo(queue))
             }
         };
-        (Self { channel, told: Box::new(told) }, put)
+        (Self { channel, call_back: Box::new(call_back) }, put)
     }
 
     pub fn queue(&self) -> Option<FifoChannelHandler<T>> {
@@ -115,7 +115,7 @@ impl<T: Send + 'static> Received for Inbox<T> {
                 Channel::Fifo(queue) => queue.try_recv(),
             };
             match one.map_err(|_| Refused::Call)? {
-                Some(one) => (self.told)(one),
+                Some(one) => (self.call_back)(one),
                 None => return Ok(taken),
             }
         }
@@ -132,10 +132,10 @@ pub fn framed(message: &Message) -> Vec<u8> {
 }
 
 /// The same as it was received: as it came, unless that was in parts. Measured path.
-pub fn unframed(sent: &ZBytes, told: impl FnOnce(u64, &[u8])) {
+pub fn unframed(sent: &ZBytes, call_back: impl FnOnce(u64, &[u8])) {
     let bytes = sent.to_bytes();
     if let Some((sequence, payload)) = bytes.split_first_chunk() {
-        told(u64::from_le_bytes(*sequence), payload);
+        call_back(u64::from_le_bytes(*sequence), payload);
     }
 }
 

@@ -7,11 +7,11 @@ mod settings;
 
 use std::collections::HashMap;
 use std::sync::{Arc, RwLock};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rtmeter_adapter::{
-    Adapter, Interrupted, Measurement, Message, OnMessage, OnReply, Polls, Publisher, Receive, Refused,
-    Reliability, Role, Run, Services, SetupError, Sink, Spins, Topics, Waits, pinned_version,
+    Adapter, Dispatches, Interrupted, Measurement, Message, OnMessage, OnReply, Publisher, Receive, Refused,
+    Reliability, Role, Run, Services, SetupError, Sink, Topics, pinned_version,
 };
 use zenoh::handlers::{Callback, FifoChannelHandler};
 use zenoh::qos::CongestionControl;
@@ -58,11 +58,6 @@ struct Zenoh {
     open: Arc<RwLock<bool>>,
 }
 
-/// None: never.
-fn after(timeout_ns: i64) -> Option<Instant> {
-    Instant::now().checked_add(Duration::from_nanos(timeout_ns.unsigned_abs()))
-}
-
 impl Zenoh {
     fn key(&self, topic: &str) -> String {
         format!("{}/{topic}", self.prefix)
@@ -76,35 +71,22 @@ impl Zenoh {
         Ok(taken)
     }
 
-    /// Waits for messages and calls back for what there is. False if it was interrupted, or came to its end
-    /// without any. Measured path.
-    fn dispatch(&self, until: Option<Instant>) -> Result<bool, Refused> {
-        loop {
-            if self.take_all()? > 0 {
-                return Ok(!self.wakeup.take_interruption());
-            }
-            if !self.wakeup.wait(until) {
-                return Ok(false);
-            }
-        }
-    }
-
     /// What is called on zenoh's thread: the core, as z_pong has it, or what fills a channel; and that
     /// channel, where it makes the sender wait.
     fn received<T: Clone + Send + 'static>(
         &mut self,
-        told: impl Fn(T) + Send + Sync + 'static,
+        call_back: impl Fn(T) + Send + Sync + 'static,
     ) -> (Callback<T>, Option<FifoChannelHandler<T>>) {
         if self.listens {
             let open = self.open.clone();
             let call = Callback::from(move |one: T| {
                 if *open.read().expect("nothing panics while it holds the lock") {
-                    told(one);
+                    call_back(one);
                 }
             });
             return (call, None);
         }
-        let (inbox, put) = Inbox::new(self.reliability, self.depth, told);
+        let (inbox, put) = Inbox::new(self.reliability, self.depth, call_back);
         let queue = inbox.queue();
         self.inboxes.push(Box::new(inbox));
         let wakeup = self.wakeup.clone();
@@ -276,22 +258,19 @@ impl Services for Zenoh {
     }
 }
 
-impl Spins for Zenoh {
-    fn spin(&self, timeout_ns: i64) -> Result<(), Refused> {
-        let until = after(timeout_ns);
-        while self.dispatch(until)? {}
-        Ok(())
+impl Dispatches for Zenoh {
+    fn dispatch(&self, until: Option<Instant>) -> Result<bool, Refused> {
+        loop {
+            if self.take_all()? > 0 {
+                return Ok(!self.wakeup.take_interruption());
+            }
+            if !self.wakeup.wait(until) {
+                return Ok(false);
+            }
+        }
     }
-}
 
-impl Waits for Zenoh {
-    fn wait(&self, timeout_ns: i64) -> Result<(), Refused> {
-        self.dispatch(after(timeout_ns)).map(|_| ())
-    }
-}
-
-impl Polls for Zenoh {
-    fn spin_some(&self) -> Result<(), Refused> {
+    fn dispatch_ready(&self) -> Result<(), Refused> {
         self.take_all().map(|_| ())
     }
 }

@@ -1,6 +1,7 @@
 //! What an adapter implements.
 
 use core::ffi::c_int;
+use std::time::{Duration, Instant};
 
 use crate::contract::rtm_error;
 use crate::run::text;
@@ -76,9 +77,9 @@ pub trait Server: Sync {
 /// A middleware that can be measured. Dropping it is the middleware's shutdown: afterwards nothing may call
 /// back. What it made (timers, publishers, …) lives until then and is dropped after it.
 ///
-/// What it can do are the traits below, as many as it has: [`Timers`], [`Topics`], [`Matches`], [`Services`], and how
-/// callbacks are reached, [`Spins`], [`Waits`], [`Polls`]. A list of `describe_static` that needs one which it
-/// lacks is refused when the adapter is built.
+/// What it can do are the traits below, as many as it has: [`Timers`], [`Topics`], [`Matches`], [`Services`],
+/// and how callbacks are reached, [`Spins`], [`Waits`], [`Polls`], or [`Dispatches`] for all three. A list of
+/// `describe_static` that needs one which it lacks is refused when the adapter is built.
 ///
 /// Methods that take `&mut self` are setup: one thread calls them, before anything is measured. Those that
 /// take `&self` are the measured path, but for `describe`; `interrupt` may come from any thread.
@@ -172,4 +173,39 @@ pub trait Polls: Adapter {
 pub trait Interrupted: Adapter {
     /// Makes spin and wait return; one that comes just before them is not lost.
     fn interrupt(&self);
+}
+
+/// It calls back in one place, of which all three ways to reach its callbacks are made: [`Spins`], [`Waits`]
+/// and [`Polls`].
+pub trait Dispatches: Interrupted {
+    /// Waits until the moment (None: for ever) for what to call back for, and calls back. False if it was
+    /// interrupted, or the moment came first. [measured path]
+    fn dispatch(&self, until: Option<Instant>) -> Result<bool, Refused>;
+    /// Calls back for what is ready; does not block. [measured path]
+    fn dispatch_ready(&self) -> Result<(), Refused>;
+}
+
+/// None: never.
+fn after(timeout_ns: i64) -> Option<Instant> {
+    (timeout_ns < i64::MAX).then(|| Instant::now() + Duration::from_nanos(timeout_ns.unsigned_abs()))
+}
+
+impl<A: Dispatches> Spins for A {
+    fn spin(&self, timeout_ns: i64) -> Result<(), Refused> {
+        let until = after(timeout_ns);
+        while self.dispatch(until)? {}
+        Ok(())
+    }
+}
+
+impl<A: Dispatches> Waits for A {
+    fn wait(&self, timeout_ns: i64) -> Result<(), Refused> {
+        self.dispatch(after(timeout_ns)).map(|_| ())
+    }
+}
+
+impl<A: Dispatches> Polls for A {
+    fn spin_some(&self) -> Result<(), Refused> {
+        self.dispatch_ready()
+    }
 }

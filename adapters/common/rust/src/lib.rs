@@ -13,8 +13,8 @@ mod run;
 mod table;
 
 pub use adapter::{
-    Adapter, Client, Interrupted, Matches, Polls, Publisher, Refused, Server, Services, SetupError, Spins,
-    Timer, Timers, Topics, Waits,
+    Adapter, Client, Dispatches, Interrupted, Matches, Polls, Publisher, Refused, Server, Services,
+    SetupError, Spins, Timer, Timers, Topics, Waits,
 };
 pub use run::{
     Choice, Drive, End, Fire, Interface, Measurement, Message, OnFire, OnMatch, OnMessage, OnReply, Overrun,
