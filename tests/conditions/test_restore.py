@@ -225,9 +225,21 @@ def test_any_cut_or_flipped_byte_is_told_and_leads_to_no_wrong_value(tmp_path: P
             assert restored.unknown or whole_lines
 
 
-def test_an_unreadable_journal_says_who_may_read_it(kernel: PlantedKernel, tmp_path: Path) -> None:
+def fields_of(error: RtmeterError) -> tuple[str | None, object, str | None]:
+    return error.field, error.value, error.remedy
+
+
+def test_an_unreadable_journal_says_who_may_read_it(kernel: PlantedKernel) -> None:
     path = left(kernel)
     path.unlink()
     path.mkdir()
-    with pytest.raises(RtmeterError, match="sudo rtmeter restore"):
+    with pytest.raises(RtmeterError, match="cannot be read: is a directory") as caught:
         restore(kernel)
+    assert fields_of(caught.value) == ("journal", str(path), "run `sudo rtmeter restore`")
+
+
+def test_a_journal_that_is_not_undone_is_named_and_how_to_undo_it(kernel: PlantedKernel) -> None:
+    path = left(kernel)
+    with pytest.raises(RtmeterError, match="holds changes of an earlier run") as caught:
+        journal.Journal(kernel)
+    assert fields_of(caught.value) == ("journal", str(path), "run `rtmeter restore`")

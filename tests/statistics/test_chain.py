@@ -215,25 +215,34 @@ def test_ways_are_numbered_as_the_graph_says() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stages", "field"),
+    ("stages", "field", "said"),
     [
-        ((), "graph"),
-        ((Stage("a", "sampled", (), 1), Stage("a", "sampled", (), 1)), "graph.a"),
-        ((Stage("a", "event", ("b",)),), "graph.a.inputs"),
-        ((Stage("s", "sampled", (), 1), Stage("a", "event", ("s", "s"))), "graph.a.inputs"),
-        ((Stage("a", "event", ("b",)), Stage("b", "event", ("a",))), "graph.stages"),
-        ((Stage("a", "event"),), "graph.a.kind"),
-        ((Stage("a", "sampled"),), "graph.a.period"),
-        ((Stage("s", "sampled", (), 1), Stage("a", "event", ("s",), 5)), "graph.a.period"),
-        ((Stage("s", "sampled", (), 1), Stage("a", "event", ("s",), None, 5)), "graph.a.offset"),
-        ((Stage("s", "sampled", (), 1, -1),), "graph.s.offset"),
-        ((Stage("s", "sampled", (), 1), Stage("a", "fusion", ("s",))), "graph.a.kind"),
+        ((), "graph", "no stages"),
+        ((Stage("a", "sampled", (), 1), Stage("a", "sampled", (), 1)), "graph.a", "stands twice"),
+        ((Stage("a", "event", ("b",)),), "graph.a.inputs", "is no stage of the graph"),
+        ((Stage("s", "sampled", (), 1), Stage("a", "event", ("s", "s"))), "graph.a.inputs", "stands twice"),
+        ((Stage("a", "event", ("b",)), Stage("b", "event", ("a",))), "graph.stages", "in a circle"),
+        ((Stage("a", "event"),), "graph.a.kind", "needs inputs"),
+        ((Stage("a", "sampled"),), "graph.a.period", "is missing"),
+        (
+            (Stage("s", "sampled", (), 1), Stage("a", "event", ("s",), 5)),
+            "graph.a.period",
+            "for kind event",
+        ),
+        (
+            (Stage("s", "sampled", (), 1), Stage("a", "event", ("s",), None, 5)),
+            "graph.a.offset",
+            "no releases",
+        ),
+        ((Stage("s", "sampled", (), 1, -1),), "graph.s.offset", "before the chain's first release"),
+        ((Stage("s", "sampled", (), 1), Stage("a", "fusion", ("s",))), "graph.a.kind", "has one input"),
     ],
 )
-def test_what_is_no_graph_is_refused_by_name(stages: tuple[Stage, ...], field: str) -> None:
+def test_what_is_no_graph_is_refused_by_name(stages: tuple[Stage, ...], field: str, said: str) -> None:
     with pytest.raises(RtmeterError) as refused:
         Graph(stages)
     assert refused.value.field == field and refused.value.remedy
+    assert said in refused.value.message
 
 
 def test_more_paths_than_a_message_can_carry_are_refused() -> None:

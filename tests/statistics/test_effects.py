@@ -54,6 +54,25 @@ def test_runs_that_happen_to_agree_are_no_surer_than_each() -> None:
     assert math.log(found.upper) == pytest.approx(math.sqrt(2 * 4) / 4 * HALVING)
 
 
+@pytest.mark.parametrize(
+    ("runs", "said"),
+    [
+        ([(9.0, math.inf), (9.0, math.inf)], "worse"),
+        ([(math.inf, 9.0), (math.inf, 9.0)], "better"),
+        ([(math.inf, math.inf), (math.inf, math.inf)], "no difference"),
+        ([(9.0, math.inf), (9.0, 9.0)], "not told"),
+        ([(9.0, math.inf)], "not told"),  # one pair: how runs differ anyway is not seen
+        ([(math.nan, math.inf), (9.0, math.inf)], "not told"),
+    ],
+)
+def test_a_quantile_that_is_lost_is_judged_by_the_runs_that_lost_it(
+    runs: list[tuple[float, float]], said: str
+) -> None:
+    pairs = tuple((run(p99=reference), run(p99=level)) for reference, level in runs)
+    found = effect("p99", [Stratum({}, pairs)], 0.95)
+    assert found.said == said and found.words and math.isnan(found.times)
+
+
 def test_a_ratio_is_compared_by_its_odds_within_0_and_1() -> None:
     pairs = tuple(
         (run(miss_ratio=a), run(miss_ratio=b)) for a, b in ((0.38, 0.007), (0.4, 0.008), (0.36, 0.006))

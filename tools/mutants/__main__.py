@@ -24,18 +24,26 @@ from trial import ROOT, Fate, fates, warm_up
 
 SOURCES = (
     *("src/rtmeter/statistics/*.py", "src/rtmeter/judge/*.py", "src/rtmeter/campaign/plan*.py"),
-    *("src/rtmeter/conditions/journal*.py", "src/rtmeter/results/store.py", "src/rtmeter/campaign/rules.py"),
+    *("src/rtmeter/conditions/journal*.py", "src/rtmeter/conditions/undo.py"),
+    *("src/rtmeter/results/store.py", "src/rtmeter/campaign/rules.py"),
 )
 UNIT = """
-    api cli_compare cli_compare_repeats cli_factors cli_gates cli_layers cli_plan cli_verdict
-    cli_verdict_repeats config environment joint_findings planning plots published report_answer
-    report_bounds report_factors search shapes statistics statistics_examples store store_power_loss
-    stored_verdicts verdict verdict_counted verdict_rule why
+    api beside chain_limits cli cli_compare cli_compare_repeats cli_dry_run cli_factors cli_gates
+    cli_layers cli_plan cli_verdict cli_verdict_repeats condition_options conditions_shown config
+    discovery environment exit_codes first_impressions hostile_files joint_findings machine_intent
+    machines only pairs planning plots polling published repeats_by_name report_answer report_bounds
+    report_data report_explained report_factors report_matrix requests search second_topic_option shapes
+    statistics statistics_examples store store_power_loss stored_verdicts strain_options table
+    target_chain target_cyclictest thread_findings values verdict verdict_counted verdict_rule why
+"""
+CONDITIONS = """
+    cli_restore hostile_names journal_of_hosts journal_power_loss restore trust undo_kills
 """
 TESTS = (
-    *("tests/statistics", "tests/conditions/test_restore.py", "tests/conditions/test_cli_restore.py"),
-    *("tests/conditions/test_journal_of_hosts.py", "tests/conditions/test_journal_power_loss.py"),
-    *("tests/importers/test_import_cells.py", "tests/archive/test_archive_trend.py"),
+    "tests/statistics",
+    *(f"tests/conditions/test_{name}.py" for name in CONDITIONS.split()),
+    *("tests/importers/test_import_cells.py", "tests/importers/test_graphs.py"),
+    *("tests/archive/test_archive_trend.py", "tests/archive/test_archive_groups.py"),
     *(f"tests/unit/test_{name}.py" for name in UNIT.split()),
 )
 """The quick tests of what is mutated."""
