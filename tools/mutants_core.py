@@ -36,7 +36,7 @@ TARGETS = [
     *("recorder.cpp", "hold.hpp", "progress.hpp"),
 ]
 TESTS = [
-    *("measure_wakeup", "exchange", "hand_over", "timers", "ticks"),
+    *("measurement", "measure_wakeup", "measure_chain", "exchange", "hand_over", "timers", "ticks"),
     *("pending", "progress", "recorder", "receipts", "periodic_timer", "event_count"),
 ]
 SLOW = {"recorder.cpp", "hold.hpp"}  # seen by the recorder's tests, which take seconds

@@ -12,7 +12,9 @@ from planted_kernel import PlantedKernel, planted
 
 from rtmeter.campaign.condition_options import SystemSettings
 from rtmeter.conditions import journal, settings
+from rtmeter.conditions.resources import File
 from rtmeter.conditions.restore import Restored, restore, restore_before_a_run
+from rtmeter.conditions.undo import undo
 from rtmeter.errors import RtmeterError
 from rtmeter.host.state import state_folder as folder_of_state
 
@@ -143,6 +145,34 @@ def test_a_kernel_that_forbids_it_is_asked_once(tmp_path: Path) -> None:
     refused.more = 3
     assert endings(restore(kernel))[MIGRATION] == "failed"
     assert refused.more == 2
+
+
+class Vanishing(PlantedKernel):
+    """Files are gone once they are written."""
+
+    def write(self, name: str, text: str) -> None:
+        self.at(name).unlink()
+
+
+@pytest.mark.parametrize(
+    ("old", "now", "ending"),
+    [
+        (None, None, "unchanged"),
+        ("1", None, "gone"),
+        ("1", "0", "gone"),
+        (None, "0", "restored"),
+        ("1", "1", "unchanged"),
+    ],
+)
+def test_what_is_not_there_is_gone_unless_it_was_not_there_before(
+    tmp_path: Path, old: str | None, now: str | None, ending: str
+) -> None:
+    kernel = Vanishing(tmp_path)
+    if now is not None:
+        kernel.plant("/proc/it", now)
+    entry = journal.JournalEntry(1, "", "it", File("/proc/it"), old, "0")
+    (undone,) = undo([entry], kernel)
+    assert undone.ending == ending and undone.settled
 
 
 def test_what_cannot_even_be_read_keeps_nothing_else_from_being_undone(kernel: PlantedKernel) -> None:

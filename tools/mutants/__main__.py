@@ -29,7 +29,7 @@ SOURCES = (
 )
 UNIT = """
     api beside chain_limits cli cli_compare cli_compare_repeats cli_dry_run cli_factors cli_gates
-    cli_layers cli_plan cli_verdict cli_verdict_repeats condition_options conditions_shown config
+    cli_layers cli_plan cli_verdict cli_verdict_repeats clocks condition_options conditions_shown config
     discovery environment exit_codes first_impressions hostile_files joint_findings machine_intent
     machines only pairs planning plots polling published repeats_by_name report_answer report_bounds
     report_data report_explained report_factors report_matrix requests search second_topic_option shapes
@@ -37,7 +37,7 @@ UNIT = """
     target_chain target_cyclictest thread_findings values verdict verdict_counted verdict_rule why
 """
 CONDITIONS = """
-    cli_restore hostile_names journal_of_hosts journal_power_loss restore trust undo_kills
+    cli_restore hostile_names journal_of_hosts journal_power_loss journal_there restore trust undo_kills
 """
 TESTS = (
     "tests/statistics",

@@ -1,0 +1,105 @@
+// Chains on a clock moved by hand: where they end, and what comes out of turn.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "by_hand.hpp"
+
+namespace rtmeter {
+namespace {
+
+using namespace testing_help;
+using Rows = std::vector<Row>;
+
+// Source s with releases at 100, 200, …, and stage e, which passes on what comes. Messages come at once.
+Config chain_of(std::int64_t samples, std::int64_t drain_ns = 0) {
+  Config config = config_by_hand(RTM_CHAIN, 0, samples);
+  config.role = RTM_ROLE_CLIENT;
+  config.payload_bytes = 64;
+  ChainStage source, event;
+  source.name = "s";
+  source.period_ns = 100;
+  source.samples = samples;
+  event.name = "e";
+  event.inputs = {{"s", 1}};
+  config.chain = ChainConfig{{source, event}, drain_ns};
+  return config;
+}
+
+class Chain : public ByHand {
+ public:
+  explicit Chain(const Config& given) : ByHand(given, RTM_SPIN, RTM_RECEIVE_SPIN_ONCE, true) {
+    middleware.publish = [this](const Sent& sent) {
+      if (sent.topic == "s") middleware.deliver("s", sent);
+    };
+  }
+  Rows rows_of(std::int64_t stage) {
+    Rows all = run();
+    all.erase(std::remove_if(all.begin(), all.end(), [&](const Row& row) { return row[0] != stage; }),
+              all.end());
+    return all;
+  }
+};
+
+TEST(Chains, TheLastReleaseIsSampledThoughNothingIsWaitedForAfterIt) {
+  Chain chain(chain_of(2));
+  EXPECT_EQ(chain.run(), (Rows{{1, 0, 0, 100, 100, 100, kServed},
+                               {0, 0, 0, 100, A, 100, kServed},
+                               {1, 0, 1, 200, 200, 200, kServed},
+                               {0, 0, 1, 200, A, 200, kServed}}));
+  EXPECT_EQ(chain.clock.at_ns, 200);
+}
+
+TEST(Chains, WhatIsUnderWayIsWaitedForAsLongAsAsked) {
+  Chain chain(chain_of(2, 70));
+  chain.run();
+  EXPECT_EQ(chain.clock.at_ns, 270);
+}
+
+TEST(Chains, AnInterruptedOneHasWhatWasDueInFlight) {
+  Chain chain(chain_of(9));
+  chain.clock.late_ns = {{200, 150}};  // 200 and 300 were due by then
+  chain.clock.on_sleep = [&] { chain.stop = chain.clock.at_ns == 350; };
+  EXPECT_EQ(chain.rows_of(0), (Rows{{0, 0, 0, 100, A, 100, kServed},
+                                    {0, 0, 1, 200, A, A, kInFlight},
+                                    {0, 0, 2, 300, A, A, kInFlight}}));
+}
+
+// 66 messages, of which 1 comes after 2 and twice; 0 once more at once, and again when 64 have come after it.
+TEST(Chains, ToldApartAreWhatComesAgainAndWhatComesLate) {
+  Chain chain(chain_of(66));
+  std::vector<Sent> sent;
+  chain.middleware.publish = [&](const Sent& one) {
+    if (one.topic != "s") return;
+    sent.push_back(one);
+    const auto deliver = [&](std::size_t k) { chain.middleware.deliver("s", sent[k]); };
+    const std::size_t k = sent.size() - 1;
+    if (k != 1) deliver(k);
+    if (k == 0) deliver(0);
+    if (k == 2) deliver(1), deliver(1);
+    if (k == 63) deliver(0);  // the oldest that is remembered
+    if (k == 64) deliver(0);  // no more
+  };
+  const Rows passed_on = chain.rows_of(1);
+  EXPECT_EQ(passed_on.size(), 67u);
+  EXPECT_EQ(passed_on[1][2], 2);
+  EXPECT_EQ(passed_on[2][2], 1);
+  EXPECT_EQ(chain.counters.duplicate, 3u);
+  EXPECT_EQ(chain.counters.out_of_order, 2u);
+  EXPECT_EQ(chain.counters.corrupted, 0u);
+}
+
+TEST(Chains, WhatIsDamagedIsCountedAndNotPassedOn) {
+  Chain chain(chain_of(3));
+  chain.middleware.publish = [&](const Sent& sent) {
+    Sent damaged = sent;
+    if (sent.sequence == 1) damaged.bytes[8] ^= 1;
+    if (sent.sequence == 2) damaged.bytes.pop_back();
+    if (sent.topic == "s") chain.middleware.deliver("s", damaged);
+  };
+  EXPECT_EQ(chain.rows_of(1).size(), 1u);
+  EXPECT_EQ(chain.counters.corrupted, 2u);
+}
+
+}  // namespace
+}  // namespace rtmeter
