@@ -116,6 +116,17 @@ def test_the_design_effect_is_that_of_so_many_independent_releases() -> None:
         assert upper == pytest.approx(found.upper, rel=1e-4) and found.design_effect > 1.5
 
 
+def test_a_miss_in_dependent_runs_has_a_lower_bound_of_next_to_nothing() -> None:
+    """Of 300 releases that hang together a miss counts 1/300: 0.05 to the 300th is no float."""
+    found = joint([RunMisses(N, 1, 300.0), RunMisses(N, 0, 300.0)], 0.95)
+    assert found.lower == 0 < found.misses / found.n < found.upper < 1
+
+
+def test_of_a_few_releases_that_lie_apart_one_counts_at_least() -> None:
+    found = joint([RunMisses(2, 1, 1.0), RunMisses(2, 0, 1.0), RunMisses(2, 0, 1.0)], 0.95)
+    assert found.design_effect == 6 and found.upper < 1
+
+
 def test_a_further_run_without_a_miss_unsays_nothing() -> None:
     one, two, three = (joint([RunMisses(N, 0, 2.0)] * runs, 0.95).upper for runs in (1, 2, 3))
     assert one == two > three > miss_ratio_bounds(0, 3 * N, 0.95, 2.0)[1]

@@ -163,8 +163,8 @@ def _bounds(
         return lower, upper
     shape, missed, risk = runs / spread, misses / within, 1 - confidence
     upper *= _mean(shape, missed + 1, risk) / float(gammaincinv(missed + 1, confidence))
-    if misses:
-        lower *= _mean(shape, missed, confidence) / float(gammaincinv(missed, risk))
+    least = float(gammaincinv(missed, risk)) if misses else 0.0
+    lower = lower * _mean(shape, missed, confidence) / least if least else 0.0  # below what a float can say
     return min(lower, 1.0), min(upper, 1.0)
 
 
