@@ -245,6 +245,8 @@ TEST_F(RecorderTest, RunsItsWriterAsANormalThreadThatTakesNoSignals) {
   sigset_t own;
   pthread_sigmask(SIG_SETMASK, nullptr, &own);
   EXPECT_FALSE(sigismember(&own, SIGTERM));  // the starter's own mask is as before
+  // With nothing to write it sleeps: one that looked again and again would always run.
+  EXPECT_TRUE(comes_true([&] { return status_line(tid, "State").substr(0, 1) == "S"; }));
   recorder.finish();
   // A joined thread may stay in /proc for a moment.
   EXPECT_TRUE(comes_true([&] { return status_line(tid, "Name").empty(); }));

@@ -255,6 +255,16 @@ def test_any_cut_or_flipped_byte_is_told_and_leads_to_no_wrong_value(tmp_path: P
             assert restored.unknown or whole_lines
 
 
+@pytest.mark.parametrize(("old", "known"), [(None, True), ("", True), ("1", True), (1, False)])
+def test_what_was_not_there_before_is_known_and_a_number_is_no_value(
+    kernel: PlantedKernel, old: Any, known: bool
+) -> None:
+    entry = journal.Journal(kernel).intend("it", File("/proc/it"), old, "0")
+    past = journal.read(folder_of_state() / journal.FILE)
+    assert past.entries == ((entry,) if known else ())
+    assert past.unknown == (() if known else ("line 1 is damaged: what it says is not known",))
+
+
 def fields_of(error: RtmeterError) -> tuple[str | None, object, str | None]:
     return error.field, error.value, error.remedy
 

@@ -28,6 +28,13 @@ def test_a_series_in_no_order_is_seldom_unlike(sized: Callable[..., int]) -> Non
     assert unlike(np.r_[np.zeros(30), np.ones(30)]) < 1e-10
 
 
+def test_the_shortest_part_at_either_end_is_looked_at() -> None:
+    late = np.r_[np.random.default_rng(5).normal(0, 0.1, 30), 9.0, 9.5]
+    assert unlike(late) == pytest.approx(unlike(late[::-1])) and unlike(late) < 1
+    middle = np.r_[late[:16], 9.0, 9.5, late[16:30]]
+    assert unlike(late) < unlike(middle)
+
+
 def test_false_discoveries_are_few_and_a_step_in_a_hundredth_is_found(sized: Callable[..., int]) -> None:
     """A tenth more in one series of a hundred, ten days ago; the noise of p99.9 from day to day is 3 %."""
     random, count = np.random.default_rng(4), sized("series", reduced=3_000, full=100_000)

@@ -14,7 +14,7 @@ from rtmeter.statistics.bounds import miss_ratio_bounds
 from rtmeter.statistics.estimates import estimates
 from rtmeter.statistics.evidence import Evidence
 from rtmeter.statistics.judged import judged_run
-from rtmeter.statistics.support import support_of
+from rtmeter.statistics.support import return_level, support_of
 
 MS = 1_000_000
 N = 20_000
@@ -132,3 +132,16 @@ def test_what_would_pass_allows_for_the_clusters_that_were_seen(generator: np.ra
     assert (support.lower, support.upper) == miss_ratio_bounds(misses, N, confidence, effect)
     enough, one_less = (miss_ratio_bounds(misses, n, confidence, effect)[1] for n in (whole, whole - 1))
     assert enough <= 1e-3 < one_less
+
+
+def test_a_hard_deadline_asks_no_level_of_within_the_run() -> None:
+    latency = np.random.default_rng(6).integers(1_000, 90_000, N)  # 20 s
+    run = judged_run(WAKEUP, lambda: rows(latency, WAKEUP, np.full(N, SERVED)))
+    required = Requirement(MS, criticality="hard")
+    level = return_level(run, run.examine(MS), required, 10 / 3600)
+    (finding,) = level.findings
+    assert (finding.type, finding.statistic, finding.consequence) == ("within_the_run", "factor", "refuse")
+    assert finding.value == pytest.approx(0.5) and level.level_ns is None
+    assert "once in 10 s is shorter than the run of 20 s" in finding.message
+    beyond = return_level(run, run.examine(MS), required, 20 / 3600)
+    assert "within_the_run" not in {one.type for one in beyond.findings}

@@ -127,6 +127,7 @@ def test_the_fronts_own_options_are_not_in_the_config() -> None:
             r"outside of conditions.isolate \(1\)",
         ),
         ({"overrun": "queue"}, "overrun", "is no choice"),
+        ({"break_on_late": True}, "break_on_late", "says nothing without a deadline"),
         ({"miss_ratio": "1e-3"}, "miss_ratio", "says nothing without a deadline"),
         ({"confidence": "0.9"}, "confidence", "says nothing without a deadline"),
         ({"criticality": "hard"}, "criticality", "says nothing without a deadline"),

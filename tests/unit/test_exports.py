@@ -259,8 +259,9 @@ def test_what_cannot_be_written_is_said(tmp_path: Path, form: str) -> None:
 
 def test_a_cell_without_samples_has_none_to_export(tmp_path: Path) -> None:
     folder = write_failed_cell(tmp_path / "cell", Made(), {"message": "was not there"})
-    with pytest.raises(RtmeterError, match="holds no samples"):
+    with pytest.raises(RtmeterError, match="holds no samples") as caught:
         export(folder, tmp_path / "out.csv", "csv")
+    assert (caught.value.field, caught.value.value) == ("path", str(folder)) and caught.value.remedy
 
 
 def test_an_unknown_format_is_refused(tmp_path: Path) -> None:
