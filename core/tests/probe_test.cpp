@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "child.hpp"
@@ -137,14 +138,16 @@ class Helper {
   std::thread thread_{[this] { run(); }};
 };
 
-// A cycle whose requests and responses come on the measured thread or on one of the middleware's.
-template <bool RequestElsewhere, bool ResponseElsewhere>
+// A cycle whose requests and responses come on the measured thread or on one of the middleware's, the first
+// of them perhaps not yet.
+template <bool RequestElsewhere, bool ResponseElsewhere, bool FirstHere = false>
 struct CycleOn final : Adapter {
   struct Topic {
     bool elsewhere;
     rtm_on_message on_message;
     void* user;
     std::optional<std::uint64_t> waiting;
+    bool is_first = true;
   };
   explicit CycleOn(const rtm_run& run) : bytes(run.payload_bytes) {}
   static void describe_static(Sink& sink) {
@@ -168,7 +171,8 @@ struct CycleOn final : Adapter {
       const rtm_message message{*of->waiting, bytes.data(), static_cast<std::uint32_t>(bytes.size())};
       of->waiting.reset();
       const auto call = [&] { of->on_message(of->user, &message); };
-      if (of->elsewhere)
+      const bool here = std::exchange(of->is_first, false) && FirstHere;
+      if (of->elsewhere && !here)
         helper.do_it(call);
       else
         call();
@@ -199,6 +203,8 @@ TEST(Probe, TheThreadsOfACyclesComponentsAreSeen) {
   EXPECT_EQ(seen(run_cycle<CycleOn<true, false>>()), "two_threads");
   EXPECT_EQ(seen(run_cycle<CycleOn<true, true>>()), "middleware_threads");
   EXPECT_EQ(seen(run_cycle<CycleOn<false, true>>()), "middleware_threads");
+  EXPECT_EQ((seen(run_cycle<CycleOn<false, true, true>>())), "middleware_threads");
+  EXPECT_EQ((seen(run_cycle<CycleOn<true, false, true>>())), "middleware_threads");
 }
 
 TEST(Probe, ComponentsThatDidNotTakeAreAnError) {
