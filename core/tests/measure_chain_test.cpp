@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "by_hand.hpp"
+#include "system/guard.hpp"
 
 namespace rtmeter {
 namespace {
@@ -99,6 +100,28 @@ TEST(Chains, WhatIsDamagedIsCountedAndNotPassedOn) {
   };
   EXPECT_EQ(chain.rows_of(1).size(), 1u);
   EXPECT_EQ(chain.counters.corrupted, 2u);
+}
+
+// In real time a source sleeps, which is exact; who hears waits for messages meanwhile.
+TEST(Chains, OnlyWhoHearsWaitsInTheMiddleware) {
+  for (const bool hears : {false, true}) {
+    Config config = chain_of(2);
+    if (!hears) config.chain->stages.pop_back();
+    ByHand chain(config);
+    int waits = 0;
+    chain.middleware.publish = [&](const Sent& sent) {
+      if (sent.topic == "s" && hears) chain.middleware.deliver("s", sent);
+    };
+    chain.middleware.wait = [&](std::int64_t timeout_ns) { ++waits, chain.clock.at_ns += timeout_ns; };
+    chain.measurement->set_up();
+    chain.clock.at_ns = waits = 0;
+    first_release_told() = 100;
+    chain.measurement->run();
+    first_release_told() = 0;
+    EXPECT_EQ(waits, hears ? 2 : 0);
+    EXPECT_EQ(chain.clock.sleeps, hears ? std::vector<std::int64_t>{} : (std::vector<std::int64_t>{100, 200}));
+    EXPECT_EQ(chain.rows().size(), hears ? 4u : 2u);
+  }
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ from rtmeter.campaign.condition_options import SystemSettings
 from rtmeter.conditions import journal, settings
 from rtmeter.conditions.resources import File
 from rtmeter.conditions.restore import Restored, restore, restore_before_a_run
-from rtmeter.conditions.undo import undo
+from rtmeter.conditions.undo import Undone, undo
 from rtmeter.errors import RtmeterError
 from rtmeter.host.state import state_folder as folder_of_state
 
@@ -265,6 +265,12 @@ def test_what_was_not_there_before_is_known_and_a_number_is_no_value(
     assert past.unknown == (() if known else ("line 1 is damaged: what it says is not known",))
 
 
+def test_a_line_that_lacks_something_cannot_be_read(kernel: PlantedKernel) -> None:
+    path = left(kernel)
+    path.write_bytes(journal._line({"n": 1, "boot": ""}))
+    assert journal.read(path).unknown == ("line 1 cannot be read: what it says is not known",)
+
+
 def fields_of(error: RtmeterError) -> tuple[str | None, object, str | None]:
     return error.field, error.value, error.remedy
 
@@ -283,3 +289,21 @@ def test_a_journal_that_is_not_undone_is_named_and_how_to_undo_it(kernel: Plante
     with pytest.raises(RtmeterError, match="holds changes of an earlier run") as caught:
         journal.Journal(kernel)
     assert fields_of(caught.value) == ("journal", str(path), "run `rtmeter restore`")
+
+
+def test_a_journal_that_cannot_be_written_says_why(kernel: PlantedKernel) -> None:
+    folder_of_state().parent.mkdir(exist_ok=True)
+    folder_of_state().write_text("a file")
+    with pytest.raises(RtmeterError, match="cannot be written") as caught:
+        journal.Journal(kernel)
+    assert caught.value.message == "cannot be written, so nothing is changed: not a directory"
+    field, value, remedy = fields_of(caught.value)
+    assert (field, value) == ("journal", str(folder_of_state() / journal.FILE))
+    assert remedy and "RTMETER_STATE_DIR" in remedy
+
+
+def test_what_was_made_is_taken_away(kernel: PlantedKernel) -> None:
+    entry = journal.JournalEntry(1, "", "it", File("/proc/it"), None, "0")
+    assert str(Undone(entry, "restored")) == "/proc/it: taken away"
+    assert str(Undone(entry, "failed", "0", "busy")) == "/proc/it: could not be taken away, is '0': busy"
+    assert str(Undone(entry, "unchanged")) == "/proc/it: was not there"

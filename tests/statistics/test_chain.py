@@ -170,6 +170,13 @@ def test_a_source_that_leaves_its_grid_or_misses_rows_is_told() -> None:
     assert "sample 3 should follow, 4 does" in analysed(line(2), lacking).problems[0]
 
 
+@pytest.mark.parametrize("way", [-1, 1])
+def test_rows_of_a_way_that_a_stage_has_not_are_told(way: int) -> None:
+    rows = simulate(line(2), lambda *_: MS, T0, 10, FOREVER)
+    rows["s1"] += [(way, *row[1:]) for row in rows["s1"][:3]]
+    assert analysed(line(2), rows).problems == ("3 rows of stage s1 came a way that it has not",)
+
+
 def random_delay(draw: random.Random, period_ns: int) -> Any:
     """Reproducible by message; now and then never, or so long that messages overtake each other."""
     seed = draw.randint(0, 1 << 30)
@@ -252,5 +259,6 @@ def test_more_paths_than_a_message_can_carry_are_refused() -> None:
         pair = [Stage(f"{side}{layer}", "event", (last,)) for side in "ab"]
         stages += [*pair, Stage(f"j{layer}", "fusion", tuple(stage.name for stage in pair))]
         last = f"j{layer}"
-    with pytest.raises(RtmeterError, match=f"has 2048 paths .* more than {MOST_PATHS}"):
+    with pytest.raises(RtmeterError, match=f"has 2048 paths .* more than {MOST_PATHS}") as refused:
         Graph(tuple(stages))
+    assert (refused.value.field, refused.value.value) == ("graph", 2048) and refused.value.remedy

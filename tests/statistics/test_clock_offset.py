@@ -79,3 +79,6 @@ def test_a_single_exchange_bounds_by_half_its_delay() -> None:
 def test_absent_stays_absent() -> None:
     offset = ClockOffset(0, 1000, 0.0, 1.0, 1)
     assert offset.to_ours(np.array([ABSENT, 5000])).tolist() == [ABSENT, 4000]
+    late = 2**60 + 1  # a nanosecond there is less than floats tell
+    ours = ClockOffset(2**60, 0, 1e-3, 1.0, 1).to_ours(np.array([late, late + 1000]))
+    assert ours.dtype == np.int64 and ours.tolist() == [late, late + 999]

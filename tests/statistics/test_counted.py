@@ -120,6 +120,7 @@ def test_all_lost() -> None:
 
 def findings(data: Histogram | Intervals, period_ns: int | None = 1_000_000) -> dict[str, str]:
     support = support_of_counted(data, Requirement(1_000_000, 1e-3), period_ns)
+    assert (support.design_effect, support.effective_n) == (1, data.misses(1).n)  # taken for independent
     return {finding.type: finding.consequence for finding in support.findings}
 
 

@@ -73,6 +73,13 @@ def test_a_quantile_that_is_lost_is_judged_by_the_runs_that_lost_it(
     assert found.said == said and found.words and math.isnan(found.times)
 
 
+def test_where_a_time_is_zero_the_mean_is_the_plain_one() -> None:
+    pairs = (run(p99=0.0), run(p99=10.0)), (run(p99=10.0), run(p99=40.0))
+    found = effect("p99", [Stratum({}, pairs)], 0.95)
+    assert found.reference == 5 and found.level == pytest.approx(20)  # sqrt(10 x 40)
+    assert found.words == "not above zero in every run: no quotient"
+
+
 def test_a_ratio_is_compared_by_its_odds_within_0_and_1() -> None:
     pairs = tuple(
         (run(miss_ratio=a), run(miss_ratio=b)) for a, b in ((0.38, 0.007), (0.4, 0.008), (0.36, 0.006))

@@ -52,6 +52,22 @@ def test_no_level_follows_from_a_fit_that_did_not_converge(seed: int, peaks_fitt
     assert "not_converged" in {finding.type for finding in refusals}
 
 
+@pytest.mark.parametrize("factor", [1.0, 10.0])
+def test_a_fit_agrees_with_an_interval_that_overlaps_its_own(
+    generator: np.random.Generator, factor: float
+) -> None:
+    values = EXPONENTIAL.draw(generator, 20_000)
+    for fit in (peaks_over(values, 400, factor, 0.95), maxima_of(values, 100, factor, 0.95)):
+        assert fit is not None
+        (lower, upper), level = fit.profile_interval_ns, fit.level_ns
+        assert fit.agrees((lower - 1e6, level)) and fit.agrees((level, upper + 1e6))
+        assert fit.agrees((lower - 1e6, lower + 0.01 * (level - lower)))
+        assert not fit.agrees((lower - 1e6, lower - 0.01 * (level - lower)))
+        assert fit.agrees((upper - 0.01 * (upper - level), upper + 1e6))
+        assert not fit.agrees((upper + 0.01 * (upper - level), upper + 1e6))
+        assert not fit.agrees((-2e9, -1e9))
+
+
 def test_a_best_fit_without_a_maximum_is_refused_though_all_beside_it_have_one(
     generator: np.random.Generator,
 ) -> None:

@@ -81,13 +81,26 @@ def test_its_journal_is_that_of_a_rtmeter_there(monkeypatch: pytest.MonkeyPatch,
     assert not (tmp_path / "state" / "journal").exists()
 
 
-def test_a_journal_that_others_can_write_is_not_heeded(
+def test_a_journal_that_is_set_aside_there_has_the_next_free_name(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    here(monkeypatch, tmp_path)
+    names = [f"journal.aside-{n}" for n in (1, 2)]
+    with reached(URL) as root:
+        for name in names:
+            journal.Journal(root).close(settled=False)
+            assert journal.file_of(root).set_aside() == tmp_path / "state" / name
+    assert sorted(path.name for path in (tmp_path / "state").iterdir()) == names
+
+
+@pytest.mark.parametrize("mode", [0o666, 0o664, 0o646])
+def test_a_journal_that_others_can_write_is_not_heeded(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mode: int
 ) -> None:
     here(monkeypatch, tmp_path, id="echo 0")
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "journal").touch()
-    (tmp_path / "state" / "journal").chmod(0o666)
+    (tmp_path / "state" / "journal").chmod(mode)
     with reached(URL) as root, pytest.raises(RtmeterError, match="others than root can write"):
         journal.read(journal.file_of(root))
 

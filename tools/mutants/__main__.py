@@ -34,10 +34,11 @@ UNIT = """
     machines only pairs planning plots polling published repeats_by_name report_answer report_bounds
     report_data report_explained report_factors report_matrix requests search second_topic_option shapes
     statistics statistics_examples store store_power_loss stored_verdicts strain_options table
-    target_chain target_cyclictest thread_findings values verdict verdict_counted verdict_rule why
+    target_asked target_chain target_cyclictest thread_findings values verdict verdict_counted
+    verdict_rule why
 """
 CONDITIONS = """
-    cli_restore hostile_names journal_of_hosts journal_power_loss journal_there restore trust undo_kills
+    cli_restore hostile_names journal_of_hosts journal_power_loss restore trust undo_kills
 """
 TESTS = (
     "tests/statistics",
