@@ -13,9 +13,9 @@ from __future__ import annotations
 import argparse
 import contextlib
 import functools
+import hashlib
 import json
 import os
-import random
 import re
 import resource
 import shutil
@@ -38,6 +38,7 @@ TARGETS = [
 TESTS = [
     *("measurement", "measure_wakeup", "measure_chain", "exchange", "hand_over", "timers", "ticks"),
     *("pending", "progress", "recorder", "receipts", "periodic_timer", "event_count", "probe"),
+    *("stamping_threads", "publications"),
 ]
 SLOW = {"recorder.cpp", "hold.hpp"}  # seen by the recorder's tests, which take seconds
 QUEUE = ["second_topic", "stampers"]  # of tests/probe
@@ -89,6 +90,12 @@ class Mutant(NamedTuple):
     line: int
     before: str
     after: str
+    number: int = 0  # among the same changes of the same text
+
+    @property
+    def key(self) -> str:
+        """The same wherever the line stands."""
+        return f"{self.file}: {self.before.strip()} -> {self.after.strip()} #{self.number}"
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: `{self.before.strip()}` -> `{self.after.strip() or 'nothing'}`"
@@ -100,6 +107,13 @@ def found(sources: Path, file: str) -> Path:
 
 
 def mutants_of(file: str) -> Iterator[Mutant]:
+    seen = Counter[str]()
+    for mutant in _changes(file):
+        yield mutant._replace(number=seen[mutant.key])
+        seen[mutant.key] += 1
+
+
+def _changes(file: str) -> Iterator[Mutant]:
     for number, line in enumerate(found(ROOT / "core/src", file).read_text().splitlines(), 1):
         code = line.split("  // ")[0]
         if SKIPPED.match(code) or '"' in code or "json" in code.lower() or "Failure" in code:
@@ -244,6 +258,11 @@ def meets(mutant: Mutant) -> Fate:
         path.write_text(kept)
 
 
+def _drawn(mutant: Mutant) -> bytes:
+    """An order that has nothing to do with theirs, and that changes elsewhere leave as it is."""
+    return hashlib.sha256(mutant.key.encode()).digest()
+
+
 def kept_fates(kept: Path) -> dict[str, Fate]:
     lines = kept.read_text().splitlines() if kept.exists() else []
     return dict(json.loads(line) for line in lines)
@@ -251,7 +270,7 @@ def kept_fates(kept: Path) -> dict[str, Fate]:
 
 def told(mutants: list[Mutant], fates: dict[str, Fate]) -> None:
     """The tables of docs/mutants.md."""
-    met = [(mutant, fates[str(mutant)]) for mutant in mutants if str(mutant) in fates]
+    met = [(mutant, fates[mutant.key]) for mutant in mutants if mutant.key in fates]
     met = [(mutant, fate) for mutant, fate in met if fate != "no mutant"]
     all_, late = Counter(m.file for m, _ in met), sum(fate == "timeout" for _, fate in met)
     killed = Counter(m.file for m, fate in met if fate != "survives")
@@ -269,34 +288,33 @@ def main() -> None:
         "--only", nargs="*", default=TARGETS, metavar="FILE", help="of core/src; default: all"
     )
     parser.add_argument("--sample", type=int, help="so many of all, drawn with a fixed seed")
-    parser.add_argument("--told", action="store_true", help="print what is known, and end")
+    parser.add_argument("--told", action="store_true", help="print what is known of all, and end")
     parser.add_argument("--list", action="store_true", help="print the mutants and end")
-    parser.add_argument("--again", action="store_true", help="try the survivors of earlier runs again")
+    parser.add_argument("--again", action="store_true", help="try nothing but the survivors of earlier runs")
     parser.add_argument("--anew", action="store_true", help="forget what earlier runs found")
     options = parser.parse_args()
-    mutants = [m for file in options.only for m in mutants_of(file)]
-    if options.sample is not None and options.sample < len(mutants):
-        mutants = random.Random(12).sample(mutants, len(mutants))[: options.sample]
-    if options.list:
-        print(*mutants, sep="\n")
-        return
     kept = WORK / "fates.jsonl"
     if options.anew:
         kept.unlink(missing_ok=True)
     fates = kept_fates(kept)
+    every = [m for file in options.only for m in mutants_of(file)]
+    mutants = sorted(every, key=_drawn)[: options.sample]
+    if options.list:
+        print(*mutants, sep="\n")
+        return
+    rest = [mutant for mutant in mutants if mutant.key not in fates and not options.told]
     if options.again:
-        fates = {name: fate for name, fate in fates.items() if fate != "survives"}
-    rest = [mutant for mutant in mutants if str(mutant) not in fates and not options.told]
+        rest = [mutant for mutant in every if fates.get(mutant.key) == "survives"]
     if rest:
         build_base()
         if (fate := tried({}, "")) != "survives":
             raise SystemExit(f"the tests fail without a mutation ({fate})")
     for number, mutant in enumerate(rest, 1):
-        fates[str(mutant)] = fate = meets(mutant)
+        fates[mutant.key] = fate = meets(mutant)
         with kept.open("a") as keep:
-            keep.write(json.dumps([str(mutant), fate]) + "\n")
+            keep.write(json.dumps([mutant.key, fate]) + "\n")
         print(f"{number} of {len(rest)}: {fate} {mutant}", flush=True)
-    told(mutants, fates)
+    told(every, fates)
 
 
 if __name__ == "__main__":

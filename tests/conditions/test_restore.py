@@ -147,6 +147,13 @@ def test_a_kernel_that_forbids_it_is_asked_once(tmp_path: Path) -> None:
     assert refused.more == 2
 
 
+def test_what_does_not_take_its_value_is_told_with_its_change(kernel: PlantedKernel) -> None:
+    kernel.deaf.add(MIGRATION)
+    kernel.plant(MIGRATION, "0")
+    entry = journal.JournalEntry(1, "", "timer_migration", File(MIGRATION), "1", "0")
+    assert undo([entry], kernel) == [Undone(entry, "failed", "0", "it did not take the value")]
+
+
 class Vanishing(PlantedKernel):
     """Files are gone once they are written."""
 
@@ -263,6 +270,20 @@ def test_what_was_not_there_before_is_known_and_a_number_is_no_value(
     past = journal.read(folder_of_state() / journal.FILE)
     assert past.entries == ((entry,) if known else ())
     assert past.unknown == (() if known else ("line 1 is damaged: what it says is not known",))
+
+
+def test_where_the_kernel_tells_no_boot_the_journal_is_read_all_the_same(kernel: PlantedKernel) -> None:
+    kernel.at("/proc/sys/kernel/random/boot_id").unlink()
+    entry = journal.Journal(kernel).intend("it", File("/proc/it"), "1", "0")
+    assert entry.boot == ""
+    assert journal.read(folder_of_state() / journal.FILE) == journal.Past((entry,), ())
+
+
+def test_a_journal_that_is_gone_may_be_removed_again(kernel: PlantedKernel) -> None:
+    path = left(kernel)
+    for _ in range(2):
+        journal.remove(path)
+        assert not path.exists()
 
 
 def test_a_line_that_lacks_something_cannot_be_read(kernel: PlantedKernel) -> None:

@@ -145,3 +145,20 @@ def test_a_hard_deadline_asks_no_level_of_within_the_run() -> None:
     assert "once in 10 s is shorter than the run of 20 s" in finding.message
     beyond = return_level(run, run.examine(MS), required, 20 / 3600)
     assert "within_the_run" not in {one.type for one in beyond.findings}
+
+
+def test_what_supports_a_verdict_is_what_was_seen(generator: np.random.Generator) -> None:
+    """Of a run that grows by 5 ns a release of 1 ms, with misses: bounds per hour, the trend and its span."""
+    run = judged_run(WAKEUP, lambda: rows(growing(generator), WAKEUP, np.full(N, SERVED)))
+    evidence = run.examine(190_000)
+    trend = evidence.drift.trend
+    assert trend is not None
+    support = support_of(run, evidence, Requirement(190_000))
+    assert support.slope_ns_per_s == trend.slope_ns_per_s == pytest.approx(5_000, rel=0.05)
+    assert support.slope_interval_ns_per_s == (trend.lower_ns_per_s, trend.upper_ns_per_s)
+    assert support.accumulated_ns == trend.accumulated_ns == pytest.approx(100_000, rel=0.05)
+    latency = generator.integers(0, 90_000, N)
+    even = judged_run(WAKEUP, lambda: rows(latency, WAKEUP, np.full(N, SERVED)))
+    support = support_of(even, even.examine(MS), Requirement(MS))
+    assert support.lower == support.lower_per_hour == 0 and support.upper is not None
+    assert support.upper_per_hour == pytest.approx(support.upper * 3.6e6)
