@@ -148,11 +148,11 @@ rates: venv ## Simulate every rate of docs/simulated-rates.md at full size, and 
 # A sample of a fixed seed; `python tools/mutants --help` says how to try others, or all.
 .PHONY: mutants
 mutants: venv ## Change the code and count what the tests notice (docs/mutants.md)
-	@nice -n 15 $(BIN)/python tools/mutants --at-least 5 --minutes 20 --write
+	@nice -n 15 $(BIN)/python tools/mutants --at-least 7 --minutes 20 --write
 
 .PHONY: mutants-core
-mutants-core: packages-test venv ## The same for the core's measurements: about two hours of processor time
-	@nice -n 15 $(BIN)/python tools/mutants_core.py
+mutants-core: packages-test venv ## The same for the core's measurements
+	@nice -n 15 $(BIN)/python tools/mutants_core.py --sample 120
 
 .PHONY: bench
 bench: packages-bench venv build-bench ## Run the benchmarks of docs/benchmarks.md

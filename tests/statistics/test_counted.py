@@ -118,6 +118,16 @@ def test_all_lost() -> None:
     assert data.misses(1) == PossibleMisses(10, 10, 10, 10)
 
 
+def test_a_value_passed_over_as_many_releases_as_periods_fit_into_it() -> None:
+    """Bins of half a period: those from 1 on passed over one, those from 2.5 on two."""
+    data = Histogram(np.array([500, 1_000, 2_500]), 500, np.array([4, 2, 1]), skips_after_ns=1_000)
+    assert data.misses(10_000).skipped == (4, 4)
+    wide = Histogram(np.array([500]), 1_000, np.array([3]), skips_after_ns=1_000)
+    assert wide.misses(10_000).skipped == (0, 3)
+    beyond = Histogram(np.array([0]), 500, np.array([1]), 2, 4_000, below_ns=6_000, skips_after_ns=1_000)
+    assert beyond.misses(10_000).skipped == (4 + 5, 5 + 5)
+
+
 def findings(data: Histogram | Intervals, period_ns: int | None = 1_000_000) -> dict[str, str]:
     support = support_of_counted(data, Requirement(1_000_000, 1e-3), period_ns)
     assert (support.design_effect, support.effective_n) == (1, data.misses(1).n)  # taken for independent

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtmeter import values
-from rtmeter.statistics.words import about
+from rtmeter.statistics.words import about, in_one_unit
 
 
 @pytest.mark.parametrize(
@@ -137,3 +137,19 @@ def test_what_json_cannot_hold_is_null() -> None:
 )
 def test_a_rounded_time_is_told_in_the_unit_it_reaches(time_ns: float, words: str) -> None:
     assert about(time_ns) == words
+
+
+@pytest.mark.parametrize(
+    ("times_ns", "unit", "said"),
+    [
+        ([], "ns", []),
+        ([0.0, 0.0], "ns", ["0", "0"]),
+        ([0.0, 2_500.0, 1_000_000.0], "us", ["0", "2.5", "1,000"]),
+        ([2e6, 3e9], "ms", ["2", "3,000"]),
+        ([1_000.0, 12_340.0, 123_400.0], "us", ["1", "12.3", "123"]),
+    ],
+)
+def test_times_of_a_column_have_the_unit_of_the_shortest_above_zero(
+    times_ns: list[float], unit: str, said: list[str]
+) -> None:
+    assert in_one_unit(times_ns) == (unit, said)

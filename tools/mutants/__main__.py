@@ -30,12 +30,12 @@ SOURCES = (
 UNIT = """
     api beside chain_limits cli cli_compare cli_compare_repeats cli_dry_run cli_factors cli_gates
     cli_layers cli_plan cli_verdict cli_verdict_repeats clocks condition_options conditions_shown config
-    discovery environment exit_codes first_impressions hostile_files joint_findings machine_intent
-    machines only pairs planning plots polling published repeats_by_name report_answer report_bounds
-    report_data report_explained report_factors report_matrix requests search second_topic_option shapes
-    statistics statistics_examples store store_power_loss stored_verdicts strain_options table
-    target_asked target_chain target_cyclictest thread_findings values verdict verdict_counted
-    verdict_rule why
+    discovery environment exit_codes exports first_impressions hostile_files joint_findings
+    machine_intent machines only pairs planning plots polling published repeats_by_name report_answer
+    report_bounds report_data report_explained report_factors report_matrix requests search
+    second_topic_option shapes statistics statistics_examples store store_power_loss stored_verdicts
+    strain_options table target_asked target_chain target_cyclictest thread_findings values verdict
+    verdict_counted verdict_rule why
 """
 CONDITIONS = """
     cli_restore hostile_names journal_of_hosts journal_power_loss restore trust undo_kills
