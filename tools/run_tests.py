@@ -1,7 +1,8 @@
 """All tests, whatever fails on the way: ctest, then pytest's; every failure is listed at the end.
 
 ``python tools/run_tests.py [FILES...]``: without files, all; a C++ file stands for its tests. WORKERS: how
-many run at once. What failed is left in build/tests/failed.txt too, one a line. Exits with 1 if anything did.
+many run at once. What failed is left in build/tests/failed.txt too, one a line, and how long each part and
+the longest tests took in build/tests/seconds.txt. Exits with 1 if anything failed.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -32,6 +34,7 @@ def main(files: list[str]) -> int:
     sources = [file for file in files if file.endswith(".cpp")]
     scripts = [file for file in files if file not in sources]
     OUT.mkdir(parents=True, exist_ok=True)
+    (OUT / "seconds.txt").write_text("")
     workers = os.environ.get("WORKERS") or str(2 * len(os.sched_getaffinity(0)) + 1)
     failed: list[str] = []
     with nullcontext() if files else compiled():
@@ -65,11 +68,16 @@ def run(name: str, command: list[str]) -> list[str]:
     """What failed; the command ends in the option that takes a file for its results."""
     results = OUT / f"{name}.xml"
     results.unlink(missing_ok=True)
+    began = time.monotonic()
     code = subprocess.run([*command, str(results)], cwd=ROOT, check=False).returncode
     try:
         cases = list(ElementTree.parse(results).iter("testcase"))
     except (OSError, ElementTree.ParseError):
         cases = []
+    longest = sorted(((float(case.get("time", 0)), title(case)) for case in cases), reverse=True)[:5]
+    with (OUT / "seconds.txt").open("a") as seconds:
+        for took, what in [(time.monotonic() - began, f"{name}: all"), *longest]:
+            seconds.write(f"{took:6.0f} s  {what}\n")
     failed = [f"{name}: {title(case)}" for case in cases if is_failed(case)]
     if not failed and code not in (0, NO_TESTS):
         failed = [f"{name}: ended with exit code {code}"]

@@ -119,7 +119,8 @@ TEST(Chains, OnlyWhoHearsWaitsInTheMiddleware) {
     chain.measurement->run();
     first_release_told() = 0;
     EXPECT_EQ(waits, hears ? 2 : 0);
-    EXPECT_EQ(chain.clock.sleeps, hears ? std::vector<std::int64_t>{} : (std::vector<std::int64_t>{100, 200}));
+    EXPECT_EQ(chain.clock.sleeps,
+              hears ? std::vector<std::int64_t>{} : (std::vector<std::int64_t>{100, 200}));
     EXPECT_EQ(chain.rows().size(), hears ? 4u : 2u);
   }
 }

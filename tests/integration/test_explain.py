@@ -62,7 +62,7 @@ def test_a_cell_keeps_its_events_and_every_lateness_is_whole(tmp_path: Path) -> 
     assert "of 300 late releases" in done.out, "measure says why, and keeps what it found"
     assert "why              of 300 late releases" in rtmeter("verdict", cell).out
     assert kept.stat().st_mtime_ns == written_ns
-    assert "why " not in rtmeter("verdict", cell, "--deadline=1h").out
+    assert "\nwhy " not in rtmeter("verdict", cell, "--deadline=1h").out
     said = rtmeter("explain", cell, "--top", "1").out
     assert "late: beyond the deadline of 1us" in said and "300 of 300 releases are late" in said
 
