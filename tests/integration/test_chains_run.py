@@ -206,7 +206,7 @@ def test_a_stage_that_dies_ends_the_chain_and_leaves_nothing_running(tmp_path: P
     more = ("--duration", "10min", "--out", tmp_path / "cell", "--keep-log")
     with running("measure", "chain", "--adapter", "posix", "--graph", graph, *more) as front:
         logs = tmp_path / "cell.partial" / "stages"
-        until(lambda: (logs / "c.rtlog").exists() and len(probes_of(front.pid)) == 3)
+        until(lambda: (logs / "c.rtlog").exists() and len(probes_of(front.pid)) == 3, of=front)
         probes = probes_of(front.pid)
         victim = next(p for p in probes if "/b/" in Path(f"/proc/{p}/cmdline").read_text())
         os.kill(victim, signal.SIGKILL)

@@ -145,7 +145,7 @@ def test_a_fault_is_caught_by_the_check_named_after_it(
     code, report = check_adapter(
         "two-processes", "--only", only, folder=WRAPPED, RTMETER_TEST_FAULT=fault, **shared
     )
-    assert code == 2
+    assert code == 2, report
     found = failures(report)
     for name, reason in caught.items():
         assert reason in found[name], found
@@ -167,7 +167,7 @@ def test_a_timer_that_reports_another_time_is_caught(mode: str, reason: str) -> 
     code, report = check_adapter(
         "template", "--only", check, folder=WRAPPED, RTMETER_TEST_FAULT="reports_another_time"
     )
-    assert code == 2
+    assert code == 2, report
     assert reason in failures(report)[check]
 
 

@@ -54,7 +54,7 @@ def test_idle_states_are_limited_as_in_every_other_cell(tmp_path: Path, asked: b
     """By itself it holds /dev/cpu_dma_latency at 0."""
     given = ["--cpu-dma-latency"] if asked else []
     with running(*MEASURE, *given, "--samples", "1000000", "--out", tmp_path / "cell") as front:
-        until(lambda: wakeups_of(front.pid) > 10)
+        until(lambda: wakeups_of(front.pid) > 10, of=front)
         [tool] = tools_of(front.pid)
         opened = [str(fd.readlink()) for fd in Path(f"/proc/{tool}/fd").iterdir()]
         front.send_signal(signal.SIGINT)
@@ -66,7 +66,7 @@ def test_idle_states_are_limited_as_in_every_other_cell(tmp_path: Path, asked: b
 def test_an_interrupted_run_keeps_what_was_measured(tmp_path: Path) -> None:
     out = tmp_path / "cell"
     with running(*MEASURE, "--samples", "1000000", "--out", out) as front:
-        until(lambda: wakeups_of(front.pid) > 100)
+        until(lambda: wakeups_of(front.pid) > 100, of=front)
         front.send_signal(signal.SIGINT)
         done = ended(front)
     assert done.code == exit_codes.ERROR
@@ -76,7 +76,7 @@ def test_an_interrupted_run_keeps_what_was_measured(tmp_path: Path) -> None:
 
 def test_it_does_not_outlive_rtmeter(tmp_path: Path) -> None:
     with running(*MEASURE, "--samples", "1000000", "--out", tmp_path / "cell") as front:
-        until(lambda: wakeups_of(front.pid) > 10)
+        until(lambda: wakeups_of(front.pid) > 10, of=front)
         [tool] = tools_of(front.pid)
         front.kill()
         until(lambda: not Path(f"/proc/{tool}").exists())

@@ -207,7 +207,7 @@ def test_a_participant_that_is_killed_ends_the_run_and_what_was_measured_is_kept
     given = ("--adapter", "posix", "--samples", 500, "--participants", 3, "--out", tmp_path / "cell")
     with running(*ASKED, *given) as front:
         logs = tmp_path / "cell.partial" / "stages"
-        until(lambda: len(list(logs.glob("p?.rtlog"))) == 3 and whole_rows(logs / "p1.rtlog") > 0)
+        until(lambda: len(list(logs.glob("p?.rtlog"))) == 3 and whole_rows(logs / "p1.rtlog") > 0, of=front)
         probes = probes_of(front.pid)
         victim = next(p for p in probes if "/p1/" in Path(f"/proc/{p}/cmdline").read_text())
         os.kill(victim, signal.SIGKILL)
@@ -230,7 +230,7 @@ def test_an_interruption_keeps_what_was_measured(tmp_path: Path) -> None:
     given = ("--adapter", "posix", "--samples", 500, "--others", "present", "--out", tmp_path / "cell")
     with running(*ASKED, *given) as front:
         logs = tmp_path / "cell.partial" / "stages"
-        until(lambda: len(list(logs.glob("p?.rtlog"))) == 2 and whole_rows(logs / "p1.rtlog") > 0)
+        until(lambda: len(list(logs.glob("p?.rtlog"))) == 2 and whole_rows(logs / "p1.rtlog") > 0, of=front)
         stays = next(p for p in probes_of(front.pid) if "/p0/" in Path(f"/proc/{p}/cmdline").read_text())
         assert udp_sockets(stays) == 2, "of one participant: its own and the group's"
         front.send_signal(signal.SIGINT)

@@ -158,7 +158,7 @@ def test_a_full_ring_makes_the_result_invalid(tmp_path: Path) -> None:
     """The writer stands still until more releases have passed than the ring holds (32,768)."""
     options = ["--period", "100us", "--duration", "8s", "--deadline", "1h", "--json"]
     with running(*WAKEUP, *options, "--out", tmp_path / "cell") as front:
-        until(lambda: rows_of(tmp_path / "cell.partial" / store.CLIENT_LOG) > 100)
+        until(lambda: rows_of(tmp_path / "cell.partial" / store.CLIENT_LOG) > 100, of=front)
         (probe,) = probes_of(front.pid)
         threads = Path(f"/proc/{probe}/task").iterdir()
         (writer,) = (int(t.name) for t in threads if (t / "comm").read_text().strip() == "rtm-writer")
@@ -191,7 +191,7 @@ def measuring(folder: Path, measurement: str) -> Iterator[subprocess.Popen[str]]
     """A long run that has measured for a while."""
     command = ["measure", measurement, "--adapter", "posix", "--period", "1ms", "--warm-up", "10ms"]
     with running(*command, "--duration", "10min", "--out", folder / "cell") as front:
-        until(lambda: rows_of(folder / "cell.partial" / store.CLIENT_LOG) > 100)
+        until(lambda: rows_of(folder / "cell.partial" / store.CLIENT_LOG) > 100, of=front)
         yield front
 
 

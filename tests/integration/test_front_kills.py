@@ -88,7 +88,7 @@ def test_resume_goes_on_after_a_probe_was_killed(tmp_path: Path) -> None:
     (tmp_path / "killed.yaml").write_text(CAMPAIGN)
     command = ["run", tmp_path / "killed.yaml", "--out", tmp_path / "results"]
     with running(*command) as front:
-        until(lambda: any(rows_of(log) > 100 for log in tmp_path.glob(LOGS)))
+        until(lambda: any(rows_of(log) > 100 for log in tmp_path.glob(LOGS)), of=front)
         (probe,) = probes_of(front.pid)
         os.kill(probe, signal.SIGKILL)
         assert ended(front).code == 1
@@ -101,7 +101,7 @@ def test_resume_goes_on_after_the_front_was_killed(tmp_path: Path) -> None:
     (tmp_path / "killed.yaml").write_text(CAMPAIGN)
     command = ["run", tmp_path / "killed.yaml", "--out", tmp_path / "results"]
     with running(*command) as front:
-        until(lambda: any(rows_of(log) > 100 for log in tmp_path.glob(LOGS)))
+        until(lambda: any(rows_of(log) > 100 for log in tmp_path.glob(LOGS)), of=front)
         (probe,) = probes_of(front.pid)
         front.kill()
         until(lambda: not Path(f"/proc/{probe}").exists())  # it ends by itself
@@ -126,7 +126,7 @@ def check_resumed(folder: Path, command: list[object], cells: list[Path]) -> Non
 def test_either_end_of_a_round_trip_may_die(tmp_path: Path, role: str) -> None:
     command = ["measure", "roundtrip", "--adapter", "posix", "--period", "1ms", "--duration", "10min"]
     with running(*command, "--warm-up", "0s", "--out", tmp_path / "cell") as front:
-        until(lambda: rows_of(tmp_path / "cell.partial" / store.CLIENT_LOG) > 100)
+        until(lambda: rows_of(tmp_path / "cell.partial" / store.CLIENT_LOG) > 100, of=front)
         pids = probes_of(front.pid)
         (victim,) = probes_of(front.pid, role)
         os.kill(victim, signal.SIGKILL)

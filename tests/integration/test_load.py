@@ -272,7 +272,7 @@ def test_a_strict_cell_ends_with_its_load(tmp_path: Path) -> None:
     given = ["--load", "cpu=1,cpu_percent=5", "--strict", "--out", tmp_path / "cell"]
     with running("measure", "wakeup", "--adapter", "posix", "--duration", "10min", *given) as front:
         log = tmp_path / "cell.partial" / store.CLIENT_LOG
-        until(lambda: rows_of(log) > 1500)
+        until(lambda: rows_of(log) > 1500, of=front)
         os.kill(leader(), signal.SIGKILL)
         done = ended(front)
     assert done.code == 1
@@ -289,7 +289,7 @@ def test_nothing_is_left_when_the_front_ends(tmp_path: Path, how: signal.Signals
     given = ["--load", "cpu=1,cpu_percent=5,io=1", "--traffic", "1Mbit/s", "--out", tmp_path / "cell"]
     with running(*command, *given) as front:
         log = tmp_path / "cell.partial" / store.CLIENT_LOG
-        until(lambda: log.exists() and log.stat().st_size > 1000)
+        until(lambda: log.exists() and log.stat().st_size > 1000, of=front)
         groups = [pid for pid, args in stray("") if args.startswith(("stress-ng --", "iperf3 --"))]
         assert len(groups) == 5
         front.send_signal(how)

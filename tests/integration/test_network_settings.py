@@ -111,7 +111,7 @@ def test_restore_undoes_a_qdisc_after_a_kill(pair: Pair, tmp_path: Path) -> None
     before, device = shown(pair), f"{pair.left}/{pair.left_device}"
     asked = ["--condition", f"qdisc.{device}={BUCKET}", "--duration", "10min", "--out", tmp_path / "cell"]
     with running("measure", "wakeup", "--adapter", "posix", *asked) as front:
-        until(lambda: "qdisc tbf" in shown(pair))
+        until(lambda: "qdisc tbf" in shown(pair), of=front)
         front.send_signal(signal.SIGKILL)
         front.wait(60)
     assert "qdisc tbf" in shown(pair)

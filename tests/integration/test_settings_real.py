@@ -75,7 +75,7 @@ def measuring(*command: object) -> Iterator[subprocess.Popen[str]]:
     """A long run, from its first rows on, and ended by SIGTERM."""
     folder = Path(str(command[-1]))
     with running(*command, "--duration", "10min") as front:
-        until(lambda: rows_of(folder.with_name(f"{folder.name}.partial") / "probe.rtlog") > 10)
+        until(lambda: rows_of(folder.with_name(f"{folder.name}.partial") / "probe.rtlog") > 10, of=front)
         yield front
         if front.poll() is None:
             front.terminate()
@@ -194,7 +194,7 @@ def test_a_second_run_refuses_also_one_that_would_resume_the_first(
     campaign.write_text(CAMPAIGN.replace("LENGTH", "10min"))
     command = ("run", campaign, "--out", tmp_path / "results")
     with running(*command) as first:
-        until(lambda: probes_of(first.pid))
+        until(lambda: probes_of(first.pid), of=first)
         refused = rtmeter(*command, "--resume")
     assert refused.code == 1
     assert f"rtmeter run {campaign}" in refused.err and f"process {first.pid}" in refused.err

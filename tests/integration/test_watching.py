@@ -22,9 +22,14 @@ def test_watching_ends_with_the_run_that_is_interrupted(tmp_path: Path) -> None:
     (tmp_path / "watched.yaml").write_text(CAMPAIGN)
     results, metrics, watched = tmp_path / "results", tmp_path / "run.prom", tmp_path / "watched.prom"
     with running("run", tmp_path / "watched.yaml", "--out", results, "--metrics", metrics) as run:
-        until(lambda: metrics.exists() and 'rtmeter_releases{cell="a",end="served"}' in metrics.read_text())
+        until(
+            lambda: metrics.exists() and 'rtmeter_releases{cell="a",end="served"}' in metrics.read_text(),
+            of=run,
+        )
         with running("watch", results, "--every", "100ms", "--metrics", watched) as watch:
-            until(lambda: watched.exists() and "rtmeter_quantity_max_seconds" in watched.read_text())
+            until(
+                lambda: watched.exists() and "rtmeter_quantity_max_seconds" in watched.read_text(), of=watch
+            )
             run.send_signal(signal.SIGINT)
             ended(run)
             done = ended(watch)

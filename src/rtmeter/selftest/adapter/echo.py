@@ -26,6 +26,7 @@ from rtmeter.selftest.adapter.stamps import stamped
 _SIZES = (8, 1_000, 60_000)
 _OPEN: RunConfig = {"in_flight": "open", "history_depth": SAMPLES}
 """Nobody waits for a reply, and none is replaced."""
+_TRIES = 3
 _DOMAIN = "84"
 """Of both sessions, where there is an option for it: they are kept apart all the same."""
 
@@ -43,16 +44,26 @@ def checks(subject: CheckedProbe) -> Iterator[Check]:
 
 
 def _runs(subject: CheckedProbe, config: RunConfig) -> CheckOutcome:
-    frame, run = subject.complete(config)
+    for _ in range(_TRIES):
+        frame, run = subject.complete(config)
+        skipped, lost = _ends(run)[2:]
+        if lost or 2 * skipped <= SAMPLES:
+            break  # else the machine was too busy to tell: a reply may have come after the run's time
     return _judged(frame, run, config)
 
 
-def _judged(frame: dict[str, Any], run: ProbeRun, config: RunConfig) -> CheckOutcome:
+def _ends(run: ProbeRun) -> tuple[int, int, int, int]:
+    """How many releases were measured, and of them served, skipped and lost."""
     status = read_log(run.log).columns["status"]
     measured = status[(status & WARM_UP_FLAG) == 0] & 15
     served, skipped, lost = (int((measured == code).sum()) for code in (SERVED, SKIPPED, LOST))
-    counts = f"released {len(measured)} = served {served} + skipped {skipped} + lost {lost}"
-    if len(measured) != SAMPLES or served + skipped + lost != SAMPLES:
+    return len(measured), served, skipped, lost
+
+
+def _judged(frame: dict[str, Any], run: ProbeRun, config: RunConfig) -> CheckOutcome:
+    released, served, skipped, lost = _ends(run)
+    counts = f"released {released} = served {served} + skipped {skipped} + lost {lost}"
+    if released != SAMPLES or served + skipped + lost != SAMPLES:
         return failed(
             f"{counts}, of {SAMPLES}",
             "call on_fire and on_message once for each tick and message, also if they are late",
