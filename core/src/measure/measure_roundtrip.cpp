@@ -98,7 +98,10 @@ class Client final : public Asker<columns(kStamped), kSent, kReceived, kFree> {
                 std::to_string(b_.config.connect_timeout_ns / 1'000'000) + " ms, although the server answers",
             "see the middleware's messages; give it more time (connect_timeout), or fewer of them");
       transmit(payload_.message(RTM_SEQUENCE_HELLO));
-      pass_time(kAgain);
+      // A reply ends a wait: greeting again at each would flood who is still to hear further publishers.
+      for (const std::int64_t again_ns = b_.clock.now_ns() + kAgain;
+           b_.clock.now_ns() < again_ns && !stopped();)
+        pass_time(again_ns - b_.clock.now_ns());
     }
   }
   std::string ends() const override { return "topics ping and pong"; }
