@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from scipy.special import bdtr, bdtrc, betaincinv
@@ -84,6 +84,13 @@ class Rates:
     ) -> None:
         """The share of hits must not contradict an upper bound."""
         self._assert(hits, False, bound, claim, case, weak)
+
+    def at_most_of_each(self, bound: float, cases: Mapping[str, Iterable[bool]], claim: str) -> None:
+        """Of each case, which may by itself have too few runs, and of all of them together."""
+        found = {case: list(hits) for case, hits in cases.items()}
+        for case, hits in found.items():
+            self.at_most(bound, hits, claim, case, weak=True)
+        self.at_most(bound, (hit for hits in found.values() for hit in hits), claim, "all cases")
 
     def _assert(
         self, hits: Iterable[bool], at_least: bool, bound: float, claim: str, case: str, weak: bool

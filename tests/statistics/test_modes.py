@@ -42,23 +42,12 @@ def shows_a_mode(generator: np.random.Generator, count: int) -> bool:
     return second_mode(np.sort(generator.integers(0, 10**8, count + 1)), 1) is not None
 
 
-A_MODE, COUNTS = "modes are seen in a constant density", (2 * FEWEST, 32 * FEWEST)
-
-
-@pytest.mark.parametrize("count", COUNTS)
 def test_a_constant_density_the_worst_case_seldom_shows_a_mode(
-    count: int, simulate: Simulation, rates: Rates, sized: Sized
-) -> None:
-    shown = simulate(shows_a_mode, sized("runs", reduced=560, full=5000), count)
-    rates.at_most(0.003, shown, A_MODE, f"up to {count} values", weak=True)
-
-
-def test_a_constant_density_seldom_shows_a_mode_in_all_cases_together(
     simulate: Simulation, rates: Rates, sized: Sized
 ) -> None:
-    runs = sized("runs", reduced=560, full=5000)
-    shown = [one for count in COUNTS for one in simulate(shows_a_mode, runs, count)]
-    rates.at_most(0.003, shown, A_MODE, "all cases")
+    runs, counts = sized("runs", reduced=560, full=5000), (2 * FEWEST, 32 * FEWEST)
+    shown = {f"up to {count} values": simulate(shows_a_mode, runs, count) for count in counts}
+    rates.at_most_of_each(0.003, shown, "modes are seen in a constant density")
 
 
 def test_a_tail_wholly_within_its_mode_is_no_mixture(generator: np.random.Generator) -> None:

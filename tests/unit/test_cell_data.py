@@ -167,6 +167,14 @@ def altered(file: Path, **columns: object) -> None:
     pq.write_table(table, file)
 
 
+def refused(cell: Path, name: str, columns: dict[str, object]) -> str:
+    """What is said of the file, which has these columns instead."""
+    altered(cell / name, **columns)
+    error = refusal(cell)
+    assert error.where == str(cell / name)
+    return error.message
+
+
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
@@ -185,10 +193,7 @@ def altered(file: Path, **columns: object) -> None:
 def test_a_histogram_that_cannot_be_one_is_refused(
     tmp_path: Path, columns: dict[str, object], said: str
 ) -> None:
-    cell = write_counted(tmp_path / "cell", BINS)
-    altered(cell / counted.HISTOGRAM, **columns)
-    error = refusal(cell)
-    assert error.where == str(cell / counted.HISTOGRAM) and said in error.message
+    assert said in refused(write_counted(tmp_path / "cell", BINS), counted.HISTOGRAM, columns)
 
 
 @pytest.mark.parametrize(
@@ -204,10 +209,7 @@ def test_a_histogram_that_cannot_be_one_is_refused(
 def test_intervals_that_cannot_be_some_are_refused(
     tmp_path: Path, columns: dict[str, object], said: str
 ) -> None:
-    cell = write_counted(tmp_path / "cell", MAXIMA)
-    altered(cell / counted.INTERVALS, **columns)
-    error = refusal(cell)
-    assert error.where == str(cell / counted.INTERVALS) and said in error.message
+    assert said in refused(write_counted(tmp_path / "cell", MAXIMA), counted.INTERVALS, columns)
 
 
 @pytest.mark.parametrize(
