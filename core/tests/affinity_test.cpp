@@ -51,6 +51,7 @@ TEST(Affinity, AThreadThatIsGoneIsNamed) {
 
 TEST(Affinity, ADeadlineThreadCannotBeConfined) {
   NEEDS_CAPABILITY(CAP_SYS_NICE);
+  NEEDS_EVERY_CPU();
   const auto online = online_cpus();
   if (online.size() < 2) GTEST_SKIP() << "needs two CPUs";
   if (read_text("/proc/sys/kernel/sched_rt_runtime_us") == "-1") GTEST_SKIP() << "admission control is off";

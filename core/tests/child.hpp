@@ -13,6 +13,7 @@
 #include <string>
 
 #include "errors.hpp"
+#include "system/affinity.hpp"
 #include "system/limits.hpp"
 
 #define EXPECT_CONTAINS(text, part) EXPECT_PRED_FORMAT2(testing::IsSubstring, part, text)
@@ -72,6 +73,12 @@ inline void drop_privileges() {
 }
 
 }  // namespace rtmeter::testing_help
+
+// Skips the test where the process is confined: SCHED_DEADLINE takes no such thread.
+#define NEEDS_EVERY_CPU()                                                                   \
+  if (rtmeter::get_affinity(0) != rtmeter::online_cpus()) {                                 \
+    GTEST_SKIP() << "needs every CPU of the machine, and this process is confined to some"; \
+  }
 
 // Skips the test unless the process holds the capability.
 #define NEEDS_CAPABILITY(capability)                                   \

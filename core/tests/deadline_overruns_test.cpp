@@ -36,6 +36,7 @@ std::int64_t overruns_of_work() {
 
 TEST(DeadlineOverruns, AreCountedWhereWorkTakesMoreThanTheRuntime) {
   NEEDS_CAPABILITY(CAP_SYS_NICE);
+  NEEDS_EVERY_CPU();
   const std::string said = in_child([] { return std::to_string(overruns_of_work()); });
   EXPECT_GE(std::atoll(said.c_str()), 1) << said;
 }
@@ -43,6 +44,7 @@ TEST(DeadlineOverruns, AreCountedWhereWorkTakesMoreThanTheRuntime) {
 TEST(DeadlineOverruns, AreNoneWhereTheThreadSleeps) {
   SKIP_UNDER_EMULATION();
   NEEDS_CAPABILITY(CAP_SYS_NICE);
+  NEEDS_EVERY_CPU();
   EXPECT_EQ(in_child([] {
               DeadlineOverruns overruns({});
               set_scheduling(0, kOverrun, "scheduling");

@@ -94,6 +94,7 @@ TEST(SchedulingDenied, DeadlineOnSomeCpusNamesTheAffinity) {
 
 TEST(SchedulingDenied, DeadlineBeyondTheBandwidthNamesAdmissionControl) {
   NEEDS_CAPABILITY(CAP_SYS_NICE);
+  NEEDS_EVERY_CPU();
   if (read_text("/proc/sys/kernel/sched_rt_runtime_us") == "-1") GTEST_SKIP() << "admission control is off";
   // Threads that sleep, and would take 99 % of a CPU each if they ran.
   const std::string said = in_child([] {

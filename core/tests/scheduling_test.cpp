@@ -60,6 +60,7 @@ TEST(SetScheduling, OtherTakesWithoutPrivilege) {
 
 TEST(SetScheduling, DeadlineTakesAndTheThreadCanStillStartOthers) {
   NEEDS_CAPABILITY(CAP_SYS_NICE);
+  NEEDS_EVERY_CPU();
   EXPECT_EQ(in_child([] {
               set_scheduling(0, kDeadline, "scheduling");
               const std::string own = policy_now() + " " + to_string(get_scheduling(0));

@@ -62,7 +62,7 @@ def test_every_combination_is_read_back(
 
 @needs_rcl
 @needs_fifo
-@pytest.mark.parametrize(("apply", "policy"), [("before_init", "rr"), ("after_init", "other")])
+@pytest.mark.parametrize(("apply", "policy"), [("before_init", "rr"), elsewhere("after_init", "other")])
 def test_what_a_node_brings_inherits_what_it_meets(tmp_path: Path, apply: str, policy: str) -> None:
     """Threads that a tracer started when the libraries were loaded inherit nothing."""
     meta = measure(tmp_path, NODE | {"apply": apply})[0].meta

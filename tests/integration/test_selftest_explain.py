@@ -45,9 +45,10 @@ def test_each_plant_is_named(traceable: None, sized: Callable[..., int]) -> None
     found = {one.name: one for one in blame(INTENT, times, names, lambda *words: said.append(words))}
     nothing = found.pop("nothing")
     assert list(found) == names and nothing.first <= 0.01 * times * len(names), nothing
-    assert [words[1:] for words in said] == [(n, times * len(names)) for n in range(times * len(names))]
     cannot = {"moved"} if len(os.sched_getaffinity(0)) < 2 else set()
     cannot |= {"quota"} if find("cpu", Root()) is None else set()
+    tried = times * len(set(names) - cannot)
+    assert [words[1:] for words in said] == [(n, times * len(names)) for n in range(tried)]
     for name in set(names) - cannot - {"syscall", "throttled"}:  # which not every kernel lets happen
         assert (found[name].planted, found[name].hit >= 0.95 * times) == (times, True), found[name]
         assert found[name].first >= 0.95 * found[name].hit, found[name]

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import front
+from cpus import two_cpus
 from rtmeter.campaign.matrix import cell_from
 from rtmeter.campaign.rules import settle
 from rtmeter.conditions import Standing
@@ -323,6 +324,7 @@ def test_nobody_is_sent_to_a_file_that_is_not_there(tmp_path: Path, behave: str,
 
 
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="needs a CPU besides the measured one")
+@two_cpus
 def test_the_front_stands_aside_while_it_measures(tmp_path: Path) -> None:
     before = os.sched_getaffinity(0)
     measured = min(before)
