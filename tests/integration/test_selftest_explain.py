@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy.stats import binom
 
 from front import ended, rtmeter, running
 from rtmeter.errors import RtmeterError
@@ -49,11 +51,20 @@ def test_each_plant_is_named(traceable: None, sized: Callable[..., int]) -> None
     cannot |= {"quota"} if find("cpu", Root()) is None else set()
     tried = times * len(set(names) - cannot)
     assert [words[1:] for words in said] == [(n, times * len(names)) for n in range(tried)]
-    for name in set(names) - cannot - {"syscall", "throttled"}:  # which not every kernel lets happen
-        assert (found[name].planted, found[name].hit >= 0.95 * times) == (times, True), found[name]
-        assert found[name].first >= 0.95 * found[name].hit, found[name]
-    assert found["syscall"].first >= 0.95 * found["syscall"].hit
+    surely = set(names) - cannot - {"syscall", "throttled"}  # which not every kernel lets happen
+    assert all(found[name].planted == times for name in surely), found
+    assert _named_first([(found[name].planted, found[name].hit) for name in surely]), found
+    assert _named_first([(one.hit, one.first) for one in found.values() if one.hit]), found
     assert all(found[name].outcome == "not planted" for name in cannot)
+
+
+def _named_first(counted: Sequence[tuple[int, int]]) -> bool:
+    """Whether 95 % of each plant are, and at least one: what the machine does by itself meets one at times,
+    of few times, too, but no more of all together than that explains."""
+    of, named = np.array(counted).T
+    missed = of - named
+    most = max(1.0, 0.05 * of.max())
+    return bool(named.min() > 0 and missed.max() <= most and missed.sum() <= binom.isf(1e-4, of.sum(), 0.05))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

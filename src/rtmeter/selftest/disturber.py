@@ -34,10 +34,10 @@ from pathlib import Path
 Disturb = Callable[[int], int]
 """Disturbs for so many nanoseconds, and says since when."""
 
-MOST_GROUPS, TIMERS, SOCKETS = 65_536, 5_000, 8_000
+MOST_GROUPS, TIMERS, SOCKETS = 65_536, 20_000, 8_000
 SIOCSIFFLAGS, IFF_UP_RUNNING, CLONE_NEWNET = 0x8914, 0x41, 0x40000000
 MONOTONIC, ABSOLUTE, BY_SIGNAL = 1, 1, 0
-RUNS_THERE_S = 0.002
+RUNS_THERE_S, MOST_ARMED = 0.002, 5
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -86,6 +86,8 @@ def shuffled() -> Disturb:
 def timers() -> Disturb:
     """Timers of this process, whose signals it does not take, to expire at one time."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+    with contextlib.suppress(OSError, ValueError):  # for who may not raise it, it may suffice
+        resource.setrlimit(resource.RLIMIT_SIGPENDING, (resource.RLIM_INFINITY,) * 2)
     event = struct.pack("Pii48x", 0, signal.SIGUSR1, BY_SIGNAL)
     made = [ctypes.c_void_p() for _ in range(TIMERS)]
     started_ns = time.monotonic_ns()
@@ -93,11 +95,19 @@ def timers() -> Disturb:
         called(LIBC.timer_create(MONOTONIC, event, ctypes.byref(one)))
     arming_ns = 100_000_000 + 4 * (time.monotonic_ns() - started_ns)
 
-    def disturb(length_ns: int) -> int:
-        at_ns = time.monotonic_ns() + arming_ns
+    def armed(ahead_ns: int) -> int:
+        """When all of them expire; those that were armed too late for it did so one by one."""
+        at_ns = time.monotonic_ns() + ahead_ns
         expiry = struct.pack("4q", 0, 0, *divmod(at_ns, 10**9))
         for one in made:
             called(LIBC.timer_settime(one, ABSOLUTE, expiry, None))
+        return at_ns
+
+    def disturb(length_ns: int) -> int:
+        for doubled in range(MOST_ARMED):
+            at_ns = armed(arming_ns << doubled)
+            if time.monotonic_ns() < at_ns:
+                break
         begin_ns = max(at_ns, time.monotonic_ns())
         while time.monotonic_ns() < begin_ns + length_ns:
             pass  # an idle CPU's timers may go elsewhere

@@ -87,7 +87,7 @@ def plants(priority: int) -> tuple[Plant, ...]:
         Plant("syscall", f"a normal task, {ms} ms in setgroups", _below("rtm-syscall"), _there("syscall")),
         Plant(
             "interrupt",
-            "5,000 timers at once",
+            "20,000 timers at once",
             Key("interrupt", "local_timer"),
             _there("interrupt"),
             seldom=True,
