@@ -26,6 +26,7 @@ import hypothesis.core
 import pytest
 
 import leftovers
+import resumed
 from order import is_alone, scheduler, shuffle_files
 
 FULL = os.environ.get("RTMETER_FULL") == "1"
@@ -53,6 +54,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[reduced_key] = []
     if leftovers.begin():
         config.pluginmanager.register(leftovers.Leftovers())
+        if passed := resumed.begin():
+            config.pluginmanager.register(resumed.Passed(passed))
     if SEED in os.environ:
         hypothesis.core.global_force_seed = int(os.environ[SEED])
     config.addinivalue_line("markers", "alone: runs beside no other test")
@@ -70,6 +73,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     shuffle_files(items)
+    resumed.select(config, items)
     for item in items:
         if is_alone(item.path):
             item.add_marker("alone")

@@ -3,10 +3,13 @@
 ``python tools/run_tests.py [FILES...]``: without files, all; a C++ file stands for its tests. WORKERS: how
 many run at once. What failed is left in build/tests/failed.txt too, one a line, and how long each part and
 the longest tests took in build/tests/seconds.txt. Exits with 1 if anything failed.
+
+``RESUME=1``: what passed under pytest in an earlier run of the same sources, at the same size, is left out.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import subprocess
@@ -36,6 +39,7 @@ def main(files: list[str]) -> int:
     OUT.mkdir(parents=True, exist_ok=True)
     (OUT / "seconds.txt").write_text("")
     workers = os.environ.get("WORKERS") or str(2 * len(os.sched_getaffinity(0)) + 1)
+    keep_passed()
     failed: list[str] = []
     with nullcontext() if files else compiled():
         if sources or not files:
@@ -52,6 +56,24 @@ def main(files: list[str]) -> int:
     print(f"\n{len(failed)} failed" if failed else "\nall passed")
     print(*failed, sep="\n")
     return min(len(failed), 1)
+
+
+def keep_passed() -> None:
+    """What passes is written down as it does, and is begun anew unless RESUME is set."""
+    size = "full" if os.environ.get("RTMETER_FULL") == "1" else "reduced"
+    passed = OUT / "passed" / f"{size}-{sources()}.txt"
+    if os.environ.get("RESUME") != "1":
+        passed.unlink(missing_ok=True)
+    os.environ["TESTS_PASSED"] = str(passed)
+
+
+def sources() -> str:
+    """Of the commit and of what was changed since."""
+    said = [
+        subprocess.run(["git", *words], cwd=ROOT, stdout=subprocess.PIPE, check=False).stdout
+        for words in (["rev-parse", "HEAD"], ["diff", "HEAD"])
+    ]
+    return hashlib.sha256(b"".join(said)).hexdigest()[:16]
 
 
 @contextmanager
