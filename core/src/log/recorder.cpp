@@ -6,7 +6,6 @@
 #include <bit>
 #include <chrono>
 #include <condition_variable>
-#include <cstring>
 #include <mutex>
 #include <optional>
 
@@ -53,42 +52,13 @@ std::size_t ring_rows_for(std::int64_t period_ns, std::size_t columns) {
 }
 
 struct Recorder::Impl {
-  Impl(RowSink& log, std::size_t columns, std::size_t ring_rows, WhenFull when_full, Tap tap)
-      : columns_(columns), mask_(std::bit_ceil(std::max<std::size_t>(ring_rows, 2)) - 1),
-        ring_((capacity() * columns * sizeof(std::int64_t) + kCacheLine - 1) / kCacheLine),
-        when_full_(when_full), log_(log), tap_(std::move(tap)) {}
-
-  std::size_t capacity() const { return mask_ + 1; }
-  std::int64_t* slot(std::uint64_t row) {
-    return reinterpret_cast<std::int64_t*>(ring_.data()) + (static_cast<std::size_t>(row) & mask_) * columns_;
+  Impl(Ring& ring, RowSink& log, WhenFull when_full, Tap tap)
+      : ring_(ring), lines_((capacity() * ring.columns * sizeof(std::int64_t) + kCacheLine - 1) / kCacheLine),
+        when_full_(when_full), log_(log), tap_(std::move(tap)) {
+    ring.rows = reinterpret_cast<std::int64_t*>(lines_.data());
   }
 
-  // Measured path.
-  void record(const std::int64_t* row) noexcept {
-    const std::uint64_t head = head_.load(std::memory_order_relaxed);
-    if (head - known_tail_ > mask_ && !make_room(head)) {
-      overflow_.store(overflow_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-      return;
-    }
-    std::memcpy(slot(head), row, columns_ * sizeof *row);
-    head_.store(head + 1, std::memory_order_release);
-    // The next row, which comes after a sleep: its lines are fetched meanwhile.
-    const std::int64_t* next = slot(head + 1);
-    __builtin_prefetch(next, 1);
-    __builtin_prefetch(next + columns_ - 1, 1);
-  }
-
-  // Measured path, when the ring seemed full: true once there is room; false if the row is lost.
-  [[gnu::noinline]] bool make_room(std::uint64_t head) noexcept {
-    known_tail_ = tail_.load(std::memory_order_acquire);
-    while (head - known_tail_ == capacity()) {
-      if (when_full_ == WhenFull::count || !running_.load(std::memory_order_acquire)) return false;
-      wake();
-      pause(kProducerPause);
-      known_tail_ = tail_.load(std::memory_order_acquire);
-    }
-    return true;
-  }
+  std::size_t capacity() const { return ring_.mask + 1; }
 
   void run() {
     while (running_.load(std::memory_order_acquire)) {
@@ -117,17 +87,17 @@ struct Recorder::Impl {
   // Takes what is in the ring, in at most two pieces (it wraps around) and a few steps, so that a
   // waiting producer goes on early. Returns the number of rows.
   std::size_t drain() {
-    const std::uint64_t head = head_.load(std::memory_order_acquire);
+    const std::uint64_t head = ring_.head.load(std::memory_order_acquire);
     std::uint64_t tail = tail_.load(std::memory_order_relaxed);
     const std::uint64_t first = tail;
     while (tail != head) {
-      const std::size_t at = static_cast<std::size_t>(tail) & mask_;
+      const std::size_t at = static_cast<std::size_t>(tail) & ring_.mask;
       const std::size_t step =
           std::min({static_cast<std::size_t>(head - tail), capacity() - at, capacity() / 4 + 1});
-      const std::int64_t* rows = slot(tail);
+      const std::int64_t* rows = ring_.slot(tail);
       if (tap_) attempt([&] { tap_(rows, step); });
       attempt([&] { log_.append(rows, step); });
-      const std::uint64_t fill = head_.load(std::memory_order_relaxed) - tail;
+      const std::uint64_t fill = ring_.head.load(std::memory_order_relaxed) - tail;
       high_water_.store(std::max(high_water_.load(std::memory_order_relaxed), fill),
                         std::memory_order_relaxed);
       tail += step;
@@ -156,13 +126,8 @@ struct Recorder::Impl {
     }
   }
 
-  // What a record touches besides the ring, in one cache line: the first three do not change.
-  alignas(kCacheLine) const std::size_t columns_;
-  const std::size_t mask_;
-  std::vector<Line> ring_;
-  std::atomic<std::uint64_t> head_{0};  // rows handed over
-  std::uint64_t known_tail_ = 0;        // tail_ when the producer last looked
-  std::atomic<std::uint64_t> overflow_{0};
+  Ring& ring_;
+  std::vector<Line> lines_;  // the ring's rows
 
   // The writer's.
   alignas(kCacheLine) std::atomic<std::uint64_t> tail_{0};  // rows taken
@@ -183,7 +148,8 @@ struct Recorder::Impl {
 };
 
 Recorder::Recorder(RowSink& log, std::size_t columns, std::size_t ring_rows, WhenFull when_full, Tap tap)
-    : impl_(std::make_unique<Impl>(log, columns, ring_rows, when_full, std::move(tap))) {}
+    : ring_{columns, std::bit_ceil(std::max<std::size_t>(ring_rows, 2)) - 1},
+      impl_(std::make_unique<Impl>(ring_, log, when_full, std::move(tap))) {}
 
 Recorder::~Recorder() { finish(); }
 
@@ -198,7 +164,17 @@ void Recorder::start(const std::vector<int>& avoid_cpus) {
   }
 }
 
-void Recorder::record(const std::int64_t* row) noexcept { impl_->record(row); }
+bool Recorder::make_room(std::uint64_t head) noexcept {
+  Impl& r = *impl_;
+  ring_.known_tail = r.tail_.load(std::memory_order_acquire);
+  while (head - ring_.known_tail > ring_.mask) {
+    if (r.when_full_ == WhenFull::count || !r.running_.load(std::memory_order_acquire)) return false;
+    r.wake();
+    pause(kProducerPause);
+    ring_.known_tail = r.tail_.load(std::memory_order_acquire);
+  }
+  return true;
+}
 
 void Recorder::finish() {
   if (!impl_->running_.exchange(false)) return;
@@ -208,9 +184,9 @@ void Recorder::finish() {
 }
 
 std::uint64_t Recorder::recorded() const noexcept {
-  return (impl_->finished_ ? impl_->tail_ : impl_->head_).load(std::memory_order_relaxed);
+  return (impl_->finished_ ? impl_->tail_ : ring_.head).load(std::memory_order_relaxed);
 }
-std::uint64_t Recorder::overflow() const noexcept { return impl_->overflow_.load(std::memory_order_relaxed); }
+std::uint64_t Recorder::overflow() const noexcept { return ring_.overflow.load(std::memory_order_relaxed); }
 std::size_t Recorder::high_water() const noexcept {
   return static_cast<std::size_t>(impl_->high_water_.load(std::memory_order_relaxed));
 }
