@@ -68,6 +68,13 @@ def emptied(file: Path) -> None:
     file.write_bytes(b"")
 
 
+def a_bit(file: Path) -> None:
+    """One in the middle is another."""
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 0x10
+    file.write_bytes(content)
+
+
 def altered(change: Callable[[pa.Table], pa.Table]) -> Damage:
     """Its table is another one."""
     return lambda file: pq.write_table(change(pq.read_table(file, partitioning=None)), file)

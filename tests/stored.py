@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rtmeter.host.checked import crc32c_of
 from rtmeter.results import counted, store
 from rtmeter.results.record import CellRecord, RunRecord, text_of
 from rtmeter.results.record.older import cell_of_version_1
@@ -55,12 +56,15 @@ PROVENANCE |= {"facts": {}, "unknown": []}
 
 
 def write_counted(folder: Path, data: CountedData, **changes: Any) -> Path:
-    """Writes an imported cell that has this in the place of samples; returns its folder."""
+    """Writes an imported cell that has this in the place of samples; returns its folder. Its record has no
+    checksum of it, so that it may be altered."""
     made_of = PROVENANCE | {"data": "histogram" if isinstance(data, Histogram) else "intervals"}
     about: dict[str, Any] = {"measurement": "imported", "config": {}, "imported": made_of, "started": None}
     with store.NewCell(folder) as new:
         counted.write(new.folder, data)
-        new.finish(record(**about | {"summary": summarise_counted(data)} | changes))
+        written = record(**about | {"summary": summarise_counted(data)} | changes)
+        new.finish(written)
+    (folder / store.CELL).write_text(text_of(written), encoding="utf-8")
     return folder
 
 
@@ -68,3 +72,12 @@ def json_of(record: CellRecord) -> dict[str, Any]:
     """What is written of a record."""
     found: dict[str, Any] = json.loads(text_of(record))
     return found
+
+
+def with_checksum(cell: Path) -> CellRecord:
+    """Gives the record of a cell the checksum of its data, as a cell that is measured has it."""
+    record = store.read_cell(cell)
+    (data,) = (cell / name for name in store.DATA if (cell / name).is_file())
+    record = record.model_copy(update={"data_crc32c": crc32c_of(data)})
+    (cell / store.CELL).write_text(text_of(record), encoding="utf-8")
+    return record

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from cell_commands import OF_NO_CELL, Tried
-from damaged_data import COUNTED, a_folder, damages, deleted, emptied, write_whole
+from damaged_data import COUNTED, a_bit, a_folder, damages, deleted, emptied, write_whole
 from rtmeter import cli
 from rtmeter.errors import RtmeterError
 from rtmeter.results import store
 from rtmeter.results.data import data_of
 from rtmeter.results.record import CellRecord
+from stored import with_checksum
 
 Sized = Callable[..., int]
 
@@ -62,10 +63,11 @@ def refused_by(name: str, command: list[str], file: Path, capsys: pytest.Capture
     assert "; " in said.err, f"{name} has no remedy: {said.err}"
 
 
-@pytest.mark.parametrize("damage", [deleted, a_folder])
-def test_every_command_that_reads_data_refuses_what_is_gone(
+@pytest.mark.parametrize("damage", [deleted, a_folder, a_bit])
+def test_every_command_that_reads_data_refuses_what_is_gone_or_changed(
     tried: Tried, capsys: pytest.CaptureFixture[str], damage: Callable[[Path], None]
 ) -> None:
+    with_checksum(tried.cell)
     damage(tried.cell / store.SAMPLES)
     for name, command in tried.of_data().items():
         refused_by(name, command, tried.cell / store.SAMPLES, capsys)

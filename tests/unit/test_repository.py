@@ -151,6 +151,15 @@ def test_a_name_of_a_type_means_one_thing_in_all_rooms() -> None:
     assert set(twice) == {"Ints"}  # an alias of NumPy's, for rooms that do not import each other
 
 
+def test_parquet_files_are_written_and_read_with_their_checksums() -> None:
+    """Those of an archive are deltalake's; the answer of ``sql`` is its user's."""
+    without = re.compile(r"parquet\.ParquetWriter|\bpq\.(ParquetWriter|ParquetFile|read_table|write_table)\(")
+    front = (path for path in FILES if path.suffix == ".py" and path.is_relative_to(ROOT / "src/rtmeter"))
+    found = {name_of(path) for path in front if without.search(path.read_text())}
+    names = ("host/checked.py", "archive/check.py", "cli/answers.py")
+    assert found == {f"src/rtmeter/{name}" for name in names}
+
+
 def lines_of_adapter(folder: Path) -> int:
     """Without what tests it."""
     return sum(

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rtmeter.host import checked
 from rtmeter.samples.arrow import array
 
 MonitorRow = dict[str, float | None]
@@ -58,7 +59,7 @@ class MonitorTable:
         try:
             if self._writer is None:
                 schema = pa.schema([(column.name, column.type) for column in self._columns])
-                self._writer = pq.ParquetWriter(self._path, schema, compression="zstd")
+                self._writer = checked.writer(self._path, schema)
             arrays = [column.array(count) for column in self._columns]
             self._writer.write_table(pa.Table.from_arrays(arrays, schema=self._writer.schema))
         except OSError as error:

@@ -44,7 +44,7 @@ def _write_cell(file: TextIO, folder: Path, path: Path) -> None:
 
 def _table(path: Path) -> tuple[list[str], Iterator[list[tuple[Any, ...]]]]:
     """The names of the columns, and batches of rows; null where there is no value."""
-    import pyarrow.parquet as pq
+    from rtmeter.host import checked
 
     def batches() -> Iterator[list[tuple[Any, ...]]]:
         with _reading(path):
@@ -52,16 +52,16 @@ def _table(path: Path) -> tuple[list[str], Iterator[list[tuple[Any, ...]]]]:
                 yield list(zip(*(column.to_pylist() for column in batch.columns), strict=True))
 
     with _reading(path):
-        table = pq.ParquetFile(path)
+        table = checked.opened(path)
         return table.schema_arrow.names, batches()
 
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    import pyarrow as pa
+    from rtmeter.host import checked
 
     try:
         yield
-    except (OSError, pa.ArrowException) as error:
+    except checked.DAMAGED as error:
         message = f"cannot be read: {str(error).splitlines()[0]}"
         raise RtmeterError(message, where=str(path), remedy="measure or import the cell again") from error

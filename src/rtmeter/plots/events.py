@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from rtmeter.conditions.throttling import QUOTA, THERMAL
+from rtmeter.host import checked
 from rtmeter.plots.subject import PlottedEvent, TimeAxis
 from rtmeter.results.overview import CellEntry
 
@@ -48,8 +47,8 @@ def _monitored(cell: CellEntry, time: TimeAxis) -> Iterator[PlottedEvent]:
     """What monitor.parquet has; nothing, if there is none that can be read."""
     origin_ns = _origin_ns(cell)
     try:
-        rows = pq.read_table(next(path for name in _FILES if (path := cell.folder / name).exists()))
-    except (StopIteration, OSError, pa.ArrowException):
+        rows = checked.read(next(path for name in _FILES if (path := cell.folder / name).exists()))
+    except (StopIteration, *checked.DAMAGED):
         return
     if origin_ns is None or "at_ns" not in rows.column_names:
         return

@@ -109,14 +109,13 @@ def samples_table(cell: StoredCell) -> pa.Table:
 
     Raises RtmeterError if there is nothing, or it cannot be read.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    from rtmeter.host import checked
 
     file = data_of(cell.folder, cell.record)
     if file is None:
         raise RtmeterError("holds no samples", field="cell", value=str(cell.folder), remedy="measure again")
     try:
-        return pq.read_table(file, partitioning=None)
-    except (OSError, pa.ArrowException) as error:
+        return checked.read(file)
+    except checked.DAMAGED as error:
         message = f"cannot be read: {str(error).splitlines()[0]}"
         raise RtmeterError(message, where=str(file), remedy="measure or import the cell again") from None

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from rtmeter.errors import RtmeterError
+from rtmeter.host import checked
 from rtmeter.model import ABSENT
 from rtmeter.samples.arrow import check_columns
 from rtmeter.statistics.counted_data import CountedData, Histogram, Intervals
@@ -48,7 +48,7 @@ def read(file: Path) -> CountedData:
     """The data of a cell, in a file of either name. Raises RtmeterError if they are damaged."""
     try:
         return _histogram(file) if file.name == HISTOGRAM else _intervals(file)
-    except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
+    except (*checked.DAMAGED, KeyError, TypeError) as error:
         lacking = f"its metadata have no {error}" if isinstance(error, KeyError) else str(error)
         message = f"cannot be read: {lacking.splitlines()[0]}"
         raise RtmeterError(message, where=str(file), remedy="import the tool's file again") from error
@@ -87,7 +87,7 @@ def _fact(about: dict[str, Any], name: str, *, optional: bool = False) -> Any:
 def _write(path: Path, columns: dict[str, pa.Array], form: str, about: dict[str, Any]) -> None:
     meta = {"format": form, "version": _VERSION} | about
     table = pa.table(columns).replace_schema_metadata({"rtmeter": json.dumps(meta)})
-    pq.write_table(table, path, compression="zstd")
+    checked.write(table, path)
 
 
 def _whole(name: str, column: pa.ChunkedArray) -> Ints:
@@ -103,7 +103,7 @@ def _whole(name: str, column: pa.ChunkedArray) -> Ints:
 
 def _read(path: Path, form: str, names: tuple[str, ...]) -> tuple[dict[str, Ints], dict[str, Any]]:
     """Its columns and its metadata."""
-    table = pq.ParquetFile(path).read()
+    table = checked.opened(path).read()
     meta = json.loads((table.schema.metadata or {}).get(b"rtmeter", b"{}"))
     if (meta["format"], meta["version"]) != (form, _VERSION):
         raise ValueError(f"is {meta['format']} of version {meta['version']}")

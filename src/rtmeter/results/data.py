@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rtmeter.errors import RtmeterError
+from rtmeter.host import checked
 from rtmeter.model import TWO_ENDS
 from rtmeter.results import counted, store
 from rtmeter.results.record import CellRecord, Summary
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 def data_of(folder: Path, record: CellRecord) -> Path | None:
     """The file of the cell in ``folder``, one of store.DATA; None of one that measured nothing.
 
-    Raises RtmeterError if it is not there, or is damaged, as far as that is seen without reading samples.
+    Raises RtmeterError if it is not there, or is damaged.
     """
     return _looked_at(folder, record)[0]
 
@@ -47,6 +48,7 @@ def _looked_at(folder: Path, record: CellRecord) -> tuple[Path | None, CountedDa
         gone = "is not there, though cell.json has a summary of it"
         message = "is no file" if file.exists() else gone
         raise RtmeterError(message, where=str(file), remedy=_remedy(folder, record))
+    _check_bytes(file, record)
     if file.name == store.SAMPLES:
         samples = Samples(file)
         data, n, what = None, samples.rows, "releases"
@@ -60,6 +62,19 @@ def _looked_at(folder: Path, record: CellRecord) -> tuple[Path | None, CountedDa
         message = f"holds {n:,} {what}, and cell.json counts {known:,}"
         raise RtmeterError(message, where=str(file), remedy=_remedy(folder, record))
     return file, data
+
+
+def _check_bytes(file: Path, record: CellRecord) -> None:
+    """Raises RtmeterError unless they are those that were written, as far as the record tells."""
+    if record.data_crc32c is None:
+        return
+    message = "is damaged: its bytes are not those that were written, by the checksum in cell.json"
+    try:
+        if checked.crc32c_of(file) == record.data_crc32c:
+            return
+    except OSError as error:
+        message = f"cannot be read: {error.strerror}"
+    raise RtmeterError(message, where=str(file), remedy=_remedy(file.parent, record))
 
 
 def _columns(record: CellRecord, summary: Summary) -> set[str]:

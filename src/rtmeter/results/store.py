@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Self
 
 from rtmeter.errors import RtmeterError
+from rtmeter.host.checked import crc32c_of
 from rtmeter.host.durable import exchange, make_folders, sync
 from rtmeter.host.identity import SHORT, machine_id
 from rtmeter.host.root import Root
@@ -77,10 +78,13 @@ class NewCell:
                 shutil.rmtree(file) if file.is_dir() and not file.is_symlink() else file.unlink()
 
     def finish(self, record: CellRecord) -> None:
-        """Writes cell.json and gives the folder its name; the data are on the disk before that, and the name
-        when this returns. A cell that was there is there until then (but for file systems that exchange no
-        names)."""
+        """Writes cell.json, with the checksum of the data, and gives the folder its name; the data are on the
+        disk before that, and the name when this returns. A cell that was there is there until then (but for
+        file systems that exchange no names)."""
         with writing(self.folder):
+            data = next((file for name in DATA if (file := self.folder / name).is_file()), None)
+            if data is not None:
+                record = record.model_copy(update={"data_crc32c": crc32c_of(data)})
             (self.folder / CELL).write_text(text_of(record), encoding="utf-8")
             for file in self.folder.iterdir():
                 if file.is_file() or file.is_dir():  # a pipe has no content

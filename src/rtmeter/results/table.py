@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rtmeter.errors import RtmeterError
+from rtmeter.host import checked
 from rtmeter.host.files import open_file, replace_file
 from rtmeter.results import store
 from rtmeter.results.record import CellRecord, Statistics, text_of
@@ -28,7 +29,7 @@ from rtmeter.statistics.quantities import judged_quantity
 from rtmeter.values import version
 
 TABLE = "cells.parquet"
-FORMAT, VERSION = "rtmeter-cells", 1
+FORMAT, VERSION = "rtmeter-cells", 2
 
 _GROUP_CELLS = 500
 _TIMES = tuple(name for name in Statistics.model_fields if name.endswith("_ns"))
@@ -100,7 +101,7 @@ def records(
 def _while_made(run: Path, folders: Sequence[Path]) -> Iterator[tuple[Path, CellRecord | RtmeterError]]:
     """The records of all cells of a run, each read once, while its table is made: at the end it is there."""
     out = pa.BufferOutputStream()
-    with pq.ParquetWriter(out, SCHEMA, compression="zstd") as writer:
+    with checked.writer(out, SCHEMA) as writer:
         for first in range(0, len(folders), _GROUP_CELLS):
             rows: list[dict[str, Any]] = []
             for folder in folders[first : first + _GROUP_CELLS]:
@@ -117,12 +118,21 @@ def facts(folders: Sequence[Path], *columns: str) -> Iterator[tuple[Any, ...]]:
     for run, group in groupby(folders, key=lambda folder: folder.parent):
         names = [folder.name for folder in group]
         if len(names) > 1 and (run / store.RUN).is_file():
-            found = read(run).read(["cell", *columns]).to_pylist()
-            rows = {row["cell"]: row for row in reversed(found)}
+            rows = {row["cell"]: row for row in reversed(_columns(run, ["cell", *columns]))}
         else:
             rows = {name: row for name in names for row in reversed(_looked_at(run / name)[0])}
         for name in names:
             yield tuple(rows[name].get(column) for column in columns) if name in rows else nothing
+
+
+def _columns(run: Path, names: list[str]) -> list[dict[str, Any]]:
+    """These columns of the table, which is made anew where they are damaged."""
+    try:
+        return list(read(run).read(names).to_pylist())
+    except checked.DAMAGED:
+        made = _made(run, _stamps(run), None, set())
+        _keep(run, made)
+        return list(checked.opened(pa.BufferReader(made)).read(names).to_pylist())
 
 
 def _ordered(table: pq.ParquetFile, names: list[str]) -> Iterator[bytes | None]:
@@ -137,7 +147,10 @@ def _ordered(table: pq.ParquetFile, names: list[str]) -> Iterator[bytes | None]:
 
 def _contents(table: pq.ParquetFile) -> Iterator[tuple[str, bytes | None]]:
     for group in range(table.num_row_groups):
-        part = table.read_row_group(group, ["cell", "record"])
+        try:
+            part = table.read_row_group(group, ["cell", "record"])
+        except checked.DAMAGED:  # those cells are read themselves
+            continue
         last = None
         for name, content in zip(part.column("cell").to_pylist(), part.column("record"), strict=True):
             if name != last:
@@ -154,7 +167,7 @@ def read(run: Path) -> pq.ParquetFile:
     known = {} if old is None else _known(old)
     made = _made(run, stamps, old, {name for name, stamp in stamps.items() if known.get(name) == stamp})
     _keep(run, made)
-    return pq.ParquetFile(pa.BufferReader(made))
+    return checked.opened(pa.BufferReader(made))
 
 
 def _keep(run: Path, made: pa.Buffer) -> None:
@@ -181,10 +194,10 @@ def _stamps(run: Path) -> dict[str, Stamp]:
 def _open(path: Path) -> pq.ParquetFile | None:
     """None where there is no table, or one that is damaged or of another version."""
     try:
-        table = pq.ParquetFile(path)
+        table = checked.opened(path)
         if table.schema_arrow.equals(SCHEMA, check_metadata=True):
             return table
-    except (OSError, pa.ArrowException, ValueError):
+    except checked.DAMAGED:
         pass
     return None
 
@@ -192,7 +205,7 @@ def _open(path: Path) -> pq.ParquetFile | None:
 def _known(table: pq.ParquetFile) -> dict[str, Stamp]:
     try:
         columns = table.read(["cell", "cell_mtime_ns", "cell_bytes"]).to_pydict().values()
-    except (OSError, pa.ArrowException, ValueError):
+    except checked.DAMAGED:
         return {}
     return {name: (mtime_ns, size) for name, mtime_ns, size in zip(*columns, strict=True)}
 
@@ -204,13 +217,13 @@ def _made(run: Path, stamps: Mapping[str, Stamp], old: pq.ParquetFile | None, ke
     a destructor, which aborts the process.
     """
     out = pa.BufferOutputStream()
-    with pq.ParquetWriter(out, SCHEMA, compression="zstd") as writer:
+    with checked.writer(out, SCHEMA) as writer:
         if old is not None and kept:
             try:
                 for group in range(old.num_row_groups):
                     part = old.read_row_group(group)
                     writer.write_table(part.filter(pc.is_in(part.column("cell"), pa.array(sorted(kept)))))
-            except (OSError, pa.ArrowException):  # damaged
+            except checked.DAMAGED:
                 return _made(run, stamps, None, set())
         new = [name for name in _in_order(run, stamps) if name not in kept]
         for first in range(0, len(new), _GROUP_CELLS):

@@ -10,10 +10,10 @@ from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from rtmeter.errors import RtmeterError
+from rtmeter.host import checked
 from rtmeter.model import ABSENT, SERVED, STATUS_NAMES, TWO_ENDS, WARM_UP_FLAG
 from rtmeter.samples.arrow import array, bits, strings
 from rtmeter.samples.join import SERVER_STAMPS, ServerRows
@@ -142,13 +142,8 @@ class _Rows:
         self._schema = pa.schema(fields, metadata={"rtmeter": json.dumps(_metadata(meta))})
         # Times are nearly equidistant: their deltas take a third of the space and of the reading time.
         encoding = dict.fromkeys(("k", *times), "DELTA_BINARY_PACKED")
-        self._writer = pq.ParquetWriter(
-            out,
-            self._schema,
-            compression="zstd",
-            compression_level=1,
-            use_dictionary=["status"],
-            column_encoding=encoding,
+        self._writer = checked.writer(
+            out, self._schema, compression_level=1, use_dictionary=["status"], column_encoding=encoding
         )
 
     def write(self, k: NDArray[np.int64], columns: Columns) -> None:

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rtmeter.errors import RtmeterError
+from rtmeter.host import checked
 from rtmeter.host.files import open_file
 from rtmeter.model import ABSENT, STATUS_NAMES, WARM_UP_FLAG
 from rtmeter.samples.arrow import check_columns
@@ -32,7 +33,7 @@ class Samples:
         self._path = path
         with _reading(self._path):
             open_file(path).close()
-            self._file = pq.ParquetFile(path)
+            self._file = checked.opened(path)
             self.rows: int = self._file.metadata.num_rows
             self.columns = frozenset(self._file.schema_arrow.names)
             _check_types(self._file.schema_arrow)
@@ -45,7 +46,7 @@ class Samples:
             coming: Future[_Group] | None = None
             other = self._file  # a reader is one thread's
             if self._file.num_row_groups > 1:
-                other = pq.ParquetFile(self._path, metadata=self._file.metadata)
+                other = checked.opened(self._path, self._file.metadata)
             for number in range(self._file.num_row_groups):
                 rows = self._file.metadata.row_group(number).num_rows
                 if rows > _MOST_GROUP_ROWS:
@@ -83,7 +84,7 @@ class Samples:
         """A column's values in the rows with those k (ascending, shape (n,)), ABSENT where there is none."""
         with _reading(self._path):
             chosen = pc.field("k").isin(k.tolist())  # in Arrow's memory: results/table.py
-            rows = pq.read_table(self._path, columns=["k", column], filters=chosen, partitioning=None)
+            rows = checked.read(self._path, ["k", column], chosen)
         values = np.full(len(k), ABSENT)
         values[np.searchsorted(k, _int64s(rows.column("k")))] = _int64s(rows.column(column))
         return values
@@ -93,7 +94,7 @@ class Samples:
 def _reading(path: Path) -> Iterator[None]:
     try:
         yield
-    except (OSError, pa.ArrowException, KeyError, ValueError) as error:
+    except (*checked.DAMAGED, KeyError) as error:
         message = f"the samples cannot be read: {str(error).splitlines()[0]}"
         remedy = "convert the cell's probe.rtlog again (rtmeter recover), or measure or import the cell again"
         raise RtmeterError(message, where=str(path), remedy=remedy) from error

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from rtmeter.errors import RtmeterError
 from rtmeter.explain.events import COLUMNS, KINDS, NO_PRIORITY, NO_VALUE, NOBODY, STATES, Trace, joined
+from rtmeter.host import checked
 
 FILE = "trace.parquet"
 _ABSENT = {"tid": NOBODY, "target": NOBODY, "priority": NO_PRIORITY, "value": NO_VALUE}
@@ -32,7 +33,7 @@ def write_trace(parts: Iterable[Trace], path: Path, kept: Sequence[int] | None =
     try:
         for part in parts:
             table = _table(part)
-            writer = writer or pq.ParquetWriter(path, table.schema, compression="zstd")
+            writer = writer or checked.writer(path, table.schema)
             writer.write_table(table)
         if writer is not None and kept is not None:
             writer.add_key_value_metadata({_ABOUT: json.dumps({"kept": list(kept)})})
@@ -76,7 +77,7 @@ class StoredTrace:
         """Those that have something of a span."""
         names = Trace()
         with _reading(self.path):
-            file = pq.ParquetFile(self.path)
+            file = checked.opened(self.path)
             for group in range(file.num_row_groups):
                 times = file.metadata.row_group(group).column(0).statistics
                 if start_ns is not None and times is not None and times.has_min_max and times.max < start_ns:
@@ -89,7 +90,7 @@ class StoredTrace:
 def open_trace(path: Path) -> StoredTrace:
     """Raises RtmeterError if it cannot be read."""
     with _reading(path):
-        about = (pq.read_metadata(path).metadata or {}).get(_ABOUT)
+        about = (checked.opened(path).metadata.metadata or {}).get(_ABOUT)
         kept = None if about is None else frozenset(map(int, json.loads(about)["kept"]))
     return StoredTrace(path, kept)
 
@@ -98,7 +99,7 @@ def open_trace(path: Path) -> StoredTrace:
 def _reading(path: Path) -> Iterator[None]:
     try:
         yield
-    except (OSError, pa.ArrowException, KeyError, ValueError, TypeError) as error:
+    except (*checked.DAMAGED, KeyError, TypeError) as error:
         message = f"the trace cannot be read: {str(error).splitlines()[0]}"
         raise RtmeterError(message, where=str(path), remedy="measure the cell again with --explain") from None
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from rtmeter.host import checked
 from rtmeter.host.files import whole_file
 from rtmeter.results.record import CellRecord
 
@@ -18,8 +18,8 @@ def by_the_clock_of(record: CellRecord, monitor: Path, shift_ns: int) -> None:
     if not monitor.exists() or not {"boottime_ns", "monotonic_ns"} <= anchors.keys():
         return
     shift_ns += anchors["monotonic_ns"] - anchors["boottime_ns"]
-    rows = pq.read_table(monitor)
+    rows = checked.read(monitor)
     at = pa.array(rows.column("at_ns").to_numpy() + shift_ns)
     place = rows.column_names.index("at_ns")
     with whole_file(monitor, "--out") as file:
-        pq.write_table(rows.set_column(place, rows.schema.field(place), at), file, compression="zstd")
+        checked.write(rows.set_column(place, rows.schema.field(place), at), file)

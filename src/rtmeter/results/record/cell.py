@@ -90,6 +90,7 @@ class CellRecord(RecordPart):
     kernel_stamps: dict[Literal["client", "server"], KernelStampsFacts] | None = None
     chain: Chain | None = None
     rig: RigOfCell | None = None
+    data_crc32c: int | None = None
     warnings: list[Doubt]
     findings: list[MachineFinding] | None
     server_findings: list[MachineFinding] | None
