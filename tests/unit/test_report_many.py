@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,28 @@ def test_the_worst_are_shown_in_full_and_all_in_the_table(
     assert text.count('<section class="cell" id=') == IN_FULL
     said = " ".join(re.findall(r'id="left-out">(.*?)</p>', text, re.DOTALL)[0].split())
     assert f"{CELLS - IN_FULL} more cells" in said and f"the {IN_FULL} worst are shown" in said
+
+
+def test_each_repeat_of_a_condition_that_is_not_shown_in_full_has_its_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for condition, repeat in product(range(4), (1, 2, 3)):
+        name, late = f"c{condition}-r{repeat}", usual(10 * condition + repeat, 50 + 200 * condition)
+        axes = {"load": f"cpu:{condition}", "repeat": repeat}
+        write_cell(tmp_path / "cells" / name, Made(id=name, samples=120, warm_up=0, delays=late, axes=axes))
+    monkeypatch.setattr(page, "MOST_IN_FULL", 4)
+    text = report.write(tmp_path / "cells", tmp_path / "report.html").read_text(encoding="utf-8")
+    rows = re.findall(r'<th scope="row">(?:<a href="#([^"]+)">|<span id="[^"]+">)(c\d(?:-r\d)?)<', text)
+    names = [f"c{n}" for n in range(4)]
+    assert sorted(name for _, name in rows) == sorted(
+        [*names, *(f"{n}-r{r}" for n in names for r in (1, 2, 3))]
+    )
+    assert [bool(anchor) for anchor, name in rows if "-" not in name] == [True] * 4
+    assert sum(bool(anchor) for anchor, name in rows if "-" in name) == 4
+    places = set(re.findall(r'id="([^"]+)"', text))
+    assert set(re.findall(r'href="#([^"]+)"', text)) <= places
+    said = " ".join(re.findall(r'id="left-out">(.*?)</p>', text, re.DOTALL)[0].split())
+    assert "8 more cells, each of which has a row in a table above, that of its condition:" in said
 
 
 def test_nothing_is_left_out_of_few(cells: Path, tmp_path: Path) -> None:

@@ -46,16 +46,17 @@ _MANY_CELLS = 60
 """In reports of more cells, the judged quantity alone is plotted."""
 
 MOST_IN_FULL = 200
-"""So many cells, the worst, have a section of their own; all others a row of the table: what keeps the
-report of ten thousand cells below 20 MB."""
+"""So many cells, the worst, have a section of their own; all others a row of a table, that of the cells or of
+their condition: what keeps the report of ten thousand cells below 20 MB."""
 
 SYMBOLS = {"error": "!", "fail": "✕", "inconclusive": "?", "unfinished": "…", "unjudged": "–", "pass": "✓"}
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A cell and its plots, or a condition and its ``repeats``, the worst first; ``in_full``: whether it has
-    more than a row of a table; ``why``: pictures of why releases were late."""
+    """A cell and its plots, or a condition and its ``repeats``, the worst first; ``in_full``: whether it
+    has more than a row of a table, which conditions always have; ``why``: pictures of why releases were
+    late."""
 
     anchor: str
     cell: CellEntry
@@ -127,9 +128,7 @@ def render(
         ]
         if one.repeats and any(section.cell.damage for section in each):
             (one,) = by_condition([section.cell for section in each])
-        sections.append(
-            Section(f"condition-{place}", one, [], each[0].in_full, each) if one.repeats else each[0]
-        )
+        sections.append(Section(f"condition-{place}", one, [], repeats=each) if one.repeats else each[0])
     sections.sort(key=lambda section: section.cell.badness)
     leaves = [leaf for section in sections for leaf in section.cells]
     if damage is not None:
