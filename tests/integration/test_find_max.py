@@ -25,9 +25,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def search(folder: Path, script: str, *options: str) -> Done:
+def search(folder: Path, script: str, *options: str, shown: str = "--json") -> Done:
     line = ("plan", "--find-max", "rate", "--adapter", "null", "--script", script, "--warm-up", "0s")
-    return rtmeter(*line, "--deadline", "1ms", "--miss-ratio", "1e-2", *options, "--json", cwd=folder)
+    return rtmeter(*line, "--deadline", "1ms", "--miss-ratio", "1e-2", *options, *shown.split(), cwd=folder)
 
 
 def cells(done: Done) -> dict[str, int]:
@@ -77,6 +77,9 @@ def test_what_was_measured_is_not_measured_again(found: Done, folder: Path) -> N
     assert again.json == found.json
     assert cells(again) == before
     assert again.err.count("done before") == len(before)
+    said = search(folder, "constant.csv", *options, shown="").out
+    asked = "deadline 1ms, at most 1 % missed, 95 % confidence"
+    assert f"largest rate that passes: {LIMIT_HZ:,} Hz ({asked})\n" in said
 
 
 def test_too_little_evidence_is_inconclusive(folder: Path) -> None:

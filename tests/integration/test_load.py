@@ -15,10 +15,15 @@ import pytest
 from strained import strain, stray
 
 from front import ended, rows_of, rtmeter, running
+from rtmeter.campaign.matrix import cell_from
+from rtmeter.campaign.rules import settle
 from rtmeter.conditions.monitor import FILE
 from rtmeter.conditions.processes import everyone, members
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
+from rtmeter.measure.cell import run_cell
+from rtmeter.measure.probe.supervise import Stop
+from rtmeter.model import Doubt
 from rtmeter.results import store
 from stored import cell_json
 from waiting import until
@@ -118,8 +123,19 @@ def test_an_idle_machine_that_others_keep_busy(tmp_path: Path, strict: bool) -> 
     machine = record["conditions"]["achieved"]["machine"]
     assert machine["others"] > 0.1
     assert machine["others_most"][0]["share"] > 0
+    assert (done.err + done.out).count("an idle machine was asked") == 1, "with --strict the error says it"
     assert "others took" in done.err + done.out
     assert (record["error"] is not None) == strict
+
+
+def test_on_a_scripted_clock_nobody_minds_a_busy_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy = Doubt("load_not_idle", "others took 64% of the CPUs", "end that work")
+    monkeypatch.setattr("rtmeter.conditions.strain.not_idle", lambda _: iter([busy]))
+    asked = {"measurement": "wakeup", "adapter": "null", "samples": 1000, "load": "idle", "strict": True}
+    record = run_cell(cell_from(settle(asked), "cell", {}), tmp_path / "cell", Stop(), lambda _: None)
+    assert (record.status, record.warnings) == ("complete", [])
 
 
 def test_an_idle_machine_that_short_processes_keep_busy(tmp_path: Path) -> None:

@@ -35,6 +35,13 @@ def test_a_fleet_well_within_its_ratio_passes_and_one_beyond_fails() -> None:
     assert judge_fleet(fleet(random, 0.05, 0.2), ASKED).outcome == "fail"
 
 
+def test_shares_are_in_per_cent() -> None:
+    judged = judge_fleet({"a": [RunMisses(1_000, 200, 1.0)]}, Requirement(10**6, 0.1, 0.95, horizon=1))
+    assert judged.reason == "200 of 1,000 releases of 1 rigs missed: at least 17.9 %, 10 % is allowed"
+    judged = judge_fleet({"a": [RunMisses(100, 0, 1.0)]}, Requirement(10**6, 0.1, 0.95))
+    assert judged.reason == "0 of 100 releases of 1 rigs missed: at most 2.95 %, 10 % is allowed"
+
+
 def test_rigs_that_differ_tell_less_than_one_long_run() -> None:
     even = {f"r{i}": [RunMisses(10_000, 50, 1.0)] for i in range(10)}
     uneven = {f"r{i}": [RunMisses(10_000, 500 if i == 0 else 0, 1.0)] for i in range(10)}

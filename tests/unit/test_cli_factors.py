@@ -18,6 +18,7 @@ import rtmeter
 from rtmeter import cli
 from rtmeter.cli import exit_codes
 from rtmeter.model import Requirement
+from rtmeter.results import words
 from wakeups import draw, write_wakeups
 
 Captured = pytest.CaptureFixture[str]
@@ -103,6 +104,10 @@ def test_a_planted_effect_has_its_size_and_direction_at_each_quantity(capsys: Ca
     assert code == exit_codes.PASS
     assert "scheduling fifo:80 against other: better" in said and "matched over load" in said
     assert "changes with it: lock_memory" in said
+    before, after = (words.share(ratio[side]) for side in ("reference", "level"))
+    assert f"miss ratio > 300us, odds {before} {after} x " in " ".join(said.split())
+    low, high = map(words.share, ratio["level_interval"])
+    assert f"  miss ratio: {low} to {high}, where it is {before} at the reference\n" in said
 
 
 def test_the_other_way_round_it_is_worse(capsys: Captured) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -52,6 +53,17 @@ def test_gates_decide_the_exit_code(gates: list[str], code: int, capsys: Capture
     got, said = compare(f"a b {line}", capsys)
     assert got == code
     assert said.count("  gate p") + said.count("  gate miss_ratio") == len(gates)
+
+
+def test_a_miss_ratio_is_in_per_cent_and_a_difference_of_two_in_points(capsys: Captured) -> None:
+    one("a", 1)
+    one("b", 2, 1.2)
+    _, said = compare("a b --gate miss_ratio<+1e-6", capsys)
+    number = r"[\d.e-]+"
+    row = rf"miss ratio > \w+ +{number} % +{number} %( +{number} points){{3}} +\+{number} % "
+    assert re.search(row, said), said
+    excess = rf"B is {number} points above it \(interval {number} points to {number} points\)"
+    assert re.search(f"gate miss_ratio<\\+1e-6: fail: {excess}", said), said
 
 
 def test_a_share_of_an_early_release_is_no_gate(capsys: Captured) -> None:

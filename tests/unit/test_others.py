@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
-from rtmeter.conditions import heat, strain
+from rtmeter.campaign.matrix import cell_from
+from rtmeter.campaign.rules import settle
+from rtmeter.conditions import applied, heat, strain
 from rtmeter.conditions.counters import NOTHING, Counters, Spent, files_of, look, spent
 from rtmeter.conditions.others import Others
 from rtmeter.conditions.processes import everyone
@@ -236,6 +238,17 @@ def test_idle_that_is_not_idle_is_a_doubt(watched: dict[str, Any], said: str | N
     found = [doubt.message for doubt in strain.not_idle(watched)]
     assert found == ([f"an idle machine was asked, but {said}"] if said else [])
     assert "load_not_idle" in strain.NOT_REACHED, "an error where the campaign is strict"
+
+
+@pytest.mark.parametrize("real_time", [True, False])
+def test_nobody_makes_a_scripted_clock_late(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, real_time: bool
+) -> None:
+    monkeypatch.setattr(strain.Monitor, "achieved", lambda _: {"others": 0.64, "seconds": 2.0})
+    cell = cell_from(settle({"measurement": "wakeup", "adapter": "posix", "load": "idle"}), "cell", {})
+    with applied(cell, tmp_path, Root(tmp_path), real_time=real_time) as standing:
+        pass
+    assert [doubt.type for doubt in standing.doubts()] == ["load_not_idle"] * real_time
 
 
 X86, ARM = "processor\t: 0\nvendor_id\t: GenuineIntel\n", "processor\t: 0\nCPU implementer\t: 0x41\n"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rtmeter.cli.columns import print_table
 from rtmeter.cli.condition_rows import ConditionRow, ConditionRows
-from rtmeter.cli.output import console, doubt_words, microseconds
+from rtmeter.cli.output import besides, console, doubt_words, microseconds
 from rtmeter.model import Doubt
 from rtmeter.results import condition_words, words
 from rtmeter.results.condition_words import told_once, which_cells
@@ -243,9 +243,7 @@ def _show_doubts(error: Failure | None, status: str, doubts: Sequence[Doubt], ou
         style = STYLES.get(status, "red")
         said = escape(str(error.as_error))
         out.print(f"  [{style}]{status}[/{style}]: {said}", soft_wrap=True)
-    for doubt in doubts:
-        if error and doubt.message == error.message:
-            continue  # with strict it is the error
+    for doubt in besides(error, doubts):
         out.print(f"  [yellow]{escape(doubt.type)}[/yellow]: {escape(doubt_words(doubt))}")
 
 

@@ -138,8 +138,8 @@ def _layer(shift: Shift) -> str:
 
 def _row(shift: Shift, compared: Compared) -> Iterator[str]:
     of_time = shift.quantity != "miss_ratio"
-    text: Callable[[float], str] = _time if of_time else _ratio
-    shifted: Callable[[float], str] = _apart if of_time else _ratio
+    text: Callable[[float], str] = _time if of_time else _share
+    shifted: Callable[[float], str] = _apart if of_time else _points
     deadline_ns = compared.deadline_ns
     if not compared.allows(shift.quantity):
         text = shifted = _nothing
@@ -185,7 +185,7 @@ def _excess(result: GateResult) -> str:
             if early
             else ": too short a run to tell"
         )
-    text = _ratio if shift.quantity == "miss_ratio" else _us
+    text = _points if shift.quantity == "miss_ratio" else _us
     where = "above" if shift.difference >= 0 else "below"
     ends = f"{text(shift.lower)} to {text(shift.upper)}"
     return f": B is {text(abs(shift.difference))} {where} it (interval {ends})"
@@ -211,8 +211,13 @@ def _us(ns: float) -> str:
     return _apart(ns) if math.isinf(ns) else f"{_time(ns)} us"
 
 
-def _ratio(share: float) -> str:
-    return "-" if math.isnan(share) else f"{share:.3g}"
+def _share(share: float) -> str:
+    return "-" if math.isnan(share) else words.share(share)
+
+
+def _points(difference: float) -> str:
+    """A difference of shares: no share of either."""
+    return "-" if math.isnan(difference) else f"{100 * difference:.3g} points"
 
 
 def _plain(text: str) -> str:

@@ -90,7 +90,7 @@ def _row(one: Effect, deadline_ns: int | None) -> Iterator[str]:
     late = f" > {format_duration(deadline_ns)}, odds" if ratio and deadline_ns is not None else ", us"
     yield named(one) + late
     for value in (one.reference, one.level):
-        yield f"{value:.3g}" if ratio else _time(value)
+        yield words.share(value) if ratio else _time(value)
     for value in (one.times, one.lower, one.upper):
         yield multiple(value, one.times) or "-"
     said: str = one.said
@@ -126,7 +126,7 @@ def _counts(one: Effect) -> bool:
 
 
 def _value(one: Effect) -> Callable[[float], str]:
-    return "{:.3g}".format if one.quantity == RATIO else lambda ns: f"{_time(ns)} us"
+    return words.share if one.quantity == RATIO else lambda ns: f"{_time(ns)} us"
 
 
 def _depends(one: Interaction) -> str:

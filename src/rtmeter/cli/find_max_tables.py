@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rtmeter.campaign.ranges import in_words, named
 from rtmeter.cli.columns import print_table
 from rtmeter.cli.output import console
+from rtmeter.results.words import share
 from rtmeter.values import as_json, format_duration
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def _known(asked: SearchAsked, found: Largest) -> str:
 
 def _required(found: Largest) -> str:
     required = next(one.verdict.requirement for one in found.tried if one.verdict)
-    allowed = "no miss" if required.miss_ratio is None else f"at most {required.miss_ratio:g} missed"
+    allowed = "no miss" if required.miss_ratio is None else f"at most {share(required.miss_ratio)} missed"
     confidence = f"{100 * required.confidence:.10g} % confidence"
     return f"deadline {format_duration(required.deadline_ns)}, {allowed}, {confidence}"
 

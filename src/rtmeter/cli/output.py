@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from rtmeter.errors import RtmeterError
     from rtmeter.model import Doubt
+    from rtmeter.results.record import Failure
 
 _NARROWEST = 140  # columns where standard output is no terminal: tables are not to be squeezed
 
@@ -40,10 +41,15 @@ def print_error(error: RtmeterError, *, as_json: bool) -> None:
         print_json({"error": error.to_json()})
 
 
-def print_doubts(doubts: Iterable[Doubt]) -> None:
+def print_doubts(doubts: Iterable[Doubt], error: Failure) -> None:
     """The warnings of a cell that is not shown because it failed, a line each on standard error."""
-    for doubt in doubts:
+    for doubt in besides(error, doubts):
         print(f"rtmeter: {doubt.type}: {doubt_words(doubt)}", file=sys.stderr)
+
+
+def besides(error: Failure | None, doubts: Iterable[Doubt]) -> list[Doubt]:
+    """The warnings that a cell's error does not say itself: with ``strict`` one of them is the error."""
+    return [doubt for doubt in doubts if error is None or doubt.message != error.message]
 
 
 def doubt_words(doubt: Doubt) -> str:

@@ -9,6 +9,7 @@ from rtmeter.campaign.plan import Assumed, CellPlan, Planned, assumptions
 from rtmeter.campaign.plan_factors import SPREAD_OF_RUNS, FactorPlan, QuantityPlan
 from rtmeter.cli.columns import print_table
 from rtmeter.cli.output import console
+from rtmeter.results import words
 from rtmeter.statistics.bounds import NS_PER_HOUR, cluster_of
 from rtmeter.statistics.evidence import FEWEST_JUDGED
 from rtmeter.statistics.extremes import FEWEST_RELEASES
@@ -23,7 +24,8 @@ def show_plan(planned: Planned, assumes: Sequence[str]) -> None:
     """The lengths that pass, and what they assume."""
     out, required = console(), planned.requirement
     sure = f"{100 * required.confidence:.10g} % confidence"
-    allowed = "no miss" if required.miss_ratio is None else f"a miss ratio of at most {required.miss_ratio:g}"
+    ratio = required.miss_ratio
+    allowed = "no miss" if ratio is None else f"a miss ratio of at most {words.share(ratio)}"
     pace = f"every {format_duration(planned.period_ns)}"
     deadline = f"deadline {format_duration(required.deadline_ns)}, {required.criticality}"
     out.print(f"{deadline}: {allowed} with {sure}, releases {pace}", markup=False)
@@ -45,7 +47,7 @@ def show_plan(planned: Planned, assumes: Sequence[str]) -> None:
         unit, runs = in_one_unit([length.hours * NS_PER_HOUR for length in planned.lengths])
         table = _table("releases", f"run\n{unit}", "miss ratio at most")
         for length, run in zip(planned.lengths, runs, strict=True):
-            table.add_row(f"{length.releases:,}", run, f"{length.upper:.3g}")
+            table.add_row(f"{length.releases:,}", run, words.share(length.upper))
     print_table(out, table)
     for line in [*_expected(planned), *(f"assumes: {sentence}" for sentence in assumes)]:
         out.print(line, markup=False, soft_wrap=True)

@@ -95,7 +95,7 @@ class Standing:
         return next((error for part in self._parts if (error := part.failure()) is not None), None)
 
 
-def parts_of(cell: Cell, folder: Path, root: Root) -> Iterator[ConditionPart]:
+def parts_of(cell: Cell, folder: Path, root: Root, *, real_time: bool) -> Iterator[ConditionPart]:
     """The parts that the cell asks for, in the order they are entered: what another host has (first, for it
     may be out of reach), settings; traffic, load, monitor; the kernel's events. Each is entered before the
     next is made."""
@@ -106,21 +106,28 @@ def parts_of(cell: Cell, folder: Path, root: Root) -> Iterator[ConditionPart]:
         asked = SystemSettings.model_validate(cell.conditions.get("settings", {}))
         settings = Settings(asked, root, strict=bool(cell.conditions.get("strict")), traced=traced)
         yield settings
-    yield strain_of(cell, folder, root)
+    yield strain_of(cell, folder, root, real_time=real_time)
     if traced and settings is not None:
         deadline_ns = cell.requirement.deadline_ns if cell.requirement else None
         yield Recording(settings.instance, folder, measured_cpus(cell), root, deadline_ns)
 
 
 @contextmanager
-def applied(cell: Cell, folder: Path, root: Root = Root()) -> Iterator[Standing]:  # noqa: B008
+def applied(
+    cell: Cell,
+    folder: Path,
+    root: Root = Root(),  # noqa: B008
+    *,
+    real_time: bool = True,
+) -> Iterator[Standing]:
     """The cell's conditions, from before its probes start until they have ended.
 
-    ``folder`` is the cell's, for what a part stores. Raises RtmeterError for what cannot be had.
+    ``folder`` is the cell's, for what a part stores; ``real_time``: whether others on the machine can make it
+    late, as on a scripted clock nobody can. Raises RtmeterError for what cannot be had.
     """
     standing = Standing(cell.conditions, root)
     with ExitStack() as stack:
-        for part in parts_of(cell, folder, root):
+        for part in parts_of(cell, folder, root, real_time=real_time):
             entered: AbstractContextManager[object] = part
             stack.enter_context(entered)
             standing.add(part)

@@ -41,7 +41,8 @@ class Strain:
 
     ``asked``: as Cell.conditions; ``folder``: of the cell; ``measured_cpus``, of this machine, are kept free
     of the sampling where there are others; ``expected_s``: about how long the probes will run; ``elsewhere``:
-    the cell's other host, if it has one; ``root``: the machine that is loaded and monitored.
+    the cell's other host, if it has one; ``root``: the machine that is loaded and monitored; ``real_time``:
+    as in conditions.applied.
     """
 
     def __init__(
@@ -53,6 +54,8 @@ class Strain:
         root: Root,
         elsewhere: Elsewhere | None = None,
         monitor_file: str = FILE,
+        *,
+        real_time: bool = True,
     ) -> None:
         load, traffic = asked.get("load", {}), asked.get("traffic", {})
         self._strict = bool(asked.get("strict"))
@@ -69,7 +72,7 @@ class Strain:
         self._monitor = Monitor(
             folder, root.read_all, interval_ns, measured_cpus, gauges, monitor_file, files_of(root), others
         )
-        self._idle = load.get("preset") == IDLE
+        self._idle = real_time and load.get("preset") == IDLE
         self._root, self._temperatures = root, dict[str, float]()
         self._stack = ExitStack()
 
@@ -143,7 +146,7 @@ def not_idle(monitored: Mapping[str, Any]) -> Iterator[Doubt]:
         yield Doubt(condition_words.NOT_IDLE, message, "end that work, or ask for the load that is meant")
 
 
-def strain_of(cell: Cell, folder: Path, root: Root) -> Strain:
+def strain_of(cell: Cell, folder: Path, root: Root, *, real_time: bool = True) -> Strain:
     """What the cell asks for; the machine is monitored in any case. Raises RtmeterError for no address."""
     config = cell.config
     tick_ns = config.get("timeout_ns") if config.get("mode") == "one_shot" else config.get("period_ns")
@@ -153,7 +156,8 @@ def strain_of(cell: Cell, folder: Path, root: Root) -> Strain:
     if target != LOCAL and is_any(cell.conditions.get("traffic", {})):
         ssh = Ssh(target, "hosts.component")
         elsewhere = Elsewhere(ssh.address(), lambda command: ssh.command(f"exec {shlex.join(command)}"))
-    return Strain(cell.conditions, folder, measured_cpus(cell), expected_s, root, elsewhere)
+    measured = measured_cpus(cell)
+    return Strain(cell.conditions, folder, measured, expected_s, root, elsewhere, real_time=real_time)
 
 
 def measured_cpus(cell: Cell) -> set[int]:

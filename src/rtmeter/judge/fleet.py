@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rtmeter.model import Requirement
+from rtmeter.results.words import share
 from rtmeter.statistics.bounds import beyond_the_horizon
 from rtmeter.statistics.joint import RunMisses, joint
 
@@ -41,9 +42,9 @@ def judge_fleet(
     if allowed is not None and (
         found.lower > allowed or beyond_the_horizon(misses, n, allowed, asked.horizon)
     ):
-        why = f"at least {found.lower:.3g}" if found.lower > allowed else f"{misses / n:.3g} seen"
+        why = f"at least {share(found.lower)}" if found.lower > allowed else f"{share(misses / n)} seen"
         return FleetVerdict(
-            "fail", f"{seen}: {why}, {allowed:g} is allowed", n, misses, found.lower, found.upper
+            "fail", f"{seen}: {why}, {share(allowed)} is allowed", n, misses, found.lower, found.upper
         )
     if asked.criticality == "hard":
         return FleetVerdict(
@@ -55,7 +56,7 @@ def judge_fleet(
         return FleetVerdict("inconclusive", f"{seen}: {', '.join(left)}", n, misses, None, None)
     if allowed is None:
         return FleetVerdict("pass", seen, n, misses, found.lower, found.upper)
-    said = f"{seen}: at most {found.upper:.3g}, {allowed:g} is allowed"
+    said = f"{seen}: at most {share(found.upper)}, {share(allowed)} is allowed"
     outcome: Literal["pass", "inconclusive"] = "pass" if found.upper <= allowed else "inconclusive"
     return FleetVerdict(outcome, said, n, misses, found.lower, found.upper)
 

@@ -74,7 +74,8 @@ def run_cell(
         with machine_of(cell) as root:
             own = machine_id(root)
             ran = replace(ran, machine_id=own, server_machine_id=own)
-            with store.writing(new.folder), conditions.applied(cell, new.folder, root) as standing:
+            endured = conditions.applied(cell, new.folder, root, real_time=source.real_time)
+            with store.writing(new.folder), endured as standing:
                 ran = _looked(ran, cell, standing)
                 outcome = source.run(new.folder, stop, on_progress, standing)
         outcome = _under(standing, outcome)

@@ -34,7 +34,7 @@ def rows(found: LevelEffects) -> list[FactorRow]:
 
 def _row(one: Effect) -> FactorRow:
     ratio = one.quantity == RATIO
-    show = words.ratio if ratio else _time
+    show = words.share if ratio else _time
     times = multiple(one.times, sign="×") if not math.isnan(one.upper) else ""
     interval = _ends(one, " to ")
     said = f"{one.said}: {one.words}" if one.words else str(one.said)

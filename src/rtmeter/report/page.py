@@ -212,7 +212,7 @@ def environment(*rooms: str) -> jinja2.Environment:
         "us": words.us,
         "round_us": words.round_us,
         "n": words.count,
-        "ratio": words.ratio,
+        "share": words.share,
         "setting": lambda value, name: words.setting(name, value),
         "label": words.label,
     }

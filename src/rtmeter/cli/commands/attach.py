@@ -149,7 +149,7 @@ def _measured(cells: list[tuple[Cell, Path, Any]], stop: Any, *, as_json: bool) 
         record = runner.run_cell(cell, path, stop, lambda _: None, keep_empty=len(cells) > 1, source=source)
         records.append((record, path))
         if record.error is not None and len(cells) == 1:
-            print_doubts(record.warnings)
+            print_doubts(record.warnings, record.error)
             raise error_of(record.error, path)
     if as_json:
         cells_json = [cell_summary(record, path) for record, path in records]

@@ -82,7 +82,7 @@ def command(
         progress.follow(path.name, lambda _: path)
         record = runner.run_cell(cell, path, stop, progress.watch(0, cell), keep_empty=False)
     if record.error is not None:
-        print_doubts(record.warnings)
+        print_doubts(record.warnings, record.error)
         raise as_flag(error_of(record.error, path))
     if record.status == "interrupted" and not path.exists():
         raise RtmeterError("interrupted before anything was measured", remedy="run it again")
