@@ -6,7 +6,7 @@ the largest values; the second counts the equal bins of the histogram, whose ran
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -68,6 +68,36 @@ class PlottedView:
         body = x < tail.min(initial=LATER)
         x = np.concatenate((x[body], tail))
         return x, (np.concatenate((at_or_above[body], tail_at_or_above)) + self.lost) / self.n
+
+
+def together(views: Sequence[PlottedView]) -> PlottedView:
+    """The distribution of all releases of several runs, at least one, whose steps are of one grid."""
+    if len(views) == 1:
+        return views[0]
+    k = np.concatenate([one.largest_k for one in views])
+    largest_ns = np.concatenate([one.largest_ns for one in views])
+    first = np.argsort(-largest_ns, kind="stable")[:LARGEST]
+    floor_ns = largest_ns[first].min(initial=LATER)
+    tail_n = sum(  # of each view all values above the last one that it keeps are kept
+        one.tail_n
+        if one.largest_ns.min(initial=LATER) >= floor_ns
+        else int(np.count_nonzero(one.largest_ns >= floor_ns))
+        for one in views
+    )
+    valued = [(one.n - one.lost, one) for one in views if one.least_ns is not None]
+    n = sum(count for count, _ in valued)
+    means = [count * one.mean_ns for count, one in valued if one.mean_ns is not None]
+    return PlottedView(
+        sum(one.n for one in views),
+        sum(one.lost for one in views),
+        np.sum([one.counts for one in views], axis=0),
+        np.sum([one.steps for one in views], axis=0),
+        largest_ns[first],
+        k[first],
+        tail_n,
+        min((one.least_ns for _, one in valued if one.least_ns is not None), default=None),
+        sum(means) / n if n and len(means) == len(valued) else None,
+    )
 
 
 @dataclass(frozen=True, slots=True)

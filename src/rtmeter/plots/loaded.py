@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from rtmeter.errors import RtmeterError
 from rtmeter.plots.counted import of_counted
-from rtmeter.plots.data import Detail, Series, envelope_of, gather, length_of, recount
+from rtmeter.plots.data import Detail, PlottedView, Series, envelope_of, gather, length_of, recount, together
 from rtmeter.plots.events import events_of
 from rtmeter.plots.figures import deadline_ns, design_effect, time_of
 from rtmeter.plots.subject import Line, Subject, TimeAxis
@@ -44,18 +45,9 @@ class Loaded:
     whole_time: TimeAxis | None = None
 
     @property
-    def greatest(self) -> str:
-        """The largest value in words."""
-        view = next(iter(self.subject.views.values()))
-        if view.lost or not len(view.largest_ns):
-            return "lost"
-        return f"{words.us(int(view.largest_ns[0]))} us"
-
-    def line(self, label: str, colour: str) -> Line:
-        """Its first view as a line of a plot, its largest value in the legend."""
-        view = next(iter(self.subject.views.values()))
-        note = f"   Max: {self.greatest}"
-        return Line(label, view, colour, self.subject.design_effect, note)
+    def view(self) -> PlottedView:
+        """Its first view."""
+        return next(iter(self.subject.views.values()))
 
     @property
     def title(self) -> str:
@@ -73,6 +65,15 @@ class Loaded:
             assert found is not None
             moved = found
         return replace(self, subject=replace(self.subject, series=moved))
+
+
+def line(runs: Sequence[Loaded], label: str, colour: str) -> Line:
+    """The first views of the runs of a condition as one line of a plot, the largest value in the legend; of
+    several runs no bound is stated."""
+    view = together([run.view for run in runs])
+    greatest = "lost" if view.lost or not len(view.largest_ns) else f"{words.us(int(view.largest_ns[0]))} us"
+    effect = runs[0].subject.design_effect if len(runs) == 1 else None
+    return Line(label, view, colour, effect, f"   Max: {greatest}")
 
 
 def load(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from rtmeter.errors import RtmeterError
+from rtmeter.judge.entries import by_condition
 from rtmeter.plots import against, chart_distribution, chart_levels, chart_time, factors
 from rtmeter.plots.grammar import LINE_COLOURS, Spec
 from rtmeter.plots.heading import heading, notes
-from rtmeter.plots.loaded import Loaded, in_intervals, in_order, load
+from rtmeter.plots.loaded import Loaded, in_intervals, in_order, line, load
 from rtmeter.plots.picture import grid, panel_width
 from rtmeter.plots.subject import Distributions, Extent
 from rtmeter.results import store, words
@@ -38,6 +40,8 @@ _TRIPTYCHS = {
 }
 
 _POINTS_A_DECADE = 60
+
+_REPEATS_TOGETHER = "all releases of the repeats of a cell together"
 
 _STEPS = 240
 
@@ -165,9 +169,13 @@ def _ccdf(cells: Sequence[CellEntry], asked: PlotOptions) -> Spec:
 
 
 def _distributions(cells: Sequence[CellEntry], asked: PlotOptions, chart: Chart) -> Spec:
-    """Panels of overlaid cells that share their axes."""
-    loaded = _on_one_grid([load(cell, asked.quantity) for cell in cells])
-    files = _files(cells)
+    """Panels of overlaid conditions that share their axes; of one alone its repeats."""
+    conditions = by_condition(cells) if "repeat" not in asked.by else list(cells)
+    conditions = conditions if len(conditions) > 1 else list(cells)
+    runs = [condition.repeats or (condition,) for condition in conditions]
+    found = iter(_on_one_grid([load(cell, asked.quantity) for repeats in runs for cell in repeats]))
+    loaded = [list(islice(found, len(repeats))) for repeats in runs]
+    files = _files(conditions)
     layout = factors.laid_out(files, asked.by)
     panels = []
     for row in layout:
@@ -181,7 +189,9 @@ def _distributions(cells: Sequence[CellEntry], asked: PlotOptions, chart: Chart)
                 for title, places in row
             ]
         )
-    return grid(panels, heading(files, loaded[0].title), notes(files), asked.width)
+    several = [_REPEATS_TOGETHER] if any(len(repeats) > 1 for repeats in runs) else []
+    title = heading(files, loaded[0][0].title)
+    return grid(panels, title, [*several, *notes(files)], asked.width)
 
 
 def _on_one_grid(loaded: list[Loaded]) -> list[Loaded]:
@@ -195,19 +205,20 @@ def _on_one_grid(loaded: list[Loaded]) -> list[Loaded]:
 
 
 def _together(
-    loaded: Sequence[Loaded], files: Sequence[CellRecord], places: list[int], by: tuple[str, ...]
+    loaded: Sequence[Sequence[Loaded]], files: Sequence[CellRecord], places: list[int], by: tuple[str, ...]
 ) -> Distributions:
-    deadlines = {loaded[place].subject.deadline_ns for place in places}
+    """Of the conditions at those places, of each of which the runs were ``loaded``."""
+    deadlines = {loaded[place][0].subject.deadline_ns for place in places}
     deadline_ns = deadlines.pop() if len(deadlines) == 1 else None
-    others = [loaded[place].line("", "") for place in range(len(loaded)) if place not in places]
-    if len(places) == 1:
-        return replace(loaded[places[0]].subject.distributions, beside=tuple(others))
+    others = [line(loaded[place], "", "") for place in range(len(loaded)) if place not in places]
+    if len(places) == 1 and len(loaded[places[0]]) == 1:
+        return replace(loaded[places[0]][0].subject.distributions, beside=tuple(others))
     names = factors.labels([files[place] for place in places], by)
     lines = [
-        loaded[place].line(name, colour)
+        line(loaded[place], name, colour)
         for place, name, colour in zip(places, names, LINE_COLOURS, strict=False)
     ]
-    return Distributions(tuple(lines), loaded[0].subject.series.grid, deadline_ns, tuple(others))
+    return Distributions(tuple(lines), loaded[0][0].subject.series.grid, deadline_ns, tuple(others))
 
 
 def _against(cells: Sequence[CellEntry], asked: PlotOptions) -> Spec:
