@@ -38,7 +38,7 @@ def test_interleaved_repeats_are_analysed_as_pairs(capsys: Captured) -> None:
     assert p50["times_lower"] < 1.2 < p50["times_upper"] < 1.15 * p50["times_lower"]
     assert p50["times"] == pytest.approx(p50["b"] / p50["a"])
     assert found["a"] == [f"run/x-r{number}" for number in range(1, 7)]
-    assert "6 pairs of runs, measured in turn" in compare("run/x run/y", capsys)[1]
+    assert "means of 6 pairs of runs, measured in turn" in compare("run/x run/y", capsys)[1]
 
 
 @pytest.mark.parametrize("second", [1.0, 1.2, 0.4])

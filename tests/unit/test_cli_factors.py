@@ -104,6 +104,7 @@ def test_a_planted_effect_has_its_size_and_direction_at_each_quantity(capsys: Ca
     assert code == exit_codes.PASS
     assert "scheduling fifo:80 against other: better" in said and "matched over load" in said
     assert "changes with it: lock_memory" in said
+    assert "matched over load, means of 6 pairs of runs; 95 % confidence" in said
     before, after = (words.share(ratio[side]) for side in ("reference", "level"))
     assert f"miss ratio > 300us, odds {before} {after} x " in " ".join(said.split())
     low, high = map(words.share, ratio["level_interval"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from rtmeter import report
 from rtmeter.judge.answer import answer
 from rtmeter.model import Requirement
 from rtmeter.results.overview import cell_entries
+from rtmeter.results.words import share
 from rtmeter.statistics.bounds import miss_ratio_bounds, releases_needed
 from wakeups import MS, draw, write_wakeups
 
@@ -33,7 +35,8 @@ def test_a_bound_that_dependence_widens_is_stated_so(tmp_path: Path) -> None:
     rarer = 10.0 ** -len(str(int(1 / cell.record.verdict.bound)))
     needed = releases_needed(0, rarer, 0.95, effect)
     assert f"measure {needed:,} releases without a miss" in answer([cell]).next[0]
-    assert BOUND in report.write(tmp_path, tmp_path / "r.html").read_text()
+    stated = rf"{BOUND}</dt><dd><small>≤</small> {re.escape(share(cell.record.verdict.bound))}</dd>"
+    assert re.search(stated, report.write(tmp_path, tmp_path / "r.html").read_text())
 
 
 def test_a_bound_that_is_refused_is_not_stated(tmp_path: Path) -> None:

@@ -57,6 +57,7 @@ def test_the_page_has_a_table_of_them(run: Path) -> None:
     text = page.text
     assert "What each factor does" in text
     assert "block fifo against normal; 6 pairs of runs; matched over load" in text
+    assert "reference and level are means of the runs" in text
     assert "better" in text
     head = text[: text.index("What was asked")]
     assert re.search(r"block fifo against normal: better, 0 % missed, where it was 0\.2\d+ %", head)

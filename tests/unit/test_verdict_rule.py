@@ -11,9 +11,12 @@ import numpy as np
 import pytest
 
 from rtmeter import cli
+from rtmeter.judge.next_step import next_step
 from rtmeter.judge.rule import ROWS, RuleRow
 from rtmeter.judge.verdict import Misses, judge_run, misses, row_of
 from rtmeter.model import Requirement, Verdict
+from rtmeter.results.cells import StoredCell
+from rtmeter.results.store import read_cell
 from rtmeter.statistics.judged import JudgedRun
 from rtmeter.statistics.support import support_of
 from synthetic import Made, write_cell
@@ -159,3 +162,24 @@ def test_too_few_pass_nothing_and_say_how_many_more(miss_ratio: float | None) ->
     enough = judge_run(run_of(even(999 + few.more_samples)), required, False)
     assert enough.support is not None and enough.support.design_effect == 1.0
     assert enough.outcome == "pass"
+
+
+@pytest.mark.parametrize(
+    ("late", "lost", "unserved", "said"),
+    [
+        (1, 4, 4, "see what kept the thread from being free at its releases"),
+        (1, 5, 1, "find where messages are dropped"),
+        (5, 5, 4, "look at when the late ones came"),
+    ],
+)
+def test_what_was_skipped_at_the_end_was_dropped_nowhere(
+    tmp_path: Path, late: int, lost: int, unserved: int, said: str
+) -> None:
+    """It is lost for want of a later ping to serve it: no delivery mends that."""
+    write_wakeups(tmp_path / "cell", even(5_000), requirement=Requirement(MS, 1e-3))
+    record = read_cell(tmp_path / "cell").changed(clock={"id": "scripted"})
+    assert record.verdict is not None
+    missed = {"misses": late + lost, "late": late, "lost": lost, "unserved": unserved}
+    verdict = replace(record.verdict, outcome="fail", **missed)
+    step = next_step(verdict, [StoredCell(tmp_path / "cell", record)])
+    assert step is not None and step.startswith(said)

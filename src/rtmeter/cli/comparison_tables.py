@@ -83,7 +83,7 @@ def _how(compared: Compared) -> str:
         return f": {compared.refusal}{'; --force compares them anyway' if compared.pairing.pairs else ''}"
     count = len(compared.pairing.pairs)
     turns = "measured in turn" if compared.pairing.interleaved else "not measured in turn"
-    runs = "one run each" if count == 1 else f"{count} pairs of runs, {turns}"
+    runs = "one run each" if count == 1 else f"means of {count} pairs of runs, {turns}"
     sure = f"{100 * compared.found.confidence:.10g} % confidence for all intervals together"
     return f" ({compared.quantity} per release, {runs}; {sure})"
 

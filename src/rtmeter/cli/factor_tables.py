@@ -59,7 +59,7 @@ def show_effects(found: FactorEffects) -> None:
 def _how(found: FactorEffects, one: LevelEffects) -> str:
     over = f" matched over {', '.join(found.others)}" if found.others else ""
     cells = f"{one.matched} pair{'' if one.matched == 1 else 's'} of cells{over}"
-    runs = f"{one.pairs} pair{'' if one.pairs == 1 else 's'} of runs"
+    runs = f"{one.pairs} pair of runs" if one.pairs == 1 else f"means of {one.pairs} pairs of runs"
     sure = f"{100 * found.confidence:.10g} % confidence for all intervals together"
     return f" ({found.quantity} per release, {cells}, {runs}; {sure})"
 

@@ -122,7 +122,10 @@ def _look(verdict: Verdict, runs: Sequence[StoredCell]) -> str:
     if grows := _refusing(verdict) & {"drift", "overload"}:
         return _MENDED_BY[min(grows)]
     record = runs[0].record
-    most = max((verdict.late, "late"), (verdict.skipped, "skipped"), (verdict.lost, "lost"))[1]
+    unserved = verdict.unserved  # these were skipped: no message of theirs was dropped
+    most = max(
+        (verdict.late, "late"), (verdict.skipped + unserved, "skipped"), (verdict.lost - unserved, "lost")
+    )[1]
     if most == "lost":
         return _WHERE_TO_LOOK.get((record.measurement, most)) or _WHERE_TO_LOOK["", most]
     if traced := [run.folder for run in runs if (run.folder / FILE).is_file()]:
