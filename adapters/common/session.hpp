@@ -11,6 +11,17 @@
 
 namespace rtmeter_common {
 
+// Both ends, whatever implementation, agree.
+inline std::uint32_t hash_of_session(const rtm_run& run) {
+  std::uint32_t hash = 2166136261U;  // FNV-1a
+  for (const char* c = run.session; *c != '\0'; ++c)
+    hash = (hash ^ static_cast<unsigned char>(*c)) * 16777619U;
+  return hash;
+}
+
+// A port that all of a session agree on, below those that the kernel gives out.
+inline int port_of(const rtm_run& run) { return static_cast<int>(10000 + hash_of_session(run) % 20000); }
+
 // Option domain: 1 to 100 by default: 0 is everybody's, and above that ports would reach into those of
 // clients.
 class DomainOption : public rtmeter::Number {
@@ -20,10 +31,7 @@ class DomainOption : public rtmeter::Number {
                "by default " + first + "one of 1 to 100 that follows from the session") {}
 
   std::uint32_t of(const rtm_run& run) const {
-    std::uint32_t hash = 2166136261U;  // FNV-1a: both ends, whatever implementation, agree
-    for (const char* c = run.session; *c != '\0'; ++c)
-      hash = (hash ^ static_cast<unsigned char>(*c)) * 16777619U;
-    return static_cast<std::uint32_t>(Number::of(run, hash % 100 + 1));
+    return static_cast<std::uint32_t>(Number::of(run, hash_of_session(run) % 100 + 1));
   }
 };
 

@@ -97,27 +97,33 @@ class Iceoryx final : public rtmeter::Adapter {
   static void describe_static(rtmeter::Sink& sink) {
     sink.put("name", "iceoryx").put("version", "1");
     sink.put("middleware", "Eclipse iceoryx").put("middleware_version", ICEORYX_LATEST_RELEASE_VERSION);
-    for (const char* what : {"wakeup", "roundtrip", "cycle"}) sink.put("measures", what);
+    for (const char* what : {"wakeup", "roundtrip", "cycle", "discovery"}) sink.put("measures", what);
     sink.put("server", "same_host");
     sink.put("brings", "KeepAlive: tells RouDi that the process lives");
     sink.put("brings", "iox-watch: watches RouDi");
     for (const char* way : {"spin", "spin_once", "poll"}) sink.put("receives.roundtrip", way);
     for (const char* way : {"spin_once", "poll"}) sink.put("receives.cycle", way);
     for (const char* drive : {"sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
-    sink.put("components", "one_thread");
+    sink.put("receives.discovery", "spin_once").put("components", "one_thread");
   }
 
-  // Ports are left to RouDi, which clears up what a process leaves. To give them back takes locks in shared
-  // memory, which nobody opens any more if another process was killed while it held them.
+  // Ports are left to RouDi, which clears up what a process leaves; but a discovery's participants leave
+  // while their process goes on. To give them back takes locks in shared memory, which nobody opens any more
+  // if another process was killed while it held them.
   explicit Iceoryx(const rtm_run& run)
       : run_(run), session_(checked_session(run)), waits_(run.receive != RTM_RECEIVE_POLL) {
     const std::string name = "rtmeter-" + std::to_string(getpid());
     iox::runtime::PoshRuntime::initRuntime(iox::RuntimeName_t(iox::cxx::TruncateToCapacity, name));
-    on_exit(&end_in_time, nullptr);
+    static const int once = on_exit(&end_in_time, nullptr);
+    static_cast<void>(once);
     if (waits_) {
       ports_.wait_set.reset(new WaitSet);
       attach(ports_.wait_set->attachEvent(ports_.wake));
     }
+  }
+
+  ~Iceoryx() override {
+    if (run_.measurement == RTM_DISCOVERY) delete &ports_;
   }
 
   void* create_node(const std::string& name) override {
@@ -150,10 +156,12 @@ class Iceoryx final : public rtmeter::Adapter {
       sink.put("qos.history", "keep_last").put("qos.depth", std::to_string(run_.history_depth));
       sink.put("qos.queue_full", reliable ? "wait_for_consumer" : "discard_oldest_data");
     }
+    const std::string where =
+        "RouDi (process " + pid + ") at /tmp/roudi, service rtmeter, instance " + session_;
+    if (run_.measurement == RTM_DISCOVERY) sink.put_chosen("discovery", where);
     if (run_.measurement == RTM_ROUNDTRIP) {
       for (const Publisher& p : ports_.publishers)
-        sink.put_chosen("discovery", "RouDi (process " + pid + ") at /tmp/roudi, service rtmeter, instance " +
-                                         session_ + ": found " + (p.port.hasSubscribers() ? "a" : "no") +
+        sink.put_chosen("discovery", where + ": found " + (p.port.hasSubscribers() ? "a" : "no") +
                                          " subscriber of " + p.topic);
     }
     if (roudi_.gone()) sink.put("broken", "iox-roudi (process " + pid + ") died while the run was measured");
@@ -194,6 +202,11 @@ class Iceoryx final : public rtmeter::Adapter {
     iox::popo::UserTrigger wake;
     std::unique_ptr<WaitSet> wait_set;
   };
+
+  static Roudi& roudi_of_process() {
+    static Roudi roudi;
+    return roudi;
+  }
 
   // iceoryx takes its leave of RouDi when the process exits, and waits for ever if RouDi hangs.
   static void end_in_time(int status, void* /*unused*/) {
@@ -288,7 +301,7 @@ class Iceoryx final : public rtmeter::Adapter {
   const rtm_run run_;
   const std::string session_;
   const bool waits_;
-  Roudi roudi_;
+  Roudi& roudi_ = roudi_of_process();
   std::uint32_t chunk_bytes_ = 0;
   std::atomic<bool> interrupted_{false};
   Ports& ports_ = *new Ports;

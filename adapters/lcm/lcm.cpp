@@ -36,9 +36,9 @@ class Lcm final : public rtmeter::Adapter {
     const auto version = std::to_string(LCM_MAJOR_VERSION) + "." + std::to_string(LCM_MINOR_VERSION) + "." +
                          std::to_string(LCM_MICRO_VERSION);
     sink.put("name", "lcm").put("version", "1").put("middleware", "LCM").put("middleware_version", version);
-    for (const char* what : {"wakeup", "roundtrip", "cycle"}) sink.put("measures", what);
+    for (const char* what : {"wakeup", "roundtrip", "cycle", "discovery"}) sink.put("measures", what);
     for (const char* drive : {"sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
-    sink.put("components", "one_thread");
+    sink.put("receives.discovery", "spin_once").put("components", "one_thread");
     sink.put("brings", "rtmeter-probe-*: receives datagrams, and queues them; LCM does not name it");
     Options().describe(sink);
   }
@@ -59,7 +59,7 @@ class Lcm final : public rtmeter::Adapter {
   ~Lcm() override { close(wake_); }
 
   void describe(rtmeter::Sink& sink) const override {
-    if (run_.measurement != RTM_ROUNDTRIP && run_.measurement != RTM_CYCLE) return;
+    if (run_.measurement == RTM_WAKEUP) return;
     sink.put("transport", "udpm").put("url", url_).put("qos.reliability", "best_effort");
     sink.put("qos.history", "drop_new").put("qos.depth", std::to_string(depth()));
   }

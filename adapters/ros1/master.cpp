@@ -1,6 +1,7 @@
 #include "master.hpp"
 
 #include <arpa/inet.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -16,6 +17,7 @@
 #include <fstream>
 #include <vector>
 
+#include "../common/session.hpp"
 #include "../common/text.hpp"
 #include "options.hpp"
 
@@ -37,6 +39,10 @@ std::string free_port(const std::string& ip) {
       getsockname(one.fd, reinterpret_cast<sockaddr*>(&address), &size) != 0)
     throw rtmeter::SetupError("rosmaster", "", std::strerror(errno), "start rosmaster, set ROS_MASTER_URI");
   return std::to_string(ntohs(address.sin_port));
+}
+
+std::string uri_of(const std::string& address, const std::string& port) {
+  return "http://" + address + ":" + port + "/";
 }
 
 // This process's environment for a master at that address that writes no files.
@@ -74,7 +80,9 @@ Master::Master(const rtm_run& run, const std::string& address) {
                                         ? "no rosmaster is known: ROS_MASTER_URI is not set"
                                         : "no rosmaster is known: none answers at ROS_MASTER_URI, " + usual,
                                     "give the endpoint that the server states, or set ROS_MASTER_URI");
-    start(address.empty() ? "127.0.0.1" : address);
+    const bool all_share_one = run.measurement == RTM_DISCOVERY;
+    start(address.empty() ? "127.0.0.1" : address,
+          all_share_one ? std::to_string(rtmeter_common::port_of(run)) : "");
   }
   std::string command;
   std::getline(std::ifstream("/proc/" + std::to_string(pid_) + "/cmdline"), command);
@@ -82,14 +90,29 @@ Master::Master(const rtm_run& run, const std::string& address) {
     watch_.reset(new rtmeter_daemon::ProcessWatch("ros-watch", pid_));
 }
 
+std::shared_ptr<Master> Master::of_process(const rtm_run& run, const std::string& address) {
+  static const auto one = std::make_shared<Master>(run, address);
+  return one;
+}
+
 Master::~Master() {
   watch_.reset();
+  // Others of the session may be a moment behind.
+  for (int waited_ms = 0;
+       child_ > 0 && users_ >= 0 && flock(users_, LOCK_EX | LOCK_NB) != 0 && waited_ms < kEndTimeoutMs;
+       waited_ms += kLookMs)
+    wait_a_little();
+  end_child(SIGTERM);
+}
+
+void Master::end_child(int signal) {
   if (child_ <= 0) return;
-  kill(child_, SIGTERM);
+  kill(child_, signal);
   for (int waited_ms = 0; waitpid(child_, nullptr, WNOHANG) == 0; waited_ms += kLookMs) {
     if (waited_ms == kEndTimeoutMs) kill(child_, SIGKILL);
     wait_a_little();
   }
+  child_ = 0;
 }
 
 bool Master::answers(const std::string& uri) {
@@ -105,30 +128,34 @@ bool Master::answers(const std::string& uri) {
   return true;
 }
 
-void Master::start(const std::string& address) {
+void Master::start(const std::string& address, const std::string& agreed) {
   const std::string program = rtmeter_daemon::find_program("rosmaster");
   if (program.empty())
     throw rtmeter::SetupError(
         "rosmaster", rtmeter_common::environment("ROS_MASTER_URI"),
         "no master answers at ROS_MASTER_URI, and there is no program rosmaster to start",
         "apt install python3-rosmaster, or set ROS_MASTER_URI to a master that runs");
+  if (!agreed.empty()) {
+    users_ = open(program.c_str(), O_RDONLY | O_CLOEXEC);  // closed by the end of the process
+    while (flock(users_, LOCK_SH) != 0 && errno == EINTR) {
+    }
+  }
   std::string said;
   for (int left = kPorts; left > 0; --left) {  // a port that was free may be another's by now
+    if (!agreed.empty() && answers(uri_of(address, agreed))) return;
     const File output(memfd_create("rosmaster.log", MFD_CLOEXEC));
-    if (starts(program, address, output)) return;
+    if (starts(program, address, agreed.empty() ? free_port(address) : agreed, output)) return;
     said = (child_ == 0 ? "it ended at once: " : "it does not answer: ") + rtmeter_daemon::text_of(output.fd);
-    if (child_ > 0) {
-      kill(child_, SIGKILL);
-      waitpid(child_, nullptr, 0);
-      child_ = 0;
-    }
-    if (!port_was_taken(output)) break;
+    const bool was_taken = port_was_taken(output) || (pid_ > 0 && pid_ != child_);
+    end_child(SIGKILL);
+    if (!was_taken) break;
   }
   throw rtmeter::SetupError("rosmaster", program, said, "start it yourself to see why");
 }
 
-bool Master::starts(const std::string& program, const std::string& address, const File& output) {
-  const std::string port = free_port(address), uri = "http://" + address + ":" + port + "/";
+bool Master::starts(const std::string& program, const std::string& address, const std::string& port,
+                    const File& output) {
+  const std::string uri = uri_of(address, port);
   const std::vector<std::string> variables = masters_environment(address);
   std::vector<const char*> pointers;
   pointers.reserve(variables.size() + 1);
@@ -156,7 +183,7 @@ bool Master::starts(const std::string& program, const std::string& address, cons
       return false;
     }
     if (port_was_taken(output)) return false;
-    if (answers(uri)) return true;
+    if (answers(uri)) return pid_ == child_;  // else another's was there first
     wait_a_little();
   }
   return false;

@@ -13,11 +13,15 @@
 namespace rtmeter_ros1 {
 
 // A master that answers, while this lives: the one of option endpoint (a client's) or of ROS_MASTER_URI, else
-// one of our own on a free port of the address, or of 127.0.0.1 if that is empty.
+// one of our own on a free port of the address, or of 127.0.0.1 if that is empty. The participants of a
+// discovery share one, at a port that follows from the session.
 class Master {
  public:
   // Throws SetupError if none answers and none can be started.
   Master(const rtm_run& run, const std::string& address);
+  // One for as long as the process lives.
+  static std::shared_ptr<Master> of_process(const rtm_run& run, const std::string& address);
+  // One that is ours is ended, once nobody shares it any more.
   ~Master();
   Master(const Master&) = delete;
   Master& operator=(const Master&) = delete;
@@ -30,12 +34,16 @@ class Master {
 
  private:
   bool answers(const std::string& uri);
-  void start(const std::string& address);
-  // Whether a master started on a free port answers; what it says goes to the output.
-  bool starts(const std::string& program, const std::string& address, const rtmeter_daemon::File& output);
+  // On the port, or a free one where that is empty.
+  void start(const std::string& address, const std::string& port);
+  // Whether a master started there answers; what it says goes to the output.
+  bool starts(const std::string& program, const std::string& address, const std::string& port,
+              const rtmeter_daemon::File& output);
+  void end_child(int signal);
 
   std::string uri_;
   pid_t child_ = 0, pid_ = 0;
+  int users_ = -1;  // held locked by all that share a master of ours, on its program
   std::unique_ptr<rtmeter_daemon::ProcessWatch> watch_;
 };
 

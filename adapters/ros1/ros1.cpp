@@ -1,25 +1,22 @@
 // The ROS 1 adapter, over roscpp.
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <ros/callback_queue.h>
-#include <ros/network.h>
 #include <ros/ros.h>
-#include <ros/xmlrpc_manager.h>
-#include <sys/socket.h>
-#include <xmlrpcpp/XmlRpc.h>
 
 #include <atomic>
 #include <chrono>
 #include <cstring>
 #include <deque>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "../common/session.hpp"
 #include "carriers.hpp"
+#include "connections.hpp"
 #include "master.hpp"
 #include "message.hpp"
 #include "options.hpp"
@@ -50,8 +47,10 @@ class Ros1 final : public rtmeter::Adapter {
     sink.put("middleware_version", std::to_string(ROS_VERSION_MAJOR) + "." +
                                        std::to_string(ROS_VERSION_MINOR) + "." +
                                        std::to_string(ROS_VERSION_PATCH));
-    for (const char* what : {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "request", "cycle"})
+    for (const char* what :
+         {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "request", "cycle", "discovery"})
       sink.put("measures", what);
+    sink.put("receives.discovery", "spin_once").put("matches", "publisher");
     sink.put("interfaces", "service");
     sink.put("receives.request", "call");  // ros::ServiceClient has no other way
     for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.timer", drive);
@@ -69,7 +68,8 @@ class Ros1 final : public rtmeter::Adapter {
       : run_(run), kind_(spinner_of(run)), async_(kind_ == "async"), threads_(spinner_threads(run, kind_)) {
     if (run.measurement == RTM_TIMER || (run.measurement == RTM_CYCLE && run.drive == RTM_SPIN))
       timer_ = kOptions.timer.of(run);
-    if (run.measurement == RTM_ROUNDTRIP) transport_ = checked_transport(run);
+    if (run.measurement == RTM_ROUNDTRIP || run.measurement == RTM_DISCOVERY)
+      transport_ = checked_transport(run);
     if (run.measurement == RTM_REQUEST) persistent_ = checked_service(run);
     if (async_ && run.measurement == RTM_TIMER && run.drive != RTM_SPIN)
       throw rtmeter::SetupError("drive", run.drive == RTM_POLL ? "poll" : "sleep_then_spin_some",
@@ -80,7 +80,8 @@ class Ros1 final : public rtmeter::Adapter {
     if (!address.empty() && inet_pton(AF_INET, address.c_str(), &parsed) != 1)
       throw kOptions.interface.error(address, "this is no IPv4 address",
                                      "give the address of this end that the other reaches");
-    master_.reset(new Master(run, address));
+    const bool all_share_one = run.measurement == RTM_DISCOVERY;
+    master_ = all_share_one ? Master::of_process(run, address) : std::make_shared<Master>(run, address);
     ros::M_string settings{{"__master", master_->uri()}};
     const bool one_host = master_->uri().find("//127.0.0.1:") != std::string::npos;
     if (!address.empty())
@@ -91,6 +92,7 @@ class Ros1 final : public rtmeter::Adapter {
                        : run.role == RTM_ROLE_SERVER ? "server"
                                                      : "one";
     std::string name = rtmeter_common::topic_name(run, role);
+    if (all_share_one) name += "_" + std::to_string(getpid());
     for (char& c : name)
       if (c == '/') c = '_';
     ros::init(settings, name, ros::init_options::NoSigintHandler);
@@ -144,11 +146,21 @@ class Ros1 final : public rtmeter::Adapter {
     return 0;
   }
 
+  // Called back by the queue, as messages are.
+  void watch(void* /*node*/, rtm_on_match on_match, void* user) override {
+    told_ = [this, on_match, user](const ros::SingleSubscriberPublisher& end, int change) {
+      if (end.getSubscriberName() == ros::this_node::getName()) return;
+      others_ += change;
+      on_match(user, RTM_PUBLISHER, others_);
+    };
+  }
+
   void* create_publisher(void* /*node*/, const std::string& topic) override {
     publishers_.emplace_back();
     Publisher& publisher = publishers_.back();
     publisher.topic = topic;
-    publisher.port = node_->advertise<Message>(full_name(topic), run_.history_depth);
+    publisher.port = node_->advertise<Message>(full_name(topic), run_.history_depth, of_subscribers(1),
+                                               of_subscribers(-1));
     for (std::uint32_t i = 0; i < run_.history_depth + 2; ++i) {
       publisher.pool.push_back(boost::make_shared<Message>());
       publisher.pool.back()->payload.resize(run_.payload_bytes);
@@ -272,6 +284,11 @@ class Ros1 final : public rtmeter::Adapter {
     return static_cast<std::uint32_t>(kOptions.spinner_threads.of(run, 0));
   }
 
+  ros::SubscriberStatusCallback of_subscribers(int change) const {
+    if (!told_) return {};
+    return [told = told_, change](const ros::SingleSubscriberPublisher& end) { told(end, change); };
+  }
+
   std::string full_name(const std::string& topic) const {
     return "/" + rtmeter_common::topic_name(run_, topic);
   }
@@ -301,30 +318,6 @@ class Ros1 final : public rtmeter::Adapter {
                                     "see whether it runs, and what it prints");
         usleep(1000);
       }
-  }
-
-  // The transport of each connection, as the node itself says (INTRAPROCESS, TCPROS or UDPROS).
-  void describe_connections(rtmeter::Sink& sink) const {
-    const ros::XMLRPCManagerPtr& own = ros::XMLRPCManager::instance();
-    XmlRpc::XmlRpcClient node(ros::network::getHost().c_str(), static_cast<int>(own->getServerPort()), "/");
-    XmlRpc::XmlRpcValue parameters, result;
-    parameters[0] = "/rtmeter";
-    if (!node.execute("getBusInfo", parameters, result) || result.size() != 3) return;
-    constexpr int kDirection = 2, kTransport = 3, kTopic = 4;
-    for (int i = 0; i < result[2].size(); ++i) {
-      XmlRpc::XmlRpcValue& one = result[2][i];
-      const std::string topic = one[kTopic], transport = one[kTransport];
-      std::string end = one[kDirection];  // i or o
-      end.append(" ").append(topic, topic.rfind('/') + 1, topic.npos).append(": ").append(transport);
-      if (topic != "/rosout") sink.put("connections", end);
-    }
-    int undelayed = 0;  // the sender's end sets it, as the receiver asks
-    for (int fd = 0; fd < 1024; ++fd) {
-      int flag = 0;
-      socklen_t size = sizeof flag;
-      if (getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &flag, &size) == 0 && flag != 0) ++undelayed;
-    }
-    sink.put("sockets_with_tcp_nodelay", std::to_string(undelayed));
   }
 
   void describe_transport(rtmeter::Sink& sink, const std::string& where) const {
@@ -374,7 +367,9 @@ class Ros1 final : public rtmeter::Adapter {
   const bool async_;
   const std::uint32_t threads_;
   std::string timer_, transport_;
-  std::unique_ptr<Master> master_;
+  std::shared_ptr<Master> master_;
+  std::function<void(const ros::SingleSubscriberPublisher&, int)> told_;  // of a watched node
+  std::int32_t others_ = 0;                                               // subscribers of other nodes
   ros::CallbackQueue* queue_ = nullptr;
   std::unique_ptr<ros::NodeHandle> node_;
   std::unique_ptr<ros::AsyncSpinner> spinner_;

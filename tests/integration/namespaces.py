@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -65,6 +66,22 @@ def quiet_network() -> Iterator[list[str]]:
         return
     with two_namespaces() as pair:
         yield ["ip", "netns", "exec", pair.left]
+
+
+@contextmanager
+def multicast_network() -> Iterator[list[str]]:
+    """A command that runs another where multicast to LCM's group comes back, whatever happens to this
+    machine's network meanwhile; none where that takes privileges, and a route leads there.
+    """
+    if os.geteuid() == 0:
+        with two_namespaces() as pair:
+            ip("-n", pair.left, "route", "add", "224.0.0.0/4", "dev", pair.left_device)
+            yield ["ip", "netns", "exec", pair.left]
+        return
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        if sender.connect_ex(("239.255.76.67", 7667)) != 0:
+            pytest.skip("no route leads to LCM's multicast group")
+    yield []
 
 
 def lose_link_for_a_while(pair: Pair, lost: Callable[[], int], *, recovers: bool = True) -> None:

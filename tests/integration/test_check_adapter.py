@@ -4,15 +4,13 @@ named after what it does wrong."""
 from __future__ import annotations
 
 import json
-import os
-import socket
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
-from namespaces import ip, two_namespaces
+from namespaces import multicast_network
 from pages import ROOT
 
 from front import ended, running
@@ -44,22 +42,6 @@ def check_adapter(
 def failures(report: dict[str, Any]) -> dict[str, str]:
     """Name and reason of the checks that failed."""
     return {c["name"]: c["reason"] for c in report["checks"] if c["outcome"] == "fail"}
-
-
-@contextmanager
-def multicast_network() -> Iterator[list[str]]:
-    """A command that runs another where multicast to LCM's group comes back, whatever happens to this
-    machine's network meanwhile; none where that takes privileges, and a route leads there.
-    """
-    if os.geteuid() == 0:
-        with two_namespaces() as pair:
-            ip("-n", pair.left, "route", "add", "224.0.0.0/4", "dev", pair.left_device)
-            yield ["ip", "netns", "exec", pair.left]
-        return
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
-        if sender.connect_ex(("239.255.76.67", 7667)) != 0:
-            pytest.skip("no route leads to LCM's multicast group")
-    yield []
 
 
 FEW = {"null", "posix", "zeromq", "lcm", "template", "two-processes"}

@@ -8,12 +8,13 @@ import os
 import random
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from namespaces import multicast_network
 
 from front import ended, probes_of, rtmeter, running
 from rtmeter.cli import invoke
@@ -115,8 +116,8 @@ def test_random_scripts_are_logged_as_plain_loops_have_it(sized: Any, tmp_path: 
 ASKED = ("measure", "discovery", "--period", "400ms", "--warm-up", "0")
 
 
-def measured(out: Path, *more: object, code: int = 0) -> dict[str, Any]:
-    done = rtmeter(*ASKED, *more, "--out", out)
+def measured(out: Path, *more: object, code: int = 0, inside: Sequence[str] = ()) -> dict[str, Any]:
+    done = rtmeter(*ASKED, *more, "--out", out, inside=inside)
     assert done.code == code, done.out + done.err
     cell: dict[str, Any] = json.loads((out / "cell.json").read_text())
     return cell
@@ -146,6 +147,22 @@ def over(adapter: str, *more: object, id: str | None = None) -> Any:
         over("fastdds", "--samples", 1, "--period", "7s", "--loss-timeout", "6s"),
         over("rcl", "--samples", 1, "--period", "7s", "--loss-timeout", "6s"),
         over("rclpy", "--samples", 1, "--period", "7s", "--loss-timeout", "6s"),
+        over("zenoh", "--samples", 1, "--participants", 3, "--period", "7s", "--loss-timeout", "6s"),
+        over("zenoh", "--samples", 2, "--others", "present", "--period", "4s", id="zenoh, others present"),
+        over("iceoryx2", "--samples", 2, "--participants", 3, "--period", "2s"),
+        over("ros1", "--samples", 2, "--participants", 3, "--period", "4s"),
+        over(
+            "iceoryx2",
+            "--samples",
+            2,
+            "--participants",
+            3,
+            "--others",
+            "present",
+            "--period",
+            "1s",
+            id="iceoryx2, others present",
+        ),
     ],
 )
 def test_participants_in_processes_of_their_own_find_each_other(tmp_path: Path, asked: Any) -> None:
@@ -168,6 +185,23 @@ def test_participants_in_processes_of_their_own_find_each_other(tmp_path: Path, 
         assert release_ns[0] == logs[0].meta["grid"]["t0_ns"]
         stays = cell["config"]["others"] == "present" and reader is not logs[-1]
         assert (started_ns == release_ns).all() == stays
+
+
+@pytest.mark.skipif("lcm" not in find_probes(), reason="the adapter lcm is not built here")
+@pytest.mark.parametrize("others", ["cold", "present"])
+def test_where_the_middleware_tells_of_no_matches_they_hear_each_other(tmp_path: Path, others: str) -> None:
+    given = ("--participants", 3, "--others", others, "--samples", 2, "--period", "2s", "--keep-log")
+    with multicast_network() as inside:
+        cell = measured(tmp_path / "cell", "--adapter", "lcm", *given, inside=inside)
+    summary = cell["summary"]
+    assert cell["valid"] and summary["identity"].endswith(": 2 = 2 + 0 + 0")
+    assert "matches" not in cell["adapter_facts"] and "time_to_matched" not in summary["quantities"]
+    first = summary["quantities"]["time_to_first"]["per_release"]
+    assert 0 < first["min_ns"] <= first["max_ns"] < cell["config"]["loss_timeout_ns"]
+    for one in range(3):
+        columns = LogReader(tmp_path / "cell" / "stages" / f"p{one}.rtlog")
+        assert (whole_column(columns, "matched_ns") == ABSENT).all()
+        assert (whole_column(columns, "first_ns") > whole_column(columns, "started_ns")).all()
 
 
 def whole_column(reader: LogReader, name: str) -> Any:

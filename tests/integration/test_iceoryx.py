@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
 import grp
+import json
 import os
 import shutil
 import signal
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from daemons import alive, roudi_answers
+from daemons import alive, all_have_ended, roudi_answers
 from dds_runs import in_order, settled, threads_in_proc, threads_of
 from probe_runs import (
     LONG,
@@ -33,6 +33,7 @@ from probe_runs import (
 )
 
 from cpus import ONLINE
+from front import rtmeter
 from rtmeter.measure.probe.probes import find_probes
 from waiting import until
 
@@ -80,14 +81,6 @@ def no_roudi() -> Iterator[None]:
         Path("/dev/shm", segment).unlink(missing_ok=True)
 
 
-def all_have_ended() -> None:
-    """Each run with iceoryx holds a lock on RouDi's program."""
-    program = shutil.which("iox-roudi")
-    assert program
-    with Path(program).open("rb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_SH)
-
-
 @pytest.fixture
 def foreign_roudi(no_roudi: None) -> Iterator[subprocess.Popen[bytes]]:
     """A RouDi that is not the adapter's, as iceoryx configures it."""
@@ -106,6 +99,15 @@ def test_wakeup_beside_its_threads(tmp_path: Path, before: str) -> None:
     reader, columns = measure(tmp_path, ICEORYX | {"measurement": "wakeup", "before": before})
     assert counts(columns)["served"] == SAMPLES
     assert sorted(t["name"] for t in threads_of(reader.meta).values()) == NAMES
+
+
+def test_participants_that_start_together_share_a_roudi_and_hear_each_other(tmp_path: Path) -> None:
+    given = ("--participants", 3, "--period", "2s", "--samples", 1, "--out", tmp_path / "cell")
+    done = rtmeter("measure", "discovery", "--adapter", "iceoryx", *given)
+    assert done.code == 0, done.err
+    summary = json.loads((tmp_path / "cell" / "cell.json").read_text())["summary"]
+    assert summary["identity"].endswith(": 1 = 1 + 0 + 0")
+    assert "time_to_matched" not in summary["quantities"]  # it tells not of how many
 
 
 @pytest.mark.parametrize(

@@ -128,3 +128,8 @@ def test_what_was_over_before_the_last_had_started_is_counted() -> None:
     rows = {0: (0, 10, 20, 30, SERVED), 1: (100, 110, 109, 130, SERVED), 2: (200, 210, None, 205, LOST)}
     rows[3] = (300, 310, 320, 309, SERVED | WARM_UP_FLAG)
     assert before_start(joined([log_of(rows)], 0)) == 2
+
+
+def test_where_nobody_tells_of_matches_only_first_messages_can_be_too_early() -> None:
+    rows = {0: (0, 10, None, 30, SERVED), 1: (100, 110, None, 109, SERVED), 2: (200, 210, None, None, LOST)}
+    assert before_start(joined([log_of(rows)], 0)) == 1

@@ -1,6 +1,7 @@
 //! The iceoryx2 adapter: publishers and subscribers over shared memory. Whoever waits, waits at an event of
 //! iceoryx2's, which senders notify; whoever polls has none, and is notified by nobody.
 
+mod matches;
 mod services;
 
 use std::sync::Mutex;
@@ -14,9 +15,11 @@ use iceoryx2::port::subscriber::Subscriber;
 use iceoryx2::prelude::*;
 use iceoryx2::service::port_factory::{event, publish_subscribe, request_response};
 use rtmeter_adapter::{
-    Adapter, Dispatches, Interrupted, Measurement, Message, OnMessage, OnReply, Publisher, Receive, Refused,
-    Reliability, Role, Run, Services, SetupError, Sink, Topics, pinned_version,
+    Adapter, Dispatches, Interrupted, Matches, Measurement, Message, OnMatch, OnMessage, OnReply, Publisher,
+    Receive, Refused, Reliability, Role, Run, Services, SetupError, Sink, Topics, pinned_version,
 };
+
+use matches::{MOST, Watch};
 
 /// Between processes; what one thread makes, another may use, as `--receive spin` does.
 type Variant = ipc_threadsafe::Service;
@@ -58,6 +61,8 @@ impl Publisher for Writer {
 struct Reader {
     port: Subscriber<Variant, [u8], u64>,
     on_message: OnMessage,
+    /// Of a discovery: there while the port is.
+    _tells: Option<Notifier<Variant>>,
 }
 
 impl Received for Reader {
@@ -80,6 +85,7 @@ struct Iceoryx2 {
     role: Role,
     talks: bool,
     polls: bool,
+    meets: bool,
     reliability: Reliability,
     depth: usize,
     payload_bytes: usize,
@@ -87,6 +93,7 @@ struct Iceoryx2 {
     node: Node<Variant>,
     wakeup: Option<Wakeup>,
     inboxes: Vec<Box<dyn Received>>,
+    watch: Option<Watch>,
     /// What the ends' quality of service is read back from, by topic.
     made: Mutex<Vec<(String, Topic)>>,
     service: Mutex<Option<Service>>,
@@ -107,7 +114,9 @@ impl Iceoryx2 {
     /// The event at which a process waits for its messages.
     fn event_of(&self, role: Role) -> Result<event::PortFactory<Variant>, SetupError> {
         let name = self.name(&format!("{role:?}"))?;
-        self.node.service_builder(&name).event().open_or_create().map_err(|e| failed("event", &name, &e))
+        let event = self.node.service_builder(&name).event();
+        let event = if self.meets { matches::of_all(event) } else { event };
+        event.open_or_create().map_err(|e| failed("event", &name, &e))
     }
 
     /// Opened once for all of a process's ends: a service that is left by its last is gone.
@@ -118,11 +127,14 @@ impl Iceoryx2 {
         }
         let name = self.name(topic)?;
         let service = self.node.service_builder(&name).publish_subscribe::<[u8]>().user_header::<u64>();
-        let service = service
+        let mut service = service
             .enable_safe_overflow(self.reliability == Reliability::BestEffort)
             .subscriber_max_buffer_size(self.depth)
-            .history_size(0)
-            .open_or_create();
+            .history_size(0);
+        if self.meets {
+            service = service.max_nodes(MOST).max_publishers(MOST).max_subscribers(MOST);
+        }
+        let service = service.open_or_create();
         made.push((topic.into(), service.map_err(|error| failed("topic", topic, &error))?));
         Ok(())
     }
@@ -168,6 +180,13 @@ impl Iceoryx2 {
         Ok(taken)
     }
 
+    /// Tells of matches that have changed; whether any has. Measured path.
+    fn look(&self) -> bool {
+        let Some(watch) = &self.watch else { return false };
+        let made = self.made.lock().expect("nothing panics while it holds the lock");
+        made.first().is_some_and(|(_, topic)| watch.look(topic))
+    }
+
     fn take_interruption(&self) -> bool {
         self.interrupted.load(Ordering::Relaxed) && self.interrupted.swap(false, Ordering::AcqRel)
     }
@@ -178,7 +197,7 @@ impl Adapter for Iceoryx2 {
         sink.put("name", "iceoryx2").put("version", env!("CARGO_PKG_VERSION_MAJOR"));
         sink.put("middleware", "Eclipse iceoryx2");
         sink.put("middleware_version", pinned_version(include_str!("../Cargo.lock"), "iceoryx2"));
-        for what in ["wakeup", "roundtrip", "request", "cycle"] {
+        for what in ["wakeup", "roundtrip", "request", "cycle", "discovery"] {
             sink.put("measures", what);
         }
         sink.put("interfaces", "service");
@@ -191,6 +210,7 @@ impl Adapter for Iceoryx2 {
         for way in ["spin_once", "poll"] {
             sink.put("receives.cycle", way);
         }
+        sink.put("receives.discovery", "spin_once").put("matches", "publisher").put("matches", "subscriber");
         sink.put("components", "one_thread").put("second_topic", "same_node").put("server", "same_host");
     }
 
@@ -204,9 +224,10 @@ impl Adapter for Iceoryx2 {
             role: run.role(),
             talks: matches!(
                 run.measurement(),
-                Measurement::RoundTrip | Measurement::Request | Measurement::Cycle
+                Measurement::RoundTrip | Measurement::Request | Measurement::Cycle | Measurement::Discovery
             ),
             polls: run.receive() == Receive::Poll,
+            meets: run.measurement() == Measurement::Discovery,
             reliability: run.reliability(),
             depth: run.history_depth() as usize,
             payload_bytes: run.payload_bytes() as usize,
@@ -214,6 +235,7 @@ impl Adapter for Iceoryx2 {
             node,
             wakeup: None,
             inboxes: Vec::new(),
+            watch: None,
             made: Mutex::default(),
             service: Mutex::default(),
             interrupted: AtomicBool::new(false),
@@ -251,7 +273,7 @@ impl Adapter for Iceoryx2 {
             sink.put("qos.reliability", if overflows { "best_effort" } else { "reliable" });
             sink.put("qos.history", if overflows { "keep_last" } else { "wait_for_room" });
             sink.put("qos.depth", qos.subscriber_max_buffer_size().to_string());
-            if self.role != Role::Single {
+            if self.role != Role::Single || self.meets {
                 let now = service.dynamic_config();
                 let (publishers, subscribers) = (now.number_of_publishers(), now.number_of_subscribers());
                 let found = format!("found {publishers} publishers and {subscribers} subscribers");
@@ -289,7 +311,15 @@ impl Topics for Iceoryx2 {
         self.topic(topic)?;
         let port = self.of_topic(topic, |service| service.subscriber_builder().create());
         let port = port.map_err(|error| failed("topic", topic, &error))?;
-        self.inboxes.push(Box::new(Reader { port, on_message }));
+        let _tells = if self.meets { self.waker(topic)? } else { None };
+        self.inboxes.push(Box::new(Reader { port, on_message, _tells }));
+        Ok(())
+    }
+}
+
+impl Matches for Iceoryx2 {
+    fn watch(&mut self, _node: usize, on_match: OnMatch) -> Result<(), SetupError> {
+        self.watch = Some(Watch { on_match, told: Mutex::default() });
         Ok(())
     }
 }
@@ -327,7 +357,8 @@ impl Services for Iceoryx2 {
 impl Dispatches for Iceoryx2 {
     fn dispatch(&self, until: Option<Instant>) -> Result<bool, Refused> {
         loop {
-            if self.take_all()? > 0 {
+            let matched = self.look();
+            if self.take_all()? > 0 || matched {
                 return Ok(!self.take_interruption());
             }
             if self.take_interruption() {

@@ -2,6 +2,7 @@
 //! measured thread, or is called back on zenoh's.
 
 mod inbox;
+mod matches;
 mod services;
 mod settings;
 
@@ -10,10 +11,11 @@ use std::sync::{Arc, RwLock};
 use std::time::Instant;
 
 use rtmeter_adapter::{
-    Adapter, Dispatches, Interrupted, Measurement, Message, OnMessage, OnReply, Publisher, Receive, Refused,
-    Reliability, Role, Run, Services, SetupError, Sink, Topics, pinned_version,
+    Adapter, Dispatches, End, Interrupted, Matches, Measurement, Message, OnMatch, OnMessage, OnReply,
+    Publisher, Receive, Refused, Reliability, Role, Run, Services, SetupError, Sink, Topics, pinned_version,
 };
 use zenoh::handlers::{Callback, FifoChannelHandler};
+use zenoh::liveliness::LivelinessToken;
 use zenoh::qos::CongestionControl;
 use zenoh::query::{Querier, Query, Reply};
 use zenoh::sample::Sample;
@@ -52,6 +54,9 @@ struct Zenoh {
     writers: Vec<Writer>,
     querier: Option<Arc<Querier<'static>>>,
     inboxes: Vec<Box<dyn Received>>,
+    /// Whether ends tell the others of themselves.
+    watched: bool,
+    tokens: Vec<LivelinessToken>,
     own: HashMap<String, OwnQueue>,
     wakeup: Arc<Wakeup>,
     /// Whether callbacks may still come; held while one runs.
@@ -88,13 +93,29 @@ impl Zenoh {
         }
         let (inbox, put) = Inbox::new(self.reliability, self.depth, call_back);
         let queue = inbox.queue();
+        (self.waking(inbox, put), queue)
+    }
+
+    /// What is put into the inbox, and ends a wait.
+    fn waking<T: Send + 'static>(&mut self, inbox: Inbox<T>, put: Callback<T>) -> Callback<T>
+    where
+        Inbox<T>: Received,
+    {
         self.inboxes.push(Box::new(inbox));
         let wakeup = self.wakeup.clone();
-        let call = Callback::from(move |one| {
+        Callback::from(move |one| {
             put.call(one);
             wakeup.wake();
-        });
-        (call, queue)
+        })
+    }
+
+    /// Of a discovery: once the end is there.
+    fn tell_of(&mut self, end: End, topic: &str) -> Result<(), SetupError> {
+        if self.watched {
+            let made = matches::token(&self.session, &self.key(topic), end);
+            self.tokens.push(made.map_err(|error| failed("token", topic, &*error))?);
+        }
+        Ok(())
     }
 }
 
@@ -112,7 +133,7 @@ impl Adapter for Zenoh {
         ] {
             sink.put("brings", format!("{threads}: {what}"));
         }
-        for what in ["wakeup", "roundtrip", "request", "cycle"] {
+        for what in ["wakeup", "roundtrip", "request", "cycle", "discovery"] {
             sink.put("measures", what);
         }
         sink.put("interfaces", "service");
@@ -125,6 +146,7 @@ impl Adapter for Zenoh {
         for way in ["spin_once", "poll"] {
             sink.put("receives.cycle", way);
         }
+        sink.put("receives.discovery", "spin_once").put("matches", "publisher").put("matches", "subscriber");
         sink.put("background", "roundtrip").put("background", "request").put("components", "one_thread");
         sink.put("same_host.transport", "unixsock-stream");
         for place in ["same_node", "same_process"] {
@@ -149,7 +171,7 @@ impl Adapter for Zenoh {
         Ok(Self {
             settings,
             role: run.role(),
-            talks: exchanges || run.measurement() == Measurement::Cycle,
+            talks: exchanges || matches!(run.measurement(), Measurement::Cycle | Measurement::Discovery),
             listens: exchanges && run.receive() == Receive::Listener,
             reliability,
             depth: depth as usize,
@@ -159,6 +181,8 @@ impl Adapter for Zenoh {
             writers: Vec::new(),
             querier: None,
             inboxes: Vec::new(),
+            watched: false,
+            tokens: Vec::new(),
             own: HashMap::new(),
             wakeup: Arc::default(),
             open: Arc::new(RwLock::new(true)),
@@ -188,11 +212,10 @@ impl Adapter for Zenoh {
                 if self.reliability == Reliability::Reliable { "wait_for_room" } else { "keep_last" };
             sink.put("qos.history", history).put("qos.depth", self.depth.to_string());
         }
-        if self.role != Role::Single {
+        if let Some(place) = self.settings.place(self.role) {
             let info = self.session.info();
             let (peers, routers) = (info.peers_zid().wait().count(), info.routers_zid().wait().count());
-            let at = &self.settings.endpoint;
-            let words = format!("no scouting, at {at} alone: found {peers} peers and {routers} routers");
+            let words = format!("{place}: found {peers} peers and {routers} routers");
             sink.put("discovery", words).put("chosen", "discovery");
         }
     }
@@ -211,6 +234,7 @@ impl Topics for Zenoh {
         let publisher = Arc::new(made.map_err(|error| failed("topic", topic, &error))?);
         let writer = Writer { publisher, own: self.own.entry(topic.into()).or_default().clone() };
         self.writers.push(writer.clone());
+        self.tell_of(End::Publisher, topic)?;
         Ok(writer)
     }
 
@@ -227,7 +251,20 @@ impl Topics for Zenoh {
             self.own.entry(topic.into()).or_default().set(queue);
         }
         let made = self.session.declare_subscriber(self.key(topic)).with(on_sample).background().wait();
-        made.map_err(|error| failed("topic", topic, &error))
+        made.map_err(|error| failed("topic", topic, &error))?;
+        self.tell_of(End::Subscriber, topic)
+    }
+}
+
+impl Matches for Zenoh {
+    fn watch(&mut self, _node: usize, on_match: OnMatch) -> Result<(), SetupError> {
+        let (inbox, put) = matches::inbox(&self.session, on_match);
+        let told = self.waking(inbox, put);
+        let ends = format!("{}/*/*/*", self.prefix);
+        let made = self.session.liveliness().declare_subscriber(ends.as_str()).history(true).with(told);
+        made.background().wait().map_err(|error| failed("liveliness", &ends, &error))?;
+        self.watched = true;
+        Ok(())
     }
 }
 

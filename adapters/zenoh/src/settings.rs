@@ -32,12 +32,13 @@ const CHOICES: [&Choice; 5] = [&TRANSPORT, &VIA, &EXPRESS, &LOW_LATENCY, &CONSOL
 const ROUTER: Text = Text {
     key: "router",
     otherwise: "",
-    about: "with via=router: where a zenohd listens, tcp/HOST:7447; none: one in the server's process",
+    about: "with via=router: where a zenohd listens, tcp/HOST:7447; none: one in the server's process. A \
+            discovery has no server",
 };
 const ADDRESS: Text = Text {
     key: "address",
     otherwise: "127.0.0.1",
-    about: "where the server listens by tcp, 127.0.0.1 by default",
+    about: "where the server listens by tcp, 127.0.0.1 by default; a discovery's participant also looks there",
 };
 const ENDPOINT: Text =
     Text { key: "endpoint", otherwise: "", about: "of the client: where to connect to, as the server says" };
@@ -62,6 +63,8 @@ pub struct Settings {
     router: String,
     address: String,
     pub endpoint: String,
+    /// By multicast: where participants look for each other; or empty.
+    scouted: String,
 }
 
 impl Settings {
@@ -77,7 +80,11 @@ impl Settings {
             router: String::new(),
             address: String::new(),
             endpoint: String::new(),
+            scouted: String::new(),
         };
+        if run.measurement() == Measurement::Discovery {
+            return settings.of_participant(run);
+        }
         if run.role() == Role::Single {
             return Ok(settings);
         }
@@ -103,6 +110,27 @@ impl Settings {
         Ok(settings)
     }
 
+    /// Sessions of zenoh's default, peers that scout by multicast, but in a group of this run's own; or clients of
+    /// a router.
+    fn of_participant(mut self, run: &Run) -> Result<Self, SetupError> {
+        self.express = EXPRESS.of(run)? == "yes";
+        self.transport = "tcp";
+        self.via_router = VIA.of(run)? == "router";
+        if self.via_router {
+            self.router = ROUTER.of(run);
+            if !self.router.contains('/') {
+                let remedy = "start a zenohd and give where it listens: router=tcp/HOST:7447";
+                let message = "a discovery has no server, in whose process a router could be";
+                return Err(SetupError::new("option router", self.router, message, remedy));
+            }
+            self.endpoint = self.router.clone();
+            return Ok(self);
+        }
+        self.address = ADDRESS.of(run);
+        self.scouted = format!("224.0.0.224:{}", port_of(&run.session()));
+        Ok(self)
+    }
+
     fn check(&self, run: &Run) -> Result<(), SetupError> {
         if self.low_latency && run.payload_bytes() > BATCH_BYTES {
             let message = "zenoh's low-latency transport splits no message that is larger than its batch";
@@ -124,6 +152,11 @@ impl Settings {
     /// Opens what the process needs: its session, and before it the router, where this process is to have it.
     pub fn open(&mut self, run: &Run) -> Result<(Session, Option<Session>), SetupError> {
         match run.role() {
+            Role::Single if !self.scouted.is_empty() => {
+                let listen = format!("{}/{}:0", self.transport, self.address);
+                Ok((self.session("peer", &[&listen], &[])?, None))
+            }
+            Role::Single if self.via_router => Ok((self.session("client", &[], &[&self.endpoint])?, None)),
             Role::Single => Ok((self.session("peer", &[], &[])?, None)),
             Role::Client | Role::Beside if self.via_router => {
                 Ok((self.session("client", &[], &[&self.endpoint])?, None))
@@ -167,19 +200,26 @@ impl Settings {
         Ok(format!("{}/{free}", self.transport))
     }
 
-    /// Nobody is looked for: ends meet at the endpoints that they are given, so that no two runs ever do.
+    /// But in a discovery nobody is looked for: ends meet at the endpoints that they are given, so that no two runs
+    /// ever do.
     fn session(&self, mode: &str, listen: &[&str], connect: &[&str]) -> Result<Session, SetupError> {
         let list = |endpoints: &[&str]| format!("{endpoints:?}");
         let mut config = Config::default();
-        for (key, value) in [
+        let scouts = !self.scouted.is_empty();
+        let scouting = [
+            ("scouting/multicast/address", format!("{:?}", self.scouted)),
+            ("scouting/multicast/interface", format!("{:?}", self.address)),
+        ];
+        let all = [
             ("mode", format!("{mode:?}")),
             ("listen/endpoints", list(listen)),
             ("connect/endpoints", list(connect)),
-            ("scouting/multicast/enabled", "false".into()),
-            ("scouting/gossip/enabled", "false".into()),
+            ("scouting/multicast/enabled", scouts.to_string()),
+            ("scouting/gossip/enabled", scouts.to_string()),
             ("transport/unicast/lowlatency", self.low_latency.to_string()),
             ("transport/unicast/qos/enabled", (!self.low_latency).to_string()),
-        ] {
+        ];
+        for (key, value) in all.into_iter().chain(scouting.into_iter().filter(|_| scouts)) {
             config.insert_json5(key, &value).map_err(|error| failed(key, &value, &error))?;
         }
         let place = connect.first().or(listen.first()).copied().unwrap_or_default();
@@ -191,8 +231,17 @@ impl Settings {
         self.endpoint.strip_prefix("unixsock-stream/")
     }
 
+    /// Where others are looked for; None: the session is alone.
+    pub fn place(&self, role: Role) -> Option<String> {
+        match (self.scouted.is_empty(), role == Role::Single && self.endpoint.is_empty()) {
+            (false, _) => Some(format!("scouting at {} on {}", self.scouted, self.address)),
+            (true, true) => None,
+            (true, false) => Some(format!("no scouting, at {} alone", self.endpoint)),
+        }
+    }
+
     pub fn describe(&self, role: Role, sink: &mut Sink) {
-        if role == Role::Single {
+        if self.place(role).is_none() {
             return;
         }
         sink.put("transport", self.transport);
@@ -210,6 +259,12 @@ impl Settings {
             sink.put("router", if self.router.is_empty() { "in the server's process" } else { &self.router });
         }
     }
+}
+
+/// A port that follows from the session, below those that the kernel gives out.
+fn port_of(session: &str) -> u32 {
+    let fnv = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(16_777_619);
+    10_000 + session.bytes().fold(2_166_136_261, fnv) % 20_000
 }
 
 /// What zenoh says of it.

@@ -185,9 +185,9 @@ typedef struct rtm_timer_traits {
  * in this process or others. One thread publishes and waits. Processes are started in any order: until all
  * are there the core publishes RTM_SEQUENCE_HELLO again and again, which need not arrive.
  *
- * In a discovery (optional: adapters whose middleware tells of matches) what start() makes is a participant:
- * a node that is watched, then a publisher and a subscriber on one topic that all participants share. Its
- * process starts and stops it again and again, from one thread.
+ * In a discovery (optional) what start() makes is a participant: a node, which is watched where the
+ * middleware tells of matches, then a publisher and a subscriber on one topic that all participants share.
+ * Its process starts and stops it again and again, from one thread.
  *
  * Beside the two ends of a round trip there can be further processes (optional, RTM_ROLE_BESIDE): a node with
  * a subscriber of topic ping, which the client then publishes to all of them; one with a publisher of it,
@@ -205,17 +205,17 @@ typedef struct rtm_timer_traits {
  * Keys that describe() should put: before start (self is NULL) name, version, middleware,
  * middleware_version, measures (one of wakeup, timer.one_shot, timer.periodic, roundtrip, request, cycle,
  * chain, discovery; the key repeated), matches (publisher, subscriber; repeated: the ends of whose matches a
- * discovery is told), interfaces (service, action; repeated: what requests can go over),
- * drives.<measurement> (timer, cycle; repeated, default first: where the middleware has a cyclic trigger of
- * its own, spin is a cycle's), receives.<measurement> (roundtrip, request, cycle, chain, discovery: spin,
- * spin_once, listener, poll, and of requests call; repeated, default first), components (one_thread,
- * two_threads; repeated, default first: what a cycle's can be asked to run on), kernel_stamps (roundtrip:
- * tell_stamps can be asked there), option.<key> (value: "a|b|c:
- * what it is", default first); "server: inline" when the client needs no server process, "same_host" when
- * both must be on one host; inline.<option> and same_host.<option> (repeated): its values with which that is
- * so; second_topic (same_node, same_process; repeated): where other traffic can be beside a round trip.
- * beside (repeated): what can be beside the ends of a round trip, subscribers, publishers, background_nodes,
- * or, with a value of an option only, "subscribers transport=topics".
+ * discovery is told; left out: the middleware tells of none, and a discovery knows of first messages only),
+ * interfaces (service, action; repeated: what requests can go over), drives.<measurement> (timer, cycle;
+ * repeated, default first: where the middleware has a cyclic trigger of its own, spin is a cycle's),
+ * receives.<measurement> (roundtrip, request, cycle, chain, discovery: spin, spin_once, listener, poll, and
+ * of requests call; repeated, default first), components (one_thread, two_threads; repeated, default first:
+ * what a cycle's can be asked to run on), kernel_stamps (roundtrip: tell_stamps can be asked there),
+ * option.<key> (value: "a|b|c: what it is", default first); "server: inline" when the client needs no server
+ * process, "same_host" when both must be on one host; inline.<option> and same_host.<option> (repeated): its
+ * values with which that is so; second_topic (same_node, same_process; repeated): where other traffic can be
+ * beside a round trip. beside (repeated): what can be beside the ends of a round trip, subscribers,
+ * publishers, background_nodes, or, with a value of an option only, "subscribers transport=topics".
  * poll.<option> (repeated): its values with which messages are received by polling only (receive poll);
  * background (repeated): measurements in which threads of the middleware's must run beside the measured one,
  * "cycle" or, with these components or a value of an option only, "cycle components=two_threads": a measured
@@ -274,8 +274,9 @@ typedef struct rtm_adapter {
    * first. That a goal was accepted is the adapter's to tell: it accepts each before it calls on_request. */
   int (*reply)(void* server, rtm_reply what, const rtm_message* message); /* [measured path] */
 
-  /* Discovery; null where the middleware tells of no matches. Of a node that has no ends yet: from now on
-   * on_match is called whenever the middleware tells that the matches of one of its ends have changed. */
+  /* Discovery; null where the middleware tells of no matches, or not of how many. Of a node that has no ends
+   * yet: from now on on_match is called whenever the middleware tells that the matches of one of its ends
+   * have changed. */
   int (*watch)(void* node, rtm_on_match on_match, void* user, rtm_error* error); /* [setup] */
 
   /* The kernel's own stamps of messages; null where the middleware gives none. Of a node that has no ends

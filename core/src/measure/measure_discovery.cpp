@@ -16,6 +16,7 @@ constexpr std::int64_t kLook = 50'000'000;  // a wait ends by then: nobody inter
 constexpr const char* kTopic = "everybody";
 // A message's sequence number: the release's index, and below it who sends.
 constexpr int kNumberBits = 16;
+constexpr std::int64_t kBeforehand = (std::int64_t{1} << 40) - 1;  // in place of a release's index
 
 class Participant {
  public:
@@ -32,15 +33,18 @@ class Participant {
     for (const rtm_end end : told_) least = std::min(least, matches_[end].load());
     return least;
   }
-  bool has_found_all() const noexcept { return matches() >= all_ - 1; }
+  // Where the middleware tells of no matches: whether it has heard all others.
+  bool is_told() const noexcept { return !told_.empty(); }
+  bool has_found_all() const noexcept { return found() >= all_ - 1; }
+  int found() const noexcept { return is_told() ? matches() : all_ - 1 - static_cast<int>(lacks_); }
 
   // The middleware's init, and the ends; throws Failure.
   void start() {
     for (auto& count : matches_) count.store(0);
     if (!session_.started()) session_.start();  // the probe has started its own for the first time
-    if (told_.empty()) read_what_is_told();
+    if (!asked_what_is_told_) read_what_is_told();
     node_ = session_.create_node(name());
-    session_.watch(node_, &Participant::on_match, this);
+    if (is_told()) session_.watch(node_, &Participant::on_match, this);
     publisher_ = session_.create_publisher(node_, kTopic);
     session_.create_subscriber(node_, kTopic, &Participant::on_message, this);
   }
@@ -49,17 +53,17 @@ class Participant {
   // Of release k nothing is known yet.
   void await_round(std::int64_t k) noexcept {
     std::fill(heard_.begin(), heard_.end(), false);
-    lacks_ = stays_ ? 1 : all_ - 1;  // who stays has heard the others before
+    lacks_ = stays_ && k != kBeforehand ? 1 : all_ - 1;  // who stays has heard the others before
     first_ns_ = kAbsent;
     round_ = k;
     for (auto& stamp : matched_ns_) stamp.store(kAbsent);
     next_ns_ = INT64_MIN;
   }
 
-  // Greets everybody once its publisher is matched with all, again and again: who was not yet ready does not
-  // hear it. Returns when it wants to be called again.
+  // Greets everybody once its publisher is matched with all, or from the start where nobody tells, again and
+  // again: who was not yet ready does not hear it. Returns when it wants to be called again.
   std::int64_t greet(std::int64_t now_ns) noexcept {
-    if (matched_ns_[told_.front()].load() == kAbsent) return INT64_MAX;
+    if (is_told() && matched_ns_[told_.front()].load() == kAbsent) return INT64_MAX;
     if (now_ns >= next_ns_) {
       const auto sequence =
           static_cast<std::uint64_t>(round_) << kNumberBits | static_cast<unsigned>(number_);
@@ -94,9 +98,7 @@ class Participant {
     for (const auto& [end, name] : {std::pair(RTM_PUBLISHER, "publisher"), {RTM_SUBSCRIBER, "subscriber"}})
       for (const Json& one : list == nullptr ? Json::Array() : list->as_array())
         if (one.as_string() == name) told_.push_back(end);
-    if (told_.empty())
-      throw Failure("matches", "", "the adapter says not of which ends it tells the matches",
-                    "put matches in describe: publisher, subscriber or both");
+    asked_what_is_told_ = true;
   }
 
   // Any thread of the middleware's; one at a time for an end.
@@ -124,10 +126,12 @@ class Participant {
 
   void hear(int from, std::int64_t round, std::int64_t now_ns) noexcept {
     if (round != round_ || from == number_ || from >= all_) return;
-    if (heard_[static_cast<std::size_t>(from)] || (stays_ && from != all_ - 1)) return;
+    if (heard_[static_cast<std::size_t>(from)] || is_known(from)) return;
     heard_[static_cast<std::size_t>(from)] = true;
     if (--lacks_ == 0) first_ns_ = now_ns;
   }
+
+  bool is_known(int from) const noexcept { return stays_ && round_ != kBeforehand && from != all_ - 1; }
 
   Bench& b_;
   Session& session_;
@@ -135,6 +139,7 @@ class Participant {
   const bool stays_;
   Payload payload_;
   Stampers& stampers_;
+  bool asked_what_is_told_ = false;
   std::vector<rtm_end> told_;  // of whose matches the middleware tells
   void* node_ = nullptr;
   void* publisher_ = nullptr;
@@ -160,14 +165,17 @@ class Discovery final : public Measurement {
 
   // Once beforehand, all together: what cannot work is an error, and the code has run.
   void set_up() override {
-    for (Participant& one : participants_) one.start();
+    for (Participant& one : participants_) {
+      one.await_round(kBeforehand);
+      one.start();
+    }
     node_ = participants_.back().node();
     if (b_.clock.scripted()) return;
     const std::int64_t give_up_ns = b_.clock.now_ns() + b_.config.connect_timeout_ns;
     for (const Participant& one : participants_)
       while (!one.has_found_all() && !stopped()) {
         if (b_.clock.now_ns() >= give_up_ns) throw lonely(one);
-        b_.session.wait(kLook);
+        wait_beforehand();
       }
   }
 
@@ -200,11 +208,20 @@ class Discovery final : public Measurement {
   }
 
  private:
+  // Where the middleware tells of no matches they hear each other beforehand.
+  void wait_beforehand() noexcept {
+    std::int64_t left_ns = kLook;
+    const std::int64_t now_ns = b_.clock.now_ns();
+    for (Participant& one : participants_)
+      if (!one.is_told()) left_ns = std::min(left_ns, one.greet(now_ns) - now_ns);
+    b_.session.wait(left_ns);
+  }
+
   Failure lonely(const Participant& one) const {
     const Json known = b_.session.describe();
     const Json* found = known.find("discovery");
     return {"participant", one.name(),
-            "matched with " + std::to_string(one.matches()) + " of " +
+            (one.is_told() ? "matched with " : "has heard ") + std::to_string(one.found()) + " of " +
                 std::to_string(asked_.participants - 1) + " others within " +
                 std::to_string(b_.config.connect_timeout_ns / 1'000'000) + " ms" +
                 (found == nullptr ? "" : ": " + found->as_string()),
@@ -220,7 +237,7 @@ class Discovery final : public Measurement {
       std::int64_t told_ns = 0;
       while ((told_ns = first_release_told().load(std::memory_order_acquire)) == 0) {
         if (stopped()) return false;
-        b_.session.wait(kLook);
+        wait_beforehand();
       }
       grid_ = {told_ns + b_.config.period_ns, b_.config.period_ns};
     }
@@ -274,6 +291,7 @@ class Discovery final : public Measurement {
   void record(std::int64_t k, std::int64_t started_ns, std::int64_t until_ns) noexcept {
     std::int64_t matched_ns = INT64_MIN, first_ns = INT64_MIN;
     bool all_matched = true, all_heard = true;
+    const bool told = participants_.front().is_told();
     for (const Participant& one : participants_) {
       const std::int64_t match_ns = one.matched_ns(until_ns), heard_ns = one.first_ns(until_ns);
       all_matched = all_matched && match_ns != kAbsent;
@@ -283,7 +301,7 @@ class Discovery final : public Measurement {
     }
     const std::int64_t row[] = {grid_.release_ns(k), started_ns, all_matched ? matched_ns : kAbsent,
                                 all_heard ? first_ns : kAbsent,
-                                status(all_matched && all_heard ? kServed : kLost, k)};
+                                status((all_matched || !told) && all_heard ? kServed : kLost, k)};
     b_.recorder.record(row);
   }
 

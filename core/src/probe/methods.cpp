@@ -87,7 +87,7 @@ std::vector<std::string> methods_of(const WayToMeasure& way) {
   if (way.measure == "chain")
     return {"create_node", "create_publisher", "create_subscriber", "publish", "wait", "interrupt"};
   if (way.measure == "discovery")
-    return {"create_node", "watch", "create_publisher", "create_subscriber", "publish", "wait"};
+    return {"create_node", "create_publisher", "create_subscriber", "publish", "wait"};
   const bool is_request = way.measure == "request";
   Names names = {"create_node", is_request ? "create_client" : "create_publisher",
                  is_request ? "create_server" : "create_subscriber"};
@@ -120,6 +120,10 @@ std::vector<std::string> methods_of(const WayToMeasure& way) {
 void require_methods(const rtm_adapter& adapter, const Json& description) {
   if (description.find("kernel_stamps") != nullptr && !has(adapter, "tell_stamps"))
     throw Failure("kernel_stamps", "roundtrip", "needs tell_stamps, which this adapter does not have",
+                  "implement it, or take this from what describe lists");
+  if (const Json* ends = description.find("matches"); ends != nullptr && !has(adapter, "watch"))
+    throw Failure("matches", ends->as_array().front().as_string(),
+                  "needs watch, which this adapter does not have",
                   "implement it, or take this from what describe lists");
   for (const WayToMeasure& way : ways_of(description)) {
     std::string lacks;

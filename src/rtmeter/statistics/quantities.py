@@ -57,6 +57,8 @@ class Quantity:
 
 _DISPATCH = Quantity("dispatch", ("callback_ns",), ("reported_actual_ns",))
 
+_MATCHED = Quantity("time_to_matched", ("matched_ns",), ("started_ns",), per_release=True)
+
 _OF_ACTIONS = (
     Quantity("accepted", ("accepted_ns",), ("release_ns",)),
     Quantity("first_feedback", ("first_feedback_ns",), ("release_ns",)),
@@ -119,7 +121,7 @@ _QUANTITIES: dict[str, tuple[Quantity, ...]] = {
     "chain": (Quantity("reaction", ("output_ns",), ("before_ns",), per_release=True),),
     "discovery": (
         Quantity("time_to_first", ("first_ns",), ("started_ns",), per_release=True),
-        Quantity("time_to_matched", ("matched_ns",), ("started_ns",), per_release=True),
+        _MATCHED,
         Quantity("start_delay", ("started_ns",), ("release_ns",)),
     ),
     "own_loop": (
@@ -163,8 +165,8 @@ def kind(meta: Mapping[str, Any]) -> str:
 def quantities(meta: Mapping[str, Any]) -> tuple[Quantity, ...]:
     """The quantities of a measurement; the first is the judged one, which ``judge`` may choose. No dispatch
     where ``reported_clock`` says that the middleware's times are another clock's than the stamps; what an
-    action tells on the way where ``interface`` says that there is one, and the kernel where ``kernel_stamps``
-    asked it."""
+    action tells on the way where ``interface`` says that there is one, the kernel where ``kernel_stamps``
+    asked it; of a discovery no match where ``matches``, the ends of which a middleware tells, is empty."""
     found = _QUANTITIES[kind(meta)]
     if judge := meta.get("judge"):
         found = tuple(sorted(found, key=lambda quantity: quantity.name != judge))
@@ -172,6 +174,8 @@ def quantities(meta: Mapping[str, Any]) -> tuple[Quantity, ...]:
         found = tuple(quantity for quantity in found if quantity is not _DISPATCH)
     if not meta.get("kernel_stamps"):
         found = tuple(quantity for quantity in found if quantity not in _OF_KERNEL)
+    if meta.get("matches") == []:
+        found = tuple(quantity for quantity in found if quantity is not _MATCHED)
     if meta.get("interface") != "action":
         found = tuple(quantity for quantity in found if quantity not in _OF_ACTIONS)
     return found

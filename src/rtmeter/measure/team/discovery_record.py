@@ -83,7 +83,8 @@ def joined(logs: Sequence[tuple[Ints, Columns]], warm_up: int) -> dict[str, Ints
 def before_start(samples: Mapping[str, Ints]) -> int:
     """In how many releases a match or a message came before the last participant had started."""
     served = (samples["status"] & OUTCOME_BITS) == SERVED
-    first = np.minimum(samples["matched_ns"], samples["first_ns"])
+    matched_ns, first_ns = samples["matched_ns"], samples["first_ns"]
+    first = np.minimum(np.where(matched_ns == ABSENT, first_ns, matched_ns), first_ns)
     return int(np.count_nonzero(served & (first < samples["started_ns"])))
 
 

@@ -217,5 +217,6 @@ class CellRecord(RecordPart):
             "ticks": self.ticks,
             "t0_from": self.grid.get("t0_from"),
             "reported_clock": self.adapter_facts.get("reported_clock", "monotonic"),
+            "matches": self.adapter_facts.get("matches", [] if self.adapter_facts else None),
             "virtual_machine": self.machine.get("virtual_machine") if self.virtual_machine else None,
         } | {key: self.config.get(key) for key in keys}

@@ -134,6 +134,7 @@ class AdapterFacts(TypedDict, total=False):
     middleware: str | None
     middleware_version: str | None
     reported_clock: str
+    matches: list[str]
     chosen: list[str]
 
 

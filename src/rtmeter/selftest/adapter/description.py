@@ -69,7 +69,7 @@ def _faults(subject: CheckedProbe) -> Iterator[str]:
     if bool(interfaces) != ("request" in kinds) or not set(interfaces) <= {"service", "action"}:
         yield f"interfaces are {interfaces}: name service or action, or both, where measures names request"
     matches = facts.get("matches", [])
-    if bool(matches) != ("discovery" in kinds) or not set(matches) <= {"publisher", "subscriber"}:
+    if (matches and "discovery" not in kinds) or not set(matches) <= {"publisher", "subscriber"}:
         yield f"matches are {matches}: name publisher or subscriber, or both, where measures names discovery"
     for name, about in facts.get("option", {}).items():
         if not isinstance(about, str) or not about.strip():
