@@ -7,10 +7,9 @@ mod transport;
 mod waiting;
 
 use std::collections::HashMap;
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex};
-use std::task::Poll;
 use std::time::Instant;
 
 use dust_dds::dds_async::domain_participant::DomainParticipantAsync;
@@ -110,7 +109,7 @@ impl DustDds {
                 Ok(Ended::Ready(()))
             }
             ended => {
-                *under_way = Some(self.put_aside(wait));
+                *under_way = Some(block_on(self.put_aside(wait)).map_err(refused)?);
                 Ok(if ended == Ended::Interrupted { Ended::Interrupted } else { Ended::TimedOut })
             }
         }
@@ -118,22 +117,13 @@ impl DustDds {
 
     /// A wait may stop in the middle of a call of Dust DDS's, which then holds up all others: it is gone on
     /// with until a call of ours came through, for then none of its is open.
-    fn put_aside(&self, mut wait: Wait) -> Wait {
-        let Some(reader) = self.readers.first() else { return wait };
+    async fn put_aside(&self, mut wait: Wait) -> DdsResult<Wait> {
+        let Some(reader) = self.readers.first() else { return Ok(wait) };
         let condition = reader.reader.get_statuscondition();
         let mut call = pin!(condition.get_trigger_value());
-        let mut result = None;
-        let _ = block_on(poll_fn(|context| {
-            if result.is_none() {
-                if let Poll::Ready(ready) = wait.as_mut().poll(context) {
-                    result = Some(ready);
-                }
-            }
-            call.as_mut().poll(context)
-        }));
-        match result {
-            Some(ready) => Box::pin(std::future::ready(ready)),
-            None => wait,
+        tokio::select! {
+            called = &mut call => called.map(|_| wait),
+            ended = &mut wait => call.await.map(|_| -> Wait { Box::pin(std::future::ready(ended)) }),
         }
     }
 

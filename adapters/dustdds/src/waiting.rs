@@ -1,32 +1,25 @@
-//! Blocking on the futures of Dust DDS: for a result, or for whatever comes first.
+//! Waiting for Dust DDS on Tokio, the runtime that its documentation names for its asynchronous API.
 
-use std::future::Future;
-use std::pin::{Pin, pin};
-use std::sync::{Arc, Condvar, Mutex, OnceLock};
-use std::task::{Context, Poll, Wake, Waker};
-use std::time::{Duration, Instant};
+use std::future::{Future, pending};
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use dust_dds::infrastructure::error::{DdsError, DdsResult};
 use rtmeter_adapter::{Refused, words_of};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::Notify;
+use tokio::time::sleep_until;
 
+thread_local! {
+    /// Each thread that calls Dust DDS has the runtime of its example, a current-thread one.
+    static RUNTIME: Runtime =
+        Builder::new_current_thread().enable_time().build().expect("it takes nothing of the system");
+}
+
+/// Ends a wait.
 #[derive(Default)]
-struct State {
-    woken: bool,
-    interrupted: bool,
-}
-
-/// What a thread waits at: futures wake it when they can go on, and so does whoever interrupts.
-#[derive(Default)]
-pub struct Wakeup {
-    state: Mutex<State>,
-    changed: Condvar,
-}
-
-impl Wake for Wakeup {
-    fn wake(self: Arc<Self>) {
-        self.set(|state| state.woken = true);
-    }
-}
+pub struct Wakeup(Notify);
 
 /// How a wait ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -39,44 +32,38 @@ pub enum Ended<T> {
 impl Wakeup {
     /// One interruption that comes before a wait ends that wait at once.
     pub fn interrupt(&self) {
-        self.set(|state| state.interrupted = true);
+        self.0.notify_one();
     }
 
-    fn set(&self, change: impl FnOnce(&mut State)) {
-        change(&mut self.state.lock().expect("nothing panics while it holds the lock"));
-        self.changed.notify_one();
-    }
-
-    /// Polls until the future is ready, an interruption comes, or the moment has passed.
+    /// Until the future is ready, an interruption comes, or the moment has passed, which Tokio sees by the
+    /// millisecond.
     pub fn wait_for<T>(
-        self: &Arc<Self>,
+        &self,
         future: &mut Pin<Box<dyn Future<Output = T> + Send>>,
         until: Option<Instant>,
     ) -> Ended<T> {
-        let waker = Waker::from(self.clone());
-        loop {
-            if let Poll::Ready(result) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
-                return Ended::Ready(result);
+        let passed = async {
+            match until {
+                Some(moment) => sleep_until(moment.into()).await,
+                None => pending().await,
             }
-            let mut state = self.state.lock().expect("nothing panics while it holds the lock");
-            while !state.woken && !state.interrupted {
-                let left = until.map(|moment| moment.saturating_duration_since(Instant::now()));
-                state = match left {
-                    None => self.changed.wait(state).expect("as above"),
-                    Some(Duration::ZERO) => return Ended::TimedOut,
-                    Some(left) => self.changed.wait_timeout(state, left).expect("as above").0,
-                };
-            }
-            state.woken = false;
-            if std::mem::take(&mut state.interrupted) {
-                return Ended::Interrupted;
-            }
-        }
+        };
+        RUNTIME.with(|runtime| {
+            runtime.block_on(async {
+                tokio::select! {
+                    biased;
+                    result = future => Ended::Ready(result),
+                    () = self.0.notified() => Ended::Interrupted,
+                    () = passed => Ended::TimedOut,
+                }
+            })
+        })
     }
 }
 
 /// What killed a thread of Dust DDS's. Nothing is answered any more.
 static DEATH: OnceLock<String> = OnceLock::new();
+static DIED: Notify = Notify::const_new();
 
 /// Notes when a thread of Dust DDS's panics, and ends the wait under way.
 pub fn watch_for_panics(wakeup: Arc<Wakeup>) {
@@ -88,6 +75,7 @@ pub fn watch_for_panics(wakeup: Arc<Wakeup>) {
         if name.starts_with("Dust DDS") || name.starts_with("SomethingOn") {
             let words = words_of(panic.payload());
             let _ = DEATH.set(format!("its thread {name} panicked: {words}"));
+            DIED.notify_waiters();
             wakeup.interrupt();
         }
     }));
@@ -106,20 +94,19 @@ pub fn refused(_error: DdsError) -> Refused {
 /// The future's result; an error if Dust DDS is dead. Never given up before: in Dust DDS 0.16 a call that is
 /// dropped before its answer leaves that answer to the next call.
 pub fn block_on<T>(future: impl Future<Output = DdsResult<T>>) -> DdsResult<T> {
-    struct Unpark(std::thread::Thread);
-    impl Wake for Unpark {
-        fn wake(self: Arc<Self>) {
-            self.0.unpark();
+    let died = async {
+        let told = DIED.notified();
+        if death().is_none() {
+            told.await;
         }
-    }
-    const LOOK: Duration = Duration::from_millis(100); // for its death, which wakes nobody
-    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
-    let mut future = pin!(future);
-    loop {
-        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(result) => return result,
-            Poll::Pending if death().is_some() => return Err(DdsError::AlreadyDeleted),
-            Poll::Pending => std::thread::park_timeout(LOOK),
-        }
-    }
+    };
+    RUNTIME.with(|runtime| {
+        runtime.block_on(async {
+            tokio::select! {
+                biased;
+                result = future => result,
+                () = died => Err(DdsError::AlreadyDeleted),
+            }
+        })
+    })
 }
