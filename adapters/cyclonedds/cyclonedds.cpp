@@ -84,7 +84,7 @@ class Cyclone final : public rtmeter::Adapter {
 
   void* create_publisher(void* /*node*/, const std::string& topic) override {
     const dds_entity_t writer =
-        dds_create_writer(participant_, make_topic(topic), Qos(run_, true).get(), nullptr);
+        dds_create_writer(participant_, make_topic(topic), Qos(run_, options_, true).get(), nullptr);
     ends_.push_back({topic, created(writer, "writer"), true});
     if (on_match_ != nullptr) wait_for_matches(writer, DDS_PUBLICATION_MATCHED_STATUS, kWriterMatched);
     check_transport(ends_.back());
@@ -95,8 +95,9 @@ class Cyclone final : public rtmeter::Adapter {
   void* create_subscriber(void* /*node*/, const std::string& topic, rtm_on_message on_message,
                           void* user) override {
     Reader& reader = readers_.emplace_back(types_, on_message, user);
-    reader.entity = created(
-        dds_create_reader(participant_, make_topic(topic), Qos(run_, false).get(), nullptr), "reader");
+    reader.entity =
+        created(dds_create_reader(participant_, make_topic(topic), Qos(run_, options_, false).get(), nullptr),
+                "reader");
     ends_.push_back({topic, reader.entity, false});
     if (on_match_ != nullptr)
       wait_for_matches(reader.entity, DDS_SUBSCRIPTION_MATCHED_STATUS, kReaderMatched);

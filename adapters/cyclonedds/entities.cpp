@@ -137,14 +137,15 @@ int Reader::take_all() noexcept {
   return callbacks;
 }
 
-Qos::Qos(const rtm_run& run, bool of_writer) {
+Qos::Qos(const rtm_run& run, const rtmeter_dds::Options& options, bool of_writer) {
   dds_qset_reliability(
       qos_, run.reliability == RTM_RELIABLE ? DDS_RELIABILITY_RELIABLE : DDS_RELIABILITY_BEST_EFFORT,
       DDS_MSECS(100));
   dds_qset_history(qos_, DDS_HISTORY_KEEP_LAST, static_cast<std::int32_t>(run.history_depth));
   // Who looks for others is not to find itself.
   if (run.measurement == RTM_DISCOVERY) dds_qset_ignorelocal(qos_, DDS_IGNORELOCAL_PARTICIPANT);
-  if (of_writer) dds_qset_liveliness(qos_, DDS_LIVELINESS_AUTOMATIC, DDS_SECS(rtmeter_dds::kLeaseS));
+  if (of_writer && options.interoperable)
+    dds_qset_liveliness(qos_, DDS_LIVELINESS_AUTOMATIC, DDS_SECS(rtmeter_dds::kLeaseS));
 }
 
 void describe_ends(rtmeter::Sink& sink, const std::vector<End>& ends, dds_entity_t participant,

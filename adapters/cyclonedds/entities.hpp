@@ -62,7 +62,7 @@ class Reader {
 class Qos {
  public:
   Qos() = default;
-  Qos(const rtm_run& run, bool of_writer);
+  Qos(const rtm_run& run, const rtmeter_dds::Options& options, bool of_writer);
   Qos(const Qos&) = delete;
   Qos& operator=(const Qos&) = delete;
   ~Qos() { dds_delete_qos(qos_); }

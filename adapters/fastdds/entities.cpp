@@ -68,7 +68,8 @@ bool is_own(const dds::InstanceHandle_t& matched, const eprosima::fastrtps::rtps
 }  // namespace
 
 EndpointSettings::EndpointSettings(const rtm_run& run, const rtmeter_dds::Options& options)
-    : loan(options.loan), listener(options.listener), transport(options.transport),
+    : loan(options.loan), listener(options.listener), interoperable(options.interoperable),
+      transport(options.transport),
       reliability(run.reliability == RTM_RELIABLE ? dds::RELIABLE_RELIABILITY_QOS
                                                   : dds::BEST_EFFORT_RELIABILITY_QOS),
       depth(static_cast<std::int32_t>(run.history_depth)), payload_bytes(run.payload_bytes),
@@ -100,7 +101,8 @@ Writer::Writer(const EndpointSettings& settings, dds::Publisher* publisher, dds:
     : loan_(settings.loan), name_("writer of " + name), watcher_(watcher) {
   message_.payload().reserve(settings.payload_bytes);
   dds::DataWriterQos qos = settings.applied_to(publisher->get_default_datawriter_qos());
-  if (qos.liveliness().lease_duration == eprosima::fastrtps::c_TimeInfinite) {  // no profile says else
+  const bool is_infinite = qos.liveliness().lease_duration == eprosima::fastrtps::c_TimeInfinite;
+  if (settings.interoperable && is_infinite) {  // no profile says else
     qos.liveliness().lease_duration = {rtmeter_dds::kLeaseS, 0};
     qos.liveliness().announcement_period = {rtmeter_dds::kLeaseS / 2, 0};
   }

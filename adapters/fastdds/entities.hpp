@@ -25,7 +25,7 @@ struct EndpointSettings {
   template <typename EndpointQos>
   EndpointQos applied_to(EndpointQos qos) const;
 
-  bool loan, listener;
+  bool loan, listener, interoperable;
   std::string transport;
   dds::ReliabilityQosPolicyKind reliability;
   std::int32_t depth;

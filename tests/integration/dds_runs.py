@@ -25,6 +25,9 @@ built = {
 each_adapter = pytest.mark.parametrize("adapter", [pytest.param(n, marks=built[n]) for n in ADAPTERS])
 
 POLICIES = {os.SCHED_OTHER: "other", os.SCHED_FIFO: "fifo", os.SCHED_RR: "rr"}
+AMONG_OTHERS: Config = {"options": {"interoperable": "yes"}}
+"""What the front gives both ends where they are of different implementations."""
+
 CYCLE: Config = {"measurement": "cycle", "loss_timeout_ns": 20 * SECOND}
 
 

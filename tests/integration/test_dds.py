@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from dds_runs import (
     ADAPTERS,
+    AMONG_OTHERS,
     CYCLE,
     MS,
     SECOND,
@@ -33,7 +34,7 @@ from front import rtmeter
 @pairs(*itertools.permutations(ADAPTERS, 2))
 def test_each_answers_the_other(tmp_path: Path, client_adapter: str, server_adapter: str) -> None:
     """With best effort; the campaign of all pairs below runs with reliable."""
-    config: Config = {"adapter": client_adapter, "period_ns": 2 * MS}
+    config: Config = AMONG_OTHERS | {"adapter": client_adapter, "period_ns": 2 * MS}
     with client_and_server(tmp_path, config, {"adapter": server_adapter}) as (client, server):
         settled(client, server)
     assert [read(end.log)[0].meta["adapter"]["name"] for end in (client, server)] == [
@@ -205,3 +206,7 @@ def test_the_campaign_of_all_pairs_runs(tmp_path: Path) -> None:
     paired = {(c["adapter"], c["server_adapter"]) for c in cells}
     assert len(cells) == 9
     assert paired == set(itertools.product(ADAPTERS, repeat=2))
+    for cell in cells:  # what lets implementations match is set of those that are to
+        wanted = "no" if cell["adapter"] == cell["server_adapter"] else "yes"
+        assert cell["adapter_facts"]["interoperable"] == wanted
+        assert cell["config"].get("options", {}) == {}

@@ -7,7 +7,7 @@ import uuid
 from pathlib import Path
 
 import pytest
-from dds_runs import MS, SECOND, each_adapter, pairs, settled
+from dds_runs import AMONG_OTHERS, MS, SECOND, each_adapter, pairs, settled
 from namespaces import ip, lose_link_for_a_while, quiet_network, two_namespaces
 from probe_runs import LONG, Config, Probe, client_and_server, counts, probe, read, refusal
 
@@ -62,11 +62,20 @@ def test_a_server_in_another_domain_is_not_found(tmp_path: Path, adapter: str) -
 def test_a_policy_that_does_not_match_is_named(
     tmp_path: Path, client_adapter: str, server_adapter: str, client: str, server: str, at: str
 ) -> None:
-    config = PATIENT | {"adapter": client_adapter, "reliability": client}
+    config = PATIENT | AMONG_OTHERS | {"adapter": client_adapter, "reliability": client}
     error = no_answer(tmp_path, config, {"adapter": server_adapter, "reliability": server})
     assert error["field"] == "incompatible_qos"
     assert error["value"] == f"reliability ({at})"
     assert error["remedy"]
+
+
+@pairs(("dustdds", "fastdds"))
+def test_finite_durations_are_for_interoperation_alone(
+    tmp_path: Path, client_adapter: str, server_adapter: str
+) -> None:
+    """Without them Dust DDS does not match Fast DDS; with them it does (test_dds.py)."""
+    error = no_answer(tmp_path, PATIENT | {"adapter": client_adapter}, {"adapter": server_adapter})
+    assert (error["field"], error["value"]) == ("incompatible_qos", "deadline (writer of ping)")
 
 
 @each_adapter

@@ -38,9 +38,9 @@ inline std::string policy_name(std::uint32_t id) {
   return id < sizeof names / sizeof names[0] ? names[id] : "policy " + std::to_string(id);
 }
 
-// Lease of a writer's liveliness where Dust DDS may be the reader. Dust DDS 0.16 takes another
-// implementation's infinite duration for a finite one, and compares leases the wrong way round: only equal
-// and finite ones match for both. An hour adds next to no traffic.
+// Lease of liveliness with option interoperable, where the other end may be Dust DDS. Dust DDS 0.16 takes
+// another implementation's infinite duration for a finite one, and compares leases the wrong way round: only
+// equal and finite ones match for both. An hour adds next to no traffic.
 constexpr std::int32_t kLeaseS = 3600;
 
 struct Interface {
@@ -87,6 +87,10 @@ struct OptionSet : rtmeter::OptionSet {
   rtmeter::Text peers{*this, "peers",
                       "addresses, separated by commas, where others are looked for besides multicast; by "
                       "default the interface's own"};
+  rtmeter::Flag interoperable{
+      *this, "interoperable",
+      "durations and types by which another implementation's ends match, Dust DDS's too; "
+      "rtmeter gives it where the server's adapter is another"};
   rtmeter_common::ThreadsOption threads;
   const bool has_loan, has_peers;
 };
@@ -124,7 +128,8 @@ struct Options {
       : settings_name(of_user.name), settings(of_user.text),
         transport(set.transport.given(run) || settings.empty() ? set.transport.of(run) : "vendor"),
         listener(run.receive == RTM_RECEIVE_LISTENER), loan(set.has_loan && set.loan.of(run)),
-        domain(set.domain.of(run)), domain_given(set.domain.given(run)) {
+        interoperable(set.interoperable.of(run)), domain(set.domain.of(run)),
+        domain_given(set.domain.given(run)) {
     const std::string given = set.interface.of(run, "lo");
     if (!rtmeter_common::contains(networkless, transport)) interface = interface_of(given, set.interface);
     if (set.has_peers)
@@ -142,7 +147,7 @@ struct Options {
     else
       sink.put_chosen("domain", std::to_string(domain));
     sink.put("transport", transport);
-    sink.put("loan", loan ? "yes" : "no");
+    sink.put("loan", loan ? "yes" : "no").put("interoperable", interoperable ? "yes" : "no");
     if (!interface.address.empty()) sink.put("interface", interface.name + " (" + interface.address + ")");
     if (!settings.empty()) sink.put(settings_name, settings);
   }
@@ -164,7 +169,7 @@ struct Options {
 
   std::string settings_name, settings;  // the user's
   std::string transport;
-  bool listener, loan;
+  bool listener, loan, interoperable;
   std::uint32_t domain;
   bool domain_given;
   Interface interface;  // empty: the transport uses none of ours

@@ -46,7 +46,7 @@ int rtm_dds_open(const rtm_run* run, const rtm_dds_options* of, const char* netw
 }
 void rtm_dds_close(rtm_dds* dds) { delete dds; }
 
-int32_t rtm_dds_lease_s() { return rtmeter_dds::kLeaseS; }
+int32_t rtm_dds_lease_s(const rtm_dds* dds) { return dds->options.interoperable ? rtmeter_dds::kLeaseS : 0; }
 
 const char* rtm_dds_interface_name(const rtm_dds* dds) { return dds->options.interface.name.c_str(); }
 const char* rtm_dds_interface_address(const rtm_dds* dds) { return dds->options.interface.address.c_str(); }

@@ -33,8 +33,9 @@ int rtm_dds_open(const rtm_run* run, const rtm_dds_options* of, const char* netw
                  rtm_error* error);
 void rtm_dds_close(rtm_dds* dds);
 
-/* Seconds of the lease and deadline that must be finite (options.hpp). */
-int32_t rtm_dds_lease_s(void);
+/* Seconds of the lease and deadline that must be finite to match other implementations (options.hpp), or 0
+ * where none has to. */
+int32_t rtm_dds_lease_s(const rtm_dds* dds);
 
 /* Strings live until rtm_dds_close(). */
 const char* rtm_dds_interface_name(const rtm_dds* dds); /* empty: the transport uses none of ours */

@@ -38,11 +38,15 @@ pub const TYPE_NAME: &str = "rtmeter_dds::Message";
 pub struct EndpointSettings {
     reliability: Reliability,
     depth: u32,
+    /// An hour where other implementations' ends may be met, else infinite.
+    lease: DurationKind,
 }
 
 impl EndpointSettings {
-    pub fn new(run: &Run) -> Self {
-        Self { reliability: run.reliability(), depth: run.history_depth() }
+    pub fn new(run: &Run, shared: &Shared) -> Self {
+        let finite = |seconds| DurationKind::Finite(Duration::new(seconds, 0));
+        let lease = shared.lease_s().map_or(DurationKind::Infinite, finite);
+        Self { reliability: run.reliability(), depth: run.history_depth(), lease }
     }
 
     fn reliability(&self) -> ReliabilityQosPolicy {
@@ -61,7 +65,7 @@ impl EndpointSettings {
         DataWriterQos {
             reliability: self.reliability(),
             history: self.history(),
-            deadline: DeadlineQosPolicy { period: lease() },
+            deadline: DeadlineQosPolicy { period: self.lease },
             ..Default::default()
         }
     }
@@ -72,15 +76,11 @@ impl EndpointSettings {
             history: self.history(),
             liveliness: LivelinessQosPolicy {
                 kind: LivelinessQosPolicyKind::Automatic,
-                lease_duration: lease(),
+                lease_duration: self.lease,
             },
             ..Default::default()
         }
     }
-}
-
-fn lease() -> DurationKind {
-    DurationKind::Finite(Duration::new(Shared::lease_s(), 0))
 }
 
 fn policies(

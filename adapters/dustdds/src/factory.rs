@@ -23,10 +23,10 @@ pub fn factory_of_process(shared: &Shared) -> Result<&'static Factory, SetupErro
         return Ok(known);
     }
     let transport = Transport::new(shared.interface())?;
-    // Each implementation describes types its own way: they are told apart by name alone. A newcomer hears of
-    // a participant here at its next announcement, and no sooner.
+    // Each implementation describes types its own way: among several they are told apart by name alone. A newcomer
+    // hears of a participant here at its next announcement, and no sooner.
     let configuration = DustDdsConfigurationBuilder::new()
-        .enable_type_information(false)
+        .enable_type_information(shared.lease_s().is_none())
         .participant_announcement_interval(Duration::from_secs(1))
         .build()
         .map_err(failed("configuration"))?;

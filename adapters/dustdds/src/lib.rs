@@ -165,8 +165,8 @@ impl Adapter for DustDds {
         let wakeup: Arc<Wakeup> = Arc::default();
         watch_for_panics(wakeup.clone());
         Ok(Self {
+            settings: EndpointSettings::new(run, &shared),
             shared,
-            settings: EndpointSettings::new(run),
             factory,
             participant: None,
             topics: HashMap::new(),

@@ -41,7 +41,7 @@ unsafe extern "C" {
         error: *mut rtm_error,
     ) -> c_int;
     fn rtm_dds_close(dds: *mut rtm_dds);
-    fn rtm_dds_lease_s() -> i32;
+    fn rtm_dds_lease_s(dds: *const rtm_dds) -> i32;
     fn rtm_dds_interface_name(dds: *const rtm_dds) -> *const c_char;
     fn rtm_dds_interface_address(dds: *const rtm_dds) -> *const c_char;
     fn rtm_dds_domain(dds: *const rtm_dds) -> u32;
@@ -82,9 +82,9 @@ impl Shared {
         Ok(Self(Mutex::new(dds)))
     }
 
-    /// Of liveliness and deadlines that must be finite for the implementations to match.
-    pub fn lease_s() -> i32 {
-        unsafe { rtm_dds_lease_s() }
+    /// Of liveliness and deadlines that must be finite to match other implementations; None: those are not met.
+    pub fn lease_s(&self) -> Option<i32> {
+        Some(unsafe { rtm_dds_lease_s(*self.raw()) }).filter(|seconds| *seconds > 0)
     }
     /// None: the transport is the vendor's own choice.
     pub fn interface(&self) -> Option<(String, String)> {

@@ -1,4 +1,4 @@
-"""What the two ends of a round trip are told so that they meet, where they are on two hosts."""
+"""What the two ends of a round trip are told so that they meet: on two hosts, or of two adapters."""
 
 from __future__ import annotations
 
@@ -32,3 +32,8 @@ def meeting(known: Mapping[str, str], own: str, other: str, *, listens: bool) ->
     if "interface" in known:
         return {"interface": own} | ({"peers": other} if "peers" in known else {})
     return {"address": own} if listens and "address" in known else {}
+
+
+def interoperating(known: Mapping[str, str]) -> dict[str, str]:
+    """Of the options that an adapter has (``known``), what lets it match another adapter's end."""
+    return {"interoperable": "yes"} if "interoperable" in known else {}

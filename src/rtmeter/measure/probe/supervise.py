@@ -17,7 +17,7 @@ from rtmeter.errors import RtmeterError
 from rtmeter.host.affinity import away_from
 from rtmeter.host.ssh import Ssh
 from rtmeter.measure.probe import beside
-from rtmeter.measure.probe.addresses import meeting, own_address
+from rtmeter.measure.probe.addresses import interoperating, meeting, own_address
 from rtmeter.measure.probe.end_configs import client_config, server_config
 from rtmeter.measure.probe.guard import Guard
 from rtmeter.measure.probe.places import Here, Place, There
@@ -144,6 +144,9 @@ class _Run:
             of_server = server_config(self._cell, config, self._folder)
             place = self._server_place()
             self._introduce(probe, config, server, of_server)
+            if server.name != probe.name:
+                for end, own in ((probe, config), (server, of_server)):
+                    own["options"] = interoperating(_options_of(end)) | own["options"]
             self._server = ProbeProcess(server, of_server, self._folder, place)
             self._guard.watch(self._server.pid)
             self._until_peer_ready(self._server)
