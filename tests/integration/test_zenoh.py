@@ -101,3 +101,10 @@ def test_what_cannot_be_is_refused_by_name(tmp_path: Path, asked: Config, field:
     error = refusal(tmp_path, ZENOH | round_trip | asked)
     assert error["field"] == field
     assert error["remedy"]
+
+
+def test_a_discovery_has_no_server_in_whose_process_a_router_could_be(tmp_path: Path) -> None:
+    asked = {"measurement": "discovery", "discovery": {"participants": 2, "participant": 0}}
+    asked |= {"period_ns": 400 * MS, "loss_timeout_ns": 200 * MS, "options": {"via": "router"}}
+    error = refusal(tmp_path, SHORT | asked)
+    assert error["field"] == "option router" and "router=tcp/HOST:7447" in error["remedy"]
