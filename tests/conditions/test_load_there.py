@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rtmeter.conditions import stress_ng
+from rtmeter.conditions import companion_there
 from rtmeter.conditions.companion import Companion
 from rtmeter.conditions.processes import children, members
 from rtmeter.conditions.stress_ng import StressNg
@@ -61,14 +61,15 @@ def test_it_reports_what_it_did_and_leaves_nothing(there: RemoteRoot, tmp_path: 
 def test_it_ends_where_nothing_is_heard_any_more(
     there: RemoteRoot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stress_ng, "_SILENCE_S", 4)
-    monkeypatch.setattr(stress_ng, "_BEAT_S", 0.2)
+    monkeypatch.setattr(companion_there, "_SILENCE_S", 4)
+    monkeypatch.setattr(companion_there, "_BEAT_S", 0.2)
     beat, beaten = Companion.beat, []
     monkeypatch.setattr(Companion, "beat", lambda self: (beat(self), beaten.append(self)))
     load, pid = started(there, tmp_path)
     until(lambda: load.death is not None or len(beaten) >= 30)  # longer than the silence that ends it
     assert load.death is None  # it is heard
-    load._done.set()
+    assert isinstance(load._process, companion_there.CompanionThere)
+    load._process._done.set()
     until(lambda: members(pid, Root()) == [])
     until(lambda: load.death is not None)
     until(lambda: list((tmp_path / "there").iterdir()) == [])

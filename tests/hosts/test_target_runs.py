@@ -15,7 +15,6 @@ import pytest
 from two_hosts import DEVICE, PLANTED_NS, Hosts
 
 from front import Done, ended, rows_of, rtmeter, running
-from rtmeter.results.store import CLIENT_LOG
 from stored import cell_json
 from waiting import until
 
@@ -30,16 +29,6 @@ def measured(hosts: Hosts, folder: Path, *arguments: object) -> Done:
 
 def restored(hosts: Hosts) -> Done:
     return rtmeter("restore", "--on", hosts.url, **hosts.near_end())
-
-
-def logs(hosts: Hosts) -> set[Path]:
-    """Of the probes there; of cells that were killed they stay."""
-    return set(hosts.temporary.glob(f"*/{CLIENT_LOG}"))
-
-
-def wait_for_samples(hosts: Hosts, left: set[Path], process: subprocess.Popen[str]) -> None:
-    """Until the probe there, whose log is none of those ``left``, has measured: it is connected then."""
-    until(lambda: any(rows_of(log) > 100 for log in logs(hosts) - left), of=process)
 
 
 def script(folder: Path) -> Path:
@@ -84,10 +73,10 @@ def test_both_ends_settings_and_load_are_there(hosts: Hosts, tmp_path: Path) -> 
     asked = ["measure", "roundtrip", "--adapter", "posix", "--period", "2ms", "--samples", "100000"]
     load = ["--load", "cpu=1,cpu_percent=10", "--monitor", "200ms", "--loss-timeout", "50ms", *QDISC]
     out = tmp_path / "cell"
-    left = logs(hosts)
+    left = hosts.logs()
     with running(*asked, *load, "--on", hosts.url, "--out", out, **hosts.near_end()) as process:
         until(lambda: hosts.programs().count("rtmeter-probe-p") == 2, of=process)
-        wait_for_samples(hosts, left, process)
+        hosts.wait_for_samples(left, process)
         programs, during = hosts.programs(), hosts.qdiscs()
         assert (hosts.state / "journal").exists()
         process.send_signal(signal.SIGTERM)
@@ -109,9 +98,9 @@ def test_both_ends_settings_and_load_are_there(hosts: Hosts, tmp_path: Path) -> 
 
 
 def test_what_a_killed_front_left_is_put_back_by_the_journal_there(hosts: Hosts, tmp_path: Path) -> None:
-    before, left = hosts.qdiscs(), logs(hosts)
+    before, left = hosts.qdiscs(), hosts.logs()
     with running(*LONG, "--on", hosts.url, "--out", tmp_path / "cell", **hosts.near_end()) as process:
-        wait_for_samples(hosts, left, process)
+        hosts.wait_for_samples(left, process)
         process.send_signal(signal.SIGKILL)
         process.wait()
     hosts.wait_until_ended()
@@ -128,9 +117,9 @@ def test_what_a_killed_front_left_is_put_back_by_the_journal_there(hosts: Hosts,
 
 
 def test_a_cut_link_fails_the_cell_and_the_next_one_restores(hosts: Hosts, tmp_path: Path) -> None:
-    before, left = hosts.qdiscs(), logs(hosts)
+    before, left = hosts.qdiscs(), hosts.logs()
     with running(*LONG, "--on", hosts.url, "--out", tmp_path / "cell", **hosts.near_end()) as process:
-        wait_for_samples(hosts, left, process)
+        hosts.wait_for_samples(left, process)
         hosts.kill("sshd")
         done = ended(process)
     assert done.code == 1
@@ -157,7 +146,7 @@ def test_what_a_target_has_is_told_and_nothing_stays_there(hosts: Hosts) -> None
 
 
 def test_a_chain_begins_by_the_clock_there_and_ends_with_the_front(hosts: Hosts, tmp_path: Path) -> None:
-    graph, left = tmp_path / "graph.yaml", logs(hosts)
+    graph, left = tmp_path / "graph.yaml", hosts.logs()
     graph.write_text("stages:\n  camera: {period: 5ms}\n  motor: {inputs: camera}\n")
     asked = ["measure", "chain", "--adapter", "posix", "--graph", graph, "--warm-up", "0"]
     done = measured(hosts, tmp_path / "cell", *asked, "--samples", "20")
@@ -190,7 +179,7 @@ def test_the_recording_of_a_killed_front_ends_there_with_its_files_and_instance(
     assert hosts.daemon is not None
     asked = [*WAKEUP, "--samples", "100000", "--explain", "--on", hosts.url, "--out", tmp_path / "cell"]
     with running(*asked, **hosts.near_end()) as process:
-        wait_for_samples(hosts, set(), process)
+        hosts.wait_for_samples(set(), process)
         (mine,) = re.findall(r"[^\"]+/rtmeter-[0-9]+-[0-9a-f]{12}", (hosts.state / "journal").read_text())
         instance = Path(f"/proc/{hosts.daemon.pid}/root{mine}")
         assert instance.is_dir()

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from front import rows_of
+from rtmeter.results.store import CLIENT_LOG
 from waiting import until
 
 NEAR_ADDRESS, ADDRESS, PORT, DEVICE = "10.83.0.1", "10.83.0.2", 2222, "wire"
@@ -87,6 +89,14 @@ class Hosts:
     def programs(self) -> list[str]:
         """The names of what logins run on the second host."""
         return [name for pid in self.sessions() if (name := _name(pid))]
+
+    def logs(self) -> set[Path]:
+        """Of the probes there; of cells that were killed they stay."""
+        return set(self.temporary.glob(f"*/{CLIENT_LOG}"))
+
+    def wait_for_samples(self, left: set[Path], process: subprocess.Popen[str]) -> None:
+        """Until the probe there, whose log is none of those ``left``, has measured: it is connected then."""
+        until(lambda: any(rows_of(log) > 100 for log in self.logs() - left), of=process)
 
     def wait_until_ended(self) -> None:
         """Until nothing of a login runs on the second host any more."""

@@ -106,7 +106,7 @@ def test_a_file_that_is_wrong_is_refused_at_its_line(
     [
         ("set: {period: 0ms}", "", "rigs.a.set.period"),
         ("", ", on: 'ssh://other'", "on"),
-        ("set: {traffic: 1Mbit/s}", "", "rigs.a.set.traffic"),
+        ("set: {traffic: {rate: 1Mbit/s, to: desk}}", "", "rigs.a.set.traffic.to"),
     ],
 )
 def test_what_contradicts_is_refused_with_whose_it_is(

@@ -41,7 +41,7 @@ def test_on_is_a_key_of_a_campaign_and_an_axis(tmp_path: Path) -> None:
         ({"on": "board"}, "on"),
         ({"on": "'ssh://root@-oProxyCommand=x'"}, "on"),
         ({"on": "'ssh://root@a;reboot'"}, "on"),
-        ({"traffic": "1Mbit/s"}, "traffic"),
+        ({"traffic": "{rate: 1Mbit/s, to: desk}"}, "traffic.to"),
         ({"measurement": "roundtrip", "hosts": "{component: 'ssh://root@other'}"}, "hosts.component"),
     ],
 )

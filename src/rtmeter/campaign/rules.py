@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from rtmeter.campaign.options import KNOWN, MOST_RELEASES, OPTIONS, CellOptions
+from rtmeter.campaign.strain_options import is_address
 from rtmeter.campaign.wrong import as_rtmeter_error, inapplicable
 from rtmeter.errors import RtmeterError
 from rtmeter.model import LOCAL, TWO_ENDS
@@ -213,14 +214,12 @@ def _check_on(o: CellOptions) -> None:
     """What cannot be had of a target, which is reached by a shell alone."""
     if o.on in (None, LOCAL):
         return
-    message = f"cannot be had on {o.on}"
     if o.hosts is not None and o.hosts.component != LOCAL:
         remedy = "leave out one of the two: on a target both ends run there"
         _refuse(o, "hosts.component", f"contradicts on {o.on}", remedy, o.hosts.component)
-    if o.traffic is not None:
-        asked = o.traffic.model_dump(exclude_defaults=True)
-        words = ",".join(f"{name}={value}" for name, value in asked.items())
-        _refuse(o, "traffic", message, "leave it out, or start iperf3 there by hand", words)
+    if o.traffic is not None and o.traffic.to is not None and not is_address(o.traffic.to):
+        remedy = "give its IP address: names may mean something else there"
+        _refuse(o, "traffic.to", f"is no address, as on {o.on} it must be", remedy, o.traffic.to)
 
 
 def _check_attached(o: CellOptions) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
@@ -131,6 +132,15 @@ class TrafficAsked(BaseModel):
         if given and not {"rate", "reverse_rate"} & given.keys():
             raise ValueError("has no rate", "add rate, e.g. rate: 40Mbit/s")
         return {"reverse_rate": given.get("rate", 0)} | given
+
+
+def is_address(text: str) -> bool:
+    """Whether it is an IP address, not a name."""
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 LoadOption = Annotated[LoadAsked, as_written(LoadAsked | str)]

@@ -74,6 +74,11 @@ class Companion:
         self._ended = False  # then the number of its group may be somebody else's
 
     @property
+    def program_pid(self) -> int | None:
+        """Of the program on the machine that it runs on; None if that is not known yet."""
+        return self.pid
+
+    @property
     def exit_code(self) -> int | None:
         """None while it runs; negative: the signal that ended it."""
         code = self._popen.poll()
@@ -102,8 +107,8 @@ class Companion:
 
     def last_words(self) -> str:
         """The last lines that it printed on standard error, else on standard output; empty if none."""
-        for file in (self._err, self._out):
-            lines = [line.strip() for line in _content(file).splitlines() if line.strip()]
+        for text in (_content(self._err), self.stdout()):
+            lines = [line.strip() for line in text.splitlines() if line.strip()]
             if lines:
                 return " / ".join(lines[-2:])
         return ""

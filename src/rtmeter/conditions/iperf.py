@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import ipaddress
+import re
 import signal
 import socket
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
-from rtmeter.conditions.companion import Companion, find_program
+from rtmeter.conditions.companion import Companion, require_program
+from rtmeter.conditions.companion_there import CompanionThere
 from rtmeter.conditions.iperf_report import CarriedTraffic, Report, carried, parse
 from rtmeter.errors import RtmeterError
-from rtmeter.host.ssh import look_up
+from rtmeter.host.remote_root import RemoteRoot
+from rtmeter.host.root import Root
+from rtmeter.host.ssh import Ssh, look_up
 
-Through = Callable[[list[str]], list[str]]
 _CONNECT_S = 20
-_IDLE_S = 60  # after which a server on another machine ends that no client has come to
 _FLOWING_S = 0.3  # from the connection to the first data
 _ESTABLISHED = "01"
 _TRIES = 5  # to find a free port where it cannot be asked for
@@ -27,9 +29,9 @@ class Flow:
     """What is sent from where to where: ``rate`` in bit/s, by ``protocol`` udp or tcp.
 
     ``to``: address where the server listens; ``port``: None: a free one; ``reverse``: the server sends;
-    ``from_namespace``, ``to_namespace``: network namespaces of the two ends; ``starts_server``: whether
-    the server is ours to start; ``through``: what makes of its command one that starts it on another
-    machine; ``interval_s``: between iperf3's own figures.
+    ``from_namespace``, ``to_namespace``: network namespaces of the two ends; ``root``: the machine of the
+    client; ``starts_server``: whether the server is ours to start, on this machine or on that which
+    ``server_ssh`` reaches; ``cpus``: of the client's machine; ``interval_s``: between iperf3's own figures.
     """
 
     rate: int
@@ -40,15 +42,16 @@ class Flow:
     from_namespace: str | None = None
     to_namespace: str | None = None
     starts_server: bool = True
-    through: Through | None = None
+    root: Root = field(default_factory=Root)
+    server_ssh: Ssh | None = None
     datagram_bytes: int | None = None
     cpus: Sequence[int] | None = None
     interval_s: int = 1
 
     @property
-    def namespaces(self) -> bool:
-        """Whether an end is in a network namespace of its own."""
-        return self.from_namespace is not None or self.to_namespace is not None
+    def client_ssh(self) -> Ssh | None:
+        """What reaches the client's machine, if that is not this one."""
+        return self.root.shell.ssh if isinstance(self.root, RemoteRoot) else None
 
     def client(self, port: int) -> list[str]:
         """The client's command line."""
@@ -62,10 +65,26 @@ class Flow:
     def server(self, port: int) -> list[str]:
         """The server's command line."""
         command = [*_within(self.to_namespace), "iperf3", "--server", "--one-off", "--bind", self.to]
-        command += self._common(port)
-        if self.through is None:
-            return command
-        return self.through([*command, "--idle-timeout", str(_IDLE_S)])
+        return [*command, *self._common(port)]
+
+    def start_client(self, port: int) -> Companion:
+        """Raises RtmeterError."""
+        return _started(self.client(port), self.client_ssh, self.cpus)
+
+    def start_server(self, port: int) -> Companion:
+        """Raises RtmeterError."""
+        beside_client = self.server_ssh == self.client_ssh
+        return _started(self.server(port), self.server_ssh, self.cpus if beside_client else None)
+
+    def require_programs(self) -> None:
+        """Raises RtmeterError where one is missing; those of a cell's other host are not looked for."""
+        machines = [self.root]
+        if self.starts_server and self.server_ssh is None and self.client_ssh is not None:
+            machines.append(Root())
+        for root in machines:
+            require_program("iperf3", "traffic", root)
+        if self.from_namespace is not None or self.to_namespace is not None:
+            require_program("ip", "traffic", self.root)
 
     def _common(self, port: int) -> list[str]:
         return ["--port", str(port), "--json", "--interval", str(self.interval_s)]
@@ -85,8 +104,7 @@ class Stream:
 
     def start(self) -> None:
         """Returns when the two are connected. Raises RtmeterError if iperf3 is missing, or they cannot."""
-        for program in ("iperf3", "ip") if self.flow.namespaces else ("iperf3",):
-            find_program(program, "traffic")
+        self.flow.require_programs()
         tries = 1 if self.flow.port or not self.flow.starts_server else _TRIES
         for last in [False] * (tries - 1) + [True]:
             self.port = self.flow.port or _free_port()
@@ -126,12 +144,12 @@ class Stream:
     def _connect(self) -> None:
         flow, port = self.flow, self.port
         if flow.starts_server:
-            self._server = Companion(flow.server(port), field="traffic", cpus=flow.cpus)
+            self._server = flow.start_server(port)
         limit = time.monotonic() + _CONNECT_S
         while True:
             if self._client is None:
-                self._client = Companion(flow.client(port), field="traffic", cpus=flow.cpus)
-            if _is_connected(self._client.pid, port):
+                self._client = flow.start_client(port)
+            if _is_connected(self._client.program_pid, port, flow.root):
                 time.sleep(_FLOWING_S)
                 if self.is_alive():
                     self._settled_s = self._client.ran_s
@@ -178,6 +196,21 @@ def is_local(address: str) -> bool:
     return True
 
 
+def is_own(root: Root, address: str) -> bool:
+    """Whether the IP address is that machine's, as its kernel tells."""
+    asked = ipaddress.ip_address(address)
+    if asked.version == 4:
+        known = root.read("/proc/net/fib_trie") or ""
+        return asked.is_loopback or bool(re.search(rf"-- {re.escape(address)}\n\s+/32 host LOCAL", known))
+    return asked.packed.hex() in (root.read("/proc/net/if_inet6") or "").split()
+
+
+def _started(command: list[str], ssh: Ssh | None, cpus: Sequence[int] | None) -> Companion:
+    if ssh is None:
+        return Companion(command, field="traffic", cpus=cpus)
+    return CompanionThere(ssh, command, field="traffic", cpus=cpus)
+
+
 def _within(namespace: str | None) -> list[str]:
     return [] if namespace is None else ["ip", "netns", "exec", namespace]
 
@@ -188,14 +221,12 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _is_connected(pid: int, port: int) -> bool:
+def _is_connected(pid: int | None, port: int, root: Root) -> bool:
     """Whether the network namespace of the process has an established connection to the port."""
-    for table in ("tcp", "tcp6"):
-        try:
-            lines = Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]
-        except OSError:
-            continue
-        for line in lines:
+    if pid is None:
+        return False
+    for table in root.read_all(f"/proc/{pid}/net/{name}" for name in ("tcp", "tcp6")).values():
+        for line in table.splitlines()[1:]:
             _, _, remote, state, *_ = line.split()
             if state == _ESTABLISHED and int(remote.rpartition(":")[2], 16) == port:
                 return True

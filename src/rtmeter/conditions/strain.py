@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -41,8 +40,8 @@ class Strain:
 
     ``asked``: as Cell.conditions; ``folder``: of the cell; ``measured_cpus``, of this machine, are kept free
     of the sampling where there are others; ``expected_s``: about how long the probes will run; ``elsewhere``:
-    the cell's other host, if it has one; ``root``: the machine that is loaded and monitored; ``real_time``:
-    as in conditions.applied.
+    the cell's other host, if it has one; ``root``: the machine that is measured; ``real_time``: as in
+    conditions.applied.
     """
 
     def __init__(
@@ -60,7 +59,7 @@ class Strain:
         load, traffic = asked.get("load", {}), asked.get("traffic", {})
         self._strict = bool(asked.get("strict"))
         self._load = Load(load, folder, root) if workers(load) else None
-        self._traffic = Traffic(traffic, expected_s, elsewhere) if is_any(traffic) else None
+        self._traffic = Traffic(traffic, expected_s, root, elsewhere) if is_any(traffic) else None
         gauges: dict[str, Gauge] = {}
         if self._load is not None:
             gauges[LOAD_WORKERS] = self._load.workers_alive
@@ -155,7 +154,7 @@ def strain_of(cell: Cell, folder: Path, root: Root, *, real_time: bool = True) -
     elsewhere = None
     if target != LOCAL and is_any(cell.conditions.get("traffic", {})):
         ssh = Ssh(target, "hosts.component")
-        elsewhere = Elsewhere(ssh.address(), lambda command: ssh.command(f"exec {shlex.join(command)}"))
+        elsewhere = Elsewhere(ssh.address(), ssh)
     measured = measured_cpus(cell)
     return Strain(cell.conditions, folder, measured, expected_s, root, elsewhere, real_time=real_time)
 

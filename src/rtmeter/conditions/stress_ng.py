@@ -3,43 +3,22 @@
 from __future__ import annotations
 
 import shutil
-import threading
 from collections.abc import Sequence
 from pathlib import Path
-from shlex import join
 
 from rtmeter.conditions.companion import Companion, require_program
+from rtmeter.conditions.companion_there import GRACE_S, CompanionThere
 from rtmeter.conditions.processes import children, processor_s
 from rtmeter.host.remote_root import RemoteRoot
 from rtmeter.host.root import Root
 
 _FIELD = "load"
 _REPORT = "report.yaml"
-_GRACE_S = 15  # over a network, and for a machine under load
-_BEAT_S, _SILENCE_S = 5, 60
 
-_THERE = """
-folder=$(mktemp -d "${{TMPDIR:-/tmp}}/rtmeter-XXXXXX") || exit
-exec 3<&0
-setsid {command} --temp-path "$folder" --yaml "$folder/{report}" >&2 3<&- &
-load=$!
-echo "$load"
-{{
-  while test -n "$(timeout {silence_s} head -c 1 <&3)"; do :; done
-  kill -TERM "$load"
-  n=0
-  while kill -0 "$load" && test "$n" -lt 50; do sleep 0.1; n=$((n + 1)); done
-  kill -0 "$load" && kill -KILL "-$load"
-}} >/dev/null 2>&1 &
-wait "$load"
-code=$?
-kill -KILL "-$load" 2>/dev/null
-cat "$folder/{report}" 2>/dev/null
-rm -rf "$folder"
-exit "$code"
-"""
-"""The end of standard input, and so of the connection, ends it, with its children and files; so does silence:
-where a machine or a network fails, nobody closes the connection."""
+_BEFORE = 'folder=$(mktemp -d "${TMPDIR:-/tmp}/rtmeter-XXXXXX") || exit'
+_FILES = f'--temp-path "$folder" --yaml "$folder/{_REPORT}" >&2'
+_AFTER = f'cat "$folder/{_REPORT}" 2>/dev/null; rm -rf "$folder"'
+"""On another machine; what it prints there is its report."""
 
 
 class StressNg:
@@ -51,15 +30,11 @@ class StressNg:
         """``folder``: to be made, for its own files if it runs here. Raises RtmeterError if it is missing."""
         require_program("stress-ng", _FIELD, root)
         self._root, self._folder = root, folder
-        self._done = threading.Event()
-        self._beating = threading.Thread(target=self._beat, name="rtmeter-load", daemon=True)
         command = ["stress-ng", *arguments, "--timeout", "0", "--metrics"]
+        self._process: Companion
         if isinstance(root, RemoteRoot):
-            pinned = [] if cpus is None else ["taskset", f"{sum(1 << cpu for cpu in cpus):x}"]
-            command = [*pinned, *command]
-            script = _THERE.format(command=join(command), report=_REPORT, silence_s=_SILENCE_S)
-            self._process = Companion(root.shell.ssh.command(script), field=_FIELD, held=True)
-            self._beating.start()
+            own = {"more": _FILES, "before": _BEFORE, "after": _AFTER}
+            self._process = CompanionThere(root.shell.ssh, command, field=_FIELD, cpus=cpus, **own)
         else:
             folder.mkdir()
             command += ["--temp-path", str(folder), "--yaml", str(folder / _REPORT)]
@@ -80,29 +55,16 @@ class StressNg:
 
     def end(self) -> str:
         """Ends it and its workers, and removes its files; returns its report (YAML), if it made one."""
-        if isinstance(self._root, RemoteRoot):
-            self._done.set()
-            self._beating.join(_GRACE_S)  # it may hang in a connection that the end of its program ends
-            self._process.end(grace_s=_GRACE_S)
-            report = self._process.stdout().partition("\n")[2]
-        else:
-            self._process.end(grace_s=_GRACE_S)  # its disk workers may have much to write still
-            report = _text(self._folder / _REPORT)
-            shutil.rmtree(self._folder, ignore_errors=True)
+        self._process.end(grace_s=GRACE_S)  # its disk workers may have much to write still
+        there = isinstance(self._root, RemoteRoot)
+        report = self._process.stdout() if there else _text(self._folder / _REPORT)
+        shutil.rmtree(self._folder, ignore_errors=True)
         self._process.close()
         return report
 
-    def _beat(self) -> None:
-        while not self._done.wait(_BEAT_S):
-            self._process.beat()
-
     @property
     def _pid(self) -> int | None:
-        """Its process on the machine that it runs on; None if that is not known yet."""
-        if not isinstance(self._root, RemoteRoot):
-            return self._process.pid
-        first, end, _ = self._process.stdout().partition("\n")
-        return int(first) if end and first.isdecimal() else None
+        return self._process.program_pid
 
 
 def _text(file: Path) -> str:

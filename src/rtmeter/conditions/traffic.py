@@ -7,10 +7,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from rtmeter.conditions.iperf import Flow, Stream, Through, is_local
+from rtmeter.conditions.iperf import Flow, Stream, is_local, is_own
 from rtmeter.conditions.iperf_report import CarriedTraffic
 from rtmeter.host.online import require_online
+from rtmeter.host.remote_root import RemoteRoot
 from rtmeter.host.root import Root
+from rtmeter.host.ssh import Ssh
 from rtmeter.model import Doubt
 
 _LOOPBACK = "127.0.0.1"
@@ -22,31 +24,37 @@ _MOST_INTERVALS = 2000  # that iperf3 holds in memory until it ends
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """Another host: its address, and what makes of a command one that runs it there."""
+    """Another host: its address, and what reaches it."""
 
     address: str
-    through: Through
+    ssh: Ssh
 
 
 class Traffic:
     """What ``asked`` names (strain_options.TrafficAsked as JSON), from start() to stop().
 
-    ``expected_s``: about how long that will be; ``elsewhere``: the cell's other host, if it has one.
+    ``expected_s``: about how long that will be; ``root``: the machine that is measured; ``elsewhere``: the
+    cell's other host, if it has one.
     """
 
     def __init__(
-        self, asked: Mapping[str, Any], expected_s: float, elsewhere: Elsewhere | None = None
+        self,
+        asked: Mapping[str, Any],
+        expected_s: float,
+        root: Root = Root(),  # noqa: B008
+        elsewhere: Elsewhere | None = None,
     ) -> None:
-        self._elsewhere = elsewhere
+        self._root, self._elsewhere = root, elsewhere
         self._asked, self._interval_s = asked, 1 + int(expected_s / _MOST_INTERVALS)
         self._streams: dict[str, Stream] = {}
 
     def start(self) -> None:
         """Returns when all flows. Raises RtmeterError if iperf3 is missing or cannot connect, or a CPU for it
         is not there."""
-        require_online(self._asked.get("cpus") or (), "traffic.cpus", Root())
+        require_online(self._asked.get("cpus") or (), "traffic.cpus", self._root)
+        asked = flows(self._asked, self._interval_s, self._root, self._elsewhere)
         with ExitStack() as undo:
-            for direction, flow in flows(self._asked, self._interval_s, self._elsewhere).items():
+            for direction, flow in asked.items():
                 self._streams[direction] = Stream(flow)
                 self._streams[direction].start()
                 undo.callback(self._streams[direction].stop)
@@ -107,9 +115,13 @@ def is_any(asked: Mapping[str, Any]) -> bool:
 
 
 def flows(
-    asked: Mapping[str, Any], interval_s: int = 1, elsewhere: Elsewhere | None = None
+    asked: Mapping[str, Any],
+    interval_s: int = 1,
+    root: Root = Root(),  # noqa: B008
+    elsewhere: Elsewhere | None = None,
 ) -> dict[str, Flow]:
-    """The directions in which something is asked for; without ``to``, they go to the host elsewhere.
+    """The directions in which something is asked for, from the machine ``root``; without ``to``, they go to
+    the host elsewhere.
 
     Raises RtmeterError if the other end's address is none.
     """
@@ -117,7 +129,7 @@ def flows(
         return {}
     there = elsewhere if "to" not in asked else None
     to = there.address if there else asked.get("to", _LOOPBACK)
-    ours = there is not None or asked.get("to_namespace") is not None or is_local(to)
+    ours, server_ssh = (True, there.ssh) if there else _server(asked, to, root)
     first_port = asked.get("port") or (None if ours else _PORT)
     return {
         direction: Flow(
@@ -129,7 +141,8 @@ def flows(
             from_namespace=asked.get("from_namespace"),
             to_namespace=asked.get("to_namespace"),
             starts_server=ours,
-            through=there.through if there else None,
+            root=root,
+            server_ssh=server_ssh,
             datagram_bytes=asked.get("datagram"),
             cpus=asked.get("cpus"),
             interval_s=interval_s,
@@ -137,3 +150,12 @@ def flows(
         for direction, key in _RATES.items()
         if asked.get(key)
     }
+
+
+def _server(asked: Mapping[str, Any], to: str, root: Root) -> tuple[bool, Ssh | None]:
+    """Whether the server at that address is ours to start, and what reaches its machine, if that is not this
+    one: an address that is the target's is not this one's."""
+    within = asked.get("to_namespace") is not None
+    if isinstance(root, RemoteRoot) and (within or is_own(root, to)):
+        return True, root.shell.ssh
+    return within or is_local(to), None
