@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,12 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 import ros_runs
 from attached import here, left_instances, left_probes
 
 from front import rtmeter, running
+from rigs_here import URL, board_at, program, traceable
 from rtmeter.errors import RtmeterError
+from rtmeter.host.root import Root
 from rtmeter.measure.programs.attaching import place
 from rtmeter.results import store
 from rtmeter.results.record import CellRecord
@@ -125,6 +129,32 @@ def is_dead(name: str) -> bool:
 
 
 @here
+def test_callbacks_of_a_target_are_cells_with_their_nodes_names(
+    ros: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = ("attach", "--ros2", "--on", URL, "--duration", "2s", "--out", tmp_path / "cells")
+    if not traceable():
+        pytest.skip("in a PID namespace")
+    with board_at(tmp_path, monkeypatch) as board:
+        program(board, "ldd", f'echo there >{tmp_path}/ldd; exec {shutil.which("ldd")} "$@"')
+        done = rtmeter(*asked, "--", sys.executable, NODE, tmp_path / "own.txt")
+    assert done.code == 0, done.err
+    assert (tmp_path / "ldd").exists()  # what it will load was asked there
+    own = [line.split() for line in (tmp_path / "own.txt").read_text().splitlines()]
+    names = {"timer 20 ms": "fast", "timer 50 ms": "slow", "/left/tick": "heard"}
+    found = {cell: store.read_cell(cell) for cell in (tmp_path / "cells").iterdir()}
+    assert {record.adapter_facts["callback"] for record in found.values()} == names.keys()
+    for cell, record in found.items():
+        assert record.adapter_facts["node"] == "/left/arm" and record.hosts == {"target": URL}
+        rows = pq.read_table(cell / "samples.parquet").to_pylist()
+        jobs = [(row["wake_ns"], row["free_ns"]) for row in rows if row["status"] == "served"]
+        stamps = [int(ns) for name, ns in own if name == names[record.adapter_facts["callback"]]]
+        stamps = [ns for ns in stamps if jobs[0][0] <= ns <= jobs[-1][1]]
+        assert len(stamps) == len(jobs) > 10
+        assert all(wake < ns < free for (wake, free), ns in zip(jobs, stamps, strict=True))
+
+
+@here
 def test_nothing_of_it_is_left(cells: dict[str, OfCallback]) -> None:
     assert cells
     assert [one for one in left_instances() if is_dead(one.removeprefix("rtmeter-attach-"))] == []
@@ -189,7 +219,7 @@ def test_what_an_executable_loads_is_known_before_it_runs(tmp_path: Path) -> Non
     subprocess.run(["cc", "-o", program, tmp_path / "p.c", library], check=True)
     assert _probed(str(program), os.environ) == [str(library)]
     path = {"PATH": os.environ["PATH"]}
-    assert loaded_by("/bin/sleep", path) == loaded_by("no-such-program", path) == {}
+    assert loaded_by("/bin/sleep", path, Root()) == loaded_by("no-such-program", path, Root()) == []
 
 
 @pytest.mark.parametrize("place", ("given", "sourced", "beside"))
@@ -219,14 +249,14 @@ def _make_rcl(library: Path) -> None:
 
 
 def _probed(program: str, environment: Mapping[str, str]) -> list[str]:
-    found = found_among(loaded_by(program, environment).values(), NAMING)
+    found = found_among(loaded_by(program, environment, Root()), NAMING, Root())
     assert found is not None
     return [line.split()[1].partition(":")[0] for line in found.lines]
 
 
 def test_a_kernel_without_uprobes_is_named(tmp_path: Path) -> None:
     with pytest.raises(RtmeterError, match="has no uprobes") as error:
-        place(tmp_path, "group", ["p:{group}/x /bin/true:0"])
+        place(Root(tmp_path), "/tracing", "group", ["p:{group}/x /bin/true:0"])
     assert error.value.remedy == "use a kernel with CONFIG_UPROBE_EVENTS"
 
 
@@ -239,7 +269,9 @@ def test_functions_of_a_file_are_found_where_they_begin(tmp_path: Path) -> None:
         name: int(address, 16)
         for address, _, name in (line.split()[-3:] for line in lines.splitlines() if " T " in line)
     }
-    assert offsets_of(library, ("one", "three")) == {"one": at["one"]}  # here code lies as in the file
+    assert offsets_of(library.read_bytes(), ("one", "three")) == {
+        "one": at["one"]
+    }  # here code lies as in the file
     library.write_bytes(library.read_bytes()[:700])
-    assert offsets_of(library, ("one",)) == {}
-    assert offsets_of(source, ("one",)) == {}
+    assert offsets_of(library.read_bytes(), ("one",)) == {}
+    assert offsets_of(source.read_bytes(), ("one",)) == {}

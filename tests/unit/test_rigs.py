@@ -10,8 +10,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from rigs_here import file_of, rig, ssh
 
+from rigs_here import file_of, rig, ssh
 from rtmeter import cli
 from rtmeter.archive.cells import rows_of
 from rtmeter.campaign.file import read_campaign

@@ -12,9 +12,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from rigs_here import URL, board_at, program, traceable
 
-from rtmeter import cli
+from rigs_here import URL, board_at, program, traceable
 from rtmeter.campaign.matrix import cell_from
 from rtmeter.campaign.rules import settle
 from rtmeter.errors import RtmeterError
@@ -155,12 +154,6 @@ def test_a_link_that_is_cut_at_its_steps_leaves_nothing(board: Path, tmp_path: P
     record = ran(tmp_path / "cell", command=command(tmp_path))
     assert record.status == "failed" and record.error is not None
     assert "Connection closed" in str(record.error.as_error) or "cannot be had" in record.error.message
-
-
-def test_callbacks_by_name_are_refused_with_a_target(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.invoke(["attach", "--on", URL, "--ros2", "--pid", "1"]) == 1
-    said = capsys.readouterr().err
-    assert "--ros2" in said and "cannot be had with --on" in said and "leave it out" in said
 
 
 def test_a_loop_there_needs_no_look_at_this_machine(tmp_path: Path) -> None:

@@ -51,6 +51,9 @@ class RemoteRoot(Root):
         there, write = f"test -e {quote(name)}", f"printf %s {quote(text)} | dd bs=65536 of={quote(name)}"
         self.do(f"if {there}; then {write}; else echo {quote(os.strerror(errno.ENOENT))}; false; fi")
 
+    def append(self, name: str, text: str) -> None:
+        self.do(f"printf %s {quote(text)} | cat >> {quote(name)}")
+
     def make_folder(self, name: str) -> None:
         self.do(f"mkdir -- {quote(name)}")
 

@@ -67,6 +67,17 @@ class Root:
         finally:
             os.close(descriptor)
 
+    def append(self, name: str, text: str) -> None:
+        """Writes the text at the end of a file by one call, as some of the kernel's files want it.
+
+        Raises OSError for what the kernel refuses.
+        """
+        descriptor = os.open(self.at(name), os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+        try:
+            os.write(descriptor, text.encode())
+        finally:
+            os.close(descriptor)
+
     def make_folder(self, name: str) -> None:
         """Makes a folder: a cgroup. Raises OSError."""
         self.at(name).mkdir()

@@ -6,21 +6,23 @@ only rcl knows; what they come to is checked before it is believed (attach/callb
 
 from __future__ import annotations
 
+import glob
+import os
 import platform
 import re
 import shutil
-import subprocess
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from rtmeter.errors import RtmeterError
+from rtmeter.host.root import Root
+from rtmeter.model import LOCAL
 from rtmeter.trace.symbols import offsets_of
 
 PREFIX = "rtmeter_probe_"
 """Of the names of such events."""
 
-_LOADS_S = 10
 _LIBRARY = re.compile(r"rcl|rmw|tracetools")
 _MAKES_NODES = ("librcl.so*", "librmw_*_cpp.so*")
 _REGISTERS = {"x86_64": ("di", "si", "dx", "cx"), "aarch64": ("x0", "x1", "x2", "x3")}
@@ -65,21 +67,21 @@ LACKING = {
 _EITHER = {"rcl_timer_call": "rcl_timer_call_with_info"}
 
 
-def libraries_of(pid: int) -> dict[str, Path]:
+def libraries_of(pid: int, root: Root) -> dict[str, str]:
     """The files of ROS 2 that a process has mapped as code, and the program itself: how the kernel reaches
     each, wherever it lies and whatever its name is."""
-    found: dict[str, Path] = {}
-    try:
-        exe = str(Path(f"/proc/{pid}/exe").readlink())
-        lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
-    except OSError:
-        return {}
-    for line in lines:
+    found: dict[str, str] = {}
+    exe = root.link(f"/proc/{pid}/exe")
+    for line in (root.read(f"/proc/{pid}/maps") or "").splitlines():
         words = line.split(maxsplit=5)
-        if len(words) == 6 and "x" in words[1] and (words[5] == exe or _LIBRARY.search(Path(words[5]).name)):
+        if len(words) == 6 and "x" in words[1] and (words[5] == exe or _is_of_ros(words[5])):
             span = "-".join(f"{int(end, 16):x}" for end in words[0].split("-"))
-            found.setdefault(words[5], Path(f"/proc/{pid}/map_files/{span}"))
+            found.setdefault(words[5], f"/proc/{pid}/map_files/{span}")
     return found
+
+
+def _is_of_ros(file: str) -> bool:
+    return bool(_LIBRARY.search(PurePosixPath(file).name))
 
 
 @dataclass(frozen=True)
@@ -91,43 +93,58 @@ class ProbeLines:
     lacking: tuple[str, ...]
 
 
-def loaded_by(program: str, environment: Mapping[str, str]) -> dict[str, Path]:
+def environment_of(root: Root) -> Mapping[str, str]:
+    """Of what is started on a machine."""
+    if root.host == LOCAL:
+        return os.environ
+    words = (root.read(f"/proc/{root.own_pid()}/environ") or "").split("\0")
+    return {name: value for name, equals, value in (word.partition("=") for word in words) if equals}
+
+
+def loaded_by(program: str, environment: Mapping[str, str], root: Root) -> list[str]:
     """The files of ROS 2 that a program will load, known before it runs: those that an executable says, and
     itself; of a script, or of an interpreter, those that lie where its loader looks."""
-    path = shutil.which(program, path=environment.get("PATH"))
+    path = _where(program, environment, root)
     if path is None:
-        return {}
-    words = [word for line in _told_by_ldd(path, environment) for word in line.split() if word[0] == "/"]
-    files = {word: Path(word) for word in words if _LIBRARY.search(Path(word).name)}
-    return {path: Path(path).resolve(), **files} if files else _lying_in(_folders(path, environment))
-
-
-def _told_by_ldd(program: str, environment: Mapping[str, str]) -> list[str]:
-    try:
-        said = subprocess.run(
-            ["ldd", program], capture_output=True, text=True, timeout=_LOADS_S, check=False, env=environment
-        )
-    except (OSError, subprocess.TimeoutExpired):
         return []
-    return said.stdout.splitlines()
+    files = [word for line in _told_by_ldd(path, environment, root) for word in line.split()]
+    files = [word for word in files if word.startswith("/") and _is_of_ros(word)]
+    return [root.real_path(path), *files] if files else _lying_in(_folders(path, environment), root)
 
 
-def _folders(program: str, environment: Mapping[str, str]) -> list[Path]:
+def _where(program: str, environment: Mapping[str, str], root: Root) -> str | None:
+    if root.host == LOCAL:
+        found = shutil.which(program, path=environment.get("PATH"))
+        return found and str(Path(found).absolute())
+    code, said = root.run(["command", "-v", program])
+    return said.strip() if code == 0 else None
+
+
+def _told_by_ldd(program: str, environment: Mapping[str, str], root: Root) -> list[str]:
+    looks_in = "LD_LIBRARY_PATH"
+    given = ["env", f"{looks_in}={environment[looks_in]}"] if looks_in in environment else []
+    try:
+        return root.run([*given, "ldd", program])[1].splitlines()
+    except OSError:
+        return []
+
+
+def _folders(program: str, environment: Mapping[str, str]) -> list[str]:
     """What is sourced, and what is installed beside an interpreter, or its virtual environment."""
-    sourced = [Path(one, "lib") for one in environment.get("AMENT_PREFIX_PATH", "").split(":") if one]
-    given = [Path(one) for one in environment.get("LD_LIBRARY_PATH", "").split(":") if one]
-    return [*given, *sourced, Path(program).parent.parent / "lib"]
+    sourced = [f"{one}/lib" for one in environment.get("AMENT_PREFIX_PATH", "").split(":") if one]
+    given = [one for one in environment.get("LD_LIBRARY_PATH", "").split(":") if one]
+    return [*given, *sourced, str(PurePosixPath(program).parent.parent / "lib")]
 
 
-def _lying_in(folders: Iterable[Path]) -> dict[str, Path]:
+def _lying_in(folders: Iterable[str], root: Root) -> list[str]:
     """One of each file, however many names it has."""
-    files = (file for folder in folders for name in _MAKES_NODES for file in sorted(folder.glob(name)))
-    return {str(real): real for real in (file.resolve() for file in files)}
+    patterns = [f"{glob.escape(folder)}/{name}" for folder in folders for name in _MAKES_NODES]
+    return list(dict.fromkeys(root.real_path(file) for pattern in patterns for file in root.glob(pattern)))
 
 
-def found_in(pid: int, probes: Mapping[str, Uprobe] = PROBES) -> ProbeLines:
+def found_in(pid: int, root: Root, probes: Mapping[str, Uprobe] = PROBES) -> ProbeLines:
     """Of a process. Raises RtmeterError if it has nothing of ROS 2, or the machine's calls are not known."""
-    found = found_among(libraries_of(pid).values(), probes)
+    found = found_among(libraries_of(pid, root).values(), probes, root)
     if found is None:
         message = f"finds nothing of ROS 2 in process {pid}: it has loaded no file of rcl"
         remedy = "give a node's process; one that is linked statically must keep its symbols"
@@ -135,18 +152,19 @@ def found_in(pid: int, probes: Mapping[str, Uprobe] = PROBES) -> ProbeLines:
     return found
 
 
-def found_among(files: Iterable[Path], probes: Mapping[str, Uprobe]) -> ProbeLines | None:
-    """Of files; None if they have nothing of ROS 2. Raises RtmeterError if the machine's calls are not
+def found_among(files: Iterable[str], probes: Mapping[str, Uprobe], root: Root) -> ProbeLines | None:
+    """Of files of the machine; None if they have nothing of ROS 2. Raises RtmeterError if its calls are not
     known."""
-    registers = _REGISTERS.get(platform.machine())
+    machine = platform.machine() if root.host == LOCAL else root.run(["uname", "-m"])[1].strip()
+    registers = _REGISTERS.get(machine)
     if registers is None:
-        message = f"does not know how functions are called on {platform.machine()}"
+        message = f"does not know how functions are called on {machine}"
         raise RtmeterError(message, field="--ros2", remedy=f"it does on {' and '.join(_REGISTERS)}")
     functions = {probe.function for probe in probes.values()}
     lines: list[str] = []
     here: set[str] = set()
     for path in files:
-        offsets = _offsets(path, functions)
+        offsets = offsets_of(root.read_bytes(path) or b"", functions)
         here |= offsets.keys()
         for what, probe in probes.items():
             if (offset := offsets.get(probe.function)) is not None:
@@ -159,13 +177,6 @@ def found_among(files: Iterable[Path], probes: Mapping[str, Uprobe]) -> ProbeLin
         return None
     lacking = tuple(one for one in LACKING if not {one, _EITHER.get(one, one)} & here)
     return ProbeLines(tuple(lines), lacking)
-
-
-def _offsets(path: Path, functions: Collection[str]) -> dict[str, int]:
-    try:
-        return offsets_of(path, functions)
-    except OSError:
-        return {}
 
 
 def what_of(event: str) -> str:

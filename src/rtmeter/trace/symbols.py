@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Collection
-from pathlib import Path
 
 _HEAD, _SECTION, _SEGMENT, _SYMBOL = (
     struct.Struct(form) for form in ("<16sHHIQQQIHHHHHH", "<IIQQQQIIQQ", "<IIQQQQQQ", "<IBBHQQ")
@@ -12,10 +11,9 @@ _HEAD, _SECTION, _SEGMENT, _SYMBOL = (
 _SYMBOLS, _DYNAMIC_SYMBOLS, _LOADED, _FUNCTION, _ELF_64 = 2, 11, 1, 2, b"\x7fELF\x02\x01"
 
 
-def offsets_of(path: Path, names: Collection[str]) -> dict[str, int]:
-    """Of those of the functions that it defines; none if it is no little-endian 64-bit ELF file, or damaged.
-    Raises OSError if it cannot be read."""
-    file = path.read_bytes()
+def offsets_of(file: bytes, names: Collection[str]) -> dict[str, int]:
+    """Of those of the functions that a file with this content defines; none if it is no little-endian 64-bit
+    ELF file, or damaged."""
     try:
         return _offsets(file, {name.encode(): name for name in names}) if file.startswith(_ELF_64) else {}
     except (struct.error, IndexError, ValueError):

@@ -72,9 +72,6 @@ def command(
         if (everyone or ros2) and "thread" in asked:
             remedy, field = "give one of the two", "--ros2" if ros2 else "--all"
             raise RtmeterError("contradicts --thread", field=field, value="yes", remedy=remedy)
-        if ros2 and cell.hosts:
-            remedy = "leave it out: the threads of a target are measured"
-            raise RtmeterError("cannot be had with --on", field="--ros2", value="yes", remedy=remedy)
         if ros2:
             only_look = not any(name in asked for name in _MEASURES)
             return _run_by_name(cell, only_look=only_look, out=out, wait=wait, as_json=as_json)

@@ -21,7 +21,7 @@ from rtmeter.measure.programs.attaching import Attached
 from rtmeter.measure.programs.following import Following, Written
 from rtmeter.measure.programs.looking import LOOK_S, ThreadSeen
 from rtmeter.measure.programs.meeting import Meeting, Started, started_program
-from rtmeter.model import TARGET, Cell, Doubt, Outcome
+from rtmeter.model import LOCAL, TARGET, Cell, Doubt, Outcome
 from rtmeter.values import slug
 
 _ONE_BY_ONE = ("settings", "load", "traffic", "explain")
@@ -38,9 +38,7 @@ class Together:
         asked = self._cell.config["attach"]
         started: Started | None = None
         with ExitStack() as stack:
-            if (url := self._cell.hosts.get(TARGET)) is not None:
-                self._root = stack.enter_context(reached(url))
-                attaching.check(self._root)
+            self.reach(stack)
             if "command" in asked:
                 folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rtmeter-")))
                 started = started_program(asked["command"], self._cell.config, folder, [], self._root)
@@ -53,6 +51,13 @@ class Together:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+    def reach(self, stack: ExitStack) -> None:
+        """The machine of the program, if it is not reached yet, until the stack is left."""
+        url = self._cell.hosts.get(TARGET)
+        if url is not None and self._root.host == LOCAL:
+            self._root = stack.enter_context(reached(url))
+            attaching.check(self._root)
 
     def look(self) -> list[ThreadSeen]:
         """What its threads do."""

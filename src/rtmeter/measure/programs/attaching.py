@@ -205,7 +205,7 @@ class Attached:
             recorder.also = threading.get_native_id()
         if self._probes is not None:
             recorder.probes = group
-            place(self._root.at(there), group, self._probes())
+            place(self._root, there, group, self._probes())
         return recorder
 
     def trace(self) -> Trace:
@@ -218,9 +218,16 @@ class Attached:
             self.tally: RecordingTally = self._recorder.tally()
             if isinstance(self._recorder, ThreadsRecorderThere):
                 self.anchors = self._recorder.anchors()
-            self.offsets_ns = [offset_ns(clock) for clock in (time.CLOCK_REALTIME, time.CLOCK_BOOTTIME)]
+            self.offsets_ns = self._offsets_ns()
             self.marks = sorted(self._recorder.marks, key=lambda mark: mark.time_ns)
         return self._trace
+
+    def _offsets_ns(self) -> list[int]:
+        """What real time and boot time show more than the monotonic clock, where the threads are."""
+        if self._root.host == LOCAL:
+            return [offset_ns(clock) for clock in (time.CLOCK_REALTIME, time.CLOCK_BOOTTIME)]
+        others = ("realtime_ns", "boottime_ns") if self.anchors else ()
+        return [self.anchors[name] - self.anchors["monotonic_ns"] for name in others]
 
 
 @contextmanager
@@ -255,20 +262,16 @@ def _helped(name: str, group: str, root: Root) -> Iterator[int]:
             reap(helper)
 
 
-def place(tracefs: Path, group: str, probes: Sequence[str]) -> None:
+def place(root: Root, tracefs: str, group: str, probes: Sequence[str]) -> None:
     """Tells the kernel of probes, ``{group}`` in their lines filled in. Raises RtmeterError for what it
     refuses, or has not got."""
-    file = tracefs / "uprobe_events"
-    if not file.exists():
+    file = f"{tracefs}/uprobe_events"
+    if not root.exists(file):
         message = "this kernel has no uprobes: its tracefs has no uprobe_events"
         raise RtmeterError(message, field="--ros2", remedy="use a kernel with CONFIG_UPROBE_EVENTS")
     for line in probes:
         try:
-            events = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)  # without: all others' go
-            try:
-                os.write(events, line.replace("{group}", group).encode() + b"\n")
-            finally:
-                os.close(events)
+            root.append(file, line.replace("{group}", group) + "\n")  # what others have there stays
         except OSError as error:
             message = f"the kernel refuses a probe: {(error.strerror or '').lower()}"
             remedy = "see error_log in tracefs"

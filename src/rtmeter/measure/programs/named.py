@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -24,7 +23,16 @@ from rtmeter.measure.programs.looking import LOOK_S
 from rtmeter.measure.programs.program import threads_of
 from rtmeter.measure.programs.started import words_of
 from rtmeter.model import Cell, Doubt, Outcome
-from rtmeter.trace.rcl import LACKING, NAMING, ProbeLines, found_among, found_in, libraries_of, loaded_by
+from rtmeter.trace.rcl import (
+    LACKING,
+    NAMING,
+    ProbeLines,
+    environment_of,
+    found_among,
+    found_in,
+    libraries_of,
+    loaded_by,
+)
 from rtmeter.values import slug
 
 FIELD = "--ros2"
@@ -59,12 +67,13 @@ class ByName(Together):
         self._start: Attached | None = None
         with ExitStack() as stack:
             self._folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rtmeter-")))
+            self.reach(stack)
             if "command" in self._cell.config["attach"]:
                 self._see_the_start(stack)
             else:
                 super().__enter__()
                 stack.push(super().__exit__)
-            self.found = found_in(self.program.pid)
+            self.found = found_in(self.program.pid, self._root)
             self._own_stack = stack.pop_all()
         return self
 
@@ -75,7 +84,8 @@ class ByName(Together):
         """All that tells who belongs to whom, from before the program runs, which is why what it will load is
         known then, until callbacks were seen: whatever is called was made before, and seen to be."""
         program = words_of(self._cell.config["attach"]["command"])[0]
-        known = found_among(loaded_by(program, os.environ).values(), NAMING)
+        files = loaded_by(program, environment_of(self._root), self._root)
+        known = found_among(files, NAMING, self._root)
         start = Attached((), self._folder, self._root, probes=lambda: () if known is None else known.lines)
         self._start = stack.enter_context(self._watching).enter_context(start)
         super().__enter__()
@@ -90,7 +100,7 @@ class ByName(Together):
         self._names = names_of([mark for mark in start.marks if mark.tid in tids])
 
     def _libraries(self) -> list[str]:
-        return [Path(one).name for one in libraries_of(self.program.pid)]
+        return [Path(one).name for one in libraries_of(self.program.pid, self._root)]
 
     @property
     def nodes(self) -> tuple[str, ...]:
