@@ -217,6 +217,7 @@ def test_intervals_that_cannot_be_some_are_refused(
     [
         ({"width_ns": 0}, "contradict its rows"),
         ({"over": 3}, "contradict its rows"),
+        ({"over": -2}, "contradict its rows"),
         ({"width_ns": "1"}, "another type: width_ns"),
         ({"dropped": None}, "another type: dropped"),
         ({"below_ns": 1.5}, "another type: below_ns"),

@@ -62,7 +62,7 @@ def _histogram(file: Path) -> Histogram:
     over, bins = facts["over"], slice(None, -1 if facts["over"] else None)
     if not (np.diff(lower_ns[bins]) > 0).all():
         raise ValueError("lower_ns does not go up from row to row")
-    if facts["width_ns"] <= 0 or over < 0 or (over and (not len(counts) or counts[-1] != over)):
+    if facts["width_ns"] <= 0 or (over and (not len(counts) or counts[-1] != over)):
         raise ValueError("its metadata contradict its rows")
     if type(about["dropped"]) is not bool:
         raise ValueError("its metadata have a value of another type: dropped")
