@@ -10,7 +10,7 @@ from stationary import MINUTE, MS, RUNS, stationary
 from rtmeter.statistics.blocks import blocks_of
 from rtmeter.statistics.drift import Drift, drift
 from rtmeter.statistics.gates import growth
-from rtmeter.statistics.trend import inflation, trend
+from rtmeter.statistics.trend import Trend, inflation, trend
 from rtmeter.statistics.views import LATER
 
 
@@ -124,6 +124,13 @@ def test_constant_data_are_bounded() -> None:
 
 def test_three_releases_are_too_few_to_tell() -> None:
     assert drift(np.array([1, 2, 3]), MS) == Drift("bounded", None, 0, 0, ())
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_an_interval_that_ends_at_zero_does_not_exclude_it(sign: int) -> None:
+    ends = sorted((0.0, 2.0 * sign))
+    assert not Trend(sign, *ends, 60.0 * sign, 1.0).significant
+    assert Trend(sign, *sorted((0.5 * sign, 2.0 * sign)), 60.0 * sign, 1.0).significant
 
 
 def test_growth_far_below_the_jitter_is_no_drift(generator: np.random.Generator) -> None:

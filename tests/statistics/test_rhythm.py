@@ -3,7 +3,7 @@ import pytest
 from rates import Rates, Sized
 from simulation import Simulation
 
-from rtmeter.statistics.rhythm import cause_of, rhythm
+from rtmeter.statistics.rhythm import WINDOW, cause_of, rhythm
 
 MS = 1_000_000
 TEN_MINUTES = 600_000
@@ -59,6 +59,14 @@ def test_long_runs_show_long_and_short_rhythms(period_s: float, generator: np.ra
     n = 3_000_000
     found = rhythm(events(generator, period_s, n), n, MS)
     assert found is not None and found.period_s == pytest.approx(period_s, rel=0.001)
+
+
+def test_a_rhythm_of_a_part_of_a_long_run_is_found_there(generator: np.random.Generator) -> None:
+    """Over the whole run it is lost among what comes at random."""
+    stray = np.unique(generator.integers(0, 4 * WINDOW, 4_000))
+    there = 2 * WINDOW + events(generator, 1.0, WINDOW // 2)
+    found = rhythm(np.unique(np.concatenate((stray, there))), 4 * WINDOW, MS)
+    assert found is not None and found.period_s == pytest.approx(1.0, rel=0.001)
 
 
 def keeps_a_rhythm(generator: np.random.Generator) -> bool:

@@ -6,6 +6,8 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
+from test_verdict_counted import DATA, judged
+
 from rtmeter.judge.joint import _findings, _longer_runs, _more_runs, _worst_level, judge_joint
 from rtmeter.judge.verdict import Misses, judge_misses
 from rtmeter.model import GateFinding, Requirement, ReturnLevel, Verdict
@@ -101,3 +103,15 @@ def test_runs_too_short_by_themselves_are_told_how_long_each_has_to_be() -> None
     longer = _longer_runs(all_of, [short] * 3, found)
     assert (longer.more_samples, longer.more_runs) == (3 * 1_568, 3)
     assert _longer_runs(replace(all_of, more_samples=10), [short] * 3, found).more_samples == 3_000
+
+
+def test_misses_that_are_possible_alone_fail_no_repeats() -> None:
+    """Also where why one run would fail is told in two parts."""
+    data = replace(DATA, dropped=True)
+    one = judged(1_500, 1e-2, data)
+    all_of = judge_joint([("r1", one), ("r2", one)])
+    assert (all_of.outcome, all_of.misses_between) == ("inconclusive", (20, 2_000))
+    assert all_of.reason == (
+        "20 to 2,000 of 20,000 releases missed the deadline of 1.5 us on latency: whether the requirement is "
+        "met is not known; of some releases it is not known whether they missed"
+    )

@@ -10,7 +10,9 @@ from rtmeter.campaign.plan import Assumed, plan_cell, plan_run
 from rtmeter.campaign.plan_factors import SPREAD_OF_RUNS, Seen, plan_factors
 from rtmeter.model import Cell, Requirement
 from rtmeter.statistics.bounds import miss_ratio_bounds, releases_needed
+from rtmeter.statistics.effects import confidences
 from rtmeter.statistics.extremes import FEWEST_RELEASES
+from rtmeter.statistics.halving import repeats_to_show
 from rtmeter.statistics.joint import RunMisses, joint
 
 MS = 1_000_000
@@ -80,11 +82,13 @@ def test_factors_that_always_change_together_are_named_once() -> None:
     assert found == {"variant": ("scheduling", "lock_memory"), "load": ()}
 
 
-def two_levels(releases: int, requirement: Requirement | None, repeats: int = 3) -> list[Cell]:
+def two_levels(
+    releases: int, requirement: Requirement | None, repeats: int = 3, more: tuple[str, ...] = ()
+) -> list[Cell]:
     config = {"measurement": "wakeup", "samples": releases, "period_ns": MS}
     return [
         Cell(f"{load}-r{n}", "posix", None, {"repeat": n}, config, requirement, factors={"load": load})
-        for load in ("idle", "cpu80")
+        for load in ("idle", "cpu80", *more)
         for n in range(1, repeats + 1)
     ]
 
@@ -121,6 +125,14 @@ def test_what_runs_were_seen_to_differ_by_is_taken_and_no_less_than_their_counts
 def test_short_cells_plan_no_quantile_that_is_their_maximum() -> None:
     (found,) = plan_factors(two_levels(900, None))
     assert [one.quantity for one in found.quantities] == ["p50", "p99"]
+
+
+@pytest.mark.parametrize("more", [(), ("io",), ("io", "vm")])
+def test_further_levels_are_further_comparisons_that_hold_together(more: tuple[str, ...]) -> None:
+    (found,) = plan_factors(two_levels(2_000, Requirement(MS, 1e-3), more=more))
+    each, _ = confidences(0.95, 4 * (1 + len(more)), 0)
+    for one in found.quantities:
+        assert one.needed == repeats_to_show(one.apart, 1, each)
 
 
 @pytest.mark.parametrize(("runs", "releases"), [(1, 9_000), (6, 9_000), (3, 180_000)])

@@ -30,7 +30,7 @@ SOURCES = (
 UNIT = """
     api beside chain_limits cli cli_compare cli_compare_repeats cli_dry_run cli_factors cli_gates
     cli_layers cli_plan cli_verdict cli_verdict_repeats clocks condition_options conditions_shown config
-    discovery environment exit_codes exports first_impressions hostile_files joint_findings
+    discovery environment exit_codes exports first_impressions hostile_files joint_findings layouts
     machine_intent machines only pairs planning plots polling published repeats_by_name report_answer
     report_bounds report_data report_explained report_factors report_matrix requests search
     second_topic_option shapes statistics statistics_examples store store_power_loss stored_verdicts

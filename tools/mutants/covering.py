@@ -24,10 +24,17 @@ class Covering:
 
     def tests(self, path: Path, lines: tuple[int, int], budget_s: float) -> list[str]:
         """Those that run any of the lines, the quickest first, up to a budget; of lines that run on import
-        only, those that run anything of the file."""
+        only, those that run anything of the file, or if none do, of the files that import it."""
         known = self.lines.get(str(path), {})
         found = {test for line in range(lines[0], lines[1] + 1) for test in known.get(line, ())}
         found = found or {test for tests in known.values() for test in tests}
+        found = found or {
+            test
+            for other, of_line in self.lines.items()
+            if f"{module_of(path)} import" in Path(other).read_text()
+            for tests in of_line.values()
+            for test in tests
+        }
         chosen: list[str] = []
         for test in sorted(found, key=lambda test: (self.seconds[test], test)):
             budget_s -= self.seconds[test]
@@ -35,6 +42,11 @@ class Covering:
                 break
             chosen.append(test)
         return chosen
+
+
+def module_of(path: Path) -> str:
+    """Its name, as it is imported."""
+    return str(path.with_suffix("")).removeprefix("src/").replace("/", ".")
 
 
 def _spent_s() -> float:

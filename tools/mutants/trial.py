@@ -15,7 +15,7 @@ from types import CodeType, ModuleType
 from typing import Literal
 
 import pytest
-from covering import OPTIONS
+from covering import OPTIONS, module_of
 from mutations import Mutant
 
 Fate = Literal["killed", "survived", "timeout", "not run"]
@@ -39,8 +39,7 @@ def warm_up() -> None:
 
 class _Mutated(importlib.abc.MetaPathFinder, importlib.machinery.SourceFileLoader):
     def __init__(self, mutant: Mutant) -> None:
-        module = str(mutant.path.with_suffix("")).removeprefix("src/").replace("/", ".")
-        super().__init__(module, str(ROOT / mutant.path))
+        super().__init__(module_of(mutant.path), str(ROOT / mutant.path))
         self._source = mutant.source
 
     def find_spec(
