@@ -12,6 +12,7 @@ import pytest
 from imported import DATA
 
 from rtmeter.cli import invoke
+from stored import with_checksum
 
 Damage = Callable[[pa.Table], pa.Table]
 
@@ -52,6 +53,7 @@ def test_a_histogram_that_cannot_be_is_refused(
     (file,) = Path("out").rglob("histogram.parquet")
     table = pq.read_table(file)
     pq.write_table(damage(table).replace_schema_metadata(table.schema.metadata), file)
+    with_checksum(file.parent)
     capsys.readouterr()
     for command in COMMANDS:
         assert invoke(command.format(file.parent).split()) == 1, command
