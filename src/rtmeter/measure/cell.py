@@ -91,7 +91,7 @@ def run_cell(
         tidy(new.folder, keep_logs=cell.keep_log or record.status == "failed" or not record.valid)
         record = heard(record, new.folder)
         if keep_empty or record.summary or (new.folder / store.STDERR).exists():
-            new.finish(record)
+            record = new.finish(record)
         else:
             new.discard()
     except RtmeterError as error:

@@ -77,10 +77,10 @@ class NewCell:
             for file in self.folder.iterdir():
                 shutil.rmtree(file) if file.is_dir() and not file.is_symlink() else file.unlink()
 
-    def finish(self, record: CellRecord) -> None:
+    def finish(self, record: CellRecord) -> CellRecord:
         """Writes cell.json, with the checksum of the data, and gives the folder its name; the data are on the
         disk before that, and the name when this returns. A cell that was there is there until then (but for
-        file systems that exchange no names)."""
+        file systems that exchange no names). Returns what was written."""
         with writing(self.folder):
             data = next((file for name in DATA if (file := self.folder / name).is_file()), None)
             if data is not None:
@@ -98,6 +98,7 @@ class NewCell:
             if replaced:
                 shutil.rmtree(self.folder)
         self._release()
+        return record
 
     def discard(self) -> None:
         """Leaves nothing behind, not even the folders that were made for it."""
