@@ -164,7 +164,7 @@ bench: packages-bench venv build-bench ## Run the benchmarks of docs/benchmarks.
 
 .PHONY: lint
 lint: venv ## Check style, types and import directions
-	@$(BIN)/ruff check
+	@$(BIN)/ruff check --no-cache
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
@@ -181,7 +181,7 @@ tidy: packages-lint packages-test build-test ## Run clang-tidy over the C++ sour
 
 .PHONY: format
 format: venv ## Format all sources
-	@$(BIN)/ruff check --fix-only --quiet
+	@$(BIN)/ruff check --no-cache --fix-only --quiet
 	@$(BIN)/ruff format --quiet
 	@$(BIN)/clang-format -i $(CPP_FILES)
 	@if command -v rustfmt >/dev/null; then rustfmt $(RUST_FILES); fi

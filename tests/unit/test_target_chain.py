@@ -10,8 +10,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from rigs_here import URL, board_at, program
 
+from rigs_here import URL, board_at, program
 from rtmeter.campaign.matrix import cell_from
 from rtmeter.campaign.rules import settle
 from rtmeter.measure.cell import run_cell

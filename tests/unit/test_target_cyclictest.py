@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rigs_here import URL, board_at, program
 
+from rigs_here import URL, board_at, program
 from rtmeter.campaign.matrix import cell_from
 from rtmeter.campaign.rules import settle
 from rtmeter.measure.cell import run_cell

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from rigs_here import URL, board_at, program, traceable
 
+from rigs_here import URL, board_at, program, traceable
 from rtmeter.campaign.matrix import cell_from
 from rtmeter.campaign.rules import settle
 from rtmeter.conditions import recorder_there

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rigs_here import program, rig, ssh
 
+from rigs_here import program, rig, ssh
 from rtmeter.campaign.matrix import cell_from
 from rtmeter.campaign.rules import settle
 from rtmeter.conditions.target import held
